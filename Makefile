@@ -1,0 +1,24 @@
+# What a newcomer needs; each line below is a script in scripts/. `make demo` and `make test` do all the set-up.
+.DEFAULT_GOAL := help
+.PHONY: help demo test gpu-test lint build format docs clean setup
+
+help:      ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
+demo: build  ## doctor, topology, tuning and the put benchmark, on the GPUs there are or on four host ranks
+	@scripts/demo
+test: setup  ## everything that can be tested here: C++ (also under sanitizers), command line, lint
+	@.venv/bin/python scripts/run_tests.py
+gpu-test: setup  ## the tests that need GPUs
+	@scripts/gpu-test
+lint: build  ## clang-format, clang-tidy, ruff, mypy --strict
+	@.venv/bin/python scripts/lint.py
+build: setup  ## the programs, in build/release/bin
+	@scripts/build release
+format: setup  ## format C++ and Python in place
+	@.venv/bin/python scripts/lint.py --fix
+docs: setup  ## regenerate the figures and tables of README and docs/ from results/
+	@.venv/bin/python scripts/generate_docs.py
+clean:     ## remove what was built; keeps .venv
+	@rm -rf build dist sennit-report .mypy_cache .ruff_cache .pytest_cache
+setup:
+	@scripts/setup

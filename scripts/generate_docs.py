@@ -1,0 +1,160 @@
+"""Writes what docs/ and README show of measurements, from results/, so that no figure is typed by hand; and the
+schema of results, from the classes that read them.
+
+results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md and
+README.md. --check writes nothing and exits with 1 when something would change."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from house import ROOT
+from sennit.comparison import Comparison, comparisons
+from sennit.model.document import parse, read_json
+from sennit.model.machine import Machine
+from sennit.model.result import Result
+from sennit.verdicts import verdicts
+from sennit.views import result_charts
+from sennit.views.chart import standalone
+from sennit.views.machine_svg import machine_svg
+from sennit.views.markdown import case_table
+from sennit.views.origin import origin, repetitions
+
+KIND = "bench put"
+NONE_YET = "No measurement is kept in `results/` yet."
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A result in results/, and what its figures are called."""
+
+    name: str  # MACHINE-NAME
+    path: str  # results/MACHINE/NAME.json
+    result: Result
+
+
+def kept_results(root: Path) -> list[Kept]:
+    """The results of bench put, by machine and name. Other documents in results/ belong to other generators."""
+    found = []
+    for file in sorted((root / "results").glob("*/*.json")):
+        document = read_json(file)
+        if isinstance(document, dict) and document.get("kind") == KIND:
+            path = str(file.relative_to(root))
+            found.append(Kept(f"{file.parent.name}-{file.stem}", path, parse(Result, document, path)))
+    return found
+
+
+def schema() -> str:
+    """schemas/result.schema.json."""
+    head = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A measurement with everything needed to believe it",
+        "description": "Generated from python/sennit/model/result.py by make docs; explained in docs/result.md.",
+    }
+    body = Result.model_json_schema(by_alias=True)
+    body.pop("title")
+    body.pop("description")
+    return json.dumps(head | body, indent=2, ensure_ascii=False) + "\n"
+
+
+def charts(kept: Kept, comparison: Comparison, index: int) -> dict[str, str]:
+    """File name → SVG of one case; charts that have nothing to show are left out."""
+    drawn = {
+        "bandwidth": result_charts.bandwidth(comparison),
+        "times": result_charts.against_engine(comparison),
+        "split": result_charts.split(comparison),
+    }
+    return {f"{kept.name}-{index}-{kind}.svg": standalone(svg) for kind, svg in drawn.items() if svg}
+
+
+def section(kept: Kept, figures: dict[str, str]) -> str:
+    """One result in docs/bench-put.md; adds its charts to `figures`."""
+    parts = [f"## {kept.name}", f"{origin(kept.result)} {repetitions(kept.result)} Source: `{kept.path}`."]
+    parts += [f"Warning: {warning}" for warning in kept.result.warnings]
+    for index, comparison in enumerate(comparisons(kept.result)):
+        drawn = charts(kept, comparison, index)
+        figures |= drawn
+        pictures = " ".join(f"![{name}](figures/{name})" for name in drawn)
+        parts += [f"### {comparison.case.title}", " ".join(verdicts(comparison)), case_table(comparison), pictures]
+    return "\n\n".join(part for part in parts if part)
+
+
+def highlights(results: list[Kept]) -> str:
+    """README: of each result the first case."""
+    parts = []
+    for kept in results:
+        first = comparisons(kept.result)[:1]
+        for comparison in first:
+            parts += [f"**{comparison.case.title}.** {origin(kept.result)}", case_table(comparison)]
+    return "\n\n".join(parts) or NONE_YET
+
+
+def between(text: str, name: str, content: str) -> str:
+    """`text` with what stands between the markers of `name` replaced. Raises SystemExit where they are missing."""
+    begin, end = f"<!-- generated from results/: {name} -->", f"<!-- end of {name} -->"
+    pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+    if not pattern.search(text):
+        raise SystemExit(f"generate_docs: the markers {begin} … {end} are missing; put them where the tables belong")
+    return pattern.sub(lambda _: f"{begin}\n\n{content}\n\n{end}", text)
+
+
+def machine_pictures(root: Path) -> dict[Path, str]:
+    """A picture of every machine that comes with sennit."""
+    files = sorted((root / "machines").glob("*.json"))
+    folder = root / "docs" / "figures"
+    return {
+        folder / f"machine-{file.stem}.svg": machine_svg(parse(Machine, read_json(file), file.name)) for file in files
+    }
+
+
+def generated(root: Path) -> dict[Path, str]:
+    """Every generated file and its content."""
+    results = kept_results(root)
+    figures: dict[str, str] = {}
+    sections = "\n\n".join(section(kept, figures) for kept in results) or NONE_YET
+    files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
+    files |= machine_pictures(root)
+    for file, name, content in (
+        (root / "docs" / "bench-put.md", "bench put", sections),
+        (root / "README.md", "highlights", highlights(results)),
+    ):
+        files[file] = between(file.read_text(encoding="utf-8"), name, content)
+    files[root / "schemas" / "result.schema.json"] = schema()
+    return files
+
+
+def stale(root: Path, files: dict[Path, str]) -> list[Path]:
+    """What is not as it would be generated: files that differ or are missing, figures that nothing generates."""
+    differing = [
+        file for file, text in files.items() if not file.exists() or file.read_text(encoding="utf-8") != text
+    ]
+    return differing + [file for file in sorted((root / "docs" / "figures").glob("*.svg")) if file not in files]
+
+
+def main() -> int:
+    """The program."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="only say what is out of date")
+    check = parser.parse_args().check
+    files = generated(ROOT)
+    outdated = stale(ROOT, files)
+    for file in outdated:
+        if check:
+            print(f"{file.relative_to(ROOT)} is out of date; run: make docs")
+        elif file in files:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(files[file], encoding="utf-8")
+            print(f"wrote {file.relative_to(ROOT)}")
+        else:
+            file.unlink()
+            print(f"removed {file.relative_to(ROOT)}: no result or machine gives it any more")
+    return 1 if check and outdated else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+"""Everything that can be tested on this machine, in stages, and one line at the end that says how it went.
+
+Stages: the C++ tests as users get them (with CUDA where there is a compiler; on GPUs where there are any), again
+under AddressSanitizer with UBSan and under ThreadSanitizer, the command line, lint. A failing stage does not stop
+the next ones: one run tells everything. Exit code 1 when anything failed."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import lint
+from house import BIN, ROOT
+
+REPORTS = ROOT / "build" / "reports"
+
+
+@dataclass
+class Outcome:
+    """How one stage went; `failures` names what failed."""
+
+    stage: str
+    passed: int = 0
+    skipped: int = 0
+    failures: list[str] = field(default_factory=list)
+    seconds: float = 0
+
+
+def read_junit(stage: str, report: Path) -> Outcome:
+    """The counts in a JUnit file, as ctest and pytest write them. A report without any test is a failure."""
+    outcome = Outcome(stage)
+    cases = list(ElementTree.parse(report).getroot().iter("testcase")) if report.exists() else []
+    for case in cases:
+        name = f"{case.get('classname', '')}.{case.get('name', '')}"
+        if case.find("failure") is not None or case.find("error") is not None:
+            outcome.failures.append(name)
+        elif case.find("skipped") is not None or case.get("status") == "notrun":
+            outcome.skipped += 1
+        else:
+            outcome.passed += 1
+    if not cases:
+        outcome.failures.append("no test ran")
+    return outcome
+
+
+def has_gpu() -> bool:
+    """Whether a GPU answers here."""
+    try:
+        return bool(subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=True).stdout.strip())
+    except (OSError, subprocess.CalledProcessError):
+        return False
+
+
+def unrandomised() -> list[str]:
+    """What GCC's ThreadSanitizer is started with where it is allowed; scripts/build says why."""
+    command = ["setarch", os.uname().machine, "-R"]
+    try:
+        return command if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0 else []
+    except OSError:
+        return []
+
+
+def cpp(preset: str) -> Outcome:
+    """Builds one preset and runs its tests; those that need GPUs only where there is one."""
+    if subprocess.run([str(ROOT / "scripts" / "build"), preset], cwd=ROOT, check=False).returncode != 0:
+        return Outcome(preset, failures=["the build (its messages are above)"])
+    report = REPORTS / f"{preset}.xml"
+    report.unlink(missing_ok=True)
+    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count()), "--output-junit", str(report)]
+    if preset != "release" or not has_gpu():
+        command += ["--label-exclude", "^gpu$"]
+    # Tests are listed one by one only in the log; a newcomer reads the failures and the counts.
+    prefix = unrandomised() if preset == "tsan" else []
+    done = subprocess.run([*prefix, *command], cwd=ROOT, check=False, capture_output=True, text=True)
+    outcome = read_junit(preset, report)
+    (REPORTS / f"{preset}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
+    if outcome.failures or done.returncode != 0:
+        print(done.stdout + done.stderr)
+    if done.returncode != 0 and not outcome.failures:
+        outcome.failures.append(f"ctest ended with exit code {done.returncode}")
+    return outcome
+
+
+def command_line() -> Outcome:
+    """The Python tests, against made-up programs and against those just built."""
+    report = REPORTS / "cli.xml"
+    report.unlink(missing_ok=True)
+    command = [str(BIN / "python"), "-m", "pytest", f"--junitxml={report}"]
+    environment = os.environ | {"SENNIT_TEST_PROGRAMS": str(ROOT / "build" / "release" / "bin")}
+    done = subprocess.run(command, cwd=ROOT, check=False, env=environment)
+    outcome = read_junit("cli", report)
+    if done.returncode != 0 and not outcome.failures:
+        outcome.failures.append(f"pytest ended with exit code {done.returncode}")
+    return outcome
+
+
+def linting() -> Outcome:
+    """One check a tool."""
+    outcome = Outcome("lint")
+    for tool, complaints in lint.checks().items():
+        for complaint in complaints:
+            print(f"--- {tool}\n{complaint}\n")
+        outcome.passed += not complaints
+        outcome.failures += [tool] if complaints else []
+    return outcome
+
+
+def timed(stage: Callable[[], Outcome], title: str) -> Outcome:
+    """Runs a stage between two lines that say what it is and how it went."""
+    print(f"=== {title}", flush=True)
+    start = time.monotonic()
+    outcome = stage()
+    outcome.seconds = time.monotonic() - start
+    print(f"    {counts(outcome)} in {outcome.seconds:.0f} s", flush=True)
+    return outcome
+
+
+def counts(outcome: Outcome) -> str:
+    """For example: 12 passed, 0 failed, 1 skipped."""
+    skipped = f", {outcome.skipped} skipped" if outcome.skipped else ""
+    return f"{outcome.passed} passed, {len(outcome.failures)} failed{skipped}"
+
+
+def summary(outcomes: list[Outcome]) -> list[str]:
+    """The lines at the end: what failed, by stage, then the total."""
+    lines = [f"failed in {outcome.stage}: {name}" for outcome in outcomes for name in outcome.failures]
+    total = Outcome("all")
+    for outcome in outcomes:
+        total.passed += outcome.passed
+        total.skipped += outcome.skipped
+        total.failures += outcome.failures
+    minutes, seconds = divmod(round(sum(outcome.seconds for outcome in outcomes)), 60)
+    return [*lines, f"make test: {counts(total)} in {minutes} min {seconds} s"]
+
+
+def main() -> int:
+    """The program."""
+    REPORTS.mkdir(parents=True, exist_ok=True)
+    outcomes = [
+        timed(lambda: cpp("release"), "C++ tests, optimised"),
+        timed(lambda: cpp("asan"), "C++ tests under AddressSanitizer and UBSan"),
+        timed(lambda: cpp("tsan"), "C++ tests under ThreadSanitizer"),
+        timed(command_line, "command line"),
+        timed(linting, "lint"),
+    ]
+    print("\n".join(summary(outcomes)))
+    return 1 if any(outcome.failures for outcome in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
