@@ -1,0 +1,69 @@
+#include "base/environment.h"
+
+#include <array>
+#include <charconv>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace sennit {
+
+namespace {
+
+constexpr std::array kVariables = {
+    Variable{"SENNIT_EXECUTOR", "auto", "Executor to use: cuda, host, or auto (cuda where a GPU answers)"},
+    Variable{"SENNIT_MACHINE", "", "Machine file to plan from, instead of this machine's measured one"},
+    Variable{"SENNIT_CACHE", "", "Folder of measured machines; default $XDG_CACHE_HOME/sennit or ~/.cache/sennit"},
+    Variable{"SENNIT_SPLIT", "", "Shares that replace the computed ones, such as direct=0.9,host=0.1"},
+    Variable{"SENNIT_ADAPT", "1", "0 keeps the split as planned instead of following measured finish times"},
+    Variable{"SENNIT_TIMEOUT", "30", "Seconds that any wait between ranks may take before it fails"},
+    Variable{"SENNIT_STAGING", "64M", "Most pinned host memory one pair of devices may use for staging"},
+    Variable{"SENNIT_IPC", "1", "0 forbids sharing GPU memory between processes (as some containers do)"},
+    Variable{"SENNIT_PEER", "1", "0 forbids direct access between GPUs, so that only staged paths remain"},
+    Variable{"SENNIT_NODE", "", "Name of the node this rank pretends to be on; divides one host into several"},
+    Variable{"SENNIT_HOST_DEVICES", "4", "Devices that the host executor presents"},
+    Variable{"SENNIT_RANK", "", "Rank of this process, set by sennit's own launcher"},
+    Variable{"SENNIT_SIZE", "", "Number of ranks, set by sennit's own launcher"},
+    Variable{"SENNIT_RENDEZVOUS", "", "host:port where ranks meet, set by sennit's own launcher"},
+    Variable{"SENNIT_SECRET", "", "Secret of the job; ranks that do not know it are turned away"},
+    Variable{"SENNIT_LOG", "warning", "What is logged to stderr: error, warning, info or debug"},
+};
+
+}  // namespace
+
+std::span<const Variable> variables() {
+  return kVariables;
+}
+
+std::string environment(std::string_view name) {
+  for (const Variable& variable : kVariables) {
+    if (variable.name != name) continue;
+    const char* value = std::getenv(std::string(name).c_str());
+    return value != nullptr && *value != '\0' ? value : std::string(variable.fallback);
+  }
+  fmt::print(stderr, "sennit: environment variable {} is not in the documented list\n", name);
+  std::abort();
+}
+
+Result<long long> environment_integer(std::string_view name) {
+  const std::string text = environment(name);
+  long long number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc{} && rest == text.data() + text.size()) return number;
+  return Status(Code::invalid_argument, fmt::format("{}='{}' is not a whole number", name, text), {},
+                fmt::format("Unset {} or give it a whole number", name));
+}
+
+Result<bool> environment_switch(std::string_view name) {
+  const std::string text = environment(name);
+  for (const char* yes : {"1", "true", "yes", "on"})
+    if (text == yes) return true;
+  for (const char* no : {"0", "false", "no", "off"})
+    if (text == no) return false;
+  return Status(Code::invalid_argument, fmt::format("{}='{}' is neither on nor off", name, text), {},
+                fmt::format("Unset {} or set it to 1 or 0", name));
+}
+
+}  // namespace sennit
