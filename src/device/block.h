@@ -1,0 +1,58 @@
+// The primitives a block program is written in, and what each promises. HostBlock (a thread) and CudaBlock
+// (a thread block) implement this contract; a block program is a template over either.
+//
+//   block.index(), block.count()      this block among the blocks of the launch.
+//   block.copy(dst, src, bytes)       All of the block moves bytes. Any alignment. Source and destination may be
+//                                     local, peer or pinned host memory and must not overlap. Reads never come
+//                                     from a stale cache line. Not ordered against other blocks until signal().
+//   block.signal(word, value)         Publishes: every byte this block copied, read or wrote before is performed
+//                                     before `value` becomes visible in *word, to any device or the host (release,
+//                                     system scope). One block alone writes a word.
+//   block.await(word, value, wait)    Returns true once *word has reached `value` (as serial numbers: a wrapped
+//                                     counter still compares right); what the signaller did before its signal is
+//                                     then visible to the whole block (acquire, system scope). Returns false when
+//                                     the launch's limit passed or the job was aborted: the fault is recorded and
+//                                     the program must return at once.
+//   block.load(word), block.store(word, value)
+//                                     The block's own persistent counter, read and written by no one else while it
+//                                     runs; carries sequence numbers from one launch to the next, so that a
+//                                     captured graph can be replayed.
+#pragma once
+
+#include <cstdint>
+
+#include "device/program.h"
+
+namespace sennit::device {
+
+/// A signalling word. Words that different parties poll stand kWordStride apart, one cache line each.
+using Word = std::uint32_t;
+inline constexpr std::uint32_t kWordStride = 64 / sizeof(Word);
+
+/// Threads a block has on a GPU. A default: 16 warps keep enough 16-byte loads in flight to cover a PCIe round trip.
+inline constexpr unsigned kBlockThreads = 512;
+
+/// What a waiting block writes down when it gives up. In pinned host memory; the first fault of a process is kept.
+struct Fault {
+  Word raised;          ///< 1 once the other fields are valid
+  Word aborted;         ///< 1: another party aborted; 0: the limit passed
+  Word block;           ///< which block waited
+  Word site;            ///< the program's own number for the place of the wait
+  Word expected, seen;  ///< value waited for, value last read
+  Word sequence;        ///< of the operation, as given at launch
+};
+
+/// Bounds every wait of a launch.
+struct Limits {
+  std::uint64_t timeout_ns = 0;  ///< a limit: how long one await may take
+  const Word* abort = nullptr;   ///< becomes non-zero when the job is aborted; host-visible memory
+  Fault* fault = nullptr;        ///< where a failed wait is described
+  Word sequence = 0;             ///< operation number, for the fault
+};
+
+/// True when a counter that has reached `seen` is at or past `value`, across wrap-around.
+SENNIT_DEVICE bool reached(Word seen, Word value) {
+  return static_cast<std::int32_t>(seen - value) >= 0;
+}
+
+}  // namespace sennit::device

@@ -1,0 +1,226 @@
+// The cuda executor: GPUs, streams and kernels.
+#include "device/executor.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/environment.h"
+#include "base/units.h"
+#include "device/cuda/check.h"
+#include "device/cuda/lane.h"
+#include "device/cuda/share.h"
+#include "device/fault.h"
+#include "device/mapped.h"
+
+namespace sennit::device {
+
+namespace {
+
+std::string uuid_text(const cudaUUID_t& uuid) {
+  std::string text = "GPU-";
+  for (int i = 0; i < 16; ++i) {
+    text += fmt::format("{:02x}", static_cast<unsigned char>(uuid.bytes[i]));
+    if (i == 3 || i == 5 || i == 7 || i == 9) text += '-';
+  }
+  return text;
+}
+
+Status cannot_pin(std::size_t bytes, cudaError_t error) {
+  rlimit limit{};
+  (void)getrlimit(RLIMIT_MEMLOCK, &limit);
+  const std::string locked = limit.rlim_cur == RLIM_INFINITY ? "unlimited" : format_bytes(limit.rlim_cur);
+  return Status(Code::out_of_memory,
+                fmt::format("cannot pin {} of host memory: {}", format_bytes(bytes), cudaGetErrorString(error)),
+                fmt::format("locked-memory limit: {}", locked),
+                "Raise the limit (ulimit -l unlimited), free host memory, or lower SENNIT_STAGING");
+}
+
+class CudaExecutor final : public Executor {
+ public:
+  Status open() {
+    int count = 0;
+    if (const auto error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
+      (void)cudaGetLastError();
+      return Status(Code::not_found, "no GPU answers", error == cudaSuccess ? "" : cudaGetErrorString(error),
+                    "`sennit doctor` tells what is missing; SENNIT_EXECUTOR=host runs without GPUs");
+    }
+    for (int i = 0; i < count; ++i) {
+      cudaDeviceProp properties{};
+      if (auto status = check(cudaGetDeviceProperties(&properties, i), "read device properties"); !status)
+        return status;
+      DeviceInfo info;
+      info.uuid = uuid_text(properties.uuid);
+      info.pci =
+          fmt::format("{:04x}:{:02x}:{:02x}.0", static_cast<unsigned>(properties.pciDomainID),
+                      static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
+      info.model = properties.name;
+      info.memory_bytes = properties.totalGlobalMem;
+      info.sm_count = properties.multiProcessorCount;
+      info.copy_engines = properties.asyncEngineCount;
+      devices_.push_back(info);
+    }
+    reach_.assign(devices_.size() * devices_.size(), -1);
+    return {};
+  }
+
+  Kind kind() const override { return Kind::cuda; }
+  const std::vector<DeviceInfo>& devices() const override { return devices_; }
+
+  Result<Memory> allocate(int device, std::size_t bytes) override {
+    const CurrentDevice current(device);
+    void* data = nullptr;
+    if (auto status = check(cudaMalloc(&data, std::max<std::size_t>(bytes, 1)), "allocate GPU memory"); !status)
+      return std::move(status).in(fmt::format("{} on gpu{}", format_bytes(bytes), device));
+    return Memory(data, bytes, [device](void* pointer) {
+      const CurrentDevice own(device);
+      (void)cudaFree(pointer);
+    });
+  }
+
+  Result<Memory> allocate_pinned(std::size_t bytes) override {
+    void* data = nullptr;
+    const auto error =
+        cudaHostAlloc(&data, std::max<std::size_t>(bytes, 1), cudaHostAllocPortable | cudaHostAllocMapped);
+    if (error != cudaSuccess) {
+      (void)cudaGetLastError();
+      return cannot_pin(bytes, error);
+    }
+    return Memory(data, bytes, [](void* pointer) { (void)cudaFreeHost(pointer); });
+  }
+
+  Result<Memory> pin(void* data, std::size_t bytes) override {
+    const auto error = cudaHostRegister(data, bytes, cudaHostRegisterPortable | cudaHostRegisterMapped);
+    if (error != cudaSuccess) {
+      (void)cudaGetLastError();
+      return cannot_pin(bytes, error);
+    }
+    return Memory(data, bytes, [](void* pinned) { (void)cudaHostUnregister(pinned); });
+  }
+
+  void prepare_thread() override {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+  }
+
+  Result<Location> describe(const void* pointer) override {
+    if (pointer == nullptr)
+      return Status(Code::invalid_argument, "null pointer", {}, "Pass the address of an allocation");
+    cudaPointerAttributes attributes{};
+    const auto error = cudaPointerGetAttributes(&attributes, pointer);
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    Location location;
+    if (error != cudaSuccess || attributes.type == cudaMemoryTypeUnregistered) {
+      // Freed GPU memory looks like unregistered host memory to CUDA, but cannot be read.
+      if (is_mapped(pointer)) return location;
+      return Status(Code::invalid_argument, fmt::format("{} belongs to no allocation", pointer), {},
+                    "The memory was freed, or the address belongs to another process");
+    }
+    location.place = attributes.type == cudaMemoryTypeDevice    ? Place::device
+                     : attributes.type == cudaMemoryTypeManaged ? Place::managed
+                                                                : Place::pinned;
+    location.device = location.place == Place::pinned ? -1 : attributes.device;
+    const auto& driver = Driver::get();
+    const auto at = reinterpret_cast<CUdeviceptr>(pointer);
+    // The driver answers only for the current context's allocations.
+    const CurrentDevice current(std::max(location.device, 0));
+    if (driver.address_range != nullptr) {
+      CUdeviceptr base = 0;
+      std::size_t bytes = 0;
+      if (driver.address_range(&base, &bytes, at) == CUDA_SUCCESS) {
+        location.base = reinterpret_cast<std::byte*>(base);
+        location.bytes = bytes;
+      }
+    }
+    unsigned long long identity = 0;
+    if (driver.pointer_attribute != nullptr &&
+        driver.pointer_attribute(&identity, CU_POINTER_ATTRIBUTE_BUFFER_ID, at) == CUDA_SUCCESS)
+      location.identity = identity;
+    return location;
+  }
+
+  bool reaches(int device, int peer) override {
+    const auto count = static_cast<int>(devices_.size());
+    if (device < 0 || peer < 0 || device >= count || peer >= count) return false;
+    if (device == peer) return true;
+    if (const auto allowed = environment_switch("SENNIT_PEER"); allowed.ok() && !*allowed) return false;
+    const std::lock_guard lock(mutex_);
+    int& known = reach_[static_cast<std::size_t>(device) * devices_.size() + static_cast<std::size_t>(peer)];
+    if (known >= 0) return known == 1;
+    int possible = 0;
+    known = 0;
+    if (cudaDeviceCanAccessPeer(&possible, device, peer) == cudaSuccess && possible != 0) {
+      const CurrentDevice current(device);
+      const auto error = cudaDeviceEnablePeerAccess(peer, 0);
+      known = error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled ? 1 : 0;
+    }
+    (void)cudaGetLastError();
+    return known == 1;
+  }
+
+  Result<Shareable> share(const void* pointer) override {
+    auto location = describe(pointer);
+    if (!location) return location.status();
+    std::string uuid;
+    if (location->device >= 0) uuid = devices_[static_cast<std::size_t>(location->device)].uuid;
+    return share_cuda(pointer, *location, uuid);
+  }
+
+  Result<Memory> map(const Shareable& shareable, int device) override { return map_cuda(shareable, device); }
+
+  Result<std::unique_ptr<Lane>> lane(int device) override {
+    const CurrentDevice current(device);
+    cudaStream_t stream = nullptr;
+    if (auto status = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream"); !status)
+      return status;
+    return std::unique_ptr<Lane>(new CudaLane(device, stream, true, limits_));
+  }
+
+  Result<std::unique_ptr<Lane>> adopt(int device, void* stream) override {
+    return std::unique_ptr<Lane>(new CudaLane(device, static_cast<cudaStream_t>(stream), false, limits_));
+  }
+
+  Result<std::unique_ptr<Event>> event(int device, bool timing) override {
+    const CurrentDevice current(device);
+    cudaEvent_t event = nullptr;
+    const auto error = cudaEventCreateWithFlags(&event, timing ? cudaEventDefault : cudaEventDisableTiming);
+    if (auto status = check(error, "create an event"); !status) return status;
+    return std::unique_ptr<Event>(new CudaEvent(event));
+  }
+
+  // One block an SM is always resident together, whatever else the kernel uses.
+  unsigned concurrent_blocks(int device) const override {
+    return static_cast<unsigned>(devices_[static_cast<std::size_t>(device)].sm_count);
+  }
+
+  void set_timeout(std::chrono::nanoseconds timeout) override {
+    limits_->timeout_ns = static_cast<std::uint64_t>(timeout.count());
+  }
+  void abort() override {
+    if (limits_->abort != nullptr) std::atomic_ref(*limits_->abort).store(1, std::memory_order_release);
+  }
+  Status fault() const override {
+    return limits_->fault == nullptr ? Status() : sennit::device::describe(*limits_->fault);
+  }
+
+ private:
+  std::vector<DeviceInfo> devices_;
+  std::mutex mutex_;
+  std::vector<int> reach_;  // -1 unknown, 0 no, 1 yes and enabled
+  std::shared_ptr<CudaLimits> limits_ = std::make_shared<CudaLimits>();
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Executor>> open_cuda_executor() {
+  auto executor = std::make_shared<CudaExecutor>();
+  if (auto status = executor->open(); !status) return status;
+  return std::shared_ptr<Executor>(std::move(executor));
+}
+
+}  // namespace sennit::device

@@ -1,0 +1,108 @@
+#include "device/cuda/lane.h"
+
+#include <cstring>
+
+#include "device/cuda/check.h"
+#include "device/fault.h"
+
+namespace sennit::device {
+
+CudaLimits::CudaLimits() {
+  // One page of pinned memory for both; portable, so that kernels of every device reach it.
+  void* page = nullptr;
+  if (cudaHostAlloc(&page, 4096, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) {
+    (void)cudaGetLastError();
+    return;  // launches then run without abort; their waits are bounded all the same
+  }
+  std::memset(page, 0, 4096);
+  abort = static_cast<Word*>(page);
+  fault = reinterpret_cast<Fault*>(static_cast<std::byte*>(page) + 64);
+}
+
+CudaLimits::~CudaLimits() {
+  if (abort != nullptr) (void)cudaFreeHost(abort);
+}
+
+Limits CudaLimits::next() {
+  return {timeout_ns.load(), abort, fault, ++sequence};
+}
+
+CudaEvent::~CudaEvent() {
+  (void)cudaEventDestroy(event_);
+}
+
+Result<bool> CudaEvent::done() {
+  const cudaError_t state = cudaEventQuery(event_);
+  if (state == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  if (auto status = check(state, "query event"); !status) return status;
+  return true;
+}
+
+Result<double> CudaEvent::since(Event& start) {
+  float ms = 0;
+  const auto error = cudaEventElapsedTime(&ms, static_cast<CudaEvent&>(start).event_, event_);
+  if (auto status = check(error, "time between events"); !status) return status;
+  return double(ms) * 1e3;
+}
+
+CudaLane::~CudaLane() {
+  if (!owned_) return;
+  const CurrentDevice current(device_);
+  (void)cudaStreamDestroy(stream_);  // CUDA finishes what was enqueued first
+}
+
+Status CudaLane::copy(void* dst, const void* src, std::uint64_t bytes) {
+  if (bytes == 0) return {};
+  const CurrentDevice current(device_);
+  return check(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream_), "copy");
+}
+
+Status CudaLane::launch(const Program& program, const void* arguments, unsigned blocks) {
+  if (program.cuda == nullptr)
+    return Status(Code::unsupported, "this build has no GPU code for the program", program.name,
+                  "Build with a CUDA toolkit");
+  const CurrentDevice current(device_);
+  Limits limits = limits_->next();
+  void* parameters[] = {const_cast<void*>(arguments), &limits};
+  return check(cudaLaunchKernel(program.cuda, dim3(blocks), dim3(kBlockThreads), parameters, 0, stream_),
+               program.name);
+}
+
+Status CudaLane::record(Event& event) {
+  const CurrentDevice current(device_);
+  return check(cudaEventRecord(static_cast<CudaEvent&>(event).event_, stream_), "record event");
+}
+
+Status CudaLane::wait(Event& event) {
+  const CurrentDevice current(device_);
+  return check(cudaStreamWaitEvent(stream_, static_cast<CudaEvent&>(event).event_, 0), "wait for event");
+}
+
+Status CudaLane::synchronize() {
+  const CurrentDevice current(device_);
+  if (auto status = check(cudaStreamSynchronize(stream_), "wait for the lane"); !status) return status;
+  return limits_->fault == nullptr ? Status() : describe(*limits_->fault);
+}
+
+Result<bool> CudaLane::idle() {
+  // The legacy default stream also stands for every blocking stream; whether those are idle it does not tell.
+  if (stream_ == nullptr || stream_ == cudaStreamLegacy) return false;
+  const cudaError_t state = cudaStreamQuery(stream_);
+  if (state == cudaErrorNotReady) {
+    (void)cudaGetLastError();
+    return false;
+  }
+  if (auto status = check(state, "query lane"); !status) return status;
+  return true;
+}
+
+bool CudaLane::capturing() {
+  cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  const CurrentDevice current(device_);
+  return cudaStreamIsCapturing(stream_, &state) == cudaSuccess && state == cudaStreamCaptureStatusActive;
+}
+
+}  // namespace sennit::device

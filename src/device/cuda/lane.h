@@ -1,0 +1,64 @@
+// A lane of the cuda executor: a stream, owned or the caller's.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+
+#include "device/block.h"
+#include "device/lane.h"
+
+namespace sennit::device {
+
+/// What launches of one executor share. `abort` and `fault` stand in pinned host memory, so that the host can raise
+/// the one and read the other while kernels run.
+struct CudaLimits {
+  std::atomic<std::uint64_t> timeout_ns{30'000'000'000};
+  Word* abort = nullptr;
+  Fault* fault = nullptr;
+  std::atomic<Word> sequence{0};
+
+  CudaLimits();
+  ~CudaLimits();
+  CudaLimits(const CudaLimits&) = delete;
+  CudaLimits& operator=(const CudaLimits&) = delete;
+  Limits next();
+};
+
+class CudaEvent final : public Event {
+ public:
+  explicit CudaEvent(cudaEvent_t event) : event_(event) {}
+  ~CudaEvent() override;
+  Result<bool> done() override;
+  Result<double> since(Event& start) override;
+
+ private:
+  friend class CudaLane;
+  cudaEvent_t event_;
+};
+
+class CudaLane final : public Lane {
+ public:
+  CudaLane(int device, cudaStream_t stream, bool owned, std::shared_ptr<CudaLimits> limits)
+      : device_(device), stream_(stream), owned_(owned), limits_(std::move(limits)) {}
+  ~CudaLane() override;
+
+  int device() const override { return device_; }
+  Status copy(void* dst, const void* src, std::uint64_t bytes) override;
+  Status launch(const Program& program, const void* arguments, unsigned blocks) override;
+  Status record(Event& event) override;
+  Status wait(Event& event) override;
+  Status synchronize() override;
+  Result<bool> idle() override;
+  bool capturing() override;
+
+ private:
+  const int device_;
+  const cudaStream_t stream_;
+  const bool owned_;
+  const std::shared_ptr<CudaLimits> limits_;
+};
+
+}  // namespace sennit::device

@@ -1,0 +1,87 @@
+// What runs protocols: the GPUs through CUDA, or ordinary memory and threads. One small interface, so that everything
+// above (path/, coll/) is the same text on a machine with GPUs and on one without.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "device/block.h"
+#include "device/lane.h"
+#include "device/memory.h"
+
+namespace sennit::device {
+
+enum class Kind { cuda, host };
+std::string_view name(Kind kind);
+
+struct DeviceInfo {
+  std::string uuid;  ///< "GPU-…"; "HOST-3" for the host executor
+  std::string pci;   ///< "0000:1b:00.0"; empty for the host executor
+  std::string model;
+  std::uint64_t memory_bytes = 0;
+  int sm_count = 0;
+  int copy_engines = 0;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  virtual Kind kind() const = 0;
+  /// Devices this process may use, in this process's order. Indices below refer to it.
+  virtual const std::vector<DeviceInfo>& devices() const = 0;
+  int find(std::string_view uuid) const;  ///< index of a device; -1 when this process cannot see it
+
+  /// Uninitialised memory of a device, or host memory that every device reaches. Errors: out_of_memory says how much
+  /// was asked and, for pinned memory, names the locked-memory limit.
+  virtual Result<Memory> allocate(int device, std::size_t bytes) = 0;
+  virtual Result<Memory> allocate_pinned(std::size_t bytes) = 0;
+
+  /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
+  virtual Result<Memory> pin(void* data, std::size_t bytes) = 0;
+  /// To be called once by a thread of sennit's own before it uses the executor: its calls then never disturb a graph
+  /// capture of another thread.
+  virtual void prepare_thread() {}
+
+  /// What `pointer` points at. Errors: invalid_argument for null, freed and foreign pointers.
+  virtual Result<Location> describe(const void* pointer) = 0;
+
+  /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
+  virtual bool reaches(int device, int peer) = 0;
+
+  /// What another process needs to map the allocation around `pointer`. Errors: unsupported names the kind of
+  /// allocation or switch that stands in the way.
+  virtual Result<Shareable> share(const void* pointer) = 0;
+  /// Maps it here for lanes of `device`: data() is where the exporter's pointer is seen from there. Lanes of another
+  /// device need a mapping of their own: through one of a foreign context CUDA copies by way of the host, or, with
+  /// peer access on, makes both directions of a pair take turns (measured on 4 × H200: 38 and 377 instead of 780
+  /// GB/s).
+  virtual Result<Memory> map(const Shareable& shareable, int device) = 0;
+
+  virtual Result<std::unique_ptr<Lane>> lane(int device) = 0;
+  /// A lane over the caller's own stream (cudaStream_t; nullptr: the device's default lane), which must outlive it.
+  virtual Result<std::unique_ptr<Lane>> adopt(int device, void* stream) = 0;
+  virtual Result<std::unique_ptr<Event>> event(int device, bool timing = false) = 0;
+
+  /// Most blocks of one launch that run at the same time on `device`.
+  virtual unsigned concurrent_blocks(int device) const = 0;
+
+  /// Bounds the waits of launches from now on; an abort also ends those that wait now.
+  virtual void set_timeout(std::chrono::nanoseconds timeout) = 0;
+  virtual void abort() = 0;
+  /// What the first block that gave up wrote down; ok when none did.
+  virtual Status fault() const = 0;
+};
+
+/// The executor SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: not_found when cuda
+/// was asked for and no GPU answers, with the driver's reason.
+Result<std::shared_ptr<Executor>> open_executor();
+Result<std::shared_ptr<Executor>> open_host_executor();
+/// Errors: unsupported in a build without CUDA; not_found when there is no GPU or no driver.
+Result<std::shared_ptr<Executor>> open_cuda_executor();
+
+}  // namespace sennit::device

@@ -1,0 +1,196 @@
+// The host executor: devices are regions of shared memory, lanes and blocks are threads. It runs every protocol where
+// there is no GPU, and under sanitizers.
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/environment.h"
+#include "base/units.h"
+#include "device/executor.h"
+#include "device/fault.h"
+#include "device/host/lane.h"
+#include "device/mapped.h"
+
+namespace sennit::device {
+
+namespace {
+
+/// One region this process allocated or mapped.
+struct Region {
+  std::size_t bytes = 0;
+  int device = -1;
+  int file = -1;  // borrowed: the region's Memory owns it
+  std::uint64_t identity = 0;
+};
+
+/// All regions, by address. Shared with the Memory values, which may outlive the executor.
+struct Regions {
+  std::mutex mutex;
+  std::map<std::byte*, Region> by_base;
+  std::uint64_t next_identity = 1;
+};
+
+class HostExecutor final : public Executor {
+ public:
+  explicit HostExecutor(int count) {
+    for (int i = 0; i < count; ++i) {
+      DeviceInfo info;
+      info.uuid = fmt::format("HOST-{}", i);
+      info.model = "host executor device";
+      info.memory_bytes = std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGE_SIZE));
+      info.copy_engines = 2;
+      devices_.push_back(info);
+    }
+    limits_->limits.timeout_ns = 30'000'000'000;
+  }
+
+  Kind kind() const override { return Kind::host; }
+  const std::vector<DeviceInfo>& devices() const override { return devices_; }
+
+  Result<Memory> allocate(int device, std::size_t bytes) override {
+    if (device < 0 || device >= static_cast<int>(devices_.size()))
+      return Status(Code::invalid_argument, fmt::format("there is no device {}", device), {},
+                    fmt::format("Use 0 to {} or raise SENNIT_HOST_DEVICES", devices_.size() - 1));
+    return allocate_region(device, bytes);
+  }
+  Result<Memory> allocate_pinned(std::size_t bytes) override { return allocate_region(-1, bytes); }
+
+  Result<Memory> pin(void* data, std::size_t bytes) override { return Memory(data, bytes, nullptr); }
+
+  Result<Location> describe(const void* pointer) override {
+    if (pointer == nullptr)
+      return Status(Code::invalid_argument, "null pointer", {}, "Pass the address of an allocation");
+    Location location;
+    {
+      const std::lock_guard lock(regions_->mutex);
+      auto* const at = static_cast<std::byte*>(const_cast<void*>(pointer));
+      auto next = regions_->by_base.upper_bound(at);
+      if (next != regions_->by_base.begin()) {
+        const auto& [base, region] = *std::prev(next);
+        if (at < base + region.bytes) {
+          location.place = region.device < 0 ? Place::pinned : Place::device;
+          location.device = region.device;
+          location.base = base;
+          location.bytes = region.bytes;
+          location.identity = region.identity;
+          return location;
+        }
+      }
+    }
+    if (!is_mapped(pointer))
+      return Status(Code::invalid_argument, fmt::format("{} belongs to no allocation", pointer), {},
+                    "The memory was freed, or the address belongs to another process");
+    return location;
+  }
+
+  bool reaches(int device, int peer) override {
+    const auto count = static_cast<int>(devices_.size());
+    const auto allowed = environment_switch("SENNIT_PEER");
+    return device >= 0 && peer >= 0 && device < count && peer < count &&
+           (device == peer || !allowed.ok() || *allowed);
+  }
+
+  Result<Shareable> share(const void* pointer) override {
+    if (const auto allowed = environment_switch("SENNIT_IPC"); allowed.ok() && !*allowed)
+      return Status(Code::unsupported, "sharing memory between processes is switched off", "SENNIT_IPC=0",
+                    "Unset SENNIT_IPC");
+    auto location = describe(pointer);
+    if (!location) return location.status();
+    const std::lock_guard lock(regions_->mutex);
+    const auto found = location->base != nullptr ? regions_->by_base.find(location->base) : regions_->by_base.end();
+    if (found == regions_->by_base.end() || found->second.file < 0)
+      return Status(Code::unsupported, fmt::format("{} is ordinary memory of this process", pointer), {},
+                    "Allocate it with sennit_memory_allocate, so that peers can map it");
+    Shareable shareable;
+    shareable.kind = Shareable::Kind::file;
+    shareable.file = UniqueFd(dup(found->second.file));
+    shareable.file_bytes = found->second.bytes;
+    shareable.offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - location->base);
+    shareable.identity = location->identity;
+    if (location->device >= 0) shareable.device = devices_[static_cast<std::size_t>(location->device)].uuid;
+    return shareable;
+  }
+
+  Result<Memory> map(const Shareable& shareable, int) override {
+    struct stat file {};
+    if (fstat(shareable.file.get(), &file) != 0 || std::uint64_t(file.st_size) < shareable.file_bytes)
+      return Status(Code::corrupt, "a peer's memory is smaller than announced", {}, "Restart the job");
+    return map_file(UniqueFd(dup(shareable.file.get())), shareable.file_bytes, shareable.offset,
+                    find(shareable.device));
+  }
+
+  Result<std::unique_ptr<Lane>> lane(int device) override {
+    return std::unique_ptr<Lane>(new HostLane(device, limits_));
+  }
+  Result<std::unique_ptr<Lane>> adopt(int device, void* stream) override {
+    if (stream != nullptr)
+      return Status(Code::invalid_argument, "the host executor has no foreign streams", {}, "Pass a null stream");
+    return lane(device);
+  }
+  Result<std::unique_ptr<Event>> event(int, bool) override { return std::unique_ptr<Event>(new HostEvent()); }
+
+  // A block is a thread that yields while it waits; this bound only keeps a mistake from exhausting the system.
+  unsigned concurrent_blocks(int) const override { return 64; }
+
+  void set_timeout(std::chrono::nanoseconds timeout) override {
+    const std::lock_guard lock(limits_->mutex);
+    limits_->limits.timeout_ns = static_cast<std::uint64_t>(timeout.count());
+  }
+  void abort() override { std::atomic_ref(limits_->abort).store(1, std::memory_order_relaxed); }
+  Status fault() const override { return sennit::device::describe(limits_->fault); }
+
+ private:
+  Result<Memory> allocate_region(int device, std::size_t bytes) {
+    if (bytes == 0) bytes = 1;
+    UniqueFd file(memfd_create("sennit", MFD_CLOEXEC));
+    if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+      return Status(Code::out_of_memory, fmt::format("cannot allocate {}: {}", format_bytes(bytes), strerror(errno)),
+                    {}, "Free memory, or use smaller messages");
+    return map_file(std::move(file), bytes, 0, device);
+  }
+
+  Result<Memory> map_file(UniqueFd file, std::size_t bytes, std::uint64_t offset, int device) {
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
+    if (data == MAP_FAILED)
+      return Status(Code::out_of_memory, fmt::format("cannot map {}: {}", format_bytes(bytes), strerror(errno)), {},
+                    "Free memory, or use smaller messages");
+    auto* base = static_cast<std::byte*>(data);
+    const int fd = file.release();
+    {
+      const std::lock_guard lock(regions_->mutex);
+      regions_->by_base[base] = Region{bytes, device, fd, regions_->next_identity++};
+    }
+    return Memory(base + offset, bytes - offset, [regions = regions_, base, bytes, fd](void*) {
+      {
+        const std::lock_guard lock(regions->mutex);
+        regions->by_base.erase(base);
+      }
+      munmap(base, bytes);
+      ::close(fd);
+    });
+  }
+
+  std::vector<DeviceInfo> devices_;
+  std::shared_ptr<Regions> regions_ = std::make_shared<Regions>();
+  std::shared_ptr<HostLimits> limits_ = std::make_shared<HostLimits>();
+};
+
+}  // namespace
+
+Result<std::shared_ptr<Executor>> open_host_executor() {
+  const auto count = environment_integer("SENNIT_HOST_DEVICES");
+  if (!count) return count.status();
+  if (*count < 1 || *count > 64)
+    return Status(Code::invalid_argument, fmt::format("SENNIT_HOST_DEVICES={} is out of range", *count), {},
+                  "Use 1 to 64");
+  return std::shared_ptr<Executor>(new HostExecutor(static_cast<int>(*count)));
+}
+
+}  // namespace sennit::device

@@ -1,0 +1,50 @@
+// A lane: work of one device in order, driven from the host. CUDA calls it a stream; the host executor gives it a
+// thread. Lane programs (path/, coll/) are written against this interface alone.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "base/status.h"
+#include "device/program.h"
+
+namespace sennit::device {
+
+/// A point in a lane that other lanes, of any device of this process, can wait for. Reusable: a wait refers to the
+/// latest record before it. Events with timing also say when they were passed.
+class Event {
+ public:
+  virtual ~Event() = default;
+  /// True once the work before the latest record is done; true when never recorded. Never blocks.
+  virtual Result<bool> done() = 0;
+  /// Microseconds from `start`'s latest record to this one's; both made with timing, of one device, and done.
+  virtual Result<double> since(Event& start) = 0;
+};
+
+class Lane {
+ public:
+  virtual ~Lane() = default;
+
+  virtual int device() const = 0;
+
+  /// Copies bytes in lane order, by a copy engine where the device has them. Any memories this process can address;
+  /// pageable host memory makes the call synchronous. Overlap is the caller's error. Copies of 0 bytes do nothing.
+  virtual Status copy(void* dst, const void* src, std::uint64_t bytes) = 0;
+
+  /// Runs `blocks` blocks of a program in lane order; the argument struct is copied before return. All blocks of a
+  /// launch run at the same time (programs may wait for each other): at most concurrent_blocks() of the executor.
+  virtual Status launch(const Program& program, const void* arguments, unsigned blocks) = 0;
+
+  virtual Status record(Event& event) = 0;
+  virtual Status wait(Event& event) = 0;
+
+  /// Blocks the caller until all work so far is done. Errors: device_error; timed_out or aborted when a block program
+  /// gave up; the fault is described.
+  virtual Status synchronize() = 0;
+  /// True only when all work so far is done; false where that cannot be told. Never blocks.
+  virtual Result<bool> idle() = 0;
+  /// True while the lane's work is being captured into a CUDA graph.
+  virtual bool capturing() = 0;
+};
+
+}  // namespace sennit::device

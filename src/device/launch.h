@@ -1,0 +1,28 @@
+// Launching a block program on a lane of any executor.
+#pragma once
+
+#include "device/host/block.h"
+#include "device/lane.h"
+#include "device/program.h"
+
+namespace sennit::device {
+
+template <class P>
+void host_entry(HostBlock& block, const void* arguments) {
+  (*static_cast<const P*>(arguments))(block);
+}
+
+/// The descriptor of P. P::kName is what users see.
+template <class P>
+const Program& program_of() {
+  static const Program program{P::kName, sizeof(P), &host_entry<P>, cuda_entry<P>()};
+  return program;
+}
+
+/// Launches the block program `arguments` (a struct with kName and a templated operator()).
+template <class P>
+Status launch(Lane& lane, const P& arguments, unsigned blocks) {
+  return lane.launch(program_of<P>(), &arguments, blocks);
+}
+
+}  // namespace sennit::device

@@ -1,0 +1,77 @@
+// Memory that sennit allocates or maps, and what can be said about memory that it did not.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/unique_fd.h"
+
+namespace sennit::device {
+
+/// Bytes with an owner: freed or unmapped when the value goes away. Movable only.
+class Memory {
+ public:
+  using Release = std::function<void(void*)>;
+
+  Memory() = default;
+  Memory(void* data, std::size_t bytes, Release release) : data_(data), bytes_(bytes), release_(std::move(release)) {}
+  Memory(Memory&& other) noexcept { swap(other); }
+  Memory& operator=(Memory&& other) noexcept {
+    Memory taken(std::move(other));
+    swap(taken);
+    return *this;
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  ~Memory() {
+    if (data_ != nullptr && release_) release_(data_);
+  }
+
+  std::byte* data() const { return static_cast<std::byte*>(data_); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  void swap(Memory& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(bytes_, other.bytes_);
+    std::swap(release_, other.release_);
+  }
+
+  void* data_ = nullptr;
+  std::size_t bytes_ = 0;
+  Release release_;
+};
+
+enum class Place {
+  device,    ///< a GPU's memory, or what the host executor calls a device
+  pinned,    ///< host memory that copy engines and kernels reach
+  managed,   ///< migrates between host and GPUs
+  pageable,  ///< ordinary host memory
+};
+
+/// What a pointer points at.
+struct Location {
+  Place place = Place::pageable;
+  int device = -1;             ///< index in this process; -1 for host memory
+  std::byte* base = nullptr;   ///< start of the allocation; nullptr for pageable memory
+  std::size_t bytes = 0;       ///< of the allocation; 0 where nobody knows (pageable)
+  std::uint64_t identity = 0;  ///< of the allocation: never reused in a process, unlike addresses
+};
+
+/// How another process can map an allocation: a handle of the driver, or an open file that travels beside it.
+struct Shareable {
+  enum class Kind : std::uint32_t { ipc_handle, file };
+  Kind kind = Kind::file;
+  std::array<std::byte, 64> handle{};  ///< kind ipc_handle: cudaIpcMemHandle_t
+  UniqueFd file;                       ///< kind file: memfd, or the export of a cuMemCreate handle
+  std::uint64_t file_bytes = 0;        ///< kind file: length to map
+  std::uint64_t offset = 0;            ///< of the pointer asked about within what gets mapped
+  std::uint64_t identity = 0;          ///< Location::identity at the exporter
+  std::string device;                  ///< UUID of the device that holds it
+};
+
+}  // namespace sennit::device

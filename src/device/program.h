@@ -1,0 +1,32 @@
+// A block program, type-erased so that lanes of every executor can launch it.
+//
+// The program itself is a plain struct of arguments with
+//   template <class Block> SENNIT_DEVICE void operator()(Block& block) const;
+// written once against the primitives of device/block.h. Each executor compiles that text for itself.
+#pragma once
+
+#include <cstddef>
+
+#ifdef __CUDACC__
+#define SENNIT_DEVICE __host__ __device__ __forceinline__
+#else
+#define SENNIT_DEVICE inline
+#endif
+
+namespace sennit::device {
+
+class HostBlock;
+
+/// How each executor enters one program. Lives for the whole process.
+struct Program {
+  const char* name;                                       ///< for errors and traces
+  std::size_t argument_bytes;                             ///< size of the argument struct, copied at launch
+  void (*host)(HostBlock& block, const void* arguments);  ///< runs one block in the calling thread
+  const void* cuda;  ///< __global__ function (arguments, Limits); null without CUDA
+};
+
+/// The cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
+template <class P>
+const void* cuda_entry();
+
+}  // namespace sennit::device
