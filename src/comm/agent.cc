@@ -1,0 +1,245 @@
+#include "comm/agent.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "comm/fork_guard.h"
+#include "comm/socket.h"
+
+namespace sennit::comm {
+
+namespace {
+
+// How long a leaver waits for slow readers of its goodbye; without it they would report a death.
+constexpr milliseconds kFarewell(200);
+constexpr std::uint64_t kWakeup = ~std::uint64_t(0);
+
+Status died(const Member& member) {
+  const std::string node = member.node.empty() ? "" : fmt::format(", node '{}'", member.node);
+  return Status(
+      Code::peer_lost, fmt::format("rank {} died (process {}{})", member.rank, member.pid, node), {},
+      fmt::format("Look at what rank {} printed last, and whether the system killed it for memory", member.rank));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Agent>> Agent::start(int rank, const std::vector<Member>& members,
+                                            std::vector<PeerLink> links) {
+  std::unique_ptr<Agent> agent(new Agent(rank, members));
+  agent->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
+  agent->event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!agent->epoll_ || !agent->event_) return system_status("watch connections", errno, "Raise fs.epoll limits");
+  epoll_event watched{EPOLLIN, {.u64 = kWakeup}};
+  if (::epoll_ctl(agent->epoll_.get(), EPOLL_CTL_ADD, agent->event_.get(), &watched) != 0)
+    return system_status("watch connections", errno, "Raise fs.epoll limits");
+  for (PeerLink& link : links) {
+    agent->links_.push_back(std::make_unique<Link>());
+    agent->links_.back()->peer = std::move(link);
+    // Edge-triggered in both directions: hear() reads all there is, and room to write wakes flush().
+    watched.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+    watched.data.u64 = agent->links_.size() - 1;
+    if (::epoll_ctl(agent->epoll_.get(), EPOLL_CTL_ADD, agent->links_.back()->peer.fd.get(), &watched) != 0)
+      return system_status("watch connections", errno, "Raise fs.epoll limits");
+  }
+  // The thread takes no signals: a program's handlers expect to run on the program's own threads.
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  agent->owner_ = ::getpid();
+  agent->thread_ = std::make_unique<std::thread>([self = agent.get()] { self->run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  ForkGuard::watch(agent.get());
+  return agent;
+}
+
+Agent::~Agent() {
+  if (!thread_) return;
+  ForkGuard::forget(this);
+  if (::getpid() != owner_) {
+    // A child made by fork(): the thread never existed here, and the parent has not left.
+    (void)thread_.release();
+    return;
+  }
+  stopping_.store(true);
+  wake();
+  thread_->join();
+}
+
+void Agent::close_all_after_fork() {
+  // Only closes: after fork() in a program with threads nothing that takes a lock or memory may be called.
+  for (auto& link : links_) link->peer.fd.reset();
+  epoll_.reset();
+  event_.reset();
+}
+
+void Agent::run() {
+  ::pthread_setname_np(::pthread_self(), "sennit-agent");
+  std::array<epoll_event, 16> events;
+  while (!stopping_.load()) {
+    const int ready = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), -1);
+    for (int i = 0; i < ready; ++i) {
+      if (events[i].data.u64 == kWakeup) {
+        std::uint64_t count = 0;
+        (void)!::read(event_.get(), &count, sizeof count);
+        continue;
+      }
+      Link& link = *links_[events[i].data.u64];
+      if (events[i].events & EPOLLOUT) flush(link);
+      if (events[i].events & ~std::uint32_t(EPOLLOUT)) hear(link);
+    }
+    call_back();
+  }
+  say_goodbye();
+}
+
+void Agent::hear(Link& link) {
+  while (link.open) {  // only this thread ever closes, so it may look without the lock
+    Result<std::optional<Frame>> frame = link.reader.next(link.peer.fd.get());
+    if (!frame) return lost(link);
+    if (!frame->has_value()) return;
+    handle(link, std::move(**frame));
+  }
+}
+
+void Agent::handle(Link& link, Frame frame) {
+  switch (frame.kind) {
+    case Kind::goodbye: {
+      const std::lock_guard lock(mutex_);
+      left_.insert(link.peer.rank);
+      changed_.notify_all();
+      return;
+    }
+    case Kind::fetch: return answer(link, frame);
+    case Kind::file: {
+      UniqueFd file = std::move(frame.file);
+      return deliver(frame, std::move(file));
+    }
+    case Kind::failure: {
+      Reader reader(frame.body);
+      const Status why = reader.status();
+      if (!why.ok()) fail(why, &link);
+      return;
+    }
+    default: return lost(link);  // speaks another language: as good as gone
+  }
+}
+
+void Agent::lost(Link& link) {
+  close(link);
+  if (has_left(link.peer.rank)) return;
+  fail(died(members_[std::size_t(link.peer.rank)]), &link);
+}
+
+void Agent::close(Link& link) {
+  const std::lock_guard lock(link.mutex);
+  link.open = false;
+  link.outbox.clear();
+  link.peer.fd.reset();
+}
+
+void Agent::fail(const Status& why, const Link* from) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return;
+    failure_ = why;
+    failed_.store(true, std::memory_order_release);
+    changed_.notify_all();
+  }
+  for (auto& link : links_)
+    if (link.get() != from) send(*link, {Kind::failure, Writer().status(why).take(), {}});
+  wake();
+}
+
+bool Agent::send(Link& link, Frame frame) {
+  const std::lock_guard lock(link.mutex);
+  if (!link.open) return false;
+  link.outbox.emplace_back(std::move(frame));
+  while (!link.outbox.empty()) {
+    const Result<bool> done = link.outbox.front().advance(link.peer.fd.get());
+    if (!done) return false;  // the agent's thread hears of the end, with whatever came before it
+    if (!*done) return true;  // the rest follows when there is room
+    link.outbox.pop_front();
+  }
+  return true;
+}
+
+void Agent::flush(Link& link) {
+  const std::lock_guard lock(link.mutex);
+  while (link.open && !link.outbox.empty()) {
+    const Result<bool> done = link.outbox.front().advance(link.peer.fd.get());
+    if (!done || !*done) return;
+    link.outbox.pop_front();
+  }
+}
+
+Status Agent::failure() const {
+  if (!failed()) return {};
+  const std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+bool Agent::has_left(int peer) const {
+  const std::lock_guard lock(mutex_);
+  return left_.contains(peer);
+}
+
+void Agent::on_failure(std::function<void(const Status&)> call) {
+  {
+    const std::lock_guard lock(mutex_);
+    callbacks_.push_back(std::move(call));
+  }
+  wake();
+}
+
+void Agent::call_back() {
+  if (!failed()) return;
+  std::vector<std::function<void(const Status&)>> calls;
+  Status why;
+  {
+    const std::lock_guard lock(mutex_);
+    calls.swap(callbacks_);
+    why = failure_;
+  }
+  for (const auto& call : calls) call(why);
+}
+
+void Agent::say_goodbye() {
+  call_back();
+  const Deadline deadline = Deadline::after(kFarewell);
+  for (auto& link : links_) {
+    if (!send(*link, {Kind::goodbye, {}, {}})) continue;
+    while (!link->outbox.empty() && wait_for(link->peer.fd.get(), POLLOUT, deadline)) {
+      const std::size_t before = link->outbox.size();
+      flush(*link);
+      if (link->outbox.size() == before && deadline.passed()) break;
+    }
+    ::shutdown(link->peer.fd.get(), SHUT_WR);
+  }
+  // TCP throws away what was sent when a socket is closed with something unread: read until the peer, having
+  // heard the goodbye, closes too.
+  std::array<std::byte, 4096> unread;
+  for (auto& link : links_) {
+    if (link->peer.same_node || !link->open) continue;
+    for (;;) {
+      const ssize_t got = ::recv(link->peer.fd.get(), unread.data(), unread.size(), 0);
+      if (got > 0) continue;
+      if (got == 0 || (errno != EAGAIN && errno != EINTR) || !wait_for(link->peer.fd.get(), POLLIN, deadline)) break;
+    }
+  }
+}
+
+void Agent::wake() {
+  const std::uint64_t one = 1;
+  (void)!::write(event_.get(), &one, sizeof one);
+}
+
+}  // namespace sennit::comm

@@ -1,0 +1,111 @@
+// The one thread a group has: it keeps a connection open to every peer of the node (and, on leaders, to other
+// nodes), hands out files, notices deaths and spreads bad news.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "comm/frame.h"
+#include "comm/membership.h"
+
+namespace sennit::comm {
+
+/// An authenticated connection to a peer.
+struct PeerLink {
+  int rank = 0;
+  UniqueFd fd;
+  bool same_node = true;  ///< a Unix socket: can carry files. Otherwise TCP between leaders.
+};
+
+/// All methods may be called from any thread. News travels by flooding: the first failure that an agent learns
+/// of, from whatever side, it passes on to every other link, once; later ones are ignored, so that every rank
+/// ends up with one cause, and usually the same one.
+class Agent {
+ public:
+  /// `members` describes all ranks and outlives the agent. Errors: out_of_memory, system_error.
+  static Result<std::unique_ptr<Agent>> start(int rank, const std::vector<Member>& members,
+                                              std::vector<PeerLink> links);
+  /// Says goodbye on every link, so that leaving is not taken for death, and ends the thread.
+  ~Agent();
+
+  /// Takes part in fetch() under the number returned until withdrawn.
+  std::uint64_t offer(UniqueFd file);
+  void withdraw(std::uint64_t id);
+  /// A duplicate of what `peer` (this rank included) offers under `id`, closed on exec. Errors: invalid_argument
+  /// (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left); peer_lost,
+  /// aborted, timed_out.
+  Result<UniqueFd> fetch(int peer, std::uint64_t id, Deadline deadline);
+
+  bool failed() const { return failed_.load(std::memory_order_acquire); }
+  /// The first failure, ok while there is none.
+  Status failure() const;
+  /// Has `peer` said goodbye?
+  bool has_left(int peer) const;
+  /// Ends the group for everyone, with this as the reason.
+  void fail(const Status& why) { fail(why, nullptr); }
+  /// Called once, from the agent's thread, with the first failure; soon, if there was one already.
+  void on_failure(std::function<void(const Status&)> call);
+
+ private:
+  struct Link {
+    PeerLink peer;
+    FrameReader reader;  // agent's thread only
+    std::mutex mutex;    // guards what follows, and peer.fd's closing
+    std::deque<FrameWriter> outbox;
+    bool open = true;
+  };
+  struct Request {
+    int peer = 0;
+    bool answered = false;
+    bool found = false;
+    UniqueFd file;
+  };
+
+  Agent(int rank, const std::vector<Member>& members) : rank_(rank), members_(members) {}
+  void run();
+  void hear(Link& link);
+  void handle(Link& link, Frame frame);
+  void answer(Link& link, const Frame& frame);
+  void deliver(const Frame& frame, UniqueFd file);
+  void lost(Link& link);
+  void close(Link& link);
+  void fail(const Status& why, const Link* from);
+  bool send(Link& link, Frame frame);
+  void flush(Link& link);
+  void call_back();
+  void say_goodbye();
+  void wake();
+  Link* link_to(int peer);
+  void close_all_after_fork();
+
+  const int rank_;
+  const std::vector<Member>& members_;
+  std::vector<std::unique_ptr<Link>> links_;
+  UniqueFd epoll_, event_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<bool> failed_{false};
+
+  mutable std::mutex mutex_;  // guards what follows; never held while a link's is being taken
+  std::condition_variable changed_;
+  Status failure_;
+  std::set<int> left_;
+  std::map<std::uint64_t, UniqueFd> offers_;
+  std::map<std::uint64_t, Request> requests_;
+  std::uint64_t next_offer_ = 1, next_request_ = 1;
+  std::vector<std::function<void(const Status&)>> callbacks_;
+
+  pid_t owner_ = 0;
+  std::unique_ptr<std::thread> thread_;
+
+  friend class ForkGuard;
+};
+
+}  // namespace sennit::comm

@@ -1,0 +1,91 @@
+// The host side of a communicator: who its ranks are, which of them share a node, whether all still live.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/agent.h"
+#include "comm/control.h"
+#include "comm/exchange.h"
+#include "comm/membership.h"
+
+namespace sennit::comm {
+
+/// Ranks form a node when they run under one kernel (boot id) and one SENNIT_NODE, as one user, and can really
+/// reach each other's Unix sockets: different network namespaces fall apart, different PID or mount namespaces
+/// do not matter. Unless said otherwise a method may be called from any thread.
+class Group {
+ public:
+  /// Collective. Meets every rank through `exchange`, which stays with the group. Errors are the same on every
+  /// rank and name the one that failed; timed_out within a few SENNIT_TIMEOUTs when a rank stopped taking part.
+  /// `limit`: of every wait of the group, instead of SENNIT_TIMEOUT.
+  static Result<std::unique_ptr<Group>> create(std::unique_ptr<Exchange> exchange,
+                                               std::optional<Clock::duration> limit = std::nullopt);
+  /// Leaves in order: peers do not take it for a death. Not collective, but a rank that still waits for this one
+  /// gets peer_lost. In a child made by fork() it does nothing.
+  ~Group();
+
+  int rank() const { return exchange_->rank(); }
+  int size() const { return exchange_->size(); }
+  const Member& member(int rank) const { return members_[std::size_t(rank)]; }
+  bool same_node(int rank) const { return node_of_[std::size_t(rank)] == leader(); }
+  /// Ranks of this node, ascending, this one included.
+  std::span<const int> node_ranks() const { return node_ranks_; }
+  /// Lowest rank of this node.
+  int leader() const { return node_ranks_.front(); }
+  /// Leaders of all nodes, ascending.
+  std::span<const int> leaders() const { return leaders_; }
+  /// Position of a rank of this node in node_ranks(): its number in the control segment; -1 for other ranks.
+  int node_index(int rank) const;
+
+  /// Collective and one call at a time, as the exchange is.
+  Exchange& exchange() { return *exchange_; }
+
+  /// Files: a rank offers an open file (memfd, CUDA VMM handle …) under a number, which it tells its peers by
+  /// other means; a rank of the node fetches a duplicate. Errors of fetch: as Agent::fetch.
+  Result<std::uint64_t> offer(UniqueFd file);
+  void withdraw(std::uint64_t id);
+  Result<UniqueFd> fetch(int peer, std::uint64_t id) const;
+
+  /// Shared by the ranks of this node, all zero at first.
+  const ControlSegment& control() const { return control_; }
+
+  /// Records what this rank is doing, for the error message of a peer that waits for it in vain.
+  void note(std::string_view operation, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
+  /// What a rank noted last; empty name when nothing is known of it (another node, or nothing noted yet).
+  Operation last_operation(int rank) const;
+
+  /// ok; or peer_lost, naming the rank that died; or aborted, naming who aborted and why. The first failure
+  /// stays. One atomic load while all is well.
+  Status check() const { return agent_->failure(); }
+  bool failed() const { return agent_->failed(); }
+  /// Has this rank, of this node, left in order? (It may be waited for no longer.)
+  bool has_left(int rank) const { return agent_->has_left(rank); }
+  /// Ends the group on every rank: node peers hear of it within milliseconds, other nodes by their leaders'
+  /// connection to rank 0. Returns at once; waits everywhere end with `aborted`.
+  void abort(const Status& why);
+  /// Calls once, from the agent's thread, with the first failure (death or abort), also when that has been
+  /// before. The call must not destroy the group.
+  void on_abort(std::function<void(const Status&)> call) { agent_->on_failure(std::move(call)); }
+
+  /// As given to create(), else SENNIT_TIMEOUT then.
+  Clock::duration limit() const { return limit_; }
+
+ private:
+  friend class GroupBuilder;
+  Group() = default;
+
+  std::unique_ptr<Exchange> exchange_;
+  std::vector<Member> members_;
+  std::vector<int> node_of_;  // by rank: leader of its node
+  std::vector<int> node_ranks_, leaders_;
+  ControlSegment control_;
+  Clock::duration limit_{};
+  std::unique_ptr<Agent> agent_;  // last: ends first, while what it refers to still stands
+};
+
+}  // namespace sennit::comm

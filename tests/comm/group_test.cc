@@ -1,0 +1,89 @@
+// Groups whose ranks are threads of this process; tests/process has them as processes.
+#include "comm/group.h"
+
+#include <sys/mman.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "thread_exchange.h"
+
+namespace sennit::comm {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Group, IsMadeOverACallersExchange) {
+  Table table(4);
+  on_ranks(4, [&](int rank) {
+    auto group = Group::create(std::make_unique<ThreadExchange>(table, rank));
+    ASSERT_TRUE(group.ok()) << group.status().text();
+    EXPECT_EQ((*group)->rank(), rank);
+    EXPECT_EQ((*group)->leader(), 0);
+    EXPECT_EQ((*group)->node_index(rank), rank);
+    EXPECT_EQ((*group)->node_index(4), -1);
+    EXPECT_EQ((*group)->member(3).pid, ::getpid());
+    EXPECT_TRUE((*group)->exchange().barrier().ok());
+  });
+}
+
+TEST(Group, FailsEverywhereWhenTheExchangeMixesUpRanks) {
+  Table table(2);
+  on_ranks(2, [&](int rank) {
+    const auto swap = [](std::vector<Bytes>& items) { std::swap(items[0], items[1]); };
+    EXPECT_EQ(Group::create(std::make_unique<ThreadExchange>(table, rank, swap)).status().code(), Code::mismatch);
+  });
+}
+
+TEST(Group, CallsBackWithAFailureThatCameBefore) {
+  auto group = std::move(*Group::create(alone()));
+  EXPECT_TRUE(group->check().ok());
+  group->abort(Status(Code::corrupt, "first"));
+  group->abort(Status(Code::corrupt, "second"));
+  EXPECT_EQ(group->check().code(), Code::aborted);
+  std::atomic<bool> called{false};
+  group->on_abort([&](const Status& why) {
+    EXPECT_THAT(why.text(), HasSubstr("rank 0 aborted: first"));
+    called = true;
+  });
+  for (int i = 0; i < 5000 && !called; ++i) std::this_thread::sleep_for(milliseconds(1));
+  EXPECT_TRUE(called);
+}
+
+TEST(Group, FetchesOfItselfAndRefusesWhoIsNotThere) {
+  auto group = std::move(*Group::create(alone()));
+  const std::uint64_t id = *group->offer(UniqueFd(::memfd_create("own", MFD_CLOEXEC)));
+  EXPECT_TRUE(group->fetch(0, id).ok());
+  group->withdraw(id);
+  EXPECT_EQ(group->fetch(0, id).status().code(), Code::not_found);
+  EXPECT_EQ(group->fetch(1, id).status().code(), Code::invalid_argument);
+  EXPECT_EQ(group->fetch(-1, id).status().code(), Code::invalid_argument);
+  EXPECT_EQ(group->offer(UniqueFd()).status().code(), Code::invalid_argument);
+}
+
+// Many threads of every rank fetch from every other at once: answers must not be mixed up.
+TEST(Group, FetchesFromManyThreads) {
+  Table table(3);
+  on_ranks(3, [&](int rank) {
+    auto group = std::move(*Group::create(std::make_unique<ThreadExchange>(table, rank)));
+    std::vector<std::uint64_t> ids;
+    for (int i = 0; i < 8; ++i) {
+      UniqueFd file(::memfd_create("many", MFD_CLOEXEC));
+      ASSERT_EQ(::ftruncate(file.get(), 1000 * (rank + 1) + i), 0);
+      ids.push_back(*group->offer(std::move(file)));
+    }
+    ASSERT_TRUE(group->exchange().barrier().ok());
+    on_ranks(4, [&](int) {
+      for (int peer = 0; peer < 3; ++peer)
+        for (int i = 0; i < 8; ++i) {
+          const auto file = group->fetch(peer, ids[std::size_t(i)]);
+          ASSERT_TRUE(file.ok()) << file.status().text();
+          EXPECT_EQ(::lseek(file->get(), 0, SEEK_END), 1000 * (peer + 1) + i);
+        }
+    });
+    ASSERT_TRUE(group->exchange().barrier().ok());
+  });
+}
+
+}  // namespace
+}  // namespace sennit::comm
