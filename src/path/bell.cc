@@ -1,0 +1,22 @@
+#include "path/bell.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <climits>
+#include <ctime>
+
+namespace sennit::path {
+
+void Bell::ring() {
+  word_->fetch_add(1, std::memory_order_release);
+  (void)syscall(SYS_futex, word_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Bell::wait(std::uint32_t last, std::chrono::milliseconds limit) const {
+  const timespec bound{static_cast<std::time_t>(limit.count() / 1000), (limit.count() % 1000) * 1'000'000};
+  (void)syscall(SYS_futex, word_, FUTEX_WAIT, last, &bound, nullptr, 0);
+}
+
+}  // namespace sennit::path

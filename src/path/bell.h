@@ -1,0 +1,31 @@
+// Wakes the service thread of a peer of this node: a futex in the control segment.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+
+#include "comm/group.h"
+
+namespace sennit::path {
+
+/// Slots of a rank in the control segment that path/ uses: one bell, then one a peer and errand.
+inline constexpr int kBellSlot = 0;
+inline constexpr int kOfferSlot = 1;
+
+class Bell {
+ public:
+  Bell(const comm::Group& group, int rank)
+      : word_(reinterpret_cast<std::atomic<std::uint32_t>*>(
+            &group.control().slot(group.node_index(rank), kBellSlot).words[0])) {}
+
+  std::uint32_t heard() const { return word_->load(std::memory_order_acquire); }
+  void ring();
+  /// Returns when the bell was rung since heard() gave `last`, or after `limit`.
+  void wait(std::uint32_t last, std::chrono::milliseconds limit) const;
+
+ private:
+  std::atomic<std::uint32_t>* word_;
+};
+
+}  // namespace sennit::path

@@ -1,0 +1,69 @@
+// The channels that the shares of one pair's messages travel on, made when first needed, within a budget of pinned
+// memory.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "path/engine_channel.h"
+#include "path/kernel_channel.h"
+#include "path/split.h"
+
+namespace sennit::path {
+
+/// Pinned host memory that one pair of devices may hold, over all its channel sets.
+struct Budget {
+  std::uint64_t limit = 0;
+  std::uint64_t used = 0;
+};
+
+class Courier;
+
+/// What carries one share; all null: the caller's own lane.
+struct Carrier {
+  EngineChannel* engine = nullptr;
+  KernelChannel* kernel = nullptr;
+  Courier* courier = nullptr;
+  bool lane() const { return engine == nullptr && kernel == nullptr && courier == nullptr; }
+};
+
+class ChannelSet {
+ public:
+  explicit ChannelSet(Budget& budget) : budget_(budget) {}
+  ~ChannelSet();
+  ChannelSet(const ChannelSet&) = delete;
+  ChannelSet& operator=(const ChannelSet&) = delete;
+
+  /// The channel for a route, kept by its `name` (candidate.route.name(), which takes a while to build) and remade
+  /// when a message asks for larger chunks or more blocks. `stops`: the route's stops as device indices. Errors:
+  /// out_of_memory when the budget or the machine has no room.
+  Result<Carrier> carrier(device::Executor& executor, const Candidate& candidate, const std::string& name,
+                          const std::vector<int>& stops);
+
+  /// The event that a message's parts start from, for callers' lanes of `device`.
+  Result<device::Event*> fork(device::Executor& executor, int device);
+
+ private:
+  Result<EngineChannel*> engine(device::Executor& executor, const Candidate& candidate, const std::string& name,
+                                const std::vector<int>& stops);
+  Result<KernelChannel*> kernel(device::Executor& executor, const Candidate& candidate, const std::string& name,
+                                const std::vector<int>& stops);
+  Status reserve(std::uint64_t bytes);
+
+  template <class Channel>
+  struct Kept {
+    std::unique_ptr<Channel> channel;
+    std::uint64_t pinned = 0;
+  };
+
+  Budget& budget_;
+  std::uint64_t used_ = 0;
+  std::map<std::string, Kept<EngineChannel>> engines_;  // by route name
+  std::map<std::string, Kept<KernelChannel>> kernels_;
+  std::map<int, std::unique_ptr<device::Event>> forks_;
+};
+
+}  // namespace sennit::path

@@ -1,0 +1,246 @@
+#include "path/courier.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "comm/wait.h"
+#include "path/bell.h"
+
+namespace sennit::path {
+
+namespace {
+
+constexpr std::uint64_t kVersion = 1;
+/// How long the service looks for more after a message before it sleeps. A default: waking up costs 50 µs and more,
+/// which a message of 32 MiB (90 µs) cannot make good; programs that exchange gradients come back within it.
+constexpr auto kAwake = std::chrono::milliseconds(1);
+
+std::atomic<std::uint64_t>& offer_word(const comm::Group& group, int asking, int peer, Errand errand) {
+  auto& slot = group.control().slot(group.node_index(asking), kOfferSlot + group.node_index(peer));
+  return slot.words[errand == Errand::put ? 0 : 1];
+}
+
+Result<device::Memory> map_file(int fd, std::size_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (data == MAP_FAILED)
+    return Status(Code::out_of_memory,
+                  fmt::format("cannot map a staging ring of {}: {}", format_bytes(bytes), strerror(errno)), {},
+                  "Free host memory or lower SENNIT_STAGING");
+  return device::Memory(data, bytes, [bytes](void* mapped) { munmap(mapped, bytes); });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Courier>> Courier::create(device::Executor& executor, comm::Group& group, int device, int peer,
+                                                 Errand errand, RingShape shape) {
+  shape.blocks = std::min(shape.blocks, executor.concurrent_blocks(device));
+  std::unique_ptr<Courier> courier(new Courier(group, peer, errand));
+  const std::size_t bytes = kRingOffset + shape.bytes();
+  UniqueFd file(memfd_create("sennit-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 ||
+      fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return Status(Code::out_of_memory,
+                  fmt::format("cannot make a staging ring of {}: {}", format_bytes(bytes), strerror(errno)), {},
+                  "Free host memory or lower SENNIT_STAGING");
+  auto mapped = map_file(file.get(), bytes);
+  if (!mapped) return mapped.status();
+  auto pinned = executor.pin(mapped->data(), bytes);
+  if (!pinned) return pinned.status();
+  courier->memory_ = std::move(*mapped);
+  courier->pinned_ = std::move(*pinned);
+  courier->header_ = new (courier->memory_.data()) CourierHeader{};
+  courier->header_->version = kVersion;
+  courier->header_->shape = shape;
+  courier->header_->errand = static_cast<std::uint32_t>(errand);
+  auto end = RingEnd::create(executor, device, lay_out(courier->memory_.data() + kRingOffset, shape), shape);
+  if (!end) return end.status();
+  courier->end_ = std::move(*end);
+
+  auto offered = group.offer(std::move(file));
+  if (!offered) return offered.status();
+  courier->offered_ = *offered;
+  offer_word(group, group.rank(), peer, errand).store(*offered, std::memory_order_release);
+  Bell(group, peer).ring();
+  return courier;
+}
+
+Courier::~Courier() {
+  if (offered_ != 0) group_.withdraw(offered_);
+}
+
+bool Courier::ready() const {
+  return header_->ready.load(std::memory_order_acquire) == 1;
+}
+
+Status Courier::wait_until_ready() {
+  comm::Waiting what;
+  what.operation = "open the host path";
+  what.rank = group_.rank();
+  what.peer = peer_;
+  auto status = comm::wait_until([&] { return header_->ready.load(std::memory_order_acquire) != 0; }, &group_, what);
+  if (!status) return status;
+  if (ready()) return {};
+  return Status(Code::unsupported, fmt::format("rank {} could not open the host path", peer_), {},
+                "Its log says why: SENNIT_LOG=info");
+}
+
+Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset, std::uint64_t bytes, int blocks,
+                    std::uint64_t chunk, device::Event* fork) {
+  // Messages of several pairs of devices may go to one peer.
+  const std::lock_guard one_at_a_time(mutex_);
+  comm::Waiting what;
+  what.operation = "post a request for the host path";
+  what.rank = group_.rank();
+  what.peer = peer_;
+  what.bytes = bytes;
+  const std::uint32_t number = header_->posted.load(std::memory_order_relaxed);
+  auto room = comm::wait_until(
+      [&] { return number - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue; }, &group_, what);
+  if (!room) return room;
+
+  const Fitted use = fit(end_->shape(), blocks, chunk);
+  Request& request = header_->queue[number % CourierHeader::kQueue];
+  request.window = window;
+  request.offset = offset;
+  request.bytes = bytes;
+  request.blocks = use.blocks;
+  request.chunk = use.chunk;
+  request.begun = first_block_count_ + 1;
+  // A receiving end would wait for bytes that are not asked for yet: the other side of a get starts at once.
+  request.immediate = fork == nullptr || errand_ == Errand::get ? 1 : 0;
+  first_block_count_ += chunk_count(bytes, use.chunk, 0, use.blocks);
+  const auto post = [&] {
+    header_->posted.store(number + 1, std::memory_order_release);
+    Bell(group_, peer_).ring();
+  };
+  if (errand_ == Errand::put) {
+    // Posted first where it may start at once: the peer's launch then overlaps ours.
+    if (request.immediate != 0) post();
+    auto status = end_->send(local, bytes, use.blocks, use.chunk, fork);
+    if (request.immediate == 0) post();
+    return status;
+  }
+  auto status = end_->receive(local, bytes, use.blocks, use.chunk, fork);
+  post();
+  return status;
+}
+
+struct CourierService::Incoming {
+  std::uint64_t offered = 0;
+  device::Memory memory, pinned;
+  CourierHeader* header = nullptr;
+  Ring ring;
+  RingShape shape;  // our copy: the peer's must not change under us
+  std::optional<RingEnd> end;
+};
+
+CourierService::CourierService(device::Executor& executor, comm::Group& group, int device, Resolve resolve)
+    : executor_(executor), group_(group), device_(device), resolve_(std::move(resolve)), thread_([this] { run(); }) {}
+
+CourierService::~CourierService() {
+  stopping_ = true;
+  Bell(group_, group_.rank()).ring();
+  thread_.join();
+}
+
+Status CourierService::open(Incoming& incoming, int peer, std::uint64_t offered) {
+  incoming.offered = offered;
+  auto file = group_.fetch(peer, offered);
+  if (!file) return file.status();
+  struct stat size {};
+  if (fstat(file->get(), &size) != 0 || size.st_size < static_cast<off_t>(kRingOffset))
+    return Status(Code::corrupt, fmt::format("rank {} offered a ring that is cut off", peer));
+  const auto bytes = static_cast<std::size_t>(size.st_size);
+  auto mapped = map_file(file->get(), bytes);
+  if (!mapped) return mapped.status();
+  incoming.memory = std::move(*mapped);
+  incoming.header = reinterpret_cast<CourierHeader*>(incoming.memory.data());
+  incoming.shape = incoming.header->shape;
+  const bool sane = incoming.header->version == kVersion && incoming.shape.blocks >= 1 &&
+                    incoming.shape.blocks <= 1024 && incoming.shape.slots_per_block >= 1 &&
+                    incoming.shape.slots_per_block <= 1024 && incoming.shape.slot_bytes <= GiB &&
+                    kRingOffset + incoming.shape.bytes() <= bytes;
+  if (!sane)
+    return Status(Code::mismatch, fmt::format("rank {} runs another version of sennit", peer), {},
+                  "Use the same build on all ranks");
+  auto pinned = executor_.pin(incoming.memory.data(), bytes);
+  if (!pinned) return pinned.status();
+  incoming.pinned = std::move(*pinned);
+  incoming.ring = lay_out(incoming.memory.data() + kRingOffset, incoming.shape);
+  auto end = RingEnd::create(executor_, device_, incoming.ring, incoming.shape);
+  if (!end) return end.status();
+  incoming.end = std::move(*end);
+  return {};
+}
+
+CourierService::Found CourierService::serve(int peer, Errand errand) {
+  const std::uint64_t offered = offer_word(group_, peer, group_.rank(), errand).load(std::memory_order_acquire);
+  if (offered == 0) return Found::nothing;
+  auto& incoming = incoming_[{peer, errand}];
+  if (incoming == nullptr || incoming->offered != offered) {
+    incoming = std::make_unique<Incoming>();
+    const Status opened = open(*incoming, peer, offered);
+    if (incoming->header != nullptr) incoming->header->ready.store(opened.ok() ? 1 : 2, std::memory_order_release);
+    return Found::work;
+  }
+  if (!incoming->end) return Found::nothing;
+  CourierHeader& header = *incoming->header;
+  const std::uint32_t taken = header.taken.load(std::memory_order_relaxed);
+  if (taken == header.posted.load(std::memory_order_acquire)) return Found::nothing;
+  const Request request = header.queue[taken % CourierHeader::kQueue];
+  if (request.immediate == 0) {
+    const std::atomic_ref produced(*incoming->ring.produced);
+    if (!device::reached(produced.load(std::memory_order_acquire), request.begun)) return Found::not_begun;
+  }
+  auto target = resolve_(request.window, request.offset, request.bytes);
+  const bool fits = request.blocks >= 1 && request.blocks <= incoming->shape.blocks && request.chunk >= 16 &&
+                    request.chunk <= incoming->shape.slot_bytes;
+  Status launched = !target.ok() ? target.status() : Status();
+  if (!fits) launched = Status(Code::corrupt, "a request for the host path makes no sense");
+  if (launched.ok())
+    launched = errand == Errand::put
+                   ? incoming->end->receive(*target, request.bytes, request.blocks, request.chunk, nullptr)
+                   : incoming->end->send(*target, request.bytes, request.blocks, request.chunk, nullptr);
+  header.taken.store(taken + 1, std::memory_order_release);
+  // The asking side's kernel waits for us: without this its error would only be a time-out.
+  if (!launched.ok()) group_.abort(std::move(launched).in(fmt::format("host path asked for by rank {}", peer)));
+  return Found::work;
+}
+
+void CourierService::run() {
+  executor_.prepare_thread();
+  Bell bell(group_, group_.rank());
+  auto last_work = std::chrono::steady_clock::now();
+  while (!stopping_) {
+    const std::uint32_t heard = bell.heard();
+    bool worked = false, pending = false;
+    for (const int peer : group_.node_ranks()) {
+      if (peer == group_.rank()) continue;
+      for (const Errand errand : {Errand::put, Errand::get}) {
+        const Found found = serve(peer, errand);
+        worked |= found == Found::work;
+        pending |= found == Found::not_begun;
+      }
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (worked) last_work = now;
+    // Stays awake for a moment after a message, since the next one is often near; then looks every now and then for
+    // messages whose lane has not come to them yet, and sleeps when there are none. Defaults.
+    if (now - last_work < kAwake)
+      std::this_thread::yield();
+    else if (pending)
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+    else
+      bell.wait(heard, std::chrono::milliseconds(1000));
+  }
+}
+
+}  // namespace sennit::path

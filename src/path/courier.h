@@ -1,0 +1,114 @@
+// The host-staged path between two processes. A GPU shared by processes runs their kernels in turns, so a kernel of
+// the sending process on the receiving GPU would make both wait for time slices (measured on 4 × H200: a 64 MiB
+// exchange takes 1 to 2 ms instead of 0.18). Each process therefore launches only on its own GPU: the one that puts
+// asks the other, through shared memory, to run the receiving end.
+//
+// 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
+// 2. The peer's service thread fetches, maps and pins it, and says that it is ready; until then messages take other
+// paths.
+// 3. For a message the asking side enqueues its own end on its lane, posts the request, and rings the peer's bell.
+// 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
+//    that no processor is held while the asking lane still does other work; at once, when that lane was idle.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "comm/group.h"
+#include "path/engine_channel.h"
+#include "path/ring_end.h"
+
+namespace sennit::path {
+
+/// Which end the asking process runs itself.
+enum class Errand : std::uint32_t { put = 0, get = 1 };
+
+/// What the service must know to run its end. Plain words in shared memory.
+struct Request {
+  std::uint32_t window = 0;
+  std::uint32_t blocks = 0;
+  std::uint64_t offset = 0;  ///< in the window
+  std::uint64_t bytes = 0;
+  std::uint64_t chunk = 0;
+  std::uint32_t begun = 0;      ///< put: block 0's produced count once the sender runs; get: ignored
+  std::uint32_t immediate = 0;  ///< 1: the asking lane was idle, launch at once
+};
+
+/// The memfd's layout: this header, then the ring at kRingOffset.
+struct CourierHeader {
+  static constexpr std::uint32_t kQueue = 64;  ///< requests in flight: a limit
+  std::uint64_t version;
+  RingShape shape;
+  std::uint32_t errand;
+  alignas(64) std::atomic<std::uint32_t> posted;  ///< written by the asking side
+  alignas(64) std::atomic<std::uint32_t> taken;   ///< written by the service
+  alignas(64) std::atomic<std::uint32_t> ready;   ///< 1: the service runs this ring; 2: it could not
+  alignas(64) Request queue[kQueue];
+};
+inline constexpr std::uint64_t kRingOffset = 8192;
+static_assert(sizeof(CourierHeader) <= kRingOffset);
+
+/// The asking side for one peer and errand.
+class Courier {
+ public:
+  static Result<std::unique_ptr<Courier>> create(device::Executor& executor, comm::Group& group, int device, int peer,
+                                                 Errand errand, RingShape shape);
+  ~Courier();
+
+  /// False until the peer's service runs its end.
+  bool ready() const;
+  /// As ready(), but waits. Errors: unsupported when the peer cannot; those of a bounded wait.
+  Status wait_until_ready();
+
+  /// Moves [local, local + bytes) to or from the peer's window, after `fork` (null: the asking lane is idle).
+  Status run(std::byte* local, std::uint32_t window, std::uint64_t offset, std::uint64_t bytes, int blocks,
+             std::uint64_t chunk, device::Event* fork);
+  Status join(device::Lane& lane) { return end_->join(lane); }
+  const RingShape& shape() const { return end_->shape(); }
+
+ private:
+  Courier(comm::Group& group, int peer, Errand errand) : group_(group), peer_(peer), errand_(errand) {}
+
+  comm::Group& group_;
+  const int peer_;
+  const Errand errand_;
+  std::mutex mutex_;  // held while a message is enqueued: both ends must see messages in the same order
+  std::uint64_t offered_ = 0;
+  device::Memory memory_, pinned_;  // memory_: the mapping; pinned_: its registration, ends first
+  CourierHeader* header_ = nullptr;
+  std::optional<RingEnd> end_;
+  device::Word first_block_count_ = 0;
+};
+
+/// Runs the other ends for all peers of the node. One thread a process; it sleeps while nobody asks.
+class CourierService {
+ public:
+  /// Where a window's bytes lie here. Errors: not_found for windows that were closed.
+  using Resolve = std::function<Result<std::byte*>(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes)>;
+
+  CourierService(device::Executor& executor, comm::Group& group, int device, Resolve resolve);
+  ~CourierService();
+
+ private:
+  struct Incoming;
+  void run();
+  enum class Found { nothing, not_begun, work };
+  Found serve(int peer, Errand errand);
+  Status open(Incoming& incoming, int peer, std::uint64_t offered);
+
+  device::Executor& executor_;
+  comm::Group& group_;
+  const int device_;
+  const Resolve resolve_;
+  std::map<std::pair<int, Errand>, std::unique_ptr<Incoming>> incoming_;
+  std::atomic<bool> stopping_{false};
+  std::jthread thread_;
+};
+
+}  // namespace sennit::path

@@ -1,0 +1,31 @@
+// The arithmetic of a split: how much each route carries so that all finish together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace sennit::path {
+
+/// A route as a line: t(n) = overhead + n / rate, rate in GB/s and positive, time in µs.
+struct Strand {
+  double overhead_us = 0;
+  double gbps = 0;
+};
+
+/// Bytes of each strand, and when the last byte arrives.
+struct EqualFinish {
+  std::vector<double> bytes;  ///< as `strands`; 0 for a strand that could not even start in time
+  double us = 0;
+};
+
+/// The T with Σ max(0, (T − overhead) · rate) = bytes, in closed form: strands join in order of their overheads
+/// until the next could no longer start before all is done. `bytes` > 0 and at least one strand.
+EqualFinish equal_finish(std::span<const Strand> strands, double bytes);
+
+/// Rounds shares to multiples of `alignment` that sum to `bytes` exactly: each is rounded down, what is left goes
+/// to those that lost most (the earlier first), and the last share that carries anything takes the bytes beyond the
+/// last multiple. `shares` must be ordered as they will lie in the message and sum to about `bytes`.
+std::vector<std::uint64_t> round_shares(std::span<const double> shares, std::uint64_t bytes, std::uint64_t alignment);
+
+}  // namespace sennit::path

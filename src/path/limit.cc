@@ -1,0 +1,63 @@
+// The maximum flow of the machine's links between two memories.
+//
+// Each arc becomes a node pair's edge with its capacity. A GPU is its memory: bytes arrive at one node and leave from
+// another, with the edge between them limited by what the GPU may receive and send. Host memory is the same beside
+// the root complex, which passes traffic between links that allow peer access without touching memory.
+#include <algorithm>
+#include <limits>
+
+#include "path/routes.h"
+
+namespace sennit::path {
+
+using machine::DeviceKind;
+
+namespace {
+
+// Nodes of a device: where bytes enter its memory, where they leave it, its switch or root complex, and the root
+// complex for what may only go on to another host's memory.
+enum Place { kArrive, kLeave, kPass, kForward, kPlaces };
+
+}  // namespace
+
+double limit_gbps(const Network& network, int from, int to, bool both_ways) {
+  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+  const auto node = [](int device, Place place) { return device * kPlaces + place; };
+  const auto leaves_from = [&](const Arc& arc) -> std::vector<Place> {
+    if (network.is(arc.from, DeviceKind::gpu)) return {kLeave};
+    if (!network.is(arc.from, DeviceKind::host)) return {kPass};
+    if (network.is(arc.to, DeviceKind::host)) return {kLeave, kPass, kForward};
+    return {kLeave, kPass};
+  };
+  // What a link without peer access brings to a root complex goes on only to memory. Between root complexes (sockets)
+  // the flag says nothing, and what crosses there counts as allowed: the result stays an upper bound.
+  const auto arrives_at = [&](const Arc& arc) -> std::vector<Place> {
+    if (network.is(arc.to, DeviceKind::gpu)) return {kArrive};
+    if (!network.is(arc.to, DeviceKind::host)) return {kPass};
+    if (arc.peer_access || network.is(arc.from, DeviceKind::host)) return {kArrive, kPass};
+    return {kArrive, kForward};
+  };
+  int nodes = network.devices() * kPlaces;
+  std::vector<Edge> edges;
+
+  for (int d = 0; d < network.devices(); ++d) {
+    if (d == from || d == to) continue;
+    if (network.is(d, DeviceKind::gpu) || network.is(d, DeviceKind::host))
+      edges.push_back({node(d, kArrive), node(d, kLeave), network.through_memory(d, both_ways)});
+  }
+  for (std::size_t a = 0; a < network.arcs().size(); ++a) {
+    const Arc& arc = network.arcs()[a];
+    if (arc.from < 0 || arc.to < 0 || network.is(arc.from, DeviceKind::nic) || network.is(arc.to, DeviceKind::nic))
+      continue;
+    const int enter = nodes++, exit = nodes++;
+    edges.push_back({enter, exit, network.arc_capacity(int(a), both_ways)});
+    for (const Place place : leaves_from(arc)) edges.push_back({node(arc.from, place), enter, kUnlimited});
+    for (const Place place : arrives_at(arc)) edges.push_back({exit, node(arc.to, place), kUnlimited});
+  }
+  const int source = nodes++, sink = nodes++;
+  edges.push_back({source, node(from, kLeave), network.out_of_memory(from, both_ways)});
+  edges.push_back({node(to, kArrive), sink, network.into_memory(to, both_ways)});
+  return max_flow(nodes, edges, source, sink);
+}
+
+}  // namespace sennit::path

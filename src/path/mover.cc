@@ -1,0 +1,409 @@
+#include "path/mover.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "path/feedback.h"
+
+namespace sennit::path {
+
+namespace {
+
+/// Of so many messages of a pair one is sampled, or one of few while shares are being corrected. Defaults: an event a
+/// share costs a microsecond.
+constexpr std::uint64_t kSampleEvery = 16;
+constexpr std::uint64_t kSampleEveryWhileCorrecting = 4;
+/// How much later than the direct share another must finish, as part of the whole, before it is taken for disturbed.
+/// A default. The other way round nothing is corrected: tuned shares lean to the small side on purpose, and a share
+/// that grows too large costs ten times what one loses that is too small.
+constexpr double kLate = 0.10;
+/// Most shares of a message that is sampled; a limit of the sampler's events.
+constexpr std::size_t kMostSampled = 8;
+
+/// Plans kept before the table starts afresh: a limit for programs whose every message has another size.
+constexpr std::size_t kMostPlans = 4096;
+const char* const kNotInMachine = "the machine document does not know this device";
+
+}  // namespace
+
+namespace {
+
+/// Makes `lane` wait until what the carrier carries has arrived.
+Status join(const Carrier& carrier, device::Lane& lane) {
+  if (carrier.kernel != nullptr) return carrier.kernel->join(lane);
+  if (carrier.courier != nullptr) return carrier.courier->join(lane);
+  return carrier.engine != nullptr ? carrier.engine->join(lane) : Status();
+}
+
+}  // namespace
+
+/// What copy() follows for one (destination, source, bytes).
+struct Mover::Plan {
+  Split split;
+  std::vector<std::vector<int>> stops;  // of each share, as device indices
+  std::vector<std::string> names;       // of each share's route
+  bool forced = false;                  // shares as the user wants them: not to be corrected
+};
+
+/// State of one ordered pair of devices. Messages of a pair are enqueued one at a time: the lanes at both ends of a
+/// channel must see them in the same order.
+struct Mover::Pair {
+  explicit Pair(std::uint64_t limit) : budget{limit} {}
+
+  std::mutex mutex;
+  Budget budget;
+  ChannelSet kept{budget};
+  std::vector<std::unique_ptr<ChannelSet>> captured;  // one a captured message: graphs may replay side by side
+  bool limited = false;                               // a path could not be set up; do not try again at every message
+
+  // What is learnt from messages whose finish times were sampled; apart while as much travels back, which is another
+  // plan and another normal state.
+  ShareFeedback feedback_one_way, feedback_both_ways;
+  std::uint64_t messages = 0;
+  std::map<int, std::unique_ptr<FinishSampler>> samplers;  // by device of the caller's lane
+  FinishSampler* sampled = nullptr;                        // the one under way
+  std::shared_ptr<const Plan> sampled_plan;
+  Split sampled_split;
+  std::size_t sampled_direct = 0;
+  ShareFeedback* sampled_feedback = nullptr;
+};
+
+/// One message as run() enqueues it.
+struct Mover::Message {
+  const Split& split;
+  std::span<const Carrier> carriers;
+  device::Event* fork;  // null: the lane is idle
+  bool captured;
+  FinishSampler* sampler;  // null: not sampled
+};
+
+Mover::Mover(std::shared_ptr<device::Executor> executor, machine::Machine machine, Options options)
+    : executor_(std::move(executor)), machine_(std::move(machine)), options_(std::move(options)) {}
+
+Mover::~Mover() = default;
+
+Result<std::unique_ptr<Mover>> Mover::create(std::shared_ptr<device::Executor> executor, machine::Machine machine,
+                                             Options options) {
+  std::unique_ptr<Mover> mover(new Mover(std::move(executor), std::move(machine), std::move(options)));
+  std::vector<const machine::Device*> gpus;
+  for (const machine::Device& device : mover->machine_.devices) {
+    if (device.kind == machine::DeviceKind::gpu) gpus.push_back(&device);
+    if (device.kind == machine::DeviceKind::host && mover->host_id_.empty()) mover->host_id_ = device.id;
+  }
+  const bool anonymous =
+      std::all_of(gpus.begin(), gpus.end(), [](const auto* gpu) { return gpu->uuid.empty() && gpu->pci.empty(); });
+  const auto& infos = mover->executor_->devices();
+  for (std::size_t i = 0; i < infos.size(); ++i) {
+    const machine::Device* match = infos[i].uuid.empty() ? nullptr : mover->machine_.find(infos[i].uuid);
+    if (match == nullptr && !infos[i].pci.empty()) match = mover->machine_.find(infos[i].pci);
+    if (match == nullptr && anonymous && i < gpus.size()) match = gpus[i];
+    mover->ids_.push_back(match != nullptr ? match->id : std::string());
+  }
+  return mover;
+}
+
+std::string Mover::id_of(int device) const {
+  if (device == kHost) return host_id_;
+  return device >= 0 && device < static_cast<int>(ids_.size()) ? ids_[static_cast<std::size_t>(device)]
+                                                               : std::string();
+}
+
+void Mover::force(std::vector<std::pair<std::string, double>> shares) {
+  const std::lock_guard lock(mutex_);
+  options_.forced = std::move(shares);
+  for (auto& kept : least_split_) kept.store(0, std::memory_order_relaxed);
+  plans_.clear();
+}
+
+Result<Split> Mover::split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances) {
+  const std::string from = id_of(src_device);
+  const std::string to = id_of(dst_device);
+  if (from.empty() || to.empty())
+    return Status(Code::not_found, kNotInMachine, fmt::format("device {}", from.empty() ? src_device : dst_device),
+                  "Measure this machine: sennit topo --measure");
+  SplitOptions options;
+  options.engines_only = circumstances.engines_only;
+  options.both_ways = circumstances.both_ways;
+  options.tuned = options_.tuned.get();
+  {
+    const std::lock_guard lock(mutex_);
+    options.forced = options_.forced;
+  }
+  return split(machine_, from, to, bytes, options);
+}
+
+std::shared_ptr<const Mover::Plan> Mover::plan(int dst_device, int src_device, std::uint64_t bytes,
+                                               Circumstances circumstances) {
+  const std::tuple key(dst_device, src_device, bytes, circumstances.both_ways, circumstances.engines_only);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+  }
+  // Peer access is switched on at the first message; where it is denied, copies still arrive, by way of the host.
+  if (dst_device != kHost && src_device != kHost && dst_device != src_device) {
+    (void)executor_->reaches(src_device, dst_device);
+    (void)executor_->reaches(dst_device, src_device);
+  }
+  auto made = std::make_shared<Plan>();
+  if (dst_device != src_device && several_paths()) {
+    auto computed = split_of(dst_device, src_device, bytes, circumstances);
+    if (computed.ok()) made->split = std::move(*computed);
+    const std::lock_guard lock(mutex_);
+    made->forced = !options_.forced.empty();
+  }
+  for (const Share& share : made->split.shares) {
+    made->names.push_back(share.candidate.route.name());
+    std::vector<int>& stops = made->stops.emplace_back();
+    for (const std::string& id : share.candidate.route.stops) {
+      const auto at = std::find(ids_.begin(), ids_.end(), id);
+      stops.push_back(at == ids_.end() ? kHost : static_cast<int>(at - ids_.begin()));
+    }
+    // The ends are the caller's word, also when both are host memory of different nodes.
+    stops.front() = src_device;
+    stops.back() = dst_device;
+  }
+  const std::lock_guard lock(mutex_);
+  if (plans_.size() >= kMostPlans) plans_.clear();
+  return plans_.emplace(key, std::move(made)).first->second;
+}
+
+bool Mover::several_paths() {
+  const std::lock_guard lock(mutex_);
+  return !options_.single || !options_.forced.empty();
+}
+
+std::uint64_t Mover::least_split(int dst_device, int src_device) {
+  if (dst_device < 0 || src_device < 0 || dst_device >= kMostDevices || src_device >= kMostDevices) return 0;
+  auto& kept =
+      least_split_[static_cast<std::size_t>(src_device) * kMostDevices + static_cast<std::size_t>(dst_device)];
+  if (const std::uint64_t known = kept.load(std::memory_order_relaxed); known != 0) return known;
+  const std::lock_guard lock(mutex_);
+  if (options_.single && options_.forced.empty()) return kept = ~std::uint64_t{0};
+  if (options_.tuned == nullptr || !options_.forced.empty()) return 0;
+  return kept = options_.tuned->least_split(id_of(src_device), id_of(dst_device));
+}
+
+void Mover::prepare(int dst_device, int src_device, std::uint64_t bytes) {
+  for (const bool both_ways : {false, true}) (void)plan(dst_device, src_device, bytes, {both_ways, false});
+}
+
+Mover::Pair& Mover::pair_of(int dst_device, int src_device) {
+  const std::lock_guard lock(mutex_);
+  auto& pair = pairs_[{dst_device, src_device}];
+  if (pair == nullptr) pair = std::make_unique<Pair>(options_.staging_bytes);
+  return *pair;
+}
+
+Status Mover::copy_single(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
+  return lane.copy(dst.seen_from(lane.device()), src.seen_from(lane.device()), bytes);
+}
+
+Status Mover::copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bool both_ways) {
+  if (bytes == 0) return {};
+  if (dst.data == nullptr || src.data == nullptr) return copy_by_courier(dst, src, bytes, lane);
+  const bool remote = dst.rank >= 0 || src.rank >= 0;
+  const auto followed = plan(dst.device, src.device, bytes, {both_ways, remote && lane.capturing()});
+  const auto& shares = followed->split.shares;
+  if (shares.empty() || (shares.size() == 1 && shares.front().candidate.route.direct()))
+    return copy_single(dst, src, bytes, lane);
+  return copy_split(followed, dst, src, lane, both_ways);
+}
+
+Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
+  const Errand errand = dst.rank >= 0 ? Errand::put : Errand::get;
+  const End& there = errand == Errand::put ? dst : src;
+  const End& here = errand == Errand::put ? src : dst;
+  if (there.rank < 0 || !options_.courier)
+    return Status(Code::unsupported, "the destination cannot be reached from the source", {},
+                  "`sennit doctor` tells which access is missing");
+  if (lane.capturing())
+    return Status(Code::unsupported, "a message by way of the host alone cannot be captured into a graph", {},
+                  "Enable sharing of GPU memory between the processes, or put outside of the capture");
+  Pair& pair = pair_of(dst.device, src.device);
+  const std::lock_guard one_at_a_time(pair.mutex);
+  auto courier = options_.courier(there.rank, errand, RingShape{});
+  if (!courier) return courier.status();
+  if (auto status = (*courier)->wait_until_ready(); !status) return status;
+  auto fork = pair.kept.fork(*executor_, lane.device());
+  if (!fork) return fork.status();
+  if (auto status = lane.record(**fork); !status) return status;
+  if (auto status = (*courier)->run(here.at_owner, there.window, there.offset, bytes, 0, ~std::uint64_t{0}, *fork);
+      !status)
+    return status;
+  return (*courier)->join(lane);
+}
+
+Result<Carrier> Mover::carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan, std::size_t planned,
+                               End dst, End src) {
+  const bool by_kernels = candidate.route.method == machine::Method::sm && !candidate.route.direct();
+  if (!by_kernels || (dst.rank < 0 && src.rank < 0)) {
+    // Lanes of the other process's device need that memory mapped for it.
+    if (!candidate.route.direct() && (dst.at_owner == nullptr || src.at_owner == nullptr))
+      return Status(Code::unsupported, "the peer's device is not visible to this process");
+    return set.carrier(*executor_, candidate, plan.names[planned], plan.stops[planned]);
+  }
+  if (!options_.courier) return Status(Code::unsupported, "no way to ask the peer");
+  RingShape shape;
+  shape.blocks = std::max(candidate.blocks > 0 ? static_cast<unsigned>(candidate.blocks) : 0, shape.blocks);
+  auto courier =
+      dst.rank >= 0 ? options_.courier(dst.rank, Errand::put, shape) : options_.courier(src.rank, Errand::get, shape);
+  if (!courier) return courier.status();
+  Carrier carrier;
+  carrier.courier = *courier;
+  return carrier;
+}
+
+void Mover::learn(Pair& pair) {
+  if (pair.sampled == nullptr) return;
+  const auto times = pair.sampled->read();
+  if (!times) return;
+  pair.sampled = nullptr;
+  const double last = std::ranges::max(*times);
+  const bool late = last - (*times)[pair.sampled_direct] > kLate * last;
+  if (late || pair.sampled_feedback->correcting())
+    (void)pair.sampled_feedback->observe(pair.sampled_plan->split, pair.sampled_split, *times);
+}
+
+FinishSampler* Mover::sampler(Pair& pair, const ShareFeedback& feedback, const Split& split, device::Lane& lane) {
+  const std::uint64_t every = feedback.correcting() ? kSampleEveryWhileCorrecting : kSampleEvery;
+  if (++pair.messages % every != 0 || pair.sampled != nullptr) return nullptr;
+  if (split.shares.size() > kMostSampled) return nullptr;
+  auto& kept = pair.samplers[lane.device()];
+  if (kept == nullptr) {
+    auto made = FinishSampler::create(*executor_, lane.device(), kMostSampled);
+    if (!made) return nullptr;  // nothing is learnt; messages go on
+    kept = std::move(*made);
+  }
+  return kept.get();
+}
+
+Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane,
+                         bool both_ways) {
+  Pair& pair = pair_of(dst.device, src.device);
+  const std::lock_guard one_at_a_time(pair.mutex);
+  if (pair.limited) return copy_single(dst, src, plan->split.bytes, lane);
+  const bool captured = lane.capturing();
+  ChannelSet* set = &pair.kept;
+  if (captured) set = pair.captured.emplace_back(std::make_unique<ChannelSet>(pair.budget)).get();
+  if (!captured) learn(pair);
+  const bool adapted = !captured && options_.adapt && !plan->forced;
+  ShareFeedback& feedback = both_ways ? pair.feedback_both_ways : pair.feedback_one_way;
+  const bool correcting = adapted && feedback.correcting();
+  const Split corrected = correcting ? feedback.corrected(plan->split) : Split{};
+  const Split& split = correcting ? corrected : plan->split;
+
+  // Channels first: what cannot be set up leaves the whole message to the direct path.
+  const int driver = src.device != kHost ? src.device : dst.device;
+  std::vector<Carrier> carriers;
+  std::size_t direct = split.shares.size();
+  for (std::size_t i = 0, planned = 0; i < split.shares.size(); ++i, ++planned) {
+    const Candidate& candidate = split.shares[i].candidate;
+    // A corrected split has the plan's shares in the plan's order, less those that came to nothing.
+    if (correcting)
+      while (plan->names[planned] != candidate.route.name()) ++planned;
+    Carrier& used = carriers.emplace_back();
+    // The caller's lane carries the direct part: pulling measures as fast as pushing (H200: 2713 µs a GiB both ways).
+    if (candidate.route.direct() && (lane.device() == driver || lane.device() == dst.device)) {
+      direct = i;
+      continue;
+    }
+    auto made = carrier(*set, candidate, *plan, planned, dst, src);
+    if (made.ok()) {
+      used = *made;
+      // The peer's service comes to it in a moment; this message does not wait for that.
+      if (used.courier != nullptr && !used.courier->ready()) return copy_single(dst, src, split.bytes, lane);
+      continue;
+    }
+    if (captured) pair.captured.pop_back();
+    pair.limited = !captured;
+    return copy_single(dst, src, split.bytes, lane);
+  }
+  Message message{split, carriers, nullptr, captured, nullptr};
+  if (adapted && direct < split.shares.size()) message.sampler = sampler(pair, feedback, split, lane);
+  // An idle lane has nothing to wait for: spares every part two semaphore operations.
+  const auto idle = captured ? Result<bool>(false) : lane.idle();
+  if (!idle) return idle.status();
+  if (!*idle) {
+    auto fork = set->fork(*executor_, lane.device());
+    if (!fork) return fork.status();
+    message.fork = *fork;
+  }
+  if (auto status = run(message, dst, src, lane); !status || message.sampler == nullptr) return status;
+  pair.sampled = message.sampler;
+  pair.sampled_plan = plan;
+  pair.sampled_split = split;
+  pair.sampled_direct = direct;
+  pair.sampled_feedback = &feedback;
+  return {};
+}
+
+Status Mover::run(const Message& message, End dst, End src, device::Lane& lane) {
+  const auto& [split, carriers, fork, captured, sampler] = message;
+  // 1. Everything starts where the caller's lane stands now.
+  if (fork != nullptr)
+    if (auto status = lane.record(*fork); !status) return status;
+  if (sampler != nullptr)
+    if (auto status = sampler->start(lane, carriers.size()); !status) return status;
+  // 2. The caller's lane carries the direct part: enqueued first, since it is the longest.
+  for (std::size_t i = 0; i < carriers.size(); ++i) {
+    const Share& share = split.shares[i];
+    if (!carriers[i].lane()) continue;
+    if (auto status = copy_single(dst + share.offset, src + share.offset, share.bytes, lane); !status) return status;
+    if (sampler != nullptr)
+      if (auto status = sampler->finished_on(lane, i); !status) return status;
+  }
+  // 3. Kernel-driven parts: two launches each.
+  for (std::size_t i = 0; i < carriers.size(); ++i) {
+    if (carriers[i].kernel == nullptr) continue;
+    const Share& share = split.shares[i];
+    if (auto status = carriers[i].kernel->run(dst + share.offset, src + share.offset, share.bytes,
+                                              share.candidate.blocks, share.candidate.chunk_bytes, fork);
+        !status)
+      return status;
+  }
+  for (std::size_t i = 0; i < carriers.size(); ++i) {
+    if (carriers[i].courier == nullptr) continue;
+    const Share& share = split.shares[i];
+    const End here = dst.rank >= 0 ? src : dst, there = dst.rank >= 0 ? dst : src;
+    if (auto status =
+            carriers[i].courier->run((here + share.offset).at_owner, there.window, there.offset + share.offset,
+                                     share.bytes, share.candidate.blocks, share.candidate.chunk_bytes, fork);
+        !status)
+      return status;
+  }
+  // 4. Engine-driven parts, a chunk of each in turn, so that every link starts at once.
+  for (std::size_t i = 0; i < carriers.size(); ++i) {
+    if (carriers[i].engine == nullptr) continue;
+    const Share& share = split.shares[i];
+    const std::uint64_t chunk = share.candidate.route.direct() ? share.bytes : share.candidate.chunk_bytes;
+    if (auto status =
+            carriers[i].engine->start(dst + share.offset, src + share.offset, share.bytes, chunk, fork, captured);
+        !status)
+      return status;
+  }
+  std::vector<EngineChannel*> under_way;
+  for (const Carrier& carrier : carriers)
+    if (carrier.engine != nullptr) under_way.push_back(carrier.engine);
+  while (!under_way.empty()) {
+    for (EngineChannel* channel : under_way)
+      if (auto status = channel->begin_chunk(); !status) return status;
+    for (EngineChannel* channel : under_way)
+      if (auto status = channel->end_chunk(); !status) return status;
+    std::erase_if(under_way, [](const EngineChannel* channel) { return channel->finished(); });
+  }
+  // 5. The caller's lane goes on when every part has arrived; observers of a sampled message note when each did.
+  for (std::size_t i = 0; i < carriers.size(); ++i) {
+    if (carriers[i].lane()) continue;
+    if (sampler != nullptr) {
+      device::Lane& observer = sampler->observer(i);
+      if (auto status = join(carriers[i], observer); !status) return status;
+      if (auto status = sampler->finished_on(observer, i); !status) return status;
+    }
+    if (auto status = join(carriers[i], lane); !status) return status;
+  }
+  return {};
+}
+
+}  // namespace sennit::path

@@ -1,0 +1,312 @@
+#include "path/node.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/environment.h"
+#include "base/units.h"
+#include "machine/cache.h"
+#include "machine/discover.h"
+#include "machine/document.h"
+#include "path/bell.h"
+#include "path/forced.h"
+
+namespace sennit::path {
+
+namespace {
+
+/// A peer that put to us within this time is taken to go on doing so: its messages and ours share the links. A
+/// default: some times the longest message that takes a noticeable part of a second's bandwidth, far below a training
+/// step.
+constexpr std::uint64_t kExchangeNs = 20'000'000;
+/// Messages below never travel on several paths where a GPU takes part; a limit that spares them the looking.
+constexpr std::uint64_t kLeastSplit = 1 * MiB;
+
+/// This machine, measured if it ever was.
+Result<machine::Machine> find_machine(const device::Executor& executor) {
+  if (const std::string file = environment("SENNIT_MACHINE"); !file.empty()) return machine::load(file);
+  std::vector<machine::GpuExtra> extras;
+  for (const auto& info : executor.devices()) {
+    machine::GpuExtra extra;
+    extra.pci = info.pci;
+    extra.sm_count = info.sm_count;
+    extra.copy_engines = info.copy_engines;
+    extras.push_back(extra);
+  }
+  auto found = machine::this_machine(device::name(executor.kind()), extras);
+  if (!found) return found;
+  if (auto cached = machine::load_cached(found->fingerprint); cached.ok()) return cached;
+  return found;
+}
+
+/// What the ranks of a node decide from.
+struct Ground {
+  machine::Machine machine;
+  std::shared_ptr<const PutTable> tuned;  // null where puts were never tuned
+};
+
+Result<Ground> find_ground(const device::Executor& executor, const std::optional<machine::Machine>& given) {
+  auto machine = given ? Result<machine::Machine>(*given) : find_machine(executor);
+  if (!machine) return machine.status();
+  Ground ground{std::move(*machine), nullptr};
+  if (ground.machine.fingerprint.empty()) return ground;
+  auto table = load_put_table(ground.machine.fingerprint);
+  if (table.ok()) ground.tuned = std::make_shared<PutTable>(std::move(*table));
+  return ground;
+}
+
+/// One ground for the whole node: the leader's, so that all ranks decide from the same documents.
+Result<Ground> agree_on_ground(comm::Group& group, const device::Executor& executor,
+                               const std::optional<machine::Machine>& given) {
+  std::string text;
+  Status status;
+  if (group.rank() == group.leader()) {
+    auto found = find_ground(executor, given);
+    status = found.status();
+    if (found.ok())
+      text = Json{{"machine", machine::to_json(found->machine)},
+                  {"tuned", found->tuned != nullptr ? to_json(*found->tuned) : Json()}}
+                 .dump();
+  }
+  auto texts = comm::agree(group.exchange(), status, std::as_bytes(std::span(text.data(), text.size())));
+  if (!texts) return texts.status();
+  const comm::Bytes& chosen = (*texts)[static_cast<std::size_t>(group.leader())];
+  const char* const origin = "the leader's documents";
+  auto document = parse_json({reinterpret_cast<const char*>(chosen.data()), chosen.size()}, origin);
+  if (!document) return document.status();
+  auto machine = machine::from_json(document->value("machine", Json()), origin);
+  if (!machine) return machine.status();
+  Ground ground{std::move(*machine), nullptr};
+  if (const Json tuned = document->value("tuned", Json()); !tuned.is_null()) {
+    auto table = put_table_from_json(tuned, origin);
+    if (!table) return table.status();
+    ground.tuned = std::make_shared<PutTable>(std::move(*table));
+  }
+  return ground;
+}
+
+Result<Mover::Options> options_from_environment(bool tuned, bool given) {
+  Mover::Options options;
+  auto staging = parse_bytes(environment("SENNIT_STAGING"));
+  if (!staging) return std::move(staging).status().in("SENNIT_STAGING");
+  options.staging_bytes = *staging;
+  auto adapt = environment_switch("SENNIT_ADAPT");
+  if (!adapt) return adapt.status();
+  options.adapt = *adapt;
+  if (const std::string shares = environment("SENNIT_SPLIT"); !shares.empty()) {
+    auto forced = parse_forced(shares);
+    if (!forced) return std::move(forced).status().in("SENNIT_SPLIT");
+    options.forced = std::move(*forced);
+  }
+  // Several paths only where they measured faster here, or where somebody named the machine to plan from.
+  options.single = !tuned && !given && environment("SENNIT_MACHINE").empty() && options.forced.empty();
+  return options;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> exchange,
+                                           std::shared_ptr<device::Executor> executor, Options options) {
+  std::unique_ptr<Node> node(new Node());
+  node->executor_ = std::move(executor);
+  auto group = comm::Group::create(std::move(exchange), options.timeout);
+  if (!group) return group.status();
+  node->group_ = std::move(*group);
+  comm::Group& members = *node->group_;
+  device::Executor& devices = *node->executor_;
+  devices.set_timeout(std::chrono::duration_cast<std::chrono::nanoseconds>(members.limit()));
+
+  const auto count = static_cast<int>(devices.devices().size());
+  node->device_ = options.device >= 0 ? options.device : members.node_index(members.rank()) % count;
+  Status status;
+  if (node->device_ >= count)
+    status = Status(Code::invalid_argument, fmt::format("there is no device {}", node->device_), {},
+                    fmt::format("Use 0 to {}", count - 1));
+  auto lane = status.ok() ? devices.lane(node->device_) : Result<std::unique_ptr<device::Lane>>(status);
+  auto agreed = comm::agree(members.exchange(), lane.status(), {});
+  if (!agreed) return agreed.status();
+  node->lane_ = std::move(*lane);
+
+  auto ground = agree_on_ground(members, devices, options.machine);
+  if (!ground) return ground.status();
+  auto mover_options = options_from_environment(ground->tuned != nullptr, options.machine.has_value());
+  // Each rank has an environment of its own: one that cannot work must not leave the others to a node of fewer.
+  if (auto alike = comm::agree(members.exchange(), mover_options.status(), {}); !alike) return alike.status();
+  mover_options->tuned = ground->tuned;
+  Node* self = node.get();
+  if (members.node_ranks().size() > 1)
+    mover_options->courier = [self](int peer, Errand errand, RingShape shape) {
+      return self->courier(peer, errand, shape);
+    };
+  auto mover = Mover::create(node->executor_, std::move(ground->machine), std::move(*mover_options));
+  if (!mover) return mover.status();
+  node->mover_ = std::move(*mover);
+  if (members.node_ranks().size() > 1)
+    node->service_ = std::make_unique<CourierService>(
+        devices, members, node->device_,
+        [self](std::uint32_t number, std::uint64_t offset, std::uint64_t bytes) -> Result<std::byte*> {
+          const std::lock_guard lock(self->mutex_);
+          const auto found = self->windows_.find(number);
+          if (found == self->windows_.end())
+            return Status(Code::not_found, fmt::format("window {} is not open on rank {}", number, self->rank()), {},
+                          "Close a window only after all transfers to it are done");
+          const std::uint64_t size = found->second->bytes(self->rank());
+          if (offset > size || bytes > size - offset)
+            return Status(Code::invalid_argument, "a peer's message reaches beyond the window");
+          return found->second->data() + offset;
+        });
+  // Whatever ends the group must also end kernels that wait for it.
+  members.on_abort([executor = node->executor_](const Status&) { executor->abort(); });
+  return node;
+}
+
+Node::~Node() {
+  service_.reset();
+  mover_.reset();
+  couriers_.clear();
+  windows_.clear();
+  lane_.reset();
+  group_.reset();  // before the executor: its thread may still raise the abort
+}
+
+Result<Window*> Node::open(void* data, std::uint64_t bytes) {
+  std::uint32_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = next_window_++;
+  }
+  auto window = Window::create(*group_, *executor_, device_, number, data, bytes);
+  if (!window) return window.status();
+  Window* opened = window->get();
+  {
+    const std::lock_guard lock(mutex_);
+    windows_[number] = std::move(*window);
+  }
+  // No peer may put before this rank's service knows the window.
+  if (auto status = group_->exchange().barrier(); !status) return status;
+  return opened;
+}
+
+Status Node::close(Window* window) {
+  if (auto status = group_->exchange().barrier(); !status) return std::move(status).in("deregister memory");
+  const std::lock_guard lock(mutex_);
+  windows_.erase(window->number());
+  return {};
+}
+
+Result<Courier*> Node::courier(int peer, Errand errand, RingShape shape) {
+  const std::lock_guard lock(mutex_);
+  auto& made = couriers_[{peer, errand}];
+  if (made == nullptr) {
+    // One ring for all messages to the peer: as wide as any plan of this machine asks for.
+    for (const auto& staged : mover_->machine().staged)
+      if (staged.method == machine::Method::sm && staged.blocks > 0)
+        shape.blocks = std::max(shape.blocks, static_cast<unsigned>(staged.blocks));
+    auto courier = Courier::create(*executor_, *group_, device_, peer, errand, shape);
+    if (!courier) return courier.status();
+    made = std::move(*courier);
+  }
+  return made.get();
+}
+
+Result<End> Node::local_end(const void* data, std::uint64_t bytes) {
+  auto location = executor_->describe(data);
+  if (!location) return location.status();
+  if (location->bytes != 0) {
+    const auto before = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location->base);
+    if (bytes > location->bytes - before)
+      return Status(Code::invalid_argument,
+                    fmt::format("{} from {} reach beyond the allocation, which has {} left", format_bytes(bytes),
+                                data, format_bytes(location->bytes - before)),
+                    {}, "Check the size of the message");
+  } else if (bytes > 1) {
+    // Nobody knows the extent of pageable memory; a last byte that is not there would fault on a lane's thread.
+    auto last = executor_->describe(static_cast<const std::byte*>(data) + (bytes - 1));
+    if (!last) return std::move(last).status().in("last byte of the message");
+  }
+  return End::local(const_cast<void*>(data), location->device);
+}
+
+bool Node::single(const End& there, std::uint64_t bytes, bool put) {
+  // Only where the driver itself refuses addresses that are not memory: threads of the host executor would crash.
+  if (there.rank < 0 || there.data == nullptr || executor_->kind() != device::Kind::cuda) return false;
+  return bytes < (put ? mover_->least_split(there.device, device_) : mover_->least_split(device_, there.device));
+}
+
+Status Node::copy_single(void* dst, const void* src, const void* mine, std::uint64_t bytes, device::Lane& lane) {
+  auto status = lane.copy(dst, src, bytes);
+  if (status.ok()) return status;
+  // The driver only says that something is wrong; the address tells what.
+  auto end = local_end(mine, bytes);
+  return end.ok() ? status : end.status();
+}
+
+bool Node::both_ways(int peer) {
+  // Word 2 of this rank's slot for the peer says when it last put there or fetched from there. Both write their own
+  // and read the other's; a reading that is a little old only costs a split that is a little off.
+  comm::Group& members = *group_;
+  const auto slot_of = [&](int mine, int other) -> std::atomic<std::uint64_t>& {
+    return members.control().slot(members.node_index(mine), kOfferSlot + members.node_index(other)).words[2];
+  };
+  const auto now = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+  slot_of(members.rank(), peer).store(now, std::memory_order_relaxed);
+  const std::uint64_t theirs = slot_of(peer, members.rank()).load(std::memory_order_relaxed);
+  return theirs != 0 && now - std::min(now, theirs) < kExchangeNs;
+}
+
+Status Node::move(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
+  if (dst.rank < 0 && src.rank < 0 && dst.data < src.data + bytes && src.data < dst.data + bytes)
+    return Status(Code::invalid_argument, "source and destination overlap", {}, "Copy by way of another buffer");
+  const int peer = std::max(dst.rank, src.rank);
+  const bool exchange = peer >= 0 && bytes >= kLeastSplit && both_ways(peer);
+  return mover_->copy(dst, src, bytes, lane, exchange);
+}
+
+Status Node::put(Window& window, int peer, std::uint64_t offset, const void* src, std::uint64_t bytes,
+                 device::Lane& lane) {
+  if (auto status = check(); !status) return status;
+  auto to = window.end(peer, offset, bytes);
+  if (!to) return to.status();
+  if (bytes == 0) return {};
+  if (single(*to, bytes, true)) return copy_single(to->data, src, src, bytes, lane);
+  auto from = local_end(src, bytes);
+  if (!from) return from.status();
+  return move(*to, *from, bytes, lane);
+}
+
+Status Node::get(Window& window, int peer, std::uint64_t offset, void* dst, std::uint64_t bytes, device::Lane& lane) {
+  if (auto status = check(); !status) return status;
+  auto from = window.end(peer, offset, bytes);
+  if (!from) return from.status();
+  if (bytes == 0) return {};
+  if (single(*from, bytes, false)) return copy_single(dst, from->data, dst, bytes, lane);
+  auto to = local_end(dst, bytes);
+  if (!to) return to.status();
+  return move(*to, *from, bytes, lane);
+}
+
+Status Node::copy(void* dst, const void* src, std::uint64_t bytes, device::Lane& lane) {
+  if (bytes == 0) return {};
+  auto to = local_end(dst, bytes);
+  if (!to) return to.status();
+  auto from = local_end(src, bytes);
+  if (!from) return from.status();
+  return move(*to, *from, bytes, lane);
+}
+
+Status Node::check() const {
+  if (group_->failed()) return group_->check();
+  return executor_->fault();
+}
+
+Status Node::synchronize(device::Lane& lane) {
+  auto status = lane.synchronize();
+  // A transfer that gave up because a peer died: the peer is the news.
+  if (group_->failed()) return group_->check();
+  return status;
+}
+
+}  // namespace sennit::path

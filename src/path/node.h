@@ -1,0 +1,87 @@
+// The ranks of a communicator as this one sees them, and the messages between them: put, get and copy.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "comm/group.h"
+#include "device/executor.h"
+#include "machine/machine.h"
+#include "path/courier.h"
+#include "path/mover.h"
+#include "path/window.h"
+
+namespace sennit::path {
+
+class Node {
+ public:
+  struct Options {
+    int device = -1;  ///< index of this rank's device; -1: its number among the ranks of the node, modulo the devices
+    /// The machine to plan from. Absent: SENNIT_MACHINE, else this machine as measured before, else as discovered; a
+    /// machine never tuned gets the direct path alone, since nothing says that another one pays.
+    std::optional<machine::Machine> machine;
+    std::optional<comm::Clock::duration> timeout;  ///< of every wait, instead of SENNIT_TIMEOUT
+  };
+
+  /// Collective. Errors: the same on every rank.
+  static Result<std::unique_ptr<Node>> create(std::unique_ptr<comm::Exchange> exchange,
+                                              std::shared_ptr<device::Executor> executor, Options options);
+  ~Node();
+
+  int rank() const { return group_->rank(); }
+  int size() const { return group_->size(); }
+  int device() const { return device_; }
+  device::Executor& executor() { return *executor_; }
+  comm::Group& group() { return *group_; }
+  Mover& mover() { return *mover_; }
+  /// The lane that calls without one of their own use.
+  device::Lane& lane() { return *lane_; }
+
+  /// Collective registration; see Window::create. close() is collective too, and waits until no rank uses it.
+  Result<Window*> open(void* data, std::uint64_t bytes);
+  Status close(Window* window);
+
+  /// Moves `bytes` between this rank's memory and `peer`'s part of the window, in the order of `lane`. One-sided: the
+  /// peer takes no part, and learns of arrival by whatever the program does next (a barrier, a message).
+  /// Errors: invalid_argument (null, freed, out of range, overlapping), peer_lost, aborted, those of Mover::copy.
+  Status put(Window& window, int peer, std::uint64_t offset, const void* src, std::uint64_t bytes,
+             device::Lane& lane);
+  Status get(Window& window, int peer, std::uint64_t offset, void* dst, std::uint64_t bytes, device::Lane& lane);
+  /// Moves `bytes` between any two memories of this process: of its GPUs, pinned, or pageable.
+  Status copy(void* dst, const void* src, std::uint64_t bytes, device::Lane& lane);
+
+  /// ok; or what ended the communicator: a lost peer, an abort, a transfer that gave up.
+  Status check() const;
+  /// Waits for the lane. Errors: those of check().
+  Status synchronize(device::Lane& lane);
+
+ private:
+  Node() = default;
+  Result<End> local_end(const void* data, std::uint64_t bytes);
+  Status move(End dst, End src, std::uint64_t bytes, device::Lane& lane);
+  /// Whether the direct path alone carries such a message: known without looking at our own end, which is half the
+  /// cost of a small put.
+  bool single(const End& there, std::uint64_t bytes, bool put);
+  /// Copies on the lane; `mine` is this process's own end, for the error message.
+  Status copy_single(void* dst, const void* src, const void* mine, std::uint64_t bytes, device::Lane& lane);
+  /// Whether the peer sends to us as we send to it.
+  bool both_ways(int peer);
+  Result<Courier*> courier(int peer, Errand errand, RingShape shape);
+
+  std::shared_ptr<device::Executor> executor_;
+  int device_ = 0;
+  std::unique_ptr<comm::Group> group_;
+  std::unique_ptr<device::Lane> lane_;
+  std::mutex mutex_;
+  std::uint32_t next_window_ = 1;
+  std::map<std::uint32_t, std::unique_ptr<Window>> windows_;
+  std::map<std::pair<int, Errand>, std::unique_ptr<Courier>> couriers_;
+  std::unique_ptr<Mover> mover_;
+  std::unique_ptr<CourierService> service_;  // last: its thread uses all the others
+};
+
+}  // namespace sennit::path

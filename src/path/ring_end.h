@@ -1,0 +1,59 @@
+// One end of a kernel-driven staged copy: the ring as this end sees it, the blocks' own counts, and a lane to launch
+// on. Both ends may be in one process (KernelChannel) or in two (Courier).
+#pragma once
+
+#include <memory>
+
+#include "device/executor.h"
+#include "path/staged_copy.h"
+
+namespace sennit::path {
+
+/// Geometry of a ring; fixed for its life.
+struct RingShape {
+  unsigned blocks = 8;                ///< most blocks a side; a default: measured best to 64 MiB on H200
+  std::uint32_t slots_per_block = 4;  ///< a power of two, so that counts may wrap around
+  std::uint64_t slot_bytes = 64 * 1024;
+
+  std::uint64_t slots_bytes() const { return blocks * slots_per_block * slot_bytes; }
+  std::uint64_t words_bytes() const { return blocks * device::kWordStride * sizeof(device::Word); }
+  std::uint64_t bytes() const { return slots_bytes() + 2 * words_bytes(); }
+};
+
+/// The ring laid out in bytes() of zeroed, pinned memory.
+Ring lay_out(std::byte* memory, const RingShape& shape);
+
+/// Chunks that block `block` moves of a message: how far its counts advance.
+device::Word chunk_count(std::uint64_t bytes, std::uint64_t chunk, unsigned block, unsigned blocks);
+
+class RingEnd {
+ public:
+  static Result<RingEnd> create(device::Executor& executor, int device, Ring ring, RingShape shape);
+
+  /// Launch the sending or the receiving program after `fork` (null: nothing to wait for). `blocks` and `chunk` must
+  /// be what the other end uses: see fit(). Messages stay in order.
+  Status send(const std::byte* src, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk, device::Event* fork);
+  Status receive(std::byte* dst, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk, device::Event* fork);
+
+  /// Records the end of the latest launch, then makes `lane` wait for it.
+  Status join(device::Lane& lane);
+
+  device::Lane& lane() { return *lane_; }
+  const RingShape& shape() const { return shape_; }
+
+ private:
+  RingShape shape_;
+  Ring ring_;
+  device::Memory count_;
+  std::unique_ptr<device::Event> done_;
+  std::unique_ptr<device::Lane> lane_;  // last: its end waits for programs that still use the counts
+};
+
+/// `blocks` and `chunk` cut to what the ring can carry.
+struct Fitted {
+  unsigned blocks;
+  std::uint64_t chunk;
+};
+Fitted fit(const RingShape& shape, int blocks, std::uint64_t chunk);
+
+}  // namespace sennit::path

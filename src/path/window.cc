@@ -1,0 +1,178 @@
+#include "path/window.h"
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "comm/exchange.h"
+
+namespace sennit::path {
+
+namespace {
+
+/// What ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
+struct Card {
+  std::uint32_t version = 1;
+  std::uint32_t number = 0;
+  std::uint64_t bytes = 0;
+  std::uint32_t shareable = 0;
+  std::uint32_t kind = 0;
+  std::byte handle[64] = {};
+  std::uint64_t file = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t offset = 0;
+  std::uint64_t identity = 0;
+  char device[64] = {};
+  char why_not[256] = {};
+};
+
+template <std::size_t N>
+void put_text(char (&field)[N], const std::string& text) {
+  std::strncpy(field, text.c_str(), N - 1);
+}
+
+Status check_memory(const device::Executor& executor, const device::Location& location, const void* data,
+                    std::uint64_t bytes) {
+  if (location.place == device::Place::pageable)
+    return Status(Code::invalid_argument, fmt::format("{} is pageable host memory", data), {},
+                  executor.kind() == device::Kind::cuda
+                      ? "Register GPU memory (cudaMalloc, cuMemCreate)"
+                      : "Allocate it with sennit_memory_allocate, so that peers can map it");
+  const auto before = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location.base);
+  if (location.bytes != 0 && bytes > location.bytes - before)
+    return Status(Code::invalid_argument,
+                  fmt::format("{} from {} reach beyond the allocation, which has {} left", format_bytes(bytes), data,
+                              format_bytes(location.bytes - before)),
+                  {}, "Register at most what was allocated");
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Executor& executor, int device,
+                                               std::uint32_t number, void* data, std::uint64_t bytes) {
+  std::unique_ptr<Window> window(new Window(group, executor, device));
+  window->number_ = number;
+  window->data_ = static_cast<std::byte*>(data);
+  Card mine;
+  mine.number = number;
+  mine.bytes = bytes;
+  Status status;
+  if (bytes != 0) {
+    auto location = executor.describe(data);
+    status = location.ok() ? check_memory(executor, *location, data, bytes) : location.status();
+    if (status.ok()) {
+      window->data_device_ = location->device;
+      if (location->device >= 0)
+        put_text(mine.device, executor.devices()[static_cast<std::size_t>(location->device)].uuid);
+      auto shareable = executor.share(data);
+      if (shareable.ok()) {
+        mine.shareable = 1;
+        mine.kind = static_cast<std::uint32_t>(shareable->kind);
+        std::memcpy(mine.handle, shareable->handle.data(), sizeof mine.handle);
+        mine.file_bytes = shareable->file_bytes;
+        mine.offset = shareable->offset;
+        mine.identity = shareable->identity;
+        if (shareable->file.valid()) {
+          auto offered = group.offer(std::move(shareable->file));
+          if (offered.ok()) mine.file = window->offered_ = *offered;
+          if (!offered.ok()) status = offered.status();
+        }
+      } else {
+        put_text(mine.why_not, shareable.status().text());
+      }
+    }
+  }
+  auto cards =
+      comm::agree(group.exchange(), std::move(status).in("register memory"), std::as_bytes(std::span(&mine, 1)));
+  if (!cards) return cards.status();
+  window->parts_.resize(cards->size());
+  for (std::size_t rank = 0; rank < cards->size(); ++rank) {
+    Card card;
+    if ((*cards)[rank].size() != sizeof card)
+      return Status(Code::mismatch, fmt::format("rank {} runs another version of sennit", rank), "register memory",
+                    "Use the same build on all ranks");
+    std::memcpy(&card, (*cards)[rank].data(), sizeof card);
+    card.device[sizeof card.device - 1] = card.why_not[sizeof card.why_not - 1] = '\0';
+    if (card.number != number)
+      return Status(
+          Code::mismatch,
+          fmt::format("rank {} registers window {}, rank {} window {}", rank, card.number, group.rank(), number),
+          "register memory", "Registration is collective: call it in the same order on all ranks");
+    Part& part = window->parts_[rank];
+    part.bytes = card.bytes;
+    part.device = executor.find(card.device);
+    part.shareable = card.shareable != 0;
+    part.file = card.file;
+    part.why_not = card.why_not;
+    part.shareable_memory.kind = static_cast<device::Shareable::Kind>(card.kind);
+    std::memcpy(part.shareable_memory.handle.data(), card.handle, sizeof card.handle);
+    part.shareable_memory.file_bytes = card.file_bytes;
+    part.shareable_memory.offset = card.offset;
+    part.shareable_memory.identity = card.identity;
+    part.shareable_memory.device = card.device;
+  }
+  return window;
+}
+
+Window::~Window() {
+  if (offered_ != 0) group_.withdraw(offered_);
+}
+
+void Window::map(int rank, Part& part) {
+  part.tried = true;
+  if (!part.shareable) return;
+  if (part.file != 0) {
+    auto file = group_.fetch(rank, part.file);
+    if (!file) {
+      part.why_not = file.status().text();
+      return;
+    }
+    part.shareable_memory.file = std::move(*file);
+  }
+  if (part.device >= 0 && !executor_.reaches(device_, part.device)) {
+    part.why_not = "the GPUs have no peer access";
+    return;
+  }
+  auto mapped = executor_.map(part.shareable_memory, device_);
+  if (!mapped) {
+    part.why_not = mapped.status().text();
+    return;
+  }
+  part.mapped = std::move(*mapped);
+  if (part.device < 0 || part.device == device_) return;
+  // A second mapping, for the engines of the peer's own device; without it only the direct path is left.
+  if (auto at_owner = executor_.map(part.shareable_memory, part.device); at_owner.ok())
+    part.mapped_at_owner = std::move(*at_owner);
+}
+
+Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {
+  if (rank < 0 || rank >= static_cast<int>(parts_.size()))
+    return Status(Code::invalid_argument, fmt::format("there is no rank {}", rank), {},
+                  fmt::format("Ranks are 0 to {}", parts_.size() - 1));
+  Part& part = parts_[static_cast<std::size_t>(rank)];
+  if (offset > part.bytes || bytes > part.bytes - offset)
+    return Status(Code::invalid_argument,
+                  fmt::format("{} at offset {} reach beyond rank {}'s window of {}", format_bytes(bytes), offset,
+                              rank, format_bytes(part.bytes)),
+                  {}, "Register more memory there, or send less");
+  if (rank == group_.rank()) return End::local(data_ + offset, data_device_);
+  if (!group_.same_node(rank))
+    return Status(Code::unsupported, fmt::format("rank {} is on another node", rank), {},
+                  "Put and get work between ranks that can map each other's memory");
+  const std::lock_guard lock(mutex_);
+  if (!part.tried) map(rank, part);
+  End end;
+  end.rank = rank;
+  end.window = number_;
+  end.offset = offset;
+  // A device this process cannot see still has a number that no lane of ours has.
+  end.device = part.device >= 0 ? part.device : static_cast<int>(executor_.devices().size());
+  if (part.mapped.data() != nullptr) end.data = part.mapped.data() + offset;
+  if (part.mapped_at_owner.data() != nullptr) end.at_owner = part.mapped_at_owner.data() + offset;
+  if (part.device == device_) end.at_owner = end.data;
+  return end;
+}
+
+}  // namespace sennit::path

@@ -1,0 +1,63 @@
+// Memory that every rank of a communicator has registered, and how each peer's part is reached from here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "comm/group.h"
+#include "device/executor.h"
+#include "path/end.h"
+
+namespace sennit::path {
+
+class Window {
+ public:
+  /// Collective. Every rank gives its own bytes (any number, also 0 with a null pointer) in memory of a device or,
+  /// for the host executor, of the executor. `number` is the same on all ranks. Errors: the same on every rank,
+  /// naming the first that failed: invalid_argument (null, freed or pageable memory, more bytes than the allocation
+  /// has).
+  static Result<std::unique_ptr<Window>> create(comm::Group& group, device::Executor& executor, int device,
+                                                std::uint32_t number, void* data, std::uint64_t bytes);
+  /// Peers must not use the window any more; see Node::close.
+  ~Window();
+
+  std::uint32_t number() const { return number_; }
+  std::byte* data() const { return data_; }
+  std::uint64_t bytes(int rank) const { return parts_[static_cast<std::size_t>(rank)].bytes; }
+
+  /// [offset, offset + bytes) of `rank`'s part; mapped at first use. A part that cannot be mapped has a null data,
+  /// and is still reached through the peer's service. Errors: invalid_argument (outside of the part, naming its
+  /// size); unsupported (another node).
+  Result<End> end(int rank, std::uint64_t offset, std::uint64_t bytes);
+
+ private:
+  struct Part {
+    std::uint64_t bytes = 0;
+    int device = -1;  // index here of the device that holds it; -1 where this process does not see it
+    bool shareable = false;
+    bool tried = false;
+    device::Shareable shareable_memory;
+    std::uint64_t file = 0;  // number to fetch the shareable's file by; 0: none
+    device::Memory mapped, mapped_at_owner;
+    std::string why_not;  // it cannot be mapped
+  };
+
+  Window(comm::Group& group, device::Executor& executor, int device)
+      : group_(group), executor_(executor), device_(device) {}
+  void map(int rank, Part& part);
+
+  comm::Group& group_;
+  device::Executor& executor_;
+  const int device_;
+  std::uint32_t number_ = 0;
+  std::byte* data_ = nullptr;
+  int data_device_ = kHost;
+  std::uint64_t offered_ = 0;
+  std::mutex mutex_;
+  std::vector<Part> parts_;  // by rank
+};
+
+}  // namespace sennit::path

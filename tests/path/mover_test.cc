@@ -1,0 +1,151 @@
+// Whole messages over forced splits, on the host executor: what users get, byte for byte.
+#include "path/mover.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <thread>
+
+#include "machines.h"
+
+namespace sennit::path {
+namespace {
+
+class MoverTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    executor = *device::open_host_executor();
+    executor->set_timeout(std::chrono::seconds(20));
+    mover = std::move(*Mover::create(executor, machine(), {}));
+  }
+
+  /// Four GPUs, called what the host executor calls its devices.
+  static machine::Machine machine() {
+    machine::Machine machine = hgx_h200_4_unmeasured();
+    for (machine::Device& device : machine.devices)
+      if (device.kind == machine::DeviceKind::gpu) device.uuid = "HOST-" + device.id.substr(3);
+    return machine;
+  }
+
+  /// As carry(), over exactly this many routes.
+  void carry_over(std::size_t routes, int from, int to, std::uint64_t bytes, std::uint64_t skew = 0) {
+    auto split = mover->split_of(to, from, bytes);
+    ASSERT_TRUE(split.ok()) << split.status().text();
+    ASSERT_EQ(split->shares.size(), routes);
+    carry(from, to, bytes, skew);
+  }
+
+  void carry(int from, int to, std::uint64_t bytes, std::uint64_t skew = 0) {
+    auto src =
+        std::move(from == kHost ? *executor->allocate_pinned(bytes + 64) : *executor->allocate(from, bytes + 64));
+    auto dst = std::move(to == kHost ? *executor->allocate_pinned(bytes + 64) : *executor->allocate(to, bytes + 64));
+    for (std::uint64_t i = 0; i < bytes + 64; ++i) src.data()[i] = std::byte((i * 11 + i / 1013) & 0xFF);
+    std::memset(dst.data(), 0xEE, bytes + 64);
+    auto lane = std::move(*executor->lane(std::max(from, 0)));
+    ASSERT_TRUE(
+        mover->copy(End::local(dst.data() + skew, to), End::local(src.data() + skew / 2, from), bytes, *lane).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(std::memcmp(dst.data() + skew, src.data() + skew / 2, bytes), 0);
+    for (std::uint64_t i = 0; i < skew; ++i) EXPECT_EQ(dst.data()[i], std::byte(0xEE)) << "byte before the message";
+    for (std::uint64_t i = skew + bytes; i < bytes + 64; ++i)
+      ASSERT_EQ(dst.data()[i], std::byte(0xEE)) << "byte after the message";
+  }
+
+  std::shared_ptr<device::Executor> executor;
+  std::unique_ptr<Mover> mover;
+};
+
+TEST_F(MoverTest, NamesDevicesByTheMachine) {
+  EXPECT_EQ(mover->id_of(2), "gpu2");
+  EXPECT_EQ(mover->id_of(kHost), "host0");
+  EXPECT_EQ(mover->id_of(77), "");
+}
+
+TEST_F(MoverTest, CarriesOverDirectAndHostByKernels) {
+  mover->force({{"direct", 0.7}, {"host0 (sm)", 0.3}});
+  for (const std::uint64_t bytes : {4097ull, 1ull << 20, (3ull << 20) + 5}) carry(0, 1, bytes);
+  carry_over(2, 0, 1, 3 << 20);
+  carry_over(2, 2, 3, 1 << 20, 14);
+}
+
+TEST_F(MoverTest, CarriesOverDirectAndHostByEngines) {
+  mover->force({{"direct", 0.6}, {"host0 (engine)", 0.4}});
+  carry_over(2, 0, 1, (6 << 20) + 3);
+  carry(0, 1, 8192, 6);
+}
+
+TEST_F(MoverTest, CarriesOverRelays) {
+  mover->force({{"direct", 0.5}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
+  carry_over(3, 0, 1, 9 << 20);
+}
+
+TEST_F(MoverTest, CarriesFromAndToTheHostOverAllLinks) {
+  mover->force({{"direct", 0.25}, {"gpu1 (engine)", 0.25}, {"gpu2 (engine)", 0.25}, {"gpu3 (engine)", 0.25}});
+  carry_over(4, kHost, 0, (16 << 20) + 9);
+  carry_over(4, 0, kHost, 16 << 20);
+}
+
+TEST_F(MoverTest, KeepsToTheOneRouteAskedFor) {
+  mover->force({{"host0 (sm)", 1.0}});
+  carry_over(1, 0, 1, 1 << 20);
+  auto split = mover->split_of(1, 0, 1 << 20);
+  ASSERT_TRUE(split.ok());
+  EXPECT_EQ(split->shares[0].candidate.route.name(), "host0 (sm)");
+  Mover::Options options;
+  options.forced = {{"host0 (sm)", 1.0}};
+  options.staging_bytes = 0;  // the staged route cannot be set up: the direct path stays
+  mover = std::move(*Mover::create(executor, machine(), options));
+  carry(0, 1, 1 << 20);
+}
+
+TEST_F(MoverTest, TakesOnePathUntilTunedButWhatIsAskedFor) {
+  Mover::Options options;
+  options.single = true;
+  mover = std::move(*Mover::create(executor, machine(), options));
+  EXPECT_EQ(mover->least_split(1, 0), ~std::uint64_t{0});
+  carry(0, 1, 1 << 20);
+  mover->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+  EXPECT_EQ(mover->least_split(1, 0), 0u);
+  carry_over(2, 0, 1, 1 << 20);
+}
+
+TEST_F(MoverTest, CarriesNothingAndWithinADevice) {
+  carry(0, 1, 0);
+  carry(1, 1, 12345);
+  carry(kHost, kHost, 12345);
+}
+
+TEST_F(MoverTest, StaysRightWhenStagingMayNotTakeMemory) {
+  Mover::Options options;
+  options.staging_bytes = 1024;
+  options.forced = {{"direct", 0.5}, {"host0 (sm)", 0.5}};
+  mover = std::move(*Mover::create(executor, machine(), options));
+  carry_over(2, 0, 1, 1 << 20);
+}
+
+TEST_F(MoverTest, KeepsTheOrderOfTheLane) {
+  mover->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+  constexpr std::uint64_t kBytes = 1 << 20;
+  auto a = std::move(*executor->allocate(0, kBytes)), b = std::move(*executor->allocate(1, kBytes));
+  auto c = std::move(*executor->allocate(0, kBytes));
+  auto lane = std::move(*executor->lane(0));
+  for (int round = 1; round <= 5; ++round) {
+    std::memset(a.data(), round, kBytes);
+    ASSERT_TRUE(mover->copy(End::local(b.data(), 1), End::local(a.data(), 0), kBytes, *lane).ok());
+    ASSERT_TRUE(mover->copy(End::local(c.data(), 0), End::local(b.data(), 1), kBytes, *lane).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    ASSERT_EQ(std::memcmp(a.data(), c.data(), kBytes), 0);
+  }
+}
+
+TEST_F(MoverTest, ServesSeveralThreadsAtOnce) {
+  mover->force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int round = 0; round < 5; ++round) carry_over(2, 0, 1, (256 << 10) + static_cast<std::uint64_t>(t) * 1000);
+    });
+}
+
+}  // namespace
+}  // namespace sennit::path
