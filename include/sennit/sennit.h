@@ -1,0 +1,236 @@
+/* sennit: one message over every path that pays. The public C API; everything in it is plain C11.
+ *
+ * What holds for every function, unless its own text says otherwise:
+ *
+ * - It returns SENNIT_OK, or what kind of failure there was; sennit_last_error() then tells what, where and the
+ *   remedy. Out parameters are written only on success. No function ends the process or lets an exception out.
+ * - Bytes are bytes, offsets count from the start of what was registered, ranks count from 0.
+ * - Null, destroyed and foreign handles and null out parameters are SENNIT_INVALID_ARGUMENT, naming the parameter.
+ *   A handle is a number in disguise, never an address, and none is used twice, so that this is always noticed.
+ * - It may be called from any thread. *Collective* functions are called by every rank of the communicator, in the
+ *   same order and one at a time; where ranks turn out to call different ones, all get SENNIT_MISMATCH.
+ * - No wait lasts longer than the communicator's time limit. When a rank dies, waits of the others end with
+ *   SENNIT_PEER_LOST, naming it, and so does every later call on that communicator except those that free.
+ *
+ * Environment variables: docs/environment.md. A guided tour: docs/api.md. */
+#ifndef SENNIT_SENNIT_H
+#define SENNIT_SENNIT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SENNIT_API __attribute__((visibility("default")))
+#ifdef __cplusplus
+#define SENNIT_NOEXCEPT noexcept
+extern "C" {
+#else
+#define SENNIT_NOEXCEPT
+#endif
+
+/* ---- errors --------------------------------------------------------------------------------------------------- */
+
+/* Kinds of failure. The numbers are stable. */
+typedef enum sennit_result {
+  SENNIT_OK = 0,
+  SENNIT_INVALID_ARGUMENT = 1,  /* the caller passed something that can never work */
+  SENNIT_NOT_FOUND = 2,         /* a file, device, library or peer that should exist does not */
+  SENNIT_UNSUPPORTED = 3,       /* correct request, but this machine or build cannot do it */
+  SENNIT_OUT_OF_MEMORY = 4,     /* an allocation, /dev/shm or the locked-memory limit is too small */
+  SENNIT_PERMISSION_DENIED = 5, /* the operating system or the driver forbids it */
+  SENNIT_TIMED_OUT = 6,         /* a bounded wait passed its bound */
+  SENNIT_PEER_LOST = 7,         /* another rank died or left */
+  SENNIT_MISMATCH = 8,          /* ranks disagree about a call */
+  SENNIT_CORRUPT = 9,           /* a document or a transfer does not hold what it should */
+  SENNIT_DEVICE_ERROR = 10,     /* the GPU or its driver reported an error */
+  SENNIT_SYSTEM_ERROR = 11,     /* a system call or a function of the caller failed */
+  SENNIT_ABORTED = 12           /* the communicator was aborted */
+} sennit_result;
+
+/* The lower-case name of `result`, such as "timed_out"; "unknown" for other numbers. Static text. */
+SENNIT_API const char* sennit_result_name(sennit_result result) SENNIT_NOEXCEPT;
+
+/* One line for people about the latest failure on this thread, "NAME: WHAT (WHERE). REMEDY"; "" before the first.
+ * A success leaves it alone. Valid until the next failure on this thread. */
+SENNIT_API const char* sennit_last_error(void) SENNIT_NOEXCEPT;
+
+/* The library's version, "MAJOR.MINOR.PATCH". Static text. */
+SENNIT_API const char* sennit_version(void) SENNIT_NOEXCEPT;
+
+/* Frees text that a function of this library made; null does nothing. */
+SENNIT_API void sennit_text_free(char* text) SENNIT_NOEXCEPT;
+
+/* ---- machine -------------------------------------------------------------------------------------------------- */
+
+/* A machine: its devices and links, with what each link delivers (docs/machine.md). Immutable. */
+typedef struct sennit_machine sennit_machine;
+
+/* Reads the machine called so among those that ship with sennit ("hgx-h200-4"), or the machine file: what ends in
+ * .json or contains a slash. The caller frees it.
+ * Errors: NOT_FOUND (names the machines there are); CORRUPT and UNSUPPORTED (another version), naming the field. */
+SENNIT_API sennit_result sennit_machine_load(const char* name_or_file, sennit_machine** machine) SENNIT_NOEXCEPT;
+
+/* This machine: as it was measured last, else as driver and kernel describe it. With SENNIT_MACHINE set: that one.
+ * Takes some milliseconds, with GPUs up to a second. The caller frees it.
+ * Errors: UNSUPPORTED (SENNIT_EXECUTOR=cuda without a GPU), those of sennit_machine_load(). */
+SENNIT_API sennit_result sennit_machine_discover(sennit_machine** machine) SENNIT_NOEXCEPT;
+
+/* The machine as a JSON document (schemas/machine.schema.json). The caller frees the text with sennit_text_free(). */
+SENNIT_API sennit_result sennit_machine_json(const sennit_machine* machine, char** json) SENNIT_NOEXCEPT;
+
+/* Frees the machine; null does nothing. Communicators made with it keep a copy. Errors: INVALID_ARGUMENT. */
+SENNIT_API sennit_result sennit_machine_free(sennit_machine* machine) SENNIT_NOEXCEPT;
+
+/* How a message of `bytes` would travel `from` one device `to` another of the machine, and why, as a JSON document
+ * (as `sennit explain put --json` prints it): shares, what decided them, routes left out with their reasons,
+ * predicted µs and GB/s. A device is named by id ("gpu0", "host0"), UUID or PCI address. A null `machine` means this
+ * one, as a communicator would take it: as measured, else the direct path alone. SENNIT_SPLIT and what `sennit tune`
+ * kept for the machine apply. The caller frees the text with sennit_text_free().
+ * Errors: NOT_FOUND (names the device); INVALID_ARGUMENT (it holds no memory); UNSUPPORTED (no links lead there). */
+SENNIT_API sennit_result sennit_explain_put(const sennit_machine* machine, const char* from, const char* to,
+                                            uint64_t bytes, char** json) SENNIT_NOEXCEPT;
+
+/* ---- communicator --------------------------------------------------------------------------------------------- */
+
+/* The ranks of a job as one of them sees them. */
+typedef struct sennit_comm sennit_comm;
+
+/* How ranks can talk to each other while they set up, when the program has its own means (MPI, sockets, a store). */
+typedef struct sennit_exchange {
+  int rank; /* of this process, 0 to size - 1 */
+  int size; /* number of ranks */
+
+  /* Collective: gives every rank `bytes` bytes at `send`, the same number on all, and gathers those of all ranks, by
+   * rank, in `receive` (size * bytes bytes); as MPI_Allgather with MPI_BYTE does. Returns 0, or any other number for
+   * a failure. Must end in bounded time when a rank is gone. Called on the thread, and during the call, of a
+   * collective function of this API, never otherwise. */
+  int (*all_gather)(void* context, const void* send, void* receive, size_t bytes);
+
+  void* context; /* handed to all_gather; of the caller, alive as long as the communicator */
+} sennit_exchange;
+
+/* What sennit_comm_create() may be told. Start from SENNIT_OPTIONS_INIT: fields may be added at the end. */
+typedef struct sennit_options {
+  size_t struct_size;     /* sizeof(sennit_options) */
+  int device;             /* index of this rank's device; -1: its number among the ranks of the node */
+  double timeout_seconds; /* limit of every wait once ranks have met; 0: SENNIT_TIMEOUT */
+  const sennit_machine*
+      machine; /* to plan from, the lowest rank's of a node counts; null: sennit_machine_discover() */
+  const sennit_exchange* exchange; /* copied; null: as the launcher's environment says */
+} sennit_options;
+
+#define SENNIT_OPTIONS_INIT \
+  { sizeof(sennit_options), -1, 0, NULL, NULL }
+
+/* Collective. Meets all ranks of the job and makes a communicator of them. Null `options` are the defaults: ranks
+ * started by sennit's launcher, mpirun (Open MPI, MPICH), srun or torchrun know of each other from the environment; a
+ * process that nobody started so is alone. Ranks meet within SENNIT_TIMEOUT seconds. A process may have several
+ * communicators; all ranks create them in the same order.
+ * Errors, the same on every rank that came: TIMED_OUT and PEER_LOST (name the ranks), INVALID_ARGUMENT (an option, or
+ * a variable), NOT_FOUND (no such device, GPU or machine), PERMISSION_DENIED (another secret), MISMATCH. */
+SENNIT_API sennit_result sennit_comm_create(const sennit_options* options, sennit_comm** comm) SENNIT_NOEXCEPT;
+
+/* Collective. Waits for this communicator's transfers, then for all ranks, and frees it with its memory and windows:
+ * nothing of them may be used any more, by any thread. Also frees when it fails (a dead rank is not waited for). Null
+ * does nothing. Errors: what ended the communicator, if anything did. */
+SENNIT_API sennit_result sennit_comm_destroy(sennit_comm* comm) SENNIT_NOEXCEPT;
+
+/* This rank; the number of ranks; the index of this rank's device among those this process sees; the number of ranks
+ * on this rank's node. -1 when the handle is invalid. */
+SENNIT_API int sennit_comm_rank(const sennit_comm* comm) SENNIT_NOEXCEPT;
+SENNIT_API int sennit_comm_size(const sennit_comm* comm) SENNIT_NOEXCEPT;
+SENNIT_API int sennit_comm_device(const sennit_comm* comm) SENNIT_NOEXCEPT;
+SENNIT_API int sennit_comm_node_size(const sennit_comm* comm) SENNIT_NOEXCEPT;
+
+/* 1 when `rank` is on this rank's node, so that put and get reach it, else 0; -1 when handle or rank is invalid. */
+SENNIT_API int sennit_comm_same_node(const sennit_comm* comm, int rank) SENNIT_NOEXCEPT;
+
+/* SENNIT_OK while all is well; else what ended the communicator: PEER_LOST (a rank died), ABORTED (with the reason
+ * given), or a transfer that gave up. Never blocks; cheap enough for every iteration. */
+SENNIT_API sennit_result sennit_comm_check(const sennit_comm* comm) SENNIT_NOEXCEPT;
+
+/* Ends the communicator on every rank: waits everywhere, also those of kernels, end with ABORTED and `why` (null: no
+ * reason). Returns at once. It remains to be destroyed. */
+SENNIT_API sennit_result sennit_comm_abort(sennit_comm* comm, const char* why) SENNIT_NOEXCEPT;
+
+/* Collective. Returns after every rank has called. Between hosts, not lanes: work that is only enqueued is not waited
+ * for (sennit_synchronize() first). What a rank had waited for before it called is seen by all after.
+ * Errors: TIMED_OUT (names who is missing), PEER_LOST, ABORTED, MISMATCH. */
+SENNIT_API sennit_result sennit_comm_barrier(sennit_comm* comm) SENNIT_NOEXCEPT;
+
+/* ---- memory --------------------------------------------------------------------------------------------------- */
+
+/* `bytes` bytes of uninitialised memory of this rank's device (on the host executor: memory that peers can map), at
+ * least 16-byte aligned. 0 bytes give a null pointer. Freed by sennit_memory_free() or with the communicator.
+ * Errors: OUT_OF_MEMORY. */
+SENNIT_API sennit_result sennit_memory_allocate(sennit_comm* comm, uint64_t bytes, void** data) SENNIT_NOEXCEPT;
+
+/* As sennit_memory_allocate(), but host memory that every device of this process reaches by its engines.
+ * Errors: OUT_OF_MEMORY, which names the locked-memory limit. */
+SENNIT_API sennit_result sennit_memory_allocate_pinned(sennit_comm* comm, uint64_t bytes,
+                                                       void** data) SENNIT_NOEXCEPT;
+
+/* Waits for this communicator's transfers, then frees what one of the two functions above returned. Null does
+ * nothing. Errors: INVALID_ARGUMENT: no such memory, freed before, or part of a window that is still registered. */
+SENNIT_API sennit_result sennit_memory_free(sennit_comm* comm, void* data) SENNIT_NOEXCEPT;
+
+/* Memory that every rank has registered: what put writes to and get reads from. */
+typedef struct sennit_window sennit_window;
+
+/* Collective. Registers [data, data + bytes) of this rank with all others. Sizes may differ between ranks, and be 0
+ * (`data` is not looked at). GPU memory may come from anywhere: cudaMalloc, pools, cuMemCreate, a tensor; on the host
+ * executor from sennit_memory_allocate(). It stays the caller's and must outlive the registration. Where memory
+ * cannot be shared between processes, transfers go through host memory instead.
+ * Errors, the same on every rank, naming the first that failed: INVALID_ARGUMENT (null, freed, foreign or pageable
+ * memory, more bytes than the allocation has), OUT_OF_MEMORY, MISMATCH, those of sennit_comm_barrier(). */
+SENNIT_API sennit_result sennit_register(sennit_comm* comm, void* data, uint64_t bytes,
+                                         sennit_window** window) SENNIT_NOEXCEPT;
+
+/* Collective. Waits for this rank's transfers, then for all ranks, and ends the registration. Graphs with transfers
+ * to the window must not be launched any more. Also ends it when it fails. Null does nothing on this rank; the others
+ * then get MISMATCH or TIMED_OUT. Errors: MISMATCH (another window on another rank), those of sennit_comm_barrier().
+ */
+SENNIT_API sennit_result sennit_deregister(sennit_window* window) SENNIT_NOEXCEPT;
+
+/* How many bytes `rank` has registered. Errors: INVALID_ARGUMENT. */
+SENNIT_API sennit_result sennit_window_bytes(const sennit_window* window, int rank, uint64_t* bytes) SENNIT_NOEXCEPT;
+
+/* ---- transfer ------------------------------------------------------------------------------------------------- */
+
+/* What holds for put, get and copy:
+ *
+ * - `stream` is a cudaStream_t of the communicator's device, or null for the communicator's own lane (the legacy
+ *   default stream is cudaStreamLegacy). Of the host executor there is only null. A stream must live until
+ *   sennit_synchronize() of it, or the end of the communicator, whichever comes first.
+ * - They return when the work is enqueued: it starts after everything enqueued on the stream before, and everything
+ *   enqueued after waits for it. Pageable host memory may make the call wait. Neither memory may be freed, and the
+ *   source not written, before that. They may be captured into a CUDA graph.
+ * - Any alignment; 0 bytes to beyond 4 GiB. 0 bytes do nothing, and memory may then be null.
+ * - Memory of this process: of any of its GPUs, pinned, managed or pageable.
+ * - Errors of all: INVALID_ARGUMENT (null, freed or foreign memory, beyond the allocation or the window, no such
+ * rank, source and destination overlap, a stream on the host executor), PEER_LOST, ABORTED, TIMED_OUT, DEVICE_ERROR.
+ */
+
+/* Writes `bytes` bytes from `src` to `peer`'s part of the window, `offset` bytes into it. One-sided: the peer takes
+ * no part, and learns of the arrival by what the program does next; sennit_synchronize() and then a barrier will do.
+ * Further error: UNSUPPORTED (the peer is on another node). */
+SENNIT_API sennit_result sennit_put(sennit_window* window, int peer, uint64_t offset, const void* src, uint64_t bytes,
+                                    void* stream) SENNIT_NOEXCEPT;
+
+/* Reads `bytes` bytes from `peer`'s part of the window, `offset` bytes into it, to `dst`. Otherwise as sennit_put().
+ */
+SENNIT_API sennit_result sennit_get(sennit_window* window, int peer, uint64_t offset, void* dst, uint64_t bytes,
+                                    void* stream) SENNIT_NOEXCEPT;
+
+/* Copies `bytes` bytes between two memories of this process, over every path that pays between them. */
+SENNIT_API sennit_result sennit_copy(sennit_comm* comm, void* dst, const void* src, uint64_t bytes,
+                                     void* stream) SENNIT_NOEXCEPT;
+
+/* Waits until everything enqueued on the stream is done: what was put has then arrived.
+ * Errors: PEER_LOST, ABORTED, TIMED_OUT (a transfer gave up), DEVICE_ERROR. */
+SENNIT_API sennit_result sennit_synchronize(sennit_comm* comm, void* stream) SENNIT_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* SENNIT_SENNIT_H */

@@ -1,0 +1,241 @@
+// sennit: one message over every path that pays. The C++20 face of sennit.h: owners that free themselves, errors as
+// values. Header-only, over the C API alone; needs neither exceptions nor RTTI. What each call does, its units, order
+// and errors stand in sennit.h, under the name in the comment beside it.
+#ifndef SENNIT_SENNIT_HPP
+#define SENNIT_SENNIT_HPP
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "sennit/sennit.h"
+
+namespace sennit {
+inline namespace face {
+
+/// How a call went: SENNIT_OK, or a kind of failure with its text for people.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  /// To be made on the thread of the call, directly after it.
+  explicit Status(sennit_result result) : result_(result), text_(result == SENNIT_OK ? "" : sennit_last_error()) {}
+
+  bool ok() const { return result_ == SENNIT_OK; }
+  explicit operator bool() const { return ok(); }
+  sennit_result result() const { return result_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  sennit_result result_ = SENNIT_OK;
+  std::string text_;
+};
+
+/// A T, or the Status that says why there is none. Taking the value of a failure ends the process (std::abort): ask
+/// ok() first.
+template <class T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  explicit operator bool() const { return ok(); }
+  T& value() & { return ok() ? *std::get_if<0>(&state_) : fail(); }
+  T&& value() && { return std::move(value()); }
+  T& operator*() & { return value(); }
+  T&& operator*() && { return std::move(value()); }
+  T* operator->() { return &value(); }
+  Status status() const { return ok() ? Status() : *std::get_if<1>(&state_); }
+
+ private:
+  [[noreturn]] T& fail() { __builtin_trap(); }
+  std::variant<T, Status> state_;
+};
+
+/// Text of the library's, taken over.
+inline std::string take_text(char* text) {
+  std::string taken(text);
+  sennit_text_free(text);
+  return taken;
+}
+
+/// A machine. Movable; frees itself.
+class Machine {
+ public:
+  /// sennit_machine_load
+  static Result<Machine> load(const std::string& name_or_file) {
+    sennit_machine* made = nullptr;
+    const sennit_result result = sennit_machine_load(name_or_file.c_str(), &made);
+    return result == SENNIT_OK ? Result<Machine>(Machine(made)) : Status(result);
+  }
+  /// sennit_machine_discover
+  static Result<Machine> discover() {
+    sennit_machine* made = nullptr;
+    const sennit_result result = sennit_machine_discover(&made);
+    return result == SENNIT_OK ? Result<Machine>(Machine(made)) : Status(result);
+  }
+  /// sennit_machine_json
+  Result<std::string> json() const {
+    char* text = nullptr;
+    const sennit_result result = sennit_machine_json(handle(), &text);
+    return result == SENNIT_OK ? Result<std::string>(take_text(text)) : Status(result);
+  }
+  /// sennit_explain_put
+  Result<std::string> explain_put(const std::string& from, const std::string& to, std::uint64_t bytes) const {
+    char* text = nullptr;
+    const sennit_result result = sennit_explain_put(handle(), from.c_str(), to.c_str(), bytes, &text);
+    return result == SENNIT_OK ? Result<std::string>(take_text(text)) : Status(result);
+  }
+  const sennit_machine* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(sennit_machine* machine) const { (void)sennit_machine_free(machine); }
+  };
+  explicit Machine(sennit_machine* made) : handle_(made) {}
+  std::unique_ptr<sennit_machine, Free> handle_;
+};
+
+/// The program's own way to talk between ranks; see sennit_exchange.
+struct Exchange {
+  int rank = 0;
+  int size = 1;
+  /// (send, receive, bytes); true when every rank's bytes have arrived.
+  std::function<bool(const void*, void*, std::size_t)> all_gather;
+};
+
+/// See sennit_options.
+struct Options {
+  int device = -1;
+  double timeout_seconds = 0;
+  const Machine* machine = nullptr;
+  std::optional<Exchange> exchange;
+};
+
+/// Memory of a communicator. Movable; frees itself. To be destroyed before its communicator.
+class Memory {
+ public:
+  Memory() = default;
+  Memory(sennit_comm* comm, void* data, std::uint64_t bytes) : data_(data, Free{comm}), bytes_(bytes) {}
+  void* data() const { return data_.get(); }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  struct Free {
+    sennit_comm* comm = nullptr;
+    void operator()(void* data) const { (void)sennit_memory_free(comm, data); }
+  };
+  std::unique_ptr<void, Free> data_;
+  std::uint64_t bytes_ = 0;
+};
+
+/// Registered memory. Movable. Its end is collective: destroy or close() windows in the same order on every rank,
+/// before their communicator.
+class Window {
+ public:
+  explicit Window(sennit_window* made) : handle_(made) {}
+
+  /// sennit_put
+  Status put(int peer, std::uint64_t offset, const void* src, std::uint64_t bytes, void* stream = nullptr) {
+    return Status(sennit_put(handle(), peer, offset, src, bytes, stream));
+  }
+  /// sennit_get
+  Status get(int peer, std::uint64_t offset, void* dst, std::uint64_t bytes, void* stream = nullptr) {
+    return Status(sennit_get(handle(), peer, offset, dst, bytes, stream));
+  }
+  /// sennit_window_bytes
+  Result<std::uint64_t> bytes(int rank) const {
+    std::uint64_t found = 0;
+    const sennit_result result = sennit_window_bytes(handle_.get(), rank, &found);
+    return result == SENNIT_OK ? Result<std::uint64_t>(found) : Status(result);
+  }
+  /// sennit_deregister
+  Status close() { return Status(sennit_deregister(handle_.release())); }
+  sennit_window* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(sennit_window* window) const { (void)sennit_deregister(window); }
+  };
+  std::unique_ptr<sennit_window, Free> handle_;
+};
+
+/// The ranks of a job. Movable. Its end is collective: destroy or close() communicators in the same order on every
+/// rank.
+class Communicator {
+ public:
+  /// sennit_comm_create
+  static Result<Communicator> create(const Options& options = {}) {
+    sennit_options asked = SENNIT_OPTIONS_INIT;
+    asked.device = options.device;
+    asked.timeout_seconds = options.timeout_seconds;
+    if (options.machine != nullptr) asked.machine = options.machine->handle();
+    std::unique_ptr<Exchange> exchange;
+    sennit_exchange talk{};
+    if (options.exchange) {
+      exchange = std::make_unique<Exchange>(*options.exchange);
+      talk = {exchange->rank, exchange->size, all_gather, exchange.get()};
+      asked.exchange = &talk;
+    }
+    sennit_comm* made = nullptr;
+    const sennit_result result = sennit_comm_create(&asked, &made);
+    return result == SENNIT_OK ? Result<Communicator>(Communicator(made, std::move(exchange))) : Status(result);
+  }
+
+  int rank() const { return sennit_comm_rank(handle()); }
+  int size() const { return sennit_comm_size(handle()); }
+  int device() const { return sennit_comm_device(handle()); }
+  int node_size() const { return sennit_comm_node_size(handle()); }
+  bool same_node(int rank) const { return sennit_comm_same_node(handle(), rank) == 1; }
+  Status check() const { return Status(sennit_comm_check(handle())); }
+  Status abort(const std::string& why) { return Status(sennit_comm_abort(handle(), why.c_str())); }
+  Status barrier() { return Status(sennit_comm_barrier(handle())); }
+
+  /// sennit_memory_allocate
+  Result<Memory> allocate(std::uint64_t bytes) { return allocate(sennit_memory_allocate, bytes); }
+  /// sennit_memory_allocate_pinned
+  Result<Memory> allocate_pinned(std::uint64_t bytes) { return allocate(sennit_memory_allocate_pinned, bytes); }
+  /// sennit_register
+  Result<Window> open(void* data, std::uint64_t bytes) {
+    sennit_window* made = nullptr;
+    const sennit_result result = sennit_register(handle(), data, bytes, &made);
+    return result == SENNIT_OK ? Result<Window>(Window(made)) : Status(result);
+  }
+  /// sennit_copy
+  Status copy(void* dst, const void* src, std::uint64_t bytes, void* stream = nullptr) {
+    return Status(sennit_copy(handle(), dst, src, bytes, stream));
+  }
+  /// sennit_synchronize
+  Status synchronize(void* stream = nullptr) { return Status(sennit_synchronize(handle(), stream)); }
+  /// sennit_comm_destroy
+  Status close() { return Status(sennit_comm_destroy(handle_.release())); }
+  sennit_comm* handle() const { return handle_.get(); }
+
+ private:
+  struct Free {
+    void operator()(sennit_comm* comm) const { (void)sennit_comm_destroy(comm); }
+  };
+  Communicator(sennit_comm* made, std::unique_ptr<Exchange> exchange)
+      : exchange_(std::move(exchange)), handle_(made) {}
+
+  static int all_gather(void* context, const void* send, void* receive, std::size_t bytes) {
+    return static_cast<Exchange*>(context)->all_gather(send, receive, bytes) ? 0 : 1;
+  }
+  Result<Memory> allocate(sennit_result (*how)(sennit_comm*, std::uint64_t, void**) noexcept, std::uint64_t bytes) {
+    void* data = nullptr;
+    const sennit_result result = how(handle(), bytes, &data);
+    return result == SENNIT_OK ? Result<Memory>(Memory(handle(), data, bytes)) : Status(result);
+  }
+
+  std::unique_ptr<Exchange> exchange_;  // outlives the handle, whose end still talks
+  std::unique_ptr<sennit_comm, Free> handle_;
+};
+
+}  // namespace face
+}  // namespace sennit
+
+#endif  // SENNIT_SENNIT_HPP

@@ -1,0 +1,161 @@
+// sennit_comm_*: from C to capi::Communicator.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "capi/caller_exchange.h"
+#include "capi/communicator.h"
+#include "capi/errors.h"
+#include "capi/machine.h"
+#include "comm/bootstrap.h"
+
+namespace sennit::capi {
+
+namespace {
+
+/// The caller's options over the defaults, whichever of both knows more fields.
+Result<sennit_options> read(const sennit_options* given) {
+  sennit_options options = SENNIT_OPTIONS_INIT;
+  if (given == nullptr) return options;
+  const std::size_t size = given->struct_size;
+  if (size < offsetof(sennit_options, exchange) || size > 4096)
+    return Status(Code::invalid_argument, fmt::format("options.struct_size is {}", size), {},
+                  "Start from SENNIT_OPTIONS_INIT");
+  const auto* bytes = reinterpret_cast<const unsigned char*>(given);
+  if (size > sizeof options && std::any_of(bytes + sizeof options, bytes + size, [](auto byte) { return byte != 0; }))
+    return Status(Code::unsupported, "an option is set that this version of sennit does not know", {},
+                  fmt::format("Use the library that came with the header; this is {}", sennit_version()));
+  std::memcpy(&options, given, std::min(size, sizeof options));
+  return options;
+}
+
+Result<path::Node::Options> node_options(const sennit_options& options) {
+  path::Node::Options made;
+  if (options.device < -1)
+    return Status(Code::invalid_argument, fmt::format("options.device is {}", options.device), {},
+                  "Use the index of a device, or -1");
+  made.device = options.device;
+  if (!(options.timeout_seconds >= 0 && options.timeout_seconds <= 1e6))
+    return Status(Code::invalid_argument, fmt::format("options.timeout_seconds is {}", options.timeout_seconds), {},
+                  "Use 0 to 1000000");
+  if (options.timeout_seconds > 0)
+    made.timeout = std::chrono::ceil<comm::Clock::duration>(std::chrono::duration<double>(options.timeout_seconds));
+  if (options.machine != nullptr) {
+    auto machine = machines().find(options.machine, "options.machine");
+    if (!machine) return machine.status();
+    made.machine = **machine;
+  }
+  return made;
+}
+
+Result<std::unique_ptr<comm::Exchange>> meet(const sennit_options& options) {
+  if (options.exchange != nullptr) return over(*options.exchange);
+  auto place = comm::place_from_environment();
+  if (!place) return place.status();
+  return comm::meet_over_tcp(*place);
+}
+
+Status create(const sennit_options* given, sennit_comm** comm) {
+  if (comm == nullptr) return null_argument("comm");
+  auto options = read(given);
+  if (!options) return options.status();
+  auto for_node = node_options(*options);
+  if (!for_node) return for_node.status();
+  auto exchange = meet(*options);
+  if (!exchange) return exchange.status();
+  auto made = Communicator::create(std::move(*exchange), std::move(*for_node));
+  if (!made) return made.status();
+  *comm = communicators().add(std::move(*made));
+  return {};
+}
+
+/// -1, with the error kept, when `comm` is none.
+template <class Ask>
+int ask(const sennit_comm* comm, Ask question) noexcept {
+  int answer = -1;
+  (void)guarded([&]() -> Status {
+    const auto found = communicators().find(comm, "comm");
+    if (!found) return found.status();
+    answer = question((*found)->node());
+    return {};
+  });
+  return answer;
+}
+
+}  // namespace
+
+}  // namespace sennit::capi
+
+using namespace sennit;
+using namespace sennit::capi;
+
+sennit_result sennit_comm_create(const sennit_options* options, sennit_comm** comm) noexcept {
+  return guarded([&]() -> Status { return create(options, comm).in("create communicator"); });
+}
+
+sennit_result sennit_comm_destroy(sennit_comm* comm) noexcept {
+  return guarded([&]() -> Status {
+    if (comm == nullptr) return {};
+    const auto taken = communicators().take(comm, "comm");
+    if (!taken) return taken.status();
+    Status status = (*taken)->leave();
+    registrations().drop([&](const Registration& each) { return each.communicator == *taken; });
+    return std::move(status).in("destroy communicator");
+  });
+}
+
+int sennit_comm_rank(const sennit_comm* comm) noexcept {
+  return ask(comm, [](path::Node& node) { return node.rank(); });
+}
+
+int sennit_comm_size(const sennit_comm* comm) noexcept {
+  return ask(comm, [](path::Node& node) { return node.size(); });
+}
+
+int sennit_comm_device(const sennit_comm* comm) noexcept {
+  return ask(comm, [](path::Node& node) { return node.device(); });
+}
+
+int sennit_comm_node_size(const sennit_comm* comm) noexcept {
+  return ask(comm, [](path::Node& node) { return int(node.group().node_ranks().size()); });
+}
+
+int sennit_comm_same_node(const sennit_comm* comm, int rank) noexcept {
+  int answer = -1;
+  (void)guarded([&]() -> Status {
+    const auto found = communicators().find(comm, "comm");
+    if (!found) return found.status();
+    path::Node& node = (*found)->node();
+    if (rank < 0 || rank >= node.size())
+      return Status(Code::invalid_argument, fmt::format("there is no rank {}", rank), {},
+                    fmt::format("Ranks are 0 to {}", node.size() - 1));
+    answer = node.group().same_node(rank) ? 1 : 0;
+    return {};
+  });
+  return answer;
+}
+
+sennit_result sennit_comm_check(const sennit_comm* comm) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = communicators().find(comm, "comm");
+    return found ? (*found)->node().check() : found.status();
+  });
+}
+
+sennit_result sennit_comm_abort(sennit_comm* comm, const char* why) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = communicators().find(comm, "comm");
+    if (!found) return found.status();
+    (*found)->node().group().abort(Status(Code::aborted, why != nullptr ? why : "no reason given"));
+    return {};
+  });
+}
+
+sennit_result sennit_comm_barrier(sennit_comm* comm) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = communicators().find(comm, "comm");
+    return found ? (*found)->barrier().in("barrier") : found.status();
+  });
+}

@@ -1,0 +1,195 @@
+#include "capi/communicator.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace sennit::capi {
+
+Communicators& communicators() {
+  static auto* all = new Communicators("communicator");
+  return *all;
+}
+
+Registrations& registrations() {
+  static auto* all = new Registrations("window");
+  return *all;
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm::Exchange> exchange,
+                                                           path::Node::Options options) {
+  std::shared_ptr<Communicator> made(new Communicator());
+  // An executor of its own: an abort ends one communicator, not its neighbours in the process.
+  auto executor = device::open_executor();
+  if (auto agreed = comm::agree(*exchange, executor.status(), {}); !agreed) return agreed.status();
+  made->executor_ = std::move(*executor);
+  auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options));
+  if (!node) return node.status();
+  made->node_ = std::move(*node);
+  made->lanes_[nullptr].lane = &made->node_->lane();
+  return made;
+}
+
+Result<Communicator::Adopted*> Communicator::adopt(void* stream) {
+  {
+    const std::shared_lock lock(lanes_mutex_);
+    if (const auto found = lanes_.find(stream); found != lanes_.end()) return &found->second;
+  }
+  auto own = executor_->adopt(node_->device(), stream);
+  if (!own) return std::move(own).status().in("stream");
+  const std::unique_lock lock(lanes_mutex_);
+  Adopted& adopted = lanes_[stream];
+  if (adopted.lane == nullptr) {
+    adopted.own = std::move(*own);
+    adopted.lane = adopted.own.get();
+  }
+  return &adopted;
+}
+
+Result<device::Lane*> Communicator::lane(void* stream) {
+  auto adopted = adopt(stream);
+  if (!adopted) return adopted.status();
+  (*adopted)->used.store(true, std::memory_order_release);
+  return (*adopted)->lane;
+}
+
+Status Communicator::wait(Adopted& adopted) {
+  // Before the wait: what another thread enqueues meanwhile is not lost.
+  adopted.used.store(false, std::memory_order_release);
+  return node_->synchronize(*adopted.lane);
+}
+
+Status Communicator::synchronize(void* stream) {
+  auto adopted = adopt(stream);
+  return adopted ? wait(**adopted) : adopted.status();
+}
+
+Status Communicator::settle() {
+  std::vector<Adopted*> used;
+  {
+    const std::shared_lock lock(lanes_mutex_);
+    for (auto& [stream, adopted] : lanes_)
+      if (adopted.used.load(std::memory_order_acquire)) used.push_back(&adopted);
+  }
+  Status first;
+  for (Adopted* adopted : used)
+    if (auto status = wait(*adopted); first.ok()) first = std::move(status);
+  return first;
+}
+
+Result<void*> Communicator::keep(Result<device::Memory> memory) {
+  if (!memory) return memory.status();
+  void* data = memory->data();
+  const std::lock_guard lock(memory_mutex_);
+  memory_.emplace(data, std::move(*memory));
+  return data;
+}
+
+Result<void*> Communicator::allocate(std::uint64_t bytes) {
+  return bytes == 0 ? nullptr : keep(executor_->allocate(node_->device(), bytes));
+}
+
+Result<void*> Communicator::allocate_pinned(std::uint64_t bytes) {
+  return bytes == 0 ? nullptr : keep(executor_->allocate_pinned(bytes));
+}
+
+Status Communicator::free(void* data) {
+  // A transfer that failed is no longer in progress either, and its error is not this call's.
+  (void)settle();
+  device::Memory freed;  // ends after the lock
+  const std::lock_guard lock(memory_mutex_);
+  const auto found = memory_.find(data);
+  if (found == memory_.end())
+    return Status(Code::invalid_argument, fmt::format("{} is not memory that this communicator allocated", data), {},
+                  "Free once, the address that sennit_memory_allocate gave");
+  const std::byte* const begin = found->second.data();
+  const std::byte* const end = begin + found->second.bytes();
+  for (const path::Window* window : windows_)
+    if (window->data() < end && begin < window->data() + window->bytes(node_->rank()))
+      return Status(Code::invalid_argument, fmt::format("{} is registered", data), {}, "Deregister it first");
+  freed = std::move(found->second);
+  memory_.erase(found);
+  return {};
+}
+
+std::string_view Communicator::name(Call call) {
+  switch (call) {
+    case Call::open: return "sennit_register";
+    case Call::close: return "sennit_deregister";
+    case Call::barrier: return "sennit_comm_barrier";
+    case Call::leave: return "sennit_comm_destroy";
+  }
+  return "another call";
+}
+
+Status Communicator::compare(const std::vector<comm::Bytes>& cards, Call call, std::uint64_t number) const {
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    comm::Reader reader(cards[rank]);
+    const auto theirs = Call(reader.number());
+    const std::uint64_t their_number = reader.number();
+    if (!reader.finish().ok() || theirs != call)
+      return Status(Code::mismatch,
+                    fmt::format("rank {} calls {}, rank {} {}", rank, name(theirs), node_->rank(), name(call)), {},
+                    "Make the same collective calls in the same order on every rank");
+    if (their_number != number)
+      return Status(
+          Code::mismatch,
+          fmt::format("rank {} deregisters window {}, rank {} window {}", rank, their_number, node_->rank(), number),
+          {}, "Deregister windows in the same order on every rank");
+  }
+  return {};
+}
+
+// Every collective call begins so. It is a barrier already.
+Status Communicator::meet(Call call, std::uint64_t number) {
+  comm::Group& group = node_->group();
+  if (group.failed()) return group.check();
+  auto cards = comm::agree(group.exchange(), executor_->fault(),
+                           comm::Writer().number(std::uint64_t(call)).number(number).take());
+  if (cards.ok()) return compare(*cards, call, number);
+  // A dead rank closes the exchange's connection too: its name, which the group learns in a moment, says more.
+  const auto patience = comm::Deadline::after(std::chrono::milliseconds(200));
+  while (cards.status().code() == Code::peer_lost && !group.failed() && !patience.passed())
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return group.failed() ? group.check() : cards.status();
+}
+
+Status Communicator::barrier() {
+  const std::lock_guard lock(collective_);
+  return meet(Call::barrier, 0);
+}
+
+Result<path::Window*> Communicator::open(void* data, std::uint64_t bytes) {
+  const std::lock_guard lock(collective_);
+  if (auto status = meet(Call::open, 0); !status) return status;
+  auto window = node_->open(data, bytes);
+  if (!window) return window;
+  const std::lock_guard memory_lock(memory_mutex_);
+  windows_.push_back(*window);
+  return window;
+}
+
+Status Communicator::close(path::Window* window) {
+  const std::lock_guard lock(collective_);
+  {
+    const std::lock_guard memory_lock(memory_mutex_);
+    std::erase(windows_, window);
+  }
+  Status settled = settle();
+  if (auto status = meet(Call::close, window->number()); !status) return status;
+  if (auto status = node_->close(window); !status) return status;
+  return settled;
+}
+
+Status Communicator::leave() {
+  const std::lock_guard lock(collective_);
+  Status settled = settle();
+  if (auto status = meet(Call::leave, 0); !status) return status;
+  return settled;
+}
+
+}  // namespace sennit::capi

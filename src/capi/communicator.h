@@ -1,0 +1,86 @@
+// What a communicator handle stands for: a node, and what C programs need around it: lanes by stream, memory by
+// address, collective calls that notice when ranks call different ones.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string_view>
+#include <vector>
+
+#include "capi/handles.h"
+#include "comm/exchange.h"
+#include "device/executor.h"
+#include "path/node.h"
+
+namespace sennit::capi {
+
+class Communicator {
+ public:
+  /// Collective. Errors: the same on every rank.
+  static Result<std::shared_ptr<Communicator>> create(std::unique_ptr<comm::Exchange> exchange,
+                                                      path::Node::Options options);
+
+  path::Node& node() { return *node_; }
+  const path::Node& node() const { return *node_; }
+
+  /// The lane of the caller's stream (null: the communicator's own), which is in use from now on.
+  Result<device::Lane*> lane(void* stream);
+  /// Waits for one lane, or for all in use: a stream that was waited for since its last use may be gone, and is left
+  /// alone.
+  Status synchronize(void* stream);
+  Status settle();
+
+  Result<void*> allocate(std::uint64_t bytes);
+  Result<void*> allocate_pinned(std::uint64_t bytes);
+  Status free(void* data);
+
+  Status barrier();
+  Result<path::Window*> open(void* data, std::uint64_t bytes);
+  Status close(path::Window* window);
+  /// Waits for all ranks; none may make another call.
+  Status leave();
+
+ private:
+  enum class Call : std::uint64_t { open = 1, close, barrier, leave };
+  static std::string_view name(Call call);
+
+  struct Adopted {
+    std::unique_ptr<device::Lane> own;  // null for the node's
+    device::Lane* lane = nullptr;
+    std::atomic<bool> used{false};
+  };
+
+  Communicator() = default;
+  Result<Adopted*> adopt(void* stream);
+  Status wait(Adopted& adopted);
+  Status meet(Call call, std::uint64_t number);
+  Status compare(const std::vector<comm::Bytes>& cards, Call call, std::uint64_t number) const;
+  Result<void*> keep(Result<device::Memory> memory);
+
+  std::shared_ptr<device::Executor> executor_;
+  std::mutex collective_;  // held during a collective call
+  std::mutex memory_mutex_;
+  std::map<void*, device::Memory> memory_;
+  std::vector<const path::Window*> windows_;  // guarded by memory_mutex_
+  std::unique_ptr<path::Node> node_;
+  std::shared_mutex lanes_mutex_;
+  std::map<void*, Adopted> lanes_;  // last: lanes end before what they work on
+};
+
+/// A registered window together with its communicator, which it keeps alive.
+struct Registration {
+  std::shared_ptr<Communicator> communicator;
+  path::Window* window = nullptr;
+};
+
+using Communicators = Handles<sennit_comm, Communicator, 0x5E02>;
+using Registrations = Handles<sennit_window, const Registration, 0x5E03>;
+/// Never destroyed, as machines().
+Communicators& communicators();
+Registrations& registrations();
+
+}  // namespace sennit::capi

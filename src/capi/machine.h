@@ -1,0 +1,13 @@
+// The machines that C programs hold.
+#pragma once
+
+#include "capi/handles.h"
+#include "machine/machine.h"
+
+namespace sennit::capi {
+
+using Machines = Handles<sennit_machine, const machine::Machine, 0x5E01>;
+/// Never destroyed: a program may free its machines after this library's own globals are gone.
+Machines& machines();
+
+}  // namespace sennit::capi

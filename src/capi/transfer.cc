@@ -1,0 +1,63 @@
+// sennit_put, sennit_get, sennit_copy and sennit_synchronize: from C to path::Node.
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "capi/communicator.h"
+#include "capi/errors.h"
+
+using namespace sennit;
+using namespace sennit::capi;
+
+namespace {
+
+// Written only for an error: put is called often.
+Status told(Status status, const char* verb, std::uint64_t bytes, const char* direction, int peer) {
+  if (status.ok()) return status;
+  return std::move(status).in(fmt::format("{} {} {} rank {}", verb, format_bytes(bytes), direction, peer));
+}
+
+}  // namespace
+
+sennit_result sennit_put(sennit_window* window, int peer, uint64_t offset, const void* src, uint64_t bytes,
+                         void* stream) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = registrations().find(window, "window");
+    if (!found) return found.status();
+    const Registration& registered = **found;
+    auto lane = registered.communicator->lane(stream);
+    Status status = lane ? registered.communicator->node().put(*registered.window, peer, offset, src, bytes, **lane)
+                         : lane.status();
+    return told(std::move(status), "put", bytes, "to", peer);
+  });
+}
+
+sennit_result sennit_get(sennit_window* window, int peer, uint64_t offset, void* dst, uint64_t bytes,
+                         void* stream) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = registrations().find(window, "window");
+    if (!found) return found.status();
+    const Registration& registered = **found;
+    auto lane = registered.communicator->lane(stream);
+    Status status = lane ? registered.communicator->node().get(*registered.window, peer, offset, dst, bytes, **lane)
+                         : lane.status();
+    return told(std::move(status), "get", bytes, "from", peer);
+  });
+}
+
+sennit_result sennit_copy(sennit_comm* comm, void* dst, const void* src, uint64_t bytes, void* stream) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = communicators().find(comm, "comm");
+    if (!found) return found.status();
+    auto lane = (*found)->lane(stream);
+    Status status = lane ? (*found)->node().copy(dst, src, bytes, **lane) : lane.status();
+    if (status.ok()) return status;
+    return std::move(status).in(fmt::format("copy {}", format_bytes(bytes)));
+  });
+}
+
+sennit_result sennit_synchronize(sennit_comm* comm, void* stream) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = communicators().find(comm, "comm");
+    return found ? (*found)->synchronize(stream).in("synchronize") : found.status();
+  });
+}

@@ -1,0 +1,26 @@
+// docs/environment.md lists the variables that sennit reads, as base/environment.h does.
+#include <fstream>
+#include <string>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/environment.h"
+
+namespace sennit::capi {
+namespace {
+
+TEST(EnvironmentDocument, ListsEveryVariable) {
+  std::string table = "| variable | default | meaning |\n|---|---|---|\n";
+  for (const Variable& variable : variables())
+    table += fmt::format("| `{}` | {} | {} |\n", variable.name,
+                         variable.fallback.empty() ? "" : fmt::format("`{}`", variable.fallback), variable.meaning);
+  std::ifstream file(SENNIT_SOURCE_DIR "/docs/environment.md");
+  const std::string document(std::istreambuf_iterator<char>(file), {});
+  EXPECT_THAT(document, testing::HasSubstr("\n" + table + "\n")) << "Put this table into docs/environment.md:\n"
+                                                                 << table;
+}
+
+}  // namespace
+}  // namespace sennit::capi

@@ -1,0 +1,72 @@
+// The C++ face: owners, errors as values, an exchange that is a closure. Several ranks: examples_test.
+#include "sennit/sennit.hpp"
+
+#include <cstring>
+
+#include <gmock/gmock.h>
+
+#include "alone.h"
+
+namespace sennit {
+namespace {
+
+class FaceTest : public capi::Alone {};
+
+TEST_F(FaceTest, GivesErrorsAsValues) {
+  const auto machine = Machine::load("atlantis");
+  ASSERT_FALSE(machine.ok());
+  EXPECT_EQ(machine.status().result(), SENNIT_NOT_FOUND);
+  EXPECT_THAT(machine.status().text(), testing::HasSubstr("no machine is called 'atlantis'"));
+}
+
+TEST_F(FaceTest, ExplainsMessages) {
+  auto machine = Machine::load("mist");
+  ASSERT_TRUE(machine.ok());
+  auto text = machine->explain_put("gpu0", "gpu1", 64 << 20);
+  ASSERT_TRUE(text.ok()) << text.status().text();
+  EXPECT_THAT(*text, testing::HasSubstr("\"shares\""));
+}
+
+TEST_F(FaceTest, MovesMessages) {
+  int gathered = 0;
+  Options options;
+  options.device = 1;
+  options.exchange = Exchange{0, 1, [&](const void* send, void* receive, std::size_t bytes) {
+                                std::memcpy(receive, send, bytes);
+                                return ++gathered > 0;
+                              }};
+  auto made = Communicator::create(options);
+  ASSERT_TRUE(made.ok()) << made.status().text();
+  Communicator moved = *std::move(made);
+  EXPECT_EQ(moved.device(), 1);
+  auto memory = moved.allocate(100);
+  ASSERT_TRUE(memory.ok());
+  auto window = moved.open(memory->data(), memory->bytes());
+  ASSERT_TRUE(window.ok());
+  EXPECT_EQ(*window->bytes(0), 100u);
+  const char text[] = "every path";
+  EXPECT_TRUE(window->put(0, 5, text, sizeof text));
+  char back[sizeof text] = {};
+  EXPECT_TRUE(window->get(0, 5, back, sizeof text));
+  EXPECT_TRUE(moved.synchronize());
+  EXPECT_STREQ(back, text);
+  EXPECT_EQ(window->put(1, 0, text, 1).result(), SENNIT_INVALID_ARGUMENT);
+  const int before = gathered;
+  EXPECT_TRUE(window->close());
+  EXPECT_TRUE(moved.barrier());
+  EXPECT_GT(gathered, before);
+}
+
+TEST_F(FaceTest, FreesWhatItOwns) {
+  sennit_comm* handle = nullptr;
+  {
+    auto made = Communicator::create();
+    ASSERT_TRUE(made.ok());
+    handle = made->handle();
+    EXPECT_EQ(sennit_comm_check(handle), SENNIT_OK);
+  }
+  EXPECT_EQ(sennit_comm_check(handle), SENNIT_INVALID_ARGUMENT);
+}
+
+}  // namespace
+}  // namespace sennit

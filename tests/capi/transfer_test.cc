@@ -1,0 +1,70 @@
+// Messages between ranks on the host executor: what users get, byte for byte, over one path and over several.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jobs.h"
+
+namespace sennit::capi {
+namespace {
+
+using testing::HasSubstr;
+
+void expect_all(const comm::Job& job, const std::string& line) {
+  for (int rank = 0; rank < int(job.lines.size()); ++rank) EXPECT_EQ(job.line(rank), line) << "rank " << rank;
+  EXPECT_EQ(job.ended.status, 0);
+}
+
+const std::vector<std::string> kSizes = {"0", "1", "4097", "1048576", "5242893"};
+
+std::vector<std::string> transfers(const std::string& memory) {
+  std::vector<std::string> scenario = {"transfers", memory};
+  scenario.insert(scenario.end(), kSizes.begin(), kSizes.end());
+  return scenario;
+}
+
+class Transfer : public testing::TestWithParam<std::tuple<int, const char*>> {};
+
+TEST_P(Transfer, OverTheDirectPath) {
+  const auto [ranks, memory] = GetParam();
+  expect_all(run_ranks(ranks, transfers(memory)), "all right; host path not used");
+}
+
+TEST_P(Transfer, OverTwoPaths) {
+  const auto [ranks, memory] = GetParam();
+  // From host memory there is no staged path to split to: those messages go whole.
+  const std::string used = memory == std::string("device") ? "used" : "not used";
+  expect_all(run_ranks(ranks, transfers(memory), {{"SENNIT_SPLIT", kBothPaths}}), "all right; host path " + used);
+}
+
+TEST_P(Transfer, OverTheHostWhereMemoryCannotBeShared) {
+  const auto [ranks, memory] = GetParam();
+  expect_all(run_ranks(ranks, transfers(memory), {{"SENNIT_IPC", "0"}}), "all right; host path used");
+}
+
+INSTANTIATE_TEST_SUITE_P(RanksAndMemory, Transfer,
+                         testing::Values(std::tuple(2, "device"), std::tuple(4, "device"), std::tuple(2, "pinned"),
+                                         std::tuple(2, "pageable")));
+
+TEST(Transfers, OfOneRankStayInOrder) {
+  for (const char* split : {"", kBothPaths})
+    expect_all(run_ranks(2, {"order"}, {{"SENNIT_SPLIT", split}}), "the last one");
+}
+
+TEST(Transfers, FromSeveralThreadsDoNotMix) {
+  expect_all(run_ranks(2, {"threads", "300000", "40"}, {{"SENNIT_IPC", "0"}}), "all right; host path used");
+}
+
+TEST(Transfers, OfTwoCommunicatorsAtOnce) {
+  for (const char* split : {"", kBothPaths})
+    expect_all(run_ranks(3, {"two"}, {{"SENNIT_SPLIT", split}}), "all right");
+}
+
+TEST(Transfers, BetweenNodesAreRefusedWithAReason) {
+  const comm::Job job = run_ranks(2, {"shape"}, {}, [](int rank) {
+    return std::map<std::string, std::string>{{"SENNIT_NODE", std::to_string(rank)}};
+  });
+  EXPECT_THAT(job.line(0), HasSubstr("put: unsupported: rank 1 is on another node (put 8 B to rank 1)"));
+}
+
+}  // namespace
+}  // namespace sennit::capi
