@@ -1,0 +1,15 @@
+// Memory as cuMemCreate gives it (PyTorch's expandable segments): the kind that travels as an open file.
+#pragma once
+
+#include <cstddef>
+
+#include "base/status.h"
+#include "device/memory.h"
+
+namespace sennit::bench::doctor {
+
+/// At least `bytes` on `device`, exportable as a file descriptor. Errors: unsupported where the driver or this build
+/// cannot; out_of_memory.
+Result<device::Memory> create_exportable(int device, std::size_t bytes);
+
+}  // namespace sennit::bench::doctor

@@ -1,0 +1,29 @@
+// Host memory near a GPU: pinned pages come from the NUMA node of the processor that asks for them.
+#pragma once
+
+#include <sched.h>
+
+#include <string_view>
+#include <vector>
+
+namespace sennit::bench::measure {
+
+/// Processors in the kernel's notation: "0-3,8" is 0, 1, 2, 3, 8. Parts that are not numbers are skipped.
+std::vector<int> parse_processors(std::string_view list);
+
+/// Keeps the calling thread on the processors of one NUMA node for a scope. Where that is not possible (node -1, no
+/// such node, a node without processors, forbidden by a cgroup) it does nothing.
+class OnNode {
+ public:
+  explicit OnNode(int node);
+  ~OnNode();
+  OnNode(const OnNode&) = delete;
+  OnNode& operator=(const OnNode&) = delete;
+  bool bound() const { return bound_; }
+
+ private:
+  cpu_set_t before_;
+  bool bound_ = false;
+};
+
+}  // namespace sennit::bench::measure

@@ -1,0 +1,28 @@
+// Sennit's own programs as children of this one: ranks of the benchmark, and the measurement of the machine.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "bench/program.h"
+#include "comm/launch.h"
+
+namespace sennit::bench::put {
+
+/// The file of the running program; the others lie beside it.
+std::filesystem::path own_program();
+
+struct Child {
+  std::string document;  ///< those lines of rank 0's stdout that begin with the prefix, without it
+  std::string error;     ///< the {"error": …} line of the rank that failed first; empty when it wrote none
+  comm::Ended ended;
+};
+
+/// Runs the job; what it writes to stderr goes on to the user, progress only if asked. Errors: those of launch().
+Result<Child> run_child(comm::Launch job, std::string_view prefix, bool progress);
+
+/// For a child that failed: tells why on stderr, and returns the code to end with. `what` was being done.
+Exit end_as(const Child& child, const std::string& what);
+
+}  // namespace sennit::bench::put

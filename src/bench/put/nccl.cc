@@ -1,0 +1,185 @@
+#include "bench/put/nccl.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "comm/exchange.h"
+#include "device/cuda/check.h"
+
+namespace sennit::bench::put {
+
+namespace {
+
+using Communicator = void*;
+struct UniqueId {
+  char bytes[128];
+};
+constexpr int kBytesType = 1;  // ncclUint8
+
+/// The few functions that are used, with NCCL 2's stable C ABI.
+struct Library {
+  int (*version)(int*) = nullptr;
+  int (*unique_id)(UniqueId*) = nullptr;
+  int (*init)(Communicator*, int, UniqueId, int) = nullptr;
+  int (*abort)(Communicator) = nullptr;
+  int (*send)(const void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
+  int (*receive)(void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
+  int (*group_start)() = nullptr;
+  int (*group_end)() = nullptr;
+  const char* (*text)(int) = nullptr;
+};
+
+template <class Function>
+bool look_up(void* handle, const char* symbol, Function& function) {
+  function = reinterpret_cast<Function>(::dlsym(handle, symbol));
+  return function != nullptr;
+}
+
+/// Opened for the rest of the process: NCCL leaves threads behind.
+Result<Library> open_library(const std::string& given) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> names;
+  std::error_code ignored;
+  if (!given.empty()) {
+    names.push_back(fs::is_directory(given, ignored) ? (fs::path(given) / "libnccl.so.2").string() : given);
+  } else {
+    names.push_back("libnccl.so.2");
+    if (const char* home = std::getenv("NCCL_HOME"); home != nullptr && *home != '\0')
+      names.push_back((fs::path(home) / "lib" / "libnccl.so.2").string());
+  }
+  std::string why;
+  for (const std::string& name : names) {
+    void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      const char* error = ::dlerror();
+      why = error != nullptr ? error : "cannot be opened";
+      continue;
+    }
+    Library library;
+    if (look_up(handle, "ncclGetVersion", library.version) && look_up(handle, "ncclGetUniqueId", library.unique_id) &&
+        look_up(handle, "ncclCommInitRank", library.init) && look_up(handle, "ncclCommAbort", library.abort) &&
+        look_up(handle, "ncclSend", library.send) && look_up(handle, "ncclRecv", library.receive) &&
+        look_up(handle, "ncclGroupStart", library.group_start) &&
+        look_up(handle, "ncclGroupEnd", library.group_end) && look_up(handle, "ncclGetErrorString", library.text))
+      return library;
+    why = name + " lacks a function of NCCL 2.7";
+  }
+  return Status(Code::not_found, why);
+}
+
+class NcclVariant final : public Variant {
+ public:
+  NcclVariant(Site& site, Library library) : site_(site), library_(library) {}
+  ~NcclVariant() override {
+    // Abort rather than destroy: it waits for nobody, and after an error the peer may be gone.
+    if (communicator_ != nullptr) (void)library_.abort(communicator_);
+    lane_.reset();
+    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+  }
+
+  Status open(const UniqueId& id) {
+    const int rank = site_.node().rank();
+    device_ = site_.side(rank).device;
+    const device::CurrentDevice current(device_);
+    if (auto status = device::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "create a stream");
+        !status)
+      return status;
+    auto lane = site_.node().executor().adopt(device_, stream_);
+    if (!lane) return lane.status();
+    lane_ = std::move(*lane);
+    return check(library_.init(&communicator_, 2, id, rank), "ncclCommInitRank");
+  }
+
+  std::string name() const override { return "nccl"; }
+  bool two_sided() const override { return true; }
+  Status prepare(const Case&) override { return {}; }
+  Status enqueue(int number, bool sends, bool receives, const Message& message) override {
+    const device::CurrentDevice current(device_);
+    Side& side = site_.side(number);
+    const int peer = 1 - number;
+    if (auto status = check(library_.group_start(), "ncclGroupStart"); !status) return status;
+    int error = 0;
+    if (sends)
+      error =
+          library_.send(side.source.data() + message.source, message.bytes, kBytesType, peer, communicator_, stream_);
+    if (receives && error == 0)
+      error = library_.receive(side.destination.data() + message.destination, message.bytes, kBytesType, peer,
+                               communicator_, stream_);
+    const int ended = library_.group_end();
+    return check(error != 0 ? error : ended, "ncclSend, ncclRecv");
+  }
+  Status finish(int) override { return lane_->synchronize(); }
+
+ private:
+  Status check(int error, std::string_view call) {
+    if (error == 0) return {};
+    return Status(Code::device_error, fmt::format("{}: {}", call, library_.text(error)), "nccl",
+                  "NCCL_DEBUG=INFO tells more; leave nccl out of --vs to go on without");
+  }
+
+  Site& site_;
+  const Library library_;
+  int device_ = 0;
+  cudaStream_t stream_ = nullptr;
+  std::unique_ptr<device::Lane> lane_;
+  Communicator communicator_ = nullptr;
+};
+
+Missing left_out(const Status& why) {
+  return fmt::format(
+      "nccl is left out: {}; install it, give --nccl FILE (of the Python package: nvidia/nccl/lib), or leave it out "
+      "of --vs.",
+      why.what());
+}
+
+}  // namespace
+
+Result<Nccl> open_nccl(Site& site, const Job& job) {
+  ::setenv("NCCL_NVLS_ENABLE", "0", 0);
+  comm::Group& group = site.node().group();
+  const bool takes_part = site.node().rank() < 2;
+
+  // 1. Both ranks have the library; rank 0 makes the id that names their meeting.
+  auto library = takes_part ? open_library(job.nccl) : Result<Library>(Library{});
+  UniqueId id{};
+  Status status = library.status();
+  Nccl nccl;
+  if (status.ok() && takes_part) {
+    int version = 0;
+    (void)library->version(&version);
+    nccl.version = nccl_version_text(version);
+    if (site.node().rank() == 0)
+      if (const int error = library->unique_id(&id); error != 0)
+        status = Status(Code::device_error, std::string("ncclGetUniqueId: ") + library->text(error));
+  }
+  auto ids = comm::agree(group.exchange(), status, std::as_bytes(std::span(&id, 1)));
+  if (!ids) {
+    if (status.ok() && ids.status().code() == Code::peer_lost) return ids.status();
+    nccl.missing = left_out(ids.status());
+    return nccl;
+  }
+  if (ids->front().size() != sizeof id) return Status(Code::mismatch, "rank 0 gave no id for NCCL");
+  std::memcpy(&id, ids->front().data(), sizeof id);
+
+  // 2. They meet.
+  std::unique_ptr<NcclVariant> variant;
+  if (takes_part) {
+    variant = std::make_unique<NcclVariant>(site, *library);
+    status = variant->open(id);
+  }
+  auto met = comm::agree(group.exchange(), status, {});
+  if (!met) {
+    if (status.ok() && met.status().code() == Code::peer_lost) return met.status();
+    nccl.missing = left_out(met.status());
+    return nccl;
+  }
+  nccl.variant = std::move(variant);
+  return nccl;
+}
+
+}  // namespace sennit::bench::put

@@ -1,0 +1,14 @@
+// What a rank of the benchmark does: meets the others, verifies, times, and on rank 0 prints what it found.
+#pragma once
+
+#include "bench/program.h"
+#include "bench/put/job.h"
+
+namespace sennit::bench::put {
+
+/// Before every line of rank 0's outcome on stdout, so that what libraries print there does not get into it.
+inline constexpr std::string_view kOutcomePrefix = "outcome: ";
+
+Result<Exit> run_rank(const Job& job);
+
+}  // namespace sennit::bench::put
