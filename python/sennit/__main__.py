@@ -1,0 +1,59 @@
+"""The command line: `sennit`, or `python -m sennit`."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from rich.text import Text
+
+from sennit import console
+from sennit.problem import Problem
+from sennit.verbs import bench, doctor, explain, topo, tune, version
+from sennit.verbs.options import examples
+
+app = typer.Typer(
+    name="sennit",
+    help="One message, every path: measures how a machine's GPUs are really linked, and plans every transfer by it.",
+    epilog=examples("sennit doctor", "sennit topo --measure", "sennit tune", "sennit bench put --html put.html"),
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
+app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
+app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
+app.add_typer(bench.app, name="bench")
+app.add_typer(explain.app, name="explain")
+app.command("version", epilog=version.EXAMPLES)(version.version)
+
+
+@app.callback()
+def _root() -> None:
+    """Nothing of its own: the verbs do everything. Named here so that typer always expects a verb."""
+
+
+def main() -> None:
+    """Runs the command line. Problems become two lines on stderr and their exit code; a reader that closes the pipe
+    early (head, less) is no problem."""
+    try:
+        app(prog_name="sennit")
+    except Problem as problem:
+        screen = console.messages()
+        screen.print(Text.assemble(("sennit: ", "bold red"), problem.what), soft_wrap=True)
+        if problem.remedy:
+            screen.print(Text(f"  {problem.remedy}"), soft_wrap=True)
+        sys.exit(problem.exit_code)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:
+        # Python would complain once more when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,43 @@
+"""Quantities as people read them. MiB are 2^20 bytes, GB/s are 10^9 bytes/s, times are µs."""
+
+from __future__ import annotations
+
+import math
+
+
+def size(count: int) -> str:
+    """4096 → "4 KiB"; one digit behind the point where it is not a whole number."""
+    units = ["B", "KiB", "MiB", "GiB", "TiB"]
+    power = 0
+    while power + 1 < len(units) and count >= 1024 ** (power + 1):
+        power += 1
+    value = count / 1024**power
+    return f"{f'{value:.1f}'.removesuffix('.0')} {units[power]}"
+
+
+def three_digits(value: float) -> str:
+    """Three significant digits without an exponent: 0.0123, 1.23, 12.3, 123, 1234."""
+    if value == 0 or not math.isfinite(value):
+        return "0" if value == 0 else "–"
+    digits = max(0, 2 - math.floor(math.log10(abs(value))))
+    return f"{value:.{digits}f}"
+
+
+def rate(gbps: float) -> str:
+    """12.345 → "12.3 GB/s"."""
+    return f"{three_digits(gbps)} GB/s"
+
+
+def time(us: float, spread_us: float = 0) -> str:
+    """A time and its spread, both to the spread's precision: "15.2 ± 0.3 µs"."""
+    if spread_us <= 0:
+        return f"{three_digits(us)} µs"
+    digits = max(0, min(3, 2 - math.floor(math.log10(max(us, 1e-9)))))
+    return f"{us:.{digits}f} ± {spread_us:.{digits}f} µs"
+
+
+def percent(fraction: float) -> str:
+    """0.914 → "91 %"; what is there but rounds to nothing is "<1 %"."""
+    if 0 < fraction < 0.005:
+        return "<1 %"
+    return f"{100 * fraction:.0f} %"

@@ -1,0 +1,164 @@
+"""`sennit bench put`, and `sennit bench show` for results that were kept."""
+
+from __future__ import annotations
+
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sennit import console, programs
+from sennit.model.document import parse, read_json
+from sennit.model.result import Result
+from sennit.problem import Exit, Problem
+from sennit.verbs.options import OnExecutor, examples, executor_arguments, print_json, write
+from sennit.verbs.tune import tune_once
+from sennit.verdicts import below
+from sennit.views.csv import to_csv
+from sennit.views.html import html
+from sennit.views.markdown import markdown
+from sennit.views.result_table import print_result
+
+PUT_EXAMPLES = examples(
+    "sennit bench put",
+    "sennit bench put --from gpu0 --to gpu1 --sizes 1M,64M,1G --vs engine,ucx",
+    "sennit bench put --from host0 --to gpu0 --html host.html",
+    "sennit bench put --executor host --ranks 4 --json put.json",
+    "sennit bench put --at-least 0.99 --json - > put.json",
+)
+SHOW_EXAMPLES = examples("sennit bench show put.json", "sennit bench show put.json --html put.html --csv put.csv")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    epilog=examples("sennit bench put", "sennit bench show put.json --html put.html"),
+    help="Measure how fast it is, and against what.",
+)  # X
+
+
+class Pairs(str, Enum):
+    """Which pairs of devices to measure."""
+
+    ALL = "all"
+    FIRST = "first"
+
+
+class Traffic(str, Enum):
+    """Which ways messages travel at once."""
+
+    ONE_WAY = "one_way"
+    BOTH_WAYS = "both_ways"
+
+
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
+Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write tables as Markdown.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots; works offline.")
+]
+AtLeast = Annotated[
+    float | None,
+    typer.Option("--at-least", metavar="RATIO", min=0, help="Exit 1 if slower than this many times the engine alone "
+                 "at any size, beyond the noise."),
+]  # fmt: skip
+
+
+@app.command("put", epilog=PUT_EXAMPLES)
+def put(
+    source: Annotated[str | None, typer.Option("--from", metavar="DEVICE", help="Where messages start.")] = None,
+    destination: Annotated[str | None, typer.Option("--to", metavar="DEVICE", help="Where they end.")] = None,
+    pairs: Annotated[Pairs | None, typer.Option(help="Instead of --from and --to.", show_default="first")] = None,
+    sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="For example 4K,64K,1M,1G.")] = None,
+    traffic: Annotated[Traffic | None, typer.Option(help="One way, or both at once.", show_default="one_way")] = None,
+    window: Annotated[str | None, typer.Option(metavar="N,…", help="Messages in flight, for example 1,64.")] = None,
+    versus: Annotated[
+        str | None, typer.Option("--vs", metavar="PEER,…", help="Any of engine, host, nccl, ucx; in the same run.")
+    ] = None,
+    executor: OnExecutor = None,
+    ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes to start.")] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
+    ] = None,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
+    ] = None,
+    csv: Csv = None,
+    markdown_file: Markdown = None,
+    html_file: Html = None,
+    at_least: AtLeast = None,
+    no_tune: Annotated[
+        bool, typer.Option("--no-tune", help="Do not tune first on a machine where that was never done.")
+    ] = False,
+) -> None:
+    """Measure one message over every path that pays, beside the copy engine alone and other peers.
+
+    Every byte is checked in a separate pass before anything is timed."""
+    if (source is None) != (destination is None):
+        raise Problem("--from and --to belong together", "Give both, or --pairs", Exit.USAGE)
+    if source is not None and pairs is not None:
+        raise Problem("--pairs chooses the ends that --from and --to name", "Leave one out", Exit.USAGE)
+    options: dict[str, object] = {
+        "--from": source,
+        "--to": destination,
+        "--pairs": pairs.value if pairs else None,
+        "--sizes": sizes,
+        "--traffic": traffic.value if traffic else None,
+        "--window": window,
+        "--vs": versus,
+        "--ranks": ranks,
+        "--seconds": seconds,
+    }
+    arguments = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    arguments += [*executor_arguments(executor), "--progress"]
+    if not no_tune:
+        tune_once(executor)
+    document, code = programs.document("sennit-bench-put", *arguments, title="measuring")
+    result = parse(Result, document, "the document of sennit-bench-put")
+    _show(result, document, json_file, csv, markdown_file, html_file)
+    _judge(result, at_least)
+    if code != 0:
+        raise typer.Exit(code)
+
+
+@app.command("show", epilog=SHOW_EXAMPLES)
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A result that --json wrote.")],
+    csv: Csv = None,
+    markdown_file: Markdown = None,
+    html_file: Html = None,
+    at_least: AtLeast = None,
+) -> None:
+    """Show a result that was kept, and turn it into other formats."""
+    document = read_json(file)
+    result = parse(Result, document, str(file))
+    _show(result, document, None, csv, markdown_file, html_file)
+    _judge(result, at_least)
+
+
+def _show(
+    result: Result,
+    document: Any,
+    json_file: str | None,
+    csv: Path | None,
+    text: Path | None,
+    page: Path | None,
+) -> None:
+    """All views that were asked for. Tables are printed unless stdout carries the document."""
+    if json_file == "-":
+        print_json(document)
+    else:
+        print_result(result, console.results())
+    if json_file not in (None, "-"):
+        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    for file, view in ((csv, to_csv), (text, markdown), (page, html)):
+        if file is not None:
+            write(file, view(result))
+
+
+def _judge(result: Result, at_least: float | None) -> None:
+    """Raises Problem (worse than asked) when a size falls short."""
+    if at_least is None:
+        return
+    if short := below(result, at_least):
+        more = f" (and {len(short) - 3} more)" if len(short) > 3 else ""
+        raise Problem("; ".join(short[:3]) + more, "", Exit.WORSE)

@@ -1,0 +1,28 @@
+"""`sennit doctor`."""
+
+from __future__ import annotations
+
+import typer
+
+from sennit import console, programs
+from sennit.model.doctor import Doctor
+from sennit.model.document import parse
+from sennit.problem import Exit
+from sennit.verbs.options import AsJson, OnExecutor, examples, executor_arguments, print_json
+from sennit.views.doctor_text import print_doctor
+
+EXAMPLES = examples("sennit doctor", "sennit doctor --json | jq '.checks[] | select(.state == \"missing\")'")
+
+
+def doctor(executor: OnExecutor = None, as_json: AsJson = False) -> None:
+    """Say what works on this machine, what does not, and the exact fix.
+
+    Exit code 3 when something that is needed is missing."""
+    document, _ = programs.document("sennit-doctor", *executor_arguments(executor), title="looking at this machine")
+    found = parse(Doctor, document, "the document of sennit-doctor")
+    if as_json:
+        print_json(document)
+    else:
+        print_doctor(found, console.results())
+    if found.missing:
+        raise typer.Exit(Exit.ENVIRONMENT)

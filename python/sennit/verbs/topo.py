@@ -1,0 +1,109 @@
+"""`sennit topo`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from sennit import console, programs
+from sennit.model.document import parse
+from sennit.model.machine import Machine
+from sennit.problem import Exit, Problem
+from sennit.verbs.options import AsJson, Executor, OnExecutor, examples, executor_arguments, print_json, write
+from sennit.views.machine_svg import machine_svg
+from sennit.views.machine_text import print_machine
+
+PROGRAM = "sennit-machine"
+EXAMPLES = examples(
+    "sennit topo",
+    "sennit topo --measure",
+    "sennit topo --machine mist --svg mist.svg",
+    "sennit topo --machine nccl_topo.xml --json > mine.json",
+)
+
+
+def topo(
+    machine: Annotated[
+        str | None,
+        typer.Option(help="Another machine: a name (see --list), a machine file, or NCCL's topology dump (.xml)."),
+    ] = None,
+    measure: Annotated[bool, typer.Option("--measure", help="Measure the links, and keep the figures.")] = False,
+    thorough: Annotated[
+        bool, typer.Option("--thorough", help="With --measure: more sizes, more repetitions.")
+    ] = False,
+    list_machines: Annotated[bool, typer.Option("--list", help="List the machines that come with sennit.")] = False,
+    svg: Annotated[Path | None, typer.Option(metavar="FILE", help="Also draw the machine.")] = None,
+    nccl: Annotated[
+        Path | None, typer.Option("--nccl", metavar="FILE", help="Also write it as a topology for NCCL_TOPO_FILE.")
+    ] = None,
+    executor: OnExecutor = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a machine: its devices, their links, and what each link really delivers.
+
+    Without options, this machine: as it was last measured, else as it describes itself."""
+    if list_machines:
+        _list(as_json)
+        return
+    if machine and (measure or executor):
+        raise Problem("--machine shows another machine, so it cannot be measured here", "Leave one out", Exit.USAGE)
+    if thorough and not measure:
+        raise Problem("--thorough says how to measure", "Add --measure", Exit.USAGE)
+    document = _document(machine, measure, thorough, executor)
+    found = parse(Machine, document, f"the machine {machine}" if machine else "this machine's description")
+    if svg:
+        write(svg, machine_svg(found))
+    if nccl:
+        write(nccl, _as_nccl(machine, document))
+    if as_json:
+        print_json(document)
+        return
+    print_machine(found, console.results())
+    if not machine and not found.curves:
+        hint = "Not measured yet: sennit topo --measure takes a few seconds and makes every figure exact."
+        console.messages().print(Text(hint))
+
+
+def _document(machine: str | None, measure: bool, thorough: bool, executor: Executor | None) -> Any:
+    if machine and machine.endswith(".xml"):
+        return programs.document(PROGRAM, "convert", "--from-nccl", machine, title=f"reading {machine}")[0]
+    if machine:
+        return programs.document(PROGRAM, "show", machine, title=f"reading {machine}")[0]
+    more = executor_arguments(executor)
+    if measure:
+        options = ["--progress", *(["--thorough"] if thorough else []), *more]
+        return programs.document(PROGRAM, "measure", *options, title="measuring this machine")[0]
+    try:
+        return programs.document(PROGRAM, "cached", *more, title="looking for earlier measurements")[0]
+    except Problem as problem:
+        # Never measured is no error here: the machine still describes itself.
+        if problem.exit_code != Exit.WORSE:
+            raise
+    return programs.document(PROGRAM, "discover", *more, title="looking at this machine")[0]
+
+
+def _as_nccl(machine: str | None, document: Any) -> str:
+    """NCCL's XML of a machine. The program reads machines from files, so one that has none is given one."""
+    if machine and not machine.endswith(".xml"):
+        return programs.run(PROGRAM, "convert", "--to-nccl", machine, title="converting").text
+    with tempfile.TemporaryDirectory(prefix="sennit-") as folder:
+        file = Path(folder) / "machine.json"
+        file.write_text(json.dumps(document), encoding="utf-8")
+        return programs.run(PROGRAM, "convert", "--to-nccl", str(file), title="converting").text
+
+
+def _list(as_json: bool) -> None:
+    document, _ = programs.document(PROGRAM, "list", title="listing machines")
+    if as_json:
+        print_json(document)
+        return
+    # The first sentence says what it is; the others, where figures come from.
+    machines = [(str(one["name"]), str(one["description"]).split(". ")[0]) for one in document["machines"]]
+    width = max((len(name) for name, _ in machines), default=0)
+    for name, description in machines:
+        console.results().print(Text(f"{name:<{width}}  {description}"), soft_wrap=True)

@@ -1,0 +1,78 @@
+"""Why a message travels as it does: the split as a table, what was rejected, and what to expect, in sentences."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sennit import units
+from sennit.model.explain import Explanation
+
+SOURCES = {"measured": "measured", "specification": "specified", "assumed": "assumed"}
+
+DECIDED_BY = {
+    "request": "The shares are those that were asked for.",
+    "table": "The shares are the measured fastest, found by sennit tune.",
+    "model": "The shares are computed from the machine.",
+    "caution": "This machine was never tuned, so the direct path carries everything; sennit tune finds what others "
+    "add.",
+}
+
+
+def print_explanation(explanation: Explanation, console: Console) -> None:
+    """Prints the whole document."""
+    title = f"{explanation.operation} {units.size(explanation.bytes)}, {explanation.from_} → {explanation.to}"
+    console.print(Text(f"{title}, on {explanation.machine}" if explanation.machine else title, style="bold"))
+    console.print(_shares(explanation))
+    if explanation.rejected:
+        console.print(Text("\nCarrying nothing:"))
+        width = max(len(route.route) for route in explanation.rejected)
+        for route in explanation.rejected:
+            console.print(Text(f"  {route.route:<{width}}  {units.rate(route.rate_gbps)}: {route.reason}"))
+    console.print()
+    for sentence in sentences(explanation):
+        console.print(Text(sentence))
+
+
+def sentences(explanation: Explanation) -> list[str]:
+    """What to expect."""
+    if explanation.bytes == 0:
+        return ["Nothing to move."]
+    lines = [DECIDED_BY[explanation.decided_by]]
+    lines.append(f"Predicted: {units.time(explanation.predicted_us)} ({units.rate(explanation.predicted_gbps)}).")
+    if explanation.predicted_us > 0 and explanation.single_us > 0:
+        ratio = explanation.single_us / explanation.predicted_us
+        alone = f"the best path alone ({units.time(explanation.single_us)}, {units.rate(explanation.single_gbps)})"
+        if len(explanation.shares) <= 1 and ratio < 1.005:
+            lines.append("One path carries everything: at this size no second one pays.")
+        else:
+            lines.append(f"That is {ratio:.2f} times as fast as {alone}.")
+    if explanation.limit_gbps > 0:
+        part = units.percent(explanation.predicted_gbps / explanation.limit_gbps)
+        lines.append(f"All links together allow {units.rate(explanation.limit_gbps)}; the prediction reaches {part}.")
+    guessed = sorted({share.source for share in explanation.shares} - {"measured", ""})
+    if guessed:
+        what = " and ".join(SOURCES.get(source, source) for source in guessed)
+        lines.append(f"Some figures are {what}, not measured; sennit topo --measure makes them exact.")
+    return lines
+
+
+def _shares(explanation: Explanation) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in ("path", "carries", "share", "start-up", "rate", "chunk", "finishes"):
+        table.add_column(heading, justify="left" if heading == "path" else "right", no_wrap=True)
+    table.add_column("over")
+    for share in explanation.shares:
+        table.add_row(
+            Text(share.route),
+            units.size(share.bytes),
+            units.percent(share.share),
+            units.time(share.startup_us),
+            units.rate(share.rate_gbps),
+            units.size(share.chunk_bytes) if share.chunk_bytes else "whole",
+            units.time(share.finish_us),
+            Text(", ".join(share.links)),
+        )
+    return table

@@ -1,0 +1,31 @@
+"""Where a result was measured, in one sentence: without it a figure says nothing."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from sennit.model.result import Result
+
+
+def origin(result: Result) -> str:
+    """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
+    machine = result.machine
+    devices = [f"{count} × {model}" for model, count in Counter(machine.devices).items()]
+    if machine.host_cpu:
+        devices.append(machine.host_cpu)
+    if machine.cores:
+        devices.append(f"{machine.cores} cores")
+    software = [f"driver {machine.driver}"] if machine.driver else []
+    software += [f"CUDA {machine.cuda}"] if machine.cuda else []
+    software += [f"{name} {version}" for name, version in result.versions.items() if version]
+    hardware = f" ({', '.join(devices)})" if devices else ""
+    return f"Measured {result.date[:10]} on {machine.name}{hardware}{', ' if software else ''}{', '.join(software)}."
+
+
+def repetitions(result: Result) -> str:
+    """How often: "Medians of 20 to 500 repetitions, ± half the interquartile range."."""
+    counts = [row.repetitions for row in result.rows if row.repetitions]
+    if not counts:
+        return "Medians, ± half the interquartile range."
+    span = str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    return f"Medians of {span} repetitions, ± half the interquartile range."

@@ -1,0 +1,282 @@
+"""The command line as a user's shell sees it: what is printed where, and the exit codes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import Programs, data
+
+ERROR = {
+    "code": "not_found",
+    "what": "no device is called 'gpu9'",
+    "where": "machine made-up-4",
+    "remedy": "Use gpu0",
+}
+
+
+def error_line(error: dict[str, str]) -> str:
+    return json.dumps({"error": error}) + "\n"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        [], ["doctor"], ["topo"], ["tune"], ["bench"], ["bench", "put"], ["bench", "show"], ["explain", "put"],
+        ["version"],
+    ],
+)  # fmt: skip
+def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) -> None:
+    done = programs.sennit(*verb, "--help")
+    assert done.returncode == 0
+    assert "$ sennit " in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["run", "profile", "sim"])
+def test_what_does_not_exist_yet_is_not_shown(programs: Programs, verb: str) -> None:
+    assert f" {verb} " not in programs.sennit("--help").stdout
+    assert programs.sennit(verb).returncode == 2
+
+
+def test_doctor_succeeds_when_nothing_needed_is_missing(programs: Programs) -> None:
+    programs.add("sennit-doctor", data("doctor"))
+    done = programs.sennit("doctor", "--executor", "host")
+    assert done.returncode == 0
+    assert "fix: docker run --ipc=host" in done.stdout
+    assert done.stderr == ""
+    assert programs.calls("sennit-doctor") == [["--executor", "host"]]
+
+
+def test_doctor_exits_3_when_something_needed_is_missing(programs: Programs) -> None:
+    document = data("doctor")
+    document["checks"][1]["state"] = "missing"
+    programs.add("sennit-doctor", document, code=3)
+    assert programs.sennit("doctor").returncode == 3
+    done = programs.sennit("doctor", "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout) == document
+
+
+def test_a_missing_program_is_an_environment_problem_with_a_remedy(programs: Programs) -> None:
+    done = programs.sennit("doctor")
+    assert done.returncode == 3
+    assert "sennit-doctor is not in" in done.stderr
+    assert "SENNIT_PROGRAMS" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize("code", [1, 2, 3])
+def test_an_error_of_a_program_is_told_with_its_remedy_and_code(programs: Programs, code: int) -> None:
+    programs.add("sennit-explain", stderr=error_line(ERROR), code=code)
+    done = programs.sennit("explain", "put", "1M", "--from", "gpu9", "--to", "gpu0")
+    assert done.returncode == code
+    assert done.stderr == "sennit: machine made-up-4: no device is called 'gpu9'\n  Use gpu0\n"
+
+
+@pytest.mark.parametrize("text", ["", "not json", '{"version": 1'])
+def test_a_program_without_a_document_is_no_traceback(programs: Programs, text: str) -> None:
+    programs.add("sennit-doctor", text, stderr="something happened\n")
+    done = programs.sennit("doctor")
+    assert done.returncode == 1
+    assert "sennit-doctor printed no document" in done.stderr
+    assert "something happened" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_killed_program_is_named_with_its_signal(programs: Programs) -> None:
+    programs.add("sennit-doctor", signal=int(signal.SIGKILL))
+    done = programs.sennit("doctor")
+    assert done.returncode == 1
+    assert "sennit-doctor was ended by SIGKILL" in done.stderr
+
+
+def test_topo_shows_earlier_measurements(programs: Programs) -> None:
+    programs.add("sennit-machine", data("machine"), to="cached")
+    done = programs.sennit("topo")
+    assert done.returncode == 0
+    assert "NVLink × 2, 45.0 GB/s out, 44.0 GB/s in" in done.stdout
+    assert done.stderr == ""
+
+
+def test_topo_falls_back_to_discovery_and_says_how_to_measure(programs: Programs) -> None:
+    document = data("machine") | {"curves": []}
+    programs.add("sennit-machine", to="cached", stderr=error_line(ERROR), code=1)
+    programs.add("sennit-machine", document, to="discover")
+    done = programs.sennit("topo", "--json", "--executor", "cuda")
+    assert json.loads(done.stdout) == document
+    assert programs.calls("sennit-machine") == [["cached", "--executor", "cuda"], ["discover", "--executor", "cuda"]]
+    assert "sennit topo --measure" in programs.sennit("topo").stderr
+
+
+def test_topo_passes_on_what_to_show_and_measure(programs: Programs) -> None:
+    programs.add("sennit-machine", data("machine"))
+    programs.sennit("topo", "--machine", "mist")
+    programs.sennit("topo", "--machine", "dump.xml")
+    programs.sennit("topo", "--measure", "--thorough")
+    assert programs.calls("sennit-machine") == [
+        ["show", "mist"],
+        ["convert", "--from-nccl", "dump.xml"],
+        ["measure", "--progress", "--thorough"],
+    ]
+
+
+def test_topo_draws_and_writes_for_nccl(programs: Programs) -> None:
+    programs.add("sennit-machine", data("machine"), to="cached")
+    programs.add("sennit-machine", "<system/>", to="convert")
+    done = programs.sennit("topo", "--svg", "pictures/machine.svg", "--nccl", "topo.xml")
+    assert done.returncode == 0
+    assert (programs.folder / "pictures" / "machine.svg").read_text().startswith("<svg")
+    assert (programs.folder / "topo.xml").read_text() == "<system/>"
+    assert "wrote topo.xml" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--machine", "mist", "--measure"], ["--thorough"], ["--machine", "mist", "--executor", "host"], ["--no"]],
+)
+def test_topo_refuses_what_does_not_go_together(programs: Programs, arguments: list[str]) -> None:
+    programs.add("sennit-machine", data("machine"))
+    done = programs.sennit("topo", *arguments)
+    assert done.returncode == 2
+    assert programs.calls("sennit-machine") == []
+
+
+def test_explain_passes_its_options_on(programs: Programs) -> None:
+    programs.add("sennit-explain", data("explain"))
+    options = ["--machine", "made-up-4", "--both-ways", "--split", "direct=0.9,host0 (sm)=0.1"]
+    done = programs.sennit("explain", "put", "256M", "--from", "gpu0", "--to", "gpu1", *options)
+    assert done.returncode == 0
+    assert "Predicted: 632 µs (424 GB/s)." in done.stdout
+    called = ["put", "--bytes", "256M", "--from", "gpu0", "--to", "gpu1", "--machine", "made-up-4", "--both-ways"]
+    assert programs.calls("sennit-explain") == [[*called, "--split", "direct=0.9,host0 (sm)=0.1"]]
+
+
+def test_bench_passes_its_options_on_and_writes_every_format(programs: Programs) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    options = ["--from", "gpu0", "--to", "gpu1", "--sizes", "1M,64M", "--traffic", "both_ways", "--window", "1,64"]
+    options += ["--vs", "engine,nccl", "--ranks", "2", "--seconds", "0.5", "--executor", "cuda"]
+    files = ["--json", "r.json", "--csv", "r.csv", "--markdown", "r.md", "--html", "r.html"]
+    done = programs.sennit("bench", "put", *options, *files)
+    assert done.returncode == 0, done.stderr
+    assert sorted(programs.calls("sennit-bench-put")[0]) == sorted([*options, "--progress"])
+    assert json.loads((programs.folder / "r.json").read_text()) == data("result")
+    assert "Most at 256 MiB" in done.stdout
+    for name in ("r.csv", "r.md", "r.html"):
+        assert (programs.folder / name).stat().st_size > 0
+        assert f"wrote {name}" in done.stderr
+
+
+def test_bench_writes_the_document_alone_to_a_pipe(programs: Programs) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    done = programs.sennit("bench", "put", "--json", "-")
+    assert json.loads(done.stdout) == data("result")
+
+
+@pytest.mark.parametrize(("ratio", "code"), [("0.9", 0), ("1.0", 1), ("1.5", 1)])
+def test_bench_exits_1_below_the_ratio_asked_for(programs: Programs, ratio: str, code: int) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    done = programs.sennit("bench", "put", "--at-least", ratio)
+    assert done.returncode == code
+    assert ("less than" in done.stderr) == (code == 1)
+    assert "made-up-4" in done.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["--from", "gpu0"], ["--from", "a", "--to", "b", "--pairs", "all"], ["--ranks", "0"], ["--traffic", "up"]],
+)
+def test_bench_refuses_what_makes_no_sense(programs: Programs, arguments: list[str]) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    assert programs.sennit("bench", "put", *arguments).returncode == 2
+    assert programs.calls("sennit-bench-put") == []
+
+
+def test_a_kept_result_is_shown_and_judged(programs: Programs) -> None:
+    (programs.folder / "kept.json").write_text(json.dumps(data("result")))
+    done = programs.sennit("bench", "show", "kept.json", "--at-least", "0.9")
+    assert done.returncode == 0
+    assert "1.101 ± 0.004" in done.stdout
+    assert programs.sennit("bench", "show", "kept.json", "--at-least", "1").returncode == 1
+    assert programs.sennit("bench", "show", "none.json").returncode == 2
+
+
+def test_a_file_that_cannot_be_written_is_a_usage_problem(programs: Programs) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    done = programs.sennit("bench", "put", "--html", "/proc/none/page.html")
+    assert done.returncode == 2
+    assert "/proc/none/page.html cannot be written" in done.stderr
+
+
+def test_no_escape_codes_reach_a_pipe(programs: Programs) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    done = programs.sennit("bench", "put")
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_forced_colours_are_dropped_by_no_color(programs: Programs) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    assert "\x1b[32m" in programs.sennit("bench", "put", FORCE_COLOR="1").stdout
+    assert "\x1b[32m" not in programs.sennit("bench", "put", FORCE_COLOR="1", NO_COLOR="1").stdout
+
+
+def test_progress_is_told_after_two_seconds_and_not_before(programs: Programs) -> None:
+    step = (
+        json.dumps({"progress": {"done": 3, "total": 40, "what": "gpu0 → gpu1, 64 MiB"}}, ensure_ascii=False) + "\n"
+    )
+    programs.add("sennit-bench-put", data("result"), stderr=step)
+    assert programs.sennit("bench", "put").stderr == ""
+    programs.add("sennit-bench-put", data("result"), stderr=step, sleep=2.6)
+    assert programs.sennit("bench", "put").stderr == "3 of 40: gpu0 → gpu1, 64 MiB\n"
+
+
+def test_a_warning_of_a_program_is_told_as_a_sentence(programs: Programs) -> None:
+    programs.add("sennit-doctor", data("doctor"), stderr=json.dumps({"warning": "Times vary; measure again."}) + "\n")
+    assert programs.sennit("doctor").stderr == "warning: Times vary; measure again.\n"
+
+
+def test_log_lines_pass_to_stderr(programs: Programs) -> None:
+    programs.add("sennit-doctor", data("doctor"), stderr="sennit: warning: [clocks] drift\n{not json\n")
+    assert programs.sennit("doctor").stderr == "sennit: warning: [clocks] drift\n{not json\n"
+
+
+def test_an_interrupt_ends_the_program_too(programs: Programs) -> None:
+    programs.add("sennit-bench-put", data("result"), sleep=30)
+    command = [sys.executable, "-m", "sennit", "bench", "put"]
+    with subprocess.Popen(command, env=programs.environment(), stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 20
+        while not programs.calls("sennit-bench-put"):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert _running(programs.folder / "sennit-bench-put") == []
+
+
+def _running(program: Path) -> list[str]:
+    """Processes whose command line names `program`."""
+    found = []
+    for status in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(program).encode() in status.read_bytes():
+                found.append(status.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+def test_a_closed_pipe_is_no_traceback(programs: Programs) -> None:
+    programs.add("sennit-machine", {"machines": [{"name": f"m{n}", "description": "x" * 99} for n in range(2000)]})
+    command = f"{sys.executable} -m sennit topo --list | head -1"
+    done = subprocess.run(
+        ["bash", "-c", command], env=programs.environment(), capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.startswith("m0")
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr

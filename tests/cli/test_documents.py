@@ -1,0 +1,105 @@
+"""Reading documents: what is wrong is named, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import ROOT, data
+from sennit.model.doctor import Doctor
+from sennit.model.document import Part, parse, read_json
+from sennit.model.explain import Explanation
+from sennit.model.machine import Machine
+from sennit.model.result import Result
+from sennit.problem import Exit, Problem
+
+MODELS: list[tuple[type[Part], str]] = [
+    (Result, "result"), (Machine, "machine"), (Doctor, "doctor"), (Explanation, "explain"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "name"), MODELS)
+def test_a_good_document_is_read(model: type[Part], name: str) -> None:
+    assert parse(model, data(name), name)
+
+
+@pytest.mark.parametrize(("model", "name"), MODELS)
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_another_version_is_refused_by_its_number(model: type[Part], name: str, version: Any) -> None:
+    with pytest.raises(Problem, match=f"version {json.dumps(version)}") as caught:
+        parse(model, data(name) | {"version": version}, name)
+    assert caught.value.exit_code == Exit.USAGE
+    assert "update sennit" in caught.value.remedy
+
+
+@pytest.mark.parametrize(("model", "name"), MODELS)
+def test_each_missing_member_is_named_or_has_a_default(model: type[Part], name: str) -> None:
+    for member, field in model.model_fields.items():
+        document = data(name)
+        document.pop(field.alias or member, None)
+        if field.is_required():
+            with pytest.raises(Problem, match=field.alias or member):
+                parse(model, document, "the file")
+        else:
+            assert parse(model, document, "the file")
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 3])
+def test_what_is_no_object_is_refused(value: object) -> None:
+    with pytest.raises(Problem, match="no JSON object"):
+        parse(Result, value, "the file")
+
+
+def test_the_wrong_field_is_named_by_its_path() -> None:
+    document = data("result")
+    document["rows"][3]["median_us"] = "soon"
+    with pytest.raises(Problem, match=r"the file: rows\.3\.median_us: "):
+        parse(Result, document, "the file")
+
+
+@pytest.mark.parametrize(
+    ("member", "value"), [("median_us", 0), ("median_us", float("nan")), ("bytes", -1), ("window", 0), ("gbps", -2)]
+)
+def test_impossible_figures_are_refused(member: str, value: float) -> None:
+    document = data("result")
+    document["rows"][0][member] = value
+    with pytest.raises(Problem, match=member):
+        parse(Result, document, "the file")
+
+
+def test_members_of_a_newer_writer_are_ignored() -> None:
+    assert parse(Result, data("result") | {"colour": "red"}, "the file").kind == "bench put"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"), [(b'{"version": 1,', "not JSON"), (b"\xff\xfe", "not text"), (b"[" * 100000, "not JSON")]
+)
+def test_a_broken_file_is_named(tmp_path: Path, content: bytes, said: str) -> None:
+    file = tmp_path / "result.json"
+    file.write_bytes(content)
+    with pytest.raises(Problem, match=f"result.json is {said}"):
+        read_json(file)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Problem, match="No such file"):
+        read_json(tmp_path / "none.json")
+
+
+def test_the_schema_of_results_is_the_one_that_the_reader_follows() -> None:
+    schema = json.loads((ROOT / "schemas" / "result.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(data("result"))
+    for member in ("version", "kind", "rows", "machine"):
+        broken = data("result")
+        del broken[member]
+        assert not validator.is_valid(broken)
+
+
+@pytest.mark.parametrize("file", sorted((ROOT / "machines").glob("*.json")), ids=lambda file: file.stem)
+def test_the_shipped_machines_are_read(file: Path) -> None:
+    assert parse(Machine, read_json(file), file.name).devices

@@ -1,0 +1,144 @@
+"""The house itself: versions agree, docs are up to date, the scripts count right."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import generate_docs
+import pytest
+import requirements
+import run_tests
+import tidy
+from conftest import ROOT, data
+from sennit import __version__
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    cmake = (ROOT / "CMakeLists.txt").read_text(encoding="utf-8")
+    pyproject = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f"VERSION {__version__} " in cmake
+    assert f'version = "{__version__}"' in pyproject
+    assert f"## {__version__}" in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+
+
+def test_the_generated_parts_of_the_docs_are_up_to_date() -> None:
+    outdated = generate_docs.stale(ROOT, generate_docs.generated(ROOT))
+    assert not outdated, f"run make docs: {[str(file.relative_to(ROOT)) for file in outdated]}"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A small tree with one result."""
+    for folder in ("results/made-up", "docs", "schemas"):
+        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "results/made-up/put.json").write_text(json.dumps(data("result")))
+    (tmp_path / "results/made-up/other.json").write_text('{"kind": "something else"}')
+    (tmp_path / "docs/bench-put.md").write_text(
+        "a\n<!-- generated from results/: bench put -->\n<!-- end of bench put -->\nb\n"
+    )
+    (tmp_path / "README.md").write_text("<!-- generated from results/: highlights -->x<!-- end of highlights -->")
+    return tmp_path
+
+
+def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
+    files = generate_docs.generated(tree)
+    page = files[tree / "docs/bench-put.md"]
+    assert page.startswith("a\n<!-- generated")
+    assert page.endswith("<!-- end of bench put -->\nb\n")
+    assert "## made-up-put" in page
+    assert "| 256 MiB | 622.0 ± 1.6 |" in page.replace("622 ± 2", "622.0 ± 1.6")
+    for name in re.findall(r"\(figures/([^)]*)\)", page):
+        assert (tree / "docs/figures" / name) in files
+    assert "256 MiB" in files[tree / "README.md"]
+
+
+def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:
+    files = generate_docs.generated(tree)
+    for file, text in files.items():
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    assert generate_docs.stale(tree, files) == []
+    left = tree / "docs/figures/left.svg"
+    left.touch()
+    assert generate_docs.stale(tree, files) == [left]
+    (tree / "results/made-up/put.json").unlink()
+    assert tree / "docs/bench-put.md" in generate_docs.stale(tree, generate_docs.generated(tree))
+
+
+def test_missing_markers_are_named(tree: Path) -> None:
+    (tree / "README.md").write_text("no markers")
+    with pytest.raises(SystemExit, match="highlights"):
+        generate_docs.generated(tree)
+
+
+def test_the_requirements_are_those_of_the_package() -> None:
+    listed = requirements.requirements(ROOT / "pyproject.toml", ["dev"])
+    assert any(line.startswith("typer>=") for line in listed)
+    assert "clang-format==14.0.6" in listed
+    with pytest.raises(KeyError):
+        requirements.requirements(ROOT / "pyproject.toml", ["nothing"])
+
+
+JUNIT = """<testsuite tests="4"><testcase classname="a" name="good" status="run"/>
+<testcase classname="a" name="bad" status="fail"><failure message=""/></testcase>
+<testcase classname="a" name="broken"><error/></testcase>
+<testcase classname="a" name="left" status="notrun"><skipped message=""/></testcase></testsuite>"""
+
+
+def test_the_summary_counts_what_ran(tmp_path: Path) -> None:
+    report = tmp_path / "report.xml"
+    report.write_text(JUNIT)
+    outcome = run_tests.read_junit("stage", report)
+    assert (outcome.passed, outcome.skipped, outcome.failures) == (1, 1, ["a.bad", "a.broken"])
+    outcome.seconds = 61
+    assert run_tests.summary([outcome]) == [
+        "failed in stage: a.bad",
+        "failed in stage: a.broken",
+        "make test: 1 passed, 2 failed, 1 skipped in 1 min 1 s",
+    ]
+
+
+def test_a_stage_that_ran_nothing_failed(tmp_path: Path) -> None:
+    assert run_tests.read_junit("stage", tmp_path / "none.xml").failures == ["no test ran"]
+    (tmp_path / "empty.xml").write_text("<testsuite/>")
+    assert run_tests.read_junit("stage", tmp_path / "empty.xml").failures == ["no test ran"]
+
+
+def test_the_stamp_of_a_source_follows_its_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tidy, "ROOT", tmp_path)
+    source, header = tmp_path / "src/a.cc", tmp_path / "src/room/b.h"
+    header.parent.mkdir(parents=True)
+    source.write_text('#include "room/b.h"\n#include <vector>\n')
+    header.write_text('#include "b.h"\nint b;\n')
+    assert tidy.closure(source, [tmp_path / "src"]) == [source, header]
+    before = tidy.stamp(source, "c++ a.cc", "checks")
+    assert tidy.stamp(source, "c++ a.cc", "checks") == before
+    header.write_text("int c;\n")
+    after = tidy.stamp(source, "c++ a.cc", "checks")
+    assert after != before
+    assert tidy.stamp(source, "c++ a.cc", "other checks") != after
+
+
+def test_make_names_its_targets() -> None:
+    shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for target in ("demo", "test", "lint", "gpu-test", "build", "format", "docs", "clean"):
+        assert f"make {target} " in shown
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="not a Debian system")
+def test_a_user_without_root_is_given_the_line_to_run(tmp_path: Path) -> None:
+    for name in ("scripts/setup", "scripts/requirements.py", "pyproject.toml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    # EUID cannot be set, so the condition is what a user who is not root meets; the package exists nowhere.
+    setup = tmp_path / "scripts/setup"
+    setup.write_text(setup.read_text().replace("((EUID == 0))", "false"))
+    (tmp_path / "scripts/packages.txt").write_text("# comment\nbash\nno-such-package-anywhere\n")
+    done = subprocess.run([str(setup)], capture_output=True, text=True, check=False)
+    assert done.returncode == 3
+    assert "sudo apt-get install -y no-such-package-anywhere\n" in done.stderr
+    assert not (tmp_path / ".venv").exists()

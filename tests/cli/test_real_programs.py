@@ -1,0 +1,109 @@
+"""The command line over the programs of this tree, without a GPU: what they print is what the views read."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
+pytestmark = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names no folder; make test sets it")
+
+ENDS = ("gpu0", "gpu1", "host0")
+
+
+def sennit(*arguments: str, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command line on the host executor, with a cache of its own."""
+    environment = os.environ | {
+        "SENNIT_PROGRAMS": FOLDER,
+        "SENNIT_EXECUTOR": "host",
+        "SENNIT_CACHE": str(cache),
+        "PYTHONPATH": str(ROOT / "python"),
+    }
+    command = [sys.executable, "-m", "sennit", *arguments]
+    return subprocess.run(command, env=environment | more, capture_output=True, text=True, timeout=300, check=False)
+
+
+def document(*arguments: str, cache: Path, **more: str) -> Any:
+    done = sennit(*arguments, cache=cache, **more)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_doctor(tmp_path: Path) -> None:
+    done = sennit("doctor", "--json", cache=tmp_path)
+    assert done.returncode in (0, 3)
+    assert json.loads(done.stdout)["checks"]
+    assert sennit("doctor", cache=tmp_path).returncode == done.returncode
+
+
+def test_topo_describes_this_machine_and_the_shipped_ones(tmp_path: Path) -> None:
+    kinds = [device["kind"] for device in document("topo", "--json", cache=tmp_path)["devices"]]
+    assert kinds.count("gpu") == 4
+    names = [machine["name"] for machine in document("topo", "--list", "--json", cache=tmp_path)["machines"]]
+    assert "hgx-h200-4" in names
+    for name in names:
+        assert sennit("topo", "--machine", name, cache=tmp_path).returncode == 0
+    assert sennit("topo", "--machine", "no-such-machine", cache=tmp_path).returncode == 1
+
+
+def test_topo_measures_and_remembers(tmp_path: Path) -> None:
+    assert document("topo", "--measure", "--json", cache=tmp_path)["curves"]
+    assert document("topo", "--json", cache=tmp_path)["curves"]
+
+
+def test_nccl_reads_back_what_was_written(tmp_path: Path) -> None:
+    file = tmp_path / "topo.xml"
+    written = sennit("topo", "--machine", "hgx-h200-4", "--nccl", str(file), cache=tmp_path)
+    assert written.returncode == 0, written.stderr
+    again = document("topo", "--machine", str(file), "--json", cache=tmp_path)
+    assert sum(device["kind"] == "gpu" for device in again["devices"]) == 4
+
+
+def test_explain(tmp_path: Path) -> None:
+    arguments = ["explain", "put", "1G", "--from", "gpu0", "--to", "gpu1", "--machine", "hgx-h200-4"]
+    explanation = document(*arguments, "--json", cache=tmp_path)
+    assert sum(share["bytes"] for share in explanation["shares"]) == 1 << 30
+    assert "Predicted: " in sennit(*arguments, cache=tmp_path).stdout
+    wrong = sennit("explain", "put", "much", "--from", "gpu0", "--to", "gpu1", cache=tmp_path)
+    assert wrong.returncode == 2
+    assert "much" in wrong.stderr
+
+
+def test_what_was_tuned_is_what_messages_follow(tmp_path: Path) -> None:
+    ask = ["explain", "put", "8M", "--from", "gpu0", "--to", "gpu1", "--json"]
+    two = {"SENNIT_HOST_DEVICES": "2"}  # as few pairs as there can be
+    before = document(*ask, cache=tmp_path, **two)
+    assert (before["decided_by"], len(before["shares"])) == ("caution", 1)
+    assert sennit("tune", "--show", cache=tmp_path, **two).returncode == 1
+
+    table = document("tune", "--json", "-", cache=tmp_path, **two)
+    pairs = {(entry["from"], entry["to"]) for entry in table["entries"]}
+    assert pairs == {(one, other) for one in ENDS for other in ENDS if one != other}
+    assert document("tune", "--show", "--json", "-", cache=tmp_path, **two) == table
+
+    after = document(*ask, cache=tmp_path, **two)
+    assert after["decided_by"] == "table"
+    (entry,) = (
+        entry
+        for entry in table["entries"]
+        if (entry["from"], entry["to"], entry["both_ways"], entry["bytes"]) == ("gpu0", "gpu1", False, 8 << 20)
+    )
+    followed = {share["route"]: share["share"] for share in after["shares"]}
+    assert followed == pytest.approx(entry["shares"], abs=1e-3)
+
+
+def test_bench_put(tmp_path: Path) -> None:
+    page = tmp_path / "put.html"
+    options = ["--pairs", "first", "--sizes", "64K,1M", "--window", "1", "--seconds", "0.05", "--ranks", "2"]
+    options += ["--vs", "engine", "--no-tune", "--json", "-", "--html", str(page)]
+    result = document("bench", "put", *options, cache=tmp_path)
+    assert {row["variant"] for row in result["rows"]} == {"sennit", "engine"}
+    assert all(row["verified"] for row in result["rows"] if row["variant"] == "sennit")
+    assert page.read_text(encoding="utf-8").startswith("<!doctype html>")

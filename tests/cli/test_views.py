@@ -1,0 +1,138 @@
+"""Views of made-up documents, compared with what was reviewed before."""
+
+from __future__ import annotations
+
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
+
+from conftest import check_snapshot, data, shown
+from sennit.comparison import comparisons
+from sennit.model.doctor import Doctor
+from sennit.model.explain import Explanation
+from sennit.model.result import Result
+from sennit.views import result_charts
+from sennit.views.csv import to_csv
+from sennit.views.doctor_text import print_doctor, summary
+from sennit.views.explain_text import print_explanation, sentences
+from sennit.views.html import html
+from sennit.views.markdown import markdown
+from sennit.views.result_table import print_result
+
+
+def test_the_tables_of_a_result(result: Result) -> None:
+    check_snapshot("result.txt", shown(lambda console: print_result(result, console)))
+
+
+def test_a_narrow_screen_shows_ratios_whole_and_splits_below(result: Result) -> None:
+    medium = shown(lambda console: print_result(result, console), width=90)
+    narrow = shown(lambda console: print_result(result, console), width=80)
+    assert "engine GB/s" in medium
+    assert "engine GB/s" not in narrow.split("both ways")[0]
+    for text in (medium, narrow):
+        assert "1.101 ± 0.004" in text
+        assert "256 MiB travels direct 91 %, host0 (sm) 9 %." in text
+        assert "…" not in text
+
+
+def test_markdown(result: Result) -> None:
+    check_snapshot("result.md", markdown(result))
+
+
+def test_markdown_escapes_what_would_end_a_cell(result: Result) -> None:
+    result.rows[0].split[0].route = "a|b"
+    assert "a\\|b |" in markdown(result)
+
+
+def test_csv_keeps_every_row_and_figure(result: Result) -> None:
+    check_snapshot("result.csv", to_csv(result))
+    lines = list(csv.DictReader(io.StringIO(to_csv(result))))
+    assert len(lines) == len(result.rows)
+    assert [float(line["median_us"]) for line in lines] == [row.median_us for row in result.rows]
+    assert lines[9]["split"] == "direct=0.93;host0 (sm)=0.07"
+
+
+def test_the_page_is_self_contained_and_complete(result: Result) -> None:
+    page = html(result)
+    for outside in ("http://", "https://", "<script", "<link", "@import", "url("):
+        assert outside not in page.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    assert page.count("<svg") == 6
+    assert "Lock them with nvidia-smi" in page
+    assert len(page) < 100_000
+
+
+def test_the_page_escapes_what_documents_say(result: Result) -> None:
+    result.machine.name = "<script>alert(1)</script>"
+    result.warnings = ["<b>"]
+    result.settings = {"<i>": "<u>"}
+    page = html(result)
+    assert "<script" not in page
+    assert "<b>" not in page
+    assert "<i>" not in page
+
+
+def test_charts_are_well_formed_and_stay_inside_their_frame(result: Result) -> None:
+    for comparison in comparisons(result):
+        for draw in (result_charts.bandwidth, result_charts.against_engine, result_charts.split):
+            root = ElementTree.fromstring(draw(comparison))
+            for circle in root.iter("{http://www.w3.org/2000/svg}circle"):
+                assert 0 <= float(circle.attrib["cx"]) <= 620
+                assert 0 <= float(circle.attrib["cy"]) <= 320
+
+
+def test_charts_of_a_single_size_and_of_no_bytes(result: Result) -> None:
+    only = [row for row in result.rows if row.bytes == 64 << 20 and row.traffic == "one_way"]
+    for size in (64 << 20, 0):
+        result.rows = [row.model_copy(update={"bytes": size}) for row in only]
+        (comparison,) = comparisons(result)
+        for draw in (result_charts.bandwidth, result_charts.against_engine, result_charts.split):
+            assert "nan" not in draw(comparison)
+        assert html(result)
+
+
+def test_a_result_of_peers_only_has_no_ratio(result: Result) -> None:
+    result.rows = [row for row in result.rows if row.variant == "nccl"]
+    (comparison,) = comparisons(result)
+    assert result_charts.against_engine(comparison) == ""
+    assert result_charts.split(comparison) == ""
+    assert "nccl µs" in markdown(result)
+
+
+def test_a_result_without_rows_is_shown(result: Result) -> None:
+    result.rows = []
+    assert "made-up-4" in shown(lambda console: print_result(result, console))
+    assert html(result)
+    assert to_csv(result).count("\n") == 1
+
+
+def test_doctor() -> None:
+    doctor = Doctor.model_validate(data("doctor"))
+    check_snapshot("doctor.txt", shown(lambda console: print_doctor(doctor, console), width=90))
+    doctor.checks[2].fix = "one command" + " --with-a-long-option" * 9
+    assert doctor.checks[2].fix in shown(lambda console: print_doctor(doctor, console), width=60)
+    doctor.checks[1].state = "missing"
+    assert summary(doctor) == "1 works, 2 are missing. Needed and missing: /dev/shm."
+
+
+def test_explain() -> None:
+    explanation = Explanation.model_validate(data("explain"))
+    check_snapshot("explain.txt", shown(lambda console: print_explanation(explanation, console)))
+
+
+def test_explain_says_what_decided() -> None:
+    document = data("explain")
+    for decided, said in (("table", "measured fastest"), ("model", "computed"), ("request", "asked for")):
+        document["decided_by"] = decided
+        assert said in sentences(Explanation.model_validate(document))[0]
+    document["decided_by"] = "caution"
+    assert "sennit tune" in sentences(Explanation.model_validate(document))[0]
+
+
+def test_explain_says_when_one_path_is_best() -> None:
+    document = data("explain")
+    document["shares"] = document["shares"][:1]
+    document |= {"predicted_us": 693.6, "predicted_gbps": 387.0}
+    said = sentences(Explanation.model_validate(document))
+    assert "One path carries everything: at this size no second one pays." in said
+    document["bytes"] = 0
+    assert sentences(Explanation.model_validate(document)) == ["Nothing to move."]
