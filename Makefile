@@ -10,10 +10,10 @@ test: setup  ## everything that can be tested here: C++ (also under sanitizers),
 	@.venv/bin/python scripts/run_tests.py
 gpu-test: setup  ## the tests that need GPUs
 	@scripts/gpu-test
-lint: build  ## clang-format, clang-tidy, ruff, mypy --strict
+lint: setup  ## clang-format, clang-tidy, ruff, mypy --strict
 	@.venv/bin/python scripts/lint.py
 build: setup  ## the programs, in build/release/bin
-	@scripts/build release
+	@scripts/build release programs
 format: setup  ## format C++ and Python in place
 	@.venv/bin/python scripts/lint.py --fix
 docs: setup  ## regenerate the figures and tables of README and docs/ from results/

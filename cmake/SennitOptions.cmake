@@ -17,6 +17,11 @@ if(CCACHE)
   set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+# For what is never hot (tests, the front ends of programs): in a release build, a third less time to compile.
+function(sennit_compile_fast target)
+  target_compile_options(${target} PRIVATE $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release>>:-O1>)
+endfunction()
+
 # sennit_room(NAME SOURCES … [USES …]): one static library a folder of src/.
 function(sennit_room name)
   cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
@@ -24,11 +29,13 @@ function(sennit_room name)
   target_link_libraries(sennit_${name} PUBLIC sennit_options ${ROOM_USES})
 endfunction()
 
-# sennit_test(ROOM FILE … [USES …]): one test program a room, built from tests/ROOM/*_test.cc.
+# sennit_tests(ROOM SOURCES … [USES …]): one test program a room, built from tests/ROOM/*_test.cc.
 function(sennit_tests room)
   cmake_parse_arguments(TEST "" "" "SOURCES;USES" ${ARGN})
   add_executable(test_${room} ${TEST_SOURCES})
   target_link_libraries(test_${room} PRIVATE sennit_options ${TEST_USES} GTest::gtest GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${room} PRIVATE SENNIT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
+  sennit_compile_fast(test_${room})
+  add_dependencies(tests test_${room})
   gtest_discover_tests(test_${room} PROPERTIES TIMEOUT 120 LABELS ${room})
 endfunction()

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/other_processes.h"
 #include "comm/frame.h"
 
 namespace sennit::capi {
@@ -55,10 +56,12 @@ class CallerExchange final : public comm::Exchange {
   // All ranks give as many bytes.
   Result<Bytes> equal(const Bytes& mine) {
     Bytes all(mine.size() * std::size_t(size()));
+    tell_others();
     if (const int failed = given_.all_gather(given_.context, mine.data(), all.data(), mine.size()); failed != 0)
       return Status(Code::system_error, fmt::format("the exchange function returned {}", failed),
                     fmt::format("rank {}, {} bytes", rank(), mine.size()),
                     "It must return 0 when every rank's bytes have arrived; look at its own messages");
+    heard_others();
     const auto own = all.begin() + std::ptrdiff_t(std::size_t(rank()) * mine.size());
     if (!std::equal(mine.begin(), mine.end(), own))
       return Status(Code::mismatch, fmt::format("the exchange function lost what rank {} gave it", rank()), {},

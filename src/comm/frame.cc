@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/other_processes.h"
 #include "base/units.h"
 #include "comm/socket.h"
 
@@ -70,6 +71,7 @@ Result<std::optional<Frame>> FrameReader::next(int fd) {
       }
       frame_.body = std::move(buffer_);
       if (!carries_file_) frame_.file.reset();
+      heard_others();
       std::optional<Frame> done(std::move(frame_));
       frame_ = Frame();
       in_body_ = false;
@@ -104,6 +106,7 @@ FrameWriter::FrameWriter(Frame frame) : bytes_(encode_header(frame)), file_(std:
 }
 
 Result<bool> FrameWriter::advance(int fd) {
+  tell_others();
   while (sent_ < bytes_.size()) {
     iovec part{bytes_.data() + sent_, bytes_.size() - sent_};
     msghdr message{};

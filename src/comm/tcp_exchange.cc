@@ -16,7 +16,7 @@ namespace {
 
 // Rank 0 knows best who is missing. Others wait this much longer, so that its word, which names the rank,
 // arrives before they give up with less to say.
-constexpr auto kGrace = std::chrono::seconds(1);
+constexpr auto kLastWord = std::chrono::seconds(1);
 
 Frame item_frame(std::uint64_t sequence, std::span<const std::byte> data) {
   Bytes body = Writer().number(sequence).take();
@@ -104,7 +104,7 @@ class Host : public TcpExchange {
 
   Status announce() {
     for (const auto& [rank, fd] : guests_)
-      if (Status status = send_frame(fd.get(), {Kind::all_met, {}, {}}, Deadline::after(kGrace)); !status.ok())
+      if (Status status = send_frame(fd.get(), {Kind::all_met, {}, {}}, Deadline::after(kLastWord)); !status.ok())
         return std::move(status).in(fmt::format("rank {}", rank));
     return {};
   }
@@ -180,7 +180,7 @@ class Guest : public TcpExchange {
   }
 
   Status await_all(Clock::duration limit) {
-    const Result<Frame> frame = hear(kSmallFrame, Deadline::after(limit + kGrace));
+    const Result<Frame> frame = hear(kSmallFrame, Deadline::after(limit + kLastWord));
     if (!frame) return frame.status();
     if (frame->kind == Kind::all_met) return {};
     return frame->kind == Kind::failed ? read_failed(*frame)
@@ -189,7 +189,7 @@ class Guest : public TcpExchange {
 
  private:
   Status round(std::vector<Bytes>& items, Clock::duration limit) override {
-    const Deadline deadline = Deadline::after(limit + kGrace);
+    const Deadline deadline = Deadline::after(limit + kLastWord);
     const Status sent = send_frame(host_.get(), item_frame(sequence(), items[rank()]), deadline);
     // Even when sending failed: rank 0 may have said why before it hung up.
     for (int from = 0; from < size(); ++from) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 
+#include "base/other_processes.h"
 #include "comm/group.h"
 
 namespace sennit::comm {
@@ -35,8 +36,13 @@ Clock::duration default_wait_limit();
 /// cores), then sleeps up to 200 µs at a time.
 /// Errors: timed_out naming all fields; peer_lost (also when what.peer has left in order); aborted.
 template <class Ready>
-Status wait_until(Ready ready, const Group* group, const Waiting& what,
+Status wait_until(Ready is_ready, const Group* group, const Waiting& what,
                   std::optional<Clock::duration> limit = std::nullopt) {
+  const auto ready = [&is_ready] {
+    const bool yes = is_ready();
+    if (yes) heard_others();
+    return yes;
+  };
   for (int spins = 0; spins < 256; ++spins) {
     if (ready()) return {};
 #if defined(__x86_64__)

@@ -7,11 +7,20 @@
 #include <climits>
 #include <ctime>
 
+#include "base/other_processes.h"
+
 namespace sennit::path {
 
 void Bell::ring() {
+  tell_others();
   word_->fetch_add(1, std::memory_order_release);
   (void)syscall(SYS_futex, word_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+std::uint32_t Bell::heard() const {
+  const std::uint32_t rings = word_->load(std::memory_order_acquire);
+  heard_others();
+  return rings;
 }
 
 void Bell::wait(std::uint32_t last, std::chrono::milliseconds limit) const {

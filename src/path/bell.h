@@ -19,7 +19,7 @@ class Bell {
       : word_(reinterpret_cast<std::atomic<std::uint32_t>*>(
             &group.control().slot(group.node_index(rank), kBellSlot).words[0])) {}
 
-  std::uint32_t heard() const { return word_->load(std::memory_order_acquire); }
+  std::uint32_t heard() const;
   void ring();
   /// Returns when the bell was rung since heard() gave `last`, or after `limit`.
   void wait(std::uint32_t last, std::chrono::milliseconds limit) const;

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/other_processes.h"
 #include "base/units.h"
 #include "comm/wait.h"
 #include "path/bell.h"
@@ -118,6 +119,7 @@ Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset
   request.immediate = fork == nullptr || errand_ == Errand::get ? 1 : 0;
   first_block_count_ += chunk_count(bytes, use.chunk, 0, use.blocks);
   const auto post = [&] {
+    tell_others();
     header_->posted.store(number + 1, std::memory_order_release);
     Bell(group_, peer_).ring();
   };
@@ -184,6 +186,7 @@ Status CourierService::open(Incoming& incoming, int peer, std::uint64_t offered)
 CourierService::Found CourierService::serve(int peer, Errand errand) {
   const std::uint64_t offered = offer_word(group_, peer, group_.rank(), errand).load(std::memory_order_acquire);
   if (offered == 0) return Found::nothing;
+  heard_others();
   auto& incoming = incoming_[{peer, errand}];
   if (incoming == nullptr || incoming->offered != offered) {
     incoming = std::make_unique<Incoming>();
@@ -195,6 +198,7 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   CourierHeader& header = *incoming->header;
   const std::uint32_t taken = header.taken.load(std::memory_order_relaxed);
   if (taken == header.posted.load(std::memory_order_acquire)) return Found::nothing;
+  heard_others();
   const Request request = header.queue[taken % CourierHeader::kQueue];
   if (request.immediate == 0) {
     const std::atomic_ref produced(*incoming->ring.produced);
@@ -209,6 +213,7 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
     launched = errand == Errand::put
                    ? incoming->end->receive(*target, request.bytes, request.blocks, request.chunk, nullptr)
                    : incoming->end->send(*target, request.bytes, request.blocks, request.chunk, nullptr);
+  tell_others();
   header.taken.store(taken + 1, std::memory_order_release);
   // The asking side's kernel waits for us: without this its error would only be a time-out.
   if (!launched.ok()) group_.abort(std::move(launched).in(fmt::format("host path asked for by rank {}", peer)));

@@ -10,6 +10,7 @@ namespace sennit::capi {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -50,11 +51,15 @@ TEST(BadInput, ToARegistrationIsToldToAllRanks) {
   const comm::Job job = run_ranks(3, {"bad_registrations"});
   for (int rank = 0; rank < 3; ++rank) {
     for (const auto& [topic, text] :
-         {std::pair("null", "null pointer"), std::pair("freed", "belongs to no allocation"),
-          std::pair("pageable", "is pageable host memory"), std::pair("too long", "reach beyond the allocation"),
+         {std::pair("null", "null pointer"), std::pair("pageable", "is pageable host memory"),
+          std::pair("too long", "reach beyond the allocation"),
           std::pair("far too long", "reach beyond the allocation")})
       EXPECT_THAT(said(job, rank, topic), AllOf(StartsWith("invalid_argument: "), HasSubstr(text)))
           << topic << " on rank " << rank;
+    // Something else, of the standard library say, may be mapped there by now.
+    EXPECT_THAT(said(job, rank, "freed"),
+                AllOf(StartsWith("invalid_argument: "),
+                      AnyOf(HasSubstr("belongs to no allocation"), HasSubstr("is pageable host memory"))));
     EXPECT_THAT(said(job, rank, "null"), HasSubstr(rank == 1 ? "register" : "rank 1"));
     EXPECT_EQ(said(job, rank, "nothing"), "ok");
   }

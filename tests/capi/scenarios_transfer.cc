@@ -26,20 +26,22 @@ std::uint64_t number_of(int rank, std::uint64_t round) {
   return round * 8 + std::uint64_t(rank);
 }
 
-/// Every byte of [message) is the pattern's, and none around it was touched.
+/// No byte of [begin, end) was touched.
+bool untouched(const std::byte* data, std::uint64_t begin, std::uint64_t end) {
+  if (begin == end) return true;
+  return data[begin] == kPoison && std::memcmp(data + begin, data + begin + 1, end - begin - 1) == 0;
+}
+
+/// Every byte of the message is the pattern's, and none around it was touched.
 bool arrived(const char* what, const std::byte* data, std::uint64_t room, std::uint64_t offset, std::uint64_t bytes,
              std::uint64_t number) {
   if (const auto wrong = first_wrong(data + offset, bytes, number); wrong != bytes) {
     say("{} of {} bytes at offset {}: byte {} is wrong", what, bytes, offset, wrong);
     return false;
   }
-  for (std::uint64_t i = 0; i < room; ++i) {
-    if (i >= offset && i < offset + bytes) continue;
-    if (data[i] == kPoison) continue;
-    say("{} of {} bytes at offset {}: byte {} outside of it was written", what, bytes, offset, i);
-    return false;
-  }
-  return true;
+  if (untouched(data, 0, offset) && untouched(data, offset + bytes, room)) return true;
+  say("{} of {} bytes at offset {}: a byte outside of it was written", what, bytes, offset);
+  return false;
 }
 
 /// One message each of put, get and copy. `local` has room for twice what the inbox holds.

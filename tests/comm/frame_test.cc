@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "soon.h"
+
 namespace sennit::comm {
 namespace {
 
@@ -22,10 +24,6 @@ struct Pair {
     b.reset(fds[1]);
   }
 };
-
-Deadline soon() {
-  return Deadline::after(std::chrono::seconds(10));
-}
 
 Frame text_frame(Kind kind, const std::string& text) {
   return {kind, Writer().text(text).take(), {}};

@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "comm/secret.h"
+#include "soon.h"
 
 namespace sennit::comm {
 namespace {
-
-Deadline soon() {
-  return Deadline::after(std::chrono::seconds(5));
-}
 
 TEST(ParseAddress, AcceptsNamesAndNumbers) {
   EXPECT_EQ(parse_address("node01:29400")->host, "node01");

@@ -38,12 +38,6 @@ double gap(const std::vector<double>& finish) {
   return (last - first) / last;
 }
 
-double share_of(const Split& split, std::string_view route) {
-  for (const Share& share : split.shares)
-    if (share.candidate.route.name() == route) return double(share.bytes) / double(split.bytes);
-  return 0;
-}
-
 struct Feedback : testing::Test {
   Split plan = *split(cedar(), "gpu0", "gpu1", 256 * MiB);
   ShareFeedback feedback;

@@ -178,4 +178,10 @@ Machine host_only() {
   return made;
 }
 
+double share_of(const Split& split, std::string_view route) {
+  for (const Share& share : split.shares)
+    if (share.candidate.route.name() == route) return double(share.bytes) / double(split.bytes);
+  return 0;
+}
+
 }  // namespace sennit::path

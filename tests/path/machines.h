@@ -2,7 +2,10 @@
 // literature, a measured one, and the shapes that have nothing to gain.
 #pragma once
 
+#include <string_view>
+
 #include "machine/machine.h"
+#include "path/split.h"
 
 namespace sennit::path {
 
@@ -28,5 +31,8 @@ machine::Machine cube_mesh();
 machine::Machine pcie_only(bool peer_access = true);
 /// Two sockets and no GPU.
 machine::Machine host_only();
+
+/// The part of a message, of 1, that goes by the route of this name; 0 when none does.
+double share_of(const Split& split, std::string_view route);
 
 }  // namespace sennit::path

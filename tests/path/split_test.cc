@@ -14,12 +14,6 @@ namespace {
 using machine::Machine;
 using testing::HasSubstr;
 
-double share_of(const Split& split, std::string_view route) {
-  for (const Share& share : split.shares)
-    if (share.candidate.route.name() == route) return double(share.bytes) / double(split.bytes);
-  return 0;
-}
-
 // Of all routes whose name begins so: which method wins does not matter to most tests.
 double shares_of(const Split& split, std::string_view beginning) {
   double sum = 0;

@@ -27,7 +27,7 @@ using device::Executor;
 using device::Memory;
 using device::Shareable;
 
-constexpr std::size_t kBytes = MiB;
+constexpr std::size_t kSharedBytes = MiB;
 constexpr std::uint64_t kGiven = 11, kAnswered = 12;  ///< seeds of the two patterns
 /// Both open their devices at the same time, so one waits for the other as long as that may take.
 constexpr std::chrono::seconds kPatience{12};
@@ -82,9 +82,9 @@ Status receive_outcome() {
 
 Status give(Executor& executor, Result<Memory> memory) {
   Result<std::unique_ptr<device::Lane>> lane = executor.lane(0);
-  Result<Memory> pinned = executor.allocate_pinned(kBytes);
+  Result<Memory> pinned = executor.allocate_pinned(kSharedBytes);
   Status ready = !memory.ok() ? memory.status() : !lane.ok() ? lane.status() : pinned.status();
-  if (ready.ok()) ready = put_bytes(**lane, memory->data(), pattern(kBytes, kGiven), *pinned);
+  if (ready.ok()) ready = put_bytes(**lane, memory->data(), pattern(kSharedBytes, kGiven), *pinned);
   Shareable shareable;
   if (ready.ok()) {
     Result<Shareable> shared = executor.share(memory->data());
@@ -96,7 +96,7 @@ Status give(Executor& executor, Result<Memory> memory) {
   if (!ready.ok()) return ready;
   if (!sent.ok()) return sent;
   if (Status outcome = receive_outcome(); !outcome) return outcome;
-  Status answered = expect_bytes(**lane, memory->data(), pattern(kBytes, kAnswered), *pinned);
+  Status answered = expect_bytes(**lane, memory->data(), pattern(kSharedBytes, kAnswered), *pinned);
   return answered.ok() ? answered : std::move(answered).in("what the other process wrote");
 }
 
@@ -107,11 +107,11 @@ Status use(Executor& executor, const Shareable& shareable) {
   if (!mapped.ok()) return mapped.status();
   const Result<std::unique_ptr<device::Lane>> lane = executor.lane(device);
   if (!lane.ok()) return lane.status();
-  const Result<Memory> pinned = executor.allocate_pinned(kBytes);
+  const Result<Memory> pinned = executor.allocate_pinned(kSharedBytes);
   if (!pinned.ok()) return pinned.status();
-  if (Status status = expect_bytes(**lane, mapped->data(), pattern(kBytes, kGiven), *pinned); !status)
+  if (Status status = expect_bytes(**lane, mapped->data(), pattern(kSharedBytes, kGiven), *pinned); !status)
     return std::move(status).in("what the other process gave");
-  return put_bytes(**lane, mapped->data(), pattern(kBytes, kAnswered), *pinned);
+  return put_bytes(**lane, mapped->data(), pattern(kSharedBytes, kAnswered), *pinned);
 }
 
 Result<std::shared_ptr<Executor>> open(bool host) {
@@ -119,7 +119,7 @@ Result<std::shared_ptr<Executor>> open(bool host) {
 }
 
 Result<Memory> allocate(Executor& executor, Sharing sharing) {
-  return sharing == Sharing::file ? create_exportable(0, kBytes) : executor.allocate(0, kBytes);
+  return sharing == Sharing::file ? create_exportable(0, kSharedBytes) : executor.allocate(0, kSharedBytes);
 }
 
 std::vector<Sharing> kinds(bool host) {

@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "base/other_processes.h"
 #include "comm/wait.h"
 
 namespace sennit::bench::put {
@@ -38,6 +39,7 @@ Result<double> Pairing::exchange(double mine) {
   ++met_;
   // Two places in turn: the peer may be one meeting ahead, never two, when this one reads.
   own.words[1 + met_ % 2].store(std::bit_cast<std::uint64_t>(mine), std::memory_order_relaxed);
+  tell_others();
   own.words[0].store(met_, std::memory_order_release);
   comm::Waiting what{.operation = "bench put", .sequence = met_, .rank = group_->rank(), .peer = peer};
   what.slot = kMeetSlot;
@@ -56,6 +58,7 @@ Status Pairing::wait_for_end(const comm::Group& group) {
 }
 
 void Pairing::finish(const comm::Group& group) {
+  tell_others();
   if (group.rank() == 0) slot_of(group, 0, kEndSlot).words[0].store(1, std::memory_order_release);
 }
 

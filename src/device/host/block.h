@@ -7,6 +7,7 @@
 #include <cstring>
 #include <thread>
 
+#include "base/other_processes.h"
 #include "device/block.h"
 
 namespace sennit::device {
@@ -22,7 +23,10 @@ class HostBlock {
     if (bytes != 0) std::memcpy(dst, src, bytes);
   }
 
-  void signal(Word* word, Word value) { std::atomic_ref(*word).store(value, std::memory_order_release); }
+  void signal(Word* word, Word value) {
+    tell_others();
+    std::atomic_ref(*word).store(value, std::memory_order_release);
+  }
 
   bool await(Word* word, Word value, Word site) {
     using Clock = std::chrono::steady_clock;
