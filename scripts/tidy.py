@@ -1,9 +1,9 @@
 """clang-tidy over the C++ sources of src/, in parallel, skipping what passed before.
 
-It reads the sources as a unity build compiles them, a dozen at a time: headers are parsed once for all of them, which
-takes a fifth of the time. What passed has a stamp: a hash of everything that decides the outcome, that is the sources,
-every header of this project that they include directly or not, the compile command, the checks and clang-tidy's
-version."""
+It reads the sources as a unity build compiles them, a dozen at a time: headers are parsed once for all of them,
+which takes a fifth of the time. What passed has a stamp: a hash of everything that decides the outcome, that is the
+sources, every header of this project that they include directly or not, the compile command, the checks and
+clang-tidy's version."""
 
 from __future__ import annotations
 

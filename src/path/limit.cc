@@ -21,7 +21,6 @@ enum Place { kArrive, kLeave, kPass, kForward, kPlaces };
 }  // namespace
 
 double limit_gbps(const Network& network, int from, int to, bool both_ways) {
-  constexpr double kUnlimited = std::numeric_limits<double>::infinity();
   const auto node = [](int device, Place place) { return device * kPlaces + place; };
   const auto leaves_from = [&](const Arc& arc) -> std::vector<Place> {
     if (network.is(arc.from, DeviceKind::gpu)) return {kLeave};

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include <fmt/format.h>
 
@@ -15,8 +14,6 @@ using machine::Method;
 using machine::Source;
 
 namespace {
-
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 double value_or_unlimited(const std::optional<machine::Figure>& figure) {
   return figure && figure->value > 0 ? figure->value : kUnlimited;

@@ -2,6 +2,7 @@
 // Built from the document for one question, so that planning compares integers and not names.
 #pragma once
 
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -11,6 +12,9 @@
 #include "path/flow.h"
 
 namespace sennit::path {
+
+/// The capacity of what limits nothing.
+inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
 /// One direction of one link. Arc 2i is link i of the document from → to, arc 2i + 1 the way back; an arc's number
 /// is also the number of its resource.

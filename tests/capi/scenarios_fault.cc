@@ -115,7 +115,7 @@ int killed(const Arguments& arguments) {
   sennit_comm* comm = create();
   const int rank = sennit_comm_rank(comm), size = sennit_comm_size(comm), victim = std::stoi(arguments.at(0));
   constexpr std::uint64_t kBytes = 4 << 20;
-  Inbox inbox = make_inbox(comm, kBytes);
+  Inbox inbox = make_inbox(comm, kBytes * std::uint64_t(size));  // a place for each sender
   std::vector<std::byte> source(kBytes);
   must(sennit_comm_barrier(comm));
   const auto start = Clock::now();
@@ -127,7 +127,7 @@ int killed(const Arguments& arguments) {
   int messages = 0;
   while (result == SENNIT_OK && ms_since(start) < 20000) {
     const int peer = (rank + 1 + messages % (size - 1)) % size;
-    result = sennit_put(inbox.window, peer, 0, source.data(), kBytes, nullptr);
+    result = sennit_put(inbox.window, peer, kBytes * std::uint64_t(rank), source.data(), kBytes, nullptr);
     if (result == SENNIT_OK && ++messages % 4 == 0) result = sennit_synchronize(comm, nullptr);
   }
   say("after {} ms: {}", ms_since(start), outcome(result));
