@@ -18,7 +18,7 @@ else()
   else()
     set(CMAKE_CUDA_ARCHITECTURES ${SENNIT_CUDA_ARCHITECTURES})
     enable_language(CUDA)
-    find_package(CUDAToolkit 12.4 REQUIRED)
+    find_package(CUDAToolkit 12.5 REQUIRED)
     # CMake 3.25.1, which Debian 12 ships, does not know that nvcc speaks C++20.
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")

@@ -47,15 +47,19 @@ class Executor {
   /// capture of another thread.
   virtual void prepare_thread() {}
 
-  /// What `pointer` points at. Errors: invalid_argument for null, freed and foreign pointers.
-  virtual Result<Location> describe(const void* pointer) = 0;
+  /// What `pointer` points at. An address range may be mapped from several allocations side by side (PyTorch's
+  /// expandable segments); the location then covers as many as `bytes` reach into. Errors: invalid_argument for null,
+  /// freed and foreign pointers.
+  virtual Result<Location> describe(const void* pointer, std::uint64_t bytes) = 0;
+  Result<Location> describe(const void* pointer) { return describe(pointer, 1); }
 
   /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
   virtual bool reaches(int device, int peer) = 0;
 
   /// What another process needs to map the allocation around `pointer`. Errors: unsupported names the kind of
-  /// allocation or switch that stands in the way.
-  virtual Result<Shareable> share(const void* pointer) = 0;
+  /// allocation or switch that stands in the way, also when `bytes` reach over several allocations.
+  virtual Result<Shareable> share(const void* pointer, std::uint64_t bytes) = 0;
+  Result<Shareable> share(const void* pointer) { return share(pointer, 1); }
   /// Maps it here for lanes of `device`: data() is where the exporter's pointer is seen from there. Lanes of another
   /// device need a mapping of their own: through one of a foreign context CUDA copies by way of the host, or, with
   /// peer access on, makes both directions of a pair take turns (measured on 4 × H200: 38 and 377 instead of 780

@@ -60,6 +60,7 @@ struct Location {
   std::byte* base = nullptr;   ///< start of the allocation; nullptr for pageable memory
   std::size_t bytes = 0;       ///< of the allocation; 0 where nobody knows (pageable)
   std::uint64_t identity = 0;  ///< of the allocation: never reused in a process, unlike addresses
+  int allocations = 1;         ///< that lie side by side in base and bytes
 };
 
 /// How another process can map an allocation: a handle of the driver, or an open file that travels beside it.

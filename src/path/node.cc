@@ -110,6 +110,7 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> excha
                                            std::shared_ptr<device::Executor> executor, Options options) {
   std::unique_ptr<Node> node(new Node());
   node->executor_ = std::move(executor);
+  node->mappings_ = std::make_unique<Mappings>(*node->executor_);
   auto group = comm::Group::create(std::move(exchange), options.timeout);
   if (!group) return group.status();
   node->group_ = std::move(*group);
@@ -176,7 +177,7 @@ Result<Window*> Node::open(void* data, std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
     number = next_window_++;
   }
-  auto window = Window::create(*group_, *executor_, device_, number, data, bytes);
+  auto window = Window::create(*group_, *executor_, *mappings_, device_, number, data, bytes);
   if (!window) return window.status();
   Window* opened = window->get();
   {
@@ -210,8 +211,8 @@ Result<Courier*> Node::courier(int peer, Errand errand, RingShape shape) {
   return made.get();
 }
 
-Result<End> Node::local_end(const void* data, std::uint64_t bytes) {
-  auto location = executor_->describe(data);
+Result<End> Node::local_end(const void* data, std::uint64_t bytes, device::Access access) {
+  auto location = executor_->describe(data, bytes);
   if (!location) return location.status();
   if (location->bytes != 0) {
     const auto before = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location->base);
@@ -220,10 +221,12 @@ Result<End> Node::local_end(const void* data, std::uint64_t bytes) {
                     fmt::format("{} from {} reach beyond the allocation, which has {} left", format_bytes(bytes),
                                 data, format_bytes(location->bytes - before)),
                     {}, "Check the size of the message");
-  } else if (bytes > 1) {
-    // Nobody knows the extent of pageable memory; a last byte that is not there would fault on a lane's thread.
-    auto last = executor_->describe(static_cast<const std::byte*>(data) + (bytes - 1));
-    if (!last) return std::move(last).status().in("last byte of the message");
+  } else if (!device::is_usable(data, bytes, access)) {
+    // Nobody knows the extent of pageable memory; a byte that is not there would fault on a lane's thread.
+    return Status(Code::invalid_argument,
+                  fmt::format("a part of the {} from {} cannot be {}", format_bytes(bytes), data,
+                              access == device::Access::read ? "read" : "written"),
+                  {}, "Check the size of the message, and that the memory is neither freed nor protected");
   }
   return End::local(const_cast<void*>(data), location->device);
 }
@@ -234,11 +237,11 @@ bool Node::single(const End& there, std::uint64_t bytes, bool put) {
   return bytes < (put ? mover_->least_split(there.device, device_) : mover_->least_split(device_, there.device));
 }
 
-Status Node::copy_single(void* dst, const void* src, const void* mine, std::uint64_t bytes, device::Lane& lane) {
+Status Node::copy_single(void* dst, const void* src, std::uint64_t bytes, device::Access access, device::Lane& lane) {
   auto status = lane.copy(dst, src, bytes);
   if (status.ok()) return status;
   // The driver only says that something is wrong; the address tells what.
-  auto end = local_end(mine, bytes);
+  auto end = local_end(access == device::Access::read ? src : dst, bytes, access);
   return end.ok() ? status : end.status();
 }
 
@@ -271,8 +274,8 @@ Status Node::put(Window& window, int peer, std::uint64_t offset, const void* src
   auto to = window.end(peer, offset, bytes);
   if (!to) return to.status();
   if (bytes == 0) return {};
-  if (single(*to, bytes, true)) return copy_single(to->data, src, src, bytes, lane);
-  auto from = local_end(src, bytes);
+  if (single(*to, bytes, true)) return copy_single(to->data, src, bytes, device::Access::read, lane);
+  auto from = local_end(src, bytes, device::Access::read);
   if (!from) return from.status();
   return move(*to, *from, bytes, lane);
 }
@@ -282,17 +285,17 @@ Status Node::get(Window& window, int peer, std::uint64_t offset, void* dst, std:
   auto from = window.end(peer, offset, bytes);
   if (!from) return from.status();
   if (bytes == 0) return {};
-  if (single(*from, bytes, false)) return copy_single(dst, from->data, dst, bytes, lane);
-  auto to = local_end(dst, bytes);
+  if (single(*from, bytes, false)) return copy_single(dst, from->data, bytes, device::Access::write, lane);
+  auto to = local_end(dst, bytes, device::Access::write);
   if (!to) return to.status();
   return move(*to, *from, bytes, lane);
 }
 
 Status Node::copy(void* dst, const void* src, std::uint64_t bytes, device::Lane& lane) {
   if (bytes == 0) return {};
-  auto to = local_end(dst, bytes);
+  auto to = local_end(dst, bytes, device::Access::write);
   if (!to) return to.status();
-  auto from = local_end(src, bytes);
+  auto from = local_end(src, bytes, device::Access::read);
   if (!from) return from.status();
   return move(*to, *from, bytes, lane);
 }

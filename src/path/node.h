@@ -10,6 +10,7 @@
 
 #include "comm/group.h"
 #include "device/executor.h"
+#include "device/mapped.h"
 #include "machine/machine.h"
 #include "path/courier.h"
 #include "path/mover.h"
@@ -61,13 +62,14 @@ class Node {
 
  private:
   Node() = default;
-  Result<End> local_end(const void* data, std::uint64_t bytes);
+  /// `data` as an end of a message. Errors: invalid_argument where any of its bytes cannot be used so.
+  Result<End> local_end(const void* data, std::uint64_t bytes, device::Access access);
   Status move(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   /// Whether the direct path alone carries such a message: known without looking at our own end, which is half the
   /// cost of a small put.
   bool single(const End& there, std::uint64_t bytes, bool put);
-  /// Copies on the lane; `mine` is this process's own end, for the error message.
-  Status copy_single(void* dst, const void* src, const void* mine, std::uint64_t bytes, device::Lane& lane);
+  /// Copies on the lane; `access` is what this process's own end is used for, and so tells which end that is.
+  Status copy_single(void* dst, const void* src, std::uint64_t bytes, device::Access access, device::Lane& lane);
   /// Whether the peer sends to us as we send to it.
   bool both_ways(int peer);
   Result<Courier*> courier(int peer, Errand errand, RingShape shape);
@@ -78,6 +80,7 @@ class Node {
   std::unique_ptr<device::Lane> lane_;
   std::mutex mutex_;
   std::uint32_t next_window_ = 1;
+  std::unique_ptr<Mappings> mappings_;
   std::map<std::uint32_t, std::unique_ptr<Window>> windows_;
   std::map<std::pair<int, Errand>, std::unique_ptr<Courier>> couriers_;
   std::unique_ptr<Mover> mover_;

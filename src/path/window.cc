@@ -50,9 +50,9 @@ Status check_memory(const device::Executor& executor, const device::Location& lo
 
 }  // namespace
 
-Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Executor& executor, int device,
-                                               std::uint32_t number, void* data, std::uint64_t bytes) {
-  std::unique_ptr<Window> window(new Window(group, executor, device));
+Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Executor& executor, Mappings& mappings,
+                                               int device, std::uint32_t number, void* data, std::uint64_t bytes) {
+  std::unique_ptr<Window> window(new Window(group, executor, mappings, device));
   window->number_ = number;
   window->data_ = static_cast<std::byte*>(data);
   Card mine;
@@ -60,13 +60,13 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
   mine.bytes = bytes;
   Status status;
   if (bytes != 0) {
-    auto location = executor.describe(data);
+    auto location = executor.describe(data, bytes);
     status = location.ok() ? check_memory(executor, *location, data, bytes) : location.status();
     if (status.ok()) {
       window->data_device_ = location->device;
       if (location->device >= 0)
         put_text(mine.device, executor.devices()[static_cast<std::size_t>(location->device)].uuid);
-      auto shareable = executor.share(data);
+      auto shareable = executor.share(data, bytes);
       if (shareable.ok()) {
         mine.shareable = 1;
         mine.kind = static_cast<std::uint32_t>(shareable->kind);
@@ -135,16 +135,19 @@ void Window::map(int rank, Part& part) {
     part.why_not = "the GPUs have no peer access";
     return;
   }
-  auto mapped = executor_.map(part.shareable_memory, device_);
-  if (!mapped) {
-    part.why_not = mapped.status().text();
+  auto mapping = mappings_.map(rank, part.shareable_memory, device_);
+  if (!mapping) {
+    part.why_not = mapping.status().text();
     return;
   }
-  part.mapped = std::move(*mapped);
+  part.mapping = std::move(*mapping);
+  part.seen = part.mapping->base + part.shareable_memory.offset;
   if (part.device < 0 || part.device == device_) return;
   // A second mapping, for the engines of the peer's own device; without it only the direct path is left.
-  if (auto at_owner = executor_.map(part.shareable_memory, part.device); at_owner.ok())
-    part.mapped_at_owner = std::move(*at_owner);
+  auto at_owner = mappings_.map(rank, part.shareable_memory, part.device);
+  if (!at_owner) return;
+  part.mapping_at_owner = std::move(*at_owner);
+  part.seen_at_owner = part.mapping_at_owner->base + part.shareable_memory.offset;
 }
 
 Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {
@@ -169,8 +172,8 @@ Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {
   end.offset = offset;
   // A device this process cannot see still has a number that no lane of ours has.
   end.device = part.device >= 0 ? part.device : static_cast<int>(executor_.devices().size());
-  if (part.mapped.data() != nullptr) end.data = part.mapped.data() + offset;
-  if (part.mapped_at_owner.data() != nullptr) end.at_owner = part.mapped_at_owner.data() + offset;
+  if (part.seen != nullptr) end.data = part.seen + offset;
+  if (part.seen_at_owner != nullptr) end.at_owner = part.seen_at_owner + offset;
   if (part.device == device_) end.at_owner = end.data;
   return end;
 }

@@ -10,6 +10,7 @@
 #include "comm/group.h"
 #include "device/executor.h"
 #include "path/end.h"
+#include "path/mappings.h"
 
 namespace sennit::path {
 
@@ -19,8 +20,8 @@ class Window {
   /// for the host executor, of the executor. `number` is the same on all ranks. Errors: the same on every rank,
   /// naming the first that failed: invalid_argument (null, freed or pageable memory, more bytes than the allocation
   /// has).
-  static Result<std::unique_ptr<Window>> create(comm::Group& group, device::Executor& executor, int device,
-                                                std::uint32_t number, void* data, std::uint64_t bytes);
+  static Result<std::unique_ptr<Window>> create(comm::Group& group, device::Executor& executor, Mappings& mappings,
+                                                int device, std::uint32_t number, void* data, std::uint64_t bytes);
   /// Peers must not use the window any more; see Node::close.
   ~Window();
 
@@ -41,16 +42,18 @@ class Window {
     bool tried = false;
     device::Shareable shareable_memory;
     std::uint64_t file = 0;  // number to fetch the shareable's file by; 0: none
-    device::Memory mapped, mapped_at_owner;
-    std::string why_not;  // it cannot be mapped
+    std::shared_ptr<const Mapping> mapping, mapping_at_owner;
+    std::byte *seen = nullptr, *seen_at_owner = nullptr;  // its first byte, through the mappings
+    std::string why_not;                                  // it cannot be mapped
   };
 
-  Window(comm::Group& group, device::Executor& executor, int device)
-      : group_(group), executor_(executor), device_(device) {}
+  Window(comm::Group& group, device::Executor& executor, Mappings& mappings, int device)
+      : group_(group), executor_(executor), mappings_(mappings), device_(device) {}
   void map(int rank, Part& part);
 
   comm::Group& group_;
   device::Executor& executor_;
+  Mappings& mappings_;
   const int device_;
   std::uint32_t number_ = 0;
   std::byte* data_ = nullptr;

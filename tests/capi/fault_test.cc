@@ -37,13 +37,18 @@ TEST(BadInput, IsNamedAndHarmless) {
       {"overlap", "source and destination overlap"},
       {"overlap with own window", "source and destination overlap"},
       {"no end", "reach beyond the allocation"},
-      {"unmapped end", "belongs to no allocation"},
+      {"unmapped end", "cannot be read"},
+      {"read-only destination", "cannot be written"},
+      {"read-only destination of a get", "cannot be written"},
+      {"hole", "cannot be read"},
+      {"hole in the source of a put", "cannot be read"},
       {"free in use", "is registered"},
       {"free twice", "is not memory that this communicator allocated"},
       {"free inside", "is not memory that this communicator allocated"}};
   for (const auto& [topic, text] : expected)
     EXPECT_THAT(said(job, 0, topic), AllOf(StartsWith("invalid_argument: "), HasSubstr(text))) << topic;
   EXPECT_EQ(said(job, 0, "nothing from nowhere"), "ok");
+  EXPECT_EQ(said(job, 0, "read-only source"), "ok");
   EXPECT_EQ(job.line(1), "still works");
 }
 
@@ -86,7 +91,7 @@ TEST(Disagreement, IsToldToAllRanksAndOver) {
   }
 }
 
-class Killed : public testing::TestWithParam<std::tuple<int, const char*, const char*>> {};
+class Killed : public testing::TestWithParam<std::tuple<int, std::string, std::string>> {};
 
 TEST_P(Killed, InAStreamOfPutsIsNoticedByAll) {
   const auto [victim, variable, value] = GetParam();

@@ -52,8 +52,15 @@ int bad_arguments(const Arguments&) {
     say("no end: {}", outcome(sennit_copy(comm, local, inbox.data, ~std::uint64_t{0}, nullptr)));
     const auto page = std::uint64_t(::sysconf(_SC_PAGESIZE));
     auto* pages = static_cast<std::byte*>(
-        ::mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        ::mmap(nullptr, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    (void)::mprotect(pages + page, page, PROT_READ);
+    say("read-only destination: {}", outcome(sennit_copy(comm, pages, local, page + 1, nullptr)));
+    say("read-only destination of a get: {}", outcome(sennit_get(inbox.window, 1, 0, pages + page, 1, nullptr)));
+    say("read-only source: {}", put(1, 0, pages + page, 8));
+    must(sennit_synchronize(comm, nullptr));
     (void)::mprotect(pages + page, page, PROT_NONE);
+    say("hole: {}", outcome(sennit_copy(comm, local, pages, 3 * page, nullptr)));
+    say("hole in the source of a put: {}", put(1, 0, pages, 3 * page));
     say("unmapped end: {}", outcome(sennit_copy(comm, local, pages, page + 1, nullptr)));
     say("nothing from nowhere: {}", put(1, kBytes, nullptr, 0));
     say("free in use: {}", outcome(sennit_memory_free(comm, inbox.data)));

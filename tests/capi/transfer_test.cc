@@ -22,7 +22,7 @@ std::vector<std::string> transfers(const std::string& memory) {
   return scenario;
 }
 
-class Transfer : public testing::TestWithParam<std::tuple<int, const char*>> {};
+class Transfer : public testing::TestWithParam<std::tuple<int, std::string>> {};
 
 TEST_P(Transfer, OverTheDirectPath) {
   const auto [ranks, memory] = GetParam();

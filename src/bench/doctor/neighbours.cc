@@ -106,7 +106,7 @@ Check judge_toolkit(const Situation& situation, const std::string& nvcc, const s
     return not_applicable(subject, situation.cuda_build ? "No nvcc; this build has the cuda executor and needs none"
                                                         : "No nvcc; without GPUs it is not needed");
   return missing(subject, "No nvcc, so that the cuda executor cannot be built",
-                 "Install a CUDA toolkit (12.4 or newer), put nvcc on PATH, and build again");
+                 "Install a CUDA toolkit (12.5 or newer), put nvcc on PATH, and build again");
 }
 
 }  // namespace sennit::bench::doctor

@@ -54,7 +54,7 @@ Check judge_build(const Situation& situation) {
     return works(subject, fmt::format("Executors: cuda (toolkit {}), host", situation.toolkit));
   if (!situation.gpus()) return works(subject, "Executors: host");
   return missing(subject, "Executors: host only, so that it cannot use the GPUs here",
-                 "Install a CUDA toolkit (12.4 or newer), put nvcc on PATH, and build again: make build");
+                 "Install a CUDA toolkit (12.5 or newer), put nvcc on PATH, and build again: make build");
 }
 
 Check judge_hwloc(const OwnReadings& readings) {

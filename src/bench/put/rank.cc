@@ -162,11 +162,6 @@ Result<Exit> run_rank(const Job& job) {
   auto executor = device::open_executor();
   if (!executor) return executor.status();
   Outcome outcome;
-  if (job.setup) {
-    auto setup = measure_setup(job, *executor);
-    if (!setup) return std::move(setup).status().in("set-up time");
-    outcome.setup_ms = *setup;
-  }
   auto node = meet(job, *executor);
   if (!node) return node.status();
   std::uint64_t room = 0;
@@ -182,8 +177,17 @@ Result<Exit> run_rank(const Job& job) {
     if (!none) return none.status();
     if (auto status = Pairing::wait_for_end((*node)->group()); !status) return status;
   }
-  if ((*node)->rank() == 0) print_outcome(outcome);
+  const bool reports = (*node)->rank() == 0;
   if (auto status = (*site)->close(); !status) return status;
+  site->reset();
+  node->reset();
+  // Last: which engines a stream gets depends on how many this process made before it (see Site::allocate).
+  if (job.setup) {
+    auto setup = measure_setup(job, *executor);
+    if (!setup) return std::move(setup).status().in("set-up time");
+    outcome.setup_ms = *setup;
+  }
+  if (reports) print_outcome(outcome);
   return Exit::ok;
 }
 

@@ -73,6 +73,7 @@ class CudaExecutor final : public Executor {
   const std::vector<DeviceInfo>& devices() const override { return devices_; }
 
   Result<Memory> allocate(int device, std::size_t bytes) override {
+    if (auto status = known(device); !status) return status;
     const CurrentDevice current(device);
     void* data = nullptr;
     if (auto status = check(cudaMalloc(&data, std::max<std::size_t>(bytes, 1)), "allocate GPU memory"); !status)
@@ -108,7 +109,10 @@ class CudaExecutor final : public Executor {
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
   }
 
-  Result<Location> describe(const void* pointer) override {
+  using Executor::describe;
+  using Executor::share;
+
+  Result<Location> describe(const void* pointer, std::uint64_t bytes) override {
     if (pointer == nullptr)
       return Status(Code::invalid_argument, "null pointer", {}, "Pass the address of an allocation");
     cudaPointerAttributes attributes{};
@@ -130,11 +134,17 @@ class CudaExecutor final : public Executor {
     // The driver answers only for the current context's allocations.
     const CurrentDevice current(std::max(location.device, 0));
     if (driver.address_range != nullptr) {
-      CUdeviceptr base = 0;
-      std::size_t bytes = 0;
-      if (driver.address_range(&base, &bytes, at) == CUDA_SUCCESS) {
+      CUdeviceptr base = 0, next = 0;
+      std::size_t size = 0;
+      if (driver.address_range(&base, &size, at) == CUDA_SUCCESS) {
         location.base = reinterpret_cast<std::byte*>(base);
-        location.bytes = bytes;
+        location.bytes = size;
+      }
+      while (size != 0 && bytes > location.bytes - (at - base) &&
+             driver.address_range(&next, &size, base + location.bytes) == CUDA_SUCCESS &&
+             next == base + location.bytes && same_place(next, attributes)) {
+        location.bytes += size;
+        ++location.allocations;
       }
     }
     unsigned long long identity = 0;
@@ -163,9 +173,14 @@ class CudaExecutor final : public Executor {
     return known == 1;
   }
 
-  Result<Shareable> share(const void* pointer) override {
-    auto location = describe(pointer);
+  Result<Shareable> share(const void* pointer, std::uint64_t bytes) override {
+    auto location = describe(pointer, bytes);
     if (!location) return location.status();
+    if (location->allocations > 1)
+      return Status(Code::unsupported,
+                    fmt::format("{} from {} lie in {} allocations side by side", format_bytes(bytes), pointer,
+                                location->allocations),
+                    {}, "Register memory of one cudaMalloc or cuMemCreate (PyTorch: without expandable_segments)");
     std::string uuid;
     if (location->device >= 0) uuid = devices_[static_cast<std::size_t>(location->device)].uuid;
     return share_cuda(pointer, *location, uuid);
@@ -174,6 +189,7 @@ class CudaExecutor final : public Executor {
   Result<Memory> map(const Shareable& shareable, int device) override { return map_cuda(shareable, device); }
 
   Result<std::unique_ptr<Lane>> lane(int device) override {
+    if (auto status = known(device); !status) return status;
     const CurrentDevice current(device);
     cudaStream_t stream = nullptr;
     if (auto status = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream"); !status)
@@ -209,6 +225,21 @@ class CudaExecutor final : public Executor {
   }
 
  private:
+  Status known(int device) const {
+    const auto count = static_cast<int>(devices_.size());
+    if (device >= 0 && device < count) return {};
+    return Status(Code::invalid_argument, fmt::format("there is no device {}", device), {},
+                  fmt::format("Use 0 to {}, or widen CUDA_VISIBLE_DEVICES", count - 1));
+  }
+
+  /// Of two allocations side by side: whether one message may cross from one into the other.
+  static bool same_place(CUdeviceptr pointer, const cudaPointerAttributes& as) {
+    cudaPointerAttributes found{};
+    const auto error = cudaPointerGetAttributes(&found, reinterpret_cast<const void*>(pointer));
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    return error == cudaSuccess && found.type == as.type && found.device == as.device;
+  }
+
   std::vector<DeviceInfo> devices_;
   std::mutex mutex_;
   std::vector<int> reach_;  // -1 unknown, 0 no, 1 yes and enabled

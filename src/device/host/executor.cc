@@ -64,7 +64,10 @@ class HostExecutor final : public Executor {
 
   Result<Memory> pin(void* data, std::size_t bytes) override { return Memory(data, bytes, nullptr); }
 
-  Result<Location> describe(const void* pointer) override {
+  using Executor::describe;
+  using Executor::share;
+
+  Result<Location> describe(const void* pointer, std::uint64_t) override {
     if (pointer == nullptr)
       return Status(Code::invalid_argument, "null pointer", {}, "Pass the address of an allocation");
     Location location;
@@ -97,7 +100,7 @@ class HostExecutor final : public Executor {
            (device == peer || !allowed.ok() || *allowed);
   }
 
-  Result<Shareable> share(const void* pointer) override {
+  Result<Shareable> share(const void* pointer, std::uint64_t) override {
     if (const auto allowed = environment_switch("SENNIT_IPC"); allowed.ok() && !*allowed)
       return Status(Code::unsupported, "sharing memory between processes is switched off", "SENNIT_IPC=0",
                     "Unset SENNIT_IPC");

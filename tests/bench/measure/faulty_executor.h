@@ -87,9 +87,15 @@ class FaultyExecutor final : public device::Executor {
   }
   Result<device::Memory> allocate_pinned(std::size_t bytes) override { return real_->allocate_pinned(bytes); }
   Result<device::Memory> pin(void* data, std::size_t bytes) override { return real_->pin(data, bytes); }
-  Result<device::Location> describe(const void* pointer) override { return real_->describe(pointer); }
+  using Executor::describe;
+  using Executor::share;
+  Result<device::Location> describe(const void* pointer, std::uint64_t bytes) override {
+    return real_->describe(pointer, bytes);
+  }
   bool reaches(int device, int peer) override { return peers && real_->reaches(device, peer); }
-  Result<device::Shareable> share(const void* pointer) override { return real_->share(pointer); }
+  Result<device::Shareable> share(const void* pointer, std::uint64_t bytes) override {
+    return real_->share(pointer, bytes);
+  }
   Result<device::Memory> map(const device::Shareable& shareable, int device) override {
     return real_->map(shareable, device);
   }

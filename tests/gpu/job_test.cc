@@ -1,0 +1,91 @@
+// Jobs of two to four processes on GPUs, byte for byte. With fewer GPUs than ranks, ranks share them.
+#include <signal.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jobs.h"
+
+namespace sennit::gpu {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+comm::Job run_on_gpus(int ranks, std::vector<std::string> scenario, std::map<std::string, std::string> more = {}) {
+  more.emplace("SENNIT_EXECUTOR", "cuda");
+  return capi::run_ranks(ranks, std::move(scenario), std::move(more));
+}
+
+void expect_all_right(const comm::Job& job, const std::string& text = "all right") {
+  for (std::size_t rank = 0; rank < job.lines.size(); ++rank)
+    EXPECT_THAT(job.line(int(rank)), HasSubstr(text)) << "rank " << rank;
+}
+
+/// What the window's memory and the local memory are.
+class Kinds : public testing::TestWithParam<std::tuple<std::string, std::string>> {};
+
+TEST_P(Kinds, ArriveWholeOverTheDirectPath) {
+  const auto [window, local] = GetParam();
+  expect_all_right(run_on_gpus(2, {"transfers", window, local, "2", "0", "1", "4099", "16777216", "50000003"}));
+}
+
+TEST_P(Kinds, ArriveWholeOverTwoPaths) {
+  const auto [window, local] = GetParam();
+  expect_all_right(run_on_gpus(2, {"transfers", window, local, "3", "1", "4099", "16777216", "50000003"},
+                               {{"SENNIT_SPLIT", capi::kBothPaths}}));
+}
+
+TEST_P(Kinds, ArriveWholeWhereMemoryCannotBeShared) {
+  const auto [window, local] = GetParam();
+  expect_all_right(run_on_gpus(2, {"transfers", window, local, "2", "1", "4099", "50000003"}, {{"SENNIT_IPC", "0"}}),
+                   "all right; host path used");
+}
+
+INSTANTIATE_TEST_SUITE_P(Memory, Kinds,
+                         testing::Values(std::tuple("malloc", "malloc"), std::tuple("malloc", "pool"),
+                                         std::tuple("malloc", "managed"), std::tuple("malloc", "pinned"),
+                                         std::tuple("malloc", "registered"), std::tuple("malloc", "pageable"),
+                                         std::tuple("vmm", "vmm"), std::tuple("pool", "malloc"),
+                                         std::tuple("segments", "segments")));
+
+TEST(Transfers, BetweenFourRanks) {
+  expect_all_right(run_on_gpus(4, {"transfers", "malloc", "malloc", "2", "4099", "67108864"},
+                               {{"SENNIT_SPLIT", capi::kBothPaths}}));
+}
+
+TEST(Transfers, BeyondFourGigabytes) {
+  expect_all_right(run_on_gpus(2, {"transfers", "malloc", "malloc", "1", "4294971395"},
+                               {{"SENNIT_SPLIT", "direct=0.9,host0 (sm)=0.1"}, {"SENNIT_TIMEOUT", "60"}}));
+}
+
+TEST(Graphs, ReplayInTurn) {
+  expect_all_right(run_on_gpus(2, {"graphs", "67108864", "8"}));
+  expect_all_right(run_on_gpus(2, {"graphs", "4099", "8"}));
+}
+
+TEST(Graphs, ReplaySplitMessages) {
+  expect_all_right(run_on_gpus(2, {"graphs", "67108864", "8"}, {{"SENNIT_SPLIT", "direct=0.9,host0 (engine)=0.1"}}));
+}
+
+TEST(Registration, FollowsReallocationAtTheSameAddress) {
+  for (const char* kind : {"malloc", "vmm"}) expect_all_right(run_on_gpus(2, {"reuse", kind, "6"}));
+}
+
+class Killed : public testing::TestWithParam<std::string> {};
+
+TEST_P(Killed, InAGigabytePutIsNoticedWithinFiveSeconds) {
+  const comm::Job job = run_on_gpus(4, {"killed", "2", "1073741824"}, {{"SENNIT_SPLIT", GetParam()}});
+  EXPECT_EQ(job.ended.statuses.at(2), 128 + SIGKILL);
+  for (int rank = 0; rank < 4; ++rank) {
+    if (rank == 2) continue;
+    const std::string line = job.line(rank);
+    ASSERT_THAT(line, testing::AllOf(StartsWith("after "), HasSubstr("peer_lost: rank 2 died")));
+    EXPECT_LT(std::stoi(line.substr(6)), 5400) << "it died after 400 ms";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Paths, Killed, testing::Values("", capi::kBothPaths));
+
+}  // namespace
+}  // namespace sennit::gpu

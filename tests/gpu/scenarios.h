@@ -1,0 +1,12 @@
+// What a rank of a test job on GPUs does.
+#pragma once
+
+#include <vector>
+
+#include "capi_rank.h"
+
+namespace sennit::gpu {
+
+std::vector<capi::Scenario> scenarios();
+
+}  // namespace sennit::gpu
