@@ -15,9 +15,10 @@ from pathlib import Path
 
 from house import ROOT
 from sennit.comparison import Comparison, comparisons
-from sennit.model.document import parse, read_json
+from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.result import Result
+from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
 from sennit.views.chart import standalone
@@ -49,14 +50,15 @@ def kept_results(root: Path) -> list[Kept]:
     return found
 
 
-def schema() -> str:
-    """schemas/result.schema.json."""
+def schema(model: type[Part], title: str, explained: str) -> str:
+    """The JSON schema of a document, from the class that reads it."""
+    source = str(Path(sys.modules[model.__module__].__file__ or "").relative_to(ROOT))
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "A measurement with everything needed to believe it",
-        "description": "Generated from python/sennit/model/result.py by make docs; explained in docs/result.md.",
+        "title": title,
+        "description": f"Generated from {source} by make docs; explained in {explained}.",
     }
-    body = Result.model_json_schema(by_alias=True)
+    body = model.model_json_schema(by_alias=True)
     body.pop("title")
     body.pop("description")
     return json.dumps(head | body, indent=2, ensure_ascii=False) + "\n"
@@ -124,7 +126,12 @@ def generated(root: Path) -> dict[Path, str]:
         (root / "README.md", "highlights", highlights(results)),
     ):
         files[file] = between(file.read_text(encoding="utf-8"), name, content)
-    files[root / "schemas" / "result.schema.json"] = schema()
+    files[root / "schemas" / "result.schema.json"] = schema(
+        Result, "A measurement with everything needed to believe it", "docs/result.md"
+    )
+    files[root / "schemas" / "put-table.schema.json"] = schema(
+        PutTable, "The fastest splits that were measured between two memories", "docs/tune.md"
+    )
     return files
 
 

@@ -100,6 +100,20 @@ def test_the_schema_of_results_is_the_one_that_the_reader_follows() -> None:
         assert not validator.is_valid(broken)
 
 
+@pytest.mark.parametrize(
+    "file", sorted((ROOT / "results").glob("*/put-table.json")), ids=lambda file: file.parent.name
+)
+def test_the_kept_put_tables_follow_their_schema(file: Path) -> None:
+    schema = json.loads((ROOT / "schemas" / "put-table.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    document = read_json(file)
+    validator.validate(document)
+    assert isinstance(document, dict)
+    del document["entries"]
+    assert not validator.is_valid(document)
+
+
 @pytest.mark.parametrize("file", sorted((ROOT / "machines").glob("*.json")), ids=lambda file: file.stem)
 def test_the_shipped_machines_are_read(file: Path) -> None:
     assert parse(Machine, read_json(file), file.name).devices

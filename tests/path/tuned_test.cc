@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "machine/mutant.h"
 #include "machines.h"
 #include "path/split.h"
 
@@ -69,6 +70,32 @@ TEST(PutTable, NamesWhatIsWrong) {
   Json bent = to_json(table());
   bent["entries"][0]["us"] = "fast";
   EXPECT_FALSE(put_table_from_json(bent, "t").ok());
+}
+
+TEST(PutTable, ThatIsDamagedIsReadOrRefusedAndNeverCrashes) {
+  Random random(20260101);
+  const std::string text = to_json(table()).dump(1);
+  int refused = 0;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string mutant = mutate(text, random);
+    const auto json = parse_json(mutant, "mutant");
+    const auto read = json ? put_table_from_json(*json, "mutant") : Result<PutTable>(json.status());
+    if (!read.ok()) {
+      ++refused;
+      ASSERT_FALSE(read.status().remedy().empty()) << mutant;
+      continue;
+    }
+    ASSERT_TRUE(put_table_from_json(to_json(*read), "written").ok()) << mutant;
+    (void)read->shares("gpu0", "gpu1", false, 100 * MiB);
+    SplitOptions options;
+    options.tuned = &*read;
+    const auto planned = split(hgx_h200_4(), "gpu0", "gpu1", 100 * MiB, options);
+    ASSERT_TRUE(planned.ok()) << mutant;
+    std::uint64_t sum = 0;
+    for (const Share& share : planned->shares) sum += share.bytes;
+    ASSERT_EQ(sum, 100 * MiB) << mutant;
+  }
+  EXPECT_GT(refused, 1000);
 }
 
 TEST(Split, FollowsTheTableWhereThereIsOne) {

@@ -142,7 +142,7 @@ using Once = std::function<Status(int set, double share, double& us)>;
 
 /// Medians of the single path and of the split, taken in turns so that drift hits both alike.
 struct Compared {
-  double single_us, split_us, spread_us;
+  measure::Summary single, split;
 };
 
 Result<Compared> compare(const Once& once, int set, double share, int repetitions) {
@@ -156,8 +156,7 @@ Result<Compared> compare(const Once& once, int set, double share, int repetition
     single.push_back(a);
     split.push_back(b);
   }
-  const auto alone = measure::summarise(std::move(single)), together = measure::summarise(std::move(split));
-  return Compared{alone.median_us, together.median_us, together.spread_us};
+  return Compared{measure::summarise(std::move(single)), measure::summarise(std::move(split))};
 }
 
 Result<path::TunedPut> tune_size(const std::vector<std::vector<std::string>>& sets, std::uint64_t bytes, double seed,
@@ -172,27 +171,26 @@ Result<path::TunedPut> tune_size(const std::vector<std::vector<std::string>>& se
     const auto found = search(start, [&](double share) -> Result<double> {
       const auto compared = compare(once, number, share, repetitions);
       if (!compared) return compared.status();
-      return compared->single_us / compared->split_us;
+      return compared->single.median_us / compared->split.median_us;
     });
     if (!found) return found.status();
     if (found->share == 0) continue;
     // Once more, with more repetitions: the search keeps the luckiest of its measurements.
     const auto sure = compare(once, number, found->share, 2 * repetitions);
     if (!sure) return sure.status();
-    const double ratio = sure->single_us / sure->split_us;
-    const double noise = sure->spread_us / sure->split_us;
-    if (ratio < 1 + std::max(0.01, noise) || ratio <= best_ratio) continue;
+    const double ratio = sure->single.median_us / sure->split.median_us;
+    if (!pays(sure->single, sure->split) || ratio <= best_ratio) continue;
     best_ratio = ratio;
     best.shares = spread(sets[set], found->share);
-    best.us = sure->split_us;
-    best.spread_us = sure->spread_us;
-    best.single_us = sure->single_us;
+    best.us = sure->split.median_us;
+    best.spread_us = sure->split.spread_us;
+    best.single_us = sure->single.median_us;
   }
   if (best.us != 0) return best;
   const auto alone = compare(once, -1, 0, repetitions);
   if (!alone) return alone.status();
-  best.us = best.single_us = alone->single_us;
-  best.spread_us = alone->spread_us;
+  best.us = best.single_us = alone->single.median_us;
+  best.spread_us = alone->single.spread_us;
   return best;
 }
 

@@ -5,6 +5,13 @@
 
 namespace sennit::bench::tune {
 
+bool pays(const measure::Summary& single, const measure::Summary& split) {
+  constexpr double kMargin = 0.01;  // a default: less is not worth a second path
+  if (single.repetitions == 0 || split.repetitions == 0) return false;
+  const double noise = std::max(single.spread_us, split.spread_us);
+  return single.median_us - split.median_us > std::max(kMargin * split.median_us, noise);
+}
+
 Result<Found> search(double seed, const Measure& measure, const SearchOptions& options) {
   std::map<double, double> ratios;  // by share
   const auto at = [&](double share) -> Result<double> {

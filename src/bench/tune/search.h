@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "bench/measure/timing.h"
 
 namespace sennit::bench::tune {
 
@@ -17,6 +18,10 @@ struct Found {
   double share = 0;  ///< 0: nothing beat the single path by more than the margin
   double ratio = 1;
 };
+
+/// Whether a split is faster than the single path beyond doubt: by more than a hundredth, and by more than either
+/// time varied.
+bool pays(const measure::Summary& single, const measure::Summary& split);
 
 struct SearchOptions {
   double least = 0.01, most = 0.9;  ///< limits of the share

@@ -57,6 +57,16 @@ TEST(Search, SpendsNoMoreThanAllowed) {
   EXPECT_LE(calls, 6);
 }
 
+TEST(Pays, OnlyBeyondTheMarginAndTheNoiseOfBoth) {
+  const auto time = [](double median, double spread) { return measure::Summary{median, spread, median, median, 9}; };
+  EXPECT_TRUE(pays(time(103, 1), time(100, 1)));
+  EXPECT_FALSE(pays(time(100.9, 0), time(100, 0))) << "below a hundredth";
+  EXPECT_FALSE(pays(time(103, 1), time(100, 4))) << "the split varies by more than it gains";
+  EXPECT_FALSE(pays(time(103, 4), time(100, 1))) << "the single path does";
+  EXPECT_FALSE(pays(time(100, 0), time(103, 0)));
+  EXPECT_FALSE(pays(time(103, 0), measure::Summary{})) << "nothing was measured";
+}
+
 TEST(Search, PassesErrorsOn) {
   const auto found = search(0.1, [](double) -> Result<double> { return Status(Code::peer_lost, "gone"); });
   EXPECT_EQ(found.status().code(), Code::peer_lost);
