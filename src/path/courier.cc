@@ -19,7 +19,7 @@ namespace sennit::path {
 
 namespace {
 
-constexpr std::uint64_t kVersion = 1;
+constexpr std::uint64_t kVersion = 2;
 /// How long the service looks for more after a message before it sleeps. A default: waking up costs 50 µs and more,
 /// which a message of 32 MiB (90 µs) cannot make good; programs that exchange gradients come back within it.
 constexpr auto kAwake = std::chrono::milliseconds(1);
@@ -115,8 +115,9 @@ Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset
   request.blocks = use.blocks;
   request.chunk = use.chunk;
   request.begun = first_block_count_ + 1;
-  // A receiving end would wait for bytes that are not asked for yet: the other side of a get starts at once.
-  request.immediate = fork == nullptr || errand_ == Errand::get ? 1 : 0;
+  // The other side of a get reads what it sends: not before what came earlier on the asking lane, such as a put to
+  // the same place, is done.
+  request.immediate = fork == nullptr ? 1 : 0;
   first_block_count_ += chunk_count(bytes, use.chunk, 0, use.blocks);
   const auto post = [&] {
     tell_others();
@@ -130,7 +131,7 @@ Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset
     if (request.immediate == 0) post();
     return status;
   }
-  auto status = end_->receive(local, bytes, use.blocks, use.chunk, fork);
+  auto status = end_->receive(local, bytes, use.blocks, use.chunk, fork, /*announces=*/true);
   post();
   return status;
 }
@@ -201,8 +202,8 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   heard_others();
   const Request request = header.queue[taken % CourierHeader::kQueue];
   if (request.immediate == 0) {
-    const std::atomic_ref produced(*incoming->ring.produced);
-    if (!device::reached(produced.load(std::memory_order_acquire), request.begun)) return Found::not_begun;
+    const std::atomic_ref begun(errand == Errand::put ? *incoming->ring.produced : *incoming->ring.begun);
+    if (!device::reached(begun.load(std::memory_order_acquire), request.begun)) return Found::not_begun;
   }
   auto target = resolve_(request.window, request.offset, request.bytes);
   const bool fits = request.blocks >= 1 && request.blocks <= incoming->shape.blocks && request.chunk >= 16 &&

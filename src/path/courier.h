@@ -36,7 +36,7 @@ struct Request {
   std::uint64_t offset = 0;  ///< in the window
   std::uint64_t bytes = 0;
   std::uint64_t chunk = 0;
-  std::uint32_t begun = 0;      ///< put: block 0's produced count once the sender runs; get: ignored
+  std::uint32_t begun = 0;      ///< what block 0 of the asking side publishes first: produced (put) or begun (get)
   std::uint32_t immediate = 0;  ///< 1: the asking lane was idle, launch at once
 };
 

@@ -12,6 +12,7 @@ Ring lay_out(std::byte* memory, const RingShape& shape) {
   ring.slots = memory;
   ring.produced = reinterpret_cast<device::Word*>(memory + shape.slots_bytes());
   ring.consumed = reinterpret_cast<device::Word*>(memory + shape.slots_bytes() + shape.words_bytes());
+  ring.begun = reinterpret_cast<device::Word*>(memory + shape.slots_bytes() + 2 * shape.words_bytes());
   ring.slots_per_block = shape.slots_per_block;
   ring.slot_bytes = shape.slot_bytes;
   return ring;
@@ -59,10 +60,10 @@ Status RingEnd::send(const std::byte* src, std::uint64_t bytes, unsigned blocks,
 }
 
 Status RingEnd::receive(std::byte* dst, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk,
-                        device::Event* fork) {
+                        device::Event* fork, bool announces) {
   if (fork != nullptr)
     if (auto status = lane_->wait(*fork); !status) return status;
-  const StagedReceive program{dst, bytes, chunk, ring_, reinterpret_cast<device::Word*>(count_.data())};
+  const StagedReceive program{dst, bytes, chunk, ring_, reinterpret_cast<device::Word*>(count_.data()), announces};
   return device::launch(*lane_, program, blocks);
 }
 

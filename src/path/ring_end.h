@@ -17,7 +17,7 @@ struct RingShape {
 
   std::uint64_t slots_bytes() const { return blocks * slots_per_block * slot_bytes; }
   std::uint64_t words_bytes() const { return blocks * device::kWordStride * sizeof(device::Word); }
-  std::uint64_t bytes() const { return slots_bytes() + 2 * words_bytes(); }
+  std::uint64_t bytes() const { return slots_bytes() + 2 * words_bytes() + device::kWordStride * sizeof(device::Word); }
 };
 
 /// The ring laid out in bytes() of zeroed, pinned memory.
@@ -33,7 +33,9 @@ class RingEnd {
   /// Launch the sending or the receiving program after `fork` (null: nothing to wait for). `blocks` and `chunk` must
   /// be what the other end uses: see fit(). Messages stay in order.
   Status send(const std::byte* src, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk, device::Event* fork);
-  Status receive(std::byte* dst, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk, device::Event* fork);
+  /// `announces`: the sender waits for the ring's `begun`.
+  Status receive(std::byte* dst, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk, device::Event* fork,
+                 bool announces = false);
 
   /// Records the end of the latest launch, then makes `lane` wait for it.
   Status join(device::Lane& lane);

@@ -9,7 +9,8 @@
 // 3. The sender waits until the slot is free (consumed has come within `slots` of its count), copies, and publishes
 //    the new count in produced. The receiver waits for that count, copies, and publishes consumed.
 // 4. Having sent everything, the sender waits until it is consumed: when its launch ends, the message has arrived.
-// 5. Counts run on from launch to launch in memory that only the block itself writes, so nothing is reset between
+// 5. A receiver whose sender is to start only once the receiver's lane has come to the message announces itself first.
+// 6. Counts run on from launch to launch in memory that only the block itself writes, so nothing is reset between
 //    messages and a captured graph can be replayed.
 #pragma once
 
@@ -26,6 +27,7 @@ struct Ring {
   std::byte* slots = nullptr;        ///< block b's slots start at b * slots_per_block * slot_bytes
   device::Word* produced = nullptr;  ///< block b's count at [b * kWordStride]; written by the sender
   device::Word* consumed = nullptr;  ///< likewise, written by the receiver
+  device::Word* begun = nullptr;     ///< written by a receiver that announces itself
   std::uint32_t slots_per_block = 0;
   std::uint64_t slot_bytes = 0;  ///< room in a slot, a multiple of 16; fixed for the life of the ring
 };
@@ -89,7 +91,8 @@ struct StagedReceive {
   std::uint64_t bytes;
   std::uint64_t chunk;  ///< as the sender's
   Ring ring;
-  device::Word* count;  ///< block b's own count at [b], in memory of the receiving side
+  device::Word* count;     ///< block b's own count at [b], in memory of the receiving side
+  bool announces = false;  ///< block 0 publishes in ring.begun the count that its first chunk will have
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
@@ -99,6 +102,7 @@ struct StagedReceive {
     device::Word* const consumed = ring.consumed + b * device::kWordStride;
     const std::byte* const slots = ring.slots + b * ring.slots_per_block * ring.slot_bytes;
     device::Word taken = block.load(count + b);
+    if (announces && b == 0) block.signal(ring.begun, taken + 1);
     std::uint64_t size = staged_copy::first_chunk(chunk, b, block.count());
     for (std::uint64_t at = part.begin; at < part.end; at += size, size = chunk) {
       if (size > part.end - at) size = part.end - at;

@@ -102,6 +102,26 @@ int transfers(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// BYTES ROUNDS: what a put has brought is what a get behind it on the same lane fetches, however busy the lane is.
+int echo(const Arguments& arguments) {
+  const Ring ring(create());
+  const std::uint64_t bytes = std::stoull(arguments.at(0));
+  Inbox inbox = make_inbox(ring.comm, bytes);
+  std::vector<std::byte> source(bytes), landing(bytes);
+  int wrong = 0;
+  for (int round = 1; round <= std::stoi(arguments.at(1)); ++round) {
+    fill(source.data(), bytes, number_of(ring.rank, std::uint64_t(round)));
+    must(sennit_put(inbox.window, ring.next, 0, source.data(), bytes, nullptr));
+    must(sennit_get(inbox.window, ring.next, 0, landing.data(), bytes, nullptr));
+    must(sennit_synchronize(ring.comm, nullptr));
+    wrong += first_wrong(landing.data(), bytes, number_of(ring.rank, std::uint64_t(round))) == bytes ? 0 : 1;
+  }
+  must(sennit_comm_barrier(ring.comm));
+  must(sennit_comm_destroy(ring.comm));
+  say("{} of {} echoes wrong", wrong, arguments.at(1));
+  return wrong;
+}
+
 // Many messages from two threads at once, of device and of pinned memory, to different halves of one window.
 int threads(const Arguments& arguments) {
   const Ring ring(create());
@@ -180,7 +200,7 @@ int two(const Arguments&) {
 }  // namespace
 
 std::vector<Scenario> transfer_scenarios() {
-  return {{"transfers", transfers}, {"threads", threads}, {"order", order}, {"two", two}};
+  return {{"transfers", transfers}, {"threads", threads}, {"order", order}, {"echo", echo}, {"two", two}};
 }
 
 }  // namespace sennit::capi

@@ -50,6 +50,13 @@ TEST(Transfers, OfOneRankStayInOrder) {
     expect_all(run_ranks(2, {"order"}, {{"SENNIT_SPLIT", split}}), "the last one");
 }
 
+TEST(Transfers, AGetFetchesWhatThePutBeforeItBrought) {
+  const std::vector<std::string> echo = {"echo", "8388608", "6"};
+  expect_all(run_ranks(2, echo), "0 of 6 echoes wrong");
+  expect_all(run_ranks(2, echo, {{"SENNIT_SPLIT", kBothPaths}}), "0 of 6 echoes wrong");
+  expect_all(run_ranks(2, echo, {{"SENNIT_IPC", "0"}}), "0 of 6 echoes wrong");
+}
+
 TEST(Transfers, FromSeveralThreadsDoNotMix) {
   expect_all(run_ranks(2, {"threads", "300000", "40"}, {{"SENNIT_IPC", "0"}}), "all right; host path used");
 }
