@@ -34,6 +34,10 @@ class Exchange {
   /// Bounds each all_gather from now on, where the exchange can; at first SENNIT_TIMEOUT does.
   virtual void set_limit(Clock::duration) {}
 
+  /// Ends an all_gather in progress, and every later one, with peer_lost: called from another thread once the group
+  /// knows that a rank is gone or has given up. An exchange that cannot (the caller's own function) waits on.
+  virtual void cancel() {}
+
   /// Returns after every rank has called.
   Status barrier();
 };

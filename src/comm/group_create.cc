@@ -217,6 +217,8 @@ class GroupBuilder {
     Result<std::unique_ptr<Agent>> agent = Agent::start(rank_, group_->members_, std::move(links_));
     if (!agent) return agent.status();
     group_->agent_ = std::move(*agent);
+    // The agent ends before the exchange does.
+    group_->agent_->on_failure([exchange = group_->exchange_.get()](const Status&) { exchange->cancel(); });
     return {};
   }
 

@@ -1,6 +1,7 @@
 #include "comm/tcp_exchange.h"
 
 #include <poll.h>
+#include <sys/socket.h>
 
 #include <optional>
 
@@ -102,6 +103,11 @@ class Host : public TcpExchange {
       (void)send_frame(fd.get(), failed_frame(why), Deadline::after(milliseconds(100)));
   }
 
+  // The descriptors stay open, so that a thread in poll() wakes and nothing else is read through them.
+  void cancel() override {
+    for (const auto& [rank, fd] : guests_) (void)::shutdown(fd.get(), SHUT_RDWR);
+  }
+
   Status announce() {
     for (const auto& [rank, fd] : guests_)
       if (Status status = send_frame(fd.get(), {Kind::all_met, {}, {}}, Deadline::after(kLastWord)); !status.ok())
@@ -178,6 +184,8 @@ class Guest : public TcpExchange {
   void tell(const Status& why) override {
     (void)send_frame(host_.get(), failed_frame(why), Deadline::after(milliseconds(100)));
   }
+
+  void cancel() override { (void)::shutdown(host_.get(), SHUT_RDWR); }
 
   Status await_all(Clock::duration limit) {
     const Result<Frame> frame = hear(kSmallFrame, Deadline::after(limit + kLastWord));

@@ -121,6 +121,18 @@ TEST(Abort, ReachesAllWithTheReason) {
       EXPECT_THAT(line, StartsWith("aborted: rank 1 aborted: the answer is not 42"));
 }
 
+TEST(Abort, EndsABarrierThatOthersWaitIn) {
+  const comm::Job job = run_ranks(3, {"gone_from_barrier", "aborted"});
+  for (const int rank : {0, 2})
+    EXPECT_THAT(job.line(rank), StartsWith("within 5 s: aborted: rank 1 aborted: the answer is not 42")) << rank;
+}
+
+TEST(Death, EndsABarrierThatOthersWaitIn) {
+  const comm::Job job = run_ranks(3, {"gone_from_barrier", "killed"});
+  for (const int rank : {0, 2})
+    EXPECT_THAT(job.line(rank), StartsWith("within 5 s: peer_lost: rank 1 died")) << rank;
+}
+
 TEST(Late, EndsAWaitByTheLimitOfTheCommunicator) {
   EXPECT_THAT(run_ranks(2, {"late"}).line(0), AllOf(StartsWith("within 2.5 s: timed_out: "), HasSubstr("1")));
 }

@@ -162,6 +162,22 @@ int aborted(const Arguments&) {
   return 0;
 }
 
+// HOW: rank 1 gives up, or is killed, while rank 2 waits in a barrier and rank 0 computes.
+int gone_from_barrier(const Arguments& arguments) {
+  sennit_comm* comm = create();
+  if (sennit_comm_rank(comm) == 0) std::this_thread::sleep_for(std::chrono::seconds(6));
+  if (sennit_comm_rank(comm) == 1) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (arguments.at(0) == "killed") (void)::kill(::getpid(), SIGKILL);
+    must(sennit_comm_abort(comm, "the answer is not 42"));
+  }
+  const auto start = Clock::now();
+  const std::string text = outcome(sennit_comm_barrier(comm));
+  say("{} 5 s: {}", ms_since(start) < 5000 ? "within" : "after", text);
+  (void)sennit_comm_destroy(comm);
+  return 0;
+}
+
 // Rank 1 comes too late for the limit that the communicator was given.
 int late(const Arguments&) {
   sennit_comm* comm = create(0.3);
@@ -191,6 +207,7 @@ std::vector<Scenario> fault_scenarios() {
           {"mismatch", mismatch},
           {"killed", killed},
           {"aborted", aborted},
+          {"gone_from_barrier", gone_from_barrier},
           {"late", late},
           {"bad_variable", bad_variable}};
 }
