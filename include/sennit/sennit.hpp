@@ -186,6 +186,14 @@ class Communicator {
     return result == SENNIT_OK ? Result<Communicator>(Communicator(made, std::move(exchange))) : Status(result);
   }
 
+  Communicator(Communicator&&) noexcept = default;
+  /// The communicator that was here ends first, and may still talk through its own exchange.
+  Communicator& operator=(Communicator&& other) noexcept {
+    handle_ = std::move(other.handle_);
+    exchange_ = std::move(other.exchange_);
+    return *this;
+  }
+
   int rank() const { return sennit_comm_rank(handle()); }
   int size() const { return sennit_comm_size(handle()); }
   int device() const { return sennit_comm_device(handle()); }

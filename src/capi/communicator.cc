@@ -90,10 +90,12 @@ Result<void*> Communicator::keep(Result<device::Memory> memory) {
 }
 
 Result<void*> Communicator::allocate(std::uint64_t bytes) {
+  if (auto status = node_->check(); !status) return status;
   return bytes == 0 ? nullptr : keep(executor_->allocate(node_->device(), bytes));
 }
 
 Result<void*> Communicator::allocate_pinned(std::uint64_t bytes) {
+  if (auto status = node_->check(); !status) return status;
   return bytes == 0 ? nullptr : keep(executor_->allocate_pinned(bytes));
 }
 
@@ -109,7 +111,8 @@ Status Communicator::free(void* data) {
   const std::byte* const begin = found->second.data();
   const std::byte* const end = begin + found->second.bytes();
   for (const path::Window* window : windows_)
-    if (window->data() < end && begin < window->data() + window->bytes(node_->rank()))
+    if (const auto bytes = window->bytes(node_->rank());
+        bytes != 0 && window->data() < end && begin < window->data() + bytes)
       return Status(Code::invalid_argument, fmt::format("{} is registered", data), {}, "Deregister it first");
   freed = std::move(found->second);
   memory_.erase(found);
@@ -163,21 +166,21 @@ Status Communicator::barrier() {
   return meet(Call::barrier, 0);
 }
 
-Result<path::Window*> Communicator::open(void* data, std::uint64_t bytes) {
+Result<std::shared_ptr<path::Window>> Communicator::open(void* data, std::uint64_t bytes) {
   const std::lock_guard lock(collective_);
   if (auto status = meet(Call::open, 0); !status) return status;
   auto window = node_->open(data, bytes);
   if (!window) return window;
   const std::lock_guard memory_lock(memory_mutex_);
-  windows_.push_back(*window);
+  windows_.push_back(window->get());
   return window;
 }
 
-Status Communicator::close(path::Window* window) {
+Status Communicator::close(const std::shared_ptr<path::Window>& window) {
   const std::lock_guard lock(collective_);
   {
     const std::lock_guard memory_lock(memory_mutex_);
-    std::erase(windows_, window);
+    std::erase(windows_, window.get());
   }
   Status settled = settle();
   if (auto status = meet(Call::close, window->number()); !status) return status;

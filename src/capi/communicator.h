@@ -39,8 +39,8 @@ class Communicator {
   Status free(void* data);
 
   Status barrier();
-  Result<path::Window*> open(void* data, std::uint64_t bytes);
-  Status close(path::Window* window);
+  Result<std::shared_ptr<path::Window>> open(void* data, std::uint64_t bytes);
+  Status close(const std::shared_ptr<path::Window>& window);
   /// Waits for all ranks; none may make another call.
   Status leave();
 
@@ -71,10 +71,10 @@ class Communicator {
   std::map<void*, Adopted> lanes_;  // last: lanes end before what they work on
 };
 
-/// A registered window together with its communicator, which it keeps alive.
+/// A registered window together with its communicator; both live while any call uses them.
 struct Registration {
   std::shared_ptr<Communicator> communicator;
-  path::Window* window = nullptr;
+  std::shared_ptr<path::Window> window;  // ends first
 };
 
 using Communicators = Handles<sennit_comm, Communicator, 0x5E02>;

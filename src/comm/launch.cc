@@ -104,11 +104,17 @@ class Job {
       all["SENNIT_RENDEZVOUS"] = fmt::format("127.0.0.1:{}", local_port(port_.get()));
       all["SENNIT_SECRET"] = secret_;
     }
-    if (launch_.environment)
-      for (const auto& [name, value] : launch_.environment(rank)) all[name] = value;
+    // Given as empty means taken away; what is inherited stays, empty or not (CUDA_VISIBLE_DEVICES= hides all GPUs).
+    if (launch_.environment) {
+      for (const auto& [name, value] : launch_.environment(rank)) {
+        if (value.empty())
+          all.erase(name);
+        else
+          all[name] = value;
+      }
+    }
     std::vector<std::string> texts;
-    for (const auto& [name, value] : all)
-      if (!value.empty()) texts.push_back(name + "=" + value);
+    for (const auto& [name, value] : all) texts.push_back(name + "=" + value);
     return texts;
   }
 

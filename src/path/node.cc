@@ -171,7 +171,7 @@ Node::~Node() {
   group_.reset();  // before the executor: its thread may still raise the abort
 }
 
-Result<Window*> Node::open(void* data, std::uint64_t bytes) {
+Result<std::shared_ptr<Window>> Node::open(void* data, std::uint64_t bytes) {
   std::uint32_t number = 0;
   {
     const std::lock_guard lock(mutex_);
@@ -179,17 +179,17 @@ Result<Window*> Node::open(void* data, std::uint64_t bytes) {
   }
   auto window = Window::create(*group_, *executor_, *mappings_, device_, number, data, bytes);
   if (!window) return window.status();
-  Window* opened = window->get();
+  const std::shared_ptr<Window> opened = std::move(*window);
   {
     const std::lock_guard lock(mutex_);
-    windows_[number] = std::move(*window);
+    windows_[number] = opened;
   }
   // No peer may put before this rank's service knows the window.
   if (auto status = group_->exchange().barrier(); !status) return status;
   return opened;
 }
 
-Status Node::close(Window* window) {
+Status Node::close(const std::shared_ptr<Window>& window) {
   if (auto status = group_->exchange().barrier(); !status) return std::move(status).in("deregister memory");
   const std::lock_guard lock(mutex_);
   windows_.erase(window->number());
@@ -292,6 +292,7 @@ Status Node::get(Window& window, int peer, std::uint64_t offset, void* dst, std:
 }
 
 Status Node::copy(void* dst, const void* src, std::uint64_t bytes, device::Lane& lane) {
+  if (auto status = check(); !status) return status;
   if (bytes == 0) return {};
   auto to = local_end(dst, bytes, device::Access::write);
   if (!to) return to.status();

@@ -43,8 +43,8 @@ class Node {
   device::Lane& lane() { return *lane_; }
 
   /// Collective registration; see Window::create. close() is collective too, and waits until no rank uses it.
-  Result<Window*> open(void* data, std::uint64_t bytes);
-  Status close(Window* window);
+  Result<std::shared_ptr<Window>> open(void* data, std::uint64_t bytes);
+  Status close(const std::shared_ptr<Window>& window);
 
   /// Moves `bytes` between this rank's memory and `peer`'s part of the window, in the order of `lane`. One-sided: the
   /// peer takes no part, and learns of arrival by whatever the program does next (a barrier, a message).
@@ -81,7 +81,7 @@ class Node {
   std::mutex mutex_;
   std::uint32_t next_window_ = 1;
   std::unique_ptr<Mappings> mappings_;
-  std::map<std::uint32_t, std::unique_ptr<Window>> windows_;
+  std::map<std::uint32_t, std::shared_ptr<Window>> windows_;
   std::map<std::pair<int, Errand>, std::unique_ptr<Courier>> couriers_;
   std::unique_ptr<Mover> mover_;
   std::unique_ptr<CourierService> service_;  // last: its thread uses all the others

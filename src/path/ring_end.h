@@ -17,7 +17,9 @@ struct RingShape {
 
   std::uint64_t slots_bytes() const { return blocks * slots_per_block * slot_bytes; }
   std::uint64_t words_bytes() const { return blocks * device::kWordStride * sizeof(device::Word); }
-  std::uint64_t bytes() const { return slots_bytes() + 2 * words_bytes() + device::kWordStride * sizeof(device::Word); }
+  std::uint64_t bytes() const {
+    return slots_bytes() + 2 * words_bytes() + device::kWordStride * sizeof(device::Word);
+  }
 };
 
 /// The ring laid out in bytes() of zeroed, pinned memory.

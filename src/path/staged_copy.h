@@ -9,7 +9,8 @@
 // 3. The sender waits until the slot is free (consumed has come within `slots` of its count), copies, and publishes
 //    the new count in produced. The receiver waits for that count, copies, and publishes consumed.
 // 4. Having sent everything, the sender waits until it is consumed: when its launch ends, the message has arrived.
-// 5. A receiver whose sender is to start only once the receiver's lane has come to the message announces itself first.
+// 5. A receiver whose sender is to start only once the receiver's lane has come to the message announces itself
+// first.
 // 6. Counts run on from launch to launch in memory that only the block itself writes, so nothing is reset between
 //    messages and a captured graph can be replayed.
 #pragma once

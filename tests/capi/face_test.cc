@@ -57,6 +57,26 @@ TEST_F(FaceTest, MovesMessages) {
   EXPECT_GT(gathered, before);
 }
 
+TEST_F(FaceTest, EndsTheOldCommunicatorBeforeItsExchange) {
+  const auto over = [](int& calls) {
+    Options options;
+    options.exchange = Exchange{0, 1, [&calls](const void* send, void* receive, std::size_t bytes) {
+                                  std::memcpy(receive, send, bytes);
+                                  return ++calls > 0;
+                                }};
+    return Communicator::create(options);
+  };
+  int first = 0, second = 0;
+  Communicator kept = *over(first);
+  Communicator other = *over(second);
+  const int before = first;
+  kept = std::move(other);
+  EXPECT_GT(first, before) << "the end of the first went through its own exchange";
+  const int then = second;
+  EXPECT_TRUE(kept.barrier());
+  EXPECT_GT(second, then);
+}
+
 TEST_F(FaceTest, FreesWhatItOwns) {
   sennit_comm* handle = nullptr;
   {

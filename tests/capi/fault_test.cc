@@ -129,8 +129,7 @@ TEST(Abort, EndsABarrierThatOthersWaitIn) {
 
 TEST(Death, EndsABarrierThatOthersWaitIn) {
   const comm::Job job = run_ranks(3, {"gone_from_barrier", "killed"});
-  for (const int rank : {0, 2})
-    EXPECT_THAT(job.line(rank), StartsWith("within 5 s: peer_lost: rank 1 died")) << rank;
+  for (const int rank : {0, 2}) EXPECT_THAT(job.line(rank), StartsWith("within 5 s: peer_lost: rank 1 died")) << rank;
 }
 
 TEST(Late, EndsAWaitByTheLimitOfTheCommunicator) {

@@ -1,6 +1,8 @@
 // Memory of a communicator, and windows of one rank.
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <thread>
 
 #include <gmock/gmock.h>
 
@@ -42,6 +44,33 @@ TEST_F(MemoryTest, IsNotFreedWhileRegistered) {
   EXPECT_EQ(sennit_memory_free(comm, data), SENNIT_INVALID_ARGUMENT);
   EXPECT_THAT(sennit_last_error(), HasSubstr("Deregister it first"));
   EXPECT_EQ(sennit_deregister(window), SENNIT_OK);
+  EXPECT_EQ(sennit_memory_free(comm, data), SENNIT_OK);
+}
+
+TEST_F(MemoryTest, IsFreedWhileAWindowOfNothingPointsThere) {
+  void* data = nullptr;
+  ASSERT_EQ(sennit_memory_allocate(comm, 4096, &data), SENNIT_OK);
+  sennit_window* window = nullptr;
+  ASSERT_EQ(sennit_register(comm, static_cast<char*>(data) + 100, 0, &window), SENNIT_OK) << sennit_last_error();
+  EXPECT_EQ(sennit_memory_free(comm, data), SENNIT_OK) << sennit_last_error();
+  EXPECT_EQ(sennit_deregister(window), SENNIT_OK);
+}
+
+TEST_F(MemoryTest, OfAWindowThatAnotherThreadClosesIsNeverTouchedLate) {
+  void* data = nullptr;
+  ASSERT_EQ(sennit_memory_allocate(comm, 4096, &data), SENNIT_OK);
+  for (int i = 0; i < 200; ++i) {
+    sennit_window* window = nullptr;
+    ASSERT_EQ(sennit_register(comm, data, 4096, &window), SENNIT_OK);
+    std::jthread user([&, window] {
+      // Wrong use, but it must end in an error: the handle is known until it is gone.
+      std::uint64_t bytes = 0;
+      while (sennit_window_bytes(window, 0, &bytes) == SENNIT_OK)
+        if (sennit_get(window, 0, 0, nullptr, 1, nullptr) == SENNIT_OK) std::abort();
+    });
+    std::this_thread::yield();
+    ASSERT_EQ(sennit_deregister(window), SENNIT_OK);
+  }
   EXPECT_EQ(sennit_memory_free(comm, data), SENNIT_OK);
 }
 

@@ -158,6 +158,10 @@ int aborted(const Arguments&) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   say("{}", outcome(sennit_comm_check(comm)));
   say("{}", outcome(sennit_comm_barrier(comm)));
+  char from = 0, to = 0;
+  say("{}", outcome(sennit_copy(comm, &to, &from, 1, nullptr)));
+  void* memory = nullptr;
+  say("{}", outcome(sennit_memory_allocate(comm, 1, &memory)));
   (void)sennit_comm_destroy(comm);
   return 0;
 }

@@ -57,6 +57,14 @@ TEST(Launch, AddsAndRemovesVariables) {
   EXPECT_THAT(lines, ElementsAre("0: blue none"));
 }
 
+TEST(Launch, PassesOnWhatIsEmpty) {
+  ::setenv("SENNIT_TEST_EMPTY", "", 1);
+  std::vector<std::string> lines;
+  ASSERT_TRUE(launch(shell(1, "echo ${SENNIT_TEST_EMPTY-none}", &lines)).ok());
+  ::unsetenv("SENNIT_TEST_EMPTY");
+  EXPECT_THAT(lines, ElementsAre("0: "));
+}
+
 TEST(Launch, EndsAllWhenOneFailsAndReturnsItsStatus) {
   std::vector<std::string> lines;
   const auto ended = launch(shell(3, "if [ $SENNIT_RANK = 1 ]; then exit 7; fi; sleep 60", &lines));

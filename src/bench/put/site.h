@@ -49,7 +49,7 @@ class Site {
   path::Node& node_;
   std::uint64_t room_ = 0;
   std::array<std::optional<Side>, 2> sides_;
-  path::Window* window_ = nullptr;
+  std::shared_ptr<path::Window> window_;
 };
 
 }  // namespace sennit::bench::put
