@@ -92,6 +92,7 @@ Result<std::unique_ptr<Mover>> Mover::create(std::shared_ptr<device::Executor> e
     if (device.kind == machine::DeviceKind::gpu) gpus.push_back(&device);
     if (device.kind == machine::DeviceKind::host && mover->host_id_.empty()) mover->host_id_ = device.id;
   }
+  // Devices without any identity, as in published descriptions, are taken in their order.
   const bool anonymous =
       std::all_of(gpus.begin(), gpus.end(), [](const auto* gpu) { return gpu->uuid.empty() && gpu->pci.empty(); });
   const auto& infos = mover->executor_->devices();
@@ -101,6 +102,15 @@ Result<std::unique_ptr<Mover>> Mover::create(std::shared_ptr<device::Executor> e
     if (match == nullptr && anonymous && i < gpus.size()) match = gpus[i];
     mover->ids_.push_back(match != nullptr ? match->id : std::string());
   }
+  for (const machine::Device* gpu : gpus)
+    if (std::ranges::find(mover->ids_, gpu->id) == mover->ids_.end()) mover->absent_.push_back(gpu->id);
+  // Discovery finds this machine's own devices; only a document that somebody named can be of another machine.
+  if (!gpus.empty() && mover->absent_.size() == gpus.size() && !infos.empty())
+    return Status(Code::invalid_argument,
+                  fmt::format("none of this process's devices is in the machine '{}'", mover->machine_.name),
+                  "machine",
+                  "Name the document of this machine, or none (unset SENNIT_MACHINE): it is then found by itself");
+  if (auto status = check_forced(mover->machine_, mover->options_.forced); !status) return status;
   return mover;
 }
 
@@ -127,6 +137,7 @@ Result<Split> Mover::split_of(int dst_device, int src_device, std::uint64_t byte
   options.engines_only = circumstances.engines_only;
   options.both_ways = circumstances.both_ways;
   options.tuned = options_.tuned.get();
+  options.absent = absent_;
   {
     const std::lock_guard lock(mutex_);
     options.forced = options_.forced;

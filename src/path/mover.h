@@ -94,7 +94,8 @@ class Mover {
   const std::shared_ptr<device::Executor> executor_;
   const machine::Machine machine_;
   Options options_;
-  std::vector<std::string> ids_;  // machine's name of each device of the executor
+  std::vector<std::string> ids_;     // machine's name of each device of the executor
+  std::vector<std::string> absent_;  // the machine's GPUs that the executor does not have
   std::string host_id_;
   static constexpr int kMostDevices = 64;  ///< limit of the table below; pairs beyond it are never known
   std::array<std::atomic<std::uint64_t>, kMostDevices * kMostDevices> least_split_{};  // 0: not asked yet

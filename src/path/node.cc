@@ -131,17 +131,19 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> excha
 
   auto ground = agree_on_ground(members, devices, options.machine);
   if (!ground) return ground.status();
-  auto mover_options = options_from_environment(ground->tuned != nullptr, options.machine.has_value());
-  // Each rank has an environment of its own: one that cannot work must not leave the others to a node of fewer.
-  if (auto alike = comm::agree(members.exchange(), mover_options.status(), {}); !alike) return alike.status();
-  mover_options->tuned = ground->tuned;
   Node* self = node.get();
-  if (members.node_ranks().size() > 1)
-    mover_options->courier = [self](int peer, Errand errand, RingShape shape) {
-      return self->courier(peer, errand, shape);
-    };
-  auto mover = Mover::create(node->executor_, std::move(ground->machine), std::move(*mover_options));
-  if (!mover) return mover.status();
+  auto mover = [&]() -> Result<std::unique_ptr<Mover>> {
+    auto chosen = options_from_environment(ground->tuned != nullptr, options.machine.has_value());
+    if (!chosen) return chosen.status();
+    chosen->tuned = ground->tuned;
+    if (members.node_ranks().size() > 1)
+      chosen->courier = [self](int peer, Errand errand, RingShape shape) {
+        return self->courier(peer, errand, shape);
+      };
+    return Mover::create(node->executor_, std::move(ground->machine), std::move(*chosen));
+  }();
+  // Each rank has an environment of its own: one that cannot work must not leave the others to a node of fewer.
+  if (auto alike = comm::agree(members.exchange(), mover.status(), {}); !alike) return alike.status();
   node->mover_ = std::move(*mover);
   if (members.node_ranks().size() > 1)
     node->service_ = std::make_unique<CourierService>(

@@ -164,22 +164,32 @@ Team Planner::grow(const Team& team) {
   return best.us < team.us * (1 - options_.margin) ? best : team;
 }
 
+/// Why the options rule a route out; empty when they do not.
+std::string ruled_out(const Route& route, const SplitOptions& options) {
+  if (options.engines_only && route.method == machine::Method::sm) return "only copy engines may carry this message";
+  for (std::size_t i = 1; i + 1 < route.stops.size(); ++i)
+    if (std::ranges::find(options.absent, route.stops[i]) != options.absent.end())
+      return fmt::format("this process cannot use {}", route.stops[i]);
+  return {};
+}
+
 Split Planner::run() {
   if (bytes_ == 0) {
     for (std::string& text : reasons_) text = "the message is empty";
     return finish({});
   }
-  for (std::size_t r = 0; options_.engines_only && r < reasons_.size(); ++r)
-    if (route(int(r)).candidate.route.method == machine::Method::sm)
-      reasons_[r] = "only copy engines may carry this message";
-  Team team = together({0});
+  for (std::size_t r = 0; r < reasons_.size(); ++r) reasons_[r] = ruled_out(route(int(r)).candidate.route, options_);
+  const auto best = std::ranges::find(reasons_, std::string());
+  if (best == reasons_.end()) return finish({});
+  const int first = int(best - reasons_.begin());
+  Team team = together({first});
   while (true) {
     Team grown = grow(team);
     if (grown.routes.size() == team.routes.size()) break;
     team = std::move(grown);
   }
   Split split = finish(team);
-  if (split.predicted_us > split.single_us) split = finish(together({0}));
+  if (split.predicted_us > split.single_us) split = finish(together({first}));
   return split;
 }
 
@@ -247,9 +257,8 @@ Result<Split> split(const machine::Machine& machine, const std::string& from, co
       // A route that the machine no longer has makes the table stale; the model then decides.
       const auto kept = resolve_forced(*shares, *routes);
       const bool allowed =
-          kept.ok() && std::ranges::none_of(*kept, [&](const auto& share) {
-            return options.engines_only &&
-                   routes->routes[std::size_t(share.first)].candidate.route.method == machine::Method::sm;
+          kept.ok() && std::ranges::all_of(*kept, [&](const auto& share) {
+            return ruled_out(routes->routes[std::size_t(share.first)].candidate.route, options).empty();
           });
       if (allowed) {
         Split split = planner.run_forced(*kept);
@@ -261,7 +270,32 @@ Result<Split> split(const machine::Machine& machine, const std::string& from, co
   if (options.forced.empty()) return planner.run();
   const auto forced = resolve_forced(options.forced, *routes);
   if (!forced) return forced.status();
+  for (const auto& [r, share] : *forced) {
+    const Route& route = routes->routes[std::size_t(r)].candidate.route;
+    if (const std::string why = ruled_out(route, options); !why.empty())
+      return Status(Code::unsupported, fmt::format("the route '{}' is out of reach: {}", route.name(), why),
+                    "forced split", "Choose other routes, or widen CUDA_VISIBLE_DEVICES");
+  }
   return planner.run_forced(*forced);
+}
+
+Status check_forced(const machine::Machine& machine, const std::vector<std::pair<std::string, double>>& forced) {
+  if (forced.empty()) return {};
+  std::vector<std::string> memories;  // GPUs first: their names are the ones people mean
+  for (const auto kind : {machine::DeviceKind::gpu, machine::DeviceKind::host})
+    for (const machine::Device& device : machine.devices)
+      if (device.kind == kind) memories.push_back(device.id);
+  Status first;
+  for (const std::string& from : memories)
+    for (const std::string& to : memories) {
+      if (from == to) continue;
+      const Result<Routes> routes = enumerate(machine, from, to, 64 * MiB, false);
+      if (!routes) continue;
+      const auto resolved = resolve_forced(forced, *routes);
+      if (resolved.ok()) return {};
+      if (first.ok()) first = resolved.status();
+    }
+  return first;
 }
 
 }  // namespace sennit::path

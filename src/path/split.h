@@ -72,7 +72,9 @@ struct SplitOptions {
   bool both_ways = false;           ///< the same message travels back at the same time
   const PutTable* tuned = nullptr;  ///< measured splits, which go before computed ones; null: none
   bool engines_only = false;        ///< no routes driven by kernels: a message to another process in a captured graph
-  double margin = 0.01;             ///< default: a route is added only if it makes the message this much faster
+  /// Devices that no route may lead through, because this process cannot use them.
+  std::vector<std::string> absent;
+  double margin = 0.01;  ///< default: a route is added only if it makes the message this much faster
   /// Shares by route name that replace the computed ones ("direct" → 0.9, "host0 (sm)" → 0.1); must sum to 1.
   std::vector<std::pair<std::string, double>> forced;
 };
@@ -85,9 +87,14 @@ Result<std::vector<Candidate>> candidates(const machine::Machine& machine, const
 
 /// The split for one message. Deterministic: the same machine and arguments give the same split on every rank. Takes
 /// some tens of µs; callers keep it by size. Errors: as candidates(); for forced shares also not_found (names the
-/// routes there are) and invalid_argument (negative, twice, or not summing to 1).
+/// routes there are), unsupported (a route through an absent device) and invalid_argument (negative, twice, or not
+/// summing to 1).
 Result<Split> split(const machine::Machine& machine, const std::string& from, const std::string& to,
                     std::uint64_t bytes, const SplitOptions& options = {});
+
+/// ok when forced shares fit the routes between some two memories of the machine: where others lack those routes,
+/// their messages go whole. Errors: as split()'s for forced shares.
+Status check_forced(const machine::Machine& machine, const std::vector<std::pair<std::string, double>>& forced);
 
 /// Parses SENNIT_SPLIT: "direct=0.9,host0 (sm)=0.1". Errors: invalid_argument names the part that is wrong.
 Result<std::vector<std::pair<std::string, double>>> parse_forced(std::string_view text);

@@ -85,6 +85,17 @@ TEST_F(MoverTest, CarriesFromAndToTheHostOverAllLinks) {
   carry_over(4, 0, kHost, 16 << 20);
 }
 
+TEST_F(MoverTest, RefusesWhatCannotBeMeant) {
+  Mover::Options options;
+  options.forced = {{"nonsense", 1.0}};
+  EXPECT_EQ(Mover::create(executor, machine(), options).status().code(), Code::not_found);
+  machine::Machine elsewhere = machine();
+  for (machine::Device& device : elsewhere.devices) device.uuid = "GPU-of-another-machine-" + device.id;
+  const Status status = Mover::create(executor, elsewhere, {}).status();
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_NE(status.text().find("SENNIT_MACHINE"), std::string::npos) << status.text();
+}
+
 TEST_F(MoverTest, KeepsToTheOneRouteAskedFor) {
   mover->force({{"host0 (sm)", 1.0}});
   carry_over(1, 0, 1, 1 << 20);

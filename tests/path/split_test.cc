@@ -232,6 +232,36 @@ TEST(Split, AWiderMarginAsksForMore) {
   EXPECT_THAT(reason_of(split, "host0 (sm)"), HasSubstr("less than the margin of 15 %"));
 }
 
+TEST(Split, KeepsOffAbsentDevices) {
+  SplitOptions options;
+  options.absent = {"gpu1", "gpu2", "gpu3"};
+  const auto alone = split(hgx_h200_4(), "host0", "gpu0", 64 * MiB, options);
+  ASSERT_TRUE(alone.ok()) << alone.status().text();
+  ASSERT_EQ(alone->shares.size(), 1u);
+  EXPECT_TRUE(alone->shares[0].candidate.route.direct());
+  EXPECT_TRUE(std::ranges::any_of(alone->rejected, [](const Rejected& rejected) {
+    return rejected.reason.find("this process cannot use gpu2") != std::string::npos;
+  }));
+
+  PutTable measured;
+  measured.entries.push_back(
+      {"host0", "gpu0", false, 64 * MiB, {{"direct", 0.4}, {"gpu2 (engine)", 0.6}}, 100, 1, 250});
+  options.tuned = &measured;
+  EXPECT_FALSE(split(hgx_h200_4(), "host0", "gpu0", 64 * MiB, options)->tuned);
+  options.forced = {{"direct", 0.5}, {"gpu2", 0.5}};
+  const auto refused = split(hgx_h200_4(), "host0", "gpu0", 64 * MiB, options);
+  EXPECT_EQ(refused.status().code(), Code::unsupported);
+}
+
+TEST(SplitForced, IsCheckedAgainstAllPairs) {
+  EXPECT_TRUE(check_forced(hgx_h200_4(), {}).ok());
+  EXPECT_TRUE(check_forced(hgx_h200_4(), {{"direct", 0.9}, {"host0 (sm)", 0.1}}).ok());
+  const Status unknown = check_forced(hgx_h200_4(), {{"nonsense", 1.0}});
+  EXPECT_EQ(unknown.code(), Code::not_found);
+  EXPECT_THAT(unknown.remedy(), testing::HasSubstr("'host0 (sm)'"));
+  EXPECT_EQ(check_forced(hgx_h200_4(), {{"direct", 0.5}}).code(), Code::invalid_argument);
+}
+
 TEST(Split, PassesOnErrors) {
   EXPECT_EQ(split(hgx_h200_4(), "gpu0", "gpu7", MiB).status().code(), Code::not_found);
 }
