@@ -46,6 +46,9 @@ class Executor {
   /// To be called once by a thread of sennit's own before it uses the executor: its calls then never disturb a graph
   /// capture of another thread.
   virtual void prepare_thread() {}
+  /// For SetUp alone: lets this thread's calls be no part of a capture; returns how it was, to restore.
+  virtual int relax_capture() { return 0; }
+  virtual void restore_capture(int) {}
 
   /// What `pointer` points at. An address range may be mapped from several allocations side by side (PyTorch's
   /// expandable segments); the location then covers as many as `bytes` reach into. Errors: invalid_argument for null,
@@ -79,6 +82,24 @@ class Executor {
   virtual void abort() = 0;
   /// What the first block that gave up wrote down; ok when none did.
   virtual Status fault() const = 0;
+};
+
+/// While it lives, what this thread sets up (memory, streams, mappings) does not disturb a graph that it captures.
+class SetUp {
+ public:
+  /// Null: nothing is captured, nothing to do.
+  explicit SetUp(Executor* executor) : executor_(executor) {
+    if (executor_ != nullptr) before_ = executor_->relax_capture();
+  }
+  ~SetUp() {
+    if (executor_ != nullptr) executor_->restore_capture(before_);
+  }
+  SetUp(const SetUp&) = delete;
+  SetUp& operator=(const SetUp&) = delete;
+
+ private:
+  Executor* const executor_;
+  int before_ = 0;
 };
 
 /// The executor SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: not_found when cuda

@@ -77,6 +77,9 @@ Result<KernelChannel*> ChannelSet::kernel(device::Executor& executor, const Cand
                                           const std::string& name, const std::vector<int>& stops) {
   KernelChannel::Shape shape;
   if (candidate.blocks > 0) shape.blocks = static_cast<unsigned>(candidate.blocks);
+  // Cut as the channel will be, or a channel that cannot be as wide as asked would be made anew for every message.
+  shape.blocks =
+      std::min({shape.blocks, executor.concurrent_blocks(stops.front()), executor.concurrent_blocks(stops.back())});
   shape.slot_bytes = std::clamp(candidate.chunk_bytes / 16 * 16, kLeastSlot, kMostSlot);
   auto& kept = kernels_[name];
   if (kept.channel != nullptr && kept.channel->shape().blocks >= shape.blocks &&

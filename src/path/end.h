@@ -18,10 +18,11 @@ struct End {
   int rank = -1;                  ///< of the process that owns it; -1: this one
   std::uint32_t window = 0;       ///< rank >= 0: the window it lies in, and where
   std::uint64_t offset = 0;
+  bool pageable = false;  ///< ordinary host memory
 
   static End local(void* address, int device) {
     auto* data = static_cast<std::byte*>(address);
-    return {data, device, data, -1, 0, 0};
+    return {data, device, data, -1, 0, 0, false};
   }
 
   std::byte* seen_from(int lane_device) const { return lane_device == device ? at_owner : data; }

@@ -56,7 +56,7 @@ struct Mover::Pair {
   Budget budget;
   ChannelSet kept{budget};
   std::vector<std::unique_ptr<ChannelSet>> captured;  // one a captured message: graphs may replay side by side
-  bool limited = false;                               // a path could not be set up; do not try again at every message
+  std::uint64_t refused = ~std::uint64_t{0};  // smallest message whose paths could not be set up: not tried again
 
   // What is learnt from messages whose finish times were sampled; apart while as much travels back, which is another
   // plan and another normal state.
@@ -214,12 +214,29 @@ Status Mover::copy_single(End dst, End src, std::uint64_t bytes, device::Lane& l
 Status Mover::copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bool both_ways) {
   if (bytes == 0) return {};
   if (dst.data == nullptr || src.data == nullptr) return copy_by_courier(dst, src, bytes, lane);
+  // Splits are planned and measured for memory that engines and kernels reach by themselves.
+  if (dst.pageable || src.pageable) return copy_single(dst, src, bytes, lane);
   const bool remote = dst.rank >= 0 || src.rank >= 0;
   const auto followed = plan(dst.device, src.device, bytes, {both_ways, remote && lane.capturing()});
   const auto& shares = followed->split.shares;
   if (shares.empty() || (shares.size() == 1 && shares.front().candidate.route.direct()))
     return copy_single(dst, src, bytes, lane);
   return copy_split(followed, dst, src, lane, both_ways);
+}
+
+Status Mover::reached_by_kernels(const End& end) {
+  if (executor_->kind() == device::Kind::host) return {};
+  if (end.pageable)
+    return Status(Code::unsupported, "this peer is reached by kernels alone, and they cannot read pageable memory",
+                  {},
+                  "Pin the memory (sennit_memory_allocate_pinned, cudaHostRegister), or enable sharing of GPU memory "
+                  "between processes: see `sennit doctor`");
+  if (end.device == kHost || end.device == options_.courier_device ||
+      executor_->reaches(options_.courier_device, end.device))
+    return {};
+  return Status(Code::unsupported,
+                fmt::format("device {} cannot reach memory of device {}", options_.courier_device, end.device), {},
+                "Give the communicator the device that holds the memory");
 }
 
 Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
@@ -229,6 +246,7 @@ Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lan
   if (there.rank < 0 || !options_.courier)
     return Status(Code::unsupported, "the destination cannot be reached from the source", {},
                   "`sennit doctor` tells which access is missing");
+  if (auto status = reached_by_kernels(here); !status) return status;
   if (lane.capturing())
     return Status(Code::unsupported, "a message by way of the host alone cannot be captured into a graph", {},
                   "Enable sharing of GPU memory between the processes, or put outside of the capture");
@@ -256,6 +274,7 @@ Result<Carrier> Mover::carrier(ChannelSet& set, const Candidate& candidate, cons
     return set.carrier(*executor_, candidate, plan.names[planned], plan.stops[planned]);
   }
   if (!options_.courier) return Status(Code::unsupported, "no way to ask the peer");
+  if (auto status = reached_by_kernels(dst.rank >= 0 ? src : dst); !status) return status;
   RingShape shape;
   shape.blocks = std::max(candidate.blocks > 0 ? static_cast<unsigned>(candidate.blocks) : 0, shape.blocks);
   auto courier =
@@ -294,8 +313,9 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
                          bool both_ways) {
   Pair& pair = pair_of(dst.device, src.device);
   const std::lock_guard one_at_a_time(pair.mutex);
-  if (pair.limited) return copy_single(dst, src, plan->split.bytes, lane);
+  if (plan->split.bytes >= pair.refused) return copy_single(dst, src, plan->split.bytes, lane);
   const bool captured = lane.capturing();
+  const device::SetUp set_up(captured ? executor_.get() : nullptr);
   ChannelSet* set = &pair.kept;
   if (captured) set = pair.captured.emplace_back(std::make_unique<ChannelSet>(pair.budget)).get();
   if (!captured) learn(pair);
@@ -328,7 +348,7 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
       continue;
     }
     if (captured) pair.captured.pop_back();
-    pair.limited = !captured;
+    if (!captured) pair.refused = std::min(pair.refused, split.bytes);
     return copy_single(dst, src, split.bytes, lane);
   }
   Message message{split, carriers, nullptr, captured, nullptr};

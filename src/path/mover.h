@@ -35,6 +35,7 @@ class Mover {
   struct Options {
     std::vector<std::pair<std::string, double>> forced;  ///< as SplitOptions::forced
     std::uint64_t staging_bytes = 64 * 1024 * 1024;      ///< limit: pinned host memory of one pair of devices
+    int courier_device = 0;                              ///< whose kernels run this side of couriers
     bool adapt = true;                                   ///< shrink shares whose links others use too
     std::shared_ptr<const PutTable> tuned;               ///< measured splits; null: none
     bool single = false;                                 ///< one path a message: the machine was never measured
@@ -58,6 +59,9 @@ class Mover {
 
   /// The split that copy() uses now for such a message. Errors: not_found when the machine lacks a device.
   Result<Split> split_of(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances = {});
+
+  /// False where this machine was never tuned and nobody named it or a split: the direct path carries everything.
+  bool several_paths();
 
   /// Computes and keeps the plan of such a message, so that the first one need not.
   void prepare(int dst_device, int src_device, std::uint64_t bytes);
@@ -89,7 +93,8 @@ class Mover {
   FinishSampler* sampler(Pair& pair, const ShareFeedback& feedback, const Split& split, device::Lane& lane);
   static Status run(const Message& message, End dst, End src, device::Lane& lane);
   static void learn(Pair& pair);
-  bool several_paths();
+  /// Whether kernels of the courier's device can read and write there. Errors: unsupported says what to do.
+  Status reached_by_kernels(const End& end);
 
   const std::shared_ptr<device::Executor> executor_;
   const machine::Machine machine_;

@@ -136,6 +136,7 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> excha
     auto chosen = options_from_environment(ground->tuned != nullptr, options.machine.has_value());
     if (!chosen) return chosen.status();
     chosen->tuned = ground->tuned;
+    chosen->courier_device = self->device_;
     if (members.node_ranks().size() > 1)
       chosen->courier = [self](int peer, Errand errand, RingShape shape) {
         return self->courier(peer, errand, shape);
@@ -230,7 +231,9 @@ Result<End> Node::local_end(const void* data, std::uint64_t bytes, device::Acces
                               access == device::Access::read ? "read" : "written"),
                   {}, "Check the size of the message, and that the memory is neither freed nor protected");
   }
-  return End::local(const_cast<void*>(data), location->device);
+  End end = End::local(const_cast<void*>(data), location->device);
+  end.pageable = location->place == device::Place::pageable;
+  return end;
 }
 
 bool Node::single(const End& there, std::uint64_t bytes, bool put) {

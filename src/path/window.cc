@@ -123,6 +123,7 @@ Window::~Window() {
 void Window::map(int rank, Part& part) {
   part.tried = true;
   if (!part.shareable) return;
+  const device::SetUp set_up(&executor_);  // the first message may be one that is captured
   if (part.file != 0) {
     auto file = group_.fetch(rank, part.file);
     if (!file) {

@@ -90,7 +90,7 @@ void describe_plan(Row& row, path::Node& node, const Job& job) {
   if (row.variant != "sennit") return;
   auto used =
       node.mover().split_of(job.to.device, job.from.device, row.what.bytes, {.both_ways = row.what.both_ways});
-  if (!job.measured || !used.ok() || used->shares.empty()) {
+  if (!job.measured || !node.mover().several_paths() || !used.ok() || used->shares.empty()) {
     row.split = {{"direct", 1.0}};
     return;
   }

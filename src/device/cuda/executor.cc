@@ -104,8 +104,14 @@ class CudaExecutor final : public Executor {
     return Memory(data, bytes, [](void* pinned) { (void)cudaHostUnregister(pinned); });
   }
 
-  void prepare_thread() override {
+  void prepare_thread() override { (void)relax_capture(); }
+  int relax_capture() override {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
+    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    return mode;
+  }
+  void restore_capture(int before) override {
+    auto mode = static_cast<cudaStreamCaptureMode>(before);
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
   }
 
@@ -132,7 +138,8 @@ class CudaExecutor final : public Executor {
     const auto& driver = Driver::get();
     const auto at = reinterpret_cast<CUdeviceptr>(pointer);
     // The driver answers only for the current context's allocations.
-    const CurrentDevice current(std::max(location.device, 0));
+    // Pinned memory too belongs to one: the others need no context for it.
+    const CurrentDevice current(std::max(attributes.device, 0));
     if (driver.address_range != nullptr) {
       CUdeviceptr base = 0, next = 0;
       std::size_t size = 0;
@@ -198,6 +205,9 @@ class CudaExecutor final : public Executor {
   }
 
   Result<std::unique_ptr<Lane>> adopt(int device, void* stream) override {
+    if (stream == cudaStreamPerThread)
+      return Status(Code::invalid_argument, "cudaStreamPerThread is another stream in every thread", {},
+                    "Pass a stream of your own (cudaStreamCreate)");
     return std::unique_ptr<Lane>(new CudaLane(device, static_cast<cudaStream_t>(stream), false, limits_));
   }
 
