@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "base/other_processes.h"
 #include "base/units.h"
 #include "comm/wait.h"
@@ -90,7 +91,7 @@ Status Courier::wait_until_ready() {
   if (!status) return status;
   if (ready()) return {};
   return Status(Code::unsupported, fmt::format("rank {} could not open the host path", peer_), {},
-                "Its log says why: SENNIT_LOG=info");
+                "Its warning on stderr says why");
 }
 
 Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset, std::uint64_t bytes, int blocks,
@@ -192,6 +193,11 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   if (incoming == nullptr || incoming->offered != offered) {
     incoming = std::make_unique<Incoming>();
     const Status opened = open(*incoming, peer, offered);
+    if (!opened.ok())
+      log(LogLevel::warning,
+          fmt::format("the host path that rank {} offers cannot be used, so its messages take others "
+                      "or wait in vain: {}",
+                      peer, opened.text()));
     if (incoming->header != nullptr) incoming->header->ready.store(opened.ok() ? 1 : 2, std::memory_order_release);
     return Found::work;
   }

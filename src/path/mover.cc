@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "path/feedback.h"
 
@@ -348,6 +349,9 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
       continue;
     }
     if (captured) pair.captured.pop_back();
+    log(LogLevel::info,
+        fmt::format("'{}' cannot be set up for {} from {} to {}, so they go direct: {}", candidate.route.name(),
+                    format_bytes(split.bytes), id_of(src.device), id_of(dst.device), made.status().text()));
     if (!captured) pair.refused = std::min(pair.refused, split.bytes);
     return copy_single(dst, src, split.bytes, lane);
   }

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.h"
+#include "base/log.h"
 #include "base/units.h"
 #include "machine/cache.h"
 #include "machine/discover.h"
@@ -94,6 +95,7 @@ Result<Mover::Options> options_from_environment(bool tuned, bool given) {
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (!adapt) return adapt.status();
   options.adapt = *adapt;
+  if (auto level = parse_log_level(environment("SENNIT_LOG")); !level) return level.status();
   if (const std::string shares = environment("SENNIT_SPLIT"); !shares.empty()) {
     auto forced = parse_forced(shares);
     if (!forced) return std::move(forced).status().in("SENNIT_SPLIT");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "base/units.h"
 #include "comm/exchange.h"
 
@@ -122,33 +123,34 @@ Window::~Window() {
 
 void Window::map(int rank, Part& part) {
   part.tried = true;
-  if (!part.shareable) return;
   const device::SetUp set_up(&executor_);  // the first message may be one that is captured
+  const Status mapped = try_to_map(rank, part);
+  if (!mapped.ok())
+    log(LogLevel::info,
+        fmt::format("rank {}'s part of window {} is not mapped here, and is reached by way of the host: {}", rank,
+                    number_, mapped.text()));
+}
+
+Status Window::try_to_map(int rank, Part& part) {
+  if (!part.shareable) return Status(Code::unsupported, part.why_not);
   if (part.file != 0) {
     auto file = group_.fetch(rank, part.file);
-    if (!file) {
-      part.why_not = file.status().text();
-      return;
-    }
+    if (!file) return file.status();
     part.shareable_memory.file = std::move(*file);
   }
-  if (part.device >= 0 && !executor_.reaches(device_, part.device)) {
-    part.why_not = "the GPUs have no peer access";
-    return;
-  }
+  if (part.device >= 0 && !executor_.reaches(device_, part.device))
+    return Status(Code::unsupported, "the GPUs have no peer access");
   auto mapping = mappings_.map(rank, part.shareable_memory, device_);
-  if (!mapping) {
-    part.why_not = mapping.status().text();
-    return;
-  }
+  if (!mapping) return mapping.status();
   part.mapping = std::move(*mapping);
   part.seen = part.mapping->base + part.shareable_memory.offset;
-  if (part.device < 0 || part.device == device_) return;
+  if (part.device < 0 || part.device == device_) return {};
   // A second mapping, for the engines of the peer's own device; without it only the direct path is left.
   auto at_owner = mappings_.map(rank, part.shareable_memory, part.device);
-  if (!at_owner) return;
+  if (!at_owner) return {};
   part.mapping_at_owner = std::move(*at_owner);
   part.seen_at_owner = part.mapping_at_owner->base + part.shareable_memory.offset;
+  return {};
 }
 
 Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {

@@ -49,7 +49,9 @@ class Window {
 
   Window(comm::Group& group, device::Executor& executor, Mappings& mappings, int device)
       : group_(group), executor_(executor), mappings_(mappings), device_(device) {}
+  /// Maps a part, or logs why not.
   void map(int rank, Part& part);
+  Status try_to_map(int rank, Part& part);
 
   comm::Group& group_;
   device::Executor& executor_;

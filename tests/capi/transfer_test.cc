@@ -57,6 +57,15 @@ TEST(Transfers, AGetFetchesWhatThePutBeforeItBrought) {
   expect_all(run_ranks(2, echo, {{"SENNIT_IPC", "0"}}), "0 of 6 echoes wrong");
 }
 
+TEST(Transfers, SayOnRequestWhyMemoryIsNotShared) {
+  const comm::Job job = run_ranks(2, {"transfers", "device", "4097"}, {{"SENNIT_IPC", "0"}, {"SENNIT_LOG", "info"}});
+  const std::string all = testing::PrintToString(job.lines);
+  EXPECT_THAT(all, HasSubstr("rank 1's part of window 1 is not mapped here"));
+  EXPECT_THAT(all, HasSubstr("SENNIT_IPC=0"));
+  const comm::Job wrong = run_ranks(2, {"transfers", "device", "1"}, {{"SENNIT_LOG", "loud"}});
+  EXPECT_THAT(wrong.line(0), HasSubstr("SENNIT_LOG='loud' is no level"));
+}
+
 TEST(Transfers, FromSeveralThreadsDoNotMix) {
   expect_all(run_ranks(2, {"threads", "300000", "40"}, {{"SENNIT_IPC", "0"}}), "all right; host path used");
 }
