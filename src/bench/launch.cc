@@ -1,4 +1,4 @@
-// sennit-launch: starts N ranks of a program on this node. `sennit run` and the tests use it; for many nodes use
+// sennit-launch: starts N ranks of a program on this node. The tests use it too; for many nodes use
 // mpirun or srun, which sennit recognises.
 #include <cstdio>
 #include <string>

@@ -38,7 +38,7 @@ class Mover {
     int courier_device = 0;                              ///< whose kernels run this side of couriers
     bool adapt = true;                                   ///< shrink shares whose links others use too
     std::shared_ptr<const PutTable> tuned;               ///< measured splits; null: none
-    bool single = false;                                 ///< one path a message: the machine was never measured
+    bool single = false;                                 ///< one path a message: the machine was never tuned
     /// The host path to another process, made at first use; null: there are no other processes. May give null while
     /// the peer is not ready.
     std::function<Result<Courier*>(int peer, Errand errand, RingShape shape)> courier;

@@ -89,6 +89,15 @@ def put(
     no_tune: Annotated[
         bool, typer.Option("--no-tune", help="Do not tune first on a machine where that was never done.")
     ] = False,
+    no_measure: Annotated[
+        bool, typer.Option("--no-measure", help="Do not measure the machine first where that was never done.")
+    ] = False,
+    nccl: Annotated[
+        Path | None, typer.Option("--nccl", metavar="FILE", help="libnccl.so.2, where the loader does not find it.")
+    ] = None,
+    ucx_perftest: Annotated[
+        Path | None, typer.Option("--ucx-perftest", metavar="FILE", help="ucx_perftest, where it is not on PATH.")
+    ] = None,
 ) -> None:
     """Measure one message over every path that pays, beside the copy engine alone and other peers.
 
@@ -107,10 +116,12 @@ def put(
         "--vs": versus,
         "--ranks": ranks,
         "--seconds": seconds,
+        "--nccl": nccl,
+        "--ucx-perftest": ucx_perftest,
     }
     arguments = [part for name, value in options.items() if value is not None for part in (name, str(value))]
-    arguments += [*executor_arguments(executor), "--progress"]
-    if not no_tune:
+    arguments += [*executor_arguments(executor), "--progress", *(["--no-measure"] if no_measure else [])]
+    if not (no_tune or no_measure):
         tune_once(executor)
     document, code = programs.document("sennit-bench-put", *arguments, title="measuring")
     result = parse(Result, document, "the document of sennit-bench-put")

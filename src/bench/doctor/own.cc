@@ -88,7 +88,7 @@ Check judge_tuned(const Situation& situation, const OwnReadings& readings) {
     return degraded(subject, fmt::format("What was tuned cannot be used: {}", readings.tuning_problem), fix);
   if (!readings.tuned.empty()) return works(subject, fmt::format("Tuned on {}", readings.tuned));
   if (!readings.kept) return missing(subject, "Never tuned; tuning measures this machine first", fix);
-  return missing(subject, "Never tuned; splits are computed from what was measured", fix);
+  return missing(subject, "Never tuned, so every message takes the direct path alone", fix);
 }
 
 }  // namespace sennit::bench::doctor

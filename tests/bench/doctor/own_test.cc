@@ -43,7 +43,7 @@ TEST(Tuned, SaysWhatMessagesFollow) {
   EXPECT_THAT(judge_tuned(with_gpus(), readings).detail, HasSubstr("measures this machine first"));
   readings.kept = true;
   EXPECT_EQ(judge_tuned(with_gpus(), readings).state, State::missing);
-  EXPECT_THAT(judge_tuned(with_gpus(), readings).detail, HasSubstr("computed"));
+  EXPECT_THAT(judge_tuned(with_gpus(), readings).detail, HasSubstr("direct path alone"));
   EXPECT_EQ(judge_tuned(with_gpus(), readings).fix, "sennit tune");
   EXPECT_EQ(judge_tuned(told_host(), readings).fix, "sennit tune --executor host");
   readings.tuned = "2026-11-21";
