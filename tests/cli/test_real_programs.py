@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from conftest import ROOT
+from sennit.verbs import bench
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names no folder; make test sets it")
 
 ENDS = ("gpu0", "gpu1", "host0")
+
+# Options of sennit-bench-put that its verb does not offer: one that it always gives, two that SENNIT_MACHINE and
+# SENNIT_SPLIT stand for, and one that times something else than messages.
+NOT_OFFERED = {"--progress", "--machine", "--split", "--setup"}
+
+
+def options_of_bench_put() -> set[str]:
+    group = typer.main.get_command(bench.app)
+    assert isinstance(group, typer.core.TyperGroup)
+    return {name for option in group.commands["put"].params for name in option.opts} | {"--help"}
 
 
 def sennit(*arguments: str, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -107,3 +120,21 @@ def test_bench_put(tmp_path: Path) -> None:
     assert {row["variant"] for row in result["rows"]} == {"sennit", "engine"}
     assert all(row["verified"] for row in result["rows"] if row["variant"] == "sennit")
     assert page.read_text(encoding="utf-8").startswith("<!doctype html>")
+
+
+def test_bench_put_offers_what_its_program_does() -> None:
+    command = [str(Path(FOLDER) / "sennit-bench-put"), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    listed = set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", done.stdout, re.MULTILINE))
+    assert listed - options_of_bench_put() == NOT_OFFERED
+
+
+def test_warnings_of_bench_put_recommend_options_that_exist(tmp_path: Path) -> None:
+    options = ["--vs", "nccl,ucx", "--ucx-perftest", "/nowhere", "--no-measure"]
+    options += ["--sizes", "64K", "--seconds", "0.01", "--json", "-"]
+    warnings = " ".join(document("bench", "put", *options, cache=tmp_path)["warnings"])
+    assert "/nowhere cannot be run" in warnings
+    assert "never measured" in warnings
+    assert list(tmp_path.iterdir()) == []
+    named = set(re.findall(r"--[a-z-]+", re.sub("`[^`]*`", "", warnings)))  # other commands stand in backquotes
+    assert {"--ucx-perftest", "--vs"} <= named <= options_of_bench_put()

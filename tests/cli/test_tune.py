@@ -140,6 +140,16 @@ def test_bench_does_not_tune_what_is_tuned_or_not_wanted(programs: Programs) -> 
     assert len(programs.calls("sennit-bench-put")) == 4
 
 
+def test_bench_measures_nothing_first_where_that_is_not_wanted(programs: Programs) -> None:
+    programs.add("sennit-bench-put", data("result"))
+    untuned(programs, measured=False)
+    done = programs.sennit("bench", "put", "--no-measure")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert programs.calls("sennit-bench-put") == [["--progress", "--no-measure"]]
+    assert programs.calls("sennit-tune") == []
+    assert programs.calls("sennit-machine") == []
+
+
 def test_bench_stops_where_tuning_lacks_something(programs: Programs) -> None:
     programs.add("sennit-bench-put", data("result"))
     programs.add("sennit-tune", to="cached", stderr=NEVER, code=3)

@@ -90,13 +90,15 @@ def put(
         bool, typer.Option("--no-tune", help="Do not tune first on a machine where that was never done.")
     ] = False,
     no_measure: Annotated[
-        bool, typer.Option("--no-measure", help="Do not measure the machine first where that was never done.")
+        bool, typer.Option("--no-measure", help="As --no-tune, and do not measure the machine first either.")
     ] = False,
+    # As text: to the loader ./libnccl.so.2 is that file, and libnccl.so.2, which a Path makes of it, any.
     nccl: Annotated[
-        Path | None, typer.Option("--nccl", metavar="FILE", help="libnccl.so.2, where the loader does not find it.")
+        str | None,
+        typer.Option("--nccl", metavar="FILE", help="libnccl.so.2 or its folder, where the loader does not find it."),
     ] = None,
     ucx_perftest: Annotated[
-        Path | None, typer.Option("--ucx-perftest", metavar="FILE", help="ucx_perftest, where it is not on PATH.")
+        str | None, typer.Option("--ucx-perftest", metavar="FILE", help="ucx_perftest, where it is not on PATH.")
     ] = None,
 ) -> None:
     """Measure one message over every path that pays, beside the copy engine alone and other peers.
@@ -121,6 +123,7 @@ def put(
     }
     arguments = [part for name, value in options.items() if value is not None for part in (name, str(value))]
     arguments += [*executor_arguments(executor), "--progress", *(["--no-measure"] if no_measure else [])]
+    # Tuning would begin by measuring the machine.
     if not (no_tune or no_measure):
         tune_once(executor)
     document, code = programs.document("sennit-bench-put", *arguments, title="measuring")
