@@ -42,7 +42,7 @@ class Parent {
     }
     if (!planned_)
       outcome_.warnings.push_back(
-          "This machine was never measured, so sennit uses the direct path alone: run `sennit topo --measure`.");
+          "This machine was never measured, so sennit uses the direct path alone: run `sennit tune`.");
 
     if (auto status = check_split(*pairs, *cases); !status) return std::move(status).in("--split");
 
