@@ -10,38 +10,38 @@ using namespace sennit::capi;
 
 namespace {
 
-// Written only for an error: put is called often.
-Status told(Status status, const char* verb, std::uint64_t bytes, const char* direction, int peer) {
-  if (status.ok()) return status;
-  return std::move(status).in(fmt::format("{} {} {} rank {}", verb, format_bytes(bytes), direction, peer));
+// What put and get have in common: `move` runs on the communicator's node, with the registered window and a lane.
+template <class Move>
+sennit_result transfer(sennit_window* window, void* stream, const char* verb, std::uint64_t bytes,
+                       const char* direction, int peer, Move move) noexcept {
+  return guarded([&]() -> Status {
+    const auto found = registrations().find(window, "window");
+    if (!found) return found.status();
+    const Registration& registered = **found;
+    auto lane = registered.communicator->lane(stream);
+    Status status = lane ? move(registered.communicator->node(), *registered.window, **lane) : lane.status();
+    // The text is written only for an error: put is called often.
+    if (status.ok()) return status;
+    return std::move(status).in(fmt::format("{} {} {} rank {}", verb, format_bytes(bytes), direction, peer));
+  });
 }
 
 }  // namespace
 
 sennit_result sennit_put(sennit_window* window, int peer, uint64_t offset, const void* src, uint64_t bytes,
                          void* stream) noexcept {
-  return guarded([&]() -> Status {
-    const auto found = registrations().find(window, "window");
-    if (!found) return found.status();
-    const Registration& registered = **found;
-    auto lane = registered.communicator->lane(stream);
-    Status status = lane ? registered.communicator->node().put(*registered.window, peer, offset, src, bytes, **lane)
-                         : lane.status();
-    return told(std::move(status), "put", bytes, "to", peer);
-  });
+  return transfer(window, stream, "put", bytes, "to", peer,
+                  [&](path::Node& node, path::Window& to, device::Lane& lane) {
+                    return node.put(to, peer, offset, src, bytes, lane);
+                  });
 }
 
 sennit_result sennit_get(sennit_window* window, int peer, uint64_t offset, void* dst, uint64_t bytes,
                          void* stream) noexcept {
-  return guarded([&]() -> Status {
-    const auto found = registrations().find(window, "window");
-    if (!found) return found.status();
-    const Registration& registered = **found;
-    auto lane = registered.communicator->lane(stream);
-    Status status = lane ? registered.communicator->node().get(*registered.window, peer, offset, dst, bytes, **lane)
-                         : lane.status();
-    return told(std::move(status), "get", bytes, "from", peer);
-  });
+  return transfer(window, stream, "get", bytes, "from", peer,
+                  [&](path::Node& node, path::Window& from, device::Lane& lane) {
+                    return node.get(from, peer, offset, dst, bytes, lane);
+                  });
 }
 
 sennit_result sennit_copy(sennit_comm* comm, void* dst, const void* src, uint64_t bytes, void* stream) noexcept {

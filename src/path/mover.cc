@@ -27,10 +27,6 @@ constexpr std::size_t kMostSampled = 8;
 constexpr std::size_t kMostPlans = 4096;
 const char* const kNotInMachine = "the machine document does not know this device";
 
-}  // namespace
-
-namespace {
-
 /// Makes `lane` wait until what the carrier carries has arrived.
 Status join(const Carrier& carrier, device::Lane& lane) {
   if (carrier.kernel != nullptr) return carrier.kernel->join(lane);

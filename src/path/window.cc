@@ -143,13 +143,11 @@ Status Window::try_to_map(int rank, Part& part) {
   auto mapping = mappings_.map(rank, part.shareable_memory, device_);
   if (!mapping) return mapping.status();
   part.mapping = std::move(*mapping);
-  part.seen = part.mapping->base + part.shareable_memory.offset;
   if (part.device < 0 || part.device == device_) return {};
   // A second mapping, for the engines of the peer's own device; without it only the direct path is left.
   auto at_owner = mappings_.map(rank, part.shareable_memory, part.device);
   if (!at_owner) return {};
   part.mapping_at_owner = std::move(*at_owner);
-  part.seen_at_owner = part.mapping_at_owner->base + part.shareable_memory.offset;
   return {};
 }
 
@@ -175,8 +173,8 @@ Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {
   end.offset = offset;
   // A device this process cannot see still has a number that no lane of ours has.
   end.device = part.device >= 0 ? part.device : static_cast<int>(executor_.devices().size());
-  if (part.seen != nullptr) end.data = part.seen + offset;
-  if (part.seen_at_owner != nullptr) end.at_owner = part.seen_at_owner + offset;
+  if (std::byte* const seen = part.seen_through(part.mapping)) end.data = seen + offset;
+  if (std::byte* const seen = part.seen_through(part.mapping_at_owner)) end.at_owner = seen + offset;
   if (part.device == device_) end.at_owner = end.data;
   return end;
 }

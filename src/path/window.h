@@ -43,8 +43,11 @@ class Window {
     device::Shareable shareable_memory;
     std::uint64_t file = 0;  // number to fetch the shareable's file by; 0: none
     std::shared_ptr<const Mapping> mapping, mapping_at_owner;
-    std::byte *seen = nullptr, *seen_at_owner = nullptr;  // its first byte, through the mappings
-    std::string why_not;                                  // it cannot be mapped
+    /// Its first byte through one of them; null where that is null.
+    std::byte* seen_through(const std::shared_ptr<const Mapping>& one) const {
+      return one != nullptr ? one->base + shareable_memory.offset : nullptr;
+    }
+    std::string why_not;  // it cannot be mapped
   };
 
   Window(comm::Group& group, device::Executor& executor, Mappings& mappings, int device)
