@@ -7,9 +7,8 @@
 #include "base/environment.h"
 #include "base/units.h"
 #include "bench/program.h"
-#include "machine/cache.h"
-#include "machine/discover.h"
 #include "machine/document.h"
+#include "machine/known.h"
 #include "path/explain.h"
 #include "path/split.h"
 
@@ -26,20 +25,12 @@ std::string machine_named(const Question& question) {
   return question.machine.empty() ? environment("SENNIT_MACHINE") : question.machine;
 }
 
-// --machine, else SENNIT_MACHINE, else what was measured here, else what can be discovered: as a communicator does.
-Result<machine::Machine> machine_for(const Question& question) {
-  if (const std::string named = machine_named(question); !named.empty()) return machine::load(named);
-  Result<machine::Machine> here = machine::this_machine(question.executor);
-  if (!here) return here;
-  Result<machine::Machine> measured = machine::load_cached(here->fingerprint);
-  return measured ? measured : here;
-}
-
 Result<Exit> explain_put(const Question& question) {
   const Result<std::uint64_t> bytes = parse_bytes(question.bytes);
   if (!bytes) return bytes.status();
-  const Result<machine::Machine> machine = machine_for(question);
-  if (!machine) return machine.status();
+  const Result<machine::Known> known = machine::known_machine(question.machine, question.executor);
+  if (!known) return known.status();
+  const machine::Machine& machine = known->machine;
   path::SplitOptions options;
   options.both_ways = question.both_ways;
   auto forced = path::parse_forced(question.split.empty() ? environment("SENNIT_SPLIT") : question.split);
@@ -47,7 +38,7 @@ Result<Exit> explain_put(const Question& question) {
   options.forced = *std::move(forced);
   // --machine asks what would be computed on some machine; without it, the answer is what messages do here.
   const path::Ground ground{question.machine.empty(), !machine_named(question).empty()};
-  auto answer = path::explain_put(*machine, question.from, question.to, *bytes, std::move(options), ground);
+  auto answer = path::explain_put(machine, question.from, question.to, *bytes, std::move(options), ground);
   if (!answer) return std::move(answer).status().in("explain put");
   print(*answer);
   return Exit::ok;

@@ -16,6 +16,7 @@
 #include "comm/launch.h"
 #include "machine/cache.h"
 #include "machine/discover.h"
+#include "path/extras.h"
 
 namespace sennit::bench {
 namespace {
@@ -100,9 +101,7 @@ void choose_executor(const Options& options) {
 }
 
 Result<machine::Machine> this_machine(const device::Executor& executor) {
-  std::vector<machine::GpuExtra> extras;
-  for (const auto& info : executor.devices()) extras.push_back({info.pci, info.sm_count, info.copy_engines});
-  return machine::this_machine(device::name(executor.kind()), extras);
+  return machine::this_machine(device::name(executor.kind()), path::extras_of(executor));
 }
 
 /// The table that was kept, for those who only want to know.

@@ -6,9 +6,8 @@
 #include "base/environment.h"
 #include "base/units.h"
 #include "capi/errors.h"
-#include "machine/cache.h"
-#include "machine/discover.h"
 #include "machine/document.h"
+#include "machine/known.h"
 #include "path/explain.h"
 #include "path/split.h"
 
@@ -22,11 +21,9 @@ Machines& machines() {
 namespace {
 
 Result<machine::Machine> here() {
-  if (const std::string named = environment("SENNIT_MACHINE"); !named.empty()) return machine::load(named);
-  Result<machine::Machine> found = machine::this_machine({});
-  if (!found) return found;
-  Result<machine::Machine> measured = machine::load_cached(found->fingerprint);
-  return measured ? measured : found;
+  auto known = machine::known_machine({}, {});
+  if (!known) return known.status();
+  return std::move(known->machine);
 }
 
 Status give(Result<machine::Machine> made, sennit_machine** out) {

@@ -7,10 +7,10 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "machine/cache.h"
-#include "machine/discover.h"
 #include "machine/document.h"
+#include "machine/known.h"
 #include "path/bell.h"
+#include "path/extras.h"
 #include "path/forced.h"
 
 namespace sennit::path {
@@ -24,23 +24,6 @@ constexpr std::uint64_t kExchangeNs = 20'000'000;
 /// Messages below never travel on several paths where a GPU takes part; a limit that spares them the looking.
 constexpr std::uint64_t kLeastSplit = 1 * MiB;
 
-/// This machine, measured if it ever was.
-Result<machine::Machine> find_machine(const device::Executor& executor) {
-  if (const std::string file = environment("SENNIT_MACHINE"); !file.empty()) return machine::load(file);
-  std::vector<machine::GpuExtra> extras;
-  for (const auto& info : executor.devices()) {
-    machine::GpuExtra extra;
-    extra.pci = info.pci;
-    extra.sm_count = info.sm_count;
-    extra.copy_engines = info.copy_engines;
-    extras.push_back(extra);
-  }
-  auto found = machine::this_machine(device::name(executor.kind()), extras);
-  if (!found) return found;
-  if (auto cached = machine::load_cached(found->fingerprint); cached.ok()) return cached;
-  return found;
-}
-
 /// What the ranks of a node decide from.
 struct Ground {
   machine::Machine machine;
@@ -48,9 +31,10 @@ struct Ground {
 };
 
 Result<Ground> find_ground(const device::Executor& executor, const std::optional<machine::Machine>& given) {
-  auto machine = given ? Result<machine::Machine>(*given) : find_machine(executor);
-  if (!machine) return machine.status();
-  Ground ground{std::move(*machine), nullptr};
+  auto known = given ? Result<machine::Known>({*given, false})
+                     : machine::known_machine({}, device::name(executor.kind()), extras_of(executor));
+  if (!known) return known.status();
+  Ground ground{std::move(known->machine), nullptr};
   if (ground.machine.fingerprint.empty()) return ground;
   auto table = load_put_table(ground.machine.fingerprint);
   if (table.ok()) ground.tuned = std::make_shared<PutTable>(std::move(*table));

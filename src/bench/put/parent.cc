@@ -10,9 +10,9 @@
 #include "bench/put/rank.h"
 #include "bench/put/result.h"
 #include "bench/put/ucx.h"
-#include "machine/cache.h"
-#include "machine/discover.h"
 #include "machine/document.h"
+#include "machine/known.h"
+#include "path/extras.h"
 #include "path/mover.h"
 #include "path/split.h"
 
@@ -65,22 +65,10 @@ class Parent {
 
   /// As a communicator does: --machine, SENNIT_MACHINE, what was measured here, what can be discovered.
   Status find_machine() {
-    const std::string named = options_.machine.empty() ? environment("SENNIT_MACHINE") : options_.machine;
-    if (!named.empty()) {
-      auto loaded = machine::load(named);
-      if (!loaded) return loaded.status();
-      machine_ = std::move(*loaded);
-      planned_ = true;
-      return {};
-    }
-    std::vector<machine::GpuExtra> extras;
-    for (const device::DeviceInfo& info : executor_->devices())
-      extras.push_back({info.pci, info.sm_count, info.copy_engines});
-    auto here = machine::this_machine(executor_name(), extras);
-    if (!here) return here.status();
-    auto cached = machine::load_cached(here->fingerprint);
-    planned_ = cached.ok();
-    machine_ = planned_ ? std::move(*cached) : std::move(*here);
+    auto known = machine::known_machine(options_.machine, executor_name(), path::extras_of(*executor_));
+    if (!known) return known.status();
+    planned_ = !known->discovered;
+    machine_ = std::move(known->machine);
     return {};
   }
 

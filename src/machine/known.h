@@ -1,0 +1,22 @@
+// The machine that decisions are made from, found the same way wherever one is needed.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "machine/discover.h"
+
+namespace sennit::machine {
+
+struct Known {
+  Machine machine;
+  bool discovered = false;  ///< nobody measured or named it: its figures are specifications and assumptions
+};
+
+/// The machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else this
+/// machine as it was measured; else as it can be discovered, with `executor` and `extras` as for this_machine().
+/// Errors: those of load() and this_machine().
+Result<Known> known_machine(std::string_view named, std::string_view executor,
+                            const std::vector<GpuExtra>& extras = {});
+
+}  // namespace sennit::machine
