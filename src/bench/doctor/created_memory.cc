@@ -4,28 +4,9 @@
 
 namespace sennit::bench::doctor {
 
-namespace {
-
-template <class Function>
-void look_up(const char* symbol, Function& function) {
-  void* address = nullptr;
-  cudaDriverEntryPointQueryResult found{};
-  if (cudaGetDriverEntryPointByVersion(symbol, &address, 12040, cudaEnableDefault, &found) == cudaSuccess &&
-      found == cudaDriverEntryPointSuccess)
-    function = reinterpret_cast<Function>(address);
-  else
-    (void)cudaGetLastError();
-}
-
-}  // namespace
-
 Result<device::Memory> create_exportable(int device, std::size_t bytes) {
-  decltype(&cuMemCreate) create = nullptr;
-  decltype(&cuMemGetAllocationGranularity) granularity_of = nullptr;
-  look_up("cuMemCreate", create);
-  look_up("cuMemGetAllocationGranularity", granularity_of);
   const device::Driver& driver = device::Driver::get();
-  if (create == nullptr || granularity_of == nullptr || driver.reserve == nullptr || driver.map == nullptr)
+  if (driver.create == nullptr || driver.granularity == nullptr || driver.reserve == nullptr || driver.map == nullptr)
     return Status(Code::unsupported, "the driver has no cuMemCreate", {}, "Update the NVIDIA driver");
   const device::CurrentDevice current(device);
   (void)cudaFree(nullptr);  // the driver calls below need the device's context to exist
@@ -35,13 +16,13 @@ Result<device::Memory> create_exportable(int device, std::size_t bytes) {
   properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
   properties.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
   std::size_t granularity = 0;
-  if (Status status = device::check(granularity_of(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+  if (Status status = device::check(driver.granularity(&granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
                                     "ask for the granularity");
       !status)
     return status;
   const std::size_t whole = (bytes + granularity - 1) / granularity * granularity;
   CUmemGenericAllocationHandle handle{};
-  if (Status status = device::check(create(&handle, whole, &properties, 0), "create GPU memory"); !status)
+  if (Status status = device::check(driver.create(&handle, whole, &properties, 0), "create GPU memory"); !status)
     return status;
   CUdeviceptr base = 0;
   CUresult result = driver.reserve(&base, whole, 0, 0, 0);

@@ -45,6 +45,8 @@ const Driver& Driver::get() {
     Driver table;
     look_up("cuPointerGetAttribute", table.pointer_attribute);
     look_up("cuMemGetAddressRange", table.address_range);
+    look_up("cuMemCreate", table.create);
+    look_up("cuMemGetAllocationGranularity", table.granularity);
     look_up("cuMemRetainAllocationHandle", table.retain_handle);
     look_up("cuMemGetAllocationPropertiesFromHandle", table.handle_properties);
     look_up("cuMemExportToShareableHandle", table.export_handle);

@@ -39,6 +39,8 @@ class CurrentDevice {
 struct Driver {
   decltype(&cuPointerGetAttribute) pointer_attribute = nullptr;
   decltype(&cuMemGetAddressRange) address_range = nullptr;
+  decltype(&cuMemCreate) create = nullptr;
+  decltype(&cuMemGetAllocationGranularity) granularity = nullptr;
   decltype(&cuMemRetainAllocationHandle) retain_handle = nullptr;
   decltype(&cuMemGetAllocationPropertiesFromHandle) handle_properties = nullptr;
   decltype(&cuMemExportToShareableHandle) export_handle = nullptr;
