@@ -224,9 +224,11 @@ Timing Enumeration::pipeline_timing(const std::vector<const Hop*>& hops, Method 
     timing.startup_us = kKernelStartupUs;
     timing.round_us = kKernelRoundUs;
     timing.blocks = kKernelBlocks;
+    timing.most_chunk = kKernelChunk;
   }
   if (const machine::StagedPath* staged = measured(hops, method)) {
     if (method == Method::sm && staged->blocks > 0) timing.blocks = staged->blocks;
+    if (method == Method::sm && staged->chunk_bytes > 0) timing.most_chunk = staged->chunk_bytes;
     take_apart(timing, {staged->startup_us.value, staged->rate_gbps.value}, staged->chunk_bytes, timing.startup_us);
     source = std::max(staged->startup_us.source, staged->rate_gbps.source);
   } else if (const auto* other = measured(hops, method == Method::sm ? Method::engine : Method::sm)) {

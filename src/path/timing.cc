@@ -86,12 +86,13 @@ Overhead overhead(const Timing& timing, double bytes) {
   if (!timing.chunked) return {timing.startup_us, 0};
   const double best = timing.fill_us_per_byte > 0 ? std::sqrt(timing.round_us * bytes / timing.fill_us_per_byte)
                                                   : double(kLargestChunk);
-  const double chunk = std::clamp(best / timing.blocks, double(kSmallestChunk), double(kLargestChunk));
+  const std::uint64_t largest = std::max(timing.most_chunk, kSmallestChunk);
+  const double chunk = std::clamp(best / timing.blocks, double(kSmallestChunk), double(largest));
   const std::uint64_t near = std::bit_floor(std::uint64_t(chunk));
   // Rounding up the last round, and having a single one, move the optimum of short messages by a power or two.
   Overhead found{with_chunk(timing, bytes, near), near};
   for (const std::uint64_t other : {near / 2, near * 2, near * 4}) {
-    if (other < kSmallestChunk || other > kLargestChunk) continue;
+    if (other < kSmallestChunk || other > largest) continue;
     const double cost = with_chunk(timing, bytes, other);
     if (cost < found.us) found = {cost, other};
   }

@@ -30,7 +30,7 @@ inline constexpr double kEngineHopUs = 3;       ///< assumed: for each further h
 inline constexpr double kEngineChunkUs = 3.7;   ///< assumed: issuing a chunk's copy and event, for each further hop
 inline constexpr double kKernelStartupUs = 20;  ///< assumed: two launches, meeting over flags in host memory
 inline constexpr double kKernelRoundUs = 1.3;   ///< assumed: flag written, seen across the link and answered
-inline constexpr int kKernelBlocks = 8;         ///< default: blocks a side where no measurement says otherwise
+inline constexpr int kKernelBlocks = 4;         ///< default: blocks a side where no measurement says otherwise
 inline constexpr double kCompanyUs = 8;         ///< assumed: launching a route after the first one of a split
 inline constexpr double kLocalStartupUs = 8;    ///< assumed: a copy within one device
 inline constexpr double kLocalGpuGbps = 1000;   ///< assumed: a copy within one GPU's memory (any HBM does this)
@@ -43,6 +43,9 @@ inline constexpr double kPipelineLoss = 0.08;
 /// more staging memory than they save time.
 inline constexpr std::uint64_t kSmallestChunk = 64ull << 10;
 inline constexpr std::uint64_t kLargestChunk = 16ull << 20;
+/// default: likewise a kernel's chunk. Never larger than what was measured: more bytes under way fill the PCIe link
+/// and hold up the direct copy beside it (RingShape).
+inline constexpr std::uint64_t kKernelChunk = 128ull << 10;
 
 /// What the time of one route is made of.
 struct Timing {
@@ -53,6 +56,7 @@ struct Timing {
   double fill_us_per_byte = 0;  ///< Σ 1 / rate over all hops but the narrowest: what the pipeline needs to fill
   double round_us = 0;          ///< for each round of chunks
   int blocks = 1;               ///< chunks in a round
+  std::uint64_t most_chunk = kLargestChunk;
 };
 
 /// Everything but n / rate, and the chunk for which it was computed.

@@ -89,6 +89,13 @@ TEST(Overhead, PicksTheChunkThatAnExhaustiveSearchPicks) {
     }
 }
 
+TEST(Overhead, NeverTakesALargerChunkThanTheRouteMay) {
+  Timing timing = pipeline(1.3, 8);
+  EXPECT_GT(overhead(timing, 1e9).chunk_bytes, 128u << 10);
+  timing.most_chunk = 128 << 10;
+  for (const double bytes : {1e5, 1e7, 1e9}) EXPECT_LE(overhead(timing, bytes).chunk_bytes, 128u << 10);
+}
+
 TEST(Overhead, OfACopyIsItsStartup) {
   EXPECT_EQ(overhead({12, 400, nullptr, false, 0, 0, 1}, 1e9).us, 12);
   EXPECT_EQ(overhead({12, 400, nullptr, false, 0, 0, 1}, 1e9).chunk_bytes, 0u);
