@@ -13,6 +13,13 @@
 //                                     then visible to the whole block (acquire, system scope). Returns false when
 //                                     the launch's limit passed or the job was aborted: the fault is recorded and
 //                                     the program must return at once.
+//   block.await_for(word, value, ns)  As await(), but false after `ns` nanoseconds without a fault: the program does
+//                                     something else then. Does not look for an abort.
+//   block.post(word, value)           Publishes `value` alone: no bytes go with it (relaxed, system scope).
+//   block.meet(mine, value, theirs)   Posts `value` in *mine, then says whether *theirs has reached it. Of two blocks
+//                                     that do this with the words exchanged at least one sees the other's
+//                                     (sequentially consistent, system scope).
+//   block.equals(word, value)         Whether *word is `value` now; if so, what was signalled with it is visible.
 //   block.load(word), block.store(word, value)
 //                                     The block's own persistent counter, read and written by no one else while it
 //                                     runs; carries sequence numbers from one launch to the next, so that a

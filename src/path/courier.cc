@@ -20,7 +20,7 @@ namespace sennit::path {
 
 namespace {
 
-constexpr std::uint64_t kVersion = 2;
+constexpr std::uint64_t kVersion = 3;
 /// How long the service looks for more after a message before it sleeps. A default: waking up costs 50 µs and more,
 /// which a message of 32 MiB (90 µs) cannot make good; programs that exchange gradients come back within it.
 constexpr auto kAwake = std::chrono::milliseconds(1);
@@ -75,7 +75,19 @@ Result<std::unique_ptr<Courier>> Courier::create(device::Executor& executor, com
 }
 
 Courier::~Courier() {
+  count_the_latest();
+  if (without_help_ > 0)
+    log(LogLevel::info, fmt::format("of {} messages by way of the host to or from rank {}, {} went without its help, "
+                                    "which did not come in time",
+                                    messages_, peer_, without_help_));
   if (offered_ != 0) group_.withdraw(offered_);
+}
+
+void Courier::count_the_latest() {
+  if (latest_ == 0 || !end_) return;
+  const std::atomic_ref withdrawn(*end_->ring().withdrawn), answer(*end_->ring().answer);
+  const bool stayed = answer.load(std::memory_order_relaxed) == 2 * latest_ + 1;
+  without_help_ += withdrawn.load(std::memory_order_relaxed) == latest_ && !stayed ? 1 : 0;
 }
 
 bool Courier::ready() const {
@@ -94,8 +106,8 @@ Status Courier::wait_until_ready() {
                 "Its warning on stderr says why");
 }
 
-Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset, std::uint64_t bytes, int blocks,
-                    std::uint64_t chunk, device::Event* fork) {
+Status Courier::run(std::byte* local, const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk,
+                    device::Event* fork) {
   // Messages of several pairs of devices may go to one peer.
   const std::lock_guard one_at_a_time(mutex_);
   comm::Waiting what;
@@ -110,8 +122,8 @@ Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset
 
   const Fitted use = fit(end_->shape(), blocks, chunk);
   Request& request = header_->queue[number % CourierHeader::kQueue];
-  request.window = window;
-  request.offset = offset;
+  request.window = there.window;
+  request.offset = there.offset;
   request.bytes = bytes;
   request.blocks = use.blocks;
   request.chunk = use.chunk;
@@ -119,20 +131,24 @@ Status Courier::run(std::byte* local, std::uint32_t window, std::uint64_t offset
   // The other side of a get reads what it sends: not before what came earlier on the asking lane, such as a put to
   // the same place, is done.
   request.immediate = fork == nullptr ? 1 : 0;
+  count_the_latest();
+  ++messages_;
+  latest_ = request.begun;
   first_block_count_ += chunk_count(bytes, use.chunk, 0, use.blocks);
   const auto post = [&] {
     tell_others();
     header_->posted.store(number + 1, std::memory_order_release);
     Bell(group_, peer_).ring();
   };
+  const auto asks = end_->asks(there.seen_from(end_->lane().device()), bytes);
   if (errand_ == Errand::put) {
     // Posted first where it may start at once: the peer's launch then overlaps ours.
     if (request.immediate != 0) post();
-    auto status = end_->send(local, bytes, use.blocks, use.chunk, fork);
+    auto status = end_->send(local, bytes, use.blocks, use.chunk, asks, fork);
     if (request.immediate == 0) post();
     return status;
   }
-  auto status = end_->receive(local, bytes, use.blocks, use.chunk, fork, /*announces=*/true);
+  auto status = end_->receive(local, bytes, use.blocks, use.chunk, asks, fork, /*announces=*/true);
   post();
   return status;
 }
@@ -142,7 +158,8 @@ struct CourierService::Incoming {
   device::Memory memory, pinned;
   CourierHeader* header = nullptr;
   Ring ring;
-  RingShape shape;  // our copy: the peer's must not change under us
+  RingShape shape;        // our copy: the peer's must not change under us
+  device::Word done = 0;  // block 0's count once the latest message is moved
   std::optional<RingEnd> end;
 };
 
@@ -193,7 +210,7 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   if (incoming == nullptr || incoming->offered != offered) {
     incoming = std::make_unique<Incoming>();
     const Status opened = open(*incoming, peer, offered);
-    if (!opened.ok())
+    if (!opened.ok() && !group_.failed())
       log(LogLevel::warning,
           fmt::format("the host path that rank {} offers cannot be used, so its messages take others "
                       "or wait in vain: {}",
@@ -204,7 +221,12 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   if (!incoming->end) return Found::nothing;
   CourierHeader& header = *incoming->header;
   const std::uint32_t taken = header.taken.load(std::memory_order_relaxed);
-  if (taken == header.posted.load(std::memory_order_acquire)) return Found::nothing;
+  if (taken == header.posted.load(std::memory_order_acquire)) {
+    // While a message is under way the next one may be near.
+    const std::atomic_ref moved(*incoming->ring.consumed);
+    const bool moving = !device::reached(moved.load(std::memory_order_relaxed), incoming->done);
+    return moving && !group_.failed() ? Found::moving : Found::nothing;
+  }
   heard_others();
   const Request request = header.queue[taken % CourierHeader::kQueue];
   if (request.immediate == 0) {
@@ -214,12 +236,19 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   auto target = resolve_(request.window, request.offset, request.bytes);
   const bool fits = request.blocks >= 1 && request.blocks <= incoming->shape.blocks && request.chunk >= 16 &&
                     request.chunk <= incoming->shape.slot_bytes;
+  // Done without us, the window may be closed by now: what is launched then touches no message.
+  const std::atomic_ref withdrawn(*incoming->ring.withdrawn);
+  const bool late = device::reached(withdrawn.load(std::memory_order_acquire), request.begun);
+  if (late && !target.ok()) target = nullptr;
   Status launched = !target.ok() ? target.status() : Status();
   if (!fits) launched = Status(Code::corrupt, "a request for the host path makes no sense");
+  const auto helps = RingEnd::helps();
   if (launched.ok())
     launched = errand == Errand::put
-                   ? incoming->end->receive(*target, request.bytes, request.blocks, request.chunk, nullptr)
-                   : incoming->end->send(*target, request.bytes, request.blocks, request.chunk, nullptr);
+                   ? incoming->end->receive(*target, request.bytes, request.blocks, request.chunk, helps, nullptr)
+                   : incoming->end->send(*target, request.bytes, request.blocks, request.chunk, helps, nullptr);
+  if (launched.ok())
+    incoming->done = request.begun - 1 + chunk_count(request.bytes, request.chunk, 0, request.blocks);
   tell_others();
   header.taken.store(taken + 1, std::memory_order_release);
   // The asking side's kernel waits for us: without this its error would only be a time-out.
@@ -238,7 +267,7 @@ void CourierService::run() {
       if (peer == group_.rank()) continue;
       for (const Errand errand : {Errand::put, Errand::get}) {
         const Found found = serve(peer, errand);
-        worked |= found == Found::work;
+        worked |= found == Found::work || found == Found::moving;
         pending |= found == Found::not_begun;
       }
     }

@@ -9,6 +9,8 @@
 // 3. For a message the asking side enqueues its own end on its lane, posts the request, and rings the peer's bell.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
 //    that no processor is held while the asking lane still does other work; at once, when that lane was idle.
+// 5. A service that cannot launch in time (the process frees memory, or loads code, behind a kernel that runs) comes
+//    too late: the asking blocks have done without it, and what it launches then only brings the counts up to date.
 #pragma once
 
 #include <atomic>
@@ -36,7 +38,8 @@ struct Request {
   std::uint64_t offset = 0;  ///< in the window
   std::uint64_t bytes = 0;
   std::uint64_t chunk = 0;
-  std::uint32_t begun = 0;      ///< what block 0 of the asking side publishes first: produced (put) or begun (get)
+  std::uint32_t begun = 0;      ///< block 0's name of the message, which the asking side publishes first: in produced
+                                ///< (put) or in begun (get)
   std::uint32_t immediate = 0;  ///< 1: the asking lane was idle, launch at once
 };
 
@@ -66,9 +69,10 @@ class Courier {
   /// As ready(), but waits. Errors: unsupported when the peer cannot; those of a bounded wait.
   Status wait_until_ready();
 
-  /// Moves [local, local + bytes) to or from the peer's window, after `fork` (null: the asking lane is idle).
-  Status run(std::byte* local, std::uint32_t window, std::uint64_t offset, std::uint64_t bytes, int blocks,
-             std::uint64_t chunk, device::Event* fork);
+  /// Moves [local, local + bytes) to or from `there` in the peer's window, after `fork` (null: the asking lane is
+  /// idle). Where `there` is mapped, blocks whose helpers do not come move their parts over the direct path.
+  Status run(std::byte* local, const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk,
+             device::Event* fork);
   Status join(device::Lane& lane) { return end_->join(lane); }
   const RingShape& shape() const { return end_->shape(); }
 
@@ -84,6 +88,10 @@ class Courier {
   CourierHeader* header_ = nullptr;
   std::optional<RingEnd> end_;
   device::Word first_block_count_ = 0;
+  // For the log: a helper that often comes too late makes the path slower than it is.
+  void count_the_latest();
+  device::Word latest_ = 0;  // block 0's name of the latest message; 0: none yet
+  std::uint64_t messages_ = 0, without_help_ = 0;
 };
 
 /// Runs the other ends for all peers of the node. One thread a process; it sleeps while nobody asks.
@@ -98,7 +106,7 @@ class CourierService {
  private:
   struct Incoming;
   void run();
-  enum class Found { nothing, not_begun, work };
+  enum class Found { nothing, not_begun, moving, work };
   Found serve(int peer, Errand errand);
   Status open(Incoming& incoming, int peer, std::uint64_t offered);
 

@@ -20,6 +20,7 @@ Result<std::unique_ptr<KernelChannel>> KernelChannel::create(device::Executor& e
   auto receiver = RingEnd::create(executor, to, ring, shape);
   if (!receiver) return receiver.status();
   channel->receiver_ = std::move(*receiver);
+  channel->reaches_ = executor.reaches(from, to);
   return channel;
 }
 
@@ -28,8 +29,9 @@ Status KernelChannel::run(End dst, End src, std::uint64_t bytes, int blocks, std
   // The sender first: its launch is on the critical path, the receiver only has to be there for the first chunk. The
   // receiver waits for the fork too, so that it does not hold processors while earlier work of the caller runs.
   const Fitted use = fit(shape(), blocks, chunk);
-  if (auto status = sender_->send(src.at_owner, bytes, use.blocks, use.chunk, fork); !status) return status;
-  return receiver_->receive(dst.at_owner, bytes, use.blocks, use.chunk, fork);
+  const auto asks = sender_->asks(reaches_ ? dst.seen_from(sender_->lane().device()) : nullptr, bytes);
+  if (auto status = sender_->send(src.at_owner, bytes, use.blocks, use.chunk, asks, fork); !status) return status;
+  return receiver_->receive(dst.at_owner, bytes, use.blocks, use.chunk, RingEnd::helps(), fork);
 }
 
 Status KernelChannel::join(device::Lane& lane) {

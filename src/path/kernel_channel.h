@@ -27,6 +27,7 @@ class KernelChannel {
  private:
   KernelChannel() = default;
 
+  bool reaches_ = false;   // the sender's device the receiver's
   device::Memory memory_;  // before the ends: they stop using it before it goes
   std::optional<RingEnd> sender_, receiver_;
 };

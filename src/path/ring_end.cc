@@ -7,23 +7,32 @@
 
 namespace sennit::path {
 
+namespace {
+
+/// How long a message's blocks wait for their helpers before they do without. Defaults: a helper comes within 10 to
+/// 40 µs on H200, and a thread may have to wait for a processor.
+constexpr std::uint64_t kPatienceNs = 100'000;
+constexpr std::uint64_t kPatienceOfThreadsNs = 20'000'000;
+
+}  // namespace
+
 Ring lay_out(std::byte* memory, const RingShape& shape) {
   Ring ring;
   ring.slots = memory;
-  ring.produced = reinterpret_cast<device::Word*>(memory + shape.slots_bytes());
-  ring.consumed = reinterpret_cast<device::Word*>(memory + shape.slots_bytes() + shape.words_bytes());
-  ring.begun = reinterpret_cast<device::Word*>(memory + shape.slots_bytes() + 2 * shape.words_bytes());
+  std::byte* words = memory + shape.slots_bytes();
+  for (device::Word** each : {&ring.produced, &ring.consumed, &ring.came, &ring.answer, &ring.withdrawn}) {
+    *each = reinterpret_cast<device::Word*>(words);
+    words += shape.words_bytes();
+  }
+  ring.begun = reinterpret_cast<device::Word*>(words);
   ring.slots_per_block = shape.slots_per_block;
   ring.slot_bytes = shape.slot_bytes;
   return ring;
 }
 
 device::Word chunk_count(std::uint64_t bytes, std::uint64_t chunk, unsigned block, unsigned blocks) {
-  const auto part = staged_copy::part_of(bytes, block, blocks);
-  const std::uint64_t length = part.end - part.begin;
-  const std::uint64_t first = staged_copy::first_chunk(chunk, block, blocks);
-  if (length == 0) return 0;
-  return static_cast<device::Word>(1 + (length <= first ? 0 : (length - first + chunk - 1) / chunk));
+  return staged_copy::chunks_of(staged_copy::part_of(bytes, block, blocks), chunk,
+                                staged_copy::first_chunk(chunk, block, blocks));
 }
 
 Fitted fit(const RingShape& shape, int blocks, std::uint64_t chunk) {
@@ -35,6 +44,10 @@ Result<RingEnd> RingEnd::create(device::Executor& executor, int device, Ring rin
   RingEnd end;
   end.shape_ = shape;
   end.ring_ = ring;
+  end.patience_ns_ = executor.kind() == device::Kind::host ? kPatienceOfThreadsNs : kPatienceNs;
+  // Both: while the one that sends waits for the peer, the peer waits for the one that receives.
+  for (const device::Program* program : {&device::program_of<StagedSend>(), &device::program_of<StagedReceive>()})
+    if (auto status = executor.load(*program, device); !status) return status;
   auto lane = executor.lane(device);
   if (!lane) return lane.status();
   end.lane_ = std::move(*lane);
@@ -52,18 +65,19 @@ Result<RingEnd> RingEnd::create(device::Executor& executor, int device, Ring rin
 }
 
 Status RingEnd::send(const std::byte* src, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk,
-                     device::Event* fork) {
+                     const staged_copy::Role& role, device::Event* fork) {
   if (fork != nullptr)
     if (auto status = lane_->wait(*fork); !status) return status;
-  const StagedSend program{src, bytes, chunk, ring_, reinterpret_cast<device::Word*>(count_.data())};
+  const StagedSend program{src, bytes, chunk, ring_, reinterpret_cast<device::Word*>(count_.data()), role};
   return device::launch(*lane_, program, blocks);
 }
 
 Status RingEnd::receive(std::byte* dst, std::uint64_t bytes, unsigned blocks, std::uint64_t chunk,
-                        device::Event* fork, bool announces) {
+                        const staged_copy::Role& role, device::Event* fork, bool announces) {
   if (fork != nullptr)
     if (auto status = lane_->wait(*fork); !status) return status;
-  const StagedReceive program{dst, bytes, chunk, ring_, reinterpret_cast<device::Word*>(count_.data()), announces};
+  const StagedReceive program{dst,  bytes,    chunk, ring_, reinterpret_cast<device::Word*>(count_.data()),
+                              role, announces};
   return device::launch(*lane_, program, blocks);
 }
 

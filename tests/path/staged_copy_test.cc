@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -30,11 +33,11 @@ struct Bench {
     for (unsigned b = 0; b < blocks; ++b) {
       threads.emplace_back([&, b] {
         device::HostBlock block(b, blocks, limits);
-        StagedSend{src, bytes, chunk, ring, sent.data()}(block);
+        StagedSend{src, bytes, chunk, ring, sent.data(), {}}(block);
       });
       threads.emplace_back([&, b] {
         device::HostBlock block(b, blocks, limits);
-        StagedReceive{dst, bytes, chunk, ring, taken.data()}(block);
+        StagedReceive{dst, bytes, chunk, ring, taken.data(), {}}(block);
       });
     }
   }
@@ -82,6 +85,65 @@ TEST(StagedCopy, TheHostKnowsHowFarCountsAdvance) {
     bench.run(source.data(), sink.data(), bytes, 512, 5);
     for (unsigned b = 0; b < 5; ++b)
       EXPECT_EQ(bench.sent[b] - before[b], chunk_count(bytes, 512, b, 5)) << bytes << " bytes, block " << b;
+  }
+}
+
+/// Messages whose helper comes when it comes: the side that asks never waits long, each message arrives once, and
+/// nobody touches one that is done.
+void move_with_a_late_helper(bool put, std::uint64_t patience_ns, std::uint64_t most_delay_us) {
+  constexpr unsigned kBlocks = 2;
+  constexpr int kMessages = 60;
+  const std::uint64_t chunk = 64;
+  Bench bench({kBlocks, 4, chunk});
+  std::mt19937 random(static_cast<unsigned>(patience_ns + most_delay_us + (put ? 1 : 0)));
+  std::vector<std::vector<std::byte>> sources, sinks;
+  std::vector<std::array<std::uint64_t, kBlocks>> delays(kMessages);
+  for (int m = 0; m < kMessages; ++m) {
+    sources.push_back(pattern(1 + random() % 2000, unsigned(m)));
+    sinks.emplace_back(sources.back().size(), std::byte(0xEE));
+    for (auto& delay : delays[std::size_t(m)]) delay = most_delay_us == 0 ? 0 : random() % most_delay_us;
+  }
+  const device::Limits limits{20'000'000'000, nullptr, nullptr, 0};
+  const auto side = [&](int m, bool helps, unsigned b) {
+    device::HostBlock block(b, kBlocks, limits);
+    auto& source = sources[std::size_t(m)];
+    auto& sink = sinks[std::size_t(m)];
+    const bool sends = put != helps;
+    const staged_copy::Role role{helps, helps ? nullptr : put ? sink.data() : source.data(), patience_ns};
+    if (sends) StagedSend{source.data(), source.size(), chunk, bench.ring, bench.sent.data(), role}(block);
+    if (!sends) StagedReceive{sink.data(), sink.size(), chunk, bench.ring, bench.taken.data(), role}(block);
+  };
+  std::vector<std::jthread> helpers;
+  for (unsigned b = 0; b < kBlocks; ++b)
+    helpers.emplace_back([&, b] {
+      for (int m = 0; m < kMessages; ++m) {
+        std::this_thread::sleep_for(std::chrono::microseconds(delays[std::size_t(m)][b]));
+        side(m, true, b);
+      }
+    });
+  for (int m = 0; m < kMessages; ++m) {
+    {
+      std::vector<std::jthread> asking;
+      for (unsigned b = 0; b < kBlocks; ++b) asking.emplace_back([&, b] { side(m, false, b); });
+    }
+    auto& source = sources[std::size_t(m)];
+    auto& sink = sinks[std::size_t(m)];
+    ASSERT_EQ(sink, source) << "message " << m;
+    std::ranges::fill(sink, std::byte(0xDD));
+    std::ranges::fill(source, std::byte(0xCC));
+  }
+  helpers.clear();
+  for (const auto& sink : sinks)
+    ASSERT_TRUE(std::ranges::all_of(sink, [](std::byte byte) { return byte == std::byte(0xDD); }));
+  EXPECT_EQ(bench.sent, bench.taken);
+}
+
+TEST(StagedCopy, DoesWithoutAHelperThatIsLate) {
+  for (const bool put : {true, false}) {
+    move_with_a_late_helper(put, 0, 0);
+    move_with_a_late_helper(put, 20'000, 200);
+    move_with_a_late_helper(put, 100'000, 2'000);
+    move_with_a_late_helper(put, 5'000'000'000, 500);
   }
 }
 

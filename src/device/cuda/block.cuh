@@ -52,6 +52,35 @@ class CudaBlock {
     return __syncthreads_and(arrived) != 0;
   }
 
+  __device__ bool await_for(Word* word, Word value, std::uint64_t ns) {
+    bool arrived = true;
+    if (threadIdx.x == 0) {
+      const std::uint64_t deadline = now() + ns;
+      while (!(arrived = reached(acquire(word), value)) && now() < deadline) {
+      }
+    }
+    return __syncthreads_and(arrived) != 0;
+  }
+
+  __device__ void post(Word* word, Word value) {
+    if (threadIdx.x == 0) asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+  }
+
+  // Store, fence, load: with the fence on both sides one of two parties sees the other.
+  __device__ bool meet(Word* mine, Word value, Word* theirs) {
+    bool met = true;
+    if (threadIdx.x == 0) {
+      post(mine, value);
+      asm volatile("fence.sc.sys;" ::: "memory");
+      met = reached(acquire(theirs), value);
+    }
+    return __syncthreads_and(met) != 0;
+  }
+
+  __device__ bool equals(const Word* word, Word value) {
+    return __syncthreads_and(threadIdx.x != 0 || acquire(word) == value) != 0;
+  }
+
   __device__ Word load(const Word* word) const { return *word; }
   __device__ void store(Word* word, Word value) {
     if (threadIdx.x == 0) *word = value;

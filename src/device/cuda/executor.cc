@@ -219,6 +219,13 @@ class CudaExecutor final : public Executor {
     return std::unique_ptr<Event>(new CudaEvent(event));
   }
 
+  Status load(const Program& program, int device) override {
+    if (program.cuda == nullptr) return {};  // the launch tells
+    const CurrentDevice current(device);
+    cudaFuncAttributes attributes{};
+    return check(cudaFuncGetAttributes(&attributes, program.cuda), program.name);
+  }
+
   // One block an SM is always resident together, whatever else the kernel uses.
   unsigned concurrent_blocks(int device) const override {
     return static_cast<unsigned>(devices_[static_cast<std::size_t>(device)].sm_count);

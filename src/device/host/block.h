@@ -41,6 +41,26 @@ class HostBlock {
     }
   }
 
+  bool await_for(Word* word, Word value, std::uint64_t ns) {
+    using Clock = std::chrono::steady_clock;
+    const auto deadline = Clock::now() + std::chrono::nanoseconds(ns);
+    while (!reached(std::atomic_ref(*word).load(std::memory_order_acquire), value)) {
+      if (Clock::now() > deadline) return false;
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
+  void post(Word* word, Word value) { std::atomic_ref(*word).store(value, std::memory_order_relaxed); }
+
+  bool meet(Word* mine, Word value, Word* theirs) {
+    tell_others();
+    std::atomic_ref(*mine).store(value, std::memory_order_seq_cst);
+    return reached(std::atomic_ref(*theirs).load(std::memory_order_seq_cst), value);
+  }
+
+  bool equals(Word* word, Word value) { return std::atomic_ref(*word).load(std::memory_order_acquire) == value; }
+
   Word load(const Word* word) const { return *word; }
   void store(Word* word, Word value) { *word = value; }
 
