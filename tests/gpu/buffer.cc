@@ -107,6 +107,15 @@ Buffer::Buffer(const std::string& kind, std::uint64_t bytes) : bytes_(bytes) {
   data_ = static_cast<std::byte*>(data);
 }
 
+namespace {
+
+/// A copy from pageable memory returns before its bytes are in the GPU's memory, where other streams would miss them.
+void settle() {
+  gpu::must(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+}
+
+}  // namespace
+
 void Buffer::fill(std::uint64_t offset, std::uint64_t bytes, std::uint64_t number) {
   std::vector<std::byte> block(std::min(bytes, kBlock));
   for (std::uint64_t begin = 0; begin < bytes; begin += kBlock) {
@@ -114,6 +123,7 @@ void Buffer::fill(std::uint64_t offset, std::uint64_t bytes, std::uint64_t numbe
     for (std::uint64_t i = 0; i < size; ++i) block[i] = capi::pattern(number, begin + i);
     must(cudaMemcpy(data_ + offset + begin, block.data(), size, cudaMemcpyDefault), "cudaMemcpy of a message");
   }
+  settle();
 }
 
 std::uint64_t Buffer::first_wrong(std::uint64_t offset, std::uint64_t bytes, std::uint64_t number) const {
@@ -131,6 +141,7 @@ void Buffer::poison() {
   const std::vector<std::byte> block(std::min(bytes_, kBlock), std::byte(kPoison));
   for (std::uint64_t begin = 0; begin < bytes_; begin += kBlock)
     must(cudaMemcpy(data_ + begin, block.data(), std::min(kBlock, bytes_ - begin), cudaMemcpyDefault), "poison");
+  settle();
 }
 
 bool Buffer::untouched(std::uint64_t begin, std::uint64_t end) const {

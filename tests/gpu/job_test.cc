@@ -38,6 +38,11 @@ TEST_P(Kinds, ArriveWholeOverTwoPaths) {
 
 TEST_P(Kinds, ArriveWholeWhereMemoryCannotBeShared) {
   const auto [window, local] = GetParam();
+  if (local == "pageable") {
+    expect_all_right(run_on_gpus(2, {"transfers", window, local, "1", "4099"}, {{"SENNIT_IPC", "0"}}),
+                     "they cannot read pageable memory (put 4 KiB");
+    return;
+  }
   expect_all_right(run_on_gpus(2, {"transfers", window, local, "2", "1", "4099", "50000003"}, {{"SENNIT_IPC", "0"}}),
                    "all right; host path used");
 }
@@ -70,6 +75,11 @@ TEST(Graphs, ReplaySplitMessages) {
 
 TEST(Registration, FollowsReallocationAtTheSameAddress) {
   for (const char* kind : {"malloc", "vmm"}) expect_all_right(run_on_gpus(2, {"reuse", kind, "6"}));
+}
+
+TEST(HostPath, GoesOnWhileRanksFreeMemory) {
+  expect_all_right(run_on_gpus(2, {"frees", "20", "67108864"}, {{"SENNIT_SPLIT", capi::kBothPaths}}),
+                   "all right; host path used");
 }
 
 class Killed : public testing::TestWithParam<std::string> {};

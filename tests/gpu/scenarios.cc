@@ -157,6 +157,33 @@ int reuse(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// ROUNDS BYTES: every rank frees GPU memory while its own put is under way and another rank puts to it. cudaFree
+// waits for the kernels that run, and holds back those that the other rank's put asks for.
+int frees(const Arguments& arguments) {
+  const Ring ring;
+  const Stream stream;
+  const std::uint64_t bytes = std::stoull(arguments.at(1));
+  Buffer inbox("malloc", bytes + 2 * kGuard), source("malloc", bytes);
+  sennit_window* window = nullptr;
+  must(sennit_register(ring.comm, inbox.data(), inbox.bytes(), &window));
+  bool good = true;
+  for (int round = 0; round < std::stoi(arguments.at(0)); ++round) {
+    auto other = std::make_unique<Buffer>("malloc", 8 << 20);
+    inbox.poison();
+    source.fill(0, bytes, number_of(ring.rank, std::uint64_t(round)));
+    must(sennit_comm_barrier(ring.comm));
+    must(sennit_put(window, ring.next, kGuard, source.data(), bytes, stream.handle));
+    other.reset();
+    must(sennit_synchronize(ring.comm, stream.handle));
+    must(sennit_comm_barrier(ring.comm));
+    good = arrived("put", inbox, kGuard, bytes, number_of(ring.before, std::uint64_t(round))) && good;
+    must(sennit_comm_barrier(ring.comm));
+  }
+  must(sennit_deregister(window));
+  say("{}; host path {}", good ? "all right" : "wrong", capi::messages_by_courier() > 0 ? "used" : "not used");
+  return good ? 0 : 1;
+}
+
 // VICTIM BYTES: is killed in the middle of a stream of puts from every rank to every other.
 int killed(const Arguments& arguments) {
   sennit_comm* comm = capi::create();  // never destroyed: that is not what is tested
@@ -186,7 +213,7 @@ int killed(const Arguments& arguments) {
 }  // namespace
 
 std::vector<capi::Scenario> scenarios() {
-  return {{"transfers", transfers}, {"graphs", graphs}, {"reuse", reuse}, {"killed", killed}};
+  return {{"transfers", transfers}, {"graphs", graphs}, {"reuse", reuse}, {"frees", frees}, {"killed", killed}};
 }
 
 }  // namespace sennit::gpu
