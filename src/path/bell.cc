@@ -13,8 +13,11 @@ namespace sennit::path {
 
 void Bell::ring() {
   tell_others();
-  word_->fetch_add(1, std::memory_order_release);
-  (void)syscall(SYS_futex, word_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  // Ring, then look whether anybody sleeps; the sleeper says so, then looks for rings (inside the call): one of both
+  // sees the other.
+  word_->fetch_add(1, std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_seq_cst) != 0)
+    (void)syscall(SYS_futex, word_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 std::uint32_t Bell::heard() const {
@@ -23,9 +26,11 @@ std::uint32_t Bell::heard() const {
   return rings;
 }
 
-void Bell::wait(std::uint32_t last, std::chrono::milliseconds limit) const {
+void Bell::wait(std::uint32_t last, std::chrono::milliseconds limit) {
   const timespec bound{static_cast<std::time_t>(limit.count() / 1000), (limit.count() % 1000) * 1'000'000};
+  asleep_.store(1, std::memory_order_seq_cst);
   (void)syscall(SYS_futex, word_, FUTEX_WAIT, last, &bound, nullptr, 0);
+  asleep_.store(0, std::memory_order_relaxed);
 }
 
 }  // namespace sennit::path

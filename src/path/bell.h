@@ -17,15 +17,18 @@ class Bell {
  public:
   Bell(const comm::Group& group, int rank)
       : word_(reinterpret_cast<std::atomic<std::uint32_t>*>(
-            &group.control().slot(group.node_index(rank), kBellSlot).words[0])) {}
+            &group.control().slot(group.node_index(rank), kBellSlot).words[0])),
+        asleep_(group.control().slot(group.node_index(rank), kBellSlot).words[1]) {}
 
   std::uint32_t heard() const;
   void ring();
   /// Returns when the bell was rung since heard() gave `last`, or after `limit`.
-  void wait(std::uint32_t last, std::chrono::milliseconds limit) const;
+  /// By the bell's owner alone.
+  void wait(std::uint32_t last, std::chrono::milliseconds limit);
 
  private:
   std::atomic<std::uint32_t>* word_;
+  std::atomic<std::uint64_t>& asleep_;  // 1 while the owner sleeps or is about to: only then does ringing cost a call
 };
 
 }  // namespace sennit::path

@@ -85,9 +85,9 @@ Courier::~Courier() {
 
 void Courier::count_the_latest() {
   if (latest_ == 0 || !end_) return;
-  const std::atomic_ref withdrawn(*end_->ring().withdrawn), answer(*end_->ring().answer);
-  const bool stayed = answer.load(std::memory_order_relaxed) == 2 * latest_ + 1;
-  without_help_ += withdrawn.load(std::memory_order_relaxed) == latest_ && !stayed ? 1 : 0;
+  const std::atomic_ref withdrawn(*end_->ring().withdrawn), stayed(*end_->ring().stayed);
+  const bool helped = stayed.load(std::memory_order_relaxed) == latest_;
+  without_help_ += withdrawn.load(std::memory_order_relaxed) == latest_ && !helped ? 1 : 0;
 }
 
 bool Courier::ready() const {
@@ -106,50 +106,55 @@ Status Courier::wait_until_ready() {
                 "Its warning on stderr says why");
 }
 
-Status Courier::run(std::byte* local, const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk,
-                    device::Event* fork) {
+Result<Courier::Message> Courier::prepare(const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk,
+                                          bool at_once) {
   // Messages of several pairs of devices may go to one peer.
-  const std::lock_guard one_at_a_time(mutex_);
+  Message message{std::unique_lock(mutex_), there, bytes, fit(end_->shape(), blocks, chunk)};
+  // A helper that comes first may leave again: only where this side could then do without.
+  at_once = at_once && there.seen_from(end_->lane().device()) != nullptr;
   comm::Waiting what;
   what.operation = "post a request for the host path";
   what.rank = group_.rank();
   what.peer = peer_;
   what.bytes = bytes;
-  const std::uint32_t number = header_->posted.load(std::memory_order_relaxed);
+  message.number = header_->posted.load(std::memory_order_relaxed);
   auto room = comm::wait_until(
-      [&] { return number - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue; }, &group_, what);
+      [&] { return message.number - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue; },
+      &group_, what);
   if (!room) return room;
 
-  const Fitted use = fit(end_->shape(), blocks, chunk);
-  Request& request = header_->queue[number % CourierHeader::kQueue];
+  Request& request = header_->queue[message.number % CourierHeader::kQueue];
   request.window = there.window;
   request.offset = there.offset;
   request.bytes = bytes;
-  request.blocks = use.blocks;
-  request.chunk = use.chunk;
+  request.blocks = message.use.blocks;
+  request.chunk = message.use.chunk;
   request.begun = first_block_count_ + 1;
-  // The other side of a get reads what it sends: not before what came earlier on the asking lane, such as a put to
-  // the same place, is done.
-  request.immediate = fork == nullptr ? 1 : 0;
+  // Else not before what came earlier on the asking lane is done: the other side of a get reads what it sends, such
+  // as what a put brings to the same place.
+  request.immediate = at_once ? 1 : 0;
   count_the_latest();
   ++messages_;
   latest_ = request.begun;
-  first_block_count_ += chunk_count(bytes, use.chunk, 0, use.blocks);
-  const auto post = [&] {
-    tell_others();
-    header_->posted.store(number + 1, std::memory_order_release);
-    Bell(group_, peer_).ring();
-  };
+  first_block_count_ += chunk_count(bytes, request.chunk, 0, request.blocks);
+  message.posted = at_once;
+  if (at_once) post(message.number);
+  return message;
+}
+
+void Courier::post(std::uint32_t number) {
+  tell_others();
+  header_->posted.store(number + 1, std::memory_order_release);
+  Bell(group_, peer_).ring();
+}
+
+Status Courier::send(Message message, std::byte* local, device::Event* fork) {
+  const auto& [turn, there, bytes, use, number, posted] = message;
   const auto asks = end_->asks(there.seen_from(end_->lane().device()), bytes);
-  if (errand_ == Errand::put) {
-    // Posted first where it may start at once: the peer's launch then overlaps ours.
-    if (request.immediate != 0) post();
-    auto status = end_->send(local, bytes, use.blocks, use.chunk, asks, fork);
-    if (request.immediate == 0) post();
-    return status;
-  }
-  auto status = end_->receive(local, bytes, use.blocks, use.chunk, asks, fork, /*announces=*/true);
-  post();
+  auto status = errand_ == Errand::put
+                    ? end_->send(local, bytes, use.blocks, use.chunk, asks, fork)
+                    : end_->receive(local, bytes, use.blocks, use.chunk, asks, fork, /*announces=*/true);
+  if (!posted) post(number);
   return status;
 }
 
@@ -242,13 +247,13 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   if (late && !target.ok()) target = nullptr;
   Status launched = !target.ok() ? target.status() : Status();
   if (!fits) launched = Status(Code::corrupt, "a request for the host path makes no sense");
-  const auto helps = RingEnd::helps();
-  if (launched.ok())
+  if (launched.ok()) {
+    const auto helps = incoming->end->helps(/*started=*/request.immediate == 0);
     launched = errand == Errand::put
                    ? incoming->end->receive(*target, request.bytes, request.blocks, request.chunk, helps, nullptr)
                    : incoming->end->send(*target, request.bytes, request.blocks, request.chunk, helps, nullptr);
-  if (launched.ok())
     incoming->done = request.begun - 1 + chunk_count(request.bytes, request.chunk, 0, request.blocks);
+  }
   tell_others();
   header.taken.store(taken + 1, std::memory_order_release);
   // The asking side's kernel waits for us: without this its error would only be a time-out.

@@ -69,10 +69,21 @@ class Courier {
   /// As ready(), but waits. Errors: unsupported when the peer cannot; those of a bounded wait.
   Status wait_until_ready();
 
-  /// Moves [local, local + bytes) to or from `there` in the peer's window, after `fork` (null: the asking lane is
-  /// idle). Where `there` is mapped, blocks whose helpers do not come move their parts over the direct path.
-  Status run(std::byte* local, const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk,
-             device::Event* fork);
+  /// A message that the peer may know of already. Messages of other threads wait until it is sent.
+  struct Message {
+    std::unique_lock<std::mutex> turn;
+    End there;
+    std::uint64_t bytes = 0;
+    Fitted use{};
+    std::uint32_t number = 0;
+    bool posted = false;
+  };
+  /// Prepares a message to or from `there` in the peer's window; with `at_once` the peer also launches its end now:
+  /// the asking lane is idle. Once it has succeeded, send() must follow, or the peer waits in vain.
+  Result<Message> prepare(const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk, bool at_once);
+  /// Enqueues this side's end for [local, local + bytes), after `fork` (null: nothing to wait for). Where `there` is
+  /// mapped, blocks whose helpers do not come move their parts over the direct path.
+  Status send(Message message, std::byte* local, device::Event* fork);
   Status join(device::Lane& lane) { return end_->join(lane); }
   const RingShape& shape() const { return end_->shape(); }
 
@@ -82,7 +93,9 @@ class Courier {
   comm::Group& group_;
   const int peer_;
   const Errand errand_;
-  std::mutex mutex_;  // held while a message is enqueued: both ends must see messages in the same order
+  void post(std::uint32_t number);
+
+  std::mutex mutex_;  // a message holds it while it is enqueued: both ends must see messages in the same order
   std::uint64_t offered_ = 0;
   device::Memory memory_, pinned_;  // memory_: the mapping; pinned_: its registration, ends first
   CourierHeader* header_ = nullptr;

@@ -31,7 +31,7 @@ Status KernelChannel::run(End dst, End src, std::uint64_t bytes, int blocks, std
   const Fitted use = fit(shape(), blocks, chunk);
   const auto asks = sender_->asks(reaches_ ? dst.seen_from(sender_->lane().device()) : nullptr, bytes);
   if (auto status = sender_->send(src.at_owner, bytes, use.blocks, use.chunk, asks, fork); !status) return status;
-  return receiver_->receive(dst.at_owner, bytes, use.blocks, use.chunk, RingEnd::helps(), fork);
+  return receiver_->receive(dst.at_owner, bytes, use.blocks, use.chunk, receiver_->helps(/*started=*/true), fork);
 }
 
 Status KernelChannel::join(device::Lane& lane) {

@@ -1,6 +1,7 @@
 #include "path/mover.h"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -256,7 +257,9 @@ Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lan
   auto fork = pair.kept.fork(*executor_, lane.device());
   if (!fork) return fork.status();
   if (auto status = lane.record(**fork); !status) return status;
-  if (auto status = (*courier)->run(here.at_owner, there, bytes, 0, ~std::uint64_t{0}, *fork); !status) return status;
+  auto message = (*courier)->prepare(there, bytes, 0, ~std::uint64_t{0}, /*at_once=*/false);
+  if (!message) return message.status();
+  if (auto status = (*courier)->send(std::move(*message), here.at_owner, *fork); !status) return status;
   return (*courier)->join(lane);
 }
 
@@ -377,15 +380,39 @@ Status Mover::run(const Message& message, End dst, End src, device::Lane& lane) 
     if (auto status = lane.record(*fork); !status) return status;
   if (sampler != nullptr)
     if (auto status = sampler->start(lane, carriers.size()); !status) return status;
-  // 2. The caller's lane carries the direct part: enqueued first, since it is the longest.
-  for (std::size_t i = 0; i < carriers.size(); ++i) {
+  // 2. A peer that helps is asked first, where there is nothing to wait for: its launch takes longest.
+  const End here = dst.rank >= 0 ? src : dst, there = dst.rank >= 0 ? dst : src;
+  const auto prepared = [&](std::size_t i) {
+    const Share& share = message.split.shares[i];
+    return message.carriers[i].courier->prepare(there + share.offset, share.bytes, share.candidate.blocks,
+                                                share.candidate.chunk_bytes, /*at_once=*/message.fork == nullptr);
+  };
+  std::size_t helped = 0;
+  while (helped < carriers.size() && carriers[helped].courier == nullptr) ++helped;
+  std::optional<Courier::Message> asked;
+  if (fork == nullptr && helped < carriers.size()) {
+    auto made = prepared(helped);
+    if (!made) return made.status();
+    asked = std::move(*made);
+  }
+  // 3. The caller's lane carries the direct part: the longest.
+  Status direct;
+  for (std::size_t i = 0; i < carriers.size() && direct.ok(); ++i) {
     const Share& share = split.shares[i];
     if (!carriers[i].lane()) continue;
-    if (auto status = copy_single(dst + share.offset, src + share.offset, share.bytes, lane); !status) return status;
-    if (sampler != nullptr)
-      if (auto status = sampler->finished_on(lane, i); !status) return status;
+    direct = copy_single(dst + share.offset, src + share.offset, share.bytes, lane);
+    if (direct.ok() && sampler != nullptr) direct = sampler->finished_on(lane, i);
   }
-  // 3. Kernel-driven parts: two launches each.
+  // 4. Kernel-driven parts: with the peer's, also after an error, since it waits for them; or two launches each.
+  for (std::size_t i = helped; i < carriers.size(); ++i) {
+    if (carriers[i].courier == nullptr) continue;
+    auto next = asked ? Result<Courier::Message>(std::move(*asked)) : prepared(i);
+    asked.reset();
+    if (!next) return next.status();
+    const auto local = (here + split.shares[i].offset).at_owner;
+    if (auto status = carriers[i].courier->send(std::move(*next), local, fork); !status) return status;
+  }
+  if (!direct) return direct;
   for (std::size_t i = 0; i < carriers.size(); ++i) {
     if (carriers[i].kernel == nullptr) continue;
     const Share& share = split.shares[i];
@@ -394,16 +421,7 @@ Status Mover::run(const Message& message, End dst, End src, device::Lane& lane) 
         !status)
       return status;
   }
-  for (std::size_t i = 0; i < carriers.size(); ++i) {
-    if (carriers[i].courier == nullptr) continue;
-    const Share& share = split.shares[i];
-    const End here = dst.rank >= 0 ? src : dst, there = dst.rank >= 0 ? dst : src;
-    if (auto status = carriers[i].courier->run((here + share.offset).at_owner, there + share.offset, share.bytes,
-                                               share.candidate.blocks, share.candidate.chunk_bytes, fork);
-        !status)
-      return status;
-  }
-  // 4. Engine-driven parts, a chunk of each in turn, so that every link starts at once.
+  // 5. Engine-driven parts, a chunk of each in turn, so that every link starts at once.
   for (std::size_t i = 0; i < carriers.size(); ++i) {
     if (carriers[i].engine == nullptr) continue;
     const Share& share = split.shares[i];
@@ -423,7 +441,7 @@ Status Mover::run(const Message& message, End dst, End src, device::Lane& lane) 
       if (auto status = channel->end_chunk(); !status) return status;
     std::erase_if(under_way, [](const EngineChannel* channel) { return channel->finished(); });
   }
-  // 5. The caller's lane goes on when every part has arrived; observers of a sampled message note when each did.
+  // 6. The caller's lane goes on when every part has arrived; observers of a sampled message note when each did.
   for (std::size_t i = 0; i < carriers.size(); ++i) {
     if (carriers[i].lane()) continue;
     if (sampler != nullptr) {

@@ -1,6 +1,7 @@
 #include "path/ring_end.h"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include "device/launch.h"
@@ -20,7 +21,9 @@ Ring lay_out(std::byte* memory, const RingShape& shape) {
   Ring ring;
   ring.slots = memory;
   std::byte* words = memory + shape.slots_bytes();
-  for (device::Word** each : {&ring.produced, &ring.consumed, &ring.came, &ring.answer, &ring.withdrawn}) {
+  const std::array<device::Word**, RingShape::kWords> all{
+      &ring.produced, &ring.consumed, &ring.came, &ring.stayed, &ring.answered, &ring.started, &ring.withdrawn};
+  for (device::Word** each : all) {
     *each = reinterpret_cast<device::Word*>(words);
     words += shape.words_bytes();
   }

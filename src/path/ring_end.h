@@ -18,10 +18,11 @@ struct RingShape {
   std::uint32_t slots_per_block = 4;  ///< a power of two, so that counts may wrap around
   std::uint64_t slot_bytes = 128 * 1024;
 
+  static constexpr std::uint64_t kWords = 7;  ///< a block: see Ring
   std::uint64_t slots_bytes() const { return blocks * slots_per_block * slot_bytes; }
   std::uint64_t words_bytes() const { return blocks * device::kWordStride * sizeof(device::Word); }
   std::uint64_t bytes() const {
-    return slots_bytes() + 5 * words_bytes() + device::kWordStride * sizeof(device::Word);
+    return slots_bytes() + kWords * words_bytes() + device::kWordStride * sizeof(device::Word);
   }
 };
 
@@ -36,6 +37,9 @@ class RingEnd {
   /// Blocks wait a nanosecond longer for the helpers of so many more bytes. A default: a few blocks that move them
   /// over the direct path themselves take some 15 ps a byte longer than with helpers, and that much waiting may cost.
   static constexpr std::uint64_t kBytesPerNs = 64;
+  /// A helper that was launched first waits so many times longer. A default: coming in vain costs the message its
+  /// help.
+  static constexpr std::uint64_t kVainPatience = 10;
 
   static Result<RingEnd> create(device::Executor& executor, int device, Ring ring, RingShape shape);
 
@@ -44,7 +48,8 @@ class RingEnd {
   staged_copy::Role asks(std::byte* beyond, std::uint64_t bytes) const {
     return {false, beyond, patience_ns_ + bytes / kBytesPerNs};
   }
-  static staged_copy::Role helps() { return {true, nullptr, 0}; }
+  /// `started`: the side that asks has begun, or stands in its lane before this launch.
+  staged_copy::Role helps(bool started) const { return {true, nullptr, started ? 0 : kVainPatience * patience_ns_}; }
 
   /// Launch the sending or the receiving program after `fork` (null: nothing to wait for). `blocks` and `chunk` must
   /// be what the other end uses: see fit(). Messages stay in order.

@@ -13,7 +13,8 @@
 //    cudaFree, or code that CUDA loads at a first launch, wait for every running kernel and hold back new ones. When
 //    nothing has moved for `patience_ns`, the block withdraws the part from the helper and moves it over the direct
 //    path itself, where there is one. A helper that comes later sees that and leaves; when both come to it at once,
-//    the helper's word decides.
+//    the helper's word decides. A helper that was launched first leaves likewise when the block that asks does not
+//    start. Then nothing that the helper would write counts: the side that asks brings both counts up to date.
 // 6. A receiver whose sender is to start only once the receiver's lane has come to the message announces itself
 //    first.
 // 7. Counts run on from launch to launch in memory that only the block itself writes, so nothing is reset between
@@ -35,7 +36,9 @@ struct Ring {
   device::Word* consumed = nullptr;   ///< likewise, written by the receiver
   device::Word* begun = nullptr;      ///< written by a receiver that announces itself
   device::Word* came = nullptr;       ///< block b's message at [b * kWordStride]; written by the helper
-  device::Word* answer = nullptr;     ///< twice that, and one more if the helper stays; written by the helper
+  device::Word* stayed = nullptr;     ///< the latest message for which the helper stays; written by the helper
+  device::Word* answered = nullptr;   ///< the latest message for which it has decided; written by the helper
+  device::Word* started = nullptr;    ///< block b's message; written by the side that asks
   device::Word* withdrawn = nullptr;  ///< the latest message whose part was taken back; written by the side that asks
   std::uint32_t slots_per_block = 0;
   std::uint64_t slot_bytes = 0;  ///< room in a slot, a multiple of 16; fixed for the life of the ring
@@ -87,18 +90,23 @@ class Partner {
       : block_(block),
         role_(role),
         came_(ring.came + block.index() * device::kWordStride),
-        answer_(ring.answer + block.index() * device::kWordStride),
+        stayed_(ring.stayed + block.index() * device::kWordStride),
+        answered_(ring.answered + block.index() * device::kWordStride),
+        started_(ring.started + block.index() * device::kWordStride),
         withdrawn_(ring.withdrawn + block.index() * device::kWordStride),
         message_(message),
         here_(role.helps || role.beyond == nullptr) {}
 
-  /// The first thing both sides do. False to a helper that came too late: its part is moved already.
+  /// The first thing both sides do. False to a helper that came too late or in vain: the other side moves the part.
   SENNIT_DEVICE bool start() {
     if (role_.helps) {
-      const bool late = block_.meet(came_, message_, withdrawn_);
-      block_.post(answer_, 2 * message_ + (late ? 0 : 1));
-      return !late;
+      bool stays = !block_.meet(came_, message_, withdrawn_);
+      if (stays && role_.patience_ns != 0) stays = block_.await_for(started_, message_, role_.patience_ns);
+      if (stays) block_.post(stayed_, message_);
+      block_.signal(answered_, message_);
+      return stays;
     }
+    block_.post(started_, message_);
     // Never far behind, so that comparing stays right when counts wrap around.
     block_.post(withdrawn_, message_ - 1);
     return true;
@@ -111,8 +119,9 @@ class Partner {
         return Waited::reached;
       }
       if (!block_.meet(withdrawn_, message_, came_)) return Waited::taken_back;
-      if (!block_.await(answer_, 2 * message_, kAnswered)) return Waited::gave_up;
-      if (block_.equals(answer_, 2 * message_)) return Waited::taken_back;
+      if (!block_.await(answered_, message_, kAnswered)) return Waited::gave_up;
+      // A helper that left may have left later messages too; it stays for none before we have started it.
+      if (!block_.equals(stayed_, message_)) return Waited::taken_back;
       here_ = true;
     }
     return block_.await(word, value, site) ? Waited::reached : Waited::gave_up;
@@ -121,7 +130,7 @@ class Partner {
  private:
   Block& block_;
   const Role& role_;
-  device::Word *const came_, *const answer_, *const withdrawn_;
+  device::Word *const came_, *const stayed_, *const answered_, *const started_, *const withdrawn_;
   const device::Word message_;
   bool here_;  // the other side has begun, or nothing can be done about it
 };
@@ -163,6 +172,7 @@ struct StagedSend {
     if (waited != staged_copy::Waited::taken_back || role.helps) return;
     block.copy(role.beyond + part.begin, source + part.begin, part.end - part.begin);
     block.signal(produced, all);  // whoever waits for this message to begin need not any more
+    block.signal(consumed, all);  // and the slots are free
   }
 };
 
@@ -199,8 +209,8 @@ struct StagedReceive {
       block.signal(consumed, ++taken);
     }
     block.store(count + b, all);
-    if (waited != staged_copy::Waited::taken_back) return;
-    if (!role.helps) block.copy(destination + part.begin, role.beyond + part.begin, part.end - part.begin);
+    if (waited != staged_copy::Waited::taken_back || role.helps) return;
+    block.copy(destination + part.begin, role.beyond + part.begin, part.end - part.begin);
     block.signal(consumed, all);  // the slots of chunks that nobody takes are free
   }
 };
