@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from house import ROOT
-from sennit.comparison import Comparison, comparisons
+from sennit import units
+from sennit.comparison import Comparison, comparisons, of_limit, spoken
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.result import Result
@@ -22,6 +23,7 @@ from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
 from sennit.views.chart import standalone
+from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table
 from sennit.views.origin import origin, repetitions
@@ -86,14 +88,37 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/bench-put.md
+PEERS = ("engine", "nccl", "ucx")
+
+
 def highlights(results: list[Kept]) -> str:
-    """README: of each result the first case."""
-    parts = []
-    for kept in results:
-        first = comparisons(kept.result)[:1]
-        for comparison in first:
-            parts += [f"**{comparison.case.title}.** {origin(kept.result)}", case_table(comparison)]
-    return "\n\n".join(parts) or NONE_YET
+    """README: one table, of the first machine in results/."""
+    first = [kept for kept in results if Path(kept.path).parent == Path(results[0].path).parent]
+    headings = ["message", "size", "GB/s", "of links", *(f"× {spoken(peer)}" for peer in PEERS)]
+    rows = []
+    for kept in first:
+        for comparison in comparisons(kept.result)[:1]:
+            title = comparison.case.title
+            for size in comparison.sizes:
+                row = comparison.row(size)
+                if size not in HIGHLIGHTED or row is None:
+                    continue
+                part = of_limit(row)
+                ratios = [comparison.ratio(size, peer) for peer in PEERS]
+                cells = [
+                    title,
+                    units.size(size),
+                    units.three_digits(row.gbps),
+                    units.percent(part) if part else NOTHING,
+                ]
+                rows.append(cells + [str(ratio) if ratio else NOTHING for ratio in ratios])
+                title = ""  # named once, then left empty
+    if not rows:
+        return NONE_YET
+    lines = [headings, ["---", *(["---:"] * (len(headings) - 1))], *rows]
+    longest = max((kept.result for kept in first), key=lambda result: len(result.versions))
+    return origin(longest) + "\n\n" + "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def between(text: str, name: str, content: str) -> str:
