@@ -15,7 +15,8 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--to", options.to, "Where they end");
   app.add_option("--pairs", options.pairs, "Instead of --from and --to: first (gpu0 → gpu1), or all, in turn")
       ->check(CLI::IsMember({"first", "all"}));
-  app.add_option("--sizes", options.sizes, "Sizes such as 4K,64M; default 4K to 1G, without GPUs to 16M, times four")
+  app.add_option("--sizes", options.sizes,
+                 "Sizes such as 4K,64M; default 4K to 1G times four, and 32M; without GPUs to 16M")
       ->delimiter(',');
   app.add_option("--traffic", options.traffic, "one_way (default), both_ways, or both of them")
       ->delimiter(',')
@@ -52,8 +53,11 @@ Result<std::vector<Case>> cases_of(const Options& options, device::Kind kind) {
     sizes.push_back(*bytes);
   }
   if (sizes.empty())
-    for (std::uint64_t bytes = 4 * KiB; bytes <= (kind == device::Kind::host ? 16 * MiB : GiB); bytes *= 4)
+    for (std::uint64_t bytes = 4 * KiB; bytes <= (kind == device::Kind::host ? 16 * MiB : GiB); bytes *= 4) {
+      // Where several paths begin to pay between GPUs.
+      if (bytes == 64 * MiB) sizes.push_back(32 * MiB);
       sizes.push_back(bytes);
+    }
   std::vector<Case> cases;
   for (const std::uint64_t bytes : sizes)
     for (const bool both_ways : {false, true}) {

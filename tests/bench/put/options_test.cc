@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/units.h"
 
 namespace sennit::bench::put {
@@ -43,6 +45,7 @@ TEST(Cases, CrossSizesWindowsAndTraffic) {
 
 TEST(Cases, ReachAGigabyteOnGpusOnly) {
   EXPECT_EQ(cases_of({}, device::Kind::cuda)->back().bytes, GiB);
+  EXPECT_EQ(std::ranges::count(*cases_of({}, device::Kind::cuda), Case{32 * MiB, false, 1}), 1);
   EXPECT_EQ(cases_of({}, device::Kind::host)->back().bytes, 16 * MiB);
   EXPECT_FALSE(cases_of({}, device::Kind::cuda)->back().both_ways);
 }
