@@ -7,7 +7,7 @@
 //                                     from a stale cache line. Not ordered against other blocks until signal().
 //   block.signal(word, value)         Publishes: every byte this block copied, read or wrote before is performed
 //                                     before `value` becomes visible in *word, to any device or the host (release,
-//                                     system scope). One block alone writes a word.
+//                                     system scope). One block at a time writes a word.
 //   block.await(word, value, wait)    Returns true once *word has reached `value` (as serial numbers: a wrapped
 //                                     counter still compares right); what the signaller did before its signal is
 //                                     then visible to the whole block (acquire, system scope). Returns false when

@@ -15,10 +15,9 @@ inline constexpr int kOfferSlot = 1;
 
 class Bell {
  public:
-  Bell(const comm::Group& group, int rank)
-      : word_(reinterpret_cast<std::atomic<std::uint32_t>*>(
-            &group.control().slot(group.node_index(rank), kBellSlot).words[0])),
-        asleep_(group.control().slot(group.node_index(rank), kBellSlot).words[1]) {}
+  explicit Bell(comm::Slot& slot)
+      : word_(reinterpret_cast<std::atomic<std::uint32_t>*>(&slot.words[0])), asleep_(slot.words[1]) {}
+  Bell(const comm::Group& group, int rank) : Bell(group.control().slot(group.node_index(rank), kBellSlot)) {}
 
   std::uint32_t heard() const;
   void ring();

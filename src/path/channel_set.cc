@@ -17,9 +17,9 @@ constexpr std::uint64_t kMostChunk = 8 * MiB;
 /// A direct share is one chunk, whatever its size.
 constexpr std::uint64_t kWholeMessage = ~std::uint64_t{0};
 /// Bounds of a kernel ring's slot. Below, the signalling costs more than the bytes; above, blocks beside a direct
-/// copy slow it down by more than they carry (measured on 4 × H200, as with more than 8 blocks).
+/// copy slow it down by more than they carry (RingShape).
 constexpr std::uint64_t kLeastSlot = 4 * KiB;
-constexpr std::uint64_t kMostSlot = 64 * KiB;
+constexpr std::uint64_t kMostSlot = 128 * KiB;
 
 }  // namespace
 

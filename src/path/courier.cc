@@ -94,6 +94,11 @@ bool Courier::ready() const {
   return header_->ready.load(std::memory_order_acquire) == 1;
 }
 
+bool Courier::has_room() const {
+  const std::uint32_t posted = header_->posted.load(std::memory_order_relaxed);
+  return posted - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue;
+}
+
 Status Courier::wait_until_ready() {
   comm::Waiting what;
   what.operation = "open the host path";
@@ -155,6 +160,8 @@ Status Courier::send(Message message, std::byte* local, device::Event* fork) {
                     ? end_->send(local, bytes, use.blocks, use.chunk, asks, fork)
                     : end_->receive(local, bytes, use.blocks, use.chunk, asks, fork, /*announces=*/true);
   if (!posted) post(number);
+  // The peer will serve a message that this side never sends, and the next one would be taken for it.
+  if (!status) group_.abort(status);
   return status;
 }
 
@@ -244,7 +251,7 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   // Done without us, the window may be closed by now: what is launched then touches no message.
   const std::atomic_ref withdrawn(*incoming->ring.withdrawn);
   const bool late = device::reached(withdrawn.load(std::memory_order_acquire), request.begun);
-  if (late && !target.ok()) target = nullptr;
+  if (late && target.status().code() == Code::not_found) target = nullptr;
   Status launched = !target.ok() ? target.status() : Status();
   if (!fits) launched = Status(Code::corrupt, "a request for the host path makes no sense");
   if (launched.ok()) {
@@ -272,14 +279,14 @@ void CourierService::run() {
       if (peer == group_.rank()) continue;
       for (const Errand errand : {Errand::put, Errand::get}) {
         const Found found = serve(peer, errand);
-        worked |= found == Found::work || found == Found::moving;
-        pending |= found == Found::not_begun;
+        worked |= found == Found::work;
+        pending |= found == Found::not_begun || found == Found::moving;
       }
     }
     const auto now = std::chrono::steady_clock::now();
     if (worked) last_work = now;
-    // Stays awake for a moment after a message, since the next one is often near; then looks every now and then for
-    // messages whose lane has not come to them yet, and sleeps when there are none. Defaults.
+    // Stays awake for a moment after a message, since the next one is often near; then looks every now and then while
+    // messages are under way or their lane has not come to them, and sleeps when there are none. Defaults.
     if (now - last_work < kAwake)
       std::this_thread::yield();
     else if (pending)

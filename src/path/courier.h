@@ -6,7 +6,9 @@
 // 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
 // 2. The peer's service thread fetches, maps and pins it, and says that it is ready; until then messages take other
 // paths.
-// 3. For a message the asking side enqueues its own end on its lane, posts the request, and rings the peer's bell.
+// 3. For a message the asking side posts the request, rings the peer's bell, and enqueues its own end on its lane;
+// where
+//    the lane is not idle, the end first.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
 //    that no processor is held while the asking lane still does other work; at once, when that lane was idle.
 // 5. A service that cannot launch in time (the process frees memory, or loads code, behind a kernel that runs) comes
@@ -66,6 +68,8 @@ class Courier {
 
   /// False until the peer's service runs its end.
   bool ready() const;
+  /// Whether another message can be asked for without waiting: the lane may stand behind much other work.
+  bool has_room() const;
   /// As ready(), but waits. Errors: unsupported when the peer cannot; those of a bounded wait.
   Status wait_until_ready();
 

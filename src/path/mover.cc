@@ -343,8 +343,9 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
     auto made = carrier(*set, candidate, *plan, planned, dst, src);
     if (made.ok()) {
       used = *made;
-      // The peer's service comes to it in a moment; this message does not wait for that.
-      if (used.courier != nullptr && !used.courier->ready()) return copy_single(dst, src, split.bytes, lane);
+      // The peer's service comes to it in a moment; this message does not wait for that, nor for those before it.
+      if (used.courier != nullptr && (!used.courier->ready() || !used.courier->has_room()))
+        return copy_single(dst, src, split.bytes, lane);
       continue;
     }
     if (captured) pair.captured.pop_back();

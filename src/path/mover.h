@@ -39,8 +39,7 @@ class Mover {
     bool adapt = true;                                   ///< shrink shares whose links others use too
     std::shared_ptr<const PutTable> tuned;               ///< measured splits; null: none
     bool single = false;                                 ///< one path a message: the machine was never tuned
-    /// The host path to another process, made at first use; null: there are no other processes. May give null while
-    /// the peer is not ready.
+    /// The host path to another process, made at first use (it may not be ready); null: there are no other processes.
     std::function<Result<Courier*>(int peer, Errand errand, RingShape shape)> courier;
   };
 

@@ -136,7 +136,7 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> excha
     node->service_ = std::make_unique<CourierService>(
         devices, members, node->device_,
         [self](std::uint32_t number, std::uint64_t offset, std::uint64_t bytes) -> Result<std::byte*> {
-          const std::lock_guard lock(self->mutex_);
+          const std::lock_guard lock(self->windows_mutex_);
           const auto found = self->windows_.find(number);
           if (found == self->windows_.end())
             return Status(Code::not_found, fmt::format("window {} is not open on rank {}", number, self->rank()), {},
@@ -163,14 +163,14 @@ Node::~Node() {
 Result<std::shared_ptr<Window>> Node::open(void* data, std::uint64_t bytes) {
   std::uint32_t number = 0;
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(windows_mutex_);
     number = next_window_++;
   }
   auto window = Window::create(*group_, *executor_, *mappings_, device_, number, data, bytes);
   if (!window) return window.status();
   const std::shared_ptr<Window> opened = std::move(*window);
   {
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(windows_mutex_);
     windows_[number] = opened;
   }
   // No peer may put before this rank's service knows the window.
@@ -180,13 +180,13 @@ Result<std::shared_ptr<Window>> Node::open(void* data, std::uint64_t bytes) {
 
 Status Node::close(const std::shared_ptr<Window>& window) {
   if (auto status = group_->exchange().barrier(); !status) return std::move(status).in("deregister memory");
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(windows_mutex_);
   windows_.erase(window->number());
   return {};
 }
 
 Result<Courier*> Node::courier(int peer, Errand errand, RingShape shape) {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(couriers_mutex_);
   auto& made = couriers_[{peer, errand}];
   if (made == nullptr) {
     // One ring for all messages to the peer: as wide as any plan of this machine asks for.

@@ -78,7 +78,8 @@ class Node {
   int device_ = 0;
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<device::Lane> lane_;
-  std::mutex mutex_;
+  std::mutex couriers_mutex_;  // held while one is set up
+  std::mutex windows_mutex_;   // held for moments: the service needs it to help a peer, whatever is being set up here
   std::uint32_t next_window_ = 1;
   std::unique_ptr<Mappings> mappings_;
   std::map<std::uint32_t, std::shared_ptr<Window>> windows_;

@@ -14,7 +14,7 @@
 //    nothing has moved for `patience_ns`, the block withdraws the part from the helper and moves it over the direct
 //    path itself, where there is one. A helper that comes later sees that and leaves; when both come to it at once,
 //    the helper's word decides. A helper that was launched first leaves likewise when the block that asks does not
-//    start. Then nothing that the helper would write counts: the side that asks brings both counts up to date.
+//    start. A helper that leaves writes no count: the side that asks brings up to date what the next message needs.
 // 6. A receiver whose sender is to start only once the receiver's lane has come to the message announces itself
 //    first.
 // 7. Counts run on from launch to launch in memory that only the block itself writes, so nothing is reset between
@@ -75,9 +75,11 @@ SENNIT_DEVICE device::Word chunks_of(Part part, std::uint64_t chunk, std::uint64
 
 /// How one side takes part.
 struct Role {
-  bool helps = false;             ///< else it asks
-  std::byte* beyond = nullptr;    ///< of the side that asks: the other end over the direct path; null: out of reach
-  std::uint64_t patience_ns = 0;  ///< how long to wait for the helper before going there
+  bool helps = false;           ///< else it asks
+  std::byte* beyond = nullptr;  ///< of the side that asks: the other end over the direct path; null: out of reach
+  /// Asking: how long to wait for the helper before moving the part over the direct path. Helping: how long for the
+  /// block that asks to start; 0: it stands in its lane already, and is waited for as by any wait.
+  std::uint64_t patience_ns = 0;
 };
 
 enum class Waited { reached, taken_back, gave_up };
@@ -120,7 +122,7 @@ class Partner {
       }
       if (!block_.meet(withdrawn_, message_, came_)) return Waited::taken_back;
       if (!block_.await(answered_, message_, kAnswered)) return Waited::gave_up;
-      // A helper that left may have left later messages too; it stays for none before we have started it.
+      // A helper that left may have left, or stayed for, later messages too; but then never for this one.
       if (!block_.equals(stayed_, message_)) return Waited::taken_back;
       here_ = true;
     }
