@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -50,6 +51,20 @@ struct Ends : testing::Test {
   }
   bool arrived() const { return std::memcmp(source.data(), target.data(), kBytes) == 0; }
 };
+
+TEST_F(Ends, ASenderDoesNotWaitForAReceiverThatLeftInVain) {
+  const staged_copy::Role leaves{true, nullptr, 1'000'000};
+  ASSERT_TRUE(receiver->receive(target.data(), kBytes, 2, 1024, leaves, nullptr).ok());
+  ASSERT_TRUE(receiver->lane().synchronize().ok());
+  EXPECT_FALSE(arrived());
+  const auto begin = std::chrono::steady_clock::now();
+  const staged_copy::Role patient{false, target.data(), 12'000'000'000};
+  ASSERT_TRUE(sender->send(source.data(), kBytes, 2, 1024, patient, nullptr).ok());
+  ASSERT_TRUE(sender->lane().synchronize().ok());
+  EXPECT_TRUE(arrived());
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(10))
+      << "looked at an eighth of its patience, 1.5 s";
+}
 
 TEST_F(Ends, ASenderNeedsNoReceiverWhereItReachesTheTarget) {
   ASSERT_TRUE(sender->send(source.data(), kBytes, 2, 1024, sender->asks(target.data(), kBytes), nullptr).ok());
