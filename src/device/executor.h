@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -55,6 +56,10 @@ class Executor {
   /// freed and foreign pointers.
   virtual Result<Location> describe(const void* pointer, std::uint64_t bytes) = 0;
   Result<Location> describe(const void* pointer) { return describe(pointer, 1); }
+
+  /// Which device holds the byte at `pointer`, -1: pinned host memory; none where describe() would say anything else.
+  /// Takes a fraction of describe()'s time.
+  virtual std::optional<int> holder(const void* pointer) = 0;
 
   /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
   virtual bool reaches(int device, int peer) = 0;

@@ -26,6 +26,8 @@ class Lane {
   virtual ~Lane() = default;
 
   virtual int device() const = 0;
+  /// Names the queue of work behind the lane: the same for all lanes over one stream, and for no other that exists.
+  virtual std::uint64_t stream() = 0;
 
   /// Copies bytes in lane order, by a copy engine where the device has them. Any memories this process can address;
   /// pageable host memory makes the call synchronous. Overlap is the caller's error. Copies of 0 bytes do nothing.

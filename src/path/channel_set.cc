@@ -97,14 +97,4 @@ Result<KernelChannel*> ChannelSet::kernel(device::Executor& executor, const Cand
   return kept.channel.get();
 }
 
-Result<device::Event*> ChannelSet::fork(device::Executor& executor, int device) {
-  auto& event = forks_[device];
-  if (event == nullptr) {
-    auto made = executor.event(device);
-    if (!made) return made.status();
-    event = std::move(*made);
-  }
-  return event.get();
-}
-
 }  // namespace sennit::path

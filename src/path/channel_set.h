@@ -27,6 +27,7 @@ struct Carrier {
   EngineChannel* engine = nullptr;
   KernelChannel* kernel = nullptr;
   Courier* courier = nullptr;
+  SharedEvent arrived;  ///< of the courier's message
   bool lane() const { return engine == nullptr && kernel == nullptr && courier == nullptr; }
 };
 
@@ -42,9 +43,6 @@ class ChannelSet {
   /// out_of_memory when the budget or the machine has no room.
   Result<Carrier> carrier(device::Executor& executor, const Candidate& candidate, const std::string& name,
                           const std::vector<int>& stops);
-
-  /// The event that a message's parts start from, for callers' lanes of `device`.
-  Result<device::Event*> fork(device::Executor& executor, int device);
 
  private:
   Result<EngineChannel*> engine(device::Executor& executor, const Candidate& candidate, const std::string& name,
@@ -63,7 +61,6 @@ class ChannelSet {
   std::uint64_t used_ = 0;
   std::map<std::string, Kept<EngineChannel>> engines_;  // by route name
   std::map<std::string, Kept<KernelChannel>> kernels_;
-  std::map<int, std::unique_ptr<device::Event>> forks_;
 };
 
 }  // namespace sennit::path

@@ -44,7 +44,7 @@ Result<device::Memory> map_file(int fd, std::size_t bytes) {
 Result<std::unique_ptr<Courier>> Courier::create(device::Executor& executor, comm::Group& group, int device, int peer,
                                                  Errand errand, RingShape shape) {
   shape.blocks = std::min(shape.blocks, executor.concurrent_blocks(device));
-  std::unique_ptr<Courier> courier(new Courier(group, peer, errand));
+  std::unique_ptr<Courier> courier(new Courier(executor, group, peer, errand));
   const std::size_t bytes = kRingOffset + shape.bytes();
   UniqueFd file(memfd_create("sennit-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0 ||
@@ -90,15 +90,6 @@ void Courier::count_the_latest() {
   without_help_ += withdrawn.load(std::memory_order_relaxed) == latest_ && !helped ? 1 : 0;
 }
 
-bool Courier::ready() const {
-  return header_->ready.load(std::memory_order_acquire) == 1;
-}
-
-bool Courier::has_room() const {
-  const std::uint32_t posted = header_->posted.load(std::memory_order_relaxed);
-  return posted - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue;
-}
-
 Status Courier::wait_until_ready() {
   comm::Waiting what;
   what.operation = "open the host path";
@@ -106,63 +97,85 @@ Status Courier::wait_until_ready() {
   what.peer = peer_;
   auto status = comm::wait_until([&] { return header_->ready.load(std::memory_order_acquire) != 0; }, &group_, what);
   if (!status) return status;
-  if (ready()) return {};
+  if (header_->ready.load(std::memory_order_acquire) == CourierHeader::kReady) return {};
   return Status(Code::unsupported, fmt::format("rank {} could not open the host path", peer_), {},
                 "Its warning on stderr says why");
 }
 
-Result<Courier::Message> Courier::prepare(const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk,
-                                          bool at_once) {
+bool Courier::has_room() const {
+  const std::uint32_t posted = header_->posted.load(std::memory_order_relaxed);
+  return posted - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue;
+}
+
+Result<SharedEvent> Courier::try_send(const Message& message) {
   // Messages of several pairs of devices may go to one peer.
-  Message message{std::unique_lock(mutex_), there, bytes, fit(end_->shape(), blocks, chunk)};
-  // A helper that comes first may leave again: only where this side could then do without.
-  at_once = at_once && there.seen_from(end_->lane().device()) != nullptr;
+  const std::lock_guard lock(mutex_);
+  if (header_->ready.load(std::memory_order_acquire) != CourierHeader::kReady || !has_room()) return SharedEvent();
+  auto open = turn_.open_to(*message.lane);
+  if (!open) return open.status();
+  return *open ? enqueue(message) : Result<SharedEvent>(SharedEvent());
+}
+
+Result<SharedEvent> Courier::send(const Message& message) {
+  if (auto status = wait_until_ready(); !status) return status;
   comm::Waiting what;
   what.operation = "post a request for the host path";
   what.rank = group_.rank();
   what.peer = peer_;
-  what.bytes = bytes;
-  message.number = header_->posted.load(std::memory_order_relaxed);
-  auto room = comm::wait_until(
-      [&] { return message.number - header_->taken.load(std::memory_order_acquire) < CourierHeader::kQueue; },
-      &group_, what);
-  if (!room) return room;
+  what.bytes = message.bytes;
+  for (;;) {
+    // Not with the mutex held: messages of other threads may have another way.
+    auto room = comm::wait_until([&] { return has_room(); }, &group_, what);
+    if (!room) return room;
+    const std::lock_guard lock(mutex_);
+    if (has_room()) return enqueue(message);
+  }
+}
 
-  Request& request = header_->queue[message.number % CourierHeader::kQueue];
-  request.window = there.window;
-  request.offset = there.offset;
-  request.bytes = bytes;
-  request.blocks = message.use.blocks;
-  request.chunk = message.use.chunk;
+Result<SharedEvent> Courier::enqueue(const Message& message) {
+  const auto use = fit(end_->shape(), message.blocks, message.chunk);
+  std::byte* const beyond = message.there.seen_from(end_->lane().device());
+  // 1. Whether the message can start now decides when the helper is launched. One that comes first may leave again:
+  //    only where this side could then do without. Else it comes once what stood before on the asking lane is done:
+  //    the other side of a get reads what it sends, such as what a put brings to the same place.
+  auto started = message.fork->done();
+  if (!started) return started.status();
+  const std::uint32_t number = header_->posted.load(std::memory_order_relaxed);
+  Request& request = header_->queue[number % CourierHeader::kQueue];
+  request.window = message.there.window;
+  request.offset = message.there.offset;
+  request.bytes = message.bytes;
+  request.blocks = use.blocks;
+  request.chunk = use.chunk;
   request.begun = first_block_count_ + 1;
-  // Else not before what came earlier on the asking lane is done: the other side of a get reads what it sends, such
-  // as what a put brings to the same place.
+  const bool at_once = *started && beyond != nullptr;
   request.immediate = at_once ? 1 : 0;
   count_the_latest();
   ++messages_;
   latest_ = request.begun;
-  first_block_count_ += chunk_count(bytes, request.chunk, 0, request.blocks);
-  message.posted = at_once;
-  if (at_once) post(message.number);
-  return message;
+  first_block_count_ += chunk_count(message.bytes, use.chunk, 0, use.blocks);
+  if (at_once) post(number);
+  // 2. This side's end.
+  device::Event* const fork = *started ? nullptr : message.fork.get();
+  const auto asks = end_->asks(beyond, message.bytes);
+  auto status = errand_ == Errand::put
+                    ? end_->send(message.local, message.bytes, use.blocks, use.chunk, asks, fork)
+                    : end_->receive(message.local, message.bytes, use.blocks, use.chunk, asks, fork,
+                                    /*announces=*/true);
+  turn_.take(*message.lane, message.fork);
+  if (!at_once) post(number);
+  auto arrived = events_.next(executor_, end_->lane().device());
+  if (status.ok()) status = arrived.ok() ? end_->lane().record(**arrived) : arrived.status();
+  // 3. The peer will serve a message that this side never sends, and the next one would be taken for it.
+  if (status.ok()) return arrived;
+  group_.abort(status);
+  return status;
 }
 
 void Courier::post(std::uint32_t number) {
   tell_others();
   header_->posted.store(number + 1, std::memory_order_release);
   Bell(group_, peer_).ring();
-}
-
-Status Courier::send(Message message, std::byte* local, device::Event* fork) {
-  const auto& [turn, there, bytes, use, number, posted] = message;
-  const auto asks = end_->asks(there.seen_from(end_->lane().device()), bytes);
-  auto status = errand_ == Errand::put
-                    ? end_->send(local, bytes, use.blocks, use.chunk, asks, fork)
-                    : end_->receive(local, bytes, use.blocks, use.chunk, asks, fork, /*announces=*/true);
-  if (!posted) post(number);
-  // The peer will serve a message that this side never sends, and the next one would be taken for it.
-  if (!status) group_.abort(status);
-  return status;
 }
 
 struct CourierService::Incoming {
@@ -227,7 +240,9 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
           fmt::format("the host path that rank {} offers cannot be used, so its messages take others "
                       "or wait in vain: {}",
                       peer, opened.text()));
-    if (incoming->header != nullptr) incoming->header->ready.store(opened.ok() ? 1 : 2, std::memory_order_release);
+    if (incoming->header != nullptr)
+      incoming->header->ready.store(opened.ok() ? CourierHeader::kReady : CourierHeader::kFailed,
+                                    std::memory_order_release);
     return Found::work;
   }
   if (!incoming->end) return Found::nothing;

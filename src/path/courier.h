@@ -7,10 +7,10 @@
 // 2. The peer's service thread fetches, maps and pins it, and says that it is ready; until then messages take other
 // paths.
 // 3. For a message the asking side posts the request, rings the peer's bell, and enqueues its own end on its lane;
-// where
-//    the lane is not idle, the end first.
+// the
+//    end first, where the message cannot start yet.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
-//    that no processor is held while the asking lane still does other work; at once, when that lane was idle.
+//    that no processor is held while the asking lane still does other work; at once, when the message can start.
 // 5. A service that cannot launch in time (the process frees memory, or loads code, behind a kernel that runs) comes
 //    too late: the asking blocks have done without it, and what it launches then only brings the counts up to date.
 #pragma once
@@ -27,6 +27,7 @@
 #include "comm/group.h"
 #include "path/engine_channel.h"
 #include "path/ring_end.h"
+#include "path/turn.h"
 
 namespace sennit::path {
 
@@ -42,18 +43,19 @@ struct Request {
   std::uint64_t chunk = 0;
   std::uint32_t begun = 0;      ///< block 0's name of the message, which the asking side publishes first: in produced
                                 ///< (put) or in begun (get)
-  std::uint32_t immediate = 0;  ///< 1: the asking lane was idle, launch at once
+  std::uint32_t immediate = 0;  ///< 1: the message can start, launch at once
 };
 
 /// The memfd's layout: this header, then the ring at kRingOffset.
 struct CourierHeader {
   static constexpr std::uint32_t kQueue = 64;  ///< requests in flight: a limit
+  static constexpr std::uint32_t kReady = 1, kFailed = 2;
   std::uint64_t version;
   RingShape shape;
   std::uint32_t errand;
   alignas(64) std::atomic<std::uint32_t> posted;  ///< written by the asking side
   alignas(64) std::atomic<std::uint32_t> taken;   ///< written by the service
-  alignas(64) std::atomic<std::uint32_t> ready;   ///< 1: the service runs this ring; 2: it could not
+  alignas(64) std::atomic<std::uint32_t> ready;   ///< kReady: the service runs this ring; kFailed: it could not
   alignas(64) Request queue[kQueue];
 };
 inline constexpr std::uint64_t kRingOffset = 8192;
@@ -66,38 +68,38 @@ class Courier {
                                                  Errand errand, RingShape shape);
   ~Courier();
 
-  /// False until the peer's service runs its end.
-  bool ready() const;
-  /// Whether another message can be asked for without waiting: the lane may stand behind much other work.
-  bool has_room() const;
-  /// As ready(), but waits. Errors: unsupported when the peer cannot; those of a bounded wait.
-  Status wait_until_ready();
-
-  /// A message that the peer may know of already. Messages of other threads wait until it is sent.
+  /// One message, from `local` to `there` in the peer's window or back, as the errand says.
   struct Message {
-    std::unique_lock<std::mutex> turn;
     End there;
+    std::byte* local = nullptr;
     std::uint64_t bytes = 0;
-    Fitted use{};
-    std::uint32_t number = 0;
-    bool posted = false;
+    int blocks = 0;  ///< this and `chunk` are cut to what the ring can carry
+    std::uint64_t chunk = 0;
+    device::Lane* lane = nullptr;  ///< the caller's, whose stream the message is part of
+    SharedEvent fork;              ///< where in it the message starts
   };
-  /// Prepares a message to or from `there` in the peer's window; with `at_once` the peer also launches its end now:
-  /// the asking lane is idle. Once it has succeeded, send() must follow, or the peer waits in vain.
-  Result<Message> prepare(const End& there, std::uint64_t bytes, int blocks, std::uint64_t chunk, bool at_once);
-  /// Enqueues this side's end for [local, local + bytes), after `fork` (null: nothing to wait for). Where `there` is
-  /// mapped, blocks whose helpers do not come move their parts over the direct path.
-  Status send(Message message, std::byte* local, device::Event* fork);
-  Status join(device::Lane& lane) { return end_->join(lane); }
+  /// Enqueues this side's end. Where `there` is mapped, blocks whose helpers do not come move their parts over the
+  /// direct path. Returns what is passed when the message has arrived; null, and nothing is done, where the message
+  /// would wait for what need not be over when it starts: for the peer's service to open the path, for a place in the
+  /// queue, or for a message of another stream (Turn).
+  Result<SharedEvent> try_send(const Message& message);
+  /// As try_send(), but waits for the peer, and in order behind other streams. Errors: unsupported when the peer
+  /// cannot open the path; those of a bounded wait.
+  Result<SharedEvent> send(const Message& message);
   const RingShape& shape() const { return end_->shape(); }
 
  private:
-  Courier(comm::Group& group, int peer, Errand errand) : group_(group), peer_(peer), errand_(errand) {}
+  Courier(device::Executor& executor, comm::Group& group, int peer, Errand errand)
+      : executor_(executor), group_(group), peer_(peer), errand_(errand) {}
 
+  device::Executor& executor_;
   comm::Group& group_;
   const int peer_;
   const Errand errand_;
+  Status wait_until_ready();
+  Result<SharedEvent> enqueue(const Message& message);  // with the mutex held, and room in the queue
   void post(std::uint32_t number);
+  bool has_room() const;
 
   std::mutex mutex_;  // a message holds it while it is enqueued: both ends must see messages in the same order
   std::uint64_t offered_ = 0;
@@ -105,6 +107,8 @@ class Courier {
   CourierHeader* header_ = nullptr;
   std::optional<RingEnd> end_;
   device::Word first_block_count_ = 0;
+  Turn turn_;
+  EventPool events_;
   // For the log: a helper that often comes too late makes the path slower than it is.
   void count_the_latest();
   device::Word latest_ = 0;  // block 0's name of the latest message; 0: none yet

@@ -21,12 +21,14 @@ class KernelChannel {
   /// Makes `lane` wait until the message has arrived and the source may be overwritten.
   Status join(device::Lane& lane);
 
+  Turn& turn() { return turn_; }
   const Shape& shape() const { return sender_->shape(); }
   device::Lane& last_lane() { return receiver_->lane(); }
 
  private:
   KernelChannel() = default;
 
+  Turn turn_;
   bool reaches_ = false;   // the sender's device the receiver's
   device::Memory memory_;  // before the ends: they stop using it before it goes
   std::optional<RingEnd> sender_, receiver_;

@@ -65,7 +65,8 @@ class Mover {
   /// Computes and keeps the plan of such a message, so that the first one need not.
   void prepare(int dst_device, int src_device, std::uint64_t bytes);
 
-  /// Messages of fewer bytes never travel on several paths between these devices; 0 where that is not known. Cheap.
+  /// Messages of fewer bytes never travel on several paths between these devices; at most 1 where that is not known.
+  /// Cheap.
   std::uint64_t least_split(int dst_device, int src_device);
 
   /// Replaces the computed shares by route name for all messages from now on, to the byte: nothing is adapted. Empty
@@ -79,18 +80,21 @@ class Mover {
  private:
   struct Plan;
   struct Pair;
-  struct Message;
+  struct Started;
 
   Mover(std::shared_ptr<device::Executor> executor, machine::Machine machine, Options options);
   std::shared_ptr<const Plan> plan(int dst_device, int src_device, std::uint64_t bytes, Circumstances circumstances);
   Result<Carrier> carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan, std::size_t planned, End dst,
                           End src);
+  /// At the first message between them; where it is denied, copies still arrive, by way of the host.
+  void enable_access(int dst_device, int src_device);
   Status copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   Pair& pair_of(int dst_device, int src_device);
   static Status copy_single(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   Status copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane, bool both_ways);
   FinishSampler* sampler(Pair& pair, const ShareFeedback& feedback, const Split& split, device::Lane& lane);
-  static Status run(const Message& message, End dst, End src, device::Lane& lane);
+  /// Enqueues the share, on an engine channel only its start. False: the channel is taken by another stream.
+  static Result<bool> begin(const Started& message, const Share& share, Carrier& carrier);
   static void learn(Pair& pair);
   /// Whether kernels of the courier's device can read and write there. Errors: unsupported says what to do.
   Status reached_by_kernels(const End& end);
@@ -102,7 +106,8 @@ class Mover {
   std::vector<std::string> absent_;  // the machine's GPUs that the executor does not have
   std::string host_id_;
   static constexpr int kMostDevices = 64;  ///< limit of the table below; pairs beyond it are never known
-  std::array<std::atomic<std::uint64_t>, kMostDevices * kMostDevices> least_split_{};  // 0: not asked yet
+  // [source + 1][destination + 1], host memory first; 0: not asked yet
+  std::array<std::array<std::atomic<std::uint64_t>, kMostDevices + 1>, kMostDevices + 1> least_split_{};
   std::mutex mutex_;
   std::map<std::tuple<int, int, std::uint64_t, bool, bool>, std::shared_ptr<const Plan>> plans_;
   std::map<std::pair<int, int>, std::unique_ptr<Pair>> pairs_;

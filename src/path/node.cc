@@ -24,6 +24,12 @@ constexpr std::uint64_t kExchangeNs = 20'000'000;
 /// Messages below never travel on several paths where a GPU takes part; a limit that spares them the looking.
 constexpr std::uint64_t kLeastSplit = 1 * MiB;
 
+Status check_apart(const void* dst, const void* src, std::uint64_t bytes) {
+  const auto to = reinterpret_cast<std::uintptr_t>(dst), from = reinterpret_cast<std::uintptr_t>(src);
+  if (to >= from + bytes || from >= to + bytes) return {};
+  return Status(Code::invalid_argument, "source and destination overlap", {}, "Copy by way of another buffer");
+}
+
 /// What the ranks of a node decide from.
 struct Ground {
   machine::Machine machine;
@@ -222,18 +228,33 @@ Result<End> Node::local_end(const void* data, std::uint64_t bytes, device::Acces
   return end;
 }
 
-bool Node::single(const End& there, std::uint64_t bytes, bool put) {
+bool Node::single(const End& there, const void* data, std::uint64_t bytes, bool put) {
   // Only where the driver itself refuses addresses that are not memory: threads of the host executor would crash.
   if (there.rank < 0 || there.data == nullptr || executor_->kind() != device::Kind::cuda) return false;
-  return bytes < (put ? mover_->least_split(there.device, device_) : mover_->least_split(device_, there.device));
+  const auto least = [&](int here) {
+    return put ? mover_->least_split(there.device, here) : mover_->least_split(here, there.device);
+  };
+  const auto [least_of_all, surely_enough] = std::minmax({least(device_), least(kHost)});
+  if (bytes < least_of_all || bytes >= surely_enough) return bytes < least_of_all;
+  const auto here = executor_->holder(data);
+  return here && bytes < least(*here);
 }
 
-Status Node::copy_single(void* dst, const void* src, std::uint64_t bytes, device::Access access, device::Lane& lane) {
+bool Node::single(const void* dst, const void* src, std::uint64_t bytes) {
+  if (executor_->kind() != device::Kind::cuda) return false;
+  const auto to = executor_->holder(dst), from = executor_->holder(src);
+  return to && from && bytes < mover_->least_split(*to, *from);
+}
+
+Status Node::copy_single(void* dst, const void* src, std::uint64_t bytes, Ours ours, device::Lane& lane) {
   auto status = lane.copy(dst, src, bytes);
   if (status.ok()) return status;
   // The driver only says that something is wrong; the address tells what.
-  auto end = local_end(access == device::Access::read ? src : dst, bytes, access);
-  return end.ok() ? status : end.status();
+  if (ours.dst)
+    if (auto end = local_end(dst, bytes, device::Access::write); !end) return end.status();
+  if (ours.src)
+    if (auto end = local_end(src, bytes, device::Access::read); !end) return end.status();
+  return status;
 }
 
 bool Node::both_ways(int peer) {
@@ -252,8 +273,8 @@ bool Node::both_ways(int peer) {
 }
 
 Status Node::move(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
-  if (dst.rank < 0 && src.rank < 0 && dst.data < src.data + bytes && src.data < dst.data + bytes)
-    return Status(Code::invalid_argument, "source and destination overlap", {}, "Copy by way of another buffer");
+  if (dst.rank < 0 && src.rank < 0)
+    if (auto status = check_apart(dst.data, src.data, bytes); !status) return status;
   const int peer = std::max(dst.rank, src.rank);
   const bool exchange = peer >= 0 && bytes >= kLeastSplit && both_ways(peer);
   return mover_->copy(dst, src, bytes, lane, exchange);
@@ -265,7 +286,7 @@ Status Node::put(Window& window, int peer, std::uint64_t offset, const void* src
   auto to = window.end(peer, offset, bytes);
   if (!to) return to.status();
   if (bytes == 0) return {};
-  if (single(*to, bytes, true)) return copy_single(to->data, src, bytes, device::Access::read, lane);
+  if (single(*to, src, bytes, true)) return copy_single(to->data, src, bytes, {false, true}, lane);
   auto from = local_end(src, bytes, device::Access::read);
   if (!from) return from.status();
   return move(*to, *from, bytes, lane);
@@ -276,7 +297,7 @@ Status Node::get(Window& window, int peer, std::uint64_t offset, void* dst, std:
   auto from = window.end(peer, offset, bytes);
   if (!from) return from.status();
   if (bytes == 0) return {};
-  if (single(*from, bytes, false)) return copy_single(dst, from->data, bytes, device::Access::write, lane);
+  if (single(*from, dst, bytes, false)) return copy_single(dst, from->data, bytes, {true, false}, lane);
   auto to = local_end(dst, bytes, device::Access::write);
   if (!to) return to.status();
   return move(*to, *from, bytes, lane);
@@ -285,6 +306,8 @@ Status Node::get(Window& window, int peer, std::uint64_t offset, void* dst, std:
 Status Node::copy(void* dst, const void* src, std::uint64_t bytes, device::Lane& lane) {
   if (auto status = check(); !status) return status;
   if (bytes == 0) return {};
+  if (auto status = check_apart(dst, src, bytes); !status) return status;
+  if (single(dst, src, bytes)) return copy_single(dst, src, bytes, {true, true}, lane);
   auto to = local_end(dst, bytes, device::Access::write);
   if (!to) return to.status();
   auto from = local_end(src, bytes, device::Access::read);

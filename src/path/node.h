@@ -65,11 +65,15 @@ class Node {
   /// `data` as an end of a message. Errors: invalid_argument where any of its bytes cannot be used so.
   Result<End> local_end(const void* data, std::uint64_t bytes, device::Access access);
   Status move(End dst, End src, std::uint64_t bytes, device::Lane& lane);
-  /// Whether the direct path alone carries such a message: known without looking at our own end, which is half the
-  /// cost of a small put.
-  bool single(const End& there, std::uint64_t bytes, bool put);
-  /// Copies on the lane; `access` is what this process's own end is used for, and so tells which end that is.
-  Status copy_single(void* dst, const void* src, std::uint64_t bytes, device::Access access, device::Lane& lane);
+  /// Whether the direct path alone carries such a message between `there` and `data` of this process: known with a
+  /// glance at most, since a full look at our own end is half the cost of a small message.
+  bool single(const End& there, const void* data, std::uint64_t bytes, bool put);
+  bool single(const void* dst, const void* src, std::uint64_t bytes);
+  /// As moved by a plain copy. Errors name the end that is at fault: `ours` says which ends are of this process.
+  struct Ours {
+    bool dst, src;
+  };
+  Status copy_single(void* dst, const void* src, std::uint64_t bytes, Ours ours, device::Lane& lane);
   /// Whether the peer sends to us as we send to it.
   bool both_ways(int peer);
   Result<Courier*> courier(int peer, Errand errand, RingShape shape);

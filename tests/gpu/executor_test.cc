@@ -30,12 +30,16 @@ TEST_F(CudaExecutor, DescribesMemory) {
   EXPECT_EQ(inside->device, 0);
   EXPECT_EQ(inside->base, memory->data());
   EXPECT_GE(inside->bytes, MiB);
+  EXPECT_EQ(executor->holder(memory->data() + 4099), 0);
 
   auto pinned = executor->allocate_pinned(MiB);
   ASSERT_TRUE(pinned.ok());
   EXPECT_EQ(executor->describe(pinned->data() + 1)->place, device::Place::pinned);
   int local = 0;
   EXPECT_EQ(executor->describe(&local)->place, device::Place::pageable);
+  EXPECT_EQ(executor->holder(pinned->data() + 1), -1);
+  EXPECT_EQ(executor->holder(&local), std::nullopt);
+  EXPECT_EQ(executor->holder(nullptr), std::nullopt);
 }
 
 TEST_F(CudaExecutor, RefusesWhatIsNoMemory) {

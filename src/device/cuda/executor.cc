@@ -161,6 +161,16 @@ class CudaExecutor final : public Executor {
     return location;
   }
 
+  std::optional<int> holder(const void* pointer) override {
+    cudaPointerAttributes attributes{};
+    if (cudaPointerGetAttributes(&attributes, pointer) != cudaSuccess) {
+      (void)cudaGetLastError();
+      return std::nullopt;
+    }
+    if (attributes.type == cudaMemoryTypeUnregistered) return std::nullopt;
+    return attributes.type == cudaMemoryTypeHost ? -1 : attributes.device;
+  }
+
   bool reaches(int device, int peer) override {
     const auto count = static_cast<int>(devices_.size());
     if (device < 0 || peer < 0 || device >= count || peer >= count) return false;

@@ -54,6 +54,11 @@ CudaLane::~CudaLane() {
   (void)cudaStreamDestroy(stream_);  // CUDA finishes what was enqueued first
 }
 
+std::uint64_t CudaLane::stream() {
+  // Not cudaStreamGetId: it ends a capture. Every device has a default stream of the same handle.
+  return (reinterpret_cast<std::uintptr_t>(stream_) << 8) + static_cast<unsigned>(device_);
+}
+
 Status CudaLane::copy(void* dst, const void* src, std::uint64_t bytes) {
   if (bytes == 0) return {};
   const CurrentDevice current(device_);

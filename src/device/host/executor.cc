@@ -93,6 +93,12 @@ class HostExecutor final : public Executor {
     return location;
   }
 
+  std::optional<int> holder(const void* pointer) override {
+    const auto location = describe(pointer);
+    if (!location || location->place == Place::pageable) return std::nullopt;
+    return location->device;
+  }
+
   bool reaches(int device, int peer) override {
     const auto count = static_cast<int>(devices_.size());
     const auto allowed = environment_switch("SENNIT_PEER");

@@ -33,8 +33,12 @@ Result<double> HostEvent::since(Event& start) {
   return std::chrono::duration<double, std::micro>(state_->passed_at - began).count();
 }
 
+namespace {
+std::atomic<std::uint64_t> lanes{0};
+}
+
 HostLane::HostLane(int device, std::shared_ptr<HostLimits> limits)
-    : device_(device), limits_(std::move(limits)), thread_([this] { run(); }) {}
+    : device_(device), stream_(++lanes), limits_(std::move(limits)), thread_([this] { run(); }) {}
 
 HostLane::~HostLane() {
   {

@@ -50,6 +50,7 @@ class HostLane final : public Lane {
   ~HostLane() override;
 
   int device() const override { return device_; }
+  std::uint64_t stream() override { return stream_; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override;
   Status launch(const Program& program, const void* arguments, unsigned blocks) override;
   Status record(Event& event) override;
@@ -63,6 +64,7 @@ class HostLane final : public Lane {
   void run();
 
   const int device_;
+  const std::uint64_t stream_;
   const std::shared_ptr<HostLimits> limits_;
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -31,6 +31,7 @@ class FaultyLane final : public device::Lane {
       : real_(std::move(real)), executor_(executor), broken_(std::move(broken)) {}
 
   int device() const override { return real_->device(); }
+  std::uint64_t stream() override { return real_->stream(); }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override {
     const auto to = executor_.describe(dst), from = executor_.describe(src);
     for (const Broken& one : broken_) {
@@ -92,6 +93,7 @@ class FaultyExecutor final : public device::Executor {
   Result<device::Location> describe(const void* pointer, std::uint64_t bytes) override {
     return real_->describe(pointer, bytes);
   }
+  std::optional<int> holder(const void* pointer) override { return real_->holder(pointer); }
   bool reaches(int device, int peer) override { return peers && real_->reaches(device, peer); }
   Result<device::Shareable> share(const void* pointer, std::uint64_t bytes) override {
     return real_->share(pointer, bytes);

@@ -38,11 +38,15 @@ TEST_F(HostExecutorTest, DescribesItsMemoryAndOthers) {
   EXPECT_EQ(inside->device, 1);
   EXPECT_EQ(inside->base, device->data());
   EXPECT_EQ(inside->bytes, 4096u);
+  EXPECT_EQ(executor->holder(device->data() + 100), 1);
 
   auto pinned = executor->allocate_pinned(64);
   EXPECT_EQ(executor->describe(pinned->data())->place, Place::pinned);
   int local = 0;
   EXPECT_EQ(executor->describe(&local)->place, Place::pageable);
+  EXPECT_EQ(executor->holder(pinned->data()), -1);
+  EXPECT_EQ(executor->holder(&local), std::nullopt);
+  EXPECT_EQ(executor->holder(nullptr), std::nullopt);
   EXPECT_EQ(executor->describe(nullptr).status().code(), Code::invalid_argument);
 }
 

@@ -1,0 +1,16 @@
+#include "path/turn.h"
+
+namespace sennit::path {
+
+Result<bool> Turn::open_to(device::Lane& lane) const {
+  if (fork_ == nullptr || stream_ == lane.stream()) return true;
+  // Messages before the last one started before it did: it was asked the same of them.
+  return fork_->done();
+}
+
+void Turn::take(device::Lane& lane, SharedEvent fork) {
+  stream_ = lane.stream();
+  fork_ = std::move(fork);
+}
+
+}  // namespace sennit::path

@@ -1,0 +1,48 @@
+#include "path/turn.h"
+
+#include <gtest/gtest.h>
+
+#include "gate.h"
+
+namespace sennit::path {
+namespace {
+
+struct Turns : testing::Test {
+  std::shared_ptr<device::Executor> executor = *device::open_host_executor();
+  std::unique_ptr<device::Lane> one = std::move(*executor->lane(0)), other = std::move(*executor->lane(0));
+  EventPool pool;
+  Turn turn;
+  Gate gate{*executor};
+
+  void SetUp() override { executor->set_timeout(std::chrono::seconds(20)); }
+  SharedEvent fork(device::Lane& lane) {
+    auto event = *pool.next(*executor, 0);
+    EXPECT_TRUE(lane.record(*event).ok());
+    return event;
+  }
+};
+
+TEST_F(Turns, AreOpenToAllBeforeTheFirstMessage) {
+  EXPECT_TRUE(*turn.open_to(*one));
+}
+
+TEST_F(Turns, AreClosedToOtherStreamsUntilTheLastMessageStarts) {
+  ASSERT_TRUE(gate.shut(*one).ok());
+  turn.take(*one, fork(*one));
+  EXPECT_TRUE(*turn.open_to(*one));
+  EXPECT_FALSE(*turn.open_to(*other));
+  gate.open();
+  ASSERT_TRUE(one->synchronize().ok());
+  EXPECT_TRUE(*turn.open_to(*other));
+}
+
+TEST_F(Turns, StayClosedWhateverOtherChannelsCarry) {
+  ASSERT_TRUE(gate.shut(*one).ok());
+  turn.take(*one, fork(*one));
+  const auto elsewhere = fork(*other);  // passed at once, and not the event that the turn remembers
+  ASSERT_TRUE(other->synchronize().ok());
+  EXPECT_FALSE(*turn.open_to(*other));
+}
+
+}  // namespace
+}  // namespace sennit::path
