@@ -219,8 +219,10 @@ SysfsReadings read_sysfs(const fs::path& root) {
   readings.host = printable(line_of(root / "proc/sys/kernel/hostname"));
   read_processor(root, readings);
   readings.nodes = read_nodes(root);
-  if (readings.nodes.empty())
-    readings.nodes.push_back({0, memory_total(root / "proc/meminfo"), readings.processors, 0});
+  const std::uint64_t memory = memory_total(root / "proc/meminfo");
+  if (readings.nodes.empty()) readings.nodes.push_back({0, memory, readings.processors, 0});
+  // A node's own count leaves out what a virtual machine was given after it had started.
+  if (readings.nodes.size() == 1) readings.nodes[0].memory_bytes = std::max(readings.nodes[0].memory_bytes, memory);
   readings.devices = read_pci(root);
   return readings;
 }

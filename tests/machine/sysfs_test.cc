@@ -98,6 +98,13 @@ TEST(ReadSysfs, SeesSwitchesAndSockets) {
   EXPECT_DOUBLE_EQ(nic.port_gbps, 50);
 }
 
+TEST(ReadSysfs, BelievesTheLargerCountOfASingleNodesMemory) {
+  Tree tree(scratch_folder());
+  tree.node(0, "0-31", "4812272", 0, 0);
+  tree.file("proc/meminfo", "MemTotal:       263998500 kB");
+  EXPECT_EQ(read_sysfs(tree.root()).nodes.at(0).memory_bytes, 263998500ull * 1024);
+}
+
 TEST(ReadSysfs, MakesDoWithAFlatTree) {
   Tree tree(scratch_folder());
   tree.file("proc/meminfo", "MemTotal:        8192 kB");
