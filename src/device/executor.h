@@ -64,8 +64,8 @@ class Executor {
   /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
   virtual bool reaches(int device, int peer) = 0;
 
-  /// What another process needs to map the allocation around `pointer`. Errors: unsupported names the kind of
-  /// allocation or switch that stands in the way, also when `bytes` reach over several allocations.
+  /// What another process needs to map the allocation around `pointer`, or all that `bytes` reach into. Errors:
+  /// unsupported names the kind of allocation or switch that stands in the way.
   virtual Result<Shareable> share(const void* pointer, std::uint64_t bytes) = 0;
   Result<Shareable> share(const void* pointer) { return share(pointer, 1); }
   /// Maps it here for lanes of `device`: data() is where the exporter's pointer is seen from there. Lanes of another

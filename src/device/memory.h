@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/unique_fd.h"
 
@@ -63,15 +64,23 @@ struct Location {
   int allocations = 1;         ///< that lie side by side in base and bytes
 };
 
-/// How another process can map an allocation: a handle of the driver, or an open file that travels beside it.
+/// How another process can map an allocation, or several side by side: a handle of the driver, or open files that
+/// travel beside it.
 struct Shareable {
-  enum class Kind : std::uint32_t { ipc_handle, file };
-  Kind kind = Kind::file;
-  std::array<std::byte, 64> handle{};  ///< kind ipc_handle: cudaIpcMemHandle_t
-  UniqueFd file;                       ///< kind file: memfd, or the export of a cuMemCreate handle
-  std::uint64_t file_bytes = 0;        ///< kind file: length to map
+  enum class Kind : std::uint32_t { ipc_handle, files, pool };
+  struct File {
+    UniqueFd fd;
+    std::uint64_t bytes = 0;  ///< length to map
+  };
+  /// Most files: a limit, since each stays open on both sides while they are exchanged.
+  static constexpr std::size_t kMostFiles = 256;
+
+  Kind kind = Kind::files;
+  std::array<std::byte, 64> handle{};  ///< ipc_handle: cudaIpcMemHandle_t; pool: cudaMemPoolPtrExportData
+  std::vector<File> files;             ///< files: memfd, or exports of cuMemCreate handles, in the order of their
+                                       ///< addresses; pool: the pool's alone
   std::uint64_t offset = 0;            ///< of the pointer asked about within what gets mapped
-  std::uint64_t identity = 0;          ///< Location::identity at the exporter
+  std::uint64_t identity = 0;          ///< Location::identity at the exporter; 0: of several allocations
   std::string device;                  ///< UUID of the device that holds it
 };
 

@@ -185,10 +185,15 @@ Result<std::shared_ptr<Window>> Node::open(void* data, std::uint64_t bytes) {
 }
 
 Status Node::close(const std::shared_ptr<Window>& window) {
-  if (auto status = group_->exchange().barrier(); !status) return std::move(status).in("deregister memory");
-  const std::lock_guard lock(windows_mutex_);
-  windows_.erase(window->number());
-  return {};
+  Status status = group_->exchange().barrier();
+  {
+    const std::lock_guard lock(windows_mutex_);
+    windows_.erase(window->number());
+  }
+  window->unmap();
+  // Whose memory it is may free it now, and not while a peer has it mapped.
+  if (status.ok()) status = group_->exchange().barrier();
+  return std::move(status).in("deregister memory");
 }
 
 Result<Courier*> Node::courier(int peer, Errand errand, RingShape shape) {

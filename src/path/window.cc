@@ -14,19 +14,33 @@ namespace {
 
 /// What ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
 struct Card {
-  std::uint32_t version = 1;
+  std::uint32_t version = 2;
   std::uint32_t number = 0;
   std::uint64_t bytes = 0;
   std::uint32_t shareable = 0;
   std::uint32_t kind = 0;
   std::byte handle[64] = {};
-  std::uint64_t file = 0;
-  std::uint64_t file_bytes = 0;
+  std::uint32_t files = 0;  // so many FileCards follow
   std::uint64_t offset = 0;
   std::uint64_t identity = 0;
   char device[64] = {};
   char why_not[256] = {};
 };
+
+/// The card, and what follows it, of one rank. Errors: mismatch.
+Status read(const comm::Bytes& bytes, std::size_t rank, Card& card, std::vector<FileCard>& files) {
+  bool whole = bytes.size() >= sizeof card;
+  if (whole) std::memcpy(&card, bytes.data(), sizeof card);
+  whole = whole && card.version == Card().version && card.files <= device::Shareable::kMostFiles &&
+          bytes.size() == sizeof card + card.files * sizeof(FileCard);
+  if (!whole)
+    return Status(Code::mismatch, fmt::format("rank {} runs another version of sennit", rank), "register memory",
+                  "Use the same build on all ranks");
+  files.resize(card.files);
+  if (!files.empty()) std::memcpy(files.data(), bytes.data() + sizeof card, files.size() * sizeof(FileCard));
+  card.device[sizeof card.device - 1] = card.why_not[sizeof card.why_not - 1] = '\0';
+  return {};
+}
 
 template <std::size_t N>
 void put_text(char (&field)[N], const std::string& text) {
@@ -72,44 +86,44 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
         mine.shareable = 1;
         mine.kind = static_cast<std::uint32_t>(shareable->kind);
         std::memcpy(mine.handle, shareable->handle.data(), sizeof mine.handle);
-        mine.file_bytes = shareable->file_bytes;
         mine.offset = shareable->offset;
         mine.identity = shareable->identity;
-        if (shareable->file.valid()) {
-          auto offered = group.offer(std::move(shareable->file));
-          if (offered.ok()) mine.file = window->offered_ = *offered;
-          if (!offered.ok()) status = offered.status();
+        for (device::Shareable::File& file : shareable->files) {
+          auto offered = group.offer(std::move(file.fd));
+          if (!offered) {
+            status = offered.status();
+            break;
+          }
+          window->offered_.push_back({*offered, file.bytes});
         }
       } else {
         put_text(mine.why_not, shareable.status().text());
       }
     }
   }
-  auto cards =
-      comm::agree(group.exchange(), std::move(status).in("register memory"), std::as_bytes(std::span(&mine, 1)));
+  mine.files = static_cast<std::uint32_t>(window->offered_.size());
+  comm::Bytes told(sizeof mine + window->offered_.size() * sizeof(FileCard));
+  std::memcpy(told.data(), &mine, sizeof mine);
+  if (mine.files != 0)
+    std::memcpy(told.data() + sizeof mine, window->offered_.data(), mine.files * sizeof(FileCard));
+  auto cards = comm::agree(group.exchange(), std::move(status).in("register memory"), told);
   if (!cards) return cards.status();
   window->parts_.resize(cards->size());
   for (std::size_t rank = 0; rank < cards->size(); ++rank) {
     Card card;
-    if ((*cards)[rank].size() != sizeof card)
-      return Status(Code::mismatch, fmt::format("rank {} runs another version of sennit", rank), "register memory",
-                    "Use the same build on all ranks");
-    std::memcpy(&card, (*cards)[rank].data(), sizeof card);
-    card.device[sizeof card.device - 1] = card.why_not[sizeof card.why_not - 1] = '\0';
+    Part& part = window->parts_[rank];
+    if (auto read_well = read((*cards)[rank], rank, card, part.files); !read_well) return read_well;
     if (card.number != number)
       return Status(
           Code::mismatch,
           fmt::format("rank {} registers window {}, rank {} window {}", rank, card.number, group.rank(), number),
           "register memory", "Registration is collective: call it in the same order on all ranks");
-    Part& part = window->parts_[rank];
     part.bytes = card.bytes;
     part.device = executor.find(card.device);
     part.shareable = card.shareable != 0;
-    part.file = card.file;
     part.why_not = card.why_not;
     part.shareable_memory.kind = static_cast<device::Shareable::Kind>(card.kind);
     std::memcpy(part.shareable_memory.handle.data(), card.handle, sizeof card.handle);
-    part.shareable_memory.file_bytes = card.file_bytes;
     part.shareable_memory.offset = card.offset;
     part.shareable_memory.identity = card.identity;
     part.shareable_memory.device = card.device;
@@ -118,7 +132,15 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
 }
 
 Window::~Window() {
-  if (offered_ != 0) group_.withdraw(offered_);
+  for (const FileCard& file : offered_) group_.withdraw(file.number);
+}
+
+void Window::unmap() {
+  const std::lock_guard lock(mutex_);
+  for (Part& part : parts_) {
+    part.mapping.reset();
+    part.mapping_at_owner.reset();
+  }
 }
 
 void Window::map(int rank, Part& part) {
@@ -133,21 +155,22 @@ void Window::map(int rank, Part& part) {
 
 Status Window::try_to_map(int rank, Part& part) {
   if (!part.shareable) return Status(Code::unsupported, part.why_not);
-  if (part.file != 0) {
-    auto file = group_.fetch(rank, part.file);
+  for (const FileCard& card : part.files) {
+    auto file = group_.fetch(rank, card.number);
     if (!file) return file.status();
-    part.shareable_memory.file = std::move(*file);
+    part.shareable_memory.files.push_back({std::move(*file), card.bytes});
   }
   if (part.device >= 0 && !executor_.reaches(device_, part.device))
     return Status(Code::unsupported, "the GPUs have no peer access");
   auto mapping = mappings_.map(rank, part.shareable_memory, device_);
   if (!mapping) return mapping.status();
   part.mapping = std::move(*mapping);
-  if (part.device < 0 || part.device == device_) return {};
   // A second mapping, for the engines of the peer's own device; without it only the direct path is left.
-  auto at_owner = mappings_.map(rank, part.shareable_memory, part.device);
-  if (!at_owner) return {};
-  part.mapping_at_owner = std::move(*at_owner);
+  if (part.device >= 0 && part.device != device_) {
+    auto at_owner = mappings_.map(rank, part.shareable_memory, part.device);
+    if (at_owner.ok()) part.mapping_at_owner = std::move(*at_owner);
+  }
+  part.shareable_memory.files.clear();  // a mapping needs them no more
   return {};
 }
 

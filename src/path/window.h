@@ -14,6 +14,12 @@
 
 namespace sennit::path {
 
+/// A file that a rank offers its peers.
+struct FileCard {
+  std::uint64_t number = 0;  ///< to fetch it by
+  std::uint64_t bytes = 0;
+};
+
 class Window {
  public:
   /// Collective. Every rank gives its own bytes (any number, also 0 with a null pointer) in memory of a device or,
@@ -24,6 +30,10 @@ class Window {
                                                 int device, std::uint32_t number, void* data, std::uint64_t bytes);
   /// Peers must not use the window any more; see Node::close.
   ~Window();
+
+  /// Unmaps the peers' parts; not to be used any more, neither is a message of it under way. Their owners may free the
+  /// memory only then: that of a mapped allocation stays undefined with CUDA.
+  void unmap();
 
   std::uint32_t number() const { return number_; }
   std::byte* data() const { return data_; }
@@ -41,7 +51,7 @@ class Window {
     bool shareable = false;
     bool tried = false;
     device::Shareable shareable_memory;
-    std::uint64_t file = 0;  // number to fetch the shareable's file by; 0: none
+    std::vector<FileCard> files;  // the shareable's
     std::shared_ptr<const Mapping> mapping, mapping_at_owner;
     /// Its first byte through one of them; null where that is null.
     std::byte* seen_through(const std::shared_ptr<const Mapping>& one) const {
@@ -63,7 +73,7 @@ class Window {
   std::uint32_t number_ = 0;
   std::byte* data_ = nullptr;
   int data_device_ = kHost;
-  std::uint64_t offered_ = 0;
+  std::vector<FileCard> offered_;
   std::mutex mutex_;
   std::vector<Part> parts_;  // by rank
 };

@@ -83,6 +83,22 @@ Buffer::Buffer(const std::string& kind, std::uint64_t bytes) : bytes_(bytes) {
     must(cudaMallocAsync(&data, bytes, nullptr), "cudaMallocAsync");
     must(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
     free_ = [data] { (void)cudaFreeAsync(data, nullptr); };
+  } else if (kind == "shared_pool") {
+    int device = 0;
+    must(cudaGetDevice(&device), "cudaGetDevice");
+    cudaMemPoolProps properties{};
+    properties.allocType = cudaMemAllocationTypePinned;
+    properties.handleTypes = cudaMemHandleTypePosixFileDescriptor;
+    properties.location = {cudaMemLocationTypeDevice, device};
+    cudaMemPool_t pool = nullptr;
+    must(cudaMemPoolCreate(&pool, &properties), "cudaMemPoolCreate");
+    must(cudaMallocFromPoolAsync(&data, bytes, pool, nullptr), "cudaMallocFromPoolAsync");
+    must(cudaStreamSynchronize(nullptr), "cudaStreamSynchronize");
+    free_ = [data, pool] {
+      (void)cudaFreeAsync(data, nullptr);
+      (void)cudaStreamSynchronize(nullptr);
+      (void)cudaMemPoolDestroy(pool);
+    };
   } else if (kind == "managed") {
     must(cudaMallocManaged(&data, bytes), "cudaMallocManaged");
     free_ = [data] { (void)cudaFree(data); };

@@ -14,7 +14,8 @@ void must(cudaError_t error, const char* call);
 
 class Buffer {
  public:
-  /// KIND: malloc (cudaMalloc), pool (cudaMallocAsync), vmm (cuMemCreate, exportable), segments (several cuMemCreate
+  /// KIND: malloc (cudaMalloc), pool (cudaMallocAsync), shared_pool (of a pool that other
+  /// processes can open), vmm (cuMemCreate, exportable), segments (several cuMemCreate
   /// handles side by side, as PyTorch's expandable segments are), managed, pinned, registered (cudaHostRegister),
   /// pageable. On the current device.
   Buffer(const std::string& kind, std::uint64_t bytes);

@@ -30,6 +30,13 @@ TEST_P(Kinds, ArriveWholeOverTheDirectPath) {
   expect_all_right(run_on_gpus(2, {"transfers", window, local, "2", "0", "1", "4099", "16777216", "50000003"}));
 }
 
+TEST(Windows, AreMappedWhereverMemoryCanBeShared) {
+  for (const char* kind : {"malloc", "vmm", "segments", "shared_pool"})
+    expect_all_right(run_on_gpus(2, {"transfers", kind, "malloc", "2", "1", "4099", "50000003"}),
+                     "all right; host path not used");
+  expect_all_right(run_on_gpus(2, {"transfers", "pool", "malloc", "1", "4099"}), "all right; host path used");
+}
+
 TEST_P(Kinds, ArriveWholeOverTwoPaths) {
   const auto [window, local] = GetParam();
   expect_all_right(run_on_gpus(2, {"transfers", window, local, "3", "1", "4099", "16777216", "50000003"},
@@ -52,7 +59,7 @@ INSTANTIATE_TEST_SUITE_P(Memory, Kinds,
                                          std::tuple("malloc", "managed"), std::tuple("malloc", "pinned"),
                                          std::tuple("malloc", "registered"), std::tuple("malloc", "pageable"),
                                          std::tuple("vmm", "vmm"), std::tuple("pool", "malloc"),
-                                         std::tuple("segments", "segments")));
+                                         std::tuple("segments", "segments"), std::tuple("shared_pool", "malloc")));
 
 TEST(Transfers, BetweenFourRanks) {
   expect_all_right(run_on_gpus(4, {"transfers", "malloc", "malloc", "2", "4099", "67108864"},

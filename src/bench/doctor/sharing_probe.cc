@@ -40,12 +40,12 @@ Frame encode(const Status& status, Shareable shareable) {
                    .status(status)
                    .number(std::uint64_t(shareable.kind))
                    .data(shareable.handle)
-                   .number(shareable.file_bytes)
+                   .number(shareable.files.empty() ? 0 : shareable.files.front().bytes)
                    .number(shareable.offset)
                    .number(shareable.identity)
                    .text(shareable.device)
                    .take();
-  frame.file = std::move(shareable.file);
+  if (!shareable.files.empty()) frame.file = std::move(shareable.files.front().fd);
   return frame;
 }
 
@@ -56,11 +56,11 @@ Result<Shareable> decode(Frame frame) {
   shareable.kind = Shareable::Kind(reader.number());
   const auto handle = reader.data();
   std::copy_n(handle.begin(), std::min(handle.size(), shareable.handle.size()), shareable.handle.begin());
-  shareable.file_bytes = reader.number();
+  const std::uint64_t file_bytes = reader.number();
   shareable.offset = reader.number();
   shareable.identity = reader.number();
   shareable.device = reader.text();
-  shareable.file = std::move(frame.file);
+  if (frame.file.valid()) shareable.files.push_back({std::move(frame.file), file_bytes});
   if (Status whole = reader.finish(); !whole) return whole;
   if (!status.ok()) return status;
   return shareable;

@@ -193,11 +193,11 @@ class CudaExecutor final : public Executor {
   Result<Shareable> share(const void* pointer, std::uint64_t bytes) override {
     auto location = describe(pointer, bytes);
     if (!location) return location.status();
-    if (location->allocations > 1)
+    if (location->allocations > static_cast<int>(Shareable::kMostFiles))
       return Status(Code::unsupported,
-                    fmt::format("{} from {} lie in {} allocations side by side", format_bytes(bytes), pointer,
-                                location->allocations),
-                    {}, "Register memory of one cudaMalloc or cuMemCreate (PyTorch: without expandable_segments)");
+                    fmt::format("{} from {} lie in {} allocations side by side, at most {} can be shared",
+                                format_bytes(bytes), pointer, location->allocations, Shareable::kMostFiles),
+                    {}, "Register less at a time, or memory of fewer cuMemCreate handles");
     std::string uuid;
     if (location->device >= 0) uuid = devices_[static_cast<std::size_t>(location->device)].uuid;
     return share_cuda(pointer, *location, uuid);

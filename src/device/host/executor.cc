@@ -118,9 +118,8 @@ class HostExecutor final : public Executor {
       return Status(Code::unsupported, fmt::format("{} is ordinary memory of this process", pointer), {},
                     "Allocate it with sennit_memory_allocate, so that peers can map it");
     Shareable shareable;
-    shareable.kind = Shareable::Kind::file;
-    shareable.file = UniqueFd(dup(found->second.file));
-    shareable.file_bytes = found->second.bytes;
+    shareable.kind = Shareable::Kind::files;
+    shareable.files.push_back({UniqueFd(dup(found->second.file)), found->second.bytes});
     shareable.offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - location->base);
     shareable.identity = location->identity;
     if (location->device >= 0) shareable.device = devices_[static_cast<std::size_t>(location->device)].uuid;
@@ -129,9 +128,10 @@ class HostExecutor final : public Executor {
 
   Result<Memory> map(const Shareable& shareable, int) override {
     struct stat file {};
-    if (fstat(shareable.file.get(), &file) != 0 || std::uint64_t(file.st_size) < shareable.file_bytes)
+    if (shareable.files.size() != 1 || fstat(shareable.files[0].fd.get(), &file) != 0 ||
+        std::uint64_t(file.st_size) < shareable.files[0].bytes)
       return Status(Code::corrupt, "a peer's memory is smaller than announced", {}, "Restart the job");
-    return map_file(UniqueFd(dup(shareable.file.get())), shareable.file_bytes, shareable.offset,
+    return map_file(UniqueFd(dup(shareable.files[0].fd.get())), shareable.files[0].bytes, shareable.offset,
                     find(shareable.device));
   }
 
