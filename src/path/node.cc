@@ -43,7 +43,10 @@ Result<Ground> find_ground(const device::Executor& executor, const std::optional
   Ground ground{std::move(known->machine), nullptr};
   if (ground.machine.fingerprint.empty()) return ground;
   auto table = load_put_table(ground.machine.fingerprint);
-  if (table.ok()) ground.tuned = std::make_shared<PutTable>(std::move(*table));
+  if (table.ok())
+    ground.tuned = std::make_shared<PutTable>(std::move(*table));
+  else if (table.status().code() != Code::not_found)
+    log(LogLevel::warning, fmt::format("messages take the direct path alone: {}", table.status().text()));
   return ground;
 }
 
