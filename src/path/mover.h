@@ -34,7 +34,7 @@ class Mover {
  public:
   struct Options {
     std::vector<std::pair<std::string, double>> forced;  ///< as SplitOptions::forced
-    std::uint64_t staging_bytes = 64 * 1024 * 1024;      ///< limit: pinned host memory of one pair of devices
+    std::uint64_t staging_bytes = 28 * 1024 * 1024;      ///< limit: pinned host memory of one direction of a pair
     int courier_device = 0;                              ///< whose kernels run this side of couriers
     bool adapt = true;                                   ///< shrink shares whose links others use too
     std::shared_ptr<const PutTable> tuned;               ///< measured splits; null: none

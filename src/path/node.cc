@@ -84,7 +84,7 @@ Result<Mover::Options> options_from_environment(bool tuned, bool given) {
   Mover::Options options;
   auto staging = parse_bytes(environment("SENNIT_STAGING"));
   if (!staging) return std::move(staging).status().in("SENNIT_STAGING");
-  options.staging_bytes = *staging;
+  options.staging_bytes = staging_one_way(*staging);
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (!adapt) return adapt.status();
   options.adapt = *adapt;

@@ -1,4 +1,6 @@
 // Messages between ranks on the host executor: what users get, byte for byte, over one path and over several.
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -73,6 +75,15 @@ TEST(Transfers, FromSeveralThreadsDoNotMix) {
 TEST(Transfers, OfTwoCommunicatorsAtOnce) {
   for (const char* split : {"", kBothPaths})
     expect_all(run_ranks(3, {"two"}, {{"SENNIT_SPLIT", split}}), "all right");
+}
+
+TEST(Transfers, OfTwoJobsAtOnce) {
+  const auto echoes = [] {
+    return run_ranks(2, {"echo", "8388608", "6"}, {{"SENNIT_SPLIT", kBothPaths}});
+  };
+  auto second = std::async(std::launch::async, echoes);
+  expect_all(echoes(), "0 of 6 echoes wrong");
+  expect_all(second.get(), "0 of 6 echoes wrong");
 }
 
 TEST(Transfers, BetweenNodesAreRefusedWithAReason) {

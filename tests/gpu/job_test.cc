@@ -1,6 +1,8 @@
 // Jobs of two to four processes on GPUs, byte for byte. With fewer GPUs than ranks, ranks share them.
 #include <signal.h>
 
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,6 +71,16 @@ TEST(Transfers, BetweenFourRanks) {
 TEST(Transfers, BeyondFourGigabytes) {
   expect_all_right(run_on_gpus(2, {"transfers", "malloc", "malloc", "1", "4294971395"},
                                {{"SENNIT_SPLIT", "direct=0.9,host0 (sm)=0.1"}, {"SENNIT_TIMEOUT", "60"}}));
+}
+
+TEST(Transfers, OfTwoJobsOnTheSameGpus) {
+  const auto transfers = [] {
+    return run_on_gpus(2, {"transfers", "malloc", "malloc", "4", "4099", "67108864"},
+                       {{"SENNIT_SPLIT", capi::kBothPaths}});
+  };
+  auto second = std::async(std::launch::async, transfers);
+  expect_all_right(transfers());
+  expect_all_right(second.get());
 }
 
 TEST(Graphs, ReplayInTurn) {

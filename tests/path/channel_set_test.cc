@@ -49,6 +49,13 @@ TEST_F(ChannelSetTest, KeepsAChannelThatCannotBeAsWideAsAsked) {
   EXPECT_EQ(budget.used, used);
 }
 
+TEST(Staging, OfBothDirectionsAndTheirCouriersStaysWithinThePairs) {
+  constexpr std::uint64_t kPair = 64 * MiB;
+  EXPECT_GE(staging_one_way(kPair), 16 * MiB) << "the longest ring of engines";
+  EXPECT_LE(2 * (staging_one_way(kPair) + 2 * RingShape{}.bytes()), kPair);
+  EXPECT_EQ(staging_one_way(MiB), 0u);
+}
+
 TEST_F(ChannelSetTest, StaysWithinItsBudgetAndSaysSo) {
   budget.limit = MiB;
   const auto refused = carrier(by_host(machine::Method::engine, 8 * MiB));
