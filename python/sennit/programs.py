@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,6 +15,7 @@ from typing import IO, Any
 from rich.text import Text
 
 from sennit import console
+from sennit.model.document import decode
 from sennit.problem import Exit, Problem
 from sennit.progress import Bar, step_of
 
@@ -64,10 +64,10 @@ def document(name: str, *arguments: str, title: str) -> tuple[Any, int]:
     is being done while no step is reported. Raises Problem when there is no document."""
     output = run(name, *arguments, title=title)
     try:
-        return json.loads(output.text), output.exit_code
-    except json.JSONDecodeError:
+        return decode(output.text), output.exit_code
+    except ValueError as error:
         raise Problem(
-            f"{name} printed no document (exit code {output.exit_code})",
+            f"{name} printed no document: it {error} (exit code {output.exit_code})",
             "Messages above may say why; please report this with them",
             output.exit_code if output.exit_code in (1, 2, 3) else Exit.WORSE,
         ) from None
@@ -130,7 +130,7 @@ def _error_of(line: str) -> dict[str, str] | None:
     if not line.startswith("{"):
         return None
     try:
-        error = json.loads(line)["error"]
+        error = decode(line)["error"]
         return {str(key): str(value) for key, value in error.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -141,7 +141,7 @@ def _warning_of(line: str) -> str:
     if not line.startswith('{"warning"'):
         return ""
     try:
-        return str(json.loads(line)["warning"])
+        return str(decode(line)["warning"])
     except (ValueError, KeyError, TypeError):
         return ""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from dataclasses import dataclass
@@ -11,6 +10,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
+
+from sennit.model.document import decode
 
 PATIENCE = 2.0  # seconds before anything is shown: shorter work needs no bar
 QUIET = 10.0  # seconds between lines where there is no terminal, so that logs stay readable
@@ -30,7 +31,7 @@ def step_of(line: str) -> Step | None:
     if '"progress"' not in line:
         return None
     try:
-        progress = json.loads(line)["progress"]
+        progress = decode(line)["progress"]
         return Step(int(progress["done"]), int(progress["total"]), str(progress["what"]))
     except (ValueError, KeyError, TypeError):
         return None

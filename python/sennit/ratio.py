@@ -9,6 +9,8 @@ from dataclasses import dataclass
 # thing, measured twice, lie that far apart often enough.
 NOISE = 2.0
 
+LARGEST = 1e9  # no two ways of moving bytes are further apart; a quotient beyond comes from a time that is none
+
 
 @dataclass(frozen=True)
 class Ratio:
@@ -36,8 +38,10 @@ class Ratio:
 
 def speedup(us: float, spread_us: float, other_us: float, other_spread_us: float) -> Ratio | None:
     """How many times as fast `us` is as `other_us`; relative spreads add as independent errors do. None where a time
-    is not a positive, finite number, so that a broken measurement does not turn into a great one."""
+    is not a positive, finite number, or the ratio or its spread is beyond LARGEST, so that a broken measurement does
+    not turn into a great one."""
     if not (math.isfinite(us) and math.isfinite(other_us) and us > 0 and other_us > 0):
         return None
     value = other_us / us
-    return Ratio(value, value * math.hypot(spread_us / us, other_spread_us / other_us))
+    spread = value * math.hypot(spread_us / us, other_spread_us / other_us)
+    return Ratio(value, spread) if value <= LARGEST and spread <= LARGEST else None

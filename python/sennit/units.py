@@ -38,6 +38,8 @@ def time(us: float, spread_us: float = 0) -> str:
 
 def percent(fraction: float) -> str:
     """0.914 → "91 %"; what is there but rounds to nothing is "<1 %"."""
+    if not math.isfinite(fraction):
+        return "–"
     if 0 < fraction < 0.005:
         return "<1 %"
     return f"{100 * fraction:.0f} %"

@@ -78,7 +78,7 @@ def test_an_error_of_a_program_is_told_with_its_remedy_and_code(programs: Progra
     assert done.stderr == "sennit: machine made-up-4: no device is called 'gpu9'\n  Use gpu0\n"
 
 
-@pytest.mark.parametrize("text", ["", "not json", '{"version": 1'])
+@pytest.mark.parametrize("text", ["", "not json", '{"version": 1', "1" * 5000, "[" * 100_000])
 def test_a_program_without_a_document_is_no_traceback(programs: Programs, text: str) -> None:
     programs.add("sennit-doctor", text, stderr="something happened\n")
     done = programs.sennit("doctor")
@@ -101,6 +101,24 @@ def test_topo_shows_earlier_measurements(programs: Programs) -> None:
     assert done.returncode == 0
     assert "NVLink × 2, 45.0 GB/s out, 44.0 GB/s in" in done.stdout
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("document", [{}, [], {"machines": [{}]}, {"machines": 3}])
+def test_a_list_of_machines_that_is_none_is_no_traceback(programs: Programs, document: object) -> None:
+    programs.add("sennit-machine", document, to="list")
+    done = programs.sennit("topo", "--list")
+    assert done.returncode == 2
+    assert "the list of sennit-machine" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_step_that_is_none_is_passed_on(programs: Programs) -> None:
+    lines = ['{"progress": {"done": 1e400, "total": 2, "what": "a"}}', '{"progress": ' + "[" * 100_000]
+    programs.add("sennit-doctor", data("doctor"), stderr="\n".join(lines) + "\n")
+    done = programs.sennit("doctor")
+    assert done.returncode == 0
+    assert "1e400" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_topo_falls_back_to_discovery_and_says_how_to_measure(programs: Programs) -> None:

@@ -14,6 +14,7 @@ from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.result import Result
+from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 
 MODELS: list[tuple[type[Part], str]] = [
@@ -75,13 +76,45 @@ def test_members_of_a_newer_writer_are_ignored() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"), [(b'{"version": 1,', "not JSON"), (b"\xff\xfe", "not text"), (b"[" * 100000, "not JSON")]
+    ("content", "said"),
+    [
+        (b'{"version": 1,', "is not JSON"),
+        (b"\xff\xfe", "is not text"),
+        (b"[" * 100000, "is nested deeper than 200 levels"),
+        (b"[" * 201 + b"]" * 201, "is nested deeper than 200 levels"),
+        (b"1" * 5000, "holds a number of thousands of digits"),
+        (b'{"rows": [{"gbps": 1e400}]}', r"holds a number that is too large, or none: rows\.0\.gbps"),
+        (b'{"settings": {"a": NaN}}', r"holds a number that is too large, or none: settings\.a"),
+        (b'{"bytes": 18446744073709551616}', "holds a number that is too large, or none: bytes"),
+        (b'{"settings": {"a": "\\ud800"}}', r"holds what is not printable text: settings\.a"),
+        (b'["\\u001b[2J"]', "holds what is not printable text: 0"),
+        (b'{"a": {"\\u0000": 1}}', "has a member with a name that is not printable text, in a"),
+    ],
 )
 def test_a_broken_file_is_named(tmp_path: Path, content: bytes, said: str) -> None:
     file = tmp_path / "result.json"
     file.write_bytes(content)
-    with pytest.raises(Problem, match=f"result.json is {said}"):
+    with pytest.raises(Problem, match=f"result.json {said}") as caught:
         read_json(file)
+    assert caught.value.exit_code == Exit.USAGE
+
+
+def test_what_is_unusual_but_right_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    file.write_text('{"a": [18446744073709549568, -0.0, 5e-324, "tab\\there\\nÜnï 码 🧦"]}', encoding="utf-8")
+    assert read_json(file) == {"a": [18446744073709549568, 0.0, 5e-324, "tab\there\nÜnï 码 🧦"]}
+    file.write_text("[" * 200 + "]" * 200)
+    assert read_json(file)
+
+
+def test_a_place_with_a_long_name_is_told_short() -> None:
+    document = data("tuned")
+    document["entries"][0]["shares"] = {"x\n" * 5000: "half"}
+    with pytest.raises(Problem) as caught:
+        parse(PutTable, document, "the file")
+    assert caught.value.what.startswith("the file: entries.0.shares.x x x")
+    assert len(caught.value.what) < 200
+    assert "\n" not in caught.value.what
 
 
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:

@@ -83,6 +83,37 @@ def test_devices_of_every_shipped_machine_stand_apart(file: Path) -> None:
     ElementTree.fromstring(machine_svg(machine))
 
 
+def test_links_that_deliver_nothing_are_drawn(machine: Machine) -> None:
+    for link in machine.links:
+        link.forward_gbps.value = link.backward_gbps.value = 0
+    assert 'stroke-width="1.5"' in machine_svg(machine)
+
+
+def test_names_that_look_like_styles_are_shown_as_they_are(machine: Machine) -> None:
+    for device in machine.devices:
+        device.id = device.id.replace("gpu0", "[/bold]")
+    for curve in machine.curves:
+        curve.from_ = curve.from_.replace("gpu0", "[/bold]")
+    assert shown(lambda console: print_machine(machine, console)).count("[/bold]") > 2
+
+
+def test_a_long_chain_of_switches_is_drawn() -> None:
+    names = ["host0", *(f"pcie_switch{index}" for index in range(1500))]
+    rate = {"value": 10, "source": "assumed"}
+    document = {
+        "version": 1,
+        "name": "chain",
+        "devices": [{"id": name, "kind": name.rstrip("0123456789")} for name in names],
+        "links": [
+            {"from": one, "to": other, "kind": "pcie", "forward_gbps": rate, "backward_gbps": rate}
+            for one, other in pairwise(names)
+        ],
+    }
+    machine = Machine.model_validate(document)
+    assert {column for column, _ in place(machine).values()} == {0}
+    assert "pcie_switch9" in shown(lambda console: print_machine(machine, console))
+
+
 def test_a_machine_of_one_device_is_drawn() -> None:
     machine = Machine.model_validate({"version": 1, "name": "one", "devices": [{"id": "host0", "kind": "host"}]})
     assert "host0" in machine_svg(machine)

@@ -39,3 +39,8 @@ def test_below_gives_the_benefit_of_the_noise() -> None:
 def test_a_broken_time_gives_no_ratio(us: float) -> None:
     assert speedup(us, 0, 10, 0) is None
     assert speedup(10, 0, us, 0) is None
+
+
+@pytest.mark.parametrize(("us", "spread_us"), [(5e-324, 0), (1e-9, 0), (10, 1e12), (5e-324, 1e19)])
+def test_a_ratio_beyond_all_reason_is_none(us: float, spread_us: float) -> None:
+    assert speedup(us, spread_us, 10, 0) is None

@@ -40,3 +40,4 @@ def test_a_small_share_is_not_called_nothing() -> None:
     assert units.percent(0.001) == "<1 %"
     assert units.percent(0) == "0 %"
     assert units.percent(0.914) == "91 %"
+    assert units.percent(float("inf")) == "–"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 
 from conftest import check_snapshot, data, shown
@@ -42,6 +43,23 @@ def test_markdown(result: Result) -> None:
 def test_markdown_escapes_what_would_end_a_cell(result: Result) -> None:
     result.rows[0].split[0].route = "a|b"
     assert "a\\|b |" in markdown(result)
+    result.rows[0].split[0].route = "a\\|b\nc"
+    assert "a\\\\\\|b c |" in markdown(result)
+
+
+def test_variants_that_look_like_styles_are_shown_as_they_are(result: Result) -> None:
+    for row in result.rows:
+        row.variant = row.variant.replace("engine", "[/bold]")
+    assert "[/bold] GB/s" in shown(lambda console: print_result(result, console))
+
+
+def test_charts_of_next_to_no_bandwidth(result: Result) -> None:
+    for row in result.rows:
+        row.gbps = row.limit_gbps = row.median_us = 5e-324
+    for comparison in comparisons(result):
+        for draw in (result_charts.bandwidth, result_charts.against_engine, result_charts.split):
+            assert not re.search("nan|inf", draw(comparison).replace("info", ""))
+    assert html(result)
 
 
 def test_csv_keeps_every_row_and_figure(result: Result) -> None:
@@ -136,3 +154,8 @@ def test_explain_says_when_one_path_is_best() -> None:
     assert "One path carries everything: at this size no second one pays." in said
     document["bytes"] = 0
     assert sentences(Explanation.model_validate(document)) == ["Nothing to move."]
+
+
+def test_explain_makes_no_ratio_of_a_time_that_is_none() -> None:
+    said = " ".join(sentences(Explanation.model_validate(data("explain") | {"predicted_us": 5e-324})))
+    assert "times as fast" not in said

@@ -11,6 +11,19 @@ from sennit.model.document import Part
 Source = Literal["measured", "specification", "assumed"]
 
 
+class Named(Part):
+    """A machine that comes with sennit."""
+
+    name: str
+    description: str = ""
+
+
+class Catalogue(Part):
+    """What `sennit-machine list` prints. It has no version, as nobody keeps it."""
+
+    machines: list[Named]
+
+
 class Figure(Part):
     """One number and why it should be believed."""
 

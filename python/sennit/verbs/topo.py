@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sennit import console, programs
 from sennit.model.document import parse
-from sennit.model.machine import Machine
+from sennit.model.machine import Catalogue, Machine
 from sennit.problem import Exit, Problem
 from sennit.verbs.options import AsJson, Executor, OnExecutor, examples, executor_arguments, print_json, write
 from sennit.views.machine_svg import machine_svg
@@ -99,11 +99,12 @@ def _as_nccl(machine: str | None, document: Any) -> str:
 
 def _list(as_json: bool) -> None:
     document, _ = programs.document(PROGRAM, "list", title="listing machines")
+    found = parse(Catalogue, document, f"the list of {PROGRAM}", version=None)
     if as_json:
         print_json(document)
         return
     # The first sentence says what it is; the others, where figures come from.
-    machines = [(str(one["name"]), str(one["description"]).split(". ")[0]) for one in document["machines"]]
+    machines = [(one.name, one.description.split(". ")[0]) for one in found.machines]
     width = max((len(name) for name, _ in machines), default=0)
     for name, description in machines:
         console.results().print(Text(f"{name:<{width}}  {description}"), soft_wrap=True)

@@ -13,6 +13,8 @@ from sennit import units
 WIDTH, HEIGHT = 620, 320
 LEFT, RIGHT, TOP, BOTTOM = 58, 16, 34, 66  # margins around the plot itself
 
+NEAREST = 1e-9  # less than anything that is measured; steps of the smallest numbers there are vanish
+
 # Told apart by people with any colour vision (Okabe and Ito's palette, ordered by contrast); both pages' backgrounds
 # are far from all of them.
 COLOURS = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8a7f2e", "#7a7a7a"]
@@ -63,9 +65,10 @@ class Axis:
 
 
 def linear_axis(low: float, high: float, suffix: str = "") -> Axis:
-    """An axis from about `low` to about `high`, with four to eight ticks at round values."""
-    if not high > low:
-        high = low + max(abs(low) * 0.1, 1e-9)
+    """An axis from about `low` to about `high`, with four to eight ticks at round values. Values nearer to each other
+    than `NEAREST` are one."""
+    if high - low < NEAREST:
+        high = low + max(abs(low) * 0.1, NEAREST)
     rough = (high - low) / 5
     magnitude = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= rough * 0.999)

@@ -9,6 +9,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.explain import Explanation
+from sennit.ratio import speedup
 
 SOURCES = {"measured": "measured", "specification": "specified", "assumed": "assumed"}
 
@@ -42,13 +43,12 @@ def sentences(explanation: Explanation) -> list[str]:
         return ["Nothing to move."]
     lines = [DECIDED_BY[explanation.decided_by]]
     lines.append(f"Predicted: {units.time(explanation.predicted_us)} ({units.rate(explanation.predicted_gbps)}).")
-    if explanation.predicted_us > 0 and explanation.single_us > 0:
-        ratio = explanation.single_us / explanation.predicted_us
+    if ratio := speedup(explanation.predicted_us, 0, explanation.single_us, 0):
         alone = f"the best path alone ({units.time(explanation.single_us)}, {units.rate(explanation.single_gbps)})"
-        if len(explanation.shares) <= 1 and ratio < 1.005:
+        if len(explanation.shares) <= 1 and ratio.value < 1.005:
             lines.append("One path carries everything: at this size no second one pays.")
         else:
-            lines.append(f"That is {ratio:.2f} times as fast as {alone}.")
+            lines.append(f"That is {ratio.value:.2f} times as fast as {alone}.")
     if explanation.limit_gbps > 0:
         part = units.percent(explanation.predicted_gbps / explanation.limit_gbps)
         lines.append(f"All links together allow {units.rate(explanation.limit_gbps)}; the prediction reaches {part}.")

@@ -58,14 +58,19 @@ def _next(columns: dict[str, float]) -> float:
 
 
 def _columns(device: str, children: dict[str, list[str]], columns: dict[str, float]) -> None:
-    """Gives columns to everything below `device`, left to right, then to itself."""
-    below = children.get(device, [])
-    if not below:
-        columns[device] = _next(columns)
-        return
-    for child in below:
-        _columns(child, children, columns)
-    columns[device] = (columns[below[0]] + columns[below[-1]]) / 2
+    """Gives columns to everything below `device`, left to right, then to what they hang off; without recursion,
+    however long a chain is."""
+    order = []  # each before what is below it
+    waiting = [device]
+    while waiting:
+        at = waiting.pop()
+        order.append(at)
+        waiting += reversed(children.get(at, []))
+        if at not in children:
+            columns[at] = _next(columns)
+    for at in reversed(order):
+        if below := children.get(at):
+            columns[at] = (columns[below[0]] + columns[below[-1]]) / 2
 
 
 def _rows(kinds: Mapping[str, str], depth: dict[str, int], has_nvswitch: bool) -> dict[str, int]:

@@ -32,7 +32,8 @@ def machine_svg(machine: Machine) -> str:
     ends = [(places[link.from_], places[link.to]) for link in machine.links if {link.from_, link.to} <= places.keys()]
     spans = [abs(one[0] - other[0]) for one, other in ends if one[1] == other[1] == 0]
     above = int(MARGIN + 20 + max(spans, default=0) * 26)  # room for the arcs over the top row
-    widest = max((_width(link) for link in machine.links), default=1.0)
+    # Where no link delivers anything all lines are of the narrowest width.
+    widest = max((_width(link) for link in machine.links), default=0) or 1.0
     columns = max((column for column, _ in places.values()), default=0)
     left = MARGIN + BOX_WIDTH / 2 - COLUMN * min((column for column, _ in places.values()), default=0)
     spots = {

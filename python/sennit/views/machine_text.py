@@ -73,31 +73,32 @@ def _tree(machine: Machine) -> Tree:
     hosts = [device for device in machine.devices if device.kind == "host"]
     placed |= {device.id for device in hosts}
     for device in hosts:
-        _grow(root, device, None, machine, devices, placed)
+        _grow(root, device, machine, devices, placed)
     for device in machine.devices:
         if device.id not in placed:
             placed.add(device.id)
-            _grow(root, device, None, machine, devices, placed)
+            _grow(root, device, machine, devices, placed)
     return root
 
 
-def _grow(
-    tree: Tree, device: Device, uplink: Link | None, machine: Machine, devices: dict[str, Device], placed: set[str]
-) -> None:
-    up = f"  [{link_label(uplink, device.id)}]" if uplink else ""
-    node = tree.add(Text.assemble(device_label(device), (up, "dim")))
-    below = []
-    for link in machine.links:
-        if link is uplink or device.id not in (link.from_, link.to):
-            continue
-        other = link.to if link.from_ == device.id else link.from_
-        if link.kind in ("pcie", "network") and other in devices and other not in placed:
-            placed.add(other)
-            below.append((devices[other], link))
-        elif link.kind in ("nvlink", "socket") and device.kind != "nvswitch":
-            node.add(Text(f"→ {other}  {link_label(link, device.id)}", style="dim"))
-    for other_device, link in below:
-        _grow(node, other_device, link, machine, devices, placed)
+def _grow(root: Tree, first: Device, machine: Machine, devices: dict[str, Device], placed: set[str]) -> None:
+    """Adds `first` and what hangs off it, each branch to its end; without recursion, however long a chain is."""
+    waiting: list[tuple[Tree, Device, Link | None]] = [(root, first, None)]
+    while waiting:
+        tree, device, uplink = waiting.pop()
+        up = f"  [{link_label(uplink, device.id)}]" if uplink else ""
+        node = tree.add(Text.assemble(device_label(device), (up, "dim")))
+        below: list[tuple[Tree, Device, Link | None]] = []
+        for link in machine.links:
+            if link is uplink or device.id not in (link.from_, link.to):
+                continue
+            other = link.to if link.from_ == device.id else link.from_
+            if link.kind in ("pcie", "network") and other in devices and other not in placed:
+                placed.add(other)
+                below.append((node, devices[other], link))
+            elif link.kind in ("nvlink", "socket") and device.kind != "nvswitch":
+                node.add(Text(f"→ {other}  {link_label(link, device.id)}", style="dim"))
+        waiting += reversed(below)
 
 
 def _matrix(machine: Machine, matrix: Matrix) -> Table:
@@ -105,12 +106,12 @@ def _matrix(machine: Machine, matrix: Matrix) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("")
     for end in ends:
-        table.add_column(end, justify="right", no_wrap=True)
+        table.add_column(Text(end), justify="right", no_wrap=True)
     for source in ends:
         cells = []
         for end in ends:
             cell = matrix.get((source, end))
             text = "" if cell is None else f"{'' if cell.measured else '~'}{units.three_digits(cell.value)}"
             cells.append(text if source != end else "·")
-        table.add_row(source, *cells)
+        table.add_row(Text(source), *cells)
     return table

@@ -27,4 +27,5 @@ def case_table(comparison: Comparison) -> str:
 
 
 def _escaped(cell: str) -> str:
-    return cell.replace("|", "\\|")
+    """What would end the cell or its line, undone."""
+    return " ".join(cell.replace("\\", "\\\\").replace("|", "\\|").splitlines())

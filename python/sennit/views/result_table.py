@@ -67,7 +67,8 @@ def _table(comparison: Comparison, kept: list[str]) -> Table:
     headings, rows = table(comparison)
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in kept:
-        drawn.add_column(heading, justify="left" if heading == "split" else "right", no_wrap=heading != "split")
+        # As Text: a variant's name is nothing for rich to find styles in.
+        drawn.add_column(Text(heading), justify="left" if heading == "split" else "right", no_wrap=heading != "split")
     for size, cells in zip(comparison.sizes, rows, strict=True):
         texts = []
         for heading, cell in zip(headings, cells, strict=True):

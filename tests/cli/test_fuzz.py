@@ -1,0 +1,265 @@
+"""The readers of documents under damage: a fixed sequence of mutants of every kind of document. A mutant is read, and
+then every view of it is drawn, or refused in words that name the file and what is wrong with it. The C++ programs'
+readers of machines have tests/machine/fuzz_test.cc."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import generate_docs
+import pytest
+from conftest import ROOT, data, shown
+from mutant import mutant
+from sennit import __main__, programs
+from sennit.comparison import comparisons
+from sennit.model.doctor import Doctor
+from sennit.model.document import Part, parse, read_json
+from sennit.model.explain import Explanation
+from sennit.model.machine import Machine
+from sennit.model.result import Result
+from sennit.model.tuned import PutTable
+from sennit.problem import Exit, Problem
+from sennit.programs import Output
+from sennit.progress import step_of
+from sennit.verdicts import below
+from sennit.views.csv import to_csv
+from sennit.views.doctor_text import print_doctor
+from sennit.views.explain_text import print_explanation
+from sennit.views.html import html
+from sennit.views.machine_svg import machine_svg
+from sennit.views.machine_text import print_machine
+from sennit.views.markdown import case_table, markdown
+from sennit.views.result_table import print_result
+from sennit.views.tables import print_put_table
+
+WIDTHS = (30, 80, 132)  # of screens: narrower than any table, usual, a file
+CATALOGUE = {"machines": [{"name": "mist", "description": "Made up. Twice."}, {"name": "ri2", "description": ""}]}
+
+
+def kept(pattern: str) -> list[Any]:
+    """The documents of the tree whose names match."""
+    found = [json.loads(file.read_text(encoding="utf-8")) for file in sorted(ROOT.glob(pattern))]
+    assert found, f"no {pattern}"
+    return found
+
+
+RESULTS = [data("result"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench put")]
+TABLES = [data("tuned"), *kept("results/*/put-table.json")]
+MACHINES = [data("machine"), *kept("machines/*.json")]
+
+
+def check_picture(svg: str) -> None:
+    """Well-formed, and every coordinate a number."""
+    for element in ElementTree.fromstring(svg).iter():
+        for name, value in element.attrib.items():
+            if name not in ("aria-label", "class", "fill", "stroke"):
+                assert not re.search(r"nan|inf", value), f"{name}={value}"
+
+
+class Tags(HTMLParser):
+    """The names of the tags of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+        self.names.add(tag)
+
+
+def check_page(page: str) -> None:
+    """No tag but the page's own, however a document names things (TEXTS of mutant.py)."""
+    tags = Tags()
+    tags.feed(page)
+    tags.close()
+    assert "details" in tags.names
+    assert "b" not in tags.names
+
+
+def draw_result(result: Result, random: Random) -> None:
+    """Every view, and that the text formats keep their rows and cells apart."""
+    shown(lambda console: print_result(result, console), random.choice(WIDTHS))
+    rows = list(csv.reader(io.StringIO(to_csv(result), newline="")))
+    assert [len(row) for row in rows] == [len(rows[0])] * (len(result.rows) + 1)
+    assert markdown(result)
+    for comparison in comparisons(result):
+        lines = case_table(comparison).split("\n")
+        bars = {re.sub(r"\\.", "", line).count("|") for line in lines}
+        assert (len(lines), len(bars)) == (len(comparison.sizes) + 2, 1)
+    check_page(html(result))
+    assert isinstance(below(result, 1), list)
+    found = generate_docs.Kept("made-up", "results/made-up.json", result)
+    figures: dict[str, str] = {}
+    assert generate_docs.section(found, figures)
+    assert generate_docs.highlights([found])
+    for figure in figures.values():
+        check_picture(figure)
+
+
+def draw_machine(machine: Machine, random: Random) -> None:
+    shown(lambda console: print_machine(machine, console), random.choice(WIDTHS))
+    check_picture(machine_svg(machine))
+
+
+def draw_table(table: PutTable, random: Random) -> None:
+    shown(lambda console: print_put_table(table, console), random.choice(WIDTHS))
+
+
+def draw_doctor(doctor: Doctor, random: Random) -> None:
+    shown(lambda console: print_doctor(doctor, console), random.choice(WIDTHS))
+
+
+def draw_explanation(explanation: Explanation, random: Random) -> None:
+    shown(lambda console: print_explanation(explanation, console), random.choice(WIDTHS))
+
+
+# Documents to damage, the class that reads them, how they are drawn, and how many mutants. Doctor's has few members.
+KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int]] = {
+    "result": (RESULTS, Result, draw_result, 260),
+    "machine": (MACHINES, Machine, draw_machine, 200),
+    "table": (TABLES, PutTable, draw_table, 120),
+    "explanation": ([data("explain")], Explanation, draw_explanation, 120),
+    "doctor": ([data("doctor")], Doctor, draw_doctor, 100),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_file_is_drawn_or_refused(kind: str, tmp_path: Path) -> None:
+    documents, model, draw, count = KINDS[kind]
+    refused = 0
+    for number in range(count):
+        random = Random(f"{kind} {number}")
+        file = tmp_path / f"{number}.json"
+        file.write_bytes(mutant(random.choice(documents), random))
+        try:
+            try:
+                document = parse(model, read_json(file), str(file))
+            except Problem as problem:
+                refused += 1
+                check_refusal(problem, str(file))
+                continue
+            draw(document, random)
+        except Exception as error:
+            raise AssertionError(f"mutant {number}: {error!r}: {file.read_bytes()[:300]!r}") from error
+    # Where all are refused no view is tried, and where none is, no reader.
+    assert count * 0.2 < refused < count * 0.8
+
+
+def check_refusal(problem: Problem, origin: str) -> None:
+    """A problem that names the document and what is wrong, in one line that is safe to print."""
+    assert problem.what.startswith(origin)
+    assert len(problem.what) > len(origin) + 10
+    assert len(problem.what) < len(origin) + 300
+    assert problem.what.isprintable()
+    assert problem.remedy
+    assert problem.exit_code == Exit.USAGE
+
+
+FILES = ["--csv", "a.csv", "--markdown", "a.md", "--html", "a.html"]
+
+# What the command line does with a document: the arguments, the document, and by what it is named.
+VERBS: dict[str, tuple[list[str], list[Any], str]] = {
+    "doctor": (["doctor"], [data("doctor")], "sennit-doctor"),
+    "topo": (["topo", "--machine", "mist", "--svg", "machine.svg"], MACHINES, "machine"),
+    "list": (["topo", "--list"], [CATALOGUE], "sennit-machine"),
+    "tune": (["tune", "--show"], TABLES, "sennit-tune"),
+    "explain": (["explain", "put", "1M", "--from", "gpu0", "--to", "gpu1"], [data("explain")], "sennit-explain"),
+    "bench": (["bench", "put", "--no-tune", *FILES], RESULTS, "sennit-bench-put"),
+    "show": (["bench", "show", "kept.json", *FILES], RESULTS, "kept.json"),
+}
+AS_JSON = {"bench": ["--json", "-"], "tune": ["--json", "-"], "show": []}  # --json alone elsewhere
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_damaged_document_is_shown_or_refused_on_the_command_line(
+    verb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    arguments, documents, name = VERBS[verb]
+    monkeypatch.chdir(tmp_path)
+    codes = set()
+    for number in range(24):
+        random = Random(f"{verb} {number}")
+        text = mutant(random.choice(documents), random)
+        (tmp_path / "kept.json").write_bytes(text)
+        output = Output(text.decode("utf-8", "replace"), 0)
+        monkeypatch.setattr(programs, "run", lambda *_, output=output, **__: output)
+        more = AS_JSON.get(verb, ["--json"]) if number % 3 == 0 else []
+        monkeypatch.setattr(sys, "argv", ["sennit", *arguments, *more])
+        try:
+            with pytest.raises(SystemExit) as ended:
+                __main__.main()
+        except Exception as error:
+            raise AssertionError(f"mutant {number}: {error!r}: {text[:300]!r}") from error
+        code = ended.value.code
+        codes.add(code)
+        said, complaint = (text.decode() for text in capfdbinary.readouterr())
+        if code in (Exit.WORSE, Exit.USAGE):
+            assert complaint.startswith("sennit: ")
+            assert name in complaint
+        else:
+            # The made-up doctor may miss what is needed; nothing else of this kind is missing here.
+            assert code == 0 or (verb, code) == ("doctor", Exit.ENVIRONMENT)
+            assert "sennit: " not in complaint
+            if more:
+                json.loads(said, parse_constant=pytest.fail)
+    assert 0 in codes
+    assert codes & {Exit.WORSE, Exit.USAGE}
+
+
+def test_damaged_files_of_the_tree_are_drawn_or_named(tmp_path: Path) -> None:
+    """What make docs reads."""
+    for folder in ("results/made-up", "machines"):
+        (tmp_path / folder).mkdir(parents=True)
+    readers: list[tuple[Callable[[Path], Any], str]] = [
+        (generate_docs.kept_results, "made-up/put.json"),
+        (generate_docs.machine_pictures, "mist.json"),
+    ]
+    outcomes = set()
+    for number in range(60):
+        random = Random(f"tree {number}")
+        (tmp_path / "results/made-up/put.json").write_bytes(mutant(random.choice(RESULTS), random))
+        (tmp_path / "machines/mist.json").write_bytes(mutant(random.choice(MACHINES), random))
+        for read, name in readers:
+            try:
+                outcomes.add(f"{name}: {len(read(tmp_path))} drawn")
+            except Problem as problem:
+                outcomes.add(f"{name}: refused" if name in problem.what else problem.what)
+    assert outcomes == {
+        "made-up/put.json: 1 drawn",
+        "made-up/put.json: 0 drawn",  # of another kind, which is left to others
+        "made-up/put.json: refused",
+        "mist.json: 1 drawn",
+        "mist.json: refused",
+    }
+
+
+MESSAGES = [
+    {"progress": {"done": 1, "total": 2, "what": "measuring"}},
+    {"error": {"code": "not_found", "what": "no such device", "where": "mist", "remedy": "Use gpu0"}},
+    {"warning": "Clocks are not locked."},
+]
+
+
+def test_damaged_messages_of_a_program_are_taken_or_left() -> None:
+    """Lines of stderr are read in a thread: where that ended by an error, nobody would read what follows, and the
+    program would wait for ever."""
+    taken = 0
+    for number in range(300):
+        random = Random(f"message {number}")
+        line = mutant(random.choice(MESSAGES), random).decode("utf-8", "replace")
+        step, error, warning = step_of(line), programs._error_of(line), programs._warning_of(line)
+        taken += sum(map(bool, (step, error, warning)))
+        assert step is None or isinstance(step.done, int)
+        assert error is None or isinstance(programs._problem(error, 1), Problem)
+        assert isinstance(warning, str)
+    assert 60 < taken < 240
