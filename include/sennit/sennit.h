@@ -83,9 +83,9 @@ SENNIT_API sennit_result sennit_machine_free(sennit_machine* machine) SENNIT_NOE
 /* How a message of `bytes` would travel `from` one device `to` another of the machine, and why, as a JSON document
  * (as `sennit explain put --json` prints it): shares, what decided them, routes left out with their reasons,
  * predicted µs and GB/s. A device is named by id ("gpu0", "host0"), UUID or PCI address. A null `machine` means this
- * one, as a communicator would take it: as measured, else the direct path alone. SENNIT_SPLIT and what `sennit tune`
- * kept for the machine apply. The caller frees the text with sennit_text_free().
- * Errors: NOT_FOUND (names the device); INVALID_ARGUMENT (it holds no memory); UNSUPPORTED (no links lead there). */
+ * one, as a communicator would take it: as tuned, else the direct path alone. SENNIT_SPLIT and what `sennit tune`
+ * kept for the machine apply. The caller frees the text with sennit_text_free(). Errors: NOT_FOUND (names the
+ * device); INVALID_ARGUMENT (it holds no memory); UNSUPPORTED (no links lead there). */
 SENNIT_API sennit_result sennit_explain_put(const sennit_machine* machine, const char* from, const char* to,
                                             uint64_t bytes, char** json) SENNIT_NOEXCEPT;
 

@@ -78,9 +78,7 @@ TEST(Transfers, OfTwoCommunicatorsAtOnce) {
 }
 
 TEST(Transfers, OfTwoJobsAtOnce) {
-  const auto echoes = [] {
-    return run_ranks(2, {"echo", "8388608", "6"}, {{"SENNIT_SPLIT", kBothPaths}});
-  };
+  const auto echoes = [] { return run_ranks(2, {"echo", "8388608", "6"}, {{"SENNIT_SPLIT", kBothPaths}}); };
   auto second = std::async(std::launch::async, echoes);
   expect_all(echoes(), "0 of 6 echoes wrong");
   expect_all(second.get(), "0 of 6 echoes wrong");

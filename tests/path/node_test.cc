@@ -1,0 +1,102 @@
+// Ranks of one node as threads of this process: windows, puts and gets from end to end, without the C API.
+#include "path/node.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "comm/thread_exchange.h"
+#include "machines.h"
+
+namespace sennit::path {
+namespace {
+
+constexpr std::uint64_t kNodeBytes = 3 << 20;
+
+machine::Machine named_as_the_host_executor() {
+  machine::Machine machine = hgx_h200_4_unmeasured();
+  for (machine::Device& device : machine.devices)
+    if (device.kind == machine::DeviceKind::gpu) device.uuid = "HOST-" + device.id.substr(3);
+  return machine;
+}
+
+/// Runs work(node) on two ranks, each with a device of its own.
+void on_nodes(const std::function<void(Node&)>& work) {
+  comm::Table table(2);
+  comm::on_ranks(2, [&](int rank) {
+    auto node = Node::create(std::make_unique<comm::ThreadExchange>(table, rank), *device::open_host_executor(),
+                             {rank, named_as_the_host_executor(), std::chrono::seconds(20)});
+    ASSERT_TRUE(node.ok()) << node.status().text();
+    work(**node);
+  });
+}
+
+void fill(device::Memory& memory, int number) {
+  for (std::uint64_t i = 0; i < memory.bytes(); ++i) memory.data()[i] = std::byte((i * 7 + i / 509 + number) & 0xFF);
+}
+
+TEST(Node, PutsAndGetsBetweenWindows) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one ring are two memories to ThreadSanitizer: see tests/capi for processes";
+#endif
+  on_nodes([](Node& node) {
+    const int me = node.rank(), peer = 1 - me;
+    auto inbox = std::move(*node.executor().allocate(node.device(), kNodeBytes));
+    auto mine = std::move(*node.executor().allocate(node.device(), kNodeBytes));
+    auto theirs = std::move(*node.executor().allocate(node.device(), kNodeBytes));
+    fill(mine, me);
+    fill(theirs, peer);
+    const auto window = *node.open(inbox.data(), kNodeBytes);
+    node.mover().force({{"direct", 0.5}, {"host0 (sm)", 0.5}});
+    for (int round = 0; round < 4; ++round) {
+      std::memset(inbox.data(), 0, kNodeBytes);
+      ASSERT_TRUE(node.group().exchange().barrier().ok());
+      ASSERT_TRUE(node.put(*window, peer, 0, mine.data(), kNodeBytes, node.lane()).ok());
+      ASSERT_TRUE(node.synchronize(node.lane()).ok());
+      ASSERT_TRUE(node.group().exchange().barrier().ok());
+      EXPECT_EQ(std::memcmp(inbox.data(), theirs.data(), kNodeBytes), 0) << "put";
+      std::memset(theirs.data(), 0, kNodeBytes);
+      ASSERT_TRUE(node.get(*window, peer, 5, theirs.data() + 5, kNodeBytes - 5, node.lane()).ok());
+      ASSERT_TRUE(node.synchronize(node.lane()).ok());
+      EXPECT_EQ(std::memcmp(theirs.data() + 5, mine.data() + 5, kNodeBytes - 5), 0) << "get";
+      fill(theirs, peer);
+      ASSERT_TRUE(node.group().exchange().barrier().ok());  // the peer has fetched, the inbox may change
+    }
+    EXPECT_TRUE(node.close(window).ok());
+  });
+}
+
+TEST(Node, RefusesWhatIsOutsideAWindow) {
+  on_nodes([](Node& node) {
+    auto inbox = std::move(*node.executor().allocate(node.device(), 4096));
+    auto mine = std::move(*node.executor().allocate(node.device(), 8192));
+    const auto window = *node.open(inbox.data(), 4096);
+    const auto put = [&](int peer, std::uint64_t offset, const void* data, std::uint64_t bytes) {
+      return node.put(*window, peer, offset, data, bytes, node.lane());
+    };
+    const int peer = 1 - node.rank();
+    EXPECT_EQ(put(peer, 1, mine.data(), 4096).code(), Code::invalid_argument);
+    EXPECT_EQ(put(2, 0, mine.data(), 1).code(), Code::invalid_argument);
+    EXPECT_EQ(put(peer, 0, nullptr, 1).code(), Code::invalid_argument);
+    EXPECT_EQ(put(peer, 0, mine.data() + 8000, 4096).code(), Code::invalid_argument);
+    EXPECT_TRUE(put(peer, 4096, mine.data(), 0).ok());
+    EXPECT_EQ(node.copy(mine.data() + 100, mine.data(), 200, node.lane()).code(), Code::invalid_argument)
+        << "overlap";
+    EXPECT_TRUE(node.close(window).ok());
+  });
+}
+
+TEST(Node, DisagreeingOnAWindowIsAnErrorOnAllRanks) {
+  on_nodes([](Node& node) {
+    int local = 0;
+    auto memory = std::move(*node.executor().allocate(node.device(), 4096));
+    void* const data = node.rank() == 0 ? static_cast<void*>(&local) : memory.data();
+    const auto window = node.open(data, 4);
+    EXPECT_EQ(window.status().code(), Code::invalid_argument);
+    const bool named = window.status().text().find("rank 0") != std::string::npos;
+    EXPECT_TRUE(named || node.rank() == 0) << window.status().text();
+  });
+}
+
+}  // namespace
+}  // namespace sennit::path
