@@ -104,8 +104,7 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
   mine.files = static_cast<std::uint32_t>(window->offered_.size());
   comm::Bytes told(sizeof mine + window->offered_.size() * sizeof(FileCard));
   std::memcpy(told.data(), &mine, sizeof mine);
-  if (mine.files != 0)
-    std::memcpy(told.data() + sizeof mine, window->offered_.data(), mine.files * sizeof(FileCard));
+  if (mine.files != 0) std::memcpy(told.data() + sizeof mine, window->offered_.data(), mine.files * sizeof(FileCard));
   auto cards = comm::agree(group.exchange(), std::move(status).in("register memory"), told);
   if (!cards) return cards.status();
   window->parts_.resize(cards->size());

@@ -31,8 +31,8 @@ class Window {
   /// Peers must not use the window any more; see Node::close.
   ~Window();
 
-  /// Unmaps the peers' parts; not to be used any more, neither is a message of it under way. Their owners may free the
-  /// memory only then: that of a mapped allocation stays undefined with CUDA.
+  /// Unmaps the peers' parts; not to be used any more, neither is a message of it under way. Their owners may free
+  /// the memory only then: that of a mapped allocation stays undefined with CUDA.
   void unmap();
 
   std::uint32_t number() const { return number_; }

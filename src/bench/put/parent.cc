@@ -10,6 +10,7 @@
 #include "bench/put/rank.h"
 #include "bench/put/result.h"
 #include "bench/put/ucx.h"
+#include "bench/put/version.h"
 #include "machine/document.h"
 #include "machine/known.h"
 #include "path/extras.h"
@@ -55,7 +56,7 @@ class Parent {
     }
     const auto shaky = unsteady(outcome_.rows);
     outcome_.warnings.insert(outcome_.warnings.end(), shaky.begin(), shaky.end());
-    outcome_.versions["sennit"] = SENNIT_VERSION;
+    outcome_.versions["sennit"] = version();
     print(document(machine_, models(), settings(*cases), outcome_));
     return Exit::ok;
   }
