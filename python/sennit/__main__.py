@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from types import FrameType
 
 import typer
 from rich.text import Text
@@ -36,9 +38,22 @@ def _root() -> None:
     """Nothing of its own: the verbs do everything. Named here so that typer always expects a verb."""
 
 
+class Ended(BaseException):
+    """Somebody wants this process to end: what it has started is ended first."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    raise Ended(number)
+
+
 def main() -> None:
     """Runs the command line. Problems become two lines on stderr and their exit code; a reader that closes the pipe
-    early (head, less) is no problem."""
+    early (head, less) is no problem. SIGTERM and SIGHUP (timeout, scancel, a closed terminal) leave nothing running."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _end)
     try:
         app(prog_name="sennit")
     except Problem as problem:
@@ -49,6 +64,8 @@ def main() -> None:
         sys.exit(problem.exit_code)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Ended as ended:
+        sys.exit(128 + ended.number)
     except BrokenPipeError:
         # Python would complain once more when it flushes stdout at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

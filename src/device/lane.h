@@ -45,8 +45,9 @@ class Lane {
   virtual Status synchronize() = 0;
   /// True only when all work so far is done; false where that cannot be told. Never blocks.
   virtual Result<bool> idle() = 0;
-  /// True while the lane's work is being captured into a CUDA graph.
-  virtual bool capturing() = 0;
+  /// Names the capture into a CUDA graph that the lane's work is part of; 0: it is not being captured.
+  virtual std::uint64_t capture() = 0;
+  bool capturing() { return capture() != 0; }
 };
 
 }  // namespace sennit::device

@@ -44,15 +44,13 @@ Result<std::unique_ptr<EngineChannel>> EngineChannel::create(device::Executor& e
   return channel;
 }
 
-Status EngineChannel::start(End dst, End src, std::uint64_t bytes, std::uint64_t chunk, device::Event* fork,
-                            bool fresh) {
+Status EngineChannel::start(End dst, End src, std::uint64_t bytes, std::uint64_t chunk, device::Event* fork) {
   dst_ = dst;
   src_ = src;
   bytes_ = bytes;
   at_ = 0;
   before_ = 0;
   chunk_ = std::min(chunk, slot_bytes_);
-  if (fresh) oldest_ = next_;
   if (fork == nullptr) return {};
   for (auto& lane : lanes_)
     if (auto status = lane->wait(*fork); !status) return status;
@@ -67,7 +65,7 @@ Status EngineChannel::hop(std::size_t number) {
   const std::byte* const from = number == 0 ? src_.seen_from(lane.device()) + at_ : slot_at(number - 1, slot);
   if (number > 0)
     if (auto status = lane.wait(*copied_[number - 1][slot]); !status) return status;
-  if (!last && next_ >= oldest_ + slots_)
+  if (!last && next_ >= slots_)
     if (auto status = lane.wait(*copied_[number + 1][slot]); !status) return status;
   if (auto status = lane.copy(to, from, size_); !status) return status;
   return lane.record(*copied_[number][slot]);

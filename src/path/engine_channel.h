@@ -35,9 +35,8 @@ class EngineChannel {
                                                        std::uint64_t slot_bytes, unsigned slots);
 
   /// Begins a message, after `fork` in every lane (null: nothing to wait for). `chunk` is cut to slot_bytes. Messages
-  /// of one channel stay in order. `fresh`: nothing of an earlier message may be waited for (the message is being
-  /// captured into a graph).
-  Status start(End dst, End src, std::uint64_t bytes, std::uint64_t chunk, device::Event* fork, bool fresh);
+  /// of one channel stay in order.
+  Status start(End dst, End src, std::uint64_t bytes, std::uint64_t chunk, device::Event* fork);
   bool finished() const { return at_ >= bytes_; }
   /// Enqueue the next chunk: on its first hop, then on the others.
   Status begin_chunk();
@@ -67,8 +66,7 @@ class EngineChannel {
   Turn turn_;
   End dst_, src_;
   std::uint64_t bytes_ = 0, at_ = 0, chunk_ = 0, before_ = 0, size_ = 0;
-  std::uint64_t next_ = 0;    // chunks enqueued over the channel's life: slot number
-  std::uint64_t oldest_ = 0;  // first chunk whose events may be waited for
+  std::uint64_t next_ = 0;  // chunks enqueued over the channel's life: slot number
 };
 
 }  // namespace sennit::path

@@ -23,6 +23,10 @@ constexpr double kLate = 0.10;
 /// Most shares of a message that is sampled; a limit of the sampler's events.
 constexpr std::size_t kMostSampled = 8;
 
+/// Messages that go direct after paths could not be set up, before that is tried again. A default: what stood in the way
+/// (memory, a peer that was not ready) may have passed.
+constexpr unsigned kRefusals = 256;
+
 /// Plans kept before the table starts afresh: a limit for programs whose every message has another size.
 constexpr std::size_t kMostPlans = 4096;
 const char* const kNotInMachine = "the machine document does not know this device";
@@ -32,6 +36,13 @@ Status join(const Carrier& carrier, device::Lane& lane) {
   if (carrier.kernel != nullptr) return carrier.kernel->join(lane);
   if (carrier.courier != nullptr) return lane.wait(*carrier.arrived);
   return carrier.engine != nullptr ? carrier.engine->join(lane) : Status();
+}
+
+/// A message that could not be enqueued whole: the lane waits all the same for what is under way, since the caller may
+/// free the memory once the lane is done.
+Status failed(std::span<const Carrier> carriers, Status why, device::Lane& lane) {
+  for (const Carrier& carrier : carriers) (void)join(carrier, lane);
+  return why;
 }
 
 /// Enqueues what engines carry, a chunk of each share in turn, so that every link starts at once.
@@ -68,8 +79,9 @@ struct Mover::Pair {
   Budget budget;
   ChannelSet kept{budget};
   EventPool forks;
-  std::vector<std::unique_ptr<ChannelSet>> captured;  // one a captured message: graphs may replay side by side
-  std::uint64_t refused = ~std::uint64_t{0};  // smallest message whose paths could not be set up: not tried again
+  std::map<std::uint64_t, std::unique_ptr<ChannelSet>> captured;  // by capture: graphs may replay side by side
+  std::uint64_t refused = ~std::uint64_t{0};  // smallest message whose paths could not be set up
+  unsigned refusals = 0;                      // messages to go before they are tried again
 
   // What is learnt from messages whose finish times were sampled; apart while as much travels back, which is another
   // plan and another normal state.
@@ -272,6 +284,7 @@ Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lan
                   "Enable sharing of GPU memory between the processes, or put outside of the capture");
   auto courier = options_.courier(there.rank, errand, RingShape{});
   if (!courier) return courier.status();
+  const device::SetUp set_up(executor_.get());  // as in copy_split()
   Courier::Message message{there, here.at_owner, bytes, 0, ~std::uint64_t{0}, &lane, nullptr};
   {
     Pair& pair = pair_of(dst.device, src.device);
@@ -334,11 +347,20 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
                          bool both_ways) {
   Pair& pair = pair_of(dst.device, src.device);
   const std::lock_guard one_at_a_time(pair.mutex);
-  if (plan->split.bytes >= pair.refused) return copy_single(dst, src, plan->split.bytes, lane);
-  const bool captured = lane.capturing();
-  const device::SetUp set_up(captured ? executor_.get() : nullptr);
+  if (plan->split.bytes >= pair.refused) {
+    if (--pair.refusals == 0) pair.refused = ~std::uint64_t{0};
+    return copy_single(dst, src, plan->split.bytes, lane);
+  }
+  const std::uint64_t capture = lane.capture();
+  const bool captured = capture != 0;
+  // Also where another thread captures: what is asked and set up here is no part of that.
+  const device::SetUp set_up(executor_.get());
   ChannelSet* set = &pair.kept;
-  if (captured) set = pair.captured.emplace_back(std::make_unique<ChannelSet>(pair.budget)).get();
+  if (captured) {
+    auto& own = pair.captured[capture];
+    if (own == nullptr) own = std::make_unique<ChannelSet>(pair.budget, ChannelSet::kMostCapturedChunk);
+    set = own.get();
+  }
   if (!captured) learn(pair);
   const bool adapted = !captured && options_.adapt && !plan->forced;
   ShareFeedback& feedback = both_ways ? pair.feedback_both_ways : pair.feedback_one_way;
@@ -383,7 +405,7 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
     if (i == direct) continue;
     auto made = carrier(*set, share.candidate, *plan, planned, dst, src);
     auto began = made.ok() ? begin(others, share, *made) : Result<bool>(false);
-    if (!began) return began.status();
+    if (!began) return failed(others.carriers, began.status(), lane);
     if (*began) {
       used = *made;
       continue;
@@ -392,12 +414,16 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
       log(LogLevel::info, fmt::format("'{}' cannot be set up for {} from {} to {}, so they go direct: {}",
                                       share.candidate.route.name(), format_bytes(split.bytes), id_of(src.device),
                                       id_of(dst.device), made.status().text()));
-      if (!captured) pair.refused = std::min(pair.refused, split.bytes);
+      if (!captured && split.bytes < pair.refused) {
+        pair.refused = split.bytes;
+        pair.refusals = kRefusals;
+      }
     }
     sampled = nullptr;  // its times would be those of another split
-    if (auto status = copy_single(dst + share.offset, src + share.offset, share.bytes, lane); !status) return status;
+    auto status = copy_single(dst + share.offset, src + share.offset, share.bytes, lane);
+    if (!status) return failed(others.carriers, std::move(status), lane);
   }
-  if (auto status = move_chunks(others.carriers); !status) return status;
+  if (auto status = move_chunks(others.carriers); !status) return failed(others.carriers, std::move(status), lane);
 
   // 4. The caller's lane goes on when every part has arrived; observers of a sampled message note when each did.
   for (std::size_t i = 0; i < split.shares.size(); ++i) {
@@ -430,8 +456,9 @@ Result<bool> Mover::begin(const Started& message, const Share& share, Carrier& c
     carrier.arrived = std::move(*sent);
     return carrier.arrived != nullptr;
   }
+  // A capture has channels of its own, and its events cannot be asked.
   Turn& turn = carrier.kernel != nullptr ? carrier.kernel->turn() : carrier.engine->turn();
-  auto open = turn.open_to(message.lane);
+  auto open = message.captured ? Result<bool>(true) : turn.open_to(message.lane);
   if (!open.ok() || !*open) return open;
   // What has started need not be waited for: spares every lane a semaphore. Nothing starts while it is captured.
   auto started = message.captured ? Result<bool>(false) : message.fork->done();
@@ -442,10 +469,10 @@ Result<bool> Mover::begin(const Started& message, const Share& share, Carrier& c
     status = carrier.kernel->run(dst, src, share.bytes, share.candidate.blocks, share.candidate.chunk_bytes, fork);
   } else {
     const std::uint64_t chunk = share.candidate.route.direct() ? share.bytes : share.candidate.chunk_bytes;
-    status = carrier.engine->start(dst, src, share.bytes, chunk, fork, message.captured);
+    status = carrier.engine->start(dst, src, share.bytes, chunk, fork);
   }
   if (!status) return status;
-  turn.take(message.lane, message.fork);
+  if (!message.captured) turn.take(message.lane, message.fork);
   return true;
 }
 

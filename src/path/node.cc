@@ -30,6 +30,10 @@ Status check_apart(const void* dst, const void* src, std::uint64_t bytes) {
   return Status(Code::invalid_argument, "source and destination overlap", {}, "Copy by way of another buffer");
 }
 
+/// Below, memory here is taken for the GPU's own where the two have different plans: a default. A look at it takes 0.3 µs,
+/// a hundredth of a 4 MiB put (H200).
+constexpr std::uint64_t kLeastGlance = 16 * MiB;
+
 /// What the ranks of a node decide from.
 struct Ground {
   machine::Machine machine;
@@ -85,6 +89,9 @@ Result<Mover::Options> options_from_environment(bool tuned, bool given) {
   auto staging = parse_bytes(environment("SENNIT_STAGING"));
   if (!staging) return std::move(staging).status().in("SENNIT_STAGING");
   options.staging_bytes = staging_one_way(*staging);
+  // The others are read where they apply, and there a value that means nothing could only be passed over.
+  for (const char* name : {"SENNIT_IPC", "SENNIT_PEER"})
+    if (auto known = environment_switch(name); !known) return known.status();
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (!adapt) return adapt.status();
   options.adapt = *adapt;
@@ -243,7 +250,8 @@ bool Node::single(const End& there, const void* data, std::uint64_t bytes, bool 
     return put ? mover_->least_split(there.device, here) : mover_->least_split(here, there.device);
   };
   const auto [least_of_all, surely_enough] = std::minmax({least(device_), least(kHost)});
-  if (bytes < least_of_all || bytes >= surely_enough) return bytes < least_of_all;
+  if (bytes < std::max(least_of_all, kLeastGlance)) return bytes < surely_enough;
+  if (bytes >= surely_enough) return false;
   const auto here = executor_->holder(data);
   return here && bytes < least(*here);
 }

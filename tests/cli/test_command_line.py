@@ -263,7 +263,8 @@ def test_log_lines_pass_to_stderr(programs: Programs) -> None:
     assert programs.sennit("doctor").stderr == "sennit: warning: [clocks] drift\n{not json\n"
 
 
-def test_an_interrupt_ends_the_program_too(programs: Programs) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_it_ends_the_program_too(programs: Programs, number: signal.Signals) -> None:
     programs.add("sennit-bench-put", data("result"), sleep=30)
     command = [sys.executable, "-m", "sennit", "bench", "put"]
     with subprocess.Popen(command, env=programs.environment(), stderr=subprocess.PIPE, text=True) as process:
@@ -271,9 +272,9 @@ def test_an_interrupt_ends_the_program_too(programs: Programs) -> None:
         while not programs.calls("sennit-bench-put"):
             assert time.monotonic() < deadline
             time.sleep(0.05)
-        process.send_signal(signal.SIGINT)
+        process.send_signal(number)
         _, errors = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 128 + number
     assert "Traceback" not in errors
     assert _running(programs.folder / "sennit-bench-put") == []
 

@@ -92,6 +92,11 @@ TEST(Graphs, ReplaySplitMessages) {
   expect_all_right(run_on_gpus(2, {"graphs", "67108864", "8"}, {{"SENNIT_SPLIT", "direct=0.9,host0 (engine)=0.1"}}));
 }
 
+TEST(Graphs, HoldSeveralMessagesAndDoNotMindPutsOfOtherThreads) {
+  for (const char* split : {"direct=0.9,host0 (engine)=0.1", capi::kBothPaths})
+    expect_all_right(run_on_gpus(2, {"captures", "67108864", "4"}, {{"SENNIT_SPLIT", split}}));
+}
+
 TEST(Registration, FollowsReallocationAtTheSameAddress) {
   for (const char* kind : {"malloc", "vmm"}) expect_all_right(run_on_gpus(2, {"reuse", kind, "6"}));
 }

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <chrono>
+#include <future>
 #include <memory>
 #include <thread>
 
@@ -131,6 +132,69 @@ int graphs(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// BYTES REPLAYS: two puts in one capture, replayed; then puts while another thread captures in CUDA's default mode,
+// which forbids much to all threads.
+int captures(const Arguments& arguments) {
+  const Ring ring;
+  const Stream stream, other;
+  const std::uint64_t bytes = std::stoull(arguments.at(0)), room = bytes + 2 * kGuard;
+  Buffer inbox("malloc", 2 * room), source("malloc", 2 * bytes);
+  sennit_window* window = nullptr;
+  must(sennit_register(ring.comm, inbox.data(), inbox.bytes(), &window));
+  const auto put_both = [&] {
+    for (std::uint64_t i = 0; i < 2; ++i)
+      must(sennit_put(window, ring.next, i * room + kGuard, source.data() + i * bytes, bytes, stream.handle));
+  };
+  bool good = true;
+  const auto once = [&](const char* what, std::uint64_t number, const auto& send) {
+    inbox.poison();
+    for (std::uint64_t i = 0; i < 2; ++i) source.fill(i * bytes, bytes, number_of(ring.rank, 2 * number + i));
+    must(sennit_comm_barrier(ring.comm));
+    send();
+    stream.synchronize();
+    must(sennit_comm_barrier(ring.comm));
+    for (std::uint64_t i = 0; i < 2; ++i)
+      good = arrived(what, inbox, i * room + kGuard, bytes, number_of(ring.before, 2 * number + i)) && good;
+    must(sennit_comm_barrier(ring.comm));
+  };
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replayable{};
+  must(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  put_both();
+  must(cudaStreamEndCapture(stream.handle, &graph), "cudaStreamEndCapture");
+  must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
+  must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  const std::uint64_t replays = std::stoull(arguments.at(1));
+  for (std::uint64_t replay = 0; replay < replays; ++replay)
+    once("replayed put", replay, [&] { must(cudaGraphLaunch(replayable, stream.handle), "cudaGraphLaunch"); });
+  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
+
+  once("put before", replays, put_both);  // what is set up at first use is not the matter here
+  inbox.poison();
+  for (std::uint64_t i = 0; i < 2; ++i) source.fill(i * bytes, bytes, number_of(ring.rank, i));
+  must(sennit_comm_barrier(ring.comm));
+  std::promise<void> begun, sent;
+  std::thread captor([&] {
+    must(cudaSetDevice(sennit_comm_device(ring.comm)), "cudaSetDevice");
+    must(cudaStreamBeginCapture(other.handle, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
+    begun.set_value();
+    sent.get_future().wait();
+    must(cudaStreamEndCapture(other.handle, &graph), "cudaStreamEndCapture of the other thread");
+    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  });
+  begun.get_future().wait();
+  for (int i = 0; i < 3; ++i) put_both();
+  sent.set_value();
+  captor.join();
+  stream.synchronize();
+  must(sennit_comm_barrier(ring.comm));
+  for (std::uint64_t i = 0; i < 2; ++i)
+    good = arrived("put beside a capture", inbox, i * room + kGuard, bytes, number_of(ring.before, i)) && good;
+  must(sennit_deregister(window));
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
 // KIND ROUNDS: registers, frees and allocates again, most often at the same address; peers must see the new memory.
 int reuse(const Arguments& arguments) {
   const Ring ring;
@@ -213,7 +277,7 @@ int killed(const Arguments& arguments) {
 }  // namespace
 
 std::vector<capi::Scenario> scenarios() {
-  return {{"transfers", transfers}, {"graphs", graphs}, {"reuse", reuse}, {"frees", frees}, {"killed", killed}};
+  return {{"transfers", transfers}, {"graphs", graphs}, {"captures", captures}, {"reuse", reuse}, {"frees", frees}, {"killed", killed}};
 }
 
 }  // namespace sennit::gpu

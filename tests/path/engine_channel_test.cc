@@ -46,7 +46,7 @@ class EngineChannelTest : public testing::Test {
       std::memset(dst.data(), 0xEE, bytes);
       ASSERT_TRUE((*channel)
                       ->start(End::local(dst.data(), stops.back()), End::local(src.data(), stops.front()), bytes,
-                              slot, nullptr, false)
+                              slot, nullptr)
                       .ok());
       while (!(*channel)->finished()) ASSERT_TRUE((*channel)->step().ok());
       ASSERT_TRUE((*channel)->join(*lane).ok());
@@ -66,7 +66,7 @@ TEST_F(EngineChannelTest, EndsAfterTheCopiesItStarted) {
     std::memset(dst.data(), 0, kBytes);
     auto channel = std::move(*EngineChannel::create(*executor, {0, kHost, 1}, 256 << 10, 4));
     ASSERT_TRUE(
-        channel->start(End::local(dst.data(), 1), End::local(src.data(), 0), kBytes, 256 << 10, nullptr, false).ok());
+        channel->start(End::local(dst.data(), 1), End::local(src.data(), 0), kBytes, 256 << 10, nullptr).ok());
     while (!channel->finished()) ASSERT_TRUE(channel->step().ok());
     channel.reset();
     ASSERT_EQ(std::memcmp(src.data(), dst.data(), kBytes), 0);

@@ -132,6 +132,24 @@ TEST_F(MoverTest, StreamsDoNotWaitForEachOther) {
   }
 }
 
+TEST_F(MoverTest, ALargerMessageDoesNotWaitForTheChannelOfAnother) {
+  constexpr std::uint64_t kSmall = 1 << 20, kLarge = 24 << 20;
+  for (const char* route : {"host0 (sm)", "host0 (engine)"}) {
+    mover->force({{"direct", 0.5}, {route, 0.5}});
+    auto src = std::move(*executor->allocate(0, kLarge)), dst = std::move(*executor->allocate(1, kLarge + kSmall));
+    std::memset(src.data(), 5, kLarge);
+    auto held = std::move(*executor->lane(0)), free = std::move(*executor->lane(0));
+    Gate gate(*executor);
+    ASSERT_TRUE(gate.shut(*held).ok());
+    ASSERT_TRUE(mover->copy(End::local(dst.data() + kLarge, 1), End::local(src.data(), 0), kSmall, *held).ok());
+    ASSERT_TRUE(mover->copy(End::local(dst.data(), 1), End::local(src.data(), 0), kLarge, *free).ok());
+    ASSERT_TRUE(free->synchronize().ok()) << route;
+    EXPECT_EQ(std::memcmp(dst.data(), src.data(), kLarge), 0) << route;
+    gate.open();
+    ASSERT_TRUE(held->synchronize().ok());
+  }
+}
+
 TEST_F(MoverTest, TakesOnePathUntilTunedButWhatIsAskedFor) {
   Mover::Options options;
   options.single = true;

@@ -128,7 +128,7 @@ Result<StagedPath> staged_engine(Site& site, Verifier& verifier, const Stop& fro
   if (!channel) return where(channel.status());
   std::uint64_t chunk = std::ranges::min(sweep.chunks);
   const Carry carry = [&](path::End dst, path::End src, std::uint64_t bytes) -> Result<device::Lane*> {
-    if (auto status = (*channel)->start(dst, src, bytes, chunk, nullptr, false); !status) return status;
+    if (auto status = (*channel)->start(dst, src, bytes, chunk, nullptr); !status) return status;
     while (!(*channel)->finished())
       if (auto status = (*channel)->step(); !status) return status;
     return &(*channel)->last_lane();

@@ -74,7 +74,7 @@ class HostPath final : public Variant {
     Side& from = site_.side(side);
     path::EngineChannel& channel = *channels_[std::size_t(side)];
     const auto source = path::End::local(from.source.data() + message.source, from.device);
-    auto status = channel.start(*target, source, message.bytes, chunk_, nullptr, false);
+    auto status = channel.start(*target, source, message.bytes, chunk_, nullptr);
     while (status.ok() && !channel.finished()) status = channel.step();
     return status;
   }

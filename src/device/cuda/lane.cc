@@ -104,10 +104,13 @@ Result<bool> CudaLane::idle() {
   return true;
 }
 
-bool CudaLane::capturing() {
+std::uint64_t CudaLane::capture() {
   cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  unsigned long long id = 0;
   const CurrentDevice current(device_);
-  return cudaStreamIsCapturing(stream_, &state) == cudaSuccess && state == cudaStreamCaptureStatusActive;
+  const bool active = cudaStreamGetCaptureInfo(stream_, &state, &id) == cudaSuccess &&
+                      state == cudaStreamCaptureStatusActive;
+  return active ? id + 1 : 0;
 }
 
 }  // namespace sennit::device

@@ -53,7 +53,7 @@ class CudaLane final : public Lane {
   Status wait(Event& event) override;
   Status synchronize() override;
   Result<bool> idle() override;
-  bool capturing() override;
+  std::uint64_t capture() override;
 
  private:
   const int device_;

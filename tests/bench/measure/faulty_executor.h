@@ -60,7 +60,7 @@ class FaultyLane final : public device::Lane {
     if (hangs_) return false;
     return real_->idle();
   }
-  bool capturing() override { return false; }
+  std::uint64_t capture() override { return 0; }
 
  private:
   Status smudge(std::byte* at) {
