@@ -51,7 +51,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 def main() -> None:
     """Runs the command line. Problems become two lines on stderr and their exit code; a reader that closes the pipe
-    early (head, less) is no problem. SIGTERM and SIGHUP (timeout, scancel, a closed terminal) leave nothing running."""
+    early (head, less) is no problem. SIGTERM and SIGHUP (timeout, a closed terminal) leave nothing behind."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:

@@ -29,7 +29,7 @@ Result<Exit> explain_put(const Question& question) {
   const Result<std::uint64_t> bytes = parse_bytes(question.bytes);
   if (!bytes) return bytes.status();
   const Result<machine::Known> known = machine::known_machine(question.machine, question.executor);
-  if (!known) return known.status();
+  if (!known) return machine_named(question).empty() ? known.status() : of_arguments(known.status());
   const machine::Machine& machine = known->machine;
   path::SplitOptions options;
   options.both_ways = question.both_ways;

@@ -47,7 +47,7 @@ void add_cached(Program& program, std::string& executor) {
 void add_show(Program& program, std::string& which) {
   CLI::App& command = program.command("show", "Validate a machine and print it in full", [&]() -> Result<Exit> {
     const Result<machine::Machine> loaded = machine::load(which);
-    if (!loaded.ok()) return loaded.status();
+    if (!loaded.ok()) return of_arguments(loaded.status());
     print(machine::to_json(*loaded));
     return Exit::ok;
   });
@@ -74,12 +74,12 @@ void add_convert(Program& program, std::string& from_nccl, std::string& to_nccl)
       program.command("convert", "Turn an NCCL topology dump into a machine, or back", [&]() -> Result<Exit> {
         if (!from_nccl.empty()) {
           const Result<machine::Machine> read = machine::load_nccl_xml(from_nccl);
-          if (!read.ok()) return read.status();
+          if (!read.ok()) return of_arguments(read.status());
           print(machine::to_json(*read));
           return Exit::ok;
         }
         const Result<machine::Machine> loaded = machine::load(to_nccl);
-        if (!loaded.ok()) return loaded.status();
+        if (!loaded.ok()) return of_arguments(loaded.status());
         const Result<std::string> text = machine::to_nccl_xml(*loaded);
         if (!text.ok()) return text.status();
         fmt::print("{}", *text);

@@ -27,6 +27,11 @@ Exit exit_of(const Status& status) {
   }
 }
 
+Status of_arguments(const Status& status) {
+  if (status.ok()) return status;
+  return Status(Code::invalid_argument, status.what(), status.where(), status.remedy());
+}
+
 void print(const Json& document) {
   fmt::print("{}\n", document.dump(2, ' ', false, Json::error_handler_t::replace));
   std::fflush(stdout);

@@ -111,11 +111,11 @@ class SetUp {
   int before_ = 0;
 };
 
-/// The executor SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: not_found when cuda
+/// The executor SENNIT_EXECUTOR asks for; `auto`: cuda where a GPU answers, else host. Errors: unsupported when cuda
 /// was asked for and no GPU answers, with the driver's reason.
 Result<std::shared_ptr<Executor>> open_executor();
 Result<std::shared_ptr<Executor>> open_host_executor();
-/// Errors: unsupported in a build without CUDA; not_found when there is no GPU or no driver.
+/// Errors: unsupported in a build without CUDA, and where there is no GPU or no driver.
 Result<std::shared_ptr<Executor>> open_cuda_executor();
 
 }  // namespace sennit::device

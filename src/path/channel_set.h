@@ -37,8 +37,8 @@ struct Carrier {
 
 class ChannelSet {
  public:
-  /// Longest chunks of channels driven by engines. The first is a limit that keeps a ring at 16 MiB: handing a chunk on
-  /// takes a tenth of its time on a PCIe 5 link. The other, for graphs, which keep rings of their own, at 4 MiB.
+  /// Longest chunks of channels driven by engines. The first is a limit that keeps a ring at 16 MiB: handing a chunk
+  /// on takes a tenth of its time on a PCIe 5 link. The other, for graphs, which keep rings of their own, at 4 MiB.
   static constexpr std::uint64_t kMostChunk = 4 * 1024 * 1024, kMostCapturedChunk = 1024 * 1024;
 
   explicit ChannelSet(Budget& budget, std::uint64_t most_chunk = kMostChunk)
@@ -47,10 +47,10 @@ class ChannelSet {
   ChannelSet(const ChannelSet&) = delete;
   ChannelSet& operator=(const ChannelSet&) = delete;
 
-  /// The channel for a route, kept by its `name` (candidate.route.name(), which takes a while to build). It is made as
-  /// large as messages may ask for, or as the budget allows, and never made again: another stream's messages may stand
-  /// in it that have not started. `stops`: the route's stops as device indices. Errors: out_of_memory when the budget
-  /// or the machine has no room.
+  /// The channel for a route, kept by its `name` (candidate.route.name(), which takes a while to build). It is made
+  /// as large as messages may ask for, or as the budget allows, and never made again: another stream's messages may
+  /// stand in it that have not started. `stops`: the route's stops as device indices. Errors: out_of_memory when the
+  /// budget or the machine has no room.
   Result<Carrier> carrier(device::Executor& executor, const Candidate& candidate, const std::string& name,
                           const std::vector<int>& stops);
 

@@ -23,8 +23,8 @@ constexpr double kLate = 0.10;
 /// Most shares of a message that is sampled; a limit of the sampler's events.
 constexpr std::size_t kMostSampled = 8;
 
-/// Messages that go direct after paths could not be set up, before that is tried again. A default: what stood in the way
-/// (memory, a peer that was not ready) may have passed.
+/// Messages that go direct after paths could not be set up, before that is tried again. A default: what stood in the
+/// way (memory, a peer that was not ready) may have passed.
 constexpr unsigned kRefusals = 256;
 
 /// Plans kept before the table starts afresh: a limit for programs whose every message has another size.
@@ -38,8 +38,8 @@ Status join(const Carrier& carrier, device::Lane& lane) {
   return carrier.engine != nullptr ? carrier.engine->join(lane) : Status();
 }
 
-/// A message that could not be enqueued whole: the lane waits all the same for what is under way, since the caller may
-/// free the memory once the lane is done.
+/// A message that could not be enqueued whole: the lane waits all the same for what is under way, since the caller
+/// may free the memory once the lane is done.
 Status failed(std::span<const Carrier> carriers, Status why, device::Lane& lane) {
   for (const Carrier& carrier : carriers) (void)join(carrier, lane);
   return why;
@@ -80,8 +80,8 @@ struct Mover::Pair {
   ChannelSet kept{budget};
   EventPool forks;
   std::map<std::uint64_t, std::unique_ptr<ChannelSet>> captured;  // by capture: graphs may replay side by side
-  std::uint64_t refused = ~std::uint64_t{0};  // smallest message whose paths could not be set up
-  unsigned refusals = 0;                      // messages to go before they are tried again
+  std::uint64_t refused = ~std::uint64_t{0};                      // smallest message whose paths could not be set up
+  unsigned refusals = 0;                                          // messages to go before they are tried again
 
   // What is learnt from messages whose finish times were sampled; apart while as much travels back, which is another
   // plan and another normal state.
@@ -217,7 +217,9 @@ void Mover::enable_access(int dst_device, int src_device) {
 std::uint64_t Mover::least_split(int dst_device, int src_device) {
   static_assert(kHost == -1);  // and comes first in the table
   if (dst_device < kHost || src_device < kHost || dst_device >= kMostDevices || src_device >= kMostDevices) return 0;
-  auto& kept = least_split_[static_cast<std::size_t>(src_device + 1)][static_cast<std::size_t>(dst_device + 1)];
+  const auto row = static_cast<std::size_t>(src_device - kHost),
+             column = static_cast<std::size_t>(dst_device - kHost);
+  auto& kept = least_split_[row][column];
   if (const std::uint64_t known = kept.load(std::memory_order_relaxed); known != 0) return known;
   enable_access(dst_device, src_device);
   const std::lock_guard lock(mutex_);

@@ -52,8 +52,9 @@ class Mover {
   /// Copies `bytes` in the order of `lane`: after everything enqueued there before, and before everything after.
   /// The ends may be on any devices; they must not overlap. `both_ways`: as much travels the other way. Returns when
   /// the work is enqueued. May be captured into a CUDA graph; the messages of a capture share staging of their
-  /// own, which stays for the life of the mover. Thread-safe. Errors: those of the executor; unsupported when the ends are out of each other's
-  /// reach. A path that cannot be set up is left out, never an error: the direct path stays.
+  /// own, which stays for the life of the mover. Thread-safe. Errors: those of the executor; unsupported when the
+  /// ends are out of each other's reach. A path that cannot be set up is left out, never an error: the direct path
+  /// stays.
   Status copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bool both_ways = false);
 
   /// The split that copy() uses now for such a message. Errors: not_found when the machine lacks a device.

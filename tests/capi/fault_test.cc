@@ -71,9 +71,9 @@ TEST(BadInput, ToARegistrationIsToldToAllRanks) {
 }
 
 TEST(BadInput, OfTheEnvironmentOnOneRankIsToldToAll) {
-  for (const auto& [name, value] : {std::pair("SENNIT_SPLIT", "direct=lots"), std::pair("SENNIT_STAGING", "much"),
-                                    std::pair("SENNIT_HOST_DEVICES", "none"), std::pair("SENNIT_IPC", "2"),
-                                    std::pair("SENNIT_PEER", "q")}) {
+  for (const auto& [name, value] :
+       {std::pair("SENNIT_SPLIT", "direct=lots"), std::pair("SENNIT_STAGING", "much"),
+        std::pair("SENNIT_HOST_DEVICES", "none"), std::pair("SENNIT_IPC", "2"), std::pair("SENNIT_PEER", "q")}) {
     const comm::Job job = run_ranks(3, {"bad_variable"}, {}, [&](int rank) {
       return rank == 1 ? std::map<std::string, std::string>{{name, value}} : std::map<std::string, std::string>{};
     });

@@ -63,7 +63,7 @@ def test_topo_describes_this_machine_and_the_shipped_ones(tmp_path: Path) -> Non
     assert "hgx-h200-4" in names
     for name in names:
         assert sennit("topo", "--machine", name, cache=tmp_path).returncode == 0
-    assert sennit("topo", "--machine", "no-such-machine", cache=tmp_path).returncode == 1
+    assert sennit("topo", "--machine", "no-such-machine", cache=tmp_path).returncode == 2
 
 
 def test_topo_measures_and_remembers(tmp_path: Path) -> None:

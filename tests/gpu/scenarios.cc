@@ -277,7 +277,8 @@ int killed(const Arguments& arguments) {
 }  // namespace
 
 std::vector<capi::Scenario> scenarios() {
-  return {{"transfers", transfers}, {"graphs", graphs}, {"captures", captures}, {"reuse", reuse}, {"frees", frees}, {"killed", killed}};
+  return {{"transfers", transfers}, {"graphs", graphs}, {"captures", captures},
+          {"reuse", reuse},         {"frees", frees},   {"killed", killed}};
 }
 
 }  // namespace sennit::gpu

@@ -45,10 +45,10 @@ def sentences(explanation: Explanation) -> list[str]:
     lines.append(f"Predicted: {units.time(explanation.predicted_us)} ({units.rate(explanation.predicted_gbps)}).")
     if ratio := speedup(explanation.predicted_us, 0, explanation.single_us, 0):
         alone = f"the best path alone ({units.time(explanation.single_us)}, {units.rate(explanation.single_gbps)})"
-        if len(explanation.shares) <= 1 and ratio.value < 1.005:
-            lines.append("One path carries everything: at this size no second one pays.")
-        else:
+        if len(explanation.shares) > 1 or ratio.value >= 1.005:
             lines.append(f"That is {ratio.value:.2f} times as fast as {alone}.")
+        elif explanation.decided_by != "caution":  # which says why already
+            lines.append("One path carries everything: at this size no second one pays.")
     if explanation.limit_gbps > 0:
         part = units.percent(explanation.predicted_gbps / explanation.limit_gbps)
         lines.append(f"All links together allow {units.rate(explanation.limit_gbps)}; the prediction reaches {part}.")

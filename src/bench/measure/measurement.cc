@@ -157,7 +157,7 @@ void Measurement::add_verification() {
 
 Status Measurement::distrust() {
   if (trusted_.empty())
-    return Status(Code::not_found, "no path between memories works", warnings_.empty() ? "" : warnings_.front(),
+    return Status(Code::unsupported, "no path between memories works", warnings_.empty() ? "" : warnings_.front(),
                   "See `sennit doctor`, then measure again");
   if (!unreachable_.empty()) notes_.push_back(fmt::format("Without peer access: {}.", fmt::join(unreachable_, ", ")));
   for (const std::string& sentence : cut(machine_, failed_)) notes_.push_back(sentence + ".");

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> execu
     }
   }
   if (site->gpus_.empty() || site->hosts_.empty())
-    return Status(Code::not_found, "there is nothing to measure: no GPU of this machine is visible to this process",
+    return Status(Code::unsupported, "there is nothing to measure: no GPU of this machine is visible to this process",
                   {}, "Check CUDA_VISIBLE_DEVICES and `sennit doctor`, or use --executor host");
   for (std::uint64_t bytes = std::max(room, kLeastRoom);; bytes /= 2) {
     Status status = site->allocate(bytes);

@@ -85,7 +85,7 @@ Result<Endpoint> endpoint(const std::string& name, const char* option, const mac
   for (const std::string& each : ids)
     if (!each.empty()) here.push_back(each);
   if (!host.empty()) here.push_back(host);
-  return Status(Code::not_found,
+  return Status(Code::invalid_argument,
                 device != nullptr ? fmt::format("{} cannot be used by this process", name)
                                   : fmt::format("there is no device {}", name),
                 option, fmt::format("Devices here, as {} names them: {}", machine.name, fmt::join(here, ", ")));

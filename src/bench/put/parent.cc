@@ -45,7 +45,7 @@ class Parent {
       outcome_.warnings.push_back(
           "This machine was never measured, so sennit uses the direct path alone: run `sennit tune`.");
 
-    if (auto status = check_split(*pairs, *cases); !status) return std::move(status).in("--split");
+    if (auto status = check_split(*pairs, *cases); !status) return of_arguments(std::move(status).in("--split"));
 
     choose_variants();
     total_ = long(pairs->size() * cases->size() * (ucx_ ? 2 : 1));
@@ -67,7 +67,8 @@ class Parent {
   /// As a communicator does: --machine, SENNIT_MACHINE, what was measured here, what can be discovered.
   Status find_machine() {
     auto known = machine::known_machine(options_.machine, executor_name(), path::extras_of(*executor_));
-    if (!known) return known.status();
+    const bool named = !options_.machine.empty() || !environment("SENNIT_MACHINE").empty();
+    if (!known) return named ? of_arguments(known.status()) : known.status();
     planned_ = !known->discovered;
     machine_ = std::move(known->machine);
     return {};

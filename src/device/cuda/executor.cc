@@ -47,7 +47,7 @@ class CudaExecutor final : public Executor {
     int count = 0;
     if (const auto error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
       (void)cudaGetLastError();
-      return Status(Code::not_found, "no GPU answers", error == cudaSuccess ? "" : cudaGetErrorString(error),
+      return Status(Code::unsupported, "no GPU answers", error == cudaSuccess ? "" : cudaGetErrorString(error),
                     "`sennit doctor` tells what is missing; SENNIT_EXECUTOR=host runs without GPUs");
     }
     for (int i = 0; i < count; ++i) {

@@ -108,8 +108,8 @@ std::uint64_t CudaLane::capture() {
   cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
   unsigned long long id = 0;
   const CurrentDevice current(device_);
-  const bool active = cudaStreamGetCaptureInfo(stream_, &state, &id) == cudaSuccess &&
-                      state == cudaStreamCaptureStatusActive;
+  const bool active =
+      cudaStreamGetCaptureInfo(stream_, &state, &id) == cudaSuccess && state == cudaStreamCaptureStatusActive;
   return active ? id + 1 : 0;
 }
 

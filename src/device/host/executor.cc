@@ -5,9 +5,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <mutex>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -36,6 +39,17 @@ struct Regions {
   std::map<std::byte*, Region> by_base;
   std::uint64_t next_identity = 1;
 };
+
+/// Allocations below are not checked. A default: checking takes some 20 µs.
+constexpr std::uint64_t kSurelyThere = 16 * MiB;
+
+/// What the kernel could give out without swapping; all there can be where it does not say.
+std::uint64_t memory_left() {
+  std::ifstream in("/proc/meminfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("MemAvailable:")) return std::strtoull(line.c_str() + 13, nullptr, 10) * KiB;
+  return ~std::uint64_t{0};
+}
 
 class HostExecutor final : public Executor {
  public:
@@ -158,6 +172,11 @@ class HostExecutor final : public Executor {
  private:
   Result<Memory> allocate_region(int device, std::size_t bytes) {
     if (bytes == 0) bytes = 1;
+    // The kernel would give out any number of bytes, and end a process when they are used.
+    if (const std::uint64_t left = bytes < kSurelyThere ? bytes : memory_left(); bytes > left)
+      return Status(Code::out_of_memory,
+                    fmt::format("cannot allocate {}: {} of memory are left", format_bytes(bytes), format_bytes(left)),
+                    {}, "Free memory, or use smaller messages");
     UniqueFd file(memfd_create("sennit", MFD_CLOEXEC));
     if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
       return Status(Code::out_of_memory, fmt::format("cannot allocate {}: {}", format_bytes(bytes), strerror(errno)),

@@ -134,7 +134,7 @@ TEST(Measure, SaysWhenNothingWorks) {
   std::vector<Broken> broken;
   for (int gpu = 0; gpu < 3; ++gpu) broken.push_back({-1, gpu, Fault::lost});
   const auto outcome = measure(faulty(broken), small_machine(), small_options(), {});
-  EXPECT_EQ(outcome.status().code(), Code::not_found);
+  EXPECT_EQ(outcome.status().code(), Code::unsupported);
   EXPECT_FALSE(outcome.status().remedy().empty());
 }
 

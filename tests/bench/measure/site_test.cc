@@ -31,7 +31,7 @@ TEST(Site, LeavesOutWhatThisProcessCannotSee) {
 TEST(Site, SaysWhenNothingIsVisible) {
   machine::Machine machine = small_machine();
   for (machine::Device& device : machine.devices) device.uuid.clear();
-  EXPECT_EQ(Site::open(faulty(), machine, kLeastRoom).status().code(), Code::not_found);
+  EXPECT_EQ(Site::open(faulty(), machine, kLeastRoom).status().code(), Code::unsupported);
 }
 
 TEST(Site, TakesSmallerBuffersWhereMemoryIsShort) {

@@ -107,7 +107,7 @@ TEST(Pairs, SayWhatIsWrong) {
   Options none = half;
   none.to = "gpu9";
   const Status status = pairs_of(none, four(), kIds, "host0").status();
-  EXPECT_EQ(status.code(), Code::not_found);
+  EXPECT_EQ(status.code(), Code::invalid_argument);
   EXPECT_THAT(status.remedy(), HasSubstr("gpu1, gpu0"));
   Options hidden = half;
   hidden.to = "gpu2";

@@ -162,7 +162,7 @@ TEST_F(BenchPut, ForcesSharesAndNamesRoutesThatThereAreNot) {
   ASSERT_EQ(forced.status, 0) << forced.error;
   EXPECT_EQ(forced.document().at("rows").at(0).at("split").size(), 2u);
   const Ran wrong = run({"--split", "tunnel=1", "--sizes", "1M"});
-  EXPECT_EQ(wrong.status, 1);
+  EXPECT_EQ(wrong.status, 2);
   EXPECT_THAT(wrong.error, HasSubstr("tunnel"));
 }
 

@@ -29,6 +29,12 @@ TEST_F(HostExecutorTest, RefusesDevicesThatDoNotExist) {
   EXPECT_NE(status.text().find("device 9"), std::string::npos);
 }
 
+TEST_F(HostExecutorTest, RefusesMoreMemoryThanThereIs) {
+  const Status status = executor->allocate(0, std::size_t(1) << 50).status();
+  EXPECT_EQ(status.code(), Code::out_of_memory);
+  EXPECT_NE(status.text().find("are left"), std::string::npos) << status.text();
+}
+
 TEST_F(HostExecutorTest, DescribesItsMemoryAndOthers) {
   auto device = executor->allocate(1, 4096);
   ASSERT_TRUE(device.ok());
