@@ -25,6 +25,13 @@ def test_the_tables_of_a_result(result: Result) -> None:
     check_snapshot("result.txt", shown(lambda console: print_result(result, console)))
 
 
+def test_the_time_of_set_up_is_told_where_it_was_measured(result: Result) -> None:
+    result.settings.update(setup_ms=104.3, ranks=4)
+    assert "A communicator of 4 ranks was set up in 104 ms" in markdown(result)
+    result.settings["setup_ms"] = "long"
+    assert "set up" not in markdown(result)
+
+
 def test_a_narrow_screen_shows_ratios_whole_and_splits_below(result: Result) -> None:
     medium = shown(lambda console: print_result(result, console), width=90)
     narrow = shown(lambda console: print_result(result, console), width=80)

@@ -76,6 +76,7 @@ def put(
     ] = None,
     executor: OnExecutor = None,
     ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes to start.")] = None,
+    setup: Annotated[bool, typer.Option("--setup", help="Also measure how long a communicator takes to set up.")] = False,
     seconds: Annotated[
         float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
     ] = None,
@@ -123,6 +124,7 @@ def put(
     }
     arguments = [part for name, value in options.items() if value is not None for part in (name, str(value))]
     arguments += [*executor_arguments(executor), "--progress", *(["--no-measure"] if no_measure else [])]
+    arguments += ["--setup"] if setup else []
     # Tuning would begin by measuring the machine.
     if not (no_tune or no_measure):
         tune_once(executor)

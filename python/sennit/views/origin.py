@@ -19,7 +19,16 @@ def origin(result: Result) -> str:
     software += [f"CUDA {machine.cuda}"] if machine.cuda else []
     software += [f"{name} {version}" for name, version in result.versions.items() if version]
     hardware = f" ({', '.join(devices)})" if devices else ""
-    return f"Measured {result.date[:10]} on {machine.name}{hardware}{', ' if software else ''}{', '.join(software)}."
+    measured = f"Measured {result.date[:10]} on {machine.name}{hardware}{', ' if software else ''}{', '.join(software)}."
+    return " ".join(part for part in (measured, _set_up(result)) if part)
+
+
+def _set_up(result: Result) -> str:
+    """What `--setup` measured; empty without it."""
+    took, ranks = result.settings.get("setup_ms"), result.settings.get("ranks")
+    if isinstance(took, bool) or not isinstance(took, int | float) or not isinstance(ranks, int):
+        return ""
+    return f"A communicator of {ranks} ranks was set up in {took:.3g} ms, beside what CUDA itself takes."
 
 
 def repetitions(result: Result) -> str:
