@@ -76,7 +76,9 @@ def put(
     ] = None,
     executor: OnExecutor = None,
     ranks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Processes to start.")] = None,
-    setup: Annotated[bool, typer.Option("--setup", help="Also measure how long a communicator takes to set up.")] = False,
+    setup: Annotated[
+        bool, typer.Option("--setup", help="Also measure how long a communicator takes to set up.")
+    ] = False,
     seconds: Annotated[
         float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
     ] = None,

@@ -19,7 +19,9 @@ def origin(result: Result) -> str:
     software += [f"CUDA {machine.cuda}"] if machine.cuda else []
     software += [f"{name} {version}" for name, version in result.versions.items() if version]
     hardware = f" ({', '.join(devices)})" if devices else ""
-    measured = f"Measured {result.date[:10]} on {machine.name}{hardware}{', ' if software else ''}{', '.join(software)}."
+    measured = (
+        f"Measured {result.date[:10]} on {machine.name}{hardware}{', ' if software else ''}{', '.join(software)}."
+    )
     return " ".join(part for part in (measured, _set_up(result)) if part)
 
 
