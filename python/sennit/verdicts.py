@@ -20,10 +20,17 @@ def verdicts(comparison: Comparison) -> list[str]:
         slower = [(size, ratio) for size, ratio in known if ratio.verdict == "slower"]
         if slower:
             places = ", ".join(f"{units.size(size)} ({ratio})" for size, ratio in slower)
-            sentences.append(
-                f"Slower than {spoken(BASELINE)} at {places}. Repeat with more --seconds; if it stays, set "
-                "SENNIT_SPLIT=direct=1 for these sizes and report it."
-            )
+            sentences.append(f"Slower than {spoken(BASELINE)} at {places}.")
+            if any((row := comparison.row(size)) is not None and len(row.split) > 1 for size, _ in slower):
+                sentences.append(
+                    "Repeat with more --seconds; if it stays, set SENNIT_SPLIT=direct=1 for these sizes and "
+                    "report it."
+                )
+            else:
+                sentences.append(
+                    "They took the direct path alone, so no split is to blame; report it if it stays with more "
+                    "--seconds."
+                )
         elif best.verdict == "faster":
             sentences.append(f"At no size slower than {spoken(BASELINE)} beyond the noise.")
         else:

@@ -30,7 +30,11 @@ def test_a_gain_is_stated_with_its_size(result: Result) -> None:
 def test_a_loss_is_stated_with_what_to_do(result: Result) -> None:
     said = " ".join(verdicts(comparisons(result)[1]))
     assert "Slower than the engine alone at 64 MiB (0.96 ± 0.01)" in said
-    assert "SENNIT_SPLIT=direct=1" in said
+    assert "no split is to blame" in said
+    assert "SENNIT_SPLIT=direct=1" not in said
+    for row in result.rows:
+        row.split = row.split * 2
+    assert "SENNIT_SPLIT=direct=1" in " ".join(verdicts(comparisons(result)[1]))
 
 
 def test_bytes_that_were_not_checked_are_named(changed: Change) -> None:
