@@ -21,8 +21,8 @@ pytestmark = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names n
 ENDS = ("gpu0", "gpu1", "host0")
 
 # Options of sennit-bench-put that its verb does not offer: one that it always gives, two that SENNIT_MACHINE and
-# SENNIT_SPLIT stand for, and one that times something else than messages.
-NOT_OFFERED = {"--progress", "--machine", "--split", "--setup"}
+# SENNIT_SPLIT stand for.
+NOT_OFFERED = {"--progress", "--machine", "--split"}
 
 
 def options_of_bench_put() -> set[str]:
