@@ -7,6 +7,7 @@ the next ones: one run tells everything. Exit code 1 when anything failed."""
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -23,11 +24,11 @@ REPORTS = ROOT / "build" / "reports"
 
 @dataclass
 class Outcome:
-    """How one stage went; `failures` names what failed."""
+    """How one stage went; `failures` names what failed, `skips` what was left out, and why."""
 
     stage: str
     passed: int = 0
-    skipped: int = 0
+    skips: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     seconds: float = 0
 
@@ -41,12 +42,23 @@ def read_junit(stage: str, report: Path) -> Outcome:
         if case.find("failure") is not None or case.find("error") is not None:
             outcome.failures.append(name)
         elif case.find("skipped") is not None or case.get("status") == "notrun":
-            outcome.skipped += 1
+            outcome.skips.append(f"{case.get('name', '')}: {reason(case)}")
         else:
             outcome.passed += 1
     if not cases:
         outcome.failures.append("no test ran")
     return outcome
+
+
+def reason(case: ElementTree.Element) -> str:
+    """Why a test was skipped: GoogleTest prints it between two lines of its own, pytest gives it as the message."""
+    printed = re.search(r": Skipped\n(.*?)\n*\[  SKIPPED \]", case.findtext("system-out") or "", re.DOTALL)
+    skipped = case.find("skipped")
+    message = "" if skipped is None else skipped.get("message", "")
+    if message == "SKIP_REGULAR_EXPRESSION_MATCHED":  # ctest's own word for it
+        message = ""
+    said = printed.group(1) if printed else message
+    return " ".join(said.split()) or "it gives no reason"
 
 
 def has_gpu() -> bool:
@@ -118,13 +130,15 @@ def timed(stage: Callable[[], Outcome], title: str) -> Outcome:
     start = time.monotonic()
     outcome = stage()
     outcome.seconds = time.monotonic() - start
+    for skip in outcome.skips:
+        print(f"    skipped {skip}")
     print(f"    {counts(outcome)} in {outcome.seconds:.0f} s", flush=True)
     return outcome
 
 
 def counts(outcome: Outcome) -> str:
     """For example: 12 passed, 0 failed, 1 skipped."""
-    skipped = f", {outcome.skipped} skipped" if outcome.skipped else ""
+    skipped = f", {len(outcome.skips)} skipped" if outcome.skips else ""
     return f"{outcome.passed} passed, {len(outcome.failures)} failed{skipped}"
 
 
@@ -134,7 +148,7 @@ def summary(outcomes: list[Outcome]) -> list[str]:
     total = Outcome("all")
     for outcome in outcomes:
         total.passed += outcome.passed
-        total.skipped += outcome.skipped
+        total.skips += outcome.skips
         total.failures += outcome.failures
     minutes, seconds = divmod(round(sum(outcome.seconds for outcome in outcomes)), 60)
     return [*lines, f"make test: {counts(total)} in {minutes} min {seconds} s"]

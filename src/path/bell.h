@@ -21,8 +21,7 @@ class Bell {
 
   std::uint32_t heard() const;
   void ring();
-  /// Returns when the bell was rung since heard() gave `last`, or after `limit`.
-  /// By the bell's owner alone.
+  /// For the bell's owner alone: returns when it was rung since heard() gave `last`, or after `limit`.
   void wait(std::uint32_t last, std::chrono::milliseconds limit);
 
  private:

@@ -379,9 +379,8 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
   if (sampled != nullptr)
     if (auto status = sampled->start(lane, split.shares.size()); !status) return status;
 
-  // 2. The caller's lane carries the direct part, the longest, before anything else costs time. It pushes or pulls:
-  // as
-  //    fast one way; both ways pulling reaches 372 of 391 GB/s (H200), less than what a lane of the other device
+  // 2. The caller's lane carries the direct part, the longest, before anything else costs time. It pushes or pulls,
+  //    as fast one way; both ways pulling reaches 372 of 391 GB/s (H200), less than what a lane of the other device
   //    would cost short messages.
   const int driver = src.device != kHost ? src.device : dst.device;
   std::size_t direct = split.shares.size();

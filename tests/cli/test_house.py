@@ -86,19 +86,29 @@ def test_the_requirements_are_those_of_the_package() -> None:
 JUNIT = """<testsuite tests="4"><testcase classname="a" name="good" status="run"/>
 <testcase classname="a" name="bad" status="fail"><failure message=""/></testcase>
 <testcase classname="a" name="broken"><error/></testcase>
-<testcase classname="a" name="left" status="notrun"><skipped message=""/></testcase></testsuite>"""
+<testcase classname="a" name="left" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
+<system-out>[ RUN      ] a.left
+/a/b.cc:33: Skipped
+no such
+thing here
+
+[  SKIPPED ] a.left (0 ms)
+</system-out></testcase>
+<testcase classname="b" name="py"><skipped type="pytest.skip" message="no dpkg">b.py:1: no dpkg</skipped></testcase>
+<testcase classname="c" name="mute" status="notrun"><skipped message=""/></testcase></testsuite>"""
 
 
 def test_the_summary_counts_what_ran(tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     report.write_text(JUNIT)
     outcome = run_tests.read_junit("stage", report)
-    assert (outcome.passed, outcome.skipped, outcome.failures) == (1, 1, ["a.bad", "a.broken"])
+    assert (outcome.passed, outcome.failures) == (1, ["a.bad", "a.broken"])
+    assert outcome.skips == ["left: no such thing here", "py: no dpkg", "mute: it gives no reason"]
     outcome.seconds = 61
     assert run_tests.summary([outcome]) == [
         "failed in stage: a.bad",
         "failed in stage: a.broken",
-        "make test: 1 passed, 2 failed, 1 skipped in 1 min 1 s",
+        "make test: 1 passed, 2 failed, 3 skipped in 1 min 1 s",
     ]
 
 
