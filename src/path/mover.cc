@@ -251,11 +251,12 @@ Status Mover::copy(End dst, End src, std::uint64_t bytes, device::Lane& lane, bo
   // Splits are planned and measured for memory that engines and kernels reach by themselves.
   if (dst.pageable || src.pageable) return copy_single(dst, src, bytes, lane);
   const bool remote = dst.rank >= 0 || src.rank >= 0;
-  const auto followed = plan(dst.device, src.device, bytes, {both_ways, remote && lane.capturing()});
+  const std::uint64_t capture = lane.capture();
+  const auto followed = plan(dst.device, src.device, bytes, {both_ways, remote && capture != 0});
   const auto& shares = followed->split.shares;
   if (shares.empty() || (shares.size() == 1 && shares.front().candidate.route.direct()))
     return copy_single(dst, src, bytes, lane);
-  return copy_split(followed, dst, src, lane, both_ways);
+  return copy_split(followed, dst, src, lane, both_ways, capture);
 }
 
 Status Mover::reached_by_kernels(const End& end) {
@@ -346,14 +347,13 @@ FinishSampler* Mover::sampler(Pair& pair, const ShareFeedback& feedback, const S
 }
 
 Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane,
-                         bool both_ways) {
+                         bool both_ways, std::uint64_t capture) {
   Pair& pair = pair_of(dst.device, src.device);
   const std::lock_guard one_at_a_time(pair.mutex);
   if (plan->split.bytes >= pair.refused) {
     if (--pair.refusals == 0) pair.refused = ~std::uint64_t{0};
     return copy_single(dst, src, plan->split.bytes, lane);
   }
-  const std::uint64_t capture = lane.capture();
   const bool captured = capture != 0;
   // Also where another thread captures: what is asked and set up here is no part of that.
   const device::SetUp set_up(executor_.get());
@@ -430,12 +430,14 @@ Status Mover::copy_split(const std::shared_ptr<const Plan>& plan, End dst, End s
   for (std::size_t i = 0; i < split.shares.size(); ++i) {
     const Carrier& used = others.carriers[i];
     if (used.lane()) continue;
+    Status status;
     if (sampled != nullptr) {
       device::Lane& observer = sampled->observer(i);
-      if (auto status = join(used, observer); !status) return status;
-      if (auto status = sampled->finished_on(observer, i); !status) return status;
+      status = join(used, observer);
+      if (status.ok()) status = sampled->finished_on(observer, i);
     }
-    if (auto status = join(used, lane); !status) return status;
+    if (status.ok()) status = join(used, lane);
+    if (!status) return failed(others.carriers, std::move(status), lane);
   }
   if (sampled == nullptr || direct == split.shares.size()) return {};
   pair.sampled = sampled;

@@ -92,7 +92,9 @@ class Mover {
   Status copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   Pair& pair_of(int dst_device, int src_device);
   static Status copy_single(End dst, End src, std::uint64_t bytes, device::Lane& lane);
-  Status copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane, bool both_ways);
+  /// `capture`: Lane::capture() of the lane.
+  Status copy_split(const std::shared_ptr<const Plan>& plan, End dst, End src, device::Lane& lane, bool both_ways,
+                    std::uint64_t capture);
   FinishSampler* sampler(Pair& pair, const ShareFeedback& feedback, const Split& split, device::Lane& lane);
   /// Enqueues the share, on an engine channel only its start. False: the channel is taken by another stream.
   static Result<bool> begin(const Started& message, const Share& share, Carrier& carrier);
