@@ -23,17 +23,33 @@
 //   block.load(word), block.store(word, value)
 //                                     The block's own persistent counter, read and written by no one else while it
 //                                     runs; carries sequence numbers from one launch to the next, so that a
-//                                     captured graph can be replayed.
+//                                     captured graph can be replayed. To be stored after a primitive that waited.
+//
+// Of several peers at once, each by a thread of its own, so that all of them take the time of one:
+//   block.signal_all(signals)         As signal() of each word with its value.
+//   block.await_all(waits)            As await() of each word; a fault names the peer of the word that did not come.
+//
+// Numbers (device/reduction.h), whole ones, at element alignment; a destination may be a source.
+//   block.reduce(operands, bytes, reduction, stage)
+//                                     Every source, in order, into every destination. Ordered as copy() is.
+//
+// Packets (device/packet.h). No signal and no barrier belongs to them: a packet that has arrived is its own signal.
+// Nothing else is ordered by it, neither the sender's other writes nor its reads.
+//   block.send_packets(send, flags)   Each message into its packets. Does not wait.
+//   block.receive_packets(receive, flags, site)
+//                                     Waits for all packets of each message. False as for await(): return at once.
+//   block.reduce_packets(reduce, flags, site, reduction, stage)
+//                                     Waits, reduces in order, stores the result and sends it on as packets.
 #pragma once
 
 #include <cstdint>
 
+#include "device/packet.h"
 #include "device/program.h"
 
 namespace sennit::device {
 
-/// A signalling word. Words that different parties poll stand kWordStride apart, one cache line each.
-using Word = std::uint32_t;
+/// Words that different parties poll stand so far apart: one cache line each.
 inline constexpr std::uint32_t kWordStride = 64 / sizeof(Word);
 
 /// Threads a block has on a GPU. A default: 16 warps keep enough 16-byte loads in flight to cover a PCIe round trip.
@@ -47,6 +63,33 @@ struct Fault {
   Word site;            ///< the program's own number for the place of the wait
   Word expected, seen;  ///< value waited for, value last read
   Word sequence;        ///< of the operation, as given at launch
+  Word peer;            ///< 1 + the rank waited for; 0 where the program does not say
+};
+
+/// Words to signal, each with a value.
+struct Signals {
+  Word* word[2 * kMostOperands];
+  Word value[2 * kMostOperands];
+  unsigned count = 0;
+  SENNIT_DEVICE void add(Word* at, Word to) {
+    word[count] = at;
+    value[count++] = to;
+  }
+};
+
+/// Words to wait for, each until it has reached a value that the peer signals.
+struct Waits {
+  Word* word[2 * kMostOperands];
+  Word value[2 * kMostOperands];
+  Word site[2 * kMostOperands];
+  int peer[2 * kMostOperands];
+  unsigned count = 0;
+  SENNIT_DEVICE void add(Word* at, Word until, Word where, int from) {
+    word[count] = at;
+    value[count] = until;
+    site[count] = where;
+    peer[count++] = from;
+  }
 };
 
 /// Bounds every wait of a launch.

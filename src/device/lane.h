@@ -35,7 +35,8 @@ class Lane {
 
   /// Runs `blocks` blocks of a program in lane order; the argument struct is copied before return. All blocks of a
   /// launch run at the same time (programs may wait for each other): at most concurrent_blocks() of the executor.
-  virtual Status launch(const Program& program, const void* arguments, unsigned blocks) = 0;
+  /// `threads` of a block, a multiple of 32 up to kBlockThreads: GPUs alone have them.
+  virtual Status launch(const Program& program, const void* arguments, unsigned blocks, unsigned threads) = 0;
 
   virtual Status record(Event& event) = 0;
   virtual Status wait(Event& event) = 0;

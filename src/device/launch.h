@@ -21,8 +21,8 @@ const Program& program_of() {
 
 /// Launches the block program `arguments` (a struct with kName and a templated operator()).
 template <class P>
-Status launch(Lane& lane, const P& arguments, unsigned blocks) {
-  return lane.launch(program_of<P>(), &arguments, blocks);
+Status launch(Lane& lane, const P& arguments, unsigned blocks, unsigned threads = kBlockThreads) {
+  return lane.launch(program_of<P>(), &arguments, blocks, threads);
 }
 
 }  // namespace sennit::device

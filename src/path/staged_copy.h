@@ -27,6 +27,7 @@
 #include <cstdint>
 
 #include "device/block.h"
+#include "device/part.h"
 
 namespace sennit::path {
 
@@ -51,18 +52,8 @@ namespace staged_copy {
 /// Numbers of the waits, for faults.
 enum Site : device::Word { kSlotFree = 1, kChunkArrived = 2, kAllTaken = 3, kAnswered = 4 };
 
-/// The part [begin, end) of the message that one block moves.
-struct Part {
-  std::uint64_t begin, end;
-};
-
-SENNIT_DEVICE Part part_of(std::uint64_t bytes, unsigned block, unsigned blocks) {
-  std::uint64_t each = (bytes + blocks - 1) / blocks;
-  each = (each + 15) / 16 * 16;  // parts keep the alignment of the whole
-  const std::uint64_t begin = each * block < bytes ? each * block : bytes;
-  const std::uint64_t end = begin + each < bytes ? begin + each : bytes;
-  return {begin, end};
-}
+using device::Part;
+using device::part_of;
 
 SENNIT_DEVICE std::uint64_t first_chunk(std::uint64_t chunk, unsigned block, unsigned blocks) {
   const std::uint64_t bytes = chunk * (block + 1) / blocks / 16 * 16;

@@ -4,6 +4,9 @@
 #include <cstdint>
 
 #include "device/block.h"
+#include "device/cuda/instructions.cuh"
+#include "device/cuda/packets.cuh"
+#include "device/cuda/reduce.cuh"
 
 namespace sennit::device {
 
@@ -18,7 +21,8 @@ class CudaBlock {
   // 2. Sixteen-byte vectors, four loads in flight a thread before the first store; when source and destination
   //    differ in alignment, as wide as both allow (8, 4, or 1 byte).
   // 3. The bytes that are left.
-  __device__ void copy(void* dst, const void* src, std::uint64_t bytes) {
+  // Not inlined: a call is nothing beside memory, and programs copy in many places.
+  __device__ __noinline__ void copy(void* dst, const void* src, std::uint64_t bytes) {
     auto* to = static_cast<unsigned char*>(dst);
     const auto* from = static_cast<const unsigned char*>(src);
     const auto skew = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
@@ -31,39 +35,37 @@ class CudaBlock {
   // The barrier orders the other threads' copies before thread 0's release, which is cumulative.
   __device__ void signal(Word* word, Word value) {
     __syncthreads();
-    if (threadIdx.x == 0) asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+    if (threadIdx.x == 0) cuda::release(word, value);
+  }
+  __device__ void signal_all(const Signals& signals) {
+    __syncthreads();
+    if (threadIdx.x < signals.count) cuda::release(signals.word[threadIdx.x], signals.value[threadIdx.x]);
   }
 
   // One thread polls; acquire at every poll costs little here, since a word is polled over PCIe or NVLink anyway.
   __device__ bool await(Word* word, Word value, Word site) {
+    return __syncthreads_and(threadIdx.x != 0 || reach(word, value, site, -1)) != 0;
+  }
+  __device__ bool await_all(const Waits& waits) {
     bool arrived = true;
-    if (threadIdx.x == 0) {
-      Word seen = acquire(word);
-      const std::uint64_t deadline = now() + limits_.timeout_ns;
-      for (unsigned spin = 1; !reached(seen, value); ++spin, seen = acquire(word)) {
-        if (spin % 256 != 0) continue;  // the clock and the abort flag are looked at rarely: each costs a round trip
-        const bool aborted = limits_.abort != nullptr && relaxed(limits_.abort) != 0;
-        if (!aborted && now() < deadline) continue;
-        give_up(aborted, site, value, seen);
-        arrived = false;
-        break;
-      }
-    }
+    if (threadIdx.x < waits.count)
+      arrived = reach(waits.word[threadIdx.x], waits.value[threadIdx.x], waits.site[threadIdx.x],
+                      waits.peer[threadIdx.x]);
     return __syncthreads_and(arrived) != 0;
   }
 
   __device__ bool await_for(Word* word, Word value, std::uint64_t ns) {
     bool arrived = true;
     if (threadIdx.x == 0) {
-      const std::uint64_t deadline = now() + ns;
-      while (!(arrived = reached(acquire(word), value)) && now() < deadline) {
+      const std::uint64_t deadline = cuda::now() + ns;
+      while (!(arrived = reached(cuda::acquire(word), value)) && cuda::now() < deadline) {
       }
     }
     return __syncthreads_and(arrived) != 0;
   }
 
   __device__ void post(Word* word, Word value) {
-    if (threadIdx.x == 0) asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
+    if (threadIdx.x == 0) cuda::relax(word, value);
   }
 
   // Store, fence, load: with the fence on both sides one of two parties sees the other.
@@ -72,18 +74,43 @@ class CudaBlock {
     if (threadIdx.x == 0) {
       post(mine, value);
       asm volatile("fence.sc.sys;" ::: "memory");
-      met = reached(acquire(theirs), value);
+      met = reached(cuda::acquire(theirs), value);
     }
     return __syncthreads_and(met) != 0;
   }
 
   __device__ bool equals(const Word* word, Word value) {
-    return __syncthreads_and(threadIdx.x != 0 || acquire(word) == value) != 0;
+    return __syncthreads_and(threadIdx.x != 0 || cuda::acquire(word) == value) != 0;
   }
 
-  __device__ Word load(const Word* word) const { return *word; }
-  __device__ void store(Word* word, Word value) {
-    if (threadIdx.x == 0) *word = value;
+  template <class Count>
+  __device__ Count load(const Count* count) const {
+    return *count;
+  }
+  template <class Count>
+  __device__ void store(Count* count, Count value) {
+    if (threadIdx.x == 0) *count = value;
+  }
+
+  __device__ void reduce(const Operands& operands, std::uint64_t bytes, const Reduction& reduction, Stage stage) {
+    cuda::reduce(operands, bytes, reduction, stage);
+  }
+
+  __device__ void send_packets(const PacketSend& send, PacketFlags flags) { cuda::send_packets(send, flags); }
+
+  __device__ bool receive_packets(const PacketReceive& receive, PacketFlags flags, Word site) {
+    return __syncthreads_and(cuda::receive_packets(receive, flags, Patience{*this, site, receive.peer})) != 0;
+  }
+  __device__ bool reduce_packets(const PacketReduce& reduce, PacketFlags flags, Word site, const Reduction& reduction,
+                                 Stage stage) {
+    bool arrived = true, fixed = false;
+    const Patience patience{*this, site, reduce.peer};
+    cuda::with_fixed_rule(reduction, [&](const auto& rule) {
+      arrived = cuda::reduce_packets(reduce, flags, patience, rule, stage);
+      fixed = true;
+    });
+    if (!fixed) arrived = cuda::reduce_packets(reduce, flags, patience, AnyRule{reduction}, stage);
+    return __syncthreads_and(arrived) != 0;
   }
 
  private:
@@ -116,23 +143,35 @@ class CudaBlock {
       to[at] = __ldcv(from + at);
   }
 
-  __device__ static Word acquire(const Word* word) {
-    Word value;
-    asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
-    return value;
+  /// A thread's wait for its word.
+  __device__ bool reach(Word* word, Word value, Word site, int peer) {
+    Word seen = cuda::acquire(word);
+    if (reached(seen, value)) return true;
+    const std::uint64_t deadline = cuda::now() + limits_.timeout_ns;
+    for (unsigned spin = 1; !reached(seen, value); ++spin, seen = cuda::acquire(word))
+      // The clock and the abort flag are looked at rarely: each costs a round trip.
+      if (spin % 256 == 0 && hopeless(deadline, site, value, seen, peer)) return false;
+    return true;
   }
-  __device__ static Word relaxed(const Word* word) {
-    Word value;
-    asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(value) : "l"(word) : "memory");
-    return value;
+  __device__ bool hopeless(std::uint64_t deadline, Word site, Word expected, Word seen, int peer) {
+    const bool aborted = limits_.abort != nullptr && cuda::relaxed(limits_.abort) != 0;
+    if (!aborted && cuda::now() < deadline) return false;
+    give_up(aborted, site, expected, seen, peer);
+    return true;
   }
-  __device__ static std::uint64_t now() {
-    std::uint64_t ns;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-    return ns;
-  }
+  /// Of a thread that polls packets: begins with its first look at the clock.
+  struct Patience {
+    CudaBlock& block;
+    Word site;
+    const int* peer;
+    mutable std::uint64_t deadline = 0;
+    __device__ bool operator()(Word expected, Word seen, unsigned k) const {
+      if (deadline == 0) deadline = cuda::now() + block.limits_.timeout_ns;
+      return block.hopeless(deadline, site, expected, seen, peer[k]);
+    }
+  };
 
-  __device__ void give_up(bool aborted, Word site, Word expected, Word seen) {
+  __device__ void give_up(bool aborted, Word site, Word expected, Word seen, int peer) {
     if (limits_.fault == nullptr || atomicCAS_system(&limits_.fault->raised, 0u, 2u) != 0) return;
     limits_.fault->aborted = aborted ? 1 : 0;
     limits_.fault->block = blockIdx.x;
@@ -140,7 +179,8 @@ class CudaBlock {
     limits_.fault->expected = expected;
     limits_.fault->seen = seen;
     limits_.fault->sequence = limits_.sequence;
-    asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(&limits_.fault->raised), "r"(1u) : "memory");
+    limits_.fault->peer = static_cast<Word>(peer + 1);
+    cuda::release(&limits_.fault->raised, 1);
   }
 
   Limits limits_;

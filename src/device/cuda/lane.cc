@@ -65,14 +65,14 @@ Status CudaLane::copy(void* dst, const void* src, std::uint64_t bytes) {
   return check(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream_), "copy");
 }
 
-Status CudaLane::launch(const Program& program, const void* arguments, unsigned blocks) {
+Status CudaLane::launch(const Program& program, const void* arguments, unsigned blocks, unsigned threads) {
   if (program.cuda == nullptr)
     return Status(Code::unsupported, "this build has no GPU code for the program", program.name,
                   "Build with a CUDA toolkit");
   const CurrentDevice current(device_);
   Limits limits = limits_->next();
   void* parameters[] = {const_cast<void*>(arguments), &limits};
-  return check(cudaLaunchKernel(program.cuda, dim3(blocks), dim3(kBlockThreads), parameters, 0, stream_),
+  return check(cudaLaunchKernel(program.cuda, dim3(blocks), dim3(threads), parameters, 0, stream_),
                program.name);
 }
 

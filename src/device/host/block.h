@@ -1,6 +1,7 @@
 // The primitives of device/block.h in a thread. Waiting yields the processor: more blocks than cores is normal.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -28,21 +29,17 @@ class HostBlock {
     std::atomic_ref(*word).store(value, std::memory_order_release);
   }
 
-  bool await(Word* word, Word value, Word site) {
-    using Clock = std::chrono::steady_clock;
-    if (reached(std::atomic_ref(*word).load(std::memory_order_acquire), value)) return true;
-    const auto deadline = Clock::now() + std::chrono::nanoseconds(limits_.timeout_ns);
-    for (unsigned spin = 0;; ++spin) {
-      const Word seen = std::atomic_ref(*word).load(std::memory_order_acquire);
-      if (reached(seen, value)) return true;
-      const bool aborted = limits_.abort != nullptr && load_flag(limits_.abort) != 0;
-      if (aborted || Clock::now() > deadline) return give_up(aborted, site, value, seen);
-      if (spin > 16) std::this_thread::yield();
-    }
+  bool await(Word* word, Word value, Word site, int peer = -1) {
+    Word seen = 0;
+    return wait(
+        [&] {
+          seen = std::atomic_ref(*word).load(std::memory_order_acquire);
+          return reached(seen, value);
+        },
+        [&](bool aborted) { give_up(aborted, site, value, seen, peer); });
   }
 
   bool await_for(Word* word, Word value, std::uint64_t ns) {
-    using Clock = std::chrono::steady_clock;
     const auto deadline = Clock::now() + std::chrono::nanoseconds(ns);
     while (!reached(std::atomic_ref(*word).load(std::memory_order_acquire), value)) {
       if (Clock::now() > deadline) return false;
@@ -61,28 +58,127 @@ class HostBlock {
 
   bool equals(Word* word, Word value) { return std::atomic_ref(*word).load(std::memory_order_acquire) == value; }
 
-  Word load(const Word* word) const { return *word; }
-  void store(Word* word, Word value) { *word = value; }
+  template <class Count>
+  Count load(const Count* count) const {
+    return *count;
+  }
+  template <class Count>
+  void store(Count* count, Count value) {
+    *count = value;
+  }
+
+  void signal_all(const Signals& signals) {
+    for (unsigned i = 0; i < signals.count; ++i) signal(signals.word[i], signals.value[i]);
+  }
+  bool await_all(const Waits& waits) {
+    for (unsigned i = 0; i < waits.count; ++i)
+      if (!await(waits.word[i], waits.value[i], waits.site[i], waits.peer[i])) return false;
+    return true;
+  }
+
+  void reduce(const Operands& operands, std::uint64_t bytes, const Reduction& reduction, Stage stage) {
+    reduce_on_host(reduction, operands, bytes, stage);
+  }
+
+  void send_packets(const PacketSend& send, PacketFlags flags) {
+    for (unsigned k = 0; k < send.count; ++k)
+      for (std::uint64_t i = 0; i < packets_of(send.bytes[k]); ++i)
+        put(send.to[k] + i, take(send.from[k], i, send.bytes[k]), flags);
+  }
+  bool receive_packets(const PacketReceive& receive, PacketFlags flags, Word site) {
+    for (unsigned k = 0; k < receive.count; ++k)
+      for (std::uint64_t i = 0; i < packets_of(receive.bytes[k]); ++i) {
+        Pack<8> data;
+        if (!get(receive.from[k] + i, flags, data, site, receive.peer[k])) return false;
+        leave(receive.to[k], i, receive.bytes[k], data);
+      }
+    return true;
+  }
+  bool reduce_packets(const PacketReduce& reduce, PacketFlags flags, Word site, const Reduction& reduction,
+                      Stage stage) {
+    for (std::uint64_t i = 0; i < packets_of(reduce.bytes); ++i) {
+      Pack<8> from[kMostOperands];
+      for (unsigned k = 0; k < reduce.sources; ++k)
+        if (reduce.from[k] == nullptr)
+          from[k] = take(reduce.own, i, reduce.bytes);
+        else if (!get(reduce.from[k] + i, flags, from[k], site, reduce.peer[k]))
+          return false;
+      const Pack<8> result = reduce_pack_on_host(reduction, from, reduce.sources, stage);
+      leave(reduce.result, i, reduce.bytes, result);
+      for (unsigned k = 0; k < reduce.destinations; ++k) put(reduce.to[k] + i, result, flags);
+    }
+    return true;
+  }
 
  private:
+  using Clock = std::chrono::steady_clock;
+
+  // Half a packet is one atomic: its flag says that its data is there.
+  static std::atomic_ref<std::uint64_t> half(const Packet* packet, int which) {
+    return std::atomic_ref(reinterpret_cast<std::uint64_t*>(const_cast<Packet*>(packet))[which]);
+  }
+  static void put(Packet* packet, Pack<8> data, PacketFlags flags) {
+    half(packet, 0).store(data.word[0] | std::uint64_t(flags.first) << 32, std::memory_order_relaxed);
+    half(packet, 1).store(data.word[1] | std::uint64_t(flags.second) << 32, std::memory_order_relaxed);
+  }
+  bool get(const Packet* packet, PacketFlags flags, Pack<8>& data, Word site, int peer) {
+    std::uint64_t first = 0, second = 0;
+    const auto arrived = [&] {
+      first = half(packet, 0).load(std::memory_order_relaxed);
+      second = half(packet, 1).load(std::memory_order_relaxed);
+      return first >> 32 == flags.first && second >> 32 == flags.second;
+    };
+    if (!wait(arrived, [&](bool aborted) { give_up(aborted, site, flags.first, Word(first >> 32), peer); }))
+      return false;
+    data = {{Word(first), Word(second)}};
+    return true;
+  }
+  /// The bytes of a message that packet `i` carries, and where they go; the last packet may carry fewer.
+  static Pack<8> take(const void* from, std::uint64_t i, std::uint64_t bytes) {
+    Pack<8> data{};
+    const std::uint64_t at = i * kPacketBytes;
+    if (at < bytes)
+      std::memcpy(&data, static_cast<const std::byte*>(from) + at, std::min(bytes - at, kPacketBytes));
+    return data;
+  }
+  static void leave(void* to, std::uint64_t i, std::uint64_t bytes, const Pack<8>& data) {
+    const std::uint64_t at = i * kPacketBytes;
+    if (at < bytes) std::memcpy(static_cast<std::byte*>(to) + at, &data, std::min(bytes - at, kPacketBytes));
+  }
+
+  template <class Arrived, class GiveUp>
+  bool wait(Arrived arrived, GiveUp give_up_waiting) {
+    if (arrived()) return true;
+    const auto deadline = Clock::now() + std::chrono::nanoseconds(limits_.timeout_ns);
+    for (unsigned spin = 0;; ++spin) {
+      if (arrived()) return true;
+      const bool aborted = limits_.abort != nullptr && load_flag(limits_.abort) != 0;
+      if (aborted || Clock::now() > deadline) {
+        give_up_waiting(aborted);
+        return false;
+      }
+      if (spin > 16) std::this_thread::yield();
+    }
+  }
+
   static Word load_flag(const Word* flag) {
     return std::atomic_ref(*const_cast<Word*>(flag)).load(std::memory_order_relaxed);
   }
 
-  bool give_up(bool aborted, Word site, Word expected, Word seen) {
+  void give_up(bool aborted, Word site, Word expected, Word seen, int peer) {
     Word free = 0;
-    if (limits_.fault == nullptr) return false;
+    if (limits_.fault == nullptr) return;
     // Claimed with 2, valid with 1: a reader never sees half a fault, and the first one is kept.
     std::atomic_ref raised(limits_.fault->raised);
-    if (!raised.compare_exchange_strong(free, 2)) return false;
+    if (!raised.compare_exchange_strong(free, 2)) return;
     limits_.fault->aborted = aborted ? 1 : 0;
     limits_.fault->block = index_;
     limits_.fault->site = site;
     limits_.fault->expected = expected;
     limits_.fault->seen = seen;
     limits_.fault->sequence = limits_.sequence;
+    limits_.fault->peer = static_cast<Word>(peer + 1);
     raised.store(1, std::memory_order_release);
-    return false;
   }
 
   unsigned index_;

@@ -79,7 +79,7 @@ Status HostLane::copy(void* dst, const void* src, std::uint64_t bytes) {
   return {};
 }
 
-Status HostLane::launch(const Program& program, const void* arguments, unsigned blocks) {
+Status HostLane::launch(const Program& program, const void* arguments, unsigned blocks, unsigned) {
   const auto* first = static_cast<const std::byte*>(arguments);
   auto held = std::make_shared<std::vector<std::byte>>(first, first + program.argument_bytes);
   push([held, blocks, entry = program.host, limits = limits_->next()] {

@@ -50,8 +50,8 @@ class FaultyLane final : public device::Lane {
     }
     return real_->copy(dst, src, bytes);
   }
-  Status launch(const device::Program& program, const void* arguments, unsigned blocks) override {
-    return real_->launch(program, arguments, blocks);
+  Status launch(const device::Program& program, const void* arguments, unsigned blocks, unsigned threads) override {
+    return real_->launch(program, arguments, blocks, threads);
   }
   Status record(device::Event& event) override { return real_->record(event); }
   Status wait(device::Event& event) override { return real_->wait(event); }

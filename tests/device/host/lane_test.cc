@@ -96,7 +96,7 @@ TEST_F(HostLaneTest, SynchronizeReportsABlockThatGaveUp) {
       [](HostBlock& block, const void* arguments) { (void)block.await(*static_cast<Word* const*>(arguments), 1, 3); },
       nullptr};
   Word* word = &never;
-  ASSERT_TRUE(one->launch(alone, &word, 1).ok());
+  ASSERT_TRUE(one->launch(alone, &word, 1, device::kBlockThreads).ok());
   const Status status = one->synchronize();
   EXPECT_EQ(status.code(), Code::timed_out);
   EXPECT_NE(status.text().find("wait 3"), std::string::npos) << status.text();

@@ -1,0 +1,101 @@
+// Allreduce, hierarchical, in three stages: for nodes whose sockets are joined by less than what joins the GPUs of one.
+// Only leaders, the lowest rank of each socket, send across.
+//
+// 1. Each block takes its part of the message, in chunks of at most a slot; a member's steps of two chunks overlap:
+// 2. members send their chunk to the leader of their socket, who reduces them in the order of ranks;
+// 3. leaders exchange the sums of their sockets and reduce them in the order of sockets, so that all get the same bits;
+// 4. leaders send the result to their members.
+//
+// Source: IEEE Micro paper, the hierarchical design; thesis chapter 5.
+#pragma once
+
+#include "coll/allreduce_call.h"
+#include "coll/links.h"
+
+namespace sennit::coll {
+
+struct AllreduceHierarchical {
+  static constexpr const char* kName = "allreduce_hierarchical";
+  AllreduceCall call;
+  Team team;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
+    Links<Block> links(block, team);
+    const int leader = team.leader_of(team.rank);
+    const bool done =
+        leader == team.rank ? lead(block, message, links) : take_part(block, message, links, leader);
+    if (done) links.finish();
+  }
+
+  template <class Block>
+  SENNIT_DEVICE bool lead(Block& block, const SliceChunks& message, Links<Block>& links) const {
+    Peers members = Peers::none(), leaders = Peers::none();
+    unsigned others = 0;
+    for (int rank = 0; rank < team.size; ++rank) {
+      if (rank == team.rank) continue;
+      if (team.leader_of(rank) == team.rank) {
+        members = members | Peers::one(rank);
+      } else if (team.leader_of(rank) == rank) {
+        leaders = leaders | Peers::one(rank);
+        ++others;
+      }
+    }
+    for (unsigned i = 0; i < message.count(); ++i) {
+      const auto chunk = message.of(0, i);
+      std::byte* const result = call.output + chunk.begin;
+      // With a single socket its sum is the result.
+      const Peers next = others == 0 ? members : leaders;
+      if (!links.await(members, next)) return false;
+      device::Operands socket;  // 2.
+      unsigned raw = 0;
+      socket.to[socket.destinations++] = result;
+      for (int rank = 0; rank < team.size; ++rank) {
+        if (rank == team.rank || members.has(rank)) {
+          raw |= 1u << socket.sources;
+          socket.from[socket.sources++] = rank == team.rank ? call.input + chunk.begin : links.incoming(rank);
+        }
+        if (next.has(rank)) socket.to[socket.destinations++] = links.outgoing(rank);
+      }
+      block.reduce(socket, chunk.bytes(), call.reduction, {raw, others == 0});
+      links.advance(next, members);
+      if (others == 0) continue;
+
+      if (!links.await(leaders, members)) return false;
+      device::Operands node;  // 3. and 4.
+      node.to[node.destinations++] = result;
+      for (int rank = 0; rank < team.size; ++rank) {
+        if (rank == team.rank || leaders.has(rank))
+          node.from[node.sources++] = rank == team.rank ? result : links.incoming(rank);
+        if (members.has(rank)) node.to[node.destinations++] = links.outgoing(rank);
+      }
+      block.reduce(node, chunk.bytes(), call.reduction, {0, true});
+      links.advance(members, leaders);
+    }
+    return true;
+  }
+
+  template <class Block>
+  SENNIT_DEVICE bool take_part(Block& block, const SliceChunks& message, Links<Block>& links, int leader) const {
+    const Peers to = Peers::one(leader);
+    const unsigned chunks = message.count();
+    for (unsigned step = 0; step <= chunks && chunks != 0; ++step) {
+      if (step < chunks) {  // 2.
+        if (!links.await_room(to)) return false;
+        const auto chunk = message.of(0, step);
+        block.copy(links.outgoing(leader), call.input + chunk.begin, chunk.bytes());
+        links.advance(to, Peers::none());
+      }
+      if (step >= 1) {  // 4.
+        if (!links.await_arrival(to)) return false;
+        const auto chunk = message.of(0, step - 1);
+        block.copy(call.output + chunk.begin, links.incoming(leader), chunk.bytes());
+        links.advance(Peers::none(), to);
+      }
+    }
+    return true;
+  }
+};
+
+}  // namespace sennit::coll

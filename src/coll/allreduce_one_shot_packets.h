@@ -1,0 +1,53 @@
+// Allreduce, one shot, by packets: every rank sends all of its input to every peer, and each reduces for itself. One
+// crossing of the link and no barrier: what small messages want.
+//
+// 1. Each block takes its part of the message; the epoch chooses one of its two places at every peer.
+// 2. It sends the part to all peers.
+// 3. It waits for the part of every peer and reduces them, with its own, in the order of ranks.
+//
+// The place of an epoch may be written again two epochs later: a rank that begins epoch e has received the packets of
+// e - 1 from every peer, which each peer sent only after it had read all of e - 2. That is why a block sends at least
+// one packet, also of an empty part.
+#pragma once
+
+#include "coll/allreduce_call.h"
+
+namespace sennit::coll {
+
+struct AllreduceOneShotPackets {
+  static constexpr const char* kName = "allreduce_one_shot_packets";
+  enum Site : device::Word { kParts = 11 };
+  AllreduceCall call;
+  Team team;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const unsigned b = block.index(), shares = static_cast<unsigned>(team.size);
+    const auto part = device::part_of(call.bytes, b, block.count());  // 1.
+    BlockCounts& counts = team.counts[b];
+    const std::uint64_t epoch = block.load(&counts.epoch) + 1;
+
+    device::PacketSend send;  // 2.
+    for (int step = 1; step < team.size; ++step) {
+      send.from[send.count] = call.input + part.begin;
+      send.to[send.count] = team.packets(team.after(step), b, epoch, static_cast<unsigned>(team.rank), shares);
+      send.bytes[send.count++] = part.bytes();
+    }
+    block.send_packets(send, device::flags_of(epoch));
+
+    device::PacketReduce reduce;  // 3.
+    reduce.own = call.input + part.begin;
+    reduce.result = call.output + part.begin;
+    reduce.bytes = part.bytes();
+    for (int rank = 0; rank < team.size; ++rank) {
+      reduce.peer[rank] = rank;
+      reduce.from[rank] =
+          rank == team.rank ? nullptr : team.packets(team.rank, b, epoch, static_cast<unsigned>(rank), shares);
+    }
+    reduce.sources = shares;
+    if (!block.reduce_packets(reduce, device::flags_of(epoch), kParts, call.reduction, whole(team.size))) return;
+    block.store(&counts.epoch, epoch);
+  }
+};
+
+}  // namespace sennit::coll

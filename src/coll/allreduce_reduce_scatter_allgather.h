@@ -1,0 +1,131 @@
+// Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): 2 log2(n) steps,
+// and no more bytes than a ring sends.
+//
+// 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills one. It
+//    takes each segment through all steps before the next.
+// 2. The input, as its operator wants it, goes into the output, where the segment is worked on.
+// 3. Ranks beyond a power of two give their segment to a partner and wait for the result.
+// 4. Halving: in each step two ranks split what they both have; each sends the other its half and adds what comes.
+// 5. Doubling: in each step, the other way round, two ranks exchange all that they have finished.
+// 6. Partners get the result.
+//
+// Source: thesis chapter 2.4.2, "reduce-scatter-allgather".
+#pragma once
+
+#include "coll/allreduce_call.h"
+#include "coll/fold.h"
+#include "coll/links.h"
+
+namespace sennit::coll {
+
+struct AllreduceReduceScatterAllgather {
+  static constexpr const char* kName = "allreduce_reduce_scatter_allgather";
+  AllreduceCall call;
+  Team team;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const Folded folded(team.rank, team.size);
+    const auto slices = static_cast<unsigned>(folded.core_size);
+    const std::uint64_t slice = 2 * team.shape.slot_bytes / slices / device::kPartUnit * device::kPartUnit;
+    const SliceChunks message(call.bytes, 1, block.index(), block.count(), slice * slices);  // 1.
+    Links<Block> links(block, team);
+    for (unsigned i = 0; i < message.count(); ++i) {
+      const auto segment = message.of(0, i);
+      device::Operands lift;  // 2.
+      lift.from[lift.sources++] = call.input + segment.begin;
+      lift.to[lift.destinations++] = call.output + segment.begin;
+      block.reduce(lift, segment.bytes(), call.reduction, {1, false});
+      if (folded.core < 0) {  // 3. and 6. of the rank that stands back
+        if (!send(block, links, folded.partner, segment)) return;
+        if (!receive(block, links, folded.partner, segment)) return;
+        continue;
+      }
+      if (folded.partner >= 0 && !add(block, links, folded.partner, segment, false)) return;  // 3.
+      if (!halve_and_double(block, links, folded, segment)) return;
+      if (folded.partner >= 0 && !send(block, links, folded.partner, segment)) return;  // 6.
+    }
+    links.finish();
+  }
+
+  template <class Block>
+  SENNIT_DEVICE bool halve_and_double(Block& block, Links<Block>& links, const Folded& folded,
+                                      device::Part segment) const {
+    const int slices = folded.core_size;
+    const auto range = [&](int first, int last) -> device::Part {
+      const std::uint64_t each = device::part_of(segment.bytes(), 0, static_cast<unsigned>(slices)).end;
+      const std::uint64_t begin = segment.begin + each * static_cast<unsigned>(first);
+      const std::uint64_t end = segment.begin + each * static_cast<unsigned>(last);
+      return {begin < segment.end ? begin : segment.end, end < segment.end ? end : segment.end};
+    };
+    int low = 0, high = slices;  // what this rank works on
+    for (int distance = slices / 2; distance >= 1; distance /= 2) {  // 4.
+      const int peer = Folded::rank_of(folded.core ^ distance, team.size, slices);
+      const int middle = (low + high) / 2;
+      const bool upper = (folded.core & distance) != 0;
+      if (!send(block, links, peer, upper ? range(low, middle) : range(middle, high))) return false;
+      (upper ? low : high) = middle;
+      if (!add(block, links, peer, range(low, high), distance == 1)) return false;
+    }
+    for (int distance = 1; distance < slices; distance *= 2) {  // 5.
+      const int peer = Folded::rank_of(folded.core ^ distance, team.size, slices);
+      const bool upper = (folded.core & distance) != 0;
+      const int first = upper ? low - distance : high, last = upper ? low : high + distance;
+      if (!send(block, links, peer, range(low, high))) return false;
+      if (!receive(block, links, peer, range(first, last))) return false;
+      if (upper)
+        low = first;
+      else
+        high = last;
+    }
+    return true;
+  }
+
+  /// The piece of a range that fits a slot: a whole segment takes two.
+  SENNIT_DEVICE device::Part piece(device::Part range, unsigned index) const {
+    const std::uint64_t first = range.begin + index * team.shape.slot_bytes;
+    const std::uint64_t last = first + team.shape.slot_bytes;
+    return {first < range.end ? first : range.end, last < range.end ? last : range.end};
+  }
+  SENNIT_DEVICE unsigned pieces(device::Part range) const { return range.bytes() > team.shape.slot_bytes ? 2 : 1; }
+
+  template <class Block>
+  SENNIT_DEVICE bool send(Block& block, Links<Block>& links, int peer, device::Part range) const {
+    for (unsigned i = 0; i < pieces(range); ++i) {
+      const auto part = piece(range, i);
+      if (!links.await_room(Peers::one(peer))) return false;
+      block.copy(links.outgoing(peer), call.output + part.begin, part.bytes());
+      links.advance(Peers::one(peer), Peers::none());
+    }
+    return true;
+  }
+  template <class Block>
+  SENNIT_DEVICE bool receive(Block& block, Links<Block>& links, int peer, device::Part range) const {
+    for (unsigned i = 0; i < pieces(range); ++i) {
+      const auto part = piece(range, i);
+      if (!links.await_arrival(Peers::one(peer))) return false;
+      block.copy(call.output + part.begin, links.incoming(peer), part.bytes());
+      links.advance(Peers::none(), Peers::one(peer));
+    }
+    return true;
+  }
+  template <class Block>
+  SENNIT_DEVICE bool add(Block& block, Links<Block>& links, int peer, device::Part range,
+                         bool last) const {
+    for (unsigned i = 0; i < pieces(range); ++i) {
+      const auto part = piece(range, i);
+      if (!links.await_arrival(Peers::one(peer))) return false;
+      const void* const own = call.output + part.begin;
+      device::Operands operands;
+      operands.from[0] = peer < team.rank ? static_cast<const void*>(links.incoming(peer)) : own;
+      operands.from[1] = peer < team.rank ? own : static_cast<const void*>(links.incoming(peer));
+      operands.sources = 2;
+      operands.to[operands.destinations++] = call.output + part.begin;
+      block.reduce(operands, part.bytes(), call.reduction, {0, last});
+      links.advance(Peers::none(), Peers::one(peer));
+    }
+    return true;
+  }
+};
+
+}  // namespace sennit::coll

@@ -1,0 +1,19 @@
+// Block programs over links, compiled for GPUs.
+#include "coll/programs.h"
+#include "device/cuda/block.cuh"
+
+namespace sennit::device {
+
+template <class P>
+const void* cuda_entry() {
+  return reinterpret_cast<const void*>(&run_program<P>);
+}
+
+template const void* cuda_entry<coll::AllreduceTwoShot>();
+template const void* cuda_entry<coll::AllreduceLinear>();
+template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
+template const void* cuda_entry<coll::AllreduceRing>();
+template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
+template const void* cuda_entry<coll::AllreduceHierarchical>();
+
+}  // namespace sennit::device

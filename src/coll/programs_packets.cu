@@ -1,0 +1,15 @@
+// Block programs that send packets, compiled for GPUs.
+#include "coll/programs.h"
+#include "device/cuda/block.cuh"
+
+namespace sennit::device {
+
+template <class P>
+const void* cuda_entry() {
+  return reinterpret_cast<const void*>(&run_program<P>);
+}
+
+template const void* cuda_entry<coll::AllreduceOneShotPackets>();
+template const void* cuda_entry<coll::AllreduceTwoShotPackets>();
+
+}  // namespace sennit::device

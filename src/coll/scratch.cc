@@ -1,0 +1,139 @@
+#include "coll/scratch.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/units.h"
+
+namespace sennit::coll {
+
+namespace {
+
+Result<device::Memory> map_file(int file, std::uint64_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED)
+    return Status(Code::out_of_memory, fmt::format("cannot map {} of scratch: {}", format_bytes(bytes), strerror(errno)),
+                  {}, "Free host memory or lower SENNIT_SCRATCH");
+  return device::Memory(data, bytes, [bytes](void* mapped) { munmap(mapped, bytes); });
+}
+
+Status clear(device::Lane& lane, std::byte* data, std::uint64_t bytes) {
+  const std::vector<std::byte> zeros(bytes);
+  if (auto status = lane.copy(data, zeros.data(), bytes); !status) return status;
+  return lane.synchronize();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t bytes) {
+  comm::Group& group = node.group();
+  if (static_cast<int>(group.node_ranks().size()) != group.size())
+    return Status(Code::unsupported, "the ranks are on several nodes", {},
+                  "Collectives work between ranks that can map each other's memory");
+  if (group.size() > kMostRanks)
+    return Status(Code::unsupported, fmt::format("{} ranks on one node, at most {} can take part", group.size(), kMostRanks),
+                  {}, "Use fewer ranks a node");
+  std::unique_ptr<Scratch> scratch(new Scratch(node));
+  const device::SetUp set_up(&node.executor());  // the first collective may be one that is captured
+  Team& team = scratch->team_;
+  team.rank = node.rank();
+  team.size = node.size();
+  team.shape = Shape::of(bytes, team.size);
+  Status status;
+  if (team.shape.slot_bytes < 1 * KiB)
+    status = Status(Code::invalid_argument, fmt::format("{} of scratch are too few for {} ranks", format_bytes(bytes), team.size),
+                    "SENNIT_SCRATCH", fmt::format("Use {} or more", format_bytes(Shape{1 * KiB}.bytes(team.size))));
+  scratch->bytes_ = team.shape.bytes(team.size);
+  constexpr std::uint64_t kCounts = kMostBlocks * sizeof(BlockCounts);
+  if (status.ok()) {
+    auto counts = node.executor().allocate(node.device(), kCounts);
+    status = counts.status();
+    if (counts.ok()) scratch->counts_ = std::move(*counts);
+  }
+  if (status.ok()) status = clear(node.lane(), scratch->counts_.data(), kCounts);
+  if (auto agreed = comm::agree(group.exchange(), status, {}); !agreed) return agreed.status();
+  team.counts = reinterpret_cast<BlockCounts*>(scratch->counts_.data());
+
+  if (status = scratch->create_on_device(scratch->bytes_); status.code() == Code::unsupported) {
+    log(LogLevel::info, fmt::format("collectives go by way of host memory: {}", status.text()));
+    status = scratch->create_in_host_memory(scratch->bytes_);
+  }
+  if (!status.ok()) return std::move(status).in("make scratch memory for collectives");
+  return scratch;
+}
+
+Status Scratch::create_on_device(std::uint64_t bytes) {
+  comm::Group& group = node_.group();
+  auto memory = node_.executor().allocate(node_.device(), bytes);
+  Status status = memory.status();
+  // Slots need no zeros: nobody reads one before its count says so.
+  if (status.ok()) status = clear(node_.lane(), memory->data(), Shape::kSlotsOffset);
+  if (auto agreed = comm::agree(group.exchange(), status, {}); !agreed) return agreed.status();
+  memory_ = std::move(*memory);
+  auto window = node_.open(memory_.data(), bytes);
+  if (!window) return window.status();
+  window_ = std::move(*window);
+  for (int rank = 0; rank < group.size() && status.ok(); ++rank) {
+    auto end = window_->end(rank, 0, bytes);
+    if (!end)
+      status = end.status();
+    else if (end->data == nullptr)
+      status = Status(Code::unsupported, fmt::format("rank {} cannot map the memory of rank {}", group.rank(), rank));
+    else
+      team_.scratch[rank] = end->data;
+  }
+  auto agreed = comm::agree(group.exchange(), status, {});
+  if (agreed.ok()) return {};
+  const Status closed = node_.close(std::exchange(window_, nullptr));
+  memory_ = {};
+  return closed.ok() ? agreed.status() : closed;
+}
+
+Status Scratch::create_in_host_memory(std::uint64_t bytes) {
+  comm::Group& group = node_.group();
+  UniqueFd file(memfd_create("sennit-scratch", MFD_CLOEXEC));
+  Status status;
+  if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+    status = Status(Code::out_of_memory, fmt::format("cannot make {} of scratch: {}", format_bytes(bytes), strerror(errno)),
+                    {}, "Free host memory or lower SENNIT_SCRATCH");
+  files_.resize(static_cast<std::size_t>(group.size()));
+  const auto take = [&](int rank, int from) -> Status {
+    auto mapped = map_file(from, bytes);
+    if (!mapped) return mapped.status();
+    auto pinned = node_.executor().pin(mapped->data(), bytes);
+    if (!pinned) return pinned.status();
+    team_.scratch[rank] = mapped->data();
+    files_[static_cast<std::size_t>(rank)] = {std::move(*mapped), std::move(*pinned)};
+    return {};
+  };
+  if (status.ok()) status = take(group.rank(), file.get());
+  std::uint64_t number = 0;
+  if (status.ok()) {
+    auto offered = group.offer(std::move(file));
+    status = offered.status();
+    if (offered.ok()) number = *offered;
+  }
+  auto cards = comm::agree(group.exchange(), status, comm::Writer().number(number).take());
+  if (!cards) return cards.status();
+  for (int rank = 0; rank < group.size() && status.ok(); ++rank) {
+    if (rank == group.rank()) continue;
+    comm::Reader reader((*cards)[static_cast<std::size_t>(rank)]);
+    auto fetched = group.fetch(rank, reader.number());
+    status = fetched.ok() ? take(rank, fetched->get()) : fetched.status();
+  }
+  auto agreed = comm::agree(group.exchange(), status, {});
+  group.withdraw(number);
+  return agreed.status();
+}
+
+Status Scratch::close() {
+  return window_ == nullptr ? Status() : node_.close(std::exchange(window_, nullptr));
+}
+
+}  // namespace sennit::coll

@@ -1,0 +1,49 @@
+// Scratch memory of a node's ranks, mapped by all of them: what a Team points to.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "coll/team.h"
+#include "path/node.h"
+
+namespace sennit::coll {
+
+class Scratch {
+ public:
+  /// Collective. `bytes` of memory on each rank's device, or, where some rank cannot map another's, of host memory that
+  /// all reach. All ranks must be of one node, at most kMostRanks. Errors, the same on every rank: unsupported (more
+  /// nodes or ranks), invalid_argument (too small for the ranks), out_of_memory.
+  static Result<std::unique_ptr<Scratch>> create(path::Node& node, std::uint64_t bytes);
+
+  /// As a program on this rank's device sees it.
+  const Team& team() const { return team_; }
+  /// True where it lies in host memory.
+  bool in_host_memory() const { return !files_.empty(); }
+  /// Bytes of device memory that it takes on this rank, and of host memory.
+  std::uint64_t device_bytes() const { return in_host_memory() ? 0 : memory_.bytes(); }
+  std::uint64_t host_bytes() const { return in_host_memory() ? bytes_ : 0; }
+
+  /// Collective: to be called when no rank's programs use it any more; without it the memory of a rank that ends early
+  /// may be freed while a peer still maps it.
+  Status close();
+
+ private:
+  struct HostFile {
+    device::Memory mapped, pinned;  // the second is of the first
+  };
+
+  explicit Scratch(path::Node& node) : node_(node) {}
+  Status create_on_device(std::uint64_t bytes);
+  Status create_in_host_memory(std::uint64_t bytes);
+
+  path::Node& node_;
+  std::uint64_t bytes_ = 0;
+  Team team_;
+  device::Memory counts_;
+  device::Memory memory_;
+  std::shared_ptr<path::Window> window_;
+  std::vector<HostFile> files_;  // by rank
+};
+
+}  // namespace sennit::coll

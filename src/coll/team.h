@@ -1,0 +1,103 @@
+// The ranks of a node as block programs see them: where each one's scratch memory is, and how it is laid out.
+//
+// Scratch of a rank, zeroed when made, written by its peers and read by itself:
+//   words     for every block, per peer: how many chunks the peer has sent (produced), and how many of ours it has
+//             taken (consumed). One cache line a block: the peers' words are polled together.
+//   packets   for every block two places, used in turn by epochs; see device/packet.h.
+//   slots     for every block and peer a ring of kSlots chunks that the peer writes; see links.h.
+// A block has places of its own in all three, so that blocks never wait for other blocks of their rank, and launches
+// of different sizes, algorithms and operations follow each other without a barrier.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/block.h"
+
+namespace sennit::coll {
+
+/// Most ranks of a node: a limit of device/reduction.h.
+inline constexpr int kMostRanks = device::kMostOperands;
+/// Most blocks of a launch. A default: about the SMs of an H200; more would only divide the scratch further.
+inline constexpr unsigned kMostBlocks = 128;
+/// Chunks that may be under way from one block to one peer. Two steps of an algorithm overlap, each with a chunk sent
+/// and a chunk not yet taken.
+inline constexpr std::uint32_t kSlots = 4;
+/// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 2 MiB.
+inline constexpr std::uint64_t kPlaceBytes = 64 * 1024;
+
+/// How scratch of a certain size is cut up: the same on every rank.
+struct Shape {
+  std::uint64_t slot_bytes = 0;  ///< room in a slot, a multiple of 16
+
+  static constexpr std::uint64_t kWordsBytes = kMostBlocks * 2 * kMostRanks * sizeof(device::Word);
+  static constexpr std::uint64_t kPacketsBytes = 2 * kMostBlocks * kPlaceBytes;
+  static constexpr std::uint64_t kSlotsOffset = kWordsBytes + kPacketsBytes;
+
+  /// The shape for `bytes` of scratch; no slots where they are too few.
+  static constexpr Shape of(std::uint64_t bytes, int ranks) {
+    const std::uint64_t left = bytes > kSlotsOffset ? bytes - kSlotsOffset : 0;
+    return {left / (kMostBlocks * kSlots * static_cast<unsigned>(ranks)) / 16 * 16};
+  }
+  constexpr std::uint64_t bytes(int ranks) const {
+    return kSlotsOffset + kMostBlocks * kSlots * static_cast<unsigned>(ranks) * slot_bytes;
+  }
+};
+
+/// A block's counts, in memory of its own rank: they go on from launch to launch, so that nothing is reset and a
+/// captured graph can be replayed. Zeroed when made.
+struct BlockCounts {
+  std::uint64_t epoch = 0;  ///< launches that used packets
+  device::Word sent[kMostRanks] = {};
+  device::Word taken[kMostRanks] = {};
+};
+
+/// Plain data, passed to kernels.
+struct Team {
+  int rank = 0, size = 1;
+  Shape shape;
+  std::byte* scratch[kMostRanks] = {};  ///< of each rank, as this one reaches it
+  BlockCounts* counts = nullptr;        ///< by block
+  std::int8_t leader[kMostRanks] = {};  ///< of each rank's socket: the lowest rank there
+
+  SENNIT_DEVICE int leader_of(int of) const { return leader[of]; }
+
+  /// The rank `step` places after this one: peers are gone through in another order on every rank, so that they do not
+  /// all turn to the same one.
+  SENNIT_DEVICE int after(int step) const {
+    const int peer = rank + step;
+    return peer < size ? peer : peer - size;
+  }
+
+  /// Counts at `at` that `from` writes for block `block`.
+  SENNIT_DEVICE device::Word* produced(int at, int from, unsigned block) const {
+    return words(at, block) + from;
+  }
+  SENNIT_DEVICE device::Word* consumed(int at, int from, unsigned block) const {
+    return words(at, block) + kMostRanks + from;
+  }
+  /// Packets at `at` of share `share` of `shares` equal ones, in the place of an epoch.
+  SENNIT_DEVICE device::Packet* packets(int at, unsigned block, std::uint64_t epoch, unsigned share,
+                                        unsigned shares) const {
+    std::byte* const place = scratch[at] + Shape::kWordsBytes + ((epoch & 1) * kMostBlocks + block) * kPlaceBytes;
+    const std::uint64_t each = kPlaceBytes / sizeof(device::Packet) / shares;
+    return reinterpret_cast<device::Packet*>(place) + share * each;
+  }
+  /// The slot at `at` for chunk number `count` from `from`.
+  SENNIT_DEVICE std::byte* slot(int at, int from, unsigned block, device::Word count) const {
+    const std::uint64_t ring = static_cast<std::uint64_t>(block) * static_cast<unsigned>(size) + static_cast<unsigned>(from);
+    return scratch[at] + Shape::kSlotsOffset + (ring * kSlots + count % kSlots) * shape.slot_bytes;
+  }
+
+ private:
+  SENNIT_DEVICE device::Word* words(int at, unsigned block) const {
+    return reinterpret_cast<device::Word*>(scratch[at]) + block * 2 * kMostRanks;
+  }
+};
+
+/// Bytes that a block can send as packets when its place is divided into `shares`.
+constexpr std::uint64_t packet_room(unsigned shares) {
+  return kPlaceBytes / sizeof(device::Packet) / shares * device::kPacketBytes;
+}
+
+}  // namespace sennit::coll

@@ -1,0 +1,112 @@
+// block.reduce in a CUDA thread block.
+#pragma once
+
+#include <cstdint>
+
+#include "device/block.h"
+#include "device/cuda/instructions.cuh"
+
+namespace sennit::device::cuda {
+
+/// Calls use(rule) for sums of the types that training sends: their loops are compiled for them. Others are looked up
+/// pack by pack.
+template <class Use>
+__device__ void with_fixed_rule(const Reduction& reduction, Use use) {
+  if (reduction.op != Operator::sum) return;
+  if (reduction.type == Type::float32) use(Fixed<rules::Sum<float>>{});
+  if (reduction.type == Type::bfloat16) use(Fixed<rules::Sum<Bfloat16>>{});
+  if (reduction.type == Type::float16) use(Fixed<rules::Sum<Float16>>{});
+}
+
+/// Packs i, i + step, ... of at most kSources sources.
+template <unsigned kAtOnce, unsigned kSources, class Rule>
+__device__ void reduce_packs(const Operands& operands, std::uint64_t i, std::uint64_t step, const Rule& rule,
+                             Stage stage) {
+  Pack<16> from[kAtOnce][kMostOperands];
+#pragma unroll
+  for (unsigned k = 0; k < kSources; ++k) {
+    if (k >= operands.sources) break;
+#pragma unroll
+    for (unsigned u = 0; u < kAtOnce; ++u)
+      from[u][k] = load<16, 16>(static_cast<const Pack<16>*>(operands.from[k]) + i + u * step);
+  }
+#pragma unroll
+  for (unsigned u = 0; u < kAtOnce; ++u) {
+    const Pack<16> result = rule(from[u], operands.sources < kSources ? operands.sources : kSources, stage);
+#pragma unroll
+    for (unsigned k = 0; k < kMostOperands; ++k) {
+      if (k >= operands.destinations) break;
+      store<16, 16>(static_cast<Pack<16>*>(operands.to[k]) + i + u * step, result);
+    }
+  }
+}
+
+// Whole packs. A thread has eight of them in flight before it uses the first, and so 32 registers of data: with more
+// the compiler spills.
+//
+// Not inlined: a call is nothing beside memory, and programs reduce in many places.
+template <unsigned kSources, class Rule>
+__device__ __noinline__ void reduce_aligned(const Operands& operands, std::uint64_t bytes, const Rule& rule,
+                                            Stage stage) {
+  constexpr unsigned kAtOnce = kMostOperands / kSources;
+  const std::uint64_t packs = bytes / 16, step = blockDim.x;
+  std::uint64_t i = threadIdx.x;
+  for (; i + (kAtOnce - 1) * step < packs; i += kAtOnce * step)
+    reduce_packs<kAtOnce, kSources>(operands, i, step, rule, stage);
+  for (; i < packs; i += step) reduce_packs<1, kSources>(operands, i, step, rule, stage);
+}
+
+/// `bytes` bytes, at most 16, in accesses as wide as every address allows.
+__device__ inline Pack<16> load_some(const unsigned char* from, unsigned bytes, unsigned width) {
+  if (bytes == 16 && width == 16) return load<16, 16>(from);
+  if (bytes == 16 && width >= 4) return load<16, 4>(from);
+  Pack<16> pack{};
+#pragma unroll 1
+  for (unsigned b = 0; b < bytes; ++b) reinterpret_cast<unsigned char*>(&pack)[b] = __ldcv(from + b);
+  return pack;
+}
+__device__ inline void store_some(unsigned char* to, const Pack<16>& pack, unsigned bytes, unsigned width) {
+  if (bytes == 16 && width == 16) return store<16, 16>(to, pack);
+  if (bytes == 16 && width >= 4) return store<16, 4>(to, pack);
+#pragma unroll 1
+  for (unsigned b = 0; b < bytes; ++b) to[b] = reinterpret_cast<const unsigned char*>(&pack)[b];
+}
+
+/// Any rule, any alignment, also the last bytes: from byte `at` on.
+__device__ __noinline__ inline void reduce_anyhow(const Operands& operands, std::uint64_t at, std::uint64_t bytes,
+                                                  unsigned width, const Reduction& reduction, Stage stage) {
+  const AnyRule rule{reduction};
+  for (std::uint64_t i = at + threadIdx.x * std::uint64_t{16}; i < bytes; i += blockDim.x * std::uint64_t{16}) {
+    const unsigned here = bytes - i < 16 ? static_cast<unsigned>(bytes - i) : 16;
+    Pack<16> from[kMostOperands];
+#pragma unroll 1
+    for (unsigned k = 0; k < operands.sources; ++k)
+      from[k] = load_some(static_cast<const unsigned char*>(operands.from[k]) + i, here, width);
+    const Pack<16> result = rule(from, operands.sources, stage);
+#pragma unroll 1
+    for (unsigned k = 0; k < operands.destinations; ++k)
+      store_some(static_cast<unsigned char*>(operands.to[k]) + i, result, here, width);
+  }
+}
+
+__device__ inline void reduce(const Operands& operands, std::uint64_t bytes, const Reduction& reduction,
+                              Stage stage) {
+  std::uintptr_t all = 0;
+  for (unsigned k = 0; k < operands.sources; ++k) all |= reinterpret_cast<std::uintptr_t>(operands.from[k]);
+  for (unsigned k = 0; k < operands.destinations; ++k) all |= reinterpret_cast<std::uintptr_t>(operands.to[k]);
+  const unsigned width = all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 1;
+  std::uint64_t done = 0;
+  if (width == 16)
+    with_fixed_rule(reduction, [&](const auto& rule) {
+      if (operands.sources <= 2)
+        reduce_aligned<2>(operands, bytes, rule, stage);
+      else if (operands.sources <= 4)
+        reduce_aligned<4>(operands, bytes, rule, stage);
+      else
+        reduce_aligned<8>(operands, bytes, rule, stage);
+      done = bytes / 16 * 16;
+    });
+  if (done < bytes) reduce_anyhow(operands, done, bytes, width, reduction, stage);
+}
+
+}  // namespace sennit::device::cuda
