@@ -229,6 +229,66 @@ SENNIT_API sennit_result sennit_copy(sennit_comm* comm, void* dst, const void* s
  * Errors: PEER_LOST, ABORTED, TIMED_OUT (a transfer gave up), DEVICE_ERROR. */
 SENNIT_API sennit_result sennit_synchronize(sennit_comm* comm, void* stream) SENNIT_NOEXCEPT;
 
+/* ---- collectives ---------------------------------------------------------------------------------------------- */
+
+/* Element types. The numbers are stable. float16 is IEEE's, float8 are those of the Open Compute Project. */
+typedef enum sennit_type {
+  SENNIT_INT8 = 0,
+  SENNIT_UINT8 = 1,
+  SENNIT_INT16 = 2,
+  SENNIT_UINT16 = 3,
+  SENNIT_INT32 = 4,
+  SENNIT_UINT32 = 5,
+  SENNIT_INT64 = 6,
+  SENNIT_UINT64 = 7,
+  SENNIT_FLOAT16 = 8,
+  SENNIT_BFLOAT16 = 9,
+  SENNIT_FLOAT32 = 10,
+  SENNIT_FLOAT64 = 11,
+  SENNIT_FLOAT8_E4M3 = 12,
+  SENNIT_FLOAT8_E5M2 = 13
+} sennit_type;
+
+/* Operators. Bit and logical ones are for integers. The numbers are stable. */
+typedef enum sennit_operator {
+  SENNIT_SUM = 0, /* integers wrap */
+  SENNIT_PRODUCT = 1,
+  SENNIT_MIN = 2, /* of a number and NaN: the number */
+  SENNIT_MAX = 3,
+  SENNIT_AVERAGE = 4,           /* of integers: the wrapped sum divided by the ranks, towards zero */
+  SENNIT_PREMULTIPLIED_SUM = 5, /* every input is multiplied by the scale first */
+  SENNIT_BIT_AND = 6,
+  SENNIT_BIT_OR = 7,
+  SENNIT_BIT_XOR = 8,
+  SENNIT_LOGICAL_AND = 9, /* 1 or 0 */
+  SENNIT_LOGICAL_OR = 10,
+  SENNIT_LOGICAL_XOR = 11
+} sennit_operator;
+
+/* What holds for collectives:
+ *
+ * - Every rank calls with the same count, type and operator, in the same order on each communicator; streams, threads
+ *   and addresses are each rank's own. Calls on one communicator run in the order made, also on different streams.
+ *   The first one meets all ranks to make scratch memory (SENNIT_SCRATCH); later ones wait for no rank's host.
+ * - `stream` is as for put. They return when the work is enqueued, and may be captured into a CUDA graph; graphs and
+ *   calls on one communicator must not run at the same time unless a stream or event orders them, and run in the same
+ *   order on every rank.
+ * - GPU memory of this rank's device from any allocator, managed or pinned host memory; at the alignment of the
+ *   element. On the host executor any memory. Input and output are the same, or do not overlap.
+ * - Every rank gets the same bits, and gets them again from the same inputs. Types narrower than float32 are computed
+ *   in float32 and rounded when stored.
+ * - All ranks are on one node, at most 8.
+ * - A rank that does not come within the time limit is named by the error that ends the communicator.
+ * - Errors of all: INVALID_ARGUMENT (null, freed, overlapping, pageable or too little memory, a type without the
+ *   operator), UNSUPPORTED (several nodes, too many ranks), OUT_OF_MEMORY (scratch), PEER_LOST, ABORTED, TIMED_OUT. */
+
+/* Collective. Reduces `count` elements at `input` of all ranks into `output` of all ranks. `scale`: one element of the
+ * type in host memory, for float8 and the other types narrower than float32 a float; read before return, for
+ * SENNIT_PREMULTIPLIED_SUM alone, else null. 0 elements do nothing, and memory may then be null. */
+SENNIT_API sennit_result sennit_allreduce(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                          sennit_type type, sennit_operator op, const void* scale,
+                                          void* stream) SENNIT_NOEXCEPT;
+
 #ifdef __cplusplus
 }
 #endif

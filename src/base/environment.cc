@@ -21,6 +21,7 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_TIMEOUT", "30", "Seconds that any wait between ranks may take before it fails"},
     Variable{"SENNIT_STAGING", "64M",
              "Most pinned host memory one pair of devices may use for staging, both ways together"},
+    Variable{"SENNIT_SCRATCH", "64M", "Device memory a communicator may use as scratch for collectives"},
     Variable{"SENNIT_IPC", "1", "0 forbids sharing GPU memory between processes (as some containers do)"},
     Variable{"SENNIT_PEER", "1", "0 forbids direct access between GPUs, so that only staged paths remain"},
     Variable{"SENNIT_NODE", "", "Name of the node this rank pretends to be on; divides one host into several"},

@@ -140,7 +140,7 @@ int sennit_comm_same_node(const sennit_comm* comm, int rank) noexcept {
 sennit_result sennit_comm_check(const sennit_comm* comm) noexcept {
   return guarded([&]() -> Status {
     const auto found = communicators().find(comm, "comm");
-    return found ? (*found)->node().check() : found.status();
+    return found ? (*found)->check() : found.status();
   });
 }
 

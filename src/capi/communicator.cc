@@ -30,6 +30,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
+  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_);
   made->lanes_[nullptr].lane = &made->node_->lane();
   return made;
 }
@@ -60,7 +61,7 @@ Result<device::Lane*> Communicator::lane(void* stream) {
 Status Communicator::wait(Adopted& adopted) {
   // Before the wait: what another thread enqueues meanwhile is not lost.
   adopted.used.store(false, std::memory_order_release);
-  return node_->synchronize(*adopted.lane);
+  return collectives_->explain(node_->synchronize(*adopted.lane));
 }
 
 Status Communicator::synchronize(void* stream) {
@@ -79,6 +80,10 @@ Status Communicator::settle() {
   for (Adopted* adopted : used)
     if (auto status = wait(*adopted); first.ok()) first = std::move(status);
   return first;
+}
+
+Status Communicator::check() {
+  return collectives_->explain(node_->check());
 }
 
 Result<void*> Communicator::keep(Result<device::Memory> memory) {
@@ -192,6 +197,7 @@ Status Communicator::leave() {
   const std::lock_guard lock(collective_);
   Status settled = settle();
   if (auto status = meet(Call::leave, 0); !status) return status;
+  if (auto status = collectives_->close(); !status) return status;
   return settled;
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "capi/handles.h"
+#include "coll/collectives.h"
 #include "comm/exchange.h"
 #include "device/executor.h"
 #include "path/node.h"
@@ -26,6 +27,7 @@ class Communicator {
 
   path::Node& node() { return *node_; }
   const path::Node& node() const { return *node_; }
+  coll::Collectives& collectives() { return *collectives_; }
 
   /// The lane of the caller's stream (null: the communicator's own), which is in use from now on.
   Result<device::Lane*> lane(void* stream);
@@ -33,6 +35,8 @@ class Communicator {
   /// alone.
   Status synchronize(void* stream);
   Status settle();
+  /// ok, or what ended the communicator.
+  Status check();
 
   Result<void*> allocate(std::uint64_t bytes);
   Result<void*> allocate_pinned(std::uint64_t bytes);
@@ -67,6 +71,7 @@ class Communicator {
   std::map<void*, device::Memory> memory_;
   std::vector<const path::Window*> windows_;  // guarded by memory_mutex_
   std::unique_ptr<path::Node> node_;
+  std::unique_ptr<coll::Collectives> collectives_;
   std::shared_mutex lanes_mutex_;
   std::map<void*, Adopted> lanes_;  // last: lanes end before what they work on
 };

@@ -33,7 +33,7 @@ struct AllreduceOneShotPackets {
       send.to[send.count] = team.packets(team.after(step), b, epoch, static_cast<unsigned>(team.rank), shares);
       send.bytes[send.count++] = part.bytes();
     }
-    block.send_packets(send, device::flags_of(epoch));
+    block.send_packets(send, device::tag_of(epoch));
 
     device::PacketReduce reduce;  // 3.
     reduce.own = call.input + part.begin;
@@ -45,7 +45,7 @@ struct AllreduceOneShotPackets {
           rank == team.rank ? nullptr : team.packets(team.rank, b, epoch, static_cast<unsigned>(rank), shares);
     }
     reduce.sources = shares;
-    if (!block.reduce_packets(reduce, device::flags_of(epoch), kParts, call.reduction, whole(team.size))) return;
+    if (!block.reduce_packets(reduce, device::tag_of(epoch), kParts, call.reduction, whole(team.size))) return;
     block.store(&counts.epoch, epoch);
   }
 };

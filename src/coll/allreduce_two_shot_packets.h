@@ -27,7 +27,7 @@ struct AllreduceTwoShotPackets {
     const SliceChunks slices(call.bytes, team.size, b, block.count(), ~std::uint64_t{0} >> 1);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
-    const device::PacketFlags flags = device::flags_of(epoch);
+    const device::Word tag = device::tag_of(epoch);
 
     device::PacketSend send;  // 2.
     for (int step = 1; step < team.size; ++step) {
@@ -37,7 +37,7 @@ struct AllreduceTwoShotPackets {
       send.to[send.count] = team.packets(peer, b, epoch, me, 2 * ranks);
       send.bytes[send.count++] = part.bytes();
     }
-    block.send_packets(send, flags);
+    block.send_packets(send, tag);
 
     device::PacketReduce reduce;  // 3.
     const auto own = slices.of(team.rank, 0);
@@ -53,7 +53,7 @@ struct AllreduceTwoShotPackets {
     }
     for (int step = 1; step < team.size; ++step)
       reduce.to[reduce.destinations++] = team.packets(team.after(step), b, epoch, ranks + me, 2 * ranks);
-    if (!block.reduce_packets(reduce, flags, kInputs, call.reduction, whole(team.size))) return;
+    if (!block.reduce_packets(reduce, tag, kInputs, call.reduction, whole(team.size))) return;
 
     device::PacketReceive receive;  // 4.
     for (int step = 1; step < team.size; ++step) {
@@ -65,7 +65,7 @@ struct AllreduceTwoShotPackets {
       receive.to[receive.count] = call.output + part.begin;
       receive.bytes[receive.count++] = part.bytes();
     }
-    if (!block.receive_packets(receive, flags, kResults)) return;
+    if (!block.receive_packets(receive, tag, kResults)) return;
     block.store(&counts.epoch, epoch);
   }
 };

@@ -1,6 +1,7 @@
 // Every block program of coll/, for the code that compiles them all.
 #pragma once
 
+#include "coll/allreduce_alone.h"
 #include "coll/allreduce_hierarchical.h"
 #include "coll/allreduce_linear.h"
 #include "coll/allreduce_one_shot_packets.h"

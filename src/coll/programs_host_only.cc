@@ -8,6 +8,7 @@ const void* cuda_entry() {
   return nullptr;
 }
 
+template const void* cuda_entry<coll::AllreduceAlone>();
 template const void* cuda_entry<coll::AllreduceOneShotPackets>();
 template const void* cuda_entry<coll::AllreduceTwoShotPackets>();
 template const void* cuda_entry<coll::AllreduceTwoShot>();

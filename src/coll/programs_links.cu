@@ -1,4 +1,4 @@
-// Block programs over links, compiled for GPUs.
+// Block programs over links, and those of a rank alone, compiled for GPUs.
 #include "coll/programs.h"
 #include "device/cuda/block.cuh"
 
@@ -9,6 +9,7 @@ const void* cuda_entry() {
   return reinterpret_cast<const void*>(&run_program<P>);
 }
 
+template const void* cuda_entry<coll::AllreduceAlone>();
 template const void* cuda_entry<coll::AllreduceTwoShot>();
 template const void* cuda_entry<coll::AllreduceLinear>();
 template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();

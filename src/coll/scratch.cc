@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -27,6 +28,26 @@ Status clear(device::Lane& lane, std::byte* data, std::uint64_t bytes) {
   const std::vector<std::byte> zeros(bytes);
   if (auto status = lane.copy(data, zeros.data(), bytes); !status) return status;
   return lane.synchronize();
+}
+
+/// The NUMA node of this rank's device; 0 where nothing is known, so that all are taken for one socket.
+int socket_of(path::Node& node) {
+  const std::string id = node.mover().id_of(node.device());
+  for (const machine::Device& device : node.mover().machine().devices)
+    if (device.id == id) return std::max(device.numa, 0);
+  return 0;
+}
+
+Status find_leaders(const std::vector<comm::Bytes>& sockets, Team& team) {
+  std::vector<std::uint64_t> numbers;
+  for (const comm::Bytes& bytes : sockets) {
+    comm::Reader reader(bytes);
+    numbers.push_back(reader.number());
+    if (auto status = reader.finish(); !status) return status;
+    const auto first = std::ranges::find(numbers, numbers.back());
+    team.leader[numbers.size() - 1] = static_cast<std::int8_t>(first - numbers.begin());
+  }
+  return {};
 }
 
 }  // namespace
@@ -57,7 +78,9 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
     if (counts.ok()) scratch->counts_ = std::move(*counts);
   }
   if (status.ok()) status = clear(node.lane(), scratch->counts_.data(), kCounts);
-  if (auto agreed = comm::agree(group.exchange(), status, {}); !agreed) return agreed.status();
+  auto sockets = comm::agree(group.exchange(), status, comm::Writer().number(std::uint64_t(socket_of(node))).take());
+  if (!sockets) return sockets.status();
+  if (auto known = find_leaders(*sockets, team); !known) return known;
   team.counts = reinterpret_cast<BlockCounts*>(scratch->counts_.data());
 
   if (status = scratch->create_on_device(scratch->bytes_); status.code() == Code::unsupported) {

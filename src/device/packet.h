@@ -1,12 +1,12 @@
-// Small messages: data and flag travel together, so that the receiver needs nothing but the bytes themselves to know
-// that they have come. Half of what travels is flags; below some hundred KiB that is cheaper than any barrier.
+// Small messages: data and tag travel together, so that the receiver needs nothing but the bytes themselves to know
+// that they have come. Half of what travels is tags; below some hundred KiB that is cheaper than any barrier.
 //
-// A packet is written by one 16-byte store. The two halves are each complete in themselves (four bytes of data, a
-// flag), so that it does not matter whether memory takes the store as one or as two.
+// A packet is written by one 16-byte store. The two halves are each complete in themselves (four bytes of data, a tag),
+// so that it does not matter whether memory takes the store as one or as two.
 //
-// A receiver never clears packets: it waits for the flag of its epoch, a 64-bit count of the uses of the place. Packets
-// left by earlier epochs never compare equal: both flags together tell 2^64 epochs apart, and a place must not be used
-// again before its reader is done with the use before (coll/ alternates between two places).
+// Who has read a packet clears it, so that no packet of an earlier use can ever be taken for a later one, however many
+// uses lie between. A place must not be written again before the launch that read it is over (coll/ alternates between
+// two places): the end of a launch is what orders the clearing before all that the reader sends later.
 #pragma once
 
 #include <cstdint>
@@ -18,19 +18,14 @@ namespace sennit::device {
 using Word = std::uint32_t;
 
 struct alignas(16) Packet {
-  Word data0, flag0, data1, flag1;
+  Word data0, tag0, data1, tag1;
 };
 /// Bytes of a message in a packet.
 inline constexpr std::uint64_t kPacketBytes = 8;
 
-struct PacketFlags {
-  Word first, second;
-};
-
-/// Epochs begin at 1: memory of zeros holds no packet of any.
-SENNIT_DEVICE PacketFlags flags_of(std::uint64_t epoch) {
-  const auto low = static_cast<Word>(epoch), high = static_cast<Word>(epoch >> 32);
-  return {low, low ^ (high * 0x9E3779B9u)};  // odd, so that no two counts of wraps meet
+/// Never that of a cleared packet. Different from launch to launch only to help whoever looks at memory.
+SENNIT_DEVICE Word tag_of(std::uint64_t epoch) {
+  return static_cast<Word>(epoch) | 0x80000000u;
 }
 
 /// Packets that `bytes` bytes take: at least one, so that also an empty message tells that its sender has come.
@@ -48,7 +43,7 @@ struct PacketSend {
 
 /// Packets of several messages, each to plain memory of its own.
 struct PacketReceive {
-  const Packet* from[kMostOperands];
+  Packet* from[kMostOperands];
   void* to[kMostOperands];
   std::uint64_t bytes[kMostOperands];
   int peer[kMostOperands];  ///< rank that sends them, for faults
@@ -57,7 +52,7 @@ struct PacketReceive {
 
 /// Packets of several messages, and one message of this rank's own, reduced in the order of the sources.
 struct PacketReduce {
-  const Packet* from[kMostOperands];  ///< null: the own message stands at this place
+  Packet* from[kMostOperands];  ///< null: the own message stands at this place
   int peer[kMostOperands];
   unsigned sources = 0;
   const void* own = nullptr;

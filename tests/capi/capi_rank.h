@@ -22,6 +22,7 @@ struct Scenario {
 std::vector<Scenario> transfer_scenarios();
 std::vector<Scenario> fault_scenarios();
 std::vector<Scenario> life_scenarios();
+std::vector<Scenario> collective_scenarios();
 
 /// Prints a whole line at once.
 template <class... Args>

@@ -228,18 +228,17 @@ TEST(Allreduce, CountsWrapAround) {
       check(local, {{algorithm, 2}, {device::Type::float32, device::Operator::sum}, 500, 0, false});
 }
 
-TEST(Allreduce, StaleFlagsOfAnEarlierWrapAreNotTaken) {
-  // Flags as they were 2^32 epochs ago, everywhere: data that nobody sent.
-  LocalTeam local(2, 256);
-  const std::uint64_t next = (std::uint64_t{7} << 32) + 5;
-  const device::PacketFlags stale = device::flags_of(next - (std::uint64_t{1} << 32));
-  for (int rank = 0; rank < 2; ++rank) {
-    local.counts(rank)[0].epoch = next - 1;
-    for (std::uint64_t epoch : {next, next + 1})
-      for (std::uint64_t i = 0; i < kPlaceBytes / sizeof(device::Packet); ++i)
-        local.team(0).packets(rank, 0, epoch, 0, 1)[i] = {1, stale.first, 1, stale.second};
-  }
-  check(local, {{Allreduce::one_shot_packets, 1}, {device::Type::float32, device::Operator::sum}, 100, 0, false});
+TEST(Allreduce, NoPacketOutlivesItsCall) {
+  LocalTeam local(3, 256);
+  for (const Allreduce algorithm : {Allreduce::one_shot_packets, Allreduce::two_shot_packets})
+    check(local, {{algorithm, 2}, {device::Type::bfloat16, device::Operator::sum}, 999, 0, false});
+  for (int rank = 0; rank < 3; ++rank)
+    for (std::uint64_t epoch : {0, 1})
+      for (unsigned block = 0; block < 2; ++block)
+        for (std::uint64_t i = 0; i < kPlaceBytes / sizeof(device::Packet); ++i) {
+          const device::Packet& packet = local.team(0).packets(rank, block, epoch, 0, 1)[i];
+          ASSERT_TRUE(packet.tag0 == 0 && packet.tag1 == 0) << "rank " << rank << ", packet " << i;
+        }
 }
 
 TEST(Allreduce, PlansThatCannotWorkAreRefused) {

@@ -31,18 +31,18 @@ __device__ inline std::uint64_t now() {
   return ns;
 }
 
-// Volatile, not acquire: the flags come with the data, and acquiring at every poll costs latency.
+// Volatile, not acquire: the tags come with the data, and acquiring at every poll costs latency.
 __device__ inline Packet poll(const Packet* packet) {
   Packet got;
   asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-               : "=r"(got.data0), "=r"(got.flag0), "=r"(got.data1), "=r"(got.flag1)
+               : "=r"(got.data0), "=r"(got.tag0), "=r"(got.data1), "=r"(got.tag1)
                : "l"(packet)
                : "memory");
   return got;
 }
-__device__ inline void put(Packet* packet, Pack<8> data, PacketFlags flags) {
-  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(packet), "r"(data.word[0]), "r"(flags.first),
-               "r"(data.word[1]), "r"(flags.second)
+__device__ inline void put(Packet* packet, Pack<8> data, Word tag) {
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(packet), "r"(data.word[0]), "r"(tag),
+               "r"(data.word[1]), "r"(tag)
                : "memory");
 }
 

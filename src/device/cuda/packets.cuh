@@ -27,7 +27,7 @@ __device__ inline void leave(void* message, std::uint64_t i, std::uint64_t bytes
     if (at + b < bytes) to[b] = static_cast<unsigned char>(data.word[b / 4] >> (b % 4 * 8));
 }
 
-__device__ inline void send_packets(const PacketSend& send, PacketFlags flags) {
+__device__ inline void send_packets(const PacketSend& send, Word tag) {
   std::uint64_t most = 1;
   for (unsigned k = 0; k < send.count; ++k)
     if (packets_of(send.bytes[k]) > most) most = packets_of(send.bytes[k]);
@@ -41,38 +41,39 @@ __device__ inline void send_packets(const PacketSend& send, PacketFlags flags) {
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
       if (k >= send.count) break;
-      if (i < packets_of(send.bytes[k])) put(send.to[k] + i, data[k], flags);
+      if (i < packets_of(send.bytes[k])) put(send.to[k] + i, data[k], tag);
     }
   }
 }
 
-/// Waits for packet `i` of each of `count` messages: gone(expected, seen, k) says now and then whether to give up.
+/// Waits for packet `i` of each of `count` messages, and clears it: gone(expected, seen, k) says now and then whether to give up.
 /// Messages that have no such packet, or null, are left out.
 template <class From, class Gone>
-__device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, PacketFlags flags, From from, Gone gone) {
+__device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word tag, From from, Gone gone) {
   Packet got[kMostOperands];
 #pragma unroll
   for (unsigned k = 0; k < kMostOperands; ++k) {
     if (k >= count) break;
-    const Packet* const packet = from(k);
+    Packet* const packet = from(k);
     if (packet != nullptr) got[k] = poll(packet);
   }
 #pragma unroll
   for (unsigned k = 0; k < kMostOperands; ++k) {
     if (k >= count) break;
-    const Packet* const packet = from(k);
+    Packet* const packet = from(k);
     if (packet == nullptr) continue;
-    for (unsigned spin = 1; got[k].flag0 != flags.first || got[k].flag1 != flags.second; ++spin) {
-      if (spin % 512 == 0 && gone(flags.first, got[k].flag0, k)) return false;
+    for (unsigned spin = 1; got[k].tag0 != tag || got[k].tag1 != tag; ++spin) {
+      if (spin % 512 == 0 && gone(tag, got[k].tag0, k)) return false;
       got[k] = poll(packet);
     }
+    put(packet, {}, 0);
     data[k] = {{got[k].data0, got[k].data1}};
   }
   return true;
 }
 
 template <class Gone>
-__device__ bool receive_packets(const PacketReceive& receive, PacketFlags flags, Gone gone) {
+__device__ bool receive_packets(const PacketReceive& receive, Word tag, Gone gone) {
   std::uint64_t most = 1;
   for (unsigned k = 0; k < receive.count; ++k)
     if (packets_of(receive.bytes[k]) > most) most = packets_of(receive.bytes[k]);
@@ -81,7 +82,7 @@ __device__ bool receive_packets(const PacketReceive& receive, PacketFlags flags,
     const auto from = [&](unsigned k) {
       return i < packets_of(receive.bytes[k]) ? receive.from[k] + i : nullptr;
     };
-    if (!get_packets(data, receive.count, flags, from, gone)) return false;
+    if (!get_packets(data, receive.count, tag, from, gone)) return false;
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
       if (k >= receive.count) break;
@@ -92,14 +93,14 @@ __device__ bool receive_packets(const PacketReceive& receive, PacketFlags flags,
 }
 
 template <class Gone, class Rule>
-__device__ bool reduce_packets(const PacketReduce& reduce, PacketFlags flags, Gone gone, const Rule& rule,
+__device__ bool reduce_packets(const PacketReduce& reduce, Word tag, Gone gone, const Rule& rule,
                                Stage stage) {
   const std::uint64_t packets = packets_of(reduce.bytes);
   for (std::uint64_t i = threadIdx.x; i < packets; i += blockDim.x) {
     Pack<8> data[kMostOperands];
     const Pack<8> own = take(reduce.own, i, reduce.bytes);
     const auto from = [&](unsigned k) { return reduce.from[k] == nullptr ? nullptr : reduce.from[k] + i; };
-    if (!get_packets(data, reduce.sources, flags, from, gone)) return false;
+    if (!get_packets(data, reduce.sources, tag, from, gone)) return false;
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k)
       if (k < reduce.sources && reduce.from[k] == nullptr) data[k] = own;
@@ -107,7 +108,7 @@ __device__ bool reduce_packets(const PacketReduce& reduce, PacketFlags flags, Go
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
       if (k >= reduce.destinations) break;
-      put(reduce.to[k] + i, result, flags);
+      put(reduce.to[k] + i, result, tag);
     }
     leave(reduce.result, i, reduce.bytes, result);
   }

@@ -80,32 +80,32 @@ class HostBlock {
     reduce_on_host(reduction, operands, bytes, stage);
   }
 
-  void send_packets(const PacketSend& send, PacketFlags flags) {
+  void send_packets(const PacketSend& send, Word tag) {
     for (unsigned k = 0; k < send.count; ++k)
       for (std::uint64_t i = 0; i < packets_of(send.bytes[k]); ++i)
-        put(send.to[k] + i, take(send.from[k], i, send.bytes[k]), flags);
+        put(send.to[k] + i, take(send.from[k], i, send.bytes[k]), tag);
   }
-  bool receive_packets(const PacketReceive& receive, PacketFlags flags, Word site) {
+  bool receive_packets(const PacketReceive& receive, Word tag, Word site) {
     for (unsigned k = 0; k < receive.count; ++k)
       for (std::uint64_t i = 0; i < packets_of(receive.bytes[k]); ++i) {
         Pack<8> data;
-        if (!get(receive.from[k] + i, flags, data, site, receive.peer[k])) return false;
+        if (!get(receive.from[k] + i, tag, data, site, receive.peer[k])) return false;
         leave(receive.to[k], i, receive.bytes[k], data);
       }
     return true;
   }
-  bool reduce_packets(const PacketReduce& reduce, PacketFlags flags, Word site, const Reduction& reduction,
+  bool reduce_packets(const PacketReduce& reduce, Word tag, Word site, const Reduction& reduction,
                       Stage stage) {
     for (std::uint64_t i = 0; i < packets_of(reduce.bytes); ++i) {
       Pack<8> from[kMostOperands];
       for (unsigned k = 0; k < reduce.sources; ++k)
         if (reduce.from[k] == nullptr)
           from[k] = take(reduce.own, i, reduce.bytes);
-        else if (!get(reduce.from[k] + i, flags, from[k], site, reduce.peer[k]))
+        else if (!get(reduce.from[k] + i, tag, from[k], site, reduce.peer[k]))
           return false;
       const Pack<8> result = reduce_pack_on_host(reduction, from, reduce.sources, stage);
       leave(reduce.result, i, reduce.bytes, result);
-      for (unsigned k = 0; k < reduce.destinations; ++k) put(reduce.to[k] + i, result, flags);
+      for (unsigned k = 0; k < reduce.destinations; ++k) put(reduce.to[k] + i, result, tag);
     }
     return true;
   }
@@ -113,24 +113,25 @@ class HostBlock {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // Half a packet is one atomic: its flag says that its data is there.
-  static std::atomic_ref<std::uint64_t> half(const Packet* packet, int which) {
-    return std::atomic_ref(reinterpret_cast<std::uint64_t*>(const_cast<Packet*>(packet))[which]);
+  // Half a packet is one atomic: its tag says that its data is there.
+  static std::atomic_ref<std::uint64_t> half(Packet* packet, int which) {
+    return std::atomic_ref(reinterpret_cast<std::uint64_t*>(packet)[which]);
   }
-  static void put(Packet* packet, Pack<8> data, PacketFlags flags) {
-    half(packet, 0).store(data.word[0] | std::uint64_t(flags.first) << 32, std::memory_order_relaxed);
-    half(packet, 1).store(data.word[1] | std::uint64_t(flags.second) << 32, std::memory_order_relaxed);
+  static void put(Packet* packet, Pack<8> data, Word tag) {
+    for (const int i : {0, 1})
+      half(packet, i).store(data.word[i] | std::uint64_t(tag) << 32, std::memory_order_relaxed);
   }
-  bool get(const Packet* packet, PacketFlags flags, Pack<8>& data, Word site, int peer) {
-    std::uint64_t first = 0, second = 0;
-    const auto arrived = [&] {
-      first = half(packet, 0).load(std::memory_order_relaxed);
-      second = half(packet, 1).load(std::memory_order_relaxed);
-      return first >> 32 == flags.first && second >> 32 == flags.second;
-    };
-    if (!wait(arrived, [&](bool aborted) { give_up(aborted, site, flags.first, Word(first >> 32), peer); }))
-      return false;
-    data = {{Word(first), Word(second)}};
+  bool get(Packet* packet, Word tag, Pack<8>& data, Word site, int peer) {
+    for (const int i : {0, 1}) {
+      std::uint64_t seen = 0;
+      const auto arrived = [&] {
+        seen = half(packet, i).load(std::memory_order_relaxed);
+        return seen >> 32 == tag;
+      };
+      if (!wait(arrived, [&](bool aborted) { give_up(aborted, site, tag, Word(seen >> 32), peer); })) return false;
+      data.word[i] = Word(seen);
+      half(packet, i).store(0, std::memory_order_relaxed);
+    }
     return true;
   }
   /// The bytes of a message that packet `i` carries, and where they go; the last packet may carry fewer.

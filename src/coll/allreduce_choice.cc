@@ -1,0 +1,33 @@
+#include "coll/allreduce_choice.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace sennit::coll {
+
+namespace {
+
+unsigned blocks_for(std::uint64_t bytes, std::uint64_t each, unsigned most) {
+  return static_cast<unsigned>(std::clamp<std::uint64_t>((bytes + each - 1) / each, 1, most));
+}
+
+}  // namespace
+
+AllreducePlan choose_allreduce(const Team& team, std::uint64_t bytes, device::Kind kind) {
+  if (kind == device::Kind::host) {
+    // Threads that take turns on a few cores: a block each, and a second only where there is much to overlap.
+    if (bytes <= 4 * KiB) return {Allreduce::one_shot_packets, 1};
+    return {Allreduce::two_shot, bytes >= MiB ? 2u : 1u};
+  }
+  // A thread for every packet of 8 bytes, in blocks of 256.
+  constexpr unsigned kThreads = 256;
+  constexpr std::uint64_t kBytesABlock = kThreads * device::kPacketBytes;
+  const auto ranks = static_cast<std::uint64_t>(team.size);
+  if (bytes * (ranks - 1) <= 256 * KiB)
+    return {Allreduce::one_shot_packets, blocks_for(bytes, kBytesABlock, kMostBlocks), kThreads};
+  if (bytes <= MiB) return {Allreduce::two_shot_packets, blocks_for(bytes / ranks, kBytesABlock, kMostBlocks), kThreads};
+  return {Allreduce::two_shot, blocks_for(bytes / ranks, 8 * KiB, kMostBlocks), device::kBlockThreads};
+}
+
+}  // namespace sennit::coll

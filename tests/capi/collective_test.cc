@@ -1,0 +1,71 @@
+// Collectives between processes on the host executor, as programs call them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jobs.h"
+
+namespace sennit::capi {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+const std::vector<std::string> kAllreduces = {"allreduces", "0", "1", "5", "1000", "1025", "300001"};
+
+void expect_right(const comm::Job& job) {
+  for (int rank = 0; rank < int(job.lines.size()); ++rank) EXPECT_EQ(job.line(rank), "all right") << "rank " << rank;
+  EXPECT_EQ(job.ended.status, 0);
+}
+
+TEST(CollectiveJob, AllreducesOfAnyRanks) {
+  for (const int ranks : {1, 2, 3, 4}) expect_right(run_ranks(ranks, kAllreduces));
+}
+
+TEST(CollectiveJob, WhereMemoryCannotBeSharedScratchIsInHostMemory) {
+  expect_right(run_ranks(3, kAllreduces, {{"SENNIT_IPC", "0"}}));
+}
+
+TEST(CollectiveJob, TheLowestRanksScratchCounts) {
+  expect_right(run_ranks(2, kAllreduces, {}, [](int rank) -> std::map<std::string, std::string> {
+    return {{"SENNIT_SCRATCH", rank == 0 ? "20M" : "64M"}};
+  }));
+}
+
+TEST(CollectiveJob, ScratchTooSmallIsNamed) {
+  const comm::Job job = run_ranks(2, kAllreduces, {{"SENNIT_SCRATCH", "1M"}});
+  for (int rank = 0; rank < 2; ++rank)
+    EXPECT_THAT(job.line(rank), AllOf(HasSubstr("1 MiB of scratch are too few"), HasSubstr("SENNIT_SCRATCH")));
+}
+
+TEST(CollectiveJob, TwoCommunicatorsInTwoThreads) {
+  expect_right(run_ranks(3, {"two_communicators"}));
+}
+
+TEST(CollectiveJob, BadInputIsNamedAndHarmless) {
+  const comm::Job job = run_ranks(2, {"bad_collectives"});
+  const std::pair<std::string, const char*> expected[] = {
+      {"null input", "input is null"},   {"null output", "output is null"},
+      {"overlap", "overlap"},            {"too long", "reach beyond the memory"},
+      {"endless", "more than any memory"}, {"no type", "there is no type 14"},
+      {"no operator", "there is no operator -1"}, {"bits of a float", "bit_and is not for float32"},
+      {"no scale", "scale is null"}};
+  for (int rank = 0; rank < 2; ++rank) {
+    for (const auto& [topic, text] : expected)
+      EXPECT_THAT(job.lines.at(std::size_t(rank)),
+                  testing::Contains(AllOf(StartsWith(topic + ": invalid_argument"), HasSubstr(text))))
+          << topic;
+    EXPECT_THAT(job.lines.at(std::size_t(rank)), testing::IsSupersetOf({"nothing: ok", "scaled: ok", "gives: 1.5"}));
+  }
+}
+
+TEST(CollectiveJob, ARankThatDoesNotComeIsNamedOnAllRanks) {
+  const comm::Job job = run_ranks(3, {"missing_rank"});
+  for (const int rank : {0, 2})
+    EXPECT_THAT(job.line(rank), AllOf(StartsWith("waited: timed_out"), HasSubstr("rank 1"), HasSubstr("allreduce")))
+        << "rank " << rank;
+  EXPECT_THAT(job.line(1), AllOf(StartsWith("came late: "), HasSubstr("rank 1"), HasSubstr("allreduce")));
+}
+
+}  // namespace
+}  // namespace sennit::capi
