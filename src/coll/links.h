@@ -35,59 +35,65 @@ class Links {
   /// Numbers of the waits, for faults.
   enum Site : device::Word { kRoom = 1, kArrival = 2 };
 
+  // Number i of the parallel calls below is about peer i / 2: even ones are about what it sends, odd ones about what
+  // we send to it.
   SENNIT_DEVICE Links(Block& block, const Team& team)
-      : block_(block), team_(team), counts_(team.counts + block.index()) {
-    for (int rank = 0; rank < team.size; ++rank) {
-      sent_[rank] = block.load(&counts_->sent[rank]);
-      taken_[rank] = block.load(&counts_->taken[rank]);
-    }
+      : block_(block), team_(team), counts_(block.template shared<Counts>()), kept_(team.counts[block.index()]) {
+    block.each(both(), [&](unsigned i) {
+      count(i) = block.load(i % 2 == 0 ? &kept_.taken[i / 2] : &kept_.sent[i / 2]);
+    });
   }
 
   /// Waits for a chunk from each of `arrivals` and for room for one to each of `rooms`. False: give up, at once.
   SENNIT_DEVICE bool await(Peers arrivals, Peers rooms) {
-    device::Waits waits;
-    for (int rank = 0; rank < team_.size; ++rank) {
-      if (arrivals.has(rank))
-        waits.add(team_.produced(team_.rank, rank, block_.index()), taken_[rank] + 1, kArrival, rank);
-      if (rooms.has(rank))
-        waits.add(team_.consumed(team_.rank, rank, block_.index()), sent_[rank] + 1 - kSlots, kRoom, rank);
-    }
-    return block_.await_all(waits);
+    return block_.await_each(both(), [&](unsigned i) -> device::Wait {
+      const int peer = static_cast<int>(i / 2);
+      if (i % 2 == 0 && arrivals.has(peer))
+        return {team_.produced(team_.rank, peer, block_.index()), count(i) + 1, kArrival, peer};
+      if (i % 2 == 1 && rooms.has(peer))
+        return {team_.consumed(team_.rank, peer, block_.index()), count(i) + 1 - kSlots, kRoom, peer};
+      return {};
+    });
   }
   SENNIT_DEVICE bool await_room(Peers peers) { return await(Peers::none(), peers); }
   SENNIT_DEVICE bool await_arrival(Peers peers) { return await(peers, Peers::none()); }
 
+  // After a wait: the counts are as the threads that keep them left them then.
   SENNIT_DEVICE std::byte* outgoing(int rank) const {
-    return team_.slot(rank, team_.rank, block_.index(), sent_[rank]);
+    return team_.slot(rank, team_.rank, block_.index(), counts_.sent[rank]);
   }
   SENNIT_DEVICE const std::byte* incoming(int rank) const {
-    return team_.slot(team_.rank, rank, block_.index(), taken_[rank]);
+    return team_.slot(team_.rank, rank, block_.index(), counts_.taken[rank]);
   }
 
   /// A chunk has been written to each of `sent`, and the chunk of each of `taken` has been read.
   SENNIT_DEVICE void advance(Peers sent, Peers taken) {
-    device::Signals signals;
-    for (int step = 1; step < team_.size; ++step) {
-      const int rank = team_.after(step);
-      if (sent.has(rank)) signals.add(team_.produced(rank, team_.rank, block_.index()), ++sent_[rank]);
-      if (taken.has(rank)) signals.add(team_.consumed(rank, team_.rank, block_.index()), ++taken_[rank]);
-    }
-    block_.signal_all(signals);
+    block_.signal_each(both(), [&](unsigned i) -> device::Signal {
+      const int peer = static_cast<int>(i / 2);
+      if (i % 2 == 0 && taken.has(peer)) return {team_.consumed(peer, team_.rank, block_.index()), ++count(i)};
+      if (i % 2 == 1 && sent.has(peer)) return {team_.produced(peer, team_.rank, block_.index()), ++count(i)};
+      return {};
+    });
   }
 
   /// The last thing a program does: keeps the counts for the next.
   SENNIT_DEVICE void finish() {
-    for (int rank = 0; rank < team_.size; ++rank) {
-      block_.store(&counts_->sent[rank], sent_[rank]);
-      block_.store(&counts_->taken[rank], taken_[rank]);
-    }
+    block_.each(both(), [&](unsigned i) { (i % 2 == 0 ? kept_.taken[i / 2] : kept_.sent[i / 2]) = count(i); });
   }
 
  private:
+  struct Counts {
+    device::Word sent[kMostRanks], taken[kMostRanks];
+  };
+  SENNIT_DEVICE unsigned both() const { return 2 * static_cast<unsigned>(team_.size); }
+  SENNIT_DEVICE device::Word& count(unsigned i) const {
+    return i % 2 == 0 ? counts_.taken[i / 2] : counts_.sent[i / 2];
+  }
+
   Block& block_;
   const Team& team_;
-  BlockCounts* const counts_;
-  device::Word sent_[kMostRanks], taken_[kMostRanks];
+  Counts& counts_;     // of the block
+  BlockCounts& kept_;  // from launch to launch
 };
 
 }  // namespace sennit::coll

@@ -18,13 +18,13 @@ namespace sennit::coll {
 
 /// Most ranks of a node: a limit of device/reduction.h.
 inline constexpr int kMostRanks = device::kMostOperands;
-/// Most blocks of a launch. A default: about the SMs of an H200; more would only divide the scratch further.
-inline constexpr unsigned kMostBlocks = 128;
+/// Most blocks of a launch. A default: about two for each SM of an H200, so that one moves bytes while the other waits.
+inline constexpr unsigned kMostBlocks = 256;
 /// Chunks that may be under way from one block to one peer. Two steps of an algorithm overlap, each with a chunk sent
 /// and a chunk not yet taken.
 inline constexpr std::uint32_t kSlots = 4;
-/// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 2 MiB.
-inline constexpr std::uint64_t kPlaceBytes = 64 * 1024;
+/// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 2 MiB.
+inline constexpr std::uint64_t kPlaceBytes = 32 * 1024;
 
 /// How scratch of a certain size is cut up: the same on every rank.
 struct Shape {

@@ -25,9 +25,14 @@
 //                                     runs; carries sequence numbers from one launch to the next, so that a
 //                                     captured graph can be replayed. To be stored after a primitive that waited.
 //
-// Of several peers at once, each by a thread of its own, so that all of them take the time of one:
-//   block.signal_all(signals)         As signal() of each word with its value.
-//   block.await_all(waits)            As await() of each word; a fault names the peer of the word that did not come.
+// For each of several peers, in parallel where a block has threads: f(i) for i below `count` (at most 32), always by
+// the same thread for the same i, so that what f(i) writes f(i) may read later without any barrier.
+//   block.each(count, f)              f(i) alone. Other threads see what it wrote after a primitive that waits.
+//   block.signal_each(count, f)       As signal(signal.word, signal.value) for each Signal that f(i) returns, unless its
+//                                     word is null. f is called after all threads have finished what came before.
+//   block.await_each(count, f)        As await() for each Wait that f(i) returns, unless its word is null; a fault names
+//                                     the peer. False as for await().
+//   block.shared<T>()                 Memory of the block, the same for all its threads, uninitialised: plain data.
 //
 // Numbers (device/reduction.h), whole ones, at element alignment; a destination may be a source.
 //   block.reduce(operands, bytes, reduction, stage)
@@ -66,31 +71,22 @@ struct Fault {
   Word peer;            ///< 1 + the rank waited for; 0 where the program does not say
 };
 
-/// Words to signal, each with a value.
-struct Signals {
-  Word* word[2 * kMostOperands];
-  Word value[2 * kMostOperands];
-  unsigned count = 0;
-  SENNIT_DEVICE void add(Word* at, Word to) {
-    word[count] = at;
-    value[count++] = to;
-  }
+/// A word to signal; null: none.
+struct Signal {
+  Word* word = nullptr;
+  Word value = 0;
 };
 
-/// Words to wait for, each until it has reached a value that the peer signals.
-struct Waits {
-  Word* word[2 * kMostOperands];
-  Word value[2 * kMostOperands];
-  Word site[2 * kMostOperands];
-  int peer[2 * kMostOperands];
-  unsigned count = 0;
-  SENNIT_DEVICE void add(Word* at, Word until, Word where, int from) {
-    word[count] = at;
-    value[count] = until;
-    site[count] = where;
-    peer[count++] = from;
-  }
+/// A word to wait for until `peer` signals a value; null: none.
+struct Wait {
+  Word* word = nullptr;
+  Word value = 0;
+  Word site = 0;  ///< the program's own number for the place of the wait
+  int peer = -1;
 };
+
+/// Bytes that shared() has.
+inline constexpr unsigned kSharedBytes = 256;
 
 /// Bounds every wait of a launch.
 struct Limits {

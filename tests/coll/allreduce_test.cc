@@ -252,7 +252,7 @@ TEST(Allreduce, PlansThatCannotWorkAreRefused) {
   large.bytes = most_bytes(Allreduce::one_shot_packets, local.team(0), 1) + 1;
   const Status refused = launch({Allreduce::one_shot_packets, 1}, large, local.team(0), local.lane(0));
   EXPECT_EQ(refused.code(), Code::invalid_argument);
-  EXPECT_NE(refused.text().find("at most 16 KiB"), std::string::npos) << refused.text();
+  EXPECT_NE(refused.text().find("at most 8 KiB"), std::string::npos) << refused.text();
   EXPECT_EQ(parse_allreduce("fastest").status().code(), Code::invalid_argument);
   EXPECT_EQ(*parse_allreduce("segmented_ring"), Allreduce::segmented_ring);
 }

@@ -1,13 +1,10 @@
 #include "bench/put/nccl.h"
 
-#include <dlfcn.h>
-
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include <fmt/format.h>
 
+#include "bench/nccl/library.h"
 #include "comm/exchange.h"
 #include "device/cuda/check.h"
 
@@ -15,66 +12,11 @@ namespace sennit::bench::put {
 
 namespace {
 
-using Communicator = void*;
-struct UniqueId {
-  char bytes[128];
-};
 constexpr int kBytesType = 1;  // ncclUint8
-
-/// The few functions that are used, with NCCL 2's stable C ABI.
-struct Library {
-  int (*version)(int*) = nullptr;
-  int (*unique_id)(UniqueId*) = nullptr;
-  int (*init)(Communicator*, int, UniqueId, int) = nullptr;
-  int (*abort)(Communicator) = nullptr;
-  int (*send)(const void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
-  int (*receive)(void*, std::size_t, int, int, Communicator, cudaStream_t) = nullptr;
-  int (*group_start)() = nullptr;
-  int (*group_end)() = nullptr;
-  const char* (*text)(int) = nullptr;
-};
-
-template <class Function>
-bool look_up(void* handle, const char* symbol, Function& function) {
-  function = reinterpret_cast<Function>(::dlsym(handle, symbol));
-  return function != nullptr;
-}
-
-/// Opened for the rest of the process: NCCL leaves threads behind.
-Result<Library> open_library(const std::string& given) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> names;
-  std::error_code ignored;
-  if (!given.empty()) {
-    names.push_back(fs::is_directory(given, ignored) ? (fs::path(given) / "libnccl.so.2").string() : given);
-  } else {
-    names.push_back("libnccl.so.2");
-    if (const char* home = std::getenv("NCCL_HOME"); home != nullptr && *home != '\0')
-      names.push_back((fs::path(home) / "lib" / "libnccl.so.2").string());
-  }
-  std::string why;
-  for (const std::string& name : names) {
-    void* handle = ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      const char* error = ::dlerror();
-      why = error != nullptr ? error : "cannot be opened";
-      continue;
-    }
-    Library library;
-    if (look_up(handle, "ncclGetVersion", library.version) && look_up(handle, "ncclGetUniqueId", library.unique_id) &&
-        look_up(handle, "ncclCommInitRank", library.init) && look_up(handle, "ncclCommAbort", library.abort) &&
-        look_up(handle, "ncclSend", library.send) && look_up(handle, "ncclRecv", library.receive) &&
-        look_up(handle, "ncclGroupStart", library.group_start) &&
-        look_up(handle, "ncclGroupEnd", library.group_end) && look_up(handle, "ncclGetErrorString", library.text))
-      return library;
-    why = name + " lacks a function of NCCL 2.7";
-  }
-  return Status(Code::not_found, why);
-}
 
 class NcclVariant final : public Variant {
  public:
-  NcclVariant(Site& site, Library library) : site_(site), library_(library) {}
+  NcclVariant(Site& site, NcclLibrary library) : site_(site), library_(library) {}
   ~NcclVariant() override {
     // Abort rather than destroy: it waits for nobody, and after an error the peer may be gone.
     if (communicator_ != nullptr) (void)library_.abort(communicator_);
@@ -82,7 +24,7 @@ class NcclVariant final : public Variant {
     if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
   }
 
-  Status open(const UniqueId& id) {
+  Status open(const NcclId& id) {
     const int rank = site_.node().rank();
     device_ = site_.side(rank).device;
     const device::CurrentDevice current(device_);
@@ -123,11 +65,11 @@ class NcclVariant final : public Variant {
   }
 
   Site& site_;
-  const Library library_;
+  const NcclLibrary library_;
   int device_ = 0;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<device::Lane> lane_;
-  Communicator communicator_ = nullptr;
+  NcclCommunicator communicator_ = nullptr;
 };
 
 Missing left_out(const Status& why) {
@@ -140,13 +82,12 @@ Missing left_out(const Status& why) {
 }  // namespace
 
 Result<Nccl> open_nccl(Site& site, const Job& job) {
-  ::setenv("NCCL_NVLS_ENABLE", "0", 0);
   comm::Group& group = site.node().group();
   const bool takes_part = site.node().rank() < 2;
 
   // 1. Both ranks have the library; rank 0 makes the id that names their meeting.
-  auto library = takes_part ? open_library(job.nccl) : Result<Library>(Library{});
-  UniqueId id{};
+  auto library = takes_part ? open_nccl_library(job.nccl) : Result<NcclLibrary>(NcclLibrary{});
+  NcclId id{};
   Status status = library.status();
   Nccl nccl;
   if (status.ok() && takes_part) {
@@ -155,7 +96,7 @@ Result<Nccl> open_nccl(Site& site, const Job& job) {
     nccl.version = nccl_version_text(version);
     if (site.node().rank() == 0)
       if (const int error = library->unique_id(&id); error != 0)
-        status = Status(Code::device_error, std::string("ncclGetUniqueId: ") + library->text(error));
+        status = Status(Code::device_error, std::string("ncclGetNcclId: ") + library->text(error));
   }
   auto ids = comm::agree(group.exchange(), status, std::as_bytes(std::span(&id, 1)));
   if (!ids) {

@@ -15,11 +15,8 @@ struct Nccl {
 };
 
 /// Collective over all ranks of the node. The library: job.nccl (a file, or the folder that holds it), else what the
-/// loader finds, else $NCCL_HOME/lib. NVLink multicast is left off (NCCL_NVLS_ENABLE=0) unless the user decided.
+/// loader finds, else $NCCL_HOME/lib.
 /// Errors: only of the exchange; what keeps NCCL from working is told in `missing`, the same on all ranks.
 Result<Nccl> open_nccl(Site& site, const Job& job);
-
-/// "2.28.9" of ncclGetVersion's 22809.
-std::string nccl_version_text(int version);
 
 }  // namespace sennit::bench::put

@@ -37,20 +37,33 @@ class CudaBlock {
     __syncthreads();
     if (threadIdx.x == 0) cuda::release(word, value);
   }
-  __device__ void signal_all(const Signals& signals) {
+  template <class T>
+  __device__ T& shared() {
+    static_assert(sizeof(T) <= kSharedBytes);
+    __shared__ alignas(16) unsigned char memory[kSharedBytes];
+    return *reinterpret_cast<T*>(memory);
+  }
+  template <class Call>
+  __device__ void each(unsigned count, Call call) {
+    if (threadIdx.x < count) call(threadIdx.x);
+  }
+  template <class Ask>
+  __device__ void signal_each(unsigned count, Ask ask) {
     __syncthreads();
-    if (threadIdx.x < signals.count) cuda::release(signals.word[threadIdx.x], signals.value[threadIdx.x]);
+    if (threadIdx.x >= count) return;
+    if (const Signal one = ask(threadIdx.x); one.word != nullptr) cuda::release(one.word, one.value);
   }
 
   // One thread polls; acquire at every poll costs little here, since a word is polled over PCIe or NVLink anyway.
   __device__ bool await(Word* word, Word value, Word site) {
     return __syncthreads_and(threadIdx.x != 0 || reach(word, value, site, -1)) != 0;
   }
-  __device__ bool await_all(const Waits& waits) {
+  template <class Ask>
+  __device__ bool await_each(unsigned count, Ask ask) {
     bool arrived = true;
-    if (threadIdx.x < waits.count)
-      arrived = reach(waits.word[threadIdx.x], waits.value[threadIdx.x], waits.site[threadIdx.x],
-                      waits.peer[threadIdx.x]);
+    if (threadIdx.x < count)
+      if (const Wait one = ask(threadIdx.x); one.word != nullptr)
+        arrived = reach(one.word, one.value, one.site, one.peer);
     return __syncthreads_and(arrived) != 0;
   }
 

@@ -67,12 +67,24 @@ class HostBlock {
     *count = value;
   }
 
-  void signal_all(const Signals& signals) {
-    for (unsigned i = 0; i < signals.count; ++i) signal(signals.word[i], signals.value[i]);
+  template <class T>
+  T& shared() {
+    static_assert(sizeof(T) <= kSharedBytes);
+    return *reinterpret_cast<T*>(shared_);
   }
-  bool await_all(const Waits& waits) {
-    for (unsigned i = 0; i < waits.count; ++i)
-      if (!await(waits.word[i], waits.value[i], waits.site[i], waits.peer[i])) return false;
+  template <class Call>
+  void each(unsigned count, Call call) {
+    for (unsigned i = 0; i < count; ++i) call(i);
+  }
+  template <class Ask>
+  void signal_each(unsigned count, Ask ask) {
+    for (unsigned i = 0; i < count; ++i)
+      if (const Signal one = ask(i); one.word != nullptr) signal(one.word, one.value);
+  }
+  template <class Ask>
+  bool await_each(unsigned count, Ask ask) {
+    for (unsigned i = 0; i < count; ++i)
+      if (const Wait one = ask(i); one.word != nullptr && !await(one.word, one.value, one.site, one.peer)) return false;
     return true;
   }
 
@@ -185,6 +197,7 @@ class HostBlock {
   unsigned index_;
   unsigned count_;
   Limits limits_;
+  alignas(16) std::byte shared_[kSharedBytes];
 };
 
 }  // namespace sennit::device

@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
-#include "bench/put/nccl.h"
+#include "bench/nccl/library.h"
 
 namespace sennit::bench::put {
 namespace {

@@ -1,0 +1,34 @@
+// The command line of sennit-bench-allreduce, which is also what its ranks are told.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/program.h"
+#include "coll/allreduce.h"
+
+namespace sennit::bench::allreduce {
+
+struct Options {
+  std::vector<std::string> sizes;
+  std::string type = "float32", op = "sum", executor, nccl;
+  std::vector<std::string> versus, algorithms;
+  std::vector<unsigned> blocks, threads;
+  int ranks = 0;  ///< 0: one a GPU; four without GPUs
+  double seconds = 0.2;
+  bool out_of_place = false, eager = false, progress = false;
+  bool rank = false;  ///< this process is one
+};
+
+void add_options(CLI::App& app, Options& options);
+
+/// The sizes in bytes, ascending as given. Errors: invalid_argument (none of them, or not whole elements).
+Result<std::vector<std::uint64_t>> sizes_of(const Options& options, bool gpus);
+
+/// Every plan that --algorithms, --blocks and --threads ask for. Errors: invalid_argument.
+Result<std::vector<coll::AllreducePlan>> plans_of(const Options& options);
+
+/// "two_shot 64×512".
+std::string name(const coll::AllreducePlan& plan);
+
+}  // namespace sennit::bench::allreduce

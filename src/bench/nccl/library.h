@@ -1,0 +1,41 @@
+// What benchmarks call of NCCL, from whatever libnccl.so.2 is here: opened at run time, by NCCL 2's stable C ABI.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/status.h"
+
+struct CUstream_st;
+
+namespace sennit::bench {
+
+struct NcclId {
+  char bytes[128];
+};
+using NcclCommunicator = void*;
+
+struct NcclLibrary {
+  using Stream = CUstream_st*;
+
+  int (*version)(int*) = nullptr;
+  int (*unique_id)(NcclId*) = nullptr;
+  int (*init)(NcclCommunicator*, int, NcclId, int) = nullptr;
+  int (*abort)(NcclCommunicator) = nullptr;
+  int (*send)(const void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
+  int (*receive)(void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
+  int (*all_reduce)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
+  int (*group_start)() = nullptr;
+  int (*group_end)() = nullptr;
+  const char* (*text)(int) = nullptr;
+};
+
+/// `given`: the library's file or the folder that holds it; empty: what the loader finds, else $NCCL_HOME/lib. Stays
+/// open for the rest of the process: NCCL leaves threads behind. NVLink multicast is left off (NCCL_NVLS_ENABLE=0)
+/// unless the user decided. Errors: not_found.
+Result<NcclLibrary> open_nccl_library(const std::string& given);
+
+/// "2.28.9" of ncclGetVersion's 22809.
+std::string nccl_version_text(int version);
+
+}  // namespace sennit::bench
