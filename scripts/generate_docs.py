@@ -1,8 +1,8 @@
 """Writes what docs/ and README show of measurements, from results/, so that no figure is typed by hand; and the
 schema of results, from the classes that read them.
 
-results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md and
-README.md. --check writes nothing and exits with 1 when something would change."""
+results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md,
+docs/bench-allreduce.md and README.md. --check writes nothing and exits with 1 when something would change."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from pathlib import Path
 from house import ROOT
 from sennit import units
 from sennit.comparison import Comparison, comparisons, of_limit, spoken
+from sennit.model.collective import CollectiveResult
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.result import Result
@@ -23,6 +24,7 @@ from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
 from sennit.views.chart import standalone
+from sennit.views.collective_table import collective_markdown
 from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table
@@ -88,6 +90,22 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
+def collective_sections(root: Path) -> str:
+    """The results of bench allreduce in docs/bench-allreduce.md."""
+    parts = []
+    for file in sorted((root / "results").glob("*/allreduce*.json")):
+        path = str(file.relative_to(root))
+        result = parse(CollectiveResult, read_json(file), path)
+        warnings = [f"Warning: {warning}" for warning in result.warnings]
+        parts += [
+            f"## {file.parent.name}-{file.stem}",
+            f"Source: `{path}`.",
+            *warnings,
+            collective_markdown(result).strip(),
+        ]
+    return "\n\n".join(parts) or NONE_YET
+
+
 HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/bench-put.md
 PEERS = ("engine", "nccl", "ucx")
 
@@ -148,11 +166,15 @@ def generated(root: Path) -> dict[Path, str]:
     files |= machine_pictures(root)
     for file, name, content in (
         (root / "docs" / "bench-put.md", "bench put", sections),
+        (root / "docs" / "bench-allreduce.md", "bench allreduce", collective_sections(root)),
         (root / "README.md", "highlights", highlights(results)),
     ):
         files[file] = between(file.read_text(encoding="utf-8"), name, content)
     files[root / "schemas" / "result.schema.json"] = schema(
         Result, "A measurement with everything needed to believe it", "docs/result.md"
+    )
+    files[root / "schemas" / "collective.schema.json"] = schema(
+        CollectiveResult, "A measured collective with everything needed to believe it", "docs/bench-allreduce.md"
     )
     files[root / "schemas" / "put-table.schema.json"] = schema(
         PutTable, "The fastest splits that were measured between two memories", "docs/tune.md"

@@ -280,10 +280,11 @@ typedef enum sennit_operator {
  * - All ranks are on one node, at most 8.
  * - A rank that does not come within the time limit is named by the error that ends the communicator.
  * - Errors of all: INVALID_ARGUMENT (null, freed, overlapping, pageable or too little memory, a type without the
- *   operator), UNSUPPORTED (several nodes, too many ranks), OUT_OF_MEMORY (scratch), PEER_LOST, ABORTED, TIMED_OUT. */
+ *   operator), UNSUPPORTED (several nodes, too many ranks), OUT_OF_MEMORY (scratch), PEER_LOST, ABORTED, TIMED_OUT.
+ */
 
-/* Collective. Reduces `count` elements at `input` of all ranks into `output` of all ranks. `scale`: one element of the
- * type in host memory, for float8 and the other types narrower than float32 a float; read before return, for
+/* Collective. Reduces `count` elements at `input` of all ranks into `output` of all ranks. `scale`: one element of
+ * the type in host memory, for float8 and the other types narrower than float32 a float; read before return, for
  * SENNIT_PREMULTIPLIED_SUM alone, else null. 0 elements do nothing, and memory may then be null. */
 SENNIT_API sennit_result sennit_allreduce(sennit_comm* comm, const void* input, void* output, uint64_t count,
                                           sennit_type type, sennit_operator op, const void* scale,

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "base/units.h"
+#include "coll/allreduce_copy_engines.h"
 #include "coll/allreduce_hierarchical.h"
 #include "coll/allreduce_linear.h"
 #include "coll/allreduce_one_shot_packets.h"
@@ -42,8 +43,14 @@ const device::Program& program() {
   return device::program_of<Program>();
 }
 template <class Program>
-Status start(const AllreducePlan& plan, const AllreduceCall& call, const Team& team, device::Lane& lane) {
+Status start(const AllreducePlan& plan, const AllreduceCall& call, const Team& team, CopyEngines*,
+             device::Lane& lane) {
   return device::launch(lane, Program{call, team}, plan.blocks, plan.threads);
+}
+Status start_copy_engines(const AllreducePlan& plan, const AllreduceCall& call, const Team&, CopyEngines* engines,
+                          device::Lane& lane) {
+  if (engines == nullptr) return Status(Code::invalid_argument, "copy_engines needs lanes for its copies");
+  return engines->run(call, lane, plan.blocks);
 }
 
 /// One line an algorithm.
@@ -51,7 +58,7 @@ struct Entry {
   std::string_view name;
   std::uint64_t (*most_bytes)(const Team&, unsigned blocks);
   const device::Program& (*program)();
-  Status (*start)(const AllreducePlan&, const AllreduceCall&, const Team&, device::Lane&);
+  Status (*start)(const AllreducePlan&, const AllreduceCall&, const Team&, CopyEngines*, device::Lane&);
 };
 template <class Program>
 constexpr Entry entry(std::string_view name, std::uint64_t (*most)(const Team&, unsigned)) {
@@ -69,11 +76,13 @@ constexpr std::array kEntries{
     entry<AllreduceRing>("segmented_ring", unlimited),
     entry<AllreduceReduceScatterAllgather>("reduce_scatter_allgather", unlimited),
     entry<AllreduceHierarchical>("hierarchical", unlimited),
+    Entry{"copy_engines", CopyEngines::most_bytes, &program<EngineReduce>, &start_copy_engines},
 };
 constexpr std::array kAlgorithms{
     Allreduce::one_shot_packets, Allreduce::two_shot_packets,         Allreduce::two_shot,
     Allreduce::linear,           Allreduce::recursive_doubling,       Allreduce::ring,
     Allreduce::segmented_ring,   Allreduce::reduce_scatter_allgather, Allreduce::hierarchical,
+    Allreduce::copy_engines,
 };
 static_assert(kEntries.size() == kAlgorithms.size());
 
@@ -105,7 +114,8 @@ std::uint64_t most_bytes(Allreduce algorithm, const Team& team, unsigned blocks)
   return entry_of(algorithm).most_bytes(team, blocks);
 }
 
-Status launch(const AllreducePlan& plan, const AllreduceCall& call, const Team& team, device::Lane& lane) {
+Status launch(const AllreducePlan& plan, const AllreduceCall& call, const Team& team, CopyEngines* engines,
+              device::Lane& lane) {
   if (plan.blocks == 0 || plan.blocks > kMostBlocks)
     return Status(Code::invalid_argument, fmt::format("{} blocks", plan.blocks), {},
                   fmt::format("Use 1 to {}", kMostBlocks));
@@ -114,7 +124,7 @@ Status launch(const AllreducePlan& plan, const AllreduceCall& call, const Team& 
                   fmt::format("{} reduces at most {} at a time with {} blocks, not {}", name(plan.algorithm),
                               format_bytes(most), plan.blocks, format_bytes(call.bytes)),
                   {}, "Use more blocks, or another algorithm");
-  return entry_of(plan.algorithm).start(plan, call, team, lane);
+  return entry_of(plan.algorithm).start(plan, call, team, engines, lane);
 }
 
 Status load_allreduce(device::Executor& executor, int device) {

@@ -9,6 +9,8 @@
 
 namespace sennit::coll {
 
+class CopyEngines;
+
 enum class Allreduce {
   one_shot_packets,
   two_shot_packets,
@@ -19,6 +21,7 @@ enum class Allreduce {
   segmented_ring,
   reduce_scatter_allgather,
   hierarchical,
+  copy_engines,
 };
 
 /// An algorithm with its settings: all that a rank needs to know to take part.
@@ -36,9 +39,10 @@ Result<Allreduce> parse_allreduce(std::string_view text);
 /// Admission: the most bytes that the algorithm can reduce in one call with so many blocks. 0: not with these ranks.
 std::uint64_t most_bytes(Allreduce algorithm, const Team& team, unsigned blocks);
 
-/// Starts the algorithm on `lane`. Two or more ranks, `bytes` at least one and at most most_bytes(). Errors:
-/// invalid_argument, those of Lane::launch.
-Status launch(const AllreducePlan& plan, const AllreduceCall& call, const Team& team, device::Lane& lane);
+/// Starts the algorithm on `lane`. Two or more ranks, `bytes` at least one and at most most_bytes(). `engines`: what
+/// copy_engines needs, null for the others. Errors: invalid_argument, those of the lane.
+Status launch(const AllreducePlan& plan, const AllreduceCall& call, const Team& team, CopyEngines* engines,
+              device::Lane& lane);
 
 /// Brings the code of all algorithms to the device: see Executor::load.
 Status load_allreduce(device::Executor& executor, int device);

@@ -1,9 +1,10 @@
-// Allreduce, hierarchical, in three stages: for nodes whose sockets are joined by less than what joins the GPUs of one.
-// Only leaders, the lowest rank of each socket, send across.
+// Allreduce, hierarchical, in three stages: for nodes whose sockets are joined by less than what joins the GPUs of
+// one. Only leaders, the lowest rank of each socket, send across.
 //
 // 1. Each block takes its part of the message, in chunks of at most a slot; a member's steps of two chunks overlap:
 // 2. members send their chunk to the leader of their socket, who reduces them in the order of ranks;
-// 3. leaders exchange the sums of their sockets and reduce them in the order of sockets, so that all get the same bits;
+// 3. leaders exchange the sums of their sockets and reduce them in the order of sockets, so that all get the same
+// bits;
 // 4. leaders send the result to their members.
 //
 // Source: IEEE Micro paper, the hierarchical design; thesis chapter 5.
@@ -24,8 +25,7 @@ struct AllreduceHierarchical {
     const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
     Links<Block> links(block, team);
     const int leader = team.leader_of(team.rank);
-    const bool done =
-        leader == team.rank ? lead(block, message, links) : take_part(block, message, links, leader);
+    const bool done = leader == team.rank ? lead(block, message, links) : take_part(block, message, links, leader);
     if (done) links.finish();
   }
 

@@ -1,8 +1,9 @@
-// Allreduce, recursive doubling: in step k every rank exchanges all it has with the rank whose number differs in bit k,
-// and adds; log2(n) steps, each with the whole message.
+// Allreduce, recursive doubling: in step k every rank exchanges all it has with the rank whose number differs in bit
+// k, and adds; log2(n) steps, each with the whole message.
 //
 // 1. Each block takes its part of the message, and takes each chunk of it through all steps before the next.
-// 2. The input, as its operator wants it (a pre-multiplied sum multiplies here), goes into the output, where the chunk
+// 2. The input, as its operator wants it (a pre-multiplied sum multiplies here), goes into the output, where the
+// chunk
 //    is worked on.
 // 3. Ranks beyond a power of two give their chunk to a partner and wait for the result.
 // 4. Doubling. The chunk of the lower rank is the first source on both sides, so that both get the same bits.
@@ -50,10 +51,9 @@ struct AllreduceRecursiveDoubling {
   }
 
   template <class Block>
-  SENNIT_DEVICE bool lead(Block& block, Links<Block>& links, const Folded& folded,
-                          device::Part chunk) const {
+  SENNIT_DEVICE bool lead(Block& block, Links<Block>& links, const Folded& folded, device::Part chunk) const {
     if (folded.partner >= 0 && !add(block, links, folded.partner, chunk, folded.core_size == 1)) return false;  // 3.
-    for (int bit = 1; bit < folded.core_size; bit *= 2) {  // 4.
+    for (int bit = 1; bit < folded.core_size; bit *= 2) {                                                       // 4.
       const int peer = Folded::rank_of(folded.core ^ bit, team.size, folded.core_size);
       if (!send(block, links, peer, chunk)) return false;
       if (!add(block, links, peer, chunk, bit * 2 == folded.core_size)) return false;
@@ -70,8 +70,7 @@ struct AllreduceRecursiveDoubling {
   }
 
   template <class Block>
-  SENNIT_DEVICE bool add(Block& block, Links<Block>& links, int peer, device::Part chunk,
-                         bool last) const {
+  SENNIT_DEVICE bool add(Block& block, Links<Block>& links, int peer, device::Part chunk, bool last) const {
     if (!links.await_arrival(Peers::one(peer))) return false;
     device::Operands operands;
     const void* const own = call.output + chunk.begin;

@@ -1,7 +1,8 @@
-// Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): 2 log2(n) steps,
-// and no more bytes than a ring sends.
+// Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): 2 log2(n)
+// steps, and no more bytes than a ring sends.
 //
-// 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills one. It
+// 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills one.
+// It
 //    takes each segment through all steps before the next.
 // 2. The input, as its operator wants it, goes into the output, where the segment is worked on.
 // 3. Ranks beyond a power of two give their segment to a partner and wait for the result.
@@ -58,7 +59,7 @@ struct AllreduceReduceScatterAllgather {
       const std::uint64_t end = segment.begin + each * static_cast<unsigned>(last);
       return {begin < segment.end ? begin : segment.end, end < segment.end ? end : segment.end};
     };
-    int low = 0, high = slices;  // what this rank works on
+    int low = 0, high = slices;                                      // what this rank works on
     for (int distance = slices / 2; distance >= 1; distance /= 2) {  // 4.
       const int peer = Folded::rank_of(folded.core ^ distance, team.size, slices);
       const int middle = (low + high) / 2;
@@ -110,8 +111,7 @@ struct AllreduceReduceScatterAllgather {
     return true;
   }
   template <class Block>
-  SENNIT_DEVICE bool add(Block& block, Links<Block>& links, int peer, device::Part range,
-                         bool last) const {
+  SENNIT_DEVICE bool add(Block& block, Links<Block>& links, int peer, device::Part range, bool last) const {
     for (unsigned i = 0; i < pieces(range); ++i) {
       const auto part = piece(range, i);
       if (!links.await_arrival(Peers::one(peer))) return false;

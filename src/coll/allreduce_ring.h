@@ -1,7 +1,8 @@
 // Allreduce, ring and segmented ring: slices travel once around for their sum, and once more as results; every link
 // carries 2 (n - 1) / n of the message, whatever the number of ranks.
 //
-// 1. Each block takes its part of every slice, a slot's worth of each at a time: a segment, which it takes through both
+// 1. Each block takes its part of every slice, a slot's worth of each at a time: a segment, which it takes through
+// both
 //    rounds before the next. A message of one segment is the plain ring; more are the segmented one.
 // 2. Reduce-scatter: it sends its own slice to the next rank, then n - 1 times adds its input to what comes from the
 //    rank before, and passes it on. The last of these is a finished slice, which it keeps too.

@@ -1,8 +1,9 @@
 // Allreduce, two shots, through scratch: the flat two-stage design for fully connected nodes (each rank reduces its
-// slice, then everyone sends its slice to everyone), for buffers that peers need not reach. Peers are only written to,
-// never read from: stores cross a link without waiting for an answer.
+// slice, then everyone sends its slice to everyone), for buffers that peers need not reach. Peers are only written
+// to, never read from: stores cross a link without waiting for an answer.
 //
-// 1. Each block takes its part of every slice, in chunks of at most a slot. Three steps of consecutive chunks overlap:
+// 1. Each block takes its part of every slice, in chunks of at most a slot. Three steps of consecutive chunks
+// overlap:
 // 2. scatter: the chunk of every peer's slice, to that peer;
 // 3. reduce: the chunks of its own slice from all ranks, in their order, into its output and to every peer;
 // 4. gather: the finished chunks of the other slices, from the peers, into its output.
@@ -41,8 +42,7 @@ struct AllreduceTwoShot {
         const auto chunk = slices.of(team.rank, step - 1);
         device::Operands operands;
         for (int rank = 0; rank < team.size; ++rank)
-          operands.from[operands.sources++] =
-              rank == team.rank ? call.input + chunk.begin : links.incoming(rank);
+          operands.from[operands.sources++] = rank == team.rank ? call.input + chunk.begin : links.incoming(rank);
         operands.to[operands.destinations++] = call.output + chunk.begin;
         for (int turn = 1; turn < team.size; ++turn)
           operands.to[operands.destinations++] = links.outgoing(team.after(turn));

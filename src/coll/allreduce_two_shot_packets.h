@@ -1,10 +1,12 @@
-// Allreduce, two shots, by packets: every rank reduces one slice of the message and sends the result to all. Each byte
-// crosses the link twice, but only 2 (n - 1) / n of the message leave a rank instead of n - 1 times all of it.
+// Allreduce, two shots, by packets: every rank reduces one slice of the message and sends the result to all. Each
+// byte crosses the link twice, but only 2 (n - 1) / n of the message leave a rank instead of n - 1 times all of it.
 //
-// 1. Each block takes its part of every slice; the epoch chooses one of its two places at every peer, of which one half
+// 1. Each block takes its part of every slice; the epoch chooses one of its two places at every peer, of which one
+// half
 //    is for inputs and one for results.
 // 2. It sends each peer the part of that peer's slice.
-// 3. It waits for the inputs of its own slice, reduces them in the order of ranks, keeps the result and sends it to all.
+// 3. It waits for the inputs of its own slice, reduces them in the order of ranks, keeps the result and sends it to
+// all.
 // 4. It waits for the results of the other slices.
 //
 // Places alternate as in allreduce_one_shot_packets.h, which says why at least one packet is always sent.
@@ -47,9 +49,8 @@ struct AllreduceTwoShotPackets {
     reduce.sources = ranks;
     for (int rank = 0; rank < team.size; ++rank) {
       reduce.peer[rank] = rank;
-      reduce.from[rank] = rank == team.rank
-                              ? nullptr
-                              : team.packets(team.rank, b, epoch, static_cast<unsigned>(rank), 2 * ranks);
+      reduce.from[rank] =
+          rank == team.rank ? nullptr : team.packets(team.rank, b, epoch, static_cast<unsigned>(rank), 2 * ranks);
     }
     for (int step = 1; step < team.size; ++step)
       reduce.to[reduce.destinations++] = team.packets(team.after(step), b, epoch, ranks + me, 2 * ranks);
@@ -60,8 +61,7 @@ struct AllreduceTwoShotPackets {
       const int peer = team.after(step);
       const auto part = slices.of(peer, 0);
       receive.peer[receive.count] = peer;
-      receive.from[receive.count] =
-          team.packets(team.rank, b, epoch, ranks + static_cast<unsigned>(peer), 2 * ranks);
+      receive.from[receive.count] = team.packets(team.rank, b, epoch, ranks + static_cast<unsigned>(peer), 2 * ranks);
       receive.to[receive.count] = call.output + part.begin;
       receive.bytes[receive.count++] = part.bytes();
     }

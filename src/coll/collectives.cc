@@ -42,15 +42,17 @@ Status Collectives::check_memory(const void* data, std::uint64_t bytes, device::
   const auto before =
       known ? static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location->base) : std::uint64_t{0};
   if (known ? bytes > location->bytes - before : !device::is_usable(data, bytes, access))
-    return Status(Code::invalid_argument, fmt::format("{} from {} reach beyond the memory there", format_bytes(bytes), data),
-                  {}, "Check the count and the type");
+    return Status(Code::invalid_argument,
+                  fmt::format("{} from {} reach beyond the memory there", format_bytes(bytes), data), {},
+                  "Check the count and the type");
   return {};
 }
 
 Status Collectives::prepare(device::Lane& lane) {
   if (scratch_ == nullptr) {
     auto bytes = parse_bytes(environment("SENNIT_SCRATCH"));
-    Status status = bytes ? Status() : std::move(bytes).status().in("SENNIT_SCRATCH");
+    Status status = bytes.status();
+    if (!status.ok()) status = std::move(status).in("SENNIT_SCRATCH");
     if (status.ok()) status = load_allreduce(node_.executor(), node_.device());
     // The lowest rank's size counts: each has an environment of its own.
     auto sizes = comm::agree(node_.group().exchange(), status, comm::Writer().number(bytes ? *bytes : 0).take());
@@ -115,8 +117,14 @@ Status Collectives::allreduce(const void* input, void* output, std::uint64_t cou
   if (bytes == 0) return {};
   node_.group().note(kAllreduce, calls_, -1, bytes);
   const AllreducePlan plan = forced != nullptr ? *forced : plan_allreduce(bytes);
+  if (plan.algorithm == Allreduce::copy_engines && engines_ == nullptr) {
+    const device::SetUp set_up(&node_.executor());
+    auto engines = CopyEngines::create(node_.executor(), lane.device(), scratch_->team());
+    if (!engines) return engines.status();
+    engines_ = std::move(*engines);
+  }
   if (auto status = take_turn(lane); !status) return status;
-  if (auto status = launch(plan, call, scratch_->team(), lane); !status) return status;
+  if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;
   return end_turn(lane);
 }
 
@@ -129,15 +137,16 @@ Status Collectives::explain(Status status) {
     if (rank == group.rank()) continue;
     const comm::Operation last = group.last_operation(rank);
     if (last.name == kAllreduce && last.sequence >= calls_) continue;
-    missing.push_back(last.name.empty() ? fmt::format("rank {} (which has called nothing)", rank)
-                                        : fmt::format("rank {} (last seen in {} {})", rank, last.name, last.sequence));
+    missing.push_back(last.name.empty()
+                          ? fmt::format("rank {} (which has called nothing)", rank)
+                          : fmt::format("rank {} (last seen in {} {})", rank, last.name, last.sequence));
   }
   if (!missing.empty())
-    status = Status(Code::timed_out,
-                    fmt::format("{} {} waited longer than its limit for {}", kAllreduce, calls_,
-                                fmt::join(missing, ", ")),
-                    std::string(status.where()),
-                    "Every rank must make the same collective calls; see where that one is, or raise SENNIT_TIMEOUT");
+    status =
+        Status(Code::timed_out,
+               fmt::format("{} {} waited longer than its limit for {}", kAllreduce, calls_, fmt::join(missing, ", ")),
+               std::string(status.where()),
+               "Every rank must make the same collective calls; see where that one is, or raise SENNIT_TIMEOUT");
   group.abort(status);
   return status;
 }

@@ -39,9 +39,8 @@ class Links {
   // we send to it.
   SENNIT_DEVICE Links(Block& block, const Team& team)
       : block_(block), team_(team), counts_(block.template shared<Counts>()), kept_(team.counts[block.index()]) {
-    block.each(both(), [&](unsigned i) {
-      count(i) = block.load(i % 2 == 0 ? &kept_.taken[i / 2] : &kept_.sent[i / 2]);
-    });
+    block.each(both(),
+               [&](unsigned i) { count(i) = block.load(i % 2 == 0 ? &kept_.taken[i / 2] : &kept_.sent[i / 2]); });
   }
 
   /// Waits for a chunk from each of `arrivals` and for room for one to each of `rooms`. False: give up, at once.

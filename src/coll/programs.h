@@ -2,6 +2,7 @@
 #pragma once
 
 #include "coll/allreduce_alone.h"
+#include "coll/allreduce_copy_engines.h"
 #include "coll/allreduce_hierarchical.h"
 #include "coll/allreduce_linear.h"
 #include "coll/allreduce_one_shot_packets.h"

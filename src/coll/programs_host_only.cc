@@ -17,5 +17,9 @@ template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
 template const void* cuda_entry<coll::AllreduceRing>();
 template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
 template const void* cuda_entry<coll::AllreduceHierarchical>();
+template const void* cuda_entry<coll::EngineEnd>();
+template const void* cuda_entry<coll::EngineKeep>();
+template const void* cuda_entry<coll::EngineReduce>();
+template const void* cuda_entry<coll::EngineStart>();
 
 }  // namespace sennit::device

@@ -1,4 +1,4 @@
-// Block programs over links, and those of a rank alone, compiled for GPUs.
+// Block programs over links, beside copy engines, and those of a rank alone, compiled for GPUs.
 #include "coll/programs.h"
 #include "device/cuda/block.cuh"
 
@@ -16,5 +16,9 @@ template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
 template const void* cuda_entry<coll::AllreduceRing>();
 template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
 template const void* cuda_entry<coll::AllreduceHierarchical>();
+template const void* cuda_entry<coll::EngineEnd>();
+template const void* cuda_entry<coll::EngineKeep>();
+template const void* cuda_entry<coll::EngineReduce>();
+template const void* cuda_entry<coll::EngineStart>();
 
 }  // namespace sennit::device

@@ -19,8 +19,9 @@ namespace {
 Result<device::Memory> map_file(int file, std::uint64_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (data == MAP_FAILED)
-    return Status(Code::out_of_memory, fmt::format("cannot map {} of scratch: {}", format_bytes(bytes), strerror(errno)),
-                  {}, "Free host memory or lower SENNIT_SCRATCH");
+    return Status(Code::out_of_memory,
+                  fmt::format("cannot map {} of scratch: {}", format_bytes(bytes), strerror(errno)), {},
+                  "Free host memory or lower SENNIT_SCRATCH");
   return device::Memory(data, bytes, [bytes](void* mapped) { munmap(mapped, bytes); });
 }
 
@@ -58,8 +59,9 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
     return Status(Code::unsupported, "the ranks are on several nodes", {},
                   "Collectives work between ranks that can map each other's memory");
   if (group.size() > kMostRanks)
-    return Status(Code::unsupported, fmt::format("{} ranks on one node, at most {} can take part", group.size(), kMostRanks),
-                  {}, "Use fewer ranks a node");
+    return Status(Code::unsupported,
+                  fmt::format("{} ranks on one node, at most {} can take part", group.size(), kMostRanks), {},
+                  "Use fewer ranks a node");
   std::unique_ptr<Scratch> scratch(new Scratch(node));
   const device::SetUp set_up(&node.executor());  // the first collective may be one that is captured
   Team& team = scratch->team_;
@@ -68,7 +70,8 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
   team.shape = Shape::of(bytes, team.size);
   Status status;
   if (team.shape.slot_bytes < 1 * KiB)
-    status = Status(Code::invalid_argument, fmt::format("{} of scratch are too few for {} ranks", format_bytes(bytes), team.size),
+    status = Status(Code::invalid_argument,
+                    fmt::format("{} of scratch are too few for {} ranks", format_bytes(bytes), team.size),
                     "SENNIT_SCRATCH", fmt::format("Use {} or more", format_bytes(Shape{1 * KiB}.bytes(team.size))));
   scratch->bytes_ = team.shape.bytes(team.size);
   constexpr std::uint64_t kCounts = kMostBlocks * sizeof(BlockCounts);
@@ -123,8 +126,9 @@ Status Scratch::create_in_host_memory(std::uint64_t bytes) {
   UniqueFd file(memfd_create("sennit-scratch", MFD_CLOEXEC));
   Status status;
   if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
-    status = Status(Code::out_of_memory, fmt::format("cannot make {} of scratch: {}", format_bytes(bytes), strerror(errno)),
-                    {}, "Free host memory or lower SENNIT_SCRATCH");
+    status = Status(Code::out_of_memory,
+                    fmt::format("cannot make {} of scratch: {}", format_bytes(bytes), strerror(errno)), {},
+                    "Free host memory or lower SENNIT_SCRATCH");
   files_.resize(static_cast<std::size_t>(group.size()));
   const auto take = [&](int rank, int from) -> Status {
     auto mapped = map_file(from, bytes);

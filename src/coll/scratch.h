@@ -11,9 +11,9 @@ namespace sennit::coll {
 
 class Scratch {
  public:
-  /// Collective. `bytes` of memory on each rank's device, or, where some rank cannot map another's, of host memory that
-  /// all reach. All ranks must be of one node, at most kMostRanks. Errors, the same on every rank: unsupported (more
-  /// nodes or ranks), invalid_argument (too small for the ranks), out_of_memory.
+  /// Collective. `bytes` of memory on each rank's device, or, where some rank cannot map another's, of host memory
+  /// that all reach. All ranks must be of one node, at most kMostRanks. Errors, the same on every rank: unsupported
+  /// (more nodes or ranks), invalid_argument (too small for the ranks), out_of_memory.
   static Result<std::unique_ptr<Scratch>> create(path::Node& node, std::uint64_t bytes);
 
   /// As a program on this rank's device sees it.
@@ -24,8 +24,8 @@ class Scratch {
   std::uint64_t device_bytes() const { return in_host_memory() ? 0 : memory_.bytes(); }
   std::uint64_t host_bytes() const { return in_host_memory() ? bytes_ : 0; }
 
-  /// Collective: to be called when no rank's programs use it any more; without it the memory of a rank that ends early
-  /// may be freed while a peer still maps it.
+  /// Collective: to be called when no rank's programs use it any more; without it the memory of a rank that ends
+  /// early may be freed while a peer still maps it.
   Status close();
 
  private:

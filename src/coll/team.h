@@ -3,6 +3,7 @@
 // Scratch of a rank, zeroed when made, written by its peers and read by itself:
 //   words     for every block, per peer: how many chunks the peer has sent (produced), and how many of ours it has
 //             taken (consumed). One cache line a block: the peers' words are polled together.
+//   news      what copy engines tell: see allreduce_copy_engines.h.
 //   packets   for every block two places, used in turn by epochs; see device/packet.h.
 //   slots     for every block and peer a ring of kSlots chunks that the peer writes; see links.h.
 // A block has places of its own in all three, so that blocks never wait for other blocks of their rank, and launches
@@ -18,7 +19,8 @@ namespace sennit::coll {
 
 /// Most ranks of a node: a limit of device/reduction.h.
 inline constexpr int kMostRanks = device::kMostOperands;
-/// Most blocks of a launch. A default: about two for each SM of an H200, so that one moves bytes while the other waits.
+/// Most blocks of a launch. A default: about two for each SM of an H200, so that one moves bytes while the other
+/// waits.
 inline constexpr unsigned kMostBlocks = 256;
 /// Chunks that may be under way from one block to one peer. Two steps of an algorithm overlap, each with a chunk sent
 /// and a chunk not yet taken.
@@ -31,16 +33,20 @@ struct Shape {
   std::uint64_t slot_bytes = 0;  ///< room in a slot, a multiple of 16
 
   static constexpr std::uint64_t kWordsBytes = kMostBlocks * 2 * kMostRanks * sizeof(device::Word);
+  static constexpr std::uint64_t kNewsBytes = 4096;
+  static constexpr std::uint64_t kPacketsOffset = kWordsBytes + kNewsBytes;
   static constexpr std::uint64_t kPacketsBytes = 2 * kMostBlocks * kPlaceBytes;
-  static constexpr std::uint64_t kSlotsOffset = kWordsBytes + kPacketsBytes;
+  static constexpr std::uint64_t kSlotsOffset = kPacketsOffset + kPacketsBytes;
 
   /// The shape for `bytes` of scratch; no slots where they are too few.
   static constexpr Shape of(std::uint64_t bytes, int ranks) {
     const std::uint64_t left = bytes > kSlotsOffset ? bytes - kSlotsOffset : 0;
     return {left / (kMostBlocks * kSlots * static_cast<unsigned>(ranks)) / 16 * 16};
   }
-  constexpr std::uint64_t bytes(int ranks) const {
-    return kSlotsOffset + kMostBlocks * kSlots * static_cast<unsigned>(ranks) * slot_bytes;
+  constexpr std::uint64_t bytes(int ranks) const { return kSlotsOffset + slots_bytes(ranks); }
+  /// Of all slots together.
+  SENNIT_DEVICE constexpr std::uint64_t slots_bytes(int ranks) const {
+    return kMostBlocks * kSlots * static_cast<unsigned>(ranks) * slot_bytes;
   }
 };
 
@@ -62,30 +68,35 @@ struct Team {
 
   SENNIT_DEVICE int leader_of(int of) const { return leader[of]; }
 
-  /// The rank `step` places after this one: peers are gone through in another order on every rank, so that they do not
-  /// all turn to the same one.
+  /// The rank `step` places after this one: peers are gone through in another order on every rank, so that they do
+  /// not all turn to the same one.
   SENNIT_DEVICE int after(int step) const {
     const int peer = rank + step;
     return peer < size ? peer : peer - size;
   }
 
   /// Counts at `at` that `from` writes for block `block`.
-  SENNIT_DEVICE device::Word* produced(int at, int from, unsigned block) const {
-    return words(at, block) + from;
-  }
+  SENNIT_DEVICE device::Word* produced(int at, int from, unsigned block) const { return words(at, block) + from; }
   SENNIT_DEVICE device::Word* consumed(int at, int from, unsigned block) const {
     return words(at, block) + kMostRanks + from;
   }
   /// Packets at `at` of share `share` of `shares` equal ones, in the place of an epoch.
   SENNIT_DEVICE device::Packet* packets(int at, unsigned block, std::uint64_t epoch, unsigned share,
                                         unsigned shares) const {
-    std::byte* const place = scratch[at] + Shape::kWordsBytes + ((epoch & 1) * kMostBlocks + block) * kPlaceBytes;
+    std::byte* const place = scratch[at] + Shape::kPacketsOffset + ((epoch & 1) * kMostBlocks + block) * kPlaceBytes;
     const std::uint64_t each = kPlaceBytes / sizeof(device::Packet) / shares;
     return reinterpret_cast<device::Packet*>(place) + share * each;
   }
+  /// Word `kind` at `at` that `from` writes for the whole launch.
+  SENNIT_DEVICE device::Word* news(int at, int from, unsigned kind) const {
+    return reinterpret_cast<device::Word*>(scratch[at] + Shape::kWordsBytes) + kind * kMostRanks + from;
+  }
+  /// All slots at `at`: for launches that begin and end with all ranks together, and cut them up in their own way.
+  SENNIT_DEVICE std::byte* slots(int at) const { return scratch[at] + Shape::kSlotsOffset; }
   /// The slot at `at` for chunk number `count` from `from`.
   SENNIT_DEVICE std::byte* slot(int at, int from, unsigned block, device::Word count) const {
-    const std::uint64_t ring = static_cast<std::uint64_t>(block) * static_cast<unsigned>(size) + static_cast<unsigned>(from);
+    const std::uint64_t ring =
+        static_cast<std::uint64_t>(block) * static_cast<unsigned>(size) + static_cast<unsigned>(from);
     return scratch[at] + Shape::kSlotsOffset + (ring * kSlots + count % kSlots) * shape.slot_bytes;
   }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "base/status.h"
+#include "device/packet.h"
 #include "device/program.h"
 
 namespace sennit::device {
@@ -32,6 +33,10 @@ class Lane {
   /// Copies bytes in lane order, by a copy engine where the device has them. Any memories this process can address;
   /// pageable host memory makes the call synchronous. Overlap is the caller's error. Copies of 0 bytes do nothing.
   virtual Status copy(void* dst, const void* src, std::uint64_t bytes) = 0;
+
+  /// Copies the word at `here`, as it is when the lane comes to it, to `there`: after it, everything that the lane did
+  /// before is seen by whoever awaits the word (as Block::signal()).
+  virtual Status post(Word* there, const Word* here) = 0;
 
   /// Runs `blocks` blocks of a program in lane order; the argument struct is copied before return. All blocks of a
   /// launch run at the same time (programs may wait for each other): at most concurrent_blocks() of the executor.

@@ -1,12 +1,12 @@
 // Small messages: data and tag travel together, so that the receiver needs nothing but the bytes themselves to know
 // that they have come. Half of what travels is tags; below some hundred KiB that is cheaper than any barrier.
 //
-// A packet is written by one 16-byte store. The two halves are each complete in themselves (four bytes of data, a tag),
-// so that it does not matter whether memory takes the store as one or as two.
+// A packet is written by one 16-byte store. The two halves are each complete in themselves (four bytes of data, a
+// tag), so that it does not matter whether memory takes the store as one or as two.
 //
-// Who has read a packet clears it, so that no packet of an earlier use can ever be taken for a later one, however many
-// uses lie between. A place must not be written again before the launch that read it is over (coll/ alternates between
-// two places): the end of a launch is what orders the clearing before all that the reader sends later.
+// Who has read a packet clears it, so that no packet of an earlier use can ever be taken for a later one, however
+// many uses lie between. A place must not be written again before the launch that read it is over (coll/ alternates
+// between two places): the end of a launch is what orders the clearing before all that the reader sends later.
 #pragma once
 
 #include <cstdint>

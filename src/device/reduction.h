@@ -1,4 +1,5 @@
-// How several numbers become one: a rule for each operator and type, applied to packs of numbers as memory holds them.
+// How several numbers become one: a rule for each operator and type, applied to packs of numbers as memory holds
+// them.
 //
 // Sources are combined in the order given, always from the first to the last, in the type that device/number.h
 // computes in, and rounded once at the end: the same sources give the same bits, on every rank.
@@ -20,8 +21,8 @@ inline constexpr unsigned kMostOperands = 8;
 struct Reduction {
   Type type = Type::float32;
   Operator op = Operator::sum;
-  std::uint32_t ranks = 1;   ///< whose inputs are reduced: what average divides by
-  double real_scale = 1;     ///< premultiplied_sum of floating-point types
+  std::uint32_t ranks = 1;         ///< whose inputs are reduced: what average divides by
+  double real_scale = 1;           ///< premultiplied_sum of floating-point types
   std::int64_t integer_scale = 1;  ///< and of integers
 };
 

@@ -10,7 +10,7 @@ namespace sennit::device {
 namespace {
 
 constexpr std::array<std::string_view, kTypes> kTypeNames{
-    "int8",  "uint8",   "int16",    "uint16",  "int32",   "uint32",      "int64",
+    "int8",   "uint8",   "int16",    "uint16",  "int32",   "uint32",      "int64",
     "uint64", "float16", "bfloat16", "float32", "float64", "float8_e4m3", "float8_e5m2"};
 constexpr std::array<std::string_view, kOperators> kOperatorNames{
     "sum",     "product", "min",     "max",         "average",    "premultiplied_sum",

@@ -77,8 +77,7 @@ int bad_collectives(const Arguments&) {
   sennit_comm* comm = create();
   Numbers in(comm, 64), out(comm, 64);
   const auto call = [&](const void* from, void* to, std::uint64_t count, int type, int op, const void* scale) {
-    return outcome(
-        sennit_allreduce(comm, from, to, count, sennit_type(type), sennit_operator(op), scale, nullptr));
+    return outcome(sennit_allreduce(comm, from, to, count, sennit_type(type), sennit_operator(op), scale, nullptr));
   };
   const float half = 0.5f;
   say("null input: {}", call(nullptr, out.at, 1, SENNIT_FLOAT32, SENNIT_SUM, nullptr));

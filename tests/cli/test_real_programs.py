@@ -138,3 +138,16 @@ def test_warnings_of_bench_put_recommend_options_that_exist(tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
     named = set(re.findall(r"--[a-z-]+", re.sub("`[^`]*`", "", warnings)))  # other commands stand in backquotes
     assert {"--ucx-perftest", "--vs"} <= named <= options_of_bench_put()
+
+
+def test_bench_allreduce_without_a_gpu(tmp_path: Path) -> None:
+    options = ["bench", "allreduce", "--ranks", "2", "--sizes", "8,64K", "--seconds", "0.005"]
+    kept = tmp_path / "kept.json"
+    done = sennit(*options, "--algorithms", "ring", "--json", str(kept), cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "two_shot 1x512" in done.stdout
+    shown_again = sennit("bench", "show", str(kept), cache=tmp_path)
+    assert shown_again.stdout == done.stdout
+    wrong = sennit(*options, "--op", "bit_and", cache=tmp_path)
+    assert wrong.returncode == 2
+    assert "bit_and is not for float32" in wrong.stderr

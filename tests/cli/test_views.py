@@ -9,10 +9,12 @@ import xml.etree.ElementTree as ElementTree
 
 from conftest import check_snapshot, data, shown
 from sennit.comparison import comparisons
+from sennit.model.collective import CollectiveResult
 from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
 from sennit.model.result import Result
 from sennit.views import result_charts
+from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor, summary
 from sennit.views.explain_text import print_explanation, sentences
@@ -166,3 +168,21 @@ def test_explain_says_when_one_path_is_best() -> None:
 def test_explain_makes_no_ratio_of_a_time_that_is_none() -> None:
     said = " ".join(sentences(Explanation.model_validate(data("explain") | {"predicted_us": 5e-324})))
     assert "times as fast" not in said
+
+
+def test_a_collective_beside_its_peer_and_other_plans() -> None:
+    result = CollectiveResult.model_validate(data("collective"))
+    check_snapshot("collective.txt", shown(lambda console: print_collective(result, console)))
+    text = collective_markdown(result)
+    assert "| 1 KiB | 3.20 ± 0.05 |" in text
+    assert "Slower than nccl at 1 GiB (0.923 ± 0.002)." in text
+
+
+def test_a_collective_without_a_peer_has_no_columns_for_it() -> None:
+    document = data("collective")
+    document["rows"] = [row for row in document["rows"] if row["variant"] != "nccl"]
+    text = collective_markdown(CollectiveResult.model_validate(document))
+    assert "nccl µs" not in text
+    assert "aster than nccl" not in text
+    document["rows"] = []
+    assert "nothing was measured" in collective_markdown(CollectiveResult.model_validate(document)).lower()

@@ -15,7 +15,8 @@ constexpr std::uint64_t kGuard = 64;  // bytes around a buffer that must not cha
 
 /// A buffer with a margin on both sides, at any offset.
 struct Buffer {
-  Buffer(std::uint64_t bytes, std::uint64_t offset) : all(2 * kGuard + offset + bytes + 16, std::byte{0xA5}), size(bytes) {
+  Buffer(std::uint64_t bytes, std::uint64_t offset)
+      : all(2 * kGuard + offset + bytes + 16, std::byte{0xA5}), size(bytes) {
     const auto base = reinterpret_cast<std::uintptr_t>(all.data()) + kGuard;
     first = kGuard + (16 - base % 16) % 16 + offset;
   }
@@ -63,7 +64,7 @@ void check(LocalTeam& local, Case what) {
   for (int rank = 0; rank < local.size(); ++rank) {
     const auto at = static_cast<std::size_t>(rank);
     const AllreduceCall call{inputs[at].data(), results[at].data(), bytes, what.reduction};
-    ASSERT_TRUE(launch(what.plan, call, local.team(rank), local.lane(rank)).ok());
+    ASSERT_TRUE(launch(what.plan, call, local.team(rank), &local.engines(rank), local.lane(rank)).ok());
   }
   for (int rank = 0; rank < local.size(); ++rank) {
     const auto done = local.lane(rank).synchronize();
@@ -90,11 +91,12 @@ class Algorithms : public testing::TestWithParam<Allreduce> {};
 TEST_P(Algorithms, AnyRanksAndAwkwardCounts) {
   for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
     LocalTeam local(ranks, 256);
-    if (ranks >= 3) local.set_sockets([&] {
-      std::vector<int> sockets;
-      for (int rank = 0; rank < ranks; ++rank) sockets.push_back(rank * 2 / ranks);
-      return sockets;
-    }());
+    if (ranks >= 3)
+      local.set_sockets([&] {
+        std::vector<int> sockets;
+        for (int rank = 0; rank < ranks; ++rank) sockets.push_back(rank * 2 / ranks);
+        return sockets;
+      }());
     for (const std::uint64_t count : {1, 2, 3, 7, 31, 64, 257, 1000, 4099})
       for (const unsigned blocks : {1u, 3u})
         for (const bool in_place : {false, true})
@@ -143,13 +145,14 @@ TEST_P(Algorithms, RanksRunAheadOfEachOther) {
   for (int call = 0; call < kCalls; ++call) {
     const unsigned blocks = 1 + static_cast<unsigned>(call) % 3;
     const std::uint64_t count =
-        1 + static_cast<std::uint64_t>(call) * 31 % std::min<std::uint64_t>(2000, most_bytes(GetParam(), local.team(0), blocks) / 4);
+        1 + static_cast<std::uint64_t>(call) * 31 %
+                std::min<std::uint64_t>(2000, most_bytes(GetParam(), local.team(0), blocks) / 4);
     for (int rank = 0; rank < kRanks; ++rank) {
       auto* const numbers = reinterpret_cast<std::byte*>(data[static_cast<std::size_t>(rank)].data());
       const AllreducePlan plan{GetParam(), blocks};
       const device::Reduction reduction{device::Type::float32,
                                         call % 2 == 0 ? device::Operator::max : device::Operator::average, kRanks};
-      ASSERT_TRUE(launch(plan, {numbers, numbers, count * 4, reduction}, local.team(rank), local.lane(rank)).ok());
+      ASSERT_TRUE(launch(plan, {numbers, numbers, count * 4, reduction}, local.team(rank), &local.engines(rank), local.lane(rank)).ok());
     }
     expected = 4;  // the first call makes all of what it covers the maximum; averages of equals change nothing
   }
@@ -166,8 +169,7 @@ TEST_P(Algorithms, ARankThatDoesNotComeIsNamed) {
   for (const int rank : {0, 1}) {
     auto* const numbers = reinterpret_cast<std::byte*>(data[static_cast<std::size_t>(rank)].data());
     const device::Reduction reduction{device::Type::float32, device::Operator::sum, 3};
-    ASSERT_TRUE(
-        launch({GetParam(), 1}, {numbers, numbers, 400, reduction}, local.team(rank), local.lane(rank)).ok());
+    ASSERT_TRUE(launch({GetParam(), 1}, {numbers, numbers, 400, reduction}, local.team(rank), &local.engines(rank), local.lane(rank)).ok());
   }
   bool named = false;
   for (const int rank : {0, 1}) {
@@ -178,9 +180,9 @@ TEST_P(Algorithms, ARankThatDoesNotComeIsNamed) {
   EXPECT_TRUE(named);
 }
 
-INSTANTIATE_TEST_SUITE_P(Allreduce, Algorithms, testing::ValuesIn(std::vector<Allreduce>(
-                                                    all_allreduce_algorithms().begin(),
-                                                    all_allreduce_algorithms().end())),
+INSTANTIATE_TEST_SUITE_P(Allreduce, Algorithms,
+                         testing::ValuesIn(std::vector<Allreduce>(all_allreduce_algorithms().begin(),
+                                                                  all_allreduce_algorithms().end())),
                          [](const auto& one) { return std::string(name(one.param)); });
 
 TEST(Allreduce, RandomCallsAreRight) {
@@ -245,12 +247,12 @@ TEST(Allreduce, PlansThatCannotWorkAreRefused) {
   LocalTeam local(2, 256);
   float numbers[4] = {};
   const AllreduceCall call{reinterpret_cast<std::byte*>(numbers), reinterpret_cast<std::byte*>(numbers), 16, {}};
-  EXPECT_EQ(launch({Allreduce::two_shot, 0}, call, local.team(0), local.lane(0)).code(), Code::invalid_argument);
-  EXPECT_EQ(launch({Allreduce::two_shot, kMostBlocks + 1}, call, local.team(0), local.lane(0)).code(),
+  EXPECT_EQ(launch({Allreduce::two_shot, 0}, call, local.team(0), nullptr, local.lane(0)).code(), Code::invalid_argument);
+  EXPECT_EQ(launch({Allreduce::two_shot, kMostBlocks + 1}, call, local.team(0), nullptr, local.lane(0)).code(),
             Code::invalid_argument);
   AllreduceCall large = call;
   large.bytes = most_bytes(Allreduce::one_shot_packets, local.team(0), 1) + 1;
-  const Status refused = launch({Allreduce::one_shot_packets, 1}, large, local.team(0), local.lane(0));
+  const Status refused = launch({Allreduce::one_shot_packets, 1}, large, local.team(0), nullptr, local.lane(0));
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_NE(refused.text().find("at most 8 KiB"), std::string::npos) << refused.text();
   EXPECT_EQ(parse_allreduce("fastest").status().code(), Code::invalid_argument);

@@ -1,10 +1,11 @@
-// All ranks of a team in one process, each with a lane of the host executor and scratch in plain memory: the protocols
-// alone, with every address the same for all, so that ThreadSanitizer sees who orders what.
+// All ranks of a team in one process, each with a lane of the host executor and scratch in plain memory: the
+// protocols alone, with every address the same for all, so that ThreadSanitizer sees who orders what.
 #pragma once
 
 #include <memory>
 #include <vector>
 
+#include "coll/allreduce_copy_engines.h"
 #include "coll/team.h"
 #include "device/executor.h"
 
@@ -33,6 +34,12 @@ class LocalTeam {
     set_sockets(std::vector<int>(static_cast<std::size_t>(size), 0));
   }
 
+  CopyEngines& engines(int rank) {
+    auto& made = engines_[static_cast<std::size_t>(rank)];
+    if (made == nullptr) made = *CopyEngines::create(executor(rank), 0, team(rank));
+    return *made;
+  }
+
   /// Which socket each rank is on.
   void set_sockets(const std::vector<int>& sockets) {
     for (Team& team : teams_)
@@ -54,6 +61,7 @@ class LocalTeam {
   std::vector<device::Memory> scratch_;
   std::vector<std::unique_ptr<std::vector<BlockCounts>>> counts_;
   std::vector<Team> teams_;
+  std::vector<std::unique_ptr<CopyEngines>> engines_{kMostRanks};
   std::vector<std::unique_ptr<device::Lane>> lanes_;  // last: they end before what they work on
 };
 

@@ -125,8 +125,8 @@ inline double combine(device::Operator op, double a, double b) {
 inline double reduce(const device::Reduction& reduction, const std::vector<double>& inputs) {
   const bool integer = device::is_integer(reduction.type);
   const double scale = reduction.op != device::Operator::premultiplied_sum ? 1
-                       : integer                                         ? double(reduction.integer_scale)
-                                                                         : reduction.real_scale;
+                       : integer                                           ? double(reduction.integer_scale)
+                                                                           : reduction.real_scale;
   double result = inputs[0] * scale;
   for (std::size_t i = 1; i < inputs.size(); ++i) result = combine(reduction.op, result, inputs[i] * scale);
   if (reduction.op >= device::Operator::logical_and && inputs.size() == 1) result = result != 0 ? 1 : 0;

@@ -6,23 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "jobs.h"
+#include "gpu_jobs.h"
 
 namespace sennit::gpu {
 namespace {
 
 using testing::HasSubstr;
 using testing::StartsWith;
-
-comm::Job run_on_gpus(int ranks, std::vector<std::string> scenario, std::map<std::string, std::string> more = {}) {
-  more.emplace("SENNIT_EXECUTOR", "cuda");
-  return capi::run_ranks(ranks, std::move(scenario), std::move(more));
-}
-
-void expect_all_right(const comm::Job& job, const std::string& text = "all right") {
-  for (std::size_t rank = 0; rank < job.lines.size(); ++rank)
-    EXPECT_THAT(job.line(int(rank)), HasSubstr(text)) << "rank " << rank;
-}
 
 /// What the window's memory and the local memory are.
 class Kinds : public testing::TestWithParam<std::tuple<std::string, std::string>> {};

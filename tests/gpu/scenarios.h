@@ -8,5 +8,6 @@
 namespace sennit::gpu {
 
 std::vector<capi::Scenario> scenarios();
+std::vector<capi::Scenario> collective_scenarios();
 
 }  // namespace sennit::gpu

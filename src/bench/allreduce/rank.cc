@@ -46,7 +46,8 @@ class Rank {
       for (const Variant& variant : variants_) {
         progress.step(done++, total, fmt::format("{} {}", variant.name, format_bytes(bytes)));
         const coll::AllreducePlan plan = variant.forced ? *variant.forced : collectives_->plan_allreduce(bytes);
-        if (!variant.is_nccl && coll::most_bytes(plan.algorithm, collectives_->scratch()->team(), plan.blocks) < bytes)
+        if (!variant.is_nccl &&
+            coll::most_bytes(plan.algorithm, collectives_->scratch()->team(), plan.blocks) < bytes)
           continue;
         auto row = measure(variant, plan, bytes);
         if (!row) return std::move(row).status().in(fmt::format("{}, {}", variant.name, format_bytes(bytes)));
@@ -91,7 +92,8 @@ class Rank {
       *memory = std::move(*made);
     }
     // Sets up scratch memory, for the plans to be asked for.
-    if (auto status = collectives_->allreduce(nullptr, nullptr, 0, reduction_, stream_->lane()); !status) return status;
+    if (auto status = collectives_->allreduce(nullptr, nullptr, 0, reduction_, stream_->lane()); !status)
+      return status;
     return {};
   }
 
@@ -212,8 +214,7 @@ class Rank {
   Result<double> run_once(const Variant& variant, const coll::AllreducePlan& plan, std::uint64_t bytes, int calls,
                           bool prepare) {
     if (prepare)
-      if (auto status =
-              stream_->prepare([&, bytes] { return call(variant, plan, bytes); }, calls, !options_.eager);
+      if (auto status = stream_->prepare([&, bytes] { return call(variant, plan, bytes); }, calls, !options_.eager);
           !status)
         return status;
     if (auto status = node_->group().exchange().barrier(); !status) return status;
@@ -291,8 +292,8 @@ class Rank {
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
   device::Memory input_, output_;
+  std::unique_ptr<Nccl> nccl_;  // after the stream's graph of its calls: it waits for that
   std::unique_ptr<Stream> stream_;
-  std::unique_ptr<Nccl> nccl_;
   std::vector<Variant> variants_;
   Json rows_ = Json::array();
   std::vector<std::string> warnings_;

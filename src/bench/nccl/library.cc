@@ -44,7 +44,8 @@ Result<NcclLibrary> open_nccl_library(const std::string& given) {
     if (look_up(handle, "ncclGetVersion", library.version) && look_up(handle, "ncclGetUniqueId", library.unique_id) &&
         look_up(handle, "ncclCommInitRank", library.init) && look_up(handle, "ncclCommAbort", library.abort) &&
         look_up(handle, "ncclSend", library.send) && look_up(handle, "ncclRecv", library.receive) &&
-        look_up(handle, "ncclAllReduce", library.all_reduce) && look_up(handle, "ncclGroupStart", library.group_start) &&
+        look_up(handle, "ncclAllReduce", library.all_reduce) &&
+        look_up(handle, "ncclGroupStart", library.group_start) &&
         look_up(handle, "ncclGroupEnd", library.group_end) && look_up(handle, "ncclGetErrorString", library.text))
       return library;
     why = name + " lacks a function of NCCL 2.7";

@@ -65,6 +65,11 @@ Status CudaLane::copy(void* dst, const void* src, std::uint64_t bytes) {
   return check(cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, stream_), "copy");
 }
 
+Status CudaLane::post(Word* there, const Word* here) {
+  // A copy begins when the one before it in its stream is complete; so does what its word says.
+  return copy(there, here, sizeof(Word));
+}
+
 Status CudaLane::launch(const Program& program, const void* arguments, unsigned blocks, unsigned threads) {
   if (program.cuda == nullptr)
     return Status(Code::unsupported, "this build has no GPU code for the program", program.name,
@@ -72,8 +77,7 @@ Status CudaLane::launch(const Program& program, const void* arguments, unsigned 
   const CurrentDevice current(device_);
   Limits limits = limits_->next();
   void* parameters[] = {const_cast<void*>(arguments), &limits};
-  return check(cudaLaunchKernel(program.cuda, dim3(blocks), dim3(threads), parameters, 0, stream_),
-               program.name);
+  return check(cudaLaunchKernel(program.cuda, dim3(blocks), dim3(threads), parameters, 0, stream_), program.name);
 }
 
 Status CudaLane::record(Event& event) {

@@ -46,8 +46,8 @@ __device__ inline void send_packets(const PacketSend& send, Word tag) {
   }
 }
 
-/// Waits for packet `i` of each of `count` messages, and clears it: gone(expected, seen, k) says now and then whether to give up.
-/// Messages that have no such packet, or null, are left out.
+/// Waits for packet `i` of each of `count` messages, and clears it: gone(expected, seen, k) says now and then whether
+/// to give up. Messages that have no such packet, or null, are left out.
 template <class From, class Gone>
 __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word tag, From from, Gone gone) {
   Packet got[kMostOperands];
@@ -79,9 +79,7 @@ __device__ bool receive_packets(const PacketReceive& receive, Word tag, Gone gon
     if (packets_of(receive.bytes[k]) > most) most = packets_of(receive.bytes[k]);
   for (std::uint64_t i = threadIdx.x; i < most; i += blockDim.x) {
     Pack<8> data[kMostOperands];
-    const auto from = [&](unsigned k) {
-      return i < packets_of(receive.bytes[k]) ? receive.from[k] + i : nullptr;
-    };
+    const auto from = [&](unsigned k) { return i < packets_of(receive.bytes[k]) ? receive.from[k] + i : nullptr; };
     if (!get_packets(data, receive.count, tag, from, gone)) return false;
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
@@ -93,8 +91,7 @@ __device__ bool receive_packets(const PacketReceive& receive, Word tag, Gone gon
 }
 
 template <class Gone, class Rule>
-__device__ bool reduce_packets(const PacketReduce& reduce, Word tag, Gone gone, const Rule& rule,
-                               Stage stage) {
+__device__ bool reduce_packets(const PacketReduce& reduce, Word tag, Gone gone, const Rule& rule, Stage stage) {
   const std::uint64_t packets = packets_of(reduce.bytes);
   for (std::uint64_t i = threadIdx.x; i < packets; i += blockDim.x) {
     Pack<8> data[kMostOperands];

@@ -84,7 +84,8 @@ class HostBlock {
   template <class Ask>
   bool await_each(unsigned count, Ask ask) {
     for (unsigned i = 0; i < count; ++i)
-      if (const Wait one = ask(i); one.word != nullptr && !await(one.word, one.value, one.site, one.peer)) return false;
+      if (const Wait one = ask(i); one.word != nullptr && !await(one.word, one.value, one.site, one.peer))
+        return false;
     return true;
   }
 
@@ -106,8 +107,7 @@ class HostBlock {
       }
     return true;
   }
-  bool reduce_packets(const PacketReduce& reduce, Word tag, Word site, const Reduction& reduction,
-                      Stage stage) {
+  bool reduce_packets(const PacketReduce& reduce, Word tag, Word site, const Reduction& reduction, Stage stage) {
     for (std::uint64_t i = 0; i < packets_of(reduce.bytes); ++i) {
       Pack<8> from[kMostOperands];
       for (unsigned k = 0; k < reduce.sources; ++k)
@@ -150,8 +150,7 @@ class HostBlock {
   static Pack<8> take(const void* from, std::uint64_t i, std::uint64_t bytes) {
     Pack<8> data{};
     const std::uint64_t at = i * kPacketBytes;
-    if (at < bytes)
-      std::memcpy(&data, static_cast<const std::byte*>(from) + at, std::min(bytes - at, kPacketBytes));
+    if (at < bytes) std::memcpy(&data, static_cast<const std::byte*>(from) + at, std::min(bytes - at, kPacketBytes));
     return data;
   }
   static void leave(void* to, std::uint64_t i, std::uint64_t bytes, const Pack<8>& data) {

@@ -79,6 +79,14 @@ Status HostLane::copy(void* dst, const void* src, std::uint64_t bytes) {
   return {};
 }
 
+Status HostLane::post(Word* there, const Word* here) {
+  push([=] {
+    tell_others();
+    std::atomic_ref(*there).store(*here, std::memory_order_release);
+  });
+  return {};
+}
+
 Status HostLane::launch(const Program& program, const void* arguments, unsigned blocks, unsigned) {
   const auto* first = static_cast<const std::byte*>(arguments);
   auto held = std::make_shared<std::vector<std::byte>>(first, first + program.argument_bytes);

@@ -52,6 +52,7 @@ class HostLane final : public Lane {
   int device() const override { return device_; }
   std::uint64_t stream() override { return stream_; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override;
+  Status post(Word* there, const Word* here) override;
   Status launch(const Program& program, const void* arguments, unsigned blocks, unsigned) override;
   Status record(Event& event) override;
   Status wait(Event& event) override;

@@ -66,5 +66,61 @@ TEST(HostBlock, AbortEndsAWaitAndTheFirstFaultIsKept) {
   EXPECT_EQ(fault.block, 0u);
 }
 
+TEST(HostBlock, PacketsCarryAnyNumberOfBytesAndAreClearedOnceRead) {
+  for (const std::uint64_t bytes : {0, 1, 7, 8, 9, 800, 1003}) {
+    std::vector<Packet> packets(packets_of(bytes));
+    std::vector<std::byte> source(bytes + 1, std::byte{7}), sink(bytes + 1, std::byte{1});
+    for (std::uint64_t i = 0; i < bytes; ++i) source[i] = std::byte(i * 5 + 1);
+    std::jthread sender([&] {
+      HostBlock block(0, 1, patient());
+      PacketSend send;
+      send.from[0] = source.data();
+      send.to[0] = packets.data();
+      send.bytes[send.count++] = bytes;
+      block.send_packets(send, tag_of(3));
+    });
+    HostBlock block(0, 1, patient());
+    PacketReceive receive;
+    receive.from[0] = packets.data();
+    receive.to[0] = sink.data();
+    receive.peer[0] = 1;
+    receive.bytes[receive.count++] = bytes;
+    ASSERT_TRUE(block.receive_packets(receive, tag_of(3), 5));
+    EXPECT_TRUE(std::equal(sink.begin(), sink.begin() + std::ptrdiff_t(bytes), source.begin())) << bytes;
+    EXPECT_EQ(sink[bytes], std::byte{1}) << "written beyond " << bytes;
+    for (const Packet& packet : packets) EXPECT_EQ(packet.tag0 | packet.tag1, 0u);
+  }
+}
+
+TEST(HostBlock, APacketThatDoesNotComeNamesItsSender) {
+  Fault fault{};
+  Packet packet{};
+  HostBlock block(0, 1, {20'000'000, nullptr, &fault, 1});
+  PacketReceive receive;
+  std::uint64_t to = 0;
+  receive.from[0] = &packet;
+  receive.to[0] = &to;
+  receive.peer[0] = 2;
+  receive.bytes[receive.count++] = 8;
+  EXPECT_FALSE(block.receive_packets(receive, tag_of(1), 9));
+  EXPECT_EQ(fault.site, 9u);
+  EXPECT_EQ(fault.peer, 3u);
+}
+
+TEST(HostBlock, SignalsAndWaitsOfSeveralPeers) {
+  std::vector<std::uint64_t> data(4, 0);
+  std::vector<Word> words(4 * kWordStride, 0);
+  std::vector<std::jthread> peers;
+  for (unsigned peer = 0; peer < 4; ++peer)
+    peers.emplace_back([&, peer] {
+      HostBlock block(0, 1, patient());
+      data[peer] = peer + 10;
+      block.signal_each(4, [&](unsigned i) { return i == peer ? Signal{&words[i * kWordStride], 1} : Signal{}; });
+    });
+  HostBlock block(0, 1, patient());
+  ASSERT_TRUE(block.await_each(4, [&](unsigned i) { return Wait{&words[i * kWordStride], 1, 3, int(i)}; }));
+  for (unsigned peer = 0; peer < 4; ++peer) EXPECT_EQ(data[peer], peer + 10);
+}
+
 }  // namespace
 }  // namespace sennit::device

@@ -1,0 +1,49 @@
+"""The document of a collective's benchmark. schemas/collective.schema.json is generated from these classes;
+docs/bench-allreduce.md says how to read one."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sennit.model.document import Part
+from sennit.model.result import MeasuredOn
+
+
+class CollectiveRow(Part):
+    """One size, one way of doing it."""
+
+    variant: str = Field(
+        description="sennit, the peer measured in the same run, or a plan that was forced"
+    )
+    bytes: int = Field(ge=0, description="Size of each rank's input")
+    type: str = Field(description="Element type")
+    operator: str
+    ranks: int = Field(ge=1)
+    in_place: bool = True
+    graph: bool = Field(default=False, description="Calls were replayed as a CUDA graph, not made one by one")
+    calls: int = Field(default=1, ge=1, description="Calls back to back, of which a time is the average")
+    repetitions: int = Field(default=0, ge=0)
+    median_us: float = Field(gt=0, description="Time of one call on the slowest rank")
+    spread_us: float = Field(default=0, ge=0, description="Half the interquartile range")
+    min_us: float = Field(default=0, ge=0)
+    p95_us: float = Field(default=0, ge=0)
+    gbps: float = Field(default=0, ge=0, description="algbw: bytes over time, 10^9 bytes/s")
+    busbw_gbps: float = Field(default=0, ge=0, description="algbw × 2 (n - 1) / n, as nccl-tests defines it")
+    plan: str = Field(default="", description="Algorithm, blocks and threads of a block")
+    blocks: int = Field(default=0, ge=0, description="Blocks of the kernel, at most two an SM")
+    verified: bool = Field(default=False, description="Every number was checked in a separate call")
+
+
+class CollectiveResult(Part):
+    """The whole document."""
+
+    version: Literal[1]
+    kind: Literal["bench allreduce"]
+    date: str
+    machine: MeasuredOn
+    versions: dict[str, str] = Field(default={}, description="Of sennit and of every peer measured")
+    settings: dict[str, Any] = {}
+    rows: list[CollectiveRow]
+    warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

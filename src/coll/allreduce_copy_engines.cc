@@ -1,0 +1,99 @@
+#include "coll/allreduce_copy_engines.h"
+
+#include <algorithm>
+
+#include "device/launch.h"
+
+namespace sennit::coll {
+
+Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& executor, int device, const Team& team) {
+  std::unique_ptr<CopyEngines> made(new CopyEngines(team));
+  const auto event = [&](std::unique_ptr<device::Event>& to) -> Status {
+    auto one = executor.event(device);
+    if (one.ok()) to = std::move(*one);
+    return one.status();
+  };
+  for (const device::Program* program :
+       {&device::program_of<EngineStart>(), &device::program_of<EngineReduce>(), &device::program_of<EngineKeep>(),
+        &device::program_of<EngineEnd>()})
+    if (auto status = executor.load(*program, device); !status) return status;
+  made->engines_.resize(static_cast<std::size_t>(team.size - 1));
+  for (Engine& engine : made->engines_) {
+    auto lane = executor.lane(device);
+    if (!lane) return lane.status();
+    engine.lane = std::move(*lane);
+    if (auto status = event(engine.sent); !status) return status;
+  }
+  if (auto status = event(made->fork_); !status) return status;
+  for (auto* events : {&made->reduced_, &made->kept_}) {
+    events->resize(EngineShape::kDepth + 1);
+    for (auto& each : *events)
+      if (auto status = event(each); !status) return status;
+  }
+  auto memory = executor.allocate(device, sizeof(Tickets));
+  if (!memory) return memory.status();
+  made->memory_ = std::move(*memory);
+  made->tickets_ = reinterpret_cast<Tickets*>(made->memory_.data());
+  device::Lane& first = *made->engines_.front().lane;
+  const Tickets none;
+  if (auto status = first.copy(made->tickets_, &none, sizeof none); !status) return status;
+  if (auto status = first.synchronize(); !status) return status;
+  return made;
+}
+
+std::uint64_t CopyEngines::most_bytes(const Team& team, unsigned) {
+  return EngineShape::of(team).room * Tickets::kMost * static_cast<unsigned>(team.size);
+}
+
+Status CopyEngines::send(const AllreduceCall& call, device::Lane& lane, News kind, unsigned chunk, std::uint64_t most,
+                         device::Event* after) {
+  const SliceChunks slices = engine_chunks(call, team_, most);
+  const EngineShape shape = EngineShape::of(team_);
+  for (int step = 1; step < team_.size; ++step) {
+    const int peer = team_.after(step);
+    const Engine& engine = engines_[static_cast<std::size_t>(step - 1)];
+    const auto part = slices.of(kind == kScattered ? peer : team_.rank, chunk);
+    const std::byte* const from = (kind == kScattered ? call.input : call.output) + part.begin;
+    if (after != nullptr)
+      if (auto status = engine.lane->wait(*after); !status) return status;
+    if (auto status = engine.lane->copy(shape.arrival(team_, peer, team_.rank, kind, chunk), from, part.bytes());
+        !status)
+      return status;
+    if (auto status = engine.lane->post(team_.news(peer, team_.rank, kind), &tickets_->ticket[chunk]); !status)
+      return status;
+    if (auto status = engine.lane->record(*engine.sent); !status) return status;
+    if (auto status = lane.wait(*engine.sent); !status) return status;
+  }
+  return {};
+}
+
+Status CopyEngines::run(const AllreduceCall& call, device::Lane& lane, unsigned blocks, std::uint64_t most) {
+  const std::uint64_t room = EngineShape::of(team_).room;
+  most = most == 0 ? room : std::min(most, room);
+  const unsigned chunks = engine_chunks(call, team_, most).count();
+  const auto at = [](const auto& events, unsigned chunk) -> device::Event& {
+    return *events[chunk % events.size()];
+  };
+  if (auto status = device::launch(lane, EngineStart{team_, tickets_, chunks}, 1); !status) return status;  // 1.
+  if (auto status = lane.record(*fork_); !status) return status;
+  for (const Engine& engine : engines_)
+    if (auto status = engine.lane->wait(*fork_); !status) return status;
+  for (unsigned i = 0; i <= chunks; ++i) {
+    if (i < chunks) {
+      device::Event* const room_made = i < EngineShape::kDepth ? nullptr : &at(kept_, i - EngineShape::kDepth);
+      if (auto status = send(call, lane, kScattered, i, most, room_made); !status) return status;  // 2.
+      const EngineReduce reduce{call, team_, &tickets_->ticket[i], most, i};
+      if (auto status = device::launch(lane, reduce, blocks); !status) return status;  // 3.
+      if (auto status = lane.record(at(reduced_, i)); !status) return status;
+    }
+    if (i > 0) {
+      if (auto status = send(call, lane, kGathered, i - 1, most, &at(reduced_, i - 1)); !status) return status;  // 4.
+      const EngineKeep keep{call, team_, &tickets_->ticket[i - 1], most, i - 1};
+      if (auto status = device::launch(lane, keep, blocks); !status) return status;  // 5.
+      if (auto status = lane.record(at(kept_, i - 1)); !status) return status;
+    }
+  }
+  return device::launch(lane, EngineEnd{team_, tickets_, chunks}, 1);  // 6.
+}
+
+}  // namespace sennit::coll

@@ -1,0 +1,199 @@
+// Allreduce by copy engines: they carry every byte between GPUs, faster than stores of kernels do (4 × H200: 388 instead
+// of 354 GB/s a GPU), and kernels only add what has arrived, on few SMs.
+//
+// A lane program: the caller's lane runs the kernels, a lane for each peer the copies. Slices are cut into chunks; the
+// slots of the scratch hold the arrivals of kDepth chunks of both kinds.
+//
+// 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Tickets are written: the counts
+//    that this call's chunks will have, in memory of this rank, since a captured call must find new ones every time.
+// 2. For each chunk, scatter: each peer gets its slice's chunk of our input, and then the chunk's ticket.
+// 3. Reduce (EngineReduce): once every peer's ticket has come, its chunk is added, into our own slice of the output.
+// 4. Gather, one chunk behind: each peer gets the chunk of our slice of the output, and its ticket.
+// 5. Keep (EngineKeep): once every peer's ticket has come, the chunks of their slices are copied into the output.
+// 6. All ranks meet again (EngineEnd): nobody's slots are in use when the next call begins.
+//
+// Who may write where: the scatter of chunk t goes where chunk t - kDepth was; it waits until we have kept the chunk
+// t - kDepth of every peer, which each peer sent after it had reduced t - kDepth. The gather of chunk t waits for our
+// own reduction of t, hence for every peer's scatter of t, which each sent after it had kept t - kDepth.
+//
+// Kernels also wait for the copies of their own rank: peers need those in order to send what the kernels wait for, and
+// a graph may run its branches one after the other.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "coll/allreduce_call.h"
+#include "device/executor.h"
+
+namespace sennit::coll {
+
+/// Words of Team::news.
+enum News : unsigned { kMet = 0, kScattered = 1, kGathered = 2 };
+
+/// In memory of its rank; zeroed when made.
+struct Tickets {
+  /// Most chunks of a call: a limit of the memory.
+  static constexpr unsigned kMost = 1024;
+  device::Word chunks = 0;  ///< of all calls so far
+  device::Word meetings = 0;
+  device::Word ticket[kMost] = {};
+};
+
+/// Where the arrivals lie in the slots, and how messages are cut: the same on every rank.
+struct EngineShape {
+  static constexpr unsigned kDepth = 3;
+  std::uint64_t room = 0;  ///< for one chunk of one peer
+
+  SENNIT_DEVICE static EngineShape of(const Team& team) {
+    const auto places = 2 * kDepth * static_cast<unsigned>(team.size - 1);
+    return {team.shape.slots_bytes(team.size) / places / device::kPartUnit * device::kPartUnit};
+  }
+  /// At `at`, from `from`.
+  SENNIT_DEVICE std::byte* arrival(const Team& team, int at, int from, News kind, unsigned chunk) const {
+    const unsigned place = static_cast<unsigned>(from < at ? from : from - 1);
+    const unsigned line = (kind == kScattered ? 0 : kDepth) + chunk % kDepth;
+    return team.slots(at) + (line * static_cast<unsigned>(team.size - 1) + place) * room;
+  }
+};
+
+/// Chunks of equal size, so that the last ones are not small.
+SENNIT_DEVICE SliceChunks engine_chunks(const AllreduceCall& call, const Team& team, std::uint64_t most) {
+  const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team.size)).end;
+  const auto count = static_cast<unsigned>((slice + most - 1) / most);
+  return {call.bytes, team.size, 0, 1, device::part_of(slice, 0, count).end};
+}
+
+template <class Block>
+SENNIT_DEVICE bool meet_all(Block& block, const Team& team, device::Word meeting, device::Word site) {
+  const auto size = static_cast<unsigned>(team.size);
+  block.signal_each(size, [&](unsigned peer) -> device::Signal {
+    return {team.news(static_cast<int>(peer), team.rank, kMet), meeting};
+  });
+  return block.await_each(size, [&](unsigned peer) -> device::Wait {
+    return {team.news(team.rank, static_cast<int>(peer), kMet), meeting, site, static_cast<int>(peer)};
+  });
+}
+
+struct EngineStart {
+  static constexpr const char* kName = "allreduce_copy_engines start";
+  enum Site : device::Word { kStart = 31 };
+  Team team;
+  Tickets* tickets;
+  unsigned chunks;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const device::Word before = block.load(&tickets->chunks), meeting = block.load(&tickets->meetings) + 1;
+    for (unsigned first = 0; first < chunks; first += 32)
+      block.each(32, [&](unsigned i) {
+        if (first + i < chunks) tickets->ticket[first + i] = before + first + i + 1;
+      });
+    if (!meet_all(block, team, meeting, kStart)) return;
+    block.store(&tickets->meetings, meeting);
+  }
+};
+
+struct EngineReduce {
+  static constexpr const char* kName = "allreduce_copy_engines reduce";
+  enum Site : device::Word { kArrived = 32 };
+  AllreduceCall call;
+  Team team;
+  const device::Word* ticket;
+  std::uint64_t most;  ///< bytes of a chunk, as all ranks cut it
+  unsigned chunk;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const device::Word expected = block.load(ticket);
+    const bool arrived = block.await_each(static_cast<unsigned>(team.size), [&](unsigned peer) -> device::Wait {
+      if (static_cast<int>(peer) == team.rank) return {};
+      return {team.news(team.rank, static_cast<int>(peer), kScattered), expected, kArrived, static_cast<int>(peer)};
+    });
+    if (!arrived) return;
+    const auto whole_chunk = engine_chunks(call, team, most).of(team.rank, chunk);
+    const auto part = device::part_of(whole_chunk.bytes(), block.index(), block.count());
+    const EngineShape shape = EngineShape::of(team);
+    device::Operands operands;
+    for (int rank = 0; rank < team.size; ++rank)
+      operands.from[operands.sources++] =
+          part.begin + (rank == team.rank ? call.input + whole_chunk.begin
+                                          : shape.arrival(team, team.rank, rank, kScattered, chunk));
+    operands.to[operands.destinations++] = call.output + whole_chunk.begin + part.begin;
+    block.reduce(operands, part.bytes(), call.reduction, whole(team.size));
+  }
+};
+
+struct EngineKeep {
+  static constexpr const char* kName = "allreduce_copy_engines keep";
+  enum Site : device::Word { kArrived = 33 };
+  AllreduceCall call;
+  Team team;
+  const device::Word* ticket;
+  std::uint64_t most;
+  unsigned chunk;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const device::Word expected = block.load(ticket);
+    const bool arrived = block.await_each(static_cast<unsigned>(team.size), [&](unsigned peer) -> device::Wait {
+      if (static_cast<int>(peer) == team.rank) return {};
+      return {team.news(team.rank, static_cast<int>(peer), kGathered), expected, kArrived, static_cast<int>(peer)};
+    });
+    if (!arrived) return;
+    const EngineShape shape = EngineShape::of(team);
+    for (int step = 1; step < team.size; ++step) {
+      const int peer = team.after(step);
+      const auto whole_chunk = engine_chunks(call, team, most).of(peer, chunk);
+      const auto part = device::part_of(whole_chunk.bytes(), block.index(), block.count());
+      block.copy(call.output + whole_chunk.begin + part.begin,
+                 shape.arrival(team, team.rank, peer, kGathered, chunk) + part.begin, part.bytes());
+    }
+  }
+};
+
+struct EngineEnd {
+  static constexpr const char* kName = "allreduce_copy_engines end";
+  enum Site : device::Word { kEnd = 34 };
+  Team team;
+  Tickets* tickets;
+  unsigned chunks;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const device::Word all = block.load(&tickets->chunks) + chunks, meeting = block.load(&tickets->meetings) + 1;
+    if (!meet_all(block, team, meeting, kEnd)) return;
+    block.store(&tickets->chunks, all);
+    block.store(&tickets->meetings, meeting);
+  }
+};
+
+/// What the host keeps for it: lanes for the copies, and the points they wait for. One call at a time is enqueued.
+class CopyEngines {
+ public:
+  /// Errors: those of the executor.
+  static Result<std::unique_ptr<CopyEngines>> create(device::Executor& executor, int device, const Team& team);
+
+  /// `most`: bytes of a chunk at most; 0: as many as fit. `blocks` of the kernels that add and keep.
+  Status run(const AllreduceCall& call, device::Lane& lane, unsigned blocks, std::uint64_t most = 0);
+  /// Admission: whatever the blocks.
+  static std::uint64_t most_bytes(const Team& team, unsigned blocks);
+
+ private:
+  explicit CopyEngines(const Team& team) : team_(team) {}
+  Status send(const AllreduceCall& call, device::Lane& lane, News kind, unsigned chunk, std::uint64_t most,
+              device::Event* after);
+
+  Team team_;
+  device::Memory memory_;  // of the tickets
+  Tickets* tickets_ = nullptr;
+  std::unique_ptr<device::Event> fork_;
+  std::vector<std::unique_ptr<device::Event>> reduced_, kept_;  // by chunk, in turn
+  struct Engine {
+    std::unique_ptr<device::Event> sent;
+    std::unique_ptr<device::Lane> lane;
+  };
+  std::vector<Engine> engines_;  // of the rank 1, 2, … places after this one; last: they end before what they use
+};
+
+}  // namespace sennit::coll

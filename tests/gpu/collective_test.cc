@@ -1,0 +1,53 @@
+// Collectives between processes on GPUs; each rank has one of its own.
+#include <cuda_runtime.h>
+
+#include "gpu_jobs.h"
+
+namespace sennit::gpu {
+namespace {
+
+/// Ranks that can take part: kernels of two ranks on one GPU would take turns, and wait for each other in vain.
+int gpus() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? std::min(count, 8) : 0;
+}
+
+class GpuCollectives : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (gpus() < 2) GTEST_SKIP() << "collectives need two GPUs";
+  }
+};
+
+TEST_F(GpuCollectives, OfAnySizeInAnyMemory) {
+  for (const char* kind : {"malloc", "vmm", "pool", "segments", "managed", "pinned"})
+    expect_all_right(run_on_gpus(gpus(), {"allreduces", kind, "1", "1000", "65537", "300001", "4194304"}));
+}
+
+TEST_F(GpuCollectives, OfEveryNumberOfRanks) {
+  for (int ranks = 2; ranks <= gpus(); ++ranks)
+    expect_all_right(run_on_gpus(ranks, {"allreduces", "malloc", "3", "4099", "1000003"}));
+}
+
+TEST_F(GpuCollectives, WhereMemoryCannotBeSharedScratchIsInHostMemory) {
+  expect_all_right(run_on_gpus(gpus(), {"allreduces", "malloc", "3", "4099", "1000003"}, {{"SENNIT_IPC", "0"}}));
+}
+
+TEST_F(GpuCollectives, GraphsReplayInTurnBetweenEagerCalls) {
+  for (const char* count : {"100", "100000", "3000000"})
+    expect_all_right(run_on_gpus(gpus(), {"allreduce_graphs", count, "8"}));
+}
+
+TEST_F(GpuCollectives, TwoStreamsInTurn) {
+  expect_all_right(run_on_gpus(gpus(), {"allreduce_streams", "2000"}));
+}
+
+TEST_F(GpuCollectives, ADeathIsNoticedWithinFiveSeconds) {
+  const comm::Job job = run_on_gpus(gpus(), {"allreduce_killed", "1"});
+  const std::string line = job.line(0);
+  ASSERT_THAT(line, testing::AllOf(testing::StartsWith("after "), testing::HasSubstr("rank 1 died")));
+  EXPECT_LT(std::stoi(line.substr(6)), 5400) << "it died after 400 ms";
+}
+
+}  // namespace
+}  // namespace sennit::gpu

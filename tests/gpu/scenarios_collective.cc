@@ -1,0 +1,185 @@
+// Collectives on GPUs: kinds of memory, types, graphs replayed in turn, streams, a rank that is killed or missing.
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "buffer.h"
+#include "scenarios.h"
+
+namespace sennit::gpu {
+
+namespace {
+
+using capi::Arguments;
+using capi::must;
+using capi::outcome;
+using capi::say;
+using gpu::must;
+
+struct Job {
+  sennit_comm* comm = capi::create();
+  int rank = sennit_comm_rank(comm), size = sennit_comm_size(comm);
+  Job() { must(cudaSetDevice(sennit_comm_device(comm)), "cudaSetDevice"); }
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+  ~Job() { must(sennit_comm_destroy(comm)); }
+};
+
+struct OwnStream {
+  cudaStream_t handle = nullptr;
+  OwnStream() { must(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking), "cudaStreamCreate"); }
+  OwnStream(const OwnStream&) = delete;
+  OwnStream& operator=(const OwnStream&) = delete;
+  ~OwnStream() { (void)cudaStreamDestroy(handle); }
+};
+
+std::int32_t sample(int rank, std::uint64_t i, std::uint64_t call) {
+  return std::int32_t((i * 2654435761u + call * 40503u) >> 8) % 1000 + rank * 7;
+}
+std::vector<std::int32_t> samples(int rank, std::uint64_t count, std::uint64_t call) {
+  std::vector<std::int32_t> numbers(count);
+  for (std::uint64_t i = 0; i < count; ++i) numbers[i] = sample(rank, i, call);
+  return numbers;
+}
+
+bool right(const Job& job, const std::int32_t* result, std::uint64_t count, std::uint64_t call) {
+  std::vector<std::int32_t> got(count);
+  must(cudaMemcpy(got.data(), result, count * 4, cudaMemcpyDefault), "cudaMemcpy");
+  for (std::uint64_t i = 0; i < count; ++i) {
+    std::int32_t expected = 0;
+    for (int peer = 0; peer < job.size; ++peer) expected += sample(peer, i, call);
+    if (got[i] == expected) continue;
+    say("call {}, element {} of {}: {} instead of {}", call, i, count, got[i], expected);
+    return false;
+  }
+  return true;
+}
+
+// KIND COUNTS…: sums of int32 in memory of a kind that Buffer knows, in place and not, also off by one element.
+int allreduces(const Arguments& arguments) {
+  const Job job;
+  const OwnStream stream;
+  bool good = true;
+  std::uint64_t call = 0;
+  for (std::size_t i = 1; i < arguments.size(); ++i)
+    for (const bool in_place : {false, true})
+      for (const std::uint64_t shift : {0, 1}) {
+        const std::uint64_t count = std::stoull(arguments[i]);
+        Buffer input(arguments.at(0), (count + 1) * 4), output(arguments.at(0), (count + 1) * 4);
+        auto* const from = reinterpret_cast<std::int32_t*>(input.data()) + shift;
+        auto* const to = in_place ? from : reinterpret_cast<std::int32_t*>(output.data()) + shift;
+        const auto mine = samples(job.rank, count, ++call);
+        must(cudaMemcpy(from, mine.data(), count * 4, cudaMemcpyDefault), "cudaMemcpy");
+        must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        must(sennit_allreduce(job.comm, from, to, count, SENNIT_INT32, SENNIT_SUM, nullptr, stream.handle));
+        must(sennit_synchronize(job.comm, stream.handle));
+        good = right(job, to, count, call) && good;
+      }
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
+// COUNT REPLAYS: two graphs of three allreduces each, replayed in turn, with an eager call on another stream between.
+int allreduce_graphs(const Arguments& arguments) {
+  const Job job;
+  const OwnStream stream, other;
+  const std::uint64_t count = std::stoull(arguments.at(0)), most = count * 3;
+  Buffer eager("malloc", 64), input("malloc", 2 * most * 4), output("malloc", 2 * most * 4);
+  auto* const from = reinterpret_cast<std::int32_t*>(input.data());
+  auto* const to = reinterpret_cast<std::int32_t*>(output.data());
+  std::array<cudaGraphExec_t, 2> replayable{};
+  for (std::size_t which = 0; which < 2; ++which) {
+    cudaGraph_t graph = nullptr;
+    must(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    for (std::uint64_t part = 0; part < 3; ++part) {
+      const std::uint64_t at = which * most + part * count;
+      must(sennit_allreduce(job.comm, from + at, to + at, count, SENNIT_INT32, SENNIT_SUM, nullptr, stream.handle));
+    }
+    must(cudaStreamEndCapture(stream.handle, &graph), "cudaStreamEndCapture");
+    must(cudaGraphInstantiate(&replayable[which], graph, 0), "cudaGraphInstantiate");
+    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  }
+  bool good = true;
+  for (std::uint64_t replay = 0; replay < std::stoull(arguments.at(1)); ++replay) {
+    const std::size_t which = replay % 2;
+    const auto mine = samples(job.rank, most, replay);
+    must(cudaMemcpy(from + which * most, mine.data(), most * 4, cudaMemcpyDefault), "cudaMemcpy");
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    must(cudaGraphLaunch(replayable[which], stream.handle), "cudaGraphLaunch");
+    must(cudaStreamSynchronize(stream.handle), "cudaStreamSynchronize");
+    good = right(job, to + which * most, most, replay) && good;
+    auto* const one = reinterpret_cast<std::int32_t*>(eager.data());
+    must(cudaMemcpy(one, mine.data(), 4, cudaMemcpyDefault), "cudaMemcpy");
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    must(sennit_allreduce(job.comm, one, one, 1, SENNIT_INT32, SENNIT_SUM, nullptr, other.handle));
+    must(sennit_synchronize(job.comm, other.handle));
+    good = right(job, one, 1, replay) && good;
+  }
+  must(sennit_comm_barrier(job.comm));
+  for (cudaGraphExec_t each : replayable) (void)cudaGraphExecDestroy(each);
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
+// CALLS: calls of all sizes on two streams in turn, without waiting in between; each adds ranks' ones to a counter.
+int allreduce_streams(const Arguments& arguments) {
+  const Job job;
+  const OwnStream streams[2];
+  constexpr std::uint64_t kMost = 1 << 20;
+  Buffer data("malloc", kMost * 4);
+  auto* const numbers = reinterpret_cast<std::int32_t*>(data.data());
+  const std::vector<std::int32_t> ones(kMost, 1);
+  must(cudaMemcpy(numbers, ones.data(), kMost * 4, cudaMemcpyDefault), "cudaMemcpy");
+  must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  const std::uint64_t calls = std::stoull(arguments.at(0));
+  // The maximum of equal numbers changes nothing, so that any number of calls can follow each other.
+  for (std::uint64_t call = 0; call < calls; ++call)
+    must(sennit_allreduce(job.comm, numbers, numbers, 1 + call * 7919 % kMost, SENNIT_INT32, SENNIT_MAX, nullptr,
+                          streams[call % 2].handle));
+  must(sennit_allreduce(job.comm, numbers, numbers, kMost, SENNIT_INT32, SENNIT_SUM, nullptr, streams[0].handle));
+  for (const OwnStream& each : streams) must(sennit_synchronize(job.comm, each.handle));
+  std::vector<std::int32_t> got(kMost);
+  must(cudaMemcpy(got.data(), numbers, kMost * 4, cudaMemcpyDefault), "cudaMemcpy");
+  const bool good = std::ranges::count(got, job.size) == std::ptrdiff_t(kMost);
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
+// VICTIM: that rank is killed while the others reduce.
+int allreduce_killed(const Arguments& arguments) {
+  sennit_comm* comm = capi::create();
+  must(cudaSetDevice(sennit_comm_device(comm)), "cudaSetDevice");
+  Buffer data("malloc", 64 << 20);
+  const auto begin = std::chrono::steady_clock::now();
+  if (sennit_comm_rank(comm) == std::stoi(arguments.at(0)))
+    std::thread([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(400));
+      (void)::kill(::getpid(), SIGKILL);
+    }).detach();
+  sennit_result result = SENNIT_OK;
+  while (result == SENNIT_OK && std::chrono::steady_clock::now() - begin < std::chrono::seconds(20)) {
+    result = sennit_allreduce(comm, data.data(), data.data(), (64 << 20) / 4, SENNIT_FLOAT32, SENNIT_MAX, nullptr,
+                              nullptr);
+    if (result == SENNIT_OK) result = sennit_synchronize(comm, nullptr);
+  }
+  const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin);
+  say("after {} ms: {}", ms.count(), outcome(result));
+  (void)sennit_comm_destroy(comm);
+  return 0;
+}
+
+}  // namespace
+
+std::vector<capi::Scenario> collective_scenarios() {
+  return {{"allreduces", allreduces},
+          {"allreduce_graphs", allreduce_graphs},
+          {"allreduce_streams", allreduce_streams},
+          {"allreduce_killed", allreduce_killed}};
+}
+
+}  // namespace sennit::gpu
