@@ -217,6 +217,11 @@ class Communicator {
   Status copy(void* dst, const void* src, std::uint64_t bytes, void* stream = nullptr) {
     return Status(sennit_copy(handle(), dst, src, bytes, stream));
   }
+  /// sennit_allreduce
+  Status allreduce(const void* input, void* output, std::uint64_t count, sennit_type type,
+                   sennit_operator op = SENNIT_SUM, const void* scale = nullptr, void* stream = nullptr) {
+    return Status(sennit_allreduce(handle(), input, output, count, type, op, scale, stream));
+  }
   /// sennit_synchronize
   Status synchronize(void* stream = nullptr) { return Status(sennit_synchronize(handle(), stream)); }
   /// sennit_comm_destroy

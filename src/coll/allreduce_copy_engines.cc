@@ -2,9 +2,18 @@
 
 #include <algorithm>
 
+#include "base/units.h"
 #include "device/launch.h"
 
 namespace sennit::coll {
+
+namespace {
+
+/// Defaults: a call begins and ends with a chunk that travels alone, so it has some; each costs some 11 µs beside its
+/// bytes (2 × H200), so they are few.
+constexpr std::uint64_t kLeastChunks = 4, kLeastChunk = 1 * MiB;
+
+}  // namespace
 
 Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& executor, int device, const Team& team) {
   std::unique_ptr<CopyEngines> made(new CopyEngines(team));
@@ -13,9 +22,8 @@ Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& execu
     if (one.ok()) to = std::move(*one);
     return one.status();
   };
-  for (const device::Program* program :
-       {&device::program_of<EngineStart>(), &device::program_of<EngineReduce>(), &device::program_of<EngineKeep>(),
-        &device::program_of<EngineEnd>()})
+  for (const device::Program* program : {&device::program_of<EngineStart>(), &device::program_of<EngineReduce>(),
+                                         &device::program_of<EngineKeep>(), &device::program_of<EngineEnd>()})
     if (auto status = executor.load(*program, device); !status) return status;
   made->engines_.resize(static_cast<std::size_t>(team.size - 1));
   for (Engine& engine : made->engines_) {
@@ -35,7 +43,7 @@ Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& execu
   made->memory_ = std::move(*memory);
   made->tickets_ = reinterpret_cast<Tickets*>(made->memory_.data());
   device::Lane& first = *made->engines_.front().lane;
-  const Tickets none;
+  const Tickets none{};
   if (auto status = first.copy(made->tickets_, &none, sizeof none); !status) return status;
   if (auto status = first.synchronize(); !status) return status;
   return made;
@@ -69,11 +77,10 @@ Status CopyEngines::send(const AllreduceCall& call, device::Lane& lane, News kin
 
 Status CopyEngines::run(const AllreduceCall& call, device::Lane& lane, unsigned blocks, std::uint64_t most) {
   const std::uint64_t room = EngineShape::of(team_).room;
-  most = most == 0 ? room : std::min(most, room);
+  const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team_.size)).end;
+  most = std::min(room, most != 0 ? most : std::max(kLeastChunk, slice / kLeastChunks));
   const unsigned chunks = engine_chunks(call, team_, most).count();
-  const auto at = [](const auto& events, unsigned chunk) -> device::Event& {
-    return *events[chunk % events.size()];
-  };
+  const auto at = [](const auto& events, unsigned chunk) -> device::Event& { return *events[chunk % events.size()]; };
   if (auto status = device::launch(lane, EngineStart{team_, tickets_, chunks}, 1); !status) return status;  // 1.
   if (auto status = lane.record(*fork_); !status) return status;
   for (const Engine& engine : engines_)

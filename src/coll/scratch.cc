@@ -16,6 +16,10 @@ namespace sennit::coll {
 
 namespace {
 
+/// Memory of cudaMalloc that is no multiple of it is mapped in small pages, and copy engines that push into such
+/// memory both ways at once reach 240 to 310 instead of 390 GB/s (4 × H200).
+constexpr std::uint64_t kWholePage = 2 * MiB;
+
 Result<device::Memory> map_file(int file, std::uint64_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   if (data == MAP_FAILED)
@@ -73,7 +77,7 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
     status = Status(Code::invalid_argument,
                     fmt::format("{} of scratch are too few for {} ranks", format_bytes(bytes), team.size),
                     "SENNIT_SCRATCH", fmt::format("Use {} or more", format_bytes(Shape{1 * KiB}.bytes(team.size))));
-  scratch->bytes_ = team.shape.bytes(team.size);
+  scratch->bytes_ = (team.shape.bytes(team.size) + kWholePage - 1) / kWholePage * kWholePage;
   constexpr std::uint64_t kCounts = kMostBlocks * sizeof(BlockCounts);
   if (status.ok()) {
     auto counts = node.executor().allocate(node.device(), kCounts);

@@ -34,8 +34,8 @@ class Lane {
   /// pageable host memory makes the call synchronous. Overlap is the caller's error. Copies of 0 bytes do nothing.
   virtual Status copy(void* dst, const void* src, std::uint64_t bytes) = 0;
 
-  /// Copies the word at `here`, as it is when the lane comes to it, to `there`: after it, everything that the lane did
-  /// before is seen by whoever awaits the word (as Block::signal()).
+  /// Copies the word at `here`, as it is when the lane comes to it, to `there`: after it, everything that the lane
+  /// did before is seen by whoever awaits the word (as Block::signal()).
   virtual Status post(Word* there, const Word* here) = 0;
 
   /// Runs `blocks` blocks of a program in lane order; the argument struct is copied before return. All blocks of a

@@ -27,6 +27,12 @@ TEST(Examples, PutOnFourRanks) {
                                                                "rank 3 of 4: 1048576 numbers from rank 2, 0 wrong"));
 }
 
+TEST(Examples, AllreduceOnThreeRanks) {
+  EXPECT_THAT(run(SENNIT_ALLREDUCE_C, 3), testing::UnorderedElementsAre("rank 0 of 3: 1048576 sums, 0 wrong",
+                                                                        "rank 1 of 3: 1048576 sums, 0 wrong",
+                                                                        "rank 2 of 3: 1048576 sums, 0 wrong"));
+}
+
 TEST(Header, IsC11) {
   EXPECT_THAT(run(SENNIT_C_PROGRAM, 1), testing::ElementsAre("0 failures"));
 }

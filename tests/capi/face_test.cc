@@ -50,6 +50,11 @@ TEST_F(FaceTest, MovesMessages) {
   EXPECT_TRUE(window->get(0, 5, back, sizeof text));
   EXPECT_TRUE(moved.synchronize());
   EXPECT_STREQ(back, text);
+  const std::int32_t number = 21, factor = 2;
+  std::int32_t scaled = 0;
+  EXPECT_TRUE(moved.allreduce(&number, &scaled, 1, SENNIT_INT32, SENNIT_PREMULTIPLIED_SUM, &factor));
+  EXPECT_TRUE(moved.synchronize());
+  EXPECT_EQ(scaled, 42);
   EXPECT_EQ(window->put(1, 0, text, 1).result(), SENNIT_INVALID_ARGUMENT);
   const int before = gathered;
   EXPECT_TRUE(window->close());

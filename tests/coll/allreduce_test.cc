@@ -152,7 +152,9 @@ TEST_P(Algorithms, RanksRunAheadOfEachOther) {
       const AllreducePlan plan{GetParam(), blocks};
       const device::Reduction reduction{device::Type::float32,
                                         call % 2 == 0 ? device::Operator::max : device::Operator::average, kRanks};
-      ASSERT_TRUE(launch(plan, {numbers, numbers, count * 4, reduction}, local.team(rank), &local.engines(rank), local.lane(rank)).ok());
+      ASSERT_TRUE(launch(plan, {numbers, numbers, count * 4, reduction}, local.team(rank), &local.engines(rank),
+                         local.lane(rank))
+                      .ok());
     }
     expected = 4;  // the first call makes all of what it covers the maximum; averages of equals change nothing
   }
@@ -169,7 +171,9 @@ TEST_P(Algorithms, ARankThatDoesNotComeIsNamed) {
   for (const int rank : {0, 1}) {
     auto* const numbers = reinterpret_cast<std::byte*>(data[static_cast<std::size_t>(rank)].data());
     const device::Reduction reduction{device::Type::float32, device::Operator::sum, 3};
-    ASSERT_TRUE(launch({GetParam(), 1}, {numbers, numbers, 400, reduction}, local.team(rank), &local.engines(rank), local.lane(rank)).ok());
+    ASSERT_TRUE(launch({GetParam(), 1}, {numbers, numbers, 400, reduction}, local.team(rank), &local.engines(rank),
+                       local.lane(rank))
+                    .ok());
   }
   bool named = false;
   for (const int rank : {0, 1}) {
@@ -247,7 +251,8 @@ TEST(Allreduce, PlansThatCannotWorkAreRefused) {
   LocalTeam local(2, 256);
   float numbers[4] = {};
   const AllreduceCall call{reinterpret_cast<std::byte*>(numbers), reinterpret_cast<std::byte*>(numbers), 16, {}};
-  EXPECT_EQ(launch({Allreduce::two_shot, 0}, call, local.team(0), nullptr, local.lane(0)).code(), Code::invalid_argument);
+  EXPECT_EQ(launch({Allreduce::two_shot, 0}, call, local.team(0), nullptr, local.lane(0)).code(),
+            Code::invalid_argument);
   EXPECT_EQ(launch({Allreduce::two_shot, kMostBlocks + 1}, call, local.team(0), nullptr, local.lane(0)).code(),
             Code::invalid_argument);
   AllreduceCall large = call;

@@ -14,9 +14,7 @@ from sennit.model.result import MeasuredOn
 class CollectiveRow(Part):
     """One size, one way of doing it."""
 
-    variant: str = Field(
-        description="sennit, the peer measured in the same run, or a plan that was forced"
-    )
+    variant: str = Field(description="sennit, the peer measured in the same run, or a plan that was forced")
     bytes: int = Field(ge=0, description="Size of each rank's input")
     type: str = Field(description="Element type")
     operator: str

@@ -85,7 +85,8 @@ class Rank {
     auto stream = open_stream(*executor_, node_->device());
     if (!stream) return stream.status();
     stream_ = std::move(*stream);
-    const std::uint64_t room = std::ranges::max(sizes_) + kMargin;
+    // Whole pages, as those of PyTorch's allocator.
+    const std::uint64_t room = (std::ranges::max(sizes_) + kMargin + 2 * MiB - 1) / (2 * MiB) * (2 * MiB);
     for (device::Memory* memory : {&input_, &output_}) {
       auto made = executor_->allocate(node_->device(), room);
       if (!made) return made.status();
