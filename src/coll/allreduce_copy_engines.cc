@@ -89,13 +89,13 @@ Status CopyEngines::run(const AllreduceCall& call, device::Lane& lane, unsigned 
     if (i < chunks) {
       device::Event* const room_made = i < EngineShape::kDepth ? nullptr : &at(kept_, i - EngineShape::kDepth);
       if (auto status = send(call, lane, kScattered, i, most, room_made); !status) return status;  // 2.
-      const EngineReduce reduce{call, team_, &tickets_->ticket[i], most, i};
+      const EngineReduce reduce{{call, team_, &tickets_->ticket[i], most, i}};
       if (auto status = device::launch(lane, reduce, blocks); !status) return status;  // 3.
       if (auto status = lane.record(at(reduced_, i)); !status) return status;
     }
     if (i > 0) {
       if (auto status = send(call, lane, kGathered, i - 1, most, &at(reduced_, i - 1)); !status) return status;  // 4.
-      const EngineKeep keep{call, team_, &tickets_->ticket[i - 1], most, i - 1};
+      const EngineKeep keep{{call, team_, &tickets_->ticket[i - 1], most, i - 1}};
       if (auto status = device::launch(lane, keep, blocks); !status) return status;  // 5.
       if (auto status = lane.record(at(kept_, i - 1)); !status) return status;
     }

@@ -96,60 +96,65 @@ struct EngineStart {
   }
 };
 
-struct EngineReduce {
-  static constexpr const char* kName = "allreduce_copy_engines reduce";
-  enum Site : device::Word { kArrived = 32 };
+/// What the kernels of one chunk are told.
+struct EngineStep {
   AllreduceCall call;
   Team team;
   const device::Word* ticket;
   std::uint64_t most;  ///< bytes of a chunk, as all ranks cut it
   unsigned chunk;
 
+  /// Waits for every peer's ticket.
+  template <class Block>
+  SENNIT_DEVICE bool await(Block& block, News kind, device::Word site) const {
+    const device::Word expected = block.load(ticket);
+    return block.await_each(static_cast<unsigned>(team.size), [&](unsigned i) -> device::Wait {
+      const int peer = static_cast<int>(i);
+      if (peer == team.rank) return {};
+      return {team.news(team.rank, peer, kind), expected, site, peer};
+    });
+  }
+  /// The rank's chunk in the message.
+  SENNIT_DEVICE device::Part chunk_of(int rank) const { return engine_chunks(call, team, most).of(rank, chunk); }
+  SENNIT_DEVICE const std::byte* arrived_from(int peer, News kind) const {
+    return EngineShape::of(team).arrival(team, team.rank, peer, kind, chunk);
+  }
+};
+
+struct EngineReduce {
+  static constexpr const char* kName = "allreduce_copy_engines reduce";
+  enum Site : device::Word { kArrived = 32 };
+  EngineStep step;
+
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const device::Word expected = block.load(ticket);
-    const bool arrived = block.await_each(static_cast<unsigned>(team.size), [&](unsigned peer) -> device::Wait {
-      if (static_cast<int>(peer) == team.rank) return {};
-      return {team.news(team.rank, static_cast<int>(peer), kScattered), expected, kArrived, static_cast<int>(peer)};
-    });
-    if (!arrived) return;
-    const auto whole_chunk = engine_chunks(call, team, most).of(team.rank, chunk);
-    const auto part = device::part_of(whole_chunk.bytes(), block.index(), block.count());
-    const EngineShape shape = EngineShape::of(team);
+    if (!step.await(block, kScattered, kArrived)) return;
+    const Team& team = step.team;
+    const auto chunk = step.chunk_of(team.rank);
+    const auto part = device::part_of(chunk.bytes(), block.index(), block.count());
     device::Operands operands;
     for (int rank = 0; rank < team.size; ++rank)
       operands.from[operands.sources++] =
-          part.begin + (rank == team.rank ? call.input + whole_chunk.begin
-                                          : shape.arrival(team, team.rank, rank, kScattered, chunk));
-    operands.to[operands.destinations++] = call.output + whole_chunk.begin + part.begin;
-    block.reduce(operands, part.bytes(), call.reduction, whole(team.size));
+          part.begin + (rank == team.rank ? step.call.input + chunk.begin : step.arrived_from(rank, kScattered));
+    operands.to[operands.destinations++] = step.call.output + chunk.begin + part.begin;
+    block.reduce(operands, part.bytes(), step.call.reduction, whole(team.size));
   }
 };
 
 struct EngineKeep {
   static constexpr const char* kName = "allreduce_copy_engines keep";
   enum Site : device::Word { kArrived = 33 };
-  AllreduceCall call;
-  Team team;
-  const device::Word* ticket;
-  std::uint64_t most;
-  unsigned chunk;
+  EngineStep step;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const device::Word expected = block.load(ticket);
-    const bool arrived = block.await_each(static_cast<unsigned>(team.size), [&](unsigned peer) -> device::Wait {
-      if (static_cast<int>(peer) == team.rank) return {};
-      return {team.news(team.rank, static_cast<int>(peer), kGathered), expected, kArrived, static_cast<int>(peer)};
-    });
-    if (!arrived) return;
-    const EngineShape shape = EngineShape::of(team);
-    for (int step = 1; step < team.size; ++step) {
-      const int peer = team.after(step);
-      const auto whole_chunk = engine_chunks(call, team, most).of(peer, chunk);
-      const auto part = device::part_of(whole_chunk.bytes(), block.index(), block.count());
-      block.copy(call.output + whole_chunk.begin + part.begin,
-                 shape.arrival(team, team.rank, peer, kGathered, chunk) + part.begin, part.bytes());
+    if (!step.await(block, kGathered, kArrived)) return;
+    for (int turn = 1; turn < step.team.size; ++turn) {
+      const int peer = step.team.after(turn);
+      const auto chunk = step.chunk_of(peer);
+      const auto part = device::part_of(chunk.bytes(), block.index(), block.count());
+      block.copy(step.call.output + chunk.begin + part.begin, step.arrived_from(peer, kGathered) + part.begin,
+                 part.bytes());
     }
   }
 };

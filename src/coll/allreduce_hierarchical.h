@@ -11,7 +11,7 @@
 #pragma once
 
 #include "coll/allreduce_call.h"
-#include "coll/links.h"
+#include "coll/follow.h"
 
 namespace sennit::coll {
 
@@ -25,7 +25,7 @@ struct AllreduceHierarchical {
     const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
     Links<Block> links(block, team);
     const int leader = team.leader_of(team.rank);
-    const bool done = leader == team.rank ? lead(block, message, links) : take_part(block, message, links, leader);
+    const bool done = leader == team.rank ? lead(block, message, links) : follow(block, call, message, links, leader);
     if (done) links.finish();
   }
 
@@ -72,27 +72,6 @@ struct AllreduceHierarchical {
       }
       block.reduce(node, chunk.bytes(), call.reduction, {0, true});
       links.advance(members, leaders);
-    }
-    return true;
-  }
-
-  template <class Block>
-  SENNIT_DEVICE bool take_part(Block& block, const SliceChunks& message, Links<Block>& links, int leader) const {
-    const Peers to = Peers::one(leader);
-    const unsigned chunks = message.count();
-    for (unsigned step = 0; step <= chunks && chunks != 0; ++step) {
-      if (step < chunks) {  // 2.
-        if (!links.await_room(to)) return false;
-        const auto chunk = message.of(0, step);
-        block.copy(links.outgoing(leader), call.input + chunk.begin, chunk.bytes());
-        links.advance(to, Peers::none());
-      }
-      if (step >= 1) {  // 4.
-        if (!links.await_arrival(to)) return false;
-        const auto chunk = message.of(0, step - 1);
-        block.copy(call.output + chunk.begin, links.incoming(leader), chunk.bytes());
-        links.advance(Peers::none(), to);
-      }
     }
     return true;
   }

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "coll/allreduce_call.h"
-#include "coll/links.h"
+#include "coll/follow.h"
 
 namespace sennit::coll {
 
@@ -23,7 +23,7 @@ struct AllreduceLinear {
   SENNIT_DEVICE void operator()(Block& block) const {
     const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
     Links<Block> links(block, team);
-    const bool done = team.rank == 0 ? reduce(block, message, links) : take_part(block, message, links);
+    const bool done = team.rank == 0 ? reduce(block, message, links) : follow(block, call, message, links, 0);
     if (done) links.finish();
   }
 
@@ -40,27 +40,6 @@ struct AllreduceLinear {
       }
       block.reduce(operands, chunk.bytes(), call.reduction, whole(team.size));
       links.advance(peers, peers);
-    }
-    return true;
-  }
-
-  template <class Block>
-  SENNIT_DEVICE bool take_part(Block& block, const SliceChunks& message, Links<Block>& links) const {
-    const Peers root = Peers::one(0);
-    const unsigned chunks = message.count();
-    for (unsigned step = 0; step <= chunks && chunks != 0; ++step) {
-      if (step < chunks) {  // 2.
-        if (!links.await_room(root)) return false;
-        const auto chunk = message.of(0, step);
-        block.copy(links.outgoing(0), call.input + chunk.begin, chunk.bytes());
-        links.advance(root, Peers::none());
-      }
-      if (step >= 1) {  // 4.
-        if (!links.await_arrival(root)) return false;
-        const auto chunk = message.of(0, step - 1);
-        block.copy(call.output + chunk.begin, links.incoming(0), chunk.bytes());
-        links.advance(Peers::none(), root);
-      }
     }
     return true;
   }

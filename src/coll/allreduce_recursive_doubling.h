@@ -6,7 +6,7 @@
 // chunk
 //    is worked on.
 // 3. Ranks beyond a power of two give their chunk to a partner and wait for the result.
-// 4. Doubling. The chunk of the lower rank is the first source on both sides, so that both get the same bits.
+// 4. Doubling.
 // 5. Partners get the result.
 //
 // Source: thesis chapter 2.4.2, "recursive doubling".
@@ -15,6 +15,7 @@
 #include "coll/allreduce_call.h"
 #include "coll/fold.h"
 #include "coll/links.h"
+#include "coll/pairwise.h"
 
 namespace sennit::coll {
 
@@ -28,59 +29,26 @@ struct AllreduceRecursiveDoubling {
     const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
     const Folded folded(team.rank, team.size);
     Links<Block> links(block, team);
+    const Pairwise<Block> pairs{block, links, call, team.rank};
     for (unsigned i = 0; i < message.count(); ++i) {
       const auto chunk = message.of(0, i);
-      device::Operands lift;  // 2.
-      lift.from[lift.sources++] = call.input + chunk.begin;
-      lift.to[lift.destinations++] = call.output + chunk.begin;
-      block.reduce(lift, chunk.bytes(), call.reduction, {1, false});
-      if (!(folded.core < 0 ? follow(block, links, folded.partner, chunk) : lead(block, links, folded, chunk)))
-        return;
+      pairs.lift(chunk);  // 2.
+      const bool done = folded.core < 0
+                            ? pairs.send(folded.partner, chunk) && pairs.receive(folded.partner, chunk)  // 3. and 5.
+                            : double_up(pairs, folded, chunk);
+      if (!done) return;
     }
     links.finish();
   }
 
-  /// Exchanges nothing: sends the chunk to `peer`, and takes what comes back.
   template <class Block>
-  SENNIT_DEVICE bool follow(Block& block, Links<Block>& links, int peer, device::Part chunk) const {
-    const Peers partner = Peers::one(peer);
-    if (!send(block, links, peer, chunk) || !links.await_arrival(partner)) return false;
-    block.copy(call.output + chunk.begin, links.incoming(peer), chunk.bytes());
-    links.advance(Peers::none(), partner);
-    return true;
-  }
-
-  template <class Block>
-  SENNIT_DEVICE bool lead(Block& block, Links<Block>& links, const Folded& folded, device::Part chunk) const {
-    if (folded.partner >= 0 && !add(block, links, folded.partner, chunk, folded.core_size == 1)) return false;  // 3.
-    for (int bit = 1; bit < folded.core_size; bit *= 2) {                                                       // 4.
+  SENNIT_DEVICE bool double_up(const Pairwise<Block>& pairs, const Folded& folded, device::Part chunk) const {
+    if (folded.partner >= 0 && !pairs.add(folded.partner, chunk, false)) return false;  // 3.
+    for (int bit = 1; bit < folded.core_size; bit *= 2) {                               // 4.
       const int peer = Folded::rank_of(folded.core ^ bit, team.size, folded.core_size);
-      if (!send(block, links, peer, chunk)) return false;
-      if (!add(block, links, peer, chunk, bit * 2 == folded.core_size)) return false;
+      if (!pairs.send(peer, chunk) || !pairs.add(peer, chunk, bit * 2 == folded.core_size)) return false;
     }
-    return folded.partner < 0 || send(block, links, folded.partner, chunk);  // 5.
-  }
-
-  template <class Block>
-  SENNIT_DEVICE bool send(Block& block, Links<Block>& links, int peer, device::Part chunk) const {
-    if (!links.await_room(Peers::one(peer))) return false;
-    block.copy(links.outgoing(peer), call.output + chunk.begin, chunk.bytes());
-    links.advance(Peers::one(peer), Peers::none());
-    return true;
-  }
-
-  template <class Block>
-  SENNIT_DEVICE bool add(Block& block, Links<Block>& links, int peer, device::Part chunk, bool last) const {
-    if (!links.await_arrival(Peers::one(peer))) return false;
-    device::Operands operands;
-    const void* const own = call.output + chunk.begin;
-    operands.from[0] = peer < team.rank ? static_cast<const void*>(links.incoming(peer)) : own;
-    operands.from[1] = peer < team.rank ? own : static_cast<const void*>(links.incoming(peer));
-    operands.sources = 2;
-    operands.to[operands.destinations++] = call.output + chunk.begin;
-    block.reduce(operands, chunk.bytes(), call.reduction, {0, last});
-    links.advance(Peers::none(), Peers::one(peer));
-    return true;
+    return folded.partner < 0 || pairs.send(folded.partner, chunk);  // 5.
   }
 };
 

@@ -4,7 +4,7 @@
 // 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills one.
 // It
 //    takes each segment through all steps before the next.
-// 2. The input, as its operator wants it, goes into the output, where the segment is worked on.
+// 2. The input goes into the output, where the segment is worked on.
 // 3. Ranks beyond a power of two give their segment to a partner and wait for the result.
 // 4. Halving: in each step two ranks split what they both have; each sends the other its half and adds what comes.
 // 5. Doubling: in each step, the other way round, two ranks exchange all that they have finished.
@@ -16,6 +16,7 @@
 #include "coll/allreduce_call.h"
 #include "coll/fold.h"
 #include "coll/links.h"
+#include "coll/pairwise.h"
 
 namespace sennit::coll {
 
@@ -31,26 +32,23 @@ struct AllreduceReduceScatterAllgather {
     const std::uint64_t slice = 2 * team.shape.slot_bytes / slices / device::kPartUnit * device::kPartUnit;
     const SliceChunks message(call.bytes, 1, block.index(), block.count(), slice * slices);  // 1.
     Links<Block> links(block, team);
+    const Pairwise<Block> pairs{block, links, call, team.rank};
     for (unsigned i = 0; i < message.count(); ++i) {
       const auto segment = message.of(0, i);
-      device::Operands lift;  // 2.
-      lift.from[lift.sources++] = call.input + segment.begin;
-      lift.to[lift.destinations++] = call.output + segment.begin;
-      block.reduce(lift, segment.bytes(), call.reduction, {1, false});
+      pairs.lift(segment);    // 2.
       if (folded.core < 0) {  // 3. and 6. of the rank that stands back
-        if (!send(block, links, folded.partner, segment)) return;
-        if (!receive(block, links, folded.partner, segment)) return;
+        if (!send(pairs, folded.partner, segment) || !receive(pairs, folded.partner, segment)) return;
         continue;
       }
-      if (folded.partner >= 0 && !add(block, links, folded.partner, segment, false)) return;  // 3.
-      if (!halve_and_double(block, links, folded, segment)) return;
-      if (folded.partner >= 0 && !send(block, links, folded.partner, segment)) return;  // 6.
+      if (folded.partner >= 0 && !add(pairs, folded.partner, segment, false)) return;  // 3.
+      if (!halve_and_double(pairs, folded, segment)) return;
+      if (folded.partner >= 0 && !send(pairs, folded.partner, segment)) return;  // 6.
     }
     links.finish();
   }
 
   template <class Block>
-  SENNIT_DEVICE bool halve_and_double(Block& block, Links<Block>& links, const Folded& folded,
+  SENNIT_DEVICE bool halve_and_double(const Pairwise<Block>& pairs, const Folded& folded,
                                       device::Part segment) const {
     const int slices = folded.core_size;
     const auto range = [&](int first, int last) -> device::Part {
@@ -64,16 +62,16 @@ struct AllreduceReduceScatterAllgather {
       const int peer = Folded::rank_of(folded.core ^ distance, team.size, slices);
       const int middle = (low + high) / 2;
       const bool upper = (folded.core & distance) != 0;
-      if (!send(block, links, peer, upper ? range(low, middle) : range(middle, high))) return false;
+      if (!send(pairs, peer, upper ? range(low, middle) : range(middle, high))) return false;
       (upper ? low : high) = middle;
-      if (!add(block, links, peer, range(low, high), distance == 1)) return false;
+      if (!add(pairs, peer, range(low, high), distance == 1)) return false;
     }
     for (int distance = 1; distance < slices; distance *= 2) {  // 5.
       const int peer = Folded::rank_of(folded.core ^ distance, team.size, slices);
       const bool upper = (folded.core & distance) != 0;
       const int first = upper ? low - distance : high, last = upper ? low : high + distance;
-      if (!send(block, links, peer, range(low, high))) return false;
-      if (!receive(block, links, peer, range(first, last))) return false;
+      if (!send(pairs, peer, range(low, high))) return false;
+      if (!receive(pairs, peer, range(first, last))) return false;
       if (upper)
         low = first;
       else
@@ -91,39 +89,21 @@ struct AllreduceReduceScatterAllgather {
   SENNIT_DEVICE unsigned pieces(device::Part range) const { return range.bytes() > team.shape.slot_bytes ? 2 : 1; }
 
   template <class Block>
-  SENNIT_DEVICE bool send(Block& block, Links<Block>& links, int peer, device::Part range) const {
-    for (unsigned i = 0; i < pieces(range); ++i) {
-      const auto part = piece(range, i);
-      if (!links.await_room(Peers::one(peer))) return false;
-      block.copy(links.outgoing(peer), call.output + part.begin, part.bytes());
-      links.advance(Peers::one(peer), Peers::none());
-    }
+  SENNIT_DEVICE bool send(const Pairwise<Block>& pairs, int peer, device::Part range) const {
+    for (unsigned i = 0; i < pieces(range); ++i)
+      if (!pairs.send(peer, piece(range, i))) return false;
     return true;
   }
   template <class Block>
-  SENNIT_DEVICE bool receive(Block& block, Links<Block>& links, int peer, device::Part range) const {
-    for (unsigned i = 0; i < pieces(range); ++i) {
-      const auto part = piece(range, i);
-      if (!links.await_arrival(Peers::one(peer))) return false;
-      block.copy(call.output + part.begin, links.incoming(peer), part.bytes());
-      links.advance(Peers::none(), Peers::one(peer));
-    }
+  SENNIT_DEVICE bool receive(const Pairwise<Block>& pairs, int peer, device::Part range) const {
+    for (unsigned i = 0; i < pieces(range); ++i)
+      if (!pairs.receive(peer, piece(range, i))) return false;
     return true;
   }
   template <class Block>
-  SENNIT_DEVICE bool add(Block& block, Links<Block>& links, int peer, device::Part range, bool last) const {
-    for (unsigned i = 0; i < pieces(range); ++i) {
-      const auto part = piece(range, i);
-      if (!links.await_arrival(Peers::one(peer))) return false;
-      const void* const own = call.output + part.begin;
-      device::Operands operands;
-      operands.from[0] = peer < team.rank ? static_cast<const void*>(links.incoming(peer)) : own;
-      operands.from[1] = peer < team.rank ? own : static_cast<const void*>(links.incoming(peer));
-      operands.sources = 2;
-      operands.to[operands.destinations++] = call.output + part.begin;
-      block.reduce(operands, part.bytes(), call.reduction, {0, last});
-      links.advance(Peers::none(), Peers::one(peer));
-    }
+  SENNIT_DEVICE bool add(const Pairwise<Block>& pairs, int peer, device::Part range, bool last) const {
+    for (unsigned i = 0; i < pieces(range); ++i)
+      if (!pairs.add(peer, piece(range, i), last)) return false;
     return true;
   }
 };

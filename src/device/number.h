@@ -85,6 +85,15 @@ SENNIT_DEVICE std::uint32_t narrow(std::uint32_t magnitude) {
   return (full + ((1u << (shift - 1)) - 1) + ((full >> shift) & 1)) >> shift;
 }
 
+/// Float8 of a float32: beyond `largest`, the bits of the largest finite magnitude, it stays there; NaN is 0x7F.
+template <int kExponent, int kMantissa>
+SENNIT_DEVICE std::uint8_t narrow_saturating(float value, std::uint32_t largest) {
+  const std::uint32_t bits = bits_of(value), magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude > 0x7F800000u) return 0x7F;
+  const std::uint32_t rounded = narrow<kExponent, kMantissa>(magnitude);
+  return static_cast<std::uint8_t>(((bits >> 24) & 0x80u) | (rounded < largest ? rounded : largest));
+}
+
 }  // namespace number
 
 /// How a stored number becomes one to compute with, and back.
@@ -157,12 +166,7 @@ struct Number<Float8E4m3> {
 #ifdef __CUDA_ARCH__
     return {__nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E4M3)};
 #else
-    const std::uint32_t bits = number::bits_of(value);
-    const auto sign = static_cast<std::uint8_t>((bits >> 24) & 0x80u);
-    const std::uint32_t magnitude = bits & 0x7FFFFFFFu;
-    if (magnitude > 0x7F800000u) return {0x7F};
-    const std::uint32_t rounded = number::narrow<4, 3>(magnitude);
-    return {static_cast<std::uint8_t>(sign | (rounded < 0x7Eu ? rounded : 0x7Eu))};
+    return {number::narrow_saturating<4, 3>(value, 0x7Eu)};
 #endif
   }
 };
@@ -181,12 +185,7 @@ struct Number<Float8E5m2> {
 #ifdef __CUDA_ARCH__
     return {__nv_cvt_float_to_fp8(value, __NV_SATFINITE, __NV_E5M2)};
 #else
-    const std::uint32_t bits = number::bits_of(value);
-    const auto sign = static_cast<std::uint8_t>((bits >> 24) & 0x80u);
-    const std::uint32_t magnitude = bits & 0x7FFFFFFFu;
-    if (magnitude > 0x7F800000u) return {0x7F};
-    const std::uint32_t rounded = number::narrow<5, 2>(magnitude);
-    return {static_cast<std::uint8_t>(sign | (rounded < 0x7Bu ? rounded : 0x7Bu))};
+    return {number::narrow_saturating<5, 2>(value, 0x7Bu)};
 #endif
   }
 };

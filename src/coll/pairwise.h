@@ -1,0 +1,55 @@
+// What the algorithms that pair ranks up have in common: the output is the place of work, and a block exchanges parts
+// of it with one peer at a time.
+#pragma once
+
+#include "coll/allreduce_call.h"
+#include "coll/links.h"
+
+namespace sennit::coll {
+
+/// Parts fit a slot. All of them return false when the block has to give up.
+template <class Block>
+struct Pairwise {
+  Block& block;
+  Links<Block>& links;
+  const AllreduceCall& call;
+  int rank;
+
+  /// The input of a part, as its operator wants it (a pre-multiplied sum multiplies here), into the output.
+  SENNIT_DEVICE void lift(device::Part part) const {
+    device::Operands operands;
+    operands.from[operands.sources++] = call.input + part.begin;
+    operands.to[operands.destinations++] = call.output + part.begin;
+    block.reduce(operands, part.bytes(), call.reduction, {1, false});
+  }
+
+  SENNIT_DEVICE bool send(int peer, device::Part part) const {
+    if (!links.await_room(Peers::one(peer))) return false;
+    block.copy(links.outgoing(peer), call.output + part.begin, part.bytes());
+    links.advance(Peers::one(peer), Peers::none());
+    return true;
+  }
+
+  SENNIT_DEVICE bool receive(int peer, device::Part part) const {
+    if (!links.await_arrival(Peers::one(peer))) return false;
+    block.copy(call.output + part.begin, links.incoming(peer), part.bytes());
+    links.advance(Peers::none(), Peers::one(peer));
+    return true;
+  }
+
+  /// What the lower rank has is the first source, here and at the peer, so that both get the same bits.
+  SENNIT_DEVICE bool add(int peer, device::Part part, bool last) const {
+    if (!links.await_arrival(Peers::one(peer))) return false;
+    const void* const own = call.output + part.begin;
+    const void* const theirs = links.incoming(peer);
+    device::Operands operands;
+    operands.from[operands.sources++] = peer < rank ? theirs : own;
+    operands.from[operands.sources++] = peer < rank ? own : theirs;
+    operands.to[operands.destinations++] = call.output + part.begin;
+    block.reduce(operands, part.bytes(), call.reduction, {0, last});
+    links.advance(Peers::none(), Peers::one(peer));
+    return true;
+  }
+};
+
+}  // namespace sennit::coll
