@@ -24,13 +24,12 @@ T read(const void* scale) {
 }
 
 /// Errors: invalid_argument (numbers that name nothing, a scale missing).
-Result<device::Reduction> read_reduction(sennit_type type, sennit_operator op, const void* scale) {
-  if (int(type) < 0 || int(type) >= device::kTypes)
-    return Status(Code::invalid_argument, fmt::format("there is no type {}", int(type)), {}, "Use a sennit_type");
-  if (int(op) < 0 || int(op) >= device::kOperators)
-    return Status(Code::invalid_argument, fmt::format("there is no operator {}", int(op)), {},
-                  "Use a sennit_operator");
-  device::Reduction reduction{device::Type(int(type)), device::Operator(int(op))};
+Result<device::Reduction> read_reduction(int type, int op, const void* scale) {
+  if (type < 0 || type >= device::kTypes)
+    return Status(Code::invalid_argument, fmt::format("there is no type {}", type), {}, "Use a sennit_type");
+  if (op < 0 || op >= device::kOperators)
+    return Status(Code::invalid_argument, fmt::format("there is no operator {}", op), {}, "Use a sennit_operator");
+  device::Reduction reduction{device::Type(type), device::Operator(op)};
   if (reduction.op != device::Operator::premultiplied_sum) return reduction;
   if (scale == nullptr) return null_argument("scale");
   switch (reduction.type) {
@@ -58,7 +57,8 @@ sennit_result sennit_allreduce(sennit_comm* comm, const void* input, void* outpu
   return capi::guarded([&]() -> Status {
     const auto found = capi::communicators().find(comm, "comm");
     if (!found) return found.status();
-    auto reduction = capi::read_reduction(type, op, scale);
+    // As bytes: a C program may pass numbers that a C++ enumeration cannot hold.
+    auto reduction = capi::read_reduction(capi::read<int>(&type), capi::read<int>(&op), scale);
     Status status = reduction.status();
     if (status.ok()) {
       auto lane = (*found)->lane(stream);
