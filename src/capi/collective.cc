@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "base/units.h"
 #include "capi/communicator.h"
 #include "capi/errors.h"
 

@@ -78,13 +78,12 @@ constexpr std::array kEntries{
     entry<AllreduceHierarchical>("hierarchical", unlimited),
     Entry{"copy_engines", CopyEngines::most_bytes, &program<EngineReduce>, &start_copy_engines},
 };
-constexpr std::array kAlgorithms{
-    Allreduce::one_shot_packets, Allreduce::two_shot_packets,         Allreduce::two_shot,
-    Allreduce::linear,           Allreduce::recursive_doubling,       Allreduce::ring,
-    Allreduce::segmented_ring,   Allreduce::reduce_scatter_allgather, Allreduce::hierarchical,
-    Allreduce::copy_engines,
-};
-static_assert(kEntries.size() == kAlgorithms.size());
+constexpr auto kAlgorithms = [] {
+  std::array<Allreduce, kEntries.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Allreduce>(i);
+  return all;
+}();
+static_assert(kAlgorithms.back() == Allreduce::copy_engines, "an entry for each algorithm");
 
 const Entry& entry_of(Allreduce algorithm) {
   return kEntries[static_cast<std::size_t>(algorithm)];

@@ -36,7 +36,7 @@ std::span<const Allreduce> all_allreduce_algorithms();
 /// Errors: invalid_argument, listing the names there are.
 Result<Allreduce> parse_allreduce(std::string_view text);
 
-/// Admission: the most bytes that the algorithm can reduce in one call with so many blocks. 0: not with these ranks.
+/// Admission: the most bytes that the algorithm can reduce in one call with so many blocks.
 std::uint64_t most_bytes(Allreduce algorithm, const Team& team, unsigned blocks);
 
 /// Starts the algorithm on `lane`. Two or more ranks, `bytes` at least one and at most most_bytes(). `engines`: what

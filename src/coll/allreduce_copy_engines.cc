@@ -75,10 +75,10 @@ Status CopyEngines::send(const AllreduceCall& call, device::Lane& lane, News kin
   return {};
 }
 
-Status CopyEngines::run(const AllreduceCall& call, device::Lane& lane, unsigned blocks, std::uint64_t most) {
+Status CopyEngines::run(const AllreduceCall& call, device::Lane& lane, unsigned blocks) {
   const std::uint64_t room = EngineShape::of(team_).room;
   const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team_.size)).end;
-  most = std::min(room, most != 0 ? most : std::max(kLeastChunk, slice / kLeastChunks));
+  const std::uint64_t most = std::min(room, std::max(kLeastChunk, slice / kLeastChunks));
   const unsigned chunks = engine_chunks(call, team_, most).count();
   const auto at = [](const auto& events, unsigned chunk) -> device::Event& { return *events[chunk % events.size()]; };
   if (auto status = device::launch(lane, EngineStart{team_, tickets_, chunks}, 1); !status) return status;  // 1.

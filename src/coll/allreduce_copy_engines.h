@@ -66,15 +66,19 @@ SENNIT_DEVICE SliceChunks engine_chunks(const AllreduceCall& call, const Team& t
   return {call.bytes, team.size, 0, 1, device::part_of(slice, 0, count).end};
 }
 
+/// The block waits for that of every rank. False: it has to give up.
 template <class Block>
-SENNIT_DEVICE bool meet_all(Block& block, const Team& team, device::Word meeting, device::Word site) {
+SENNIT_DEVICE bool meet_all(Block& block, const Team& team, Tickets& tickets, device::Word site) {
   const auto size = static_cast<unsigned>(team.size);
+  const device::Word meeting = block.load(&tickets.meetings) + 1;
   block.signal_each(size, [&](unsigned peer) -> device::Signal {
     return {team.news(static_cast<int>(peer), team.rank, kMet), meeting};
   });
-  return block.await_each(size, [&](unsigned peer) -> device::Wait {
+  const bool met = block.await_each(size, [&](unsigned peer) -> device::Wait {
     return {team.news(team.rank, static_cast<int>(peer), kMet), meeting, site, static_cast<int>(peer)};
   });
+  if (met) block.store(&tickets.meetings, meeting);
+  return met;
 }
 
 struct EngineStart {
@@ -86,13 +90,12 @@ struct EngineStart {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const device::Word before = block.load(&tickets->chunks), meeting = block.load(&tickets->meetings) + 1;
+    const device::Word before = block.load(&tickets->chunks);
     for (unsigned first = 0; first < chunks; first += 32)
       block.each(32, [&](unsigned i) {
         if (first + i < chunks) tickets->ticket[first + i] = before + first + i + 1;
       });
-    if (!meet_all(block, team, meeting, kStart)) return;
-    block.store(&tickets->meetings, meeting);
+    (void)meet_all(block, team, *tickets, kStart);
   }
 };
 
@@ -168,10 +171,8 @@ struct EngineEnd {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const device::Word all = block.load(&tickets->chunks) + chunks, meeting = block.load(&tickets->meetings) + 1;
-    if (!meet_all(block, team, meeting, kEnd)) return;
-    block.store(&tickets->chunks, all);
-    block.store(&tickets->meetings, meeting);
+    const device::Word all = block.load(&tickets->chunks) + chunks;
+    if (meet_all(block, team, *tickets, kEnd)) block.store(&tickets->chunks, all);
   }
 };
 
@@ -181,8 +182,8 @@ class CopyEngines {
   /// Errors: those of the executor.
   static Result<std::unique_ptr<CopyEngines>> create(device::Executor& executor, int device, const Team& team);
 
-  /// `most`: bytes of a chunk at most; 0: as many as fit. `blocks` of the kernels that add and keep.
-  Status run(const AllreduceCall& call, device::Lane& lane, unsigned blocks, std::uint64_t most = 0);
+  /// `blocks` of the kernels that add and keep. Errors: those of the lanes.
+  Status run(const AllreduceCall& call, device::Lane& lane, unsigned blocks);
   /// Admission: whatever the blocks.
   static std::uint64_t most_bytes(const Team& team, unsigned blocks);
 

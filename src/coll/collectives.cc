@@ -102,7 +102,8 @@ Status Collectives::allreduce(const void* input, void* output, std::uint64_t cou
     if (input == nullptr || output == nullptr)
       return Status(Code::invalid_argument, input == nullptr ? "input is null" : "output is null", {},
                     "Pass the address of an allocation");
-    if (auto status = check_memory(input, bytes, device::Access::read); !status) return std::move(status).in("input");
+    if (auto status = input == output ? Status() : check_memory(input, bytes, device::Access::read); !status)
+      return std::move(status).in("input");
     if (auto status = check_memory(output, bytes, device::Access::write); !status)
       return std::move(status).in("output");
     if (auto status = check_apart(input, output, bytes); !status) return status;
@@ -111,11 +112,10 @@ Status Collectives::allreduce(const void* input, void* output, std::uint64_t cou
   const AllreduceCall call{static_cast<const std::byte*>(input), static_cast<std::byte*>(output), bytes, reduction};
 
   const std::lock_guard lock(mutex_);
-  ++calls_;
   if (node_.size() == 1) return allreduce_alone(call, lane);
   if (auto status = prepare(lane); !status) return status;
   if (bytes == 0) return {};
-  node_.group().note(kAllreduce, calls_, -1, bytes);
+  node_.group().note(kAllreduce, calls_.fetch_add(1, std::memory_order_relaxed) + 1, -1, bytes);
   const AllreducePlan plan = forced != nullptr ? *forced : plan_allreduce(bytes);
   if (plan.algorithm == Allreduce::copy_engines && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
@@ -130,13 +130,14 @@ Status Collectives::allreduce(const void* input, void* output, std::uint64_t cou
 
 Status Collectives::explain(Status status) {
   comm::Group& group = node_.group();
-  const std::lock_guard lock(mutex_);
-  if (status.code() != Code::timed_out || scratch_ == nullptr || group.failed()) return status;
+  // Without the mutex: who asks how things stand must not wait for a call that another thread makes.
+  const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
+  if (status.code() != Code::timed_out || calls == 0 || group.failed()) return status;
   std::vector<std::string> missing;
   for (int rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank()) continue;
     const comm::Operation last = group.last_operation(rank);
-    if (last.name == kAllreduce && last.sequence >= calls_) continue;
+    if (last.name == kAllreduce && last.sequence >= calls) continue;
     missing.push_back(last.name.empty()
                           ? fmt::format("rank {} (which has called nothing)", rank)
                           : fmt::format("rank {} (last seen in {} {})", rank, last.name, last.sequence));
@@ -144,7 +145,7 @@ Status Collectives::explain(Status status) {
   if (!missing.empty())
     status =
         Status(Code::timed_out,
-               fmt::format("{} {} waited longer than its limit for {}", kAllreduce, calls_, fmt::join(missing, ", ")),
+               fmt::format("{} {} waited longer than its limit for {}", kAllreduce, calls, fmt::join(missing, ", ")),
                std::string(status.where()),
                "Every rank must make the same collective calls; see where that one is, or raise SENNIT_TIMEOUT");
   group.abort(status);

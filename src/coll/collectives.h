@@ -1,9 +1,9 @@
 // The collectives of a communicator: checks a call, sees to its order among the streams, and starts the chosen plan.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
-#include <optional>
 
 #include "coll/allreduce.h"
 #include "coll/allreduce_copy_engines.h"
@@ -52,7 +52,7 @@ class Collectives {
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
   std::unique_ptr<device::Event> last_;   // the end of the call before
   std::uint64_t last_stream_ = 0;
-  std::uint64_t calls_ = 0;
+  std::atomic<std::uint64_t> calls_{0};  // that were noted
 };
 
 }  // namespace sennit::coll

@@ -7,7 +7,7 @@
 
 namespace sennit::coll {
 
-/// Parts fit a slot. All of them return false when the block has to give up.
+/// Parts that are exchanged fit a slot. What waits returns false when the block has to give up.
 template <class Block>
 struct Pairwise {
   Block& block;

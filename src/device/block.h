@@ -34,7 +34,9 @@
 //   block.await_each(count, f)        As await() for each Wait that f(i) returns, unless its word is null; a fault
 //   names
 //                                     the peer. False as for await().
-//   block.shared<T>()                 Memory of the block, the same for all its threads, uninitialised: plain data.
+//   block.shared<T>()                 Memory of the block, the same for all its threads, uninitialised: plain data. A
+//   program asks
+//                                     for one T alone: another would be the same memory.
 //
 // Numbers (device/reduction.h), whole ones, at element alignment; a destination may be a source.
 //   block.reduce(operands, bytes, reduction, stage)
@@ -53,11 +55,9 @@
 
 #include "device/packet.h"
 #include "device/program.h"
+#include "device/word.h"
 
 namespace sennit::device {
-
-/// Words that different parties poll stand so far apart: one cache line each.
-inline constexpr std::uint32_t kWordStride = 64 / sizeof(Word);
 
 /// Threads a block has on a GPU. A default: 16 warps keep enough 16-byte loads in flight to cover a PCIe round trip.
 inline constexpr unsigned kBlockThreads = 512;

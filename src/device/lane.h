@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "base/status.h"
-#include "device/packet.h"
 #include "device/program.h"
+#include "device/word.h"
 
 namespace sennit::device {
 

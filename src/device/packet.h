@@ -12,10 +12,9 @@
 #include <cstdint>
 
 #include "device/reduction.h"
+#include "device/word.h"
 
 namespace sennit::device {
-
-using Word = std::uint32_t;
 
 struct alignas(16) Packet {
   Word data0, tag0, data1, tag1;

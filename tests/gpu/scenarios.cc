@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "buffer.h"
+#include "member.h"
 
 namespace sennit::gpu {
 
@@ -24,29 +25,14 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kGuard = 64;
 
-/// A communicator, its rank's device made current, and the neighbours in a ring of ranks.
-struct Ring {
-  sennit_comm* comm = capi::create();
-  int rank = sennit_comm_rank(comm), size = sennit_comm_size(comm);
+/// A member, and its neighbours in a ring of ranks.
+struct Ring : Member {
   int next = (rank + 1) % size, before = (rank + size - 1) % size;
-  Ring() { must(cudaSetDevice(sennit_comm_device(comm)), "cudaSetDevice"); }
-  Ring(const Ring&) = delete;
-  Ring& operator=(const Ring&) = delete;
-  ~Ring() { must(sennit_comm_destroy(comm)); }
 };
 
 std::uint64_t number_of(int rank, std::uint64_t round) {
   return round * 8 + std::uint64_t(rank);
 }
-
-struct Stream {
-  cudaStream_t handle = nullptr;
-  Stream() { must(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking), "cudaStreamCreate"); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-  ~Stream() { (void)cudaStreamDestroy(handle); }
-  void synchronize() const { must(cudaStreamSynchronize(handle), "cudaStreamSynchronize"); }
-};
 
 bool arrived(const char* what, const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes,
              std::uint64_t number) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "buffer.h"
+#include "member.h"
 #include "scenarios.h"
 
 namespace sennit::gpu {
@@ -21,23 +22,6 @@ using capi::outcome;
 using capi::say;
 using gpu::must;
 
-struct Job {
-  sennit_comm* comm = capi::create();
-  int rank = sennit_comm_rank(comm), size = sennit_comm_size(comm);
-  Job() { must(cudaSetDevice(sennit_comm_device(comm)), "cudaSetDevice"); }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
-  ~Job() { must(sennit_comm_destroy(comm)); }
-};
-
-struct OwnStream {
-  cudaStream_t handle = nullptr;
-  OwnStream() { must(cudaStreamCreateWithFlags(&handle, cudaStreamNonBlocking), "cudaStreamCreate"); }
-  OwnStream(const OwnStream&) = delete;
-  OwnStream& operator=(const OwnStream&) = delete;
-  ~OwnStream() { (void)cudaStreamDestroy(handle); }
-};
-
 std::int32_t sample(int rank, std::uint64_t i, std::uint64_t call) {
   return std::int32_t((i * 2654435761u + call * 40503u) >> 8) % 1000 + rank * 7;
 }
@@ -47,7 +31,7 @@ std::vector<std::int32_t> samples(int rank, std::uint64_t count, std::uint64_t c
   return numbers;
 }
 
-bool right(const Job& job, const std::int32_t* result, std::uint64_t count, std::uint64_t call) {
+bool right(const Member& job, const std::int32_t* result, std::uint64_t count, std::uint64_t call) {
   std::vector<std::int32_t> got(count);
   must(cudaMemcpy(got.data(), result, count * 4, cudaMemcpyDefault), "cudaMemcpy");
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -62,8 +46,8 @@ bool right(const Job& job, const std::int32_t* result, std::uint64_t count, std:
 
 // KIND COUNTS…: sums of int32 in memory of a kind that Buffer knows, in place and not, also off by one element.
 int allreduces(const Arguments& arguments) {
-  const Job job;
-  const OwnStream stream;
+  const Member job;
+  const Stream stream;
   bool good = true;
   std::uint64_t call = 0;
   for (std::size_t i = 1; i < arguments.size(); ++i)
@@ -86,8 +70,8 @@ int allreduces(const Arguments& arguments) {
 
 // COUNT REPLAYS: two graphs of three allreduces each, replayed in turn, with an eager call on another stream between.
 int allreduce_graphs(const Arguments& arguments) {
-  const Job job;
-  const OwnStream stream, other;
+  const Member job;
+  const Stream stream, other;
   const std::uint64_t count = std::stoull(arguments.at(0)), most = count * 3;
   Buffer eager("malloc", 64), input("malloc", 2 * most * 4), output("malloc", 2 * most * 4);
   auto* const from = reinterpret_cast<std::int32_t*>(input.data());
@@ -128,8 +112,8 @@ int allreduce_graphs(const Arguments& arguments) {
 
 // CALLS: calls of all sizes on two streams in turn, without waiting in between; each adds ranks' ones to a counter.
 int allreduce_streams(const Arguments& arguments) {
-  const Job job;
-  const OwnStream streams[2];
+  const Member job;
+  const Stream streams[2];
   constexpr std::uint64_t kMost = 1 << 20;
   Buffer data("malloc", kMost * 4);
   auto* const numbers = reinterpret_cast<std::int32_t*>(data.data());
@@ -142,7 +126,7 @@ int allreduce_streams(const Arguments& arguments) {
     must(sennit_allreduce(job.comm, numbers, numbers, 1 + call * 7919 % kMost, SENNIT_INT32, SENNIT_MAX, nullptr,
                           streams[call % 2].handle));
   must(sennit_allreduce(job.comm, numbers, numbers, kMost, SENNIT_INT32, SENNIT_SUM, nullptr, streams[0].handle));
-  for (const OwnStream& each : streams) must(sennit_synchronize(job.comm, each.handle));
+  for (const Stream& each : streams) must(sennit_synchronize(job.comm, each.handle));
   std::vector<std::int32_t> got(kMost);
   must(cudaMemcpy(got.data(), numbers, kMost * 4, cudaMemcpyDefault), "cudaMemcpy");
   const bool good = std::ranges::count(got, job.size) == std::ptrdiff_t(kMost);

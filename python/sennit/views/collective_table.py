@@ -17,10 +17,14 @@ COLOURS = {"faster": "green", "slower": "red", "same": ""}
 OWN, PEER = "sennit", "nccl"
 
 
+def has_peer(result: CollectiveResult) -> bool:
+    """Whether NCCL was measured in the same run; without it its columns are left out."""
+    return any(row.variant == PEER for row in result.rows)
+
+
 def headings(result: CollectiveResult) -> list[str]:
-    """Without a peer in the run its columns are left out."""
-    names = ["size", "time µs", "algbw", "busbw", "plan"]
-    return [*names, "nccl µs", "× nccl"] if any(row.variant == PEER for row in result.rows) else names
+    """The names of the columns."""
+    return ["size", "time µs", "algbw", "busbw", "plan"] + (["nccl µs", "× nccl"] if has_peer(result) else [])
 
 
 def cells(result: CollectiveResult) -> list[list[str]]:
@@ -36,7 +40,7 @@ def cells(result: CollectiveResult) -> list[list[str]]:
             units.three_digits(own.busbw_gbps),
             own.plan,
         ]
-        if len(headings(result)) > len(line):
+        if has_peer(result):
             peer = peer_of(result, own)
             line.append(units.three_digits(peer.median_us) if peer else "–")
             line.append(str(ratio(own, peer) or "–"))
