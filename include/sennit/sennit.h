@@ -267,28 +267,79 @@ typedef enum sennit_operator {
 
 /* What holds for collectives:
  *
- * - Every rank calls with the same count, type and operator, in the same order on each communicator; streams, threads
- *   and addresses are each rank's own. Calls on one communicator run in the order made, also on different streams.
- *   The first one meets all ranks to make scratch memory (SENNIT_SCRATCH); later ones wait for no rank's host.
+ * - Every rank calls with the same count, type, operator and root, in the same order on each communicator; streams,
+ *   threads and addresses are each rank's own. Calls on one communicator run in the order made, also on different
+ *   streams. The first one meets all ranks to make scratch memory (SENNIT_SCRATCH); later ones wait for no rank's
+ *   host.
  * - `stream` is as for put. They return when the work is enqueued, and may be captured into a CUDA graph; graphs and
  *   calls on one communicator must not run at the same time unless a stream or event orders them, and run in the same
  *   order on every rank.
  * - GPU memory of this rank's device from any allocator, managed or pinned host memory; at the alignment of the
- *   element. On the host executor any memory. Input and output are the same, or do not overlap.
+ *   element. On the host executor any memory. What a rank has no use for may be null: the input of all ranks but the
+ *   root where only that sends, the output where only that receives, both where there are 0 elements.
+ * - In place: this rank's own message has the same address in both (so the whole, where both are as long). Otherwise
+ *   input and output do not overlap.
+ * - Messages of several ranks lie side by side, in the order of ranks.
  * - Every rank gets the same bits, and gets them again from the same inputs. Types narrower than float32 are computed
  *   in float32 and rounded when stored.
  * - All ranks are on one node, at most 8.
  * - A rank that does not come within the time limit is named by the error that ends the communicator.
  * - Errors of all: INVALID_ARGUMENT (null, freed, overlapping, pageable or too little memory, a type without the
- *   operator), UNSUPPORTED (several nodes, too many ranks), OUT_OF_MEMORY (scratch), PEER_LOST, ABORTED, TIMED_OUT.
+ *   operator, no such root), UNSUPPORTED (several nodes, too many ranks), OUT_OF_MEMORY (scratch), PEER_LOST,
+ * ABORTED, TIMED_OUT.
+ *
+ * `scale`: one element of the type in host memory, for float8 and the other types narrower than float32 a float; read
+ * before return, for SENNIT_PREMULTIPLIED_SUM alone, else null.
  */
 
-/* Collective. Reduces `count` elements at `input` of all ranks into `output` of all ranks. `scale`: one element of
- * the type in host memory, for float8 and the other types narrower than float32 a float; read before return, for
- * SENNIT_PREMULTIPLIED_SUM alone, else null. 0 elements do nothing, and memory may then be null. */
+/* Collective. Reduces `count` elements at `input` of all ranks into `output` of all ranks. */
 SENNIT_API sennit_result sennit_allreduce(sennit_comm* comm, const void* input, void* output, uint64_t count,
                                           sennit_type type, sennit_operator op, const void* scale,
                                           void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. Reduces `count` elements at `input` of all ranks into `output` of the root. */
+SENNIT_API sennit_result sennit_reduce(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                       sennit_type type, sennit_operator op, const void* scale, int root,
+                                       void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. Every rank gives `count` elements for each rank, and gets its own, reduced: `count` elements. */
+SENNIT_API sennit_result sennit_reduce_scatter(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                               sennit_type type, sennit_operator op, const void* scale,
+                                               void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. Every rank gives `count` elements, and gets those of all ranks. */
+SENNIT_API sennit_result sennit_allgather(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                          sennit_type type, void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. Every rank gets the root's `count` elements, also the root. */
+SENNIT_API sennit_result sennit_broadcast(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                          sennit_type type, int root, void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. Every rank gives `count` elements, and the root gets those of all ranks. */
+SENNIT_API sennit_result sennit_gather(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                       sennit_type type, int root, void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. The root gives `count` elements for each rank, and every rank gets its own. */
+SENNIT_API sennit_result sennit_scatter(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                        sennit_type type, int root, void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. Every rank gives `count` elements for each rank, and gets as many from each. */
+SENNIT_API sennit_result sennit_all_to_all(sennit_comm* comm, const void* input, void* output, uint64_t count,
+                                           sennit_type type, void* stream) SENNIT_NOEXCEPT;
+
+/* Collective. As sennit_all_to_all(), each pair with a length of its own. The arrays have an entry for each rank, are
+ * read before return, and count elements: send_counts[r] of them, from send_offsets[r] of the input on, go to rank r;
+ * receive_counts[r] from rank r go to receive_offsets[r] of the output. What rank a sends to rank b is as long as
+ * what b receives from a: a pair that does not agree waits until the time limit, or leaves elements out. Not in
+ * place. */
+SENNIT_API sennit_result sennit_all_to_all_v(sennit_comm* comm, const void* input, const uint64_t* send_counts,
+                                             const uint64_t* send_offsets, void* output,
+                                             const uint64_t* receive_counts, const uint64_t* receive_offsets,
+                                             sennit_type type, void* stream) SENNIT_NOEXCEPT;
+
+/* Collective, between streams, not hosts: what is enqueued after it runs when everything that every rank had enqueued
+ * before it on its stream is done, and sees it. */
+SENNIT_API sennit_result sennit_barrier(sennit_comm* comm, void* stream) SENNIT_NOEXCEPT;
 
 #ifdef __cplusplus
 }

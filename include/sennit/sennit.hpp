@@ -222,6 +222,48 @@ class Communicator {
                    sennit_operator op = SENNIT_SUM, const void* scale = nullptr, void* stream = nullptr) {
     return Status(sennit_allreduce(handle(), input, output, count, type, op, scale, stream));
   }
+  /// sennit_reduce
+  Status reduce(const void* input, void* output, std::uint64_t count, sennit_type type, int root,
+                sennit_operator op = SENNIT_SUM, const void* scale = nullptr, void* stream = nullptr) {
+    return Status(sennit_reduce(handle(), input, output, count, type, op, scale, root, stream));
+  }
+  /// sennit_reduce_scatter
+  Status reduce_scatter(const void* input, void* output, std::uint64_t count, sennit_type type,
+                        sennit_operator op = SENNIT_SUM, const void* scale = nullptr, void* stream = nullptr) {
+    return Status(sennit_reduce_scatter(handle(), input, output, count, type, op, scale, stream));
+  }
+  /// sennit_allgather
+  Status allgather(const void* input, void* output, std::uint64_t count, sennit_type type, void* stream = nullptr) {
+    return Status(sennit_allgather(handle(), input, output, count, type, stream));
+  }
+  /// sennit_broadcast
+  Status broadcast(const void* input, void* output, std::uint64_t count, sennit_type type, int root,
+                   void* stream = nullptr) {
+    return Status(sennit_broadcast(handle(), input, output, count, type, root, stream));
+  }
+  /// sennit_gather
+  Status gather(const void* input, void* output, std::uint64_t count, sennit_type type, int root,
+                void* stream = nullptr) {
+    return Status(sennit_gather(handle(), input, output, count, type, root, stream));
+  }
+  /// sennit_scatter
+  Status scatter(const void* input, void* output, std::uint64_t count, sennit_type type, int root,
+                 void* stream = nullptr) {
+    return Status(sennit_scatter(handle(), input, output, count, type, root, stream));
+  }
+  /// sennit_all_to_all
+  Status all_to_all(const void* input, void* output, std::uint64_t count, sennit_type type, void* stream = nullptr) {
+    return Status(sennit_all_to_all(handle(), input, output, count, type, stream));
+  }
+  /// sennit_all_to_all_v
+  Status all_to_all_v(const void* input, const std::uint64_t* send_counts, const std::uint64_t* send_offsets,
+                      void* output, const std::uint64_t* receive_counts, const std::uint64_t* receive_offsets,
+                      sennit_type type, void* stream = nullptr) {
+    return Status(sennit_all_to_all_v(handle(), input, send_counts, send_offsets, output, receive_counts,
+                                      receive_offsets, type, stream));
+  }
+  /// sennit_barrier
+  Status stream_barrier(void* stream = nullptr) { return Status(sennit_barrier(handle(), stream)); }
   /// sennit_synchronize
   Status synchronize(void* stream = nullptr) { return Status(sennit_synchronize(handle(), stream)); }
   /// sennit_comm_destroy

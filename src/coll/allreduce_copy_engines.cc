@@ -53,7 +53,7 @@ std::uint64_t CopyEngines::most_bytes(const Team& team, unsigned) {
   return EngineShape::of(team).room * Tickets::kMost * static_cast<unsigned>(team.size);
 }
 
-Status CopyEngines::send(const AllreduceCall& call, device::Lane& lane, News kind, unsigned chunk, std::uint64_t most,
+Status CopyEngines::send(const ReduceCall& call, device::Lane& lane, News kind, unsigned chunk, std::uint64_t most,
                          device::Event* after) {
   const SliceChunks slices = engine_chunks(call, team_, most);
   const EngineShape shape = EngineShape::of(team_);
@@ -75,7 +75,7 @@ Status CopyEngines::send(const AllreduceCall& call, device::Lane& lane, News kin
   return {};
 }
 
-Status CopyEngines::run(const AllreduceCall& call, device::Lane& lane, unsigned blocks) {
+Status CopyEngines::run(const ReduceCall& call, device::Lane& lane, unsigned blocks) {
   const std::uint64_t room = EngineShape::of(team_).room;
   const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team_.size)).end;
   const std::uint64_t most = std::min(room, std::max(kLeastChunk, slice / kLeastChunks));

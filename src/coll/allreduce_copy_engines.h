@@ -25,7 +25,7 @@
 #include <memory>
 #include <vector>
 
-#include "coll/allreduce_call.h"
+#include "coll/reduce_call.h"
 #include "device/executor.h"
 
 namespace sennit::coll {
@@ -60,7 +60,7 @@ struct EngineShape {
 };
 
 /// Chunks of equal size, so that the last ones are not small.
-SENNIT_DEVICE SliceChunks engine_chunks(const AllreduceCall& call, const Team& team, std::uint64_t most) {
+SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team, std::uint64_t most) {
   const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team.size)).end;
   const auto count = static_cast<unsigned>((slice + most - 1) / most);
   return {call.bytes, team.size, 0, 1, device::part_of(slice, 0, count).end};
@@ -101,7 +101,7 @@ struct EngineStart {
 
 /// What the kernels of one chunk are told.
 struct EngineStep {
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
   const device::Word* ticket;
   std::uint64_t most;  ///< bytes of a chunk, as all ranks cut it
@@ -183,13 +183,13 @@ class CopyEngines {
   static Result<std::unique_ptr<CopyEngines>> create(device::Executor& executor, int device, const Team& team);
 
   /// `blocks` of the kernels that add and keep. Errors: those of the lanes.
-  Status run(const AllreduceCall& call, device::Lane& lane, unsigned blocks);
+  Status run(const ReduceCall& call, device::Lane& lane, unsigned blocks);
   /// Admission: whatever the blocks.
   static std::uint64_t most_bytes(const Team& team, unsigned blocks);
 
  private:
   explicit CopyEngines(const Team& team) : team_(team) {}
-  Status send(const AllreduceCall& call, device::Lane& lane, News kind, unsigned chunk, std::uint64_t most,
+  Status send(const ReduceCall& call, device::Lane& lane, News kind, unsigned chunk, std::uint64_t most,
               device::Event* after);
 
   struct Engine {

@@ -10,22 +10,23 @@
 // Source: IEEE Micro paper, the hierarchical design; thesis chapter 5.
 #pragma once
 
-#include "coll/allreduce_call.h"
 #include "coll/follow.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
 struct AllreduceHierarchical {
   static constexpr const char* kName = "allreduce_hierarchical";
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
+    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
     Links<Block> links(block, team);
     const int leader = team.leader_of(team.rank);
-    const bool done = leader == team.rank ? lead(block, message, links) : follow(block, call, message, links, leader);
+    const bool done =
+        leader == team.rank ? lead(block, message, links) : follow(block, call, message, links, team.rank, leader);
     if (done) links.finish();
   }
 

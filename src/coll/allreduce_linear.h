@@ -1,45 +1,50 @@
-// Allreduce, linear: rank 0 receives every rank's input, reduces, and sends the result to all; the thesis' reference,
-// and the fewest steps where one rank is close to all others.
+// Allreduce and reduce, linear: a root (rank 0 of an allreduce) receives every rank's input and reduces; an allreduce
+// then sends the result to all. The thesis' reference, and the fewest steps where one rank is close to all others.
 //
 // 1. Each block takes its part of the message, in chunks of at most a slot; the steps of two chunks overlap:
-// 2. every rank but 0 sends its chunk to rank 0;
-// 3. rank 0 reduces the chunks in the order of ranks, into its output and to everyone;
-// 4. every rank but 0 receives the finished chunk.
+// 2. every other rank sends its chunk to the root;
+// 3. the root reduces the chunks in the order of ranks, into its output and, in an allreduce, to everyone;
+// 4. who then wants it receives the finished chunk.
 //
 // Source: thesis chapter 2.4.2, "linear".
 #pragma once
 
-#include "coll/allreduce_call.h"
 #include "coll/follow.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
 struct AllreduceLinear {
   static constexpr const char* kName = "allreduce_linear";
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
+    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
     Links<Block> links(block, team);
-    const bool done = team.rank == 0 ? reduce(block, message, links) : follow(block, call, message, links, 0);
+    const int root = call.root == kEveryRank ? 0 : call.root;
+    const bool done =
+        team.rank == root ? reduce(block, message, links) : follow(block, call, message, links, team.rank, root);
     if (done) links.finish();
   }
 
   template <class Block>
   SENNIT_DEVICE bool reduce(Block& block, const SliceChunks& message, Links<Block>& links) const {
-    const Peers peers = Peers::all_but(0, team.size);
+    const Peers peers = Peers::all_but(team.rank, team.size);
+    const Peers takers = call.root == kEveryRank ? peers : Peers::none();
     for (unsigned step = 0; step < message.count(); ++step) {  // 3.
-      if (!links.await(peers, peers)) return false;
+      if (!links.await(peers, takers)) return false;
       const auto chunk = message.of(0, step);
       device::Operands operands;
       for (int rank = 0; rank < team.size; ++rank) {
-        operands.from[operands.sources++] = rank == 0 ? call.input + chunk.begin : links.incoming(rank);
-        operands.to[operands.destinations++] = rank == 0 ? call.output + chunk.begin : links.outgoing(rank);
+        const bool own = rank == team.rank;
+        operands.from[operands.sources++] = own ? call.input + chunk.begin : links.incoming(rank);
+        if (own || takers.has(rank))
+          operands.to[operands.destinations++] = own ? call.output + chunk.begin : links.outgoing(rank);
       }
       block.reduce(operands, chunk.bytes(), call.reduction, whole(team.size));
-      links.advance(peers, peers);
+      links.advance(takers, peers);
     }
     return true;
   }

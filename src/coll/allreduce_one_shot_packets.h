@@ -1,23 +1,24 @@
-// Allreduce, one shot, by packets: every rank sends all of its input to every peer, and each reduces for itself. One
-// crossing of the link and no barrier: what small messages want.
+// Allreduce and reduce, one shot, by packets: every rank sends all of its input to every rank that wants the result,
+// and each of these reduces for itself. One crossing of the link and no barrier: what small messages want.
 //
 // 1. Each block takes its part of the message; the epoch chooses one of its two places at every peer.
-// 2. It sends the part to all peers.
-// 3. It waits for the part of every peer and reduces them, with its own, in the order of ranks.
+// 2. It sends the part to all peers; an empty one to those that do not want the result.
+// 3. It waits for the part of every peer and reduces them, with its own, in the order of ranks; who does not want the
+//    result waits for empty ones.
 //
 // The place of an epoch may be written again two epochs later: a rank that begins epoch e has received the packets of
 // e - 1 from every peer, which each peer sent only after it had read all of e - 2. That is why a block sends at least
 // one packet, also of an empty part.
 #pragma once
 
-#include "coll/allreduce_call.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
 struct AllreduceOneShotPackets {
   static constexpr const char* kName = "allreduce_one_shot_packets";
   enum Site : device::Word { kParts = 11 };
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
 
   template <class Block>
@@ -29,24 +30,46 @@ struct AllreduceOneShotPackets {
 
     device::PacketSend send;  // 2.
     for (int step = 1; step < team.size; ++step) {
+      const int peer = team.after(step);
       send.from[send.count] = call.input + part.begin;
-      send.to[send.count] = team.packets(team.after(step), b, epoch, static_cast<unsigned>(team.rank), shares);
-      send.bytes[send.count++] = part.bytes();
+      send.to[send.count] = team.packets(peer, b, epoch, static_cast<unsigned>(team.rank), shares);
+      send.bytes[send.count++] = call.wants(peer) ? part.bytes() : 0;
     }
     block.send_packets(send, device::tag_of(epoch));
+    const bool done = call.wants(team.rank) ? reduce(block, epoch, part) : stand_by(block, epoch);  // 3.
+    if (done) block.store(&counts.epoch, epoch);
+  }
 
-    device::PacketReduce reduce;  // 3.
+  template <class Block>
+  SENNIT_DEVICE bool reduce(Block& block, std::uint64_t epoch, device::Part part) const {
+    const unsigned shares = static_cast<unsigned>(team.size);
+    device::PacketReduce reduce;
     reduce.own = call.input + part.begin;
     reduce.result = call.output + part.begin;
     reduce.bytes = part.bytes();
     for (int rank = 0; rank < team.size; ++rank) {
       reduce.peer[rank] = rank;
-      reduce.from[rank] =
-          rank == team.rank ? nullptr : team.packets(team.rank, b, epoch, static_cast<unsigned>(rank), shares);
+      reduce.from[rank] = rank == team.rank
+                              ? nullptr
+                              : team.packets(team.rank, block.index(), epoch, static_cast<unsigned>(rank), shares);
     }
     reduce.sources = shares;
-    if (!block.reduce_packets(reduce, device::tag_of(epoch), kParts, call.reduction, whole(team.size))) return;
-    block.store(&counts.epoch, epoch);
+    return block.reduce_packets(reduce, device::tag_of(epoch), kParts, call.reduction, whole(team.size));
+  }
+
+  template <class Block>
+  SENNIT_DEVICE bool stand_by(Block& block, std::uint64_t epoch) const {
+    const unsigned shares = static_cast<unsigned>(team.size);
+    device::PacketReceive receive;
+    for (int step = 1; step < team.size; ++step) {
+      const int peer = team.after(step);
+      receive.peer[receive.count] = peer;
+      receive.from[receive.count] =
+          team.packets(team.rank, block.index(), epoch, static_cast<unsigned>(peer), shares);
+      receive.to[receive.count] = nullptr;
+      receive.bytes[receive.count++] = 0;
+    }
+    return block.receive_packets(receive, device::tag_of(epoch), kParts);
   }
 };
 

@@ -12,21 +12,21 @@
 // Source: thesis chapter 2.4.2, "recursive doubling".
 #pragma once
 
-#include "coll/allreduce_call.h"
 #include "coll/fold.h"
 #include "coll/links.h"
 #include "coll/pairwise.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
 struct AllreduceRecursiveDoubling {
   static constexpr const char* kName = "allreduce_recursive_doubling";
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
+    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
     const Folded folded(team.rank, team.size);
     Links<Block> links(block, team);
     const Pairwise<Block> pairs{block, links, call, team.rank};

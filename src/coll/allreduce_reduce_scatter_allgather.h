@@ -13,16 +13,16 @@
 // Source: thesis chapter 2.4.2, "reduce-scatter-allgather".
 #pragma once
 
-#include "coll/allreduce_call.h"
 #include "coll/fold.h"
 #include "coll/links.h"
 #include "coll/pairwise.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
 struct AllreduceReduceScatterAllgather {
   static constexpr const char* kName = "allreduce_reduce_scatter_allgather";
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
 
   template <class Block>
@@ -30,7 +30,7 @@ struct AllreduceReduceScatterAllgather {
     const Folded folded(team.rank, team.size);
     const auto slices = static_cast<unsigned>(folded.core_size);
     const std::uint64_t slice = 2 * team.shape.slot_bytes / slices / device::kPartUnit * device::kPartUnit;
-    const SliceChunks message(call.bytes, 1, block.index(), block.count(), slice * slices);  // 1.
+    const SliceChunks message(call.bytes, block.index(), block.count(), slice * slices);  // 1.
     Links<Block> links(block, team);
     const Pairwise<Block> pairs{block, links, call, team.rank};
     for (unsigned i = 0; i < message.count(); ++i) {

@@ -11,14 +11,14 @@
 // Source: thesis chapter 2.4.2, "ring" and "segmented ring".
 #pragma once
 
-#include "coll/allreduce_call.h"
 #include "coll/links.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
 struct AllreduceRing {
   static constexpr const char* kName = "allreduce_ring";
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
 
   /// Bytes of the message that one block takes around together.

@@ -12,14 +12,14 @@
 // Places alternate as in allreduce_one_shot_packets.h, which says why at least one packet is always sent.
 #pragma once
 
-#include "coll/allreduce_call.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
 struct AllreduceTwoShotPackets {
   static constexpr const char* kName = "allreduce_two_shot_packets";
   enum Site : device::Word { kInputs = 21, kResults = 22 };
-  AllreduceCall call;
+  ReduceCall call;
   Team team;
 
   template <class Block>

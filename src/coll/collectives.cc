@@ -8,8 +8,8 @@
 
 #include "base/environment.h"
 #include "base/units.h"
-#include "coll/allreduce_alone.h"
-#include "coll/allreduce_choice.h"
+#include "coll/choice.h"
+#include "coll/reduce_alone.h"
 #include "device/launch.h"
 #include "device/mapped.h"
 
@@ -17,18 +17,41 @@ namespace sennit::coll {
 
 namespace {
 
-constexpr std::string_view kAllreduce = "allreduce";
+constexpr bool overlap(const std::byte* a, std::uint64_t a_bytes, const std::byte* b, std::uint64_t b_bytes) {
+  return a < b + b_bytes && b < a + a_bytes;
+}
 
-Status check_apart(const void* input, const void* output, std::uint64_t bytes) {
-  const auto in = reinterpret_cast<std::uintptr_t>(input), out = reinterpret_cast<std::uintptr_t>(output);
-  if (in == out || in >= out + bytes || out >= in + bytes) return {};
-  return Status(Code::invalid_argument, "input and output overlap without being the same", {},
-                "Reduce in place (the same address), or into another buffer");
+/// What a rank reads and writes.
+struct Buffers {
+  std::uint64_t input_bytes = 0, output_bytes = 0;  ///< 0: none
+  std::uint64_t input_own = 0, output_own = 0;      ///< where this rank's own message is in them
+
+  /// Where every rank gives or gets a message of `bytes`.
+  Buffers(Operation operation, std::uint64_t bytes, bool is_root, int rank, int size) {
+    const bool one_way = has_root(operation);
+    const bool gives = !one_way || operation == Operation::reduce || operation == Operation::gather || is_root;
+    const bool takes = !one_way || operation == Operation::broadcast || operation == Operation::scatter || is_root;
+    const auto ranks = static_cast<unsigned>(size);
+    if (gives) input_bytes = bytes * (scatters(operation) ? ranks : 1);
+    if (takes) output_bytes = bytes * (gathers(operation) ? ranks : 1);
+    if (scatters(operation) && !gathers(operation)) input_own = bytes * static_cast<unsigned>(rank);
+    if (gathers(operation) && !scatters(operation)) output_own = bytes * static_cast<unsigned>(rank);
+  }
+};
+
+/// The call of a rank alone.
+Status do_alone(const Call& call, device::Lane& lane) {
+  if (reduces(call.operation)) return reduce_alone({call.input, call.output, call.bytes, call.reduction}, lane);
+  const Exchange::Message own =
+      call.operation == Operation::all_to_all_v
+          ? call.messages.with[0]
+          : exchange_of(call.operation, call.input, call.output, call.bytes, call.root, 0, 1).with[0];
+  return own.from == own.to ? Status() : lane.copy(own.to, own.from, own.sent);
 }
 
 }  // namespace
 
-Status Collectives::check_memory(const void* data, std::uint64_t bytes, device::Access access) {
+Status Collectives::check_memory(const void* data, std::uint64_t bytes, device::Access access) const {
   device::Executor& executor = node_.executor();
   // A glance is enough for what GPUs reach; what it does not know deserves a name.
   if (executor.kind() == device::Kind::cuda && executor.holder(data)) return {};
@@ -53,7 +76,7 @@ Status Collectives::prepare(device::Lane& lane) {
     auto bytes = parse_bytes(environment("SENNIT_SCRATCH"));
     Status status = bytes.status();
     if (!status.ok()) status = std::move(status).in("SENNIT_SCRATCH");
-    if (status.ok()) status = load_allreduce(node_.executor(), node_.device());
+    if (status.ok()) status = load_algorithms(node_.executor(), node_.device());
     // The lowest rank's size counts: each has an environment of its own.
     auto sizes = comm::agree(node_.group().exchange(), status, comm::Writer().number(bytes ? *bytes : 0).take());
     if (!sizes) return sizes.status();
@@ -83,41 +106,126 @@ Status Collectives::end_turn(device::Lane& lane) {
   return lane.record(*last_);
 }
 
-AllreducePlan Collectives::plan_allreduce(std::uint64_t bytes) const {
-  return choose_allreduce(scratch_->team(), bytes, node_.executor().kind());
+Plan Collectives::plan(Operation operation, std::uint64_t bytes) const {
+  return choose(operation, scratch_->team(), bytes, node_.executor().kind());
 }
 
-Status Collectives::allreduce(const void* input, void* output, std::uint64_t count, device::Reduction reduction,
-                              device::Lane& lane, const AllreducePlan* forced) {
-  if (auto status = node_.check(); !status) return status;
-  if (!device::supports(reduction.type, reduction.op))
+Status Collectives::check(const Request& request) const {
+  const device::Reduction& reduction = request.reduction;
+  if (reduces(request.operation) && !device::supports(reduction.type, reduction.op))
     return Status(Code::invalid_argument,
                   fmt::format("{} is not for {}", device::name(reduction.op), device::name(reduction.type)), {},
                   "Bit and logical operators are for integers");
-  const std::uint64_t width = device::bytes_of(reduction.type);
-  if (count > ~std::uint64_t{0} / width)
-    return Status(Code::invalid_argument, fmt::format("{} numbers are more than any memory holds", count));
-  const std::uint64_t bytes = count * width;
-  if (bytes != 0) {
-    if (input == nullptr || output == nullptr)
-      return Status(Code::invalid_argument, input == nullptr ? "input is null" : "output is null", {},
-                    "Pass the address of an allocation");
-    if (auto status = input == output ? Status() : check_memory(input, bytes, device::Access::read); !status)
+  if (has_root(request.operation) && (request.root < 0 || request.root >= node_.size()))
+    return Status(Code::invalid_argument, fmt::format("there is no rank {} to be the root", request.root), {},
+                  fmt::format("Use 0 to {}", node_.size() - 1));
+  if (request.count > ~std::uint64_t{0} / device::bytes_of(reduction.type) / static_cast<unsigned>(node_.size()))
+    return Status(Code::invalid_argument, fmt::format("{} elements are more than any memory holds", request.count));
+  return {};
+}
+
+Status Collectives::check_buffers(const Request& request, std::uint64_t bytes) const {
+  const Buffers buffers(request.operation, bytes, node_.rank() == request.root, node_.rank(), node_.size());
+  const auto* const input = static_cast<const std::byte*>(request.input);
+  const auto* const output = static_cast<const std::byte*>(request.output);
+  const bool reads = buffers.input_bytes != 0, writes = buffers.output_bytes != 0;
+  if ((reads && input == nullptr) || (writes && output == nullptr))
+    return Status(Code::invalid_argument, reads && input == nullptr ? "input is null" : "output is null", {},
+                  "Pass the address of an allocation");
+  const bool in_place = reads && writes && input + buffers.input_own == output + buffers.output_own;
+  // In place, the larger one holds the other.
+  if (reads && !(in_place && buffers.input_bytes <= buffers.output_bytes))
+    if (auto status = check_memory(input, buffers.input_bytes, device::Access::read); !status)
       return std::move(status).in("input");
-    if (auto status = check_memory(output, bytes, device::Access::write); !status)
+  if (writes && !(in_place && buffers.output_bytes < buffers.input_bytes))
+    if (auto status = check_memory(output, buffers.output_bytes, device::Access::write); !status)
       return std::move(status).in("output");
-    if (auto status = check_apart(input, output, bytes); !status) return status;
+  if (!in_place && reads && writes && overlap(input, buffers.input_bytes, output, buffers.output_bytes))
+    return Status(Code::invalid_argument, "input and output overlap without being the same", {},
+                  "Work in place (this rank's own message at the same address in both), or into another buffer");
+  return {};
+}
+
+Result<Exchange> Collectives::messages_of(const Request& request) const {
+  const auto ranks = static_cast<std::size_t>(node_.size());
+  const auto own = static_cast<std::size_t>(node_.rank());
+  for (const auto& array : {request.sent, request.sent_from, request.received, request.received_to})
+    if (array.size() != ranks)
+      return Status(Code::invalid_argument, fmt::format("{} counts for {} ranks", array.size(), ranks), {},
+                    "Give counts and places for every rank");
+  if (request.sent[own] != request.received[own])
+    return Status(
+        Code::invalid_argument,
+        fmt::format("this rank sends itself {} elements and receives {}", request.sent[own], request.received[own]),
+        {}, "Make both the same");
+  const std::uint64_t width = device::bytes_of(request.reduction.type);
+  const std::uint64_t most = ~std::uint64_t{0} / width / 2;
+  std::uint64_t input_bytes = 0, output_bytes = 0;  // up to the last message's end
+  Exchange exchange;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (const std::uint64_t number :
+         {request.sent[rank], request.sent_from[rank], request.received[rank], request.received_to[rank]})
+      if (number > most)
+        return Status(Code::invalid_argument, fmt::format("{} elements are more than any memory holds", number));
+    Exchange::Message& with = exchange.with[rank];
+    with.sent = request.sent[rank] * width;
+    with.received = request.received[rank] * width;
+    if (with.sent != 0) {
+      with.from = static_cast<const std::byte*>(request.input) + request.sent_from[rank] * width;
+      input_bytes = std::max(input_bytes, (request.sent_from[rank] + request.sent[rank]) * width);
+    }
+    if (with.received != 0) {
+      with.to = static_cast<std::byte*>(request.output) + request.received_to[rank] * width;
+      output_bytes = std::max(output_bytes, (request.received_to[rank] + request.received[rank]) * width);
+    }
   }
-  reduction.ranks = static_cast<std::uint32_t>(node_.size());
-  const AllreduceCall call{static_cast<const std::byte*>(input), static_cast<std::byte*>(output), bytes, reduction};
+  if ((input_bytes != 0 && request.input == nullptr) || (output_bytes != 0 && request.output == nullptr))
+    return Status(Code::invalid_argument,
+                  input_bytes != 0 && request.input == nullptr ? "input is null" : "output is null", {},
+                  "Pass the address of an allocation");
+  if (input_bytes != 0 && output_bytes != 0 &&
+      overlap(static_cast<const std::byte*>(request.input), input_bytes,
+              static_cast<const std::byte*>(request.output), output_bytes))
+    return Status(Code::invalid_argument, "input and output overlap", {}, "Send into another buffer");
+  if (input_bytes != 0)
+    if (auto status = check_memory(request.input, input_bytes, device::Access::read); !status)
+      return std::move(status).in("input");
+  if (output_bytes != 0)
+    if (auto status = check_memory(request.output, output_bytes, device::Access::write); !status)
+      return std::move(status).in("output");
+  return exchange;
+}
+
+Status Collectives::call(const Request& request, device::Lane& lane, const Plan* forced) {
+  if (auto status = node_.check(); !status) return status;
+  if (auto status = check(request); !status) return status;
+  Call call{request.operation,
+            static_cast<const std::byte*>(request.input),
+            static_cast<std::byte*>(request.output),
+            request.count * device::bytes_of(request.reduction.type),
+            request.root,
+            request.reduction,
+            {}};
+  call.reduction.ranks = static_cast<std::uint32_t>(node_.size());
+  // What one rank has nothing to do in, others may.
+  const bool always = call.operation == Operation::barrier || call.operation == Operation::all_to_all_v;
+  if (call.operation == Operation::all_to_all_v) {
+    auto messages = messages_of(request);
+    if (!messages) return messages.status();
+    call.messages = *messages;
+  }
+  if (always) call.bytes = 0;
+  if (call.bytes != 0)
+    if (auto status = check_buffers(request, call.bytes); !status) return status;
 
   const std::lock_guard lock(mutex_);
-  if (node_.size() == 1) return allreduce_alone(call, lane);
+  if (node_.size() == 1) return do_alone(call, lane);
   if (auto status = prepare(lane); !status) return status;
-  if (bytes == 0) return {};
-  node_.group().note(kAllreduce, calls_.fetch_add(1, std::memory_order_relaxed) + 1, -1, bytes);
-  const AllreducePlan plan = forced != nullptr ? *forced : plan_allreduce(bytes);
-  if (plan.algorithm == Allreduce::copy_engines && engines_ == nullptr) {
+  if (call.bytes == 0 && !always) return {};
+  latest_.store(call.operation, std::memory_order_relaxed);
+  node_.group().note(name(call.operation), calls_.fetch_add(1, std::memory_order_relaxed) + 1, -1, call.bytes);
+  const Plan plan = forced != nullptr ? *forced : this->plan(call.operation, call.bytes);
+  if (plan.algorithm == Algorithm::copy_engines && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
     auto engines = CopyEngines::create(node_.executor(), lane.device(), scratch_->team());
     if (!engines) return engines.status();
@@ -133,21 +241,23 @@ Status Collectives::explain(Status status) {
   // Without the mutex: who asks how things stand must not wait for a call that another thread makes.
   const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
   if (status.code() != Code::timed_out || calls == 0 || group.failed()) return status;
+  const std::string_view latest = name(latest_.load(std::memory_order_relaxed));
   std::vector<std::string> missing;
   for (int rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank()) continue;
     const comm::Operation last = group.last_operation(rank);
-    if (last.name == kAllreduce && last.sequence >= calls) continue;
-    missing.push_back(last.name.empty()
-                          ? fmt::format("rank {} (which has called nothing)", rank)
+    const bool collective = parse_operation(last.name).ok();
+    if (collective && (last.sequence > calls || (last.sequence == calls && last.name == latest))) continue;
+    missing.push_back(last.name.empty() ? fmt::format("rank {} (which has called nothing)", rank)
+                      : collective && last.sequence == calls
+                          ? fmt::format("rank {} (which called {} instead)", rank, last.name)
                           : fmt::format("rank {} (last seen in {} {})", rank, last.name, last.sequence));
   }
   if (!missing.empty())
-    status =
-        Status(Code::timed_out,
-               fmt::format("{} {} waited longer than its limit for {}", kAllreduce, calls, fmt::join(missing, ", ")),
-               std::string(status.where()),
-               "Every rank must make the same collective calls; see where that one is, or raise SENNIT_TIMEOUT");
+    status = Status(Code::timed_out,
+                    fmt::format("{} {} waited longer than its limit for {}", latest, calls, fmt::join(missing, ", ")),
+                    std::string(status.where()),
+                    "Every rank must make the same collective calls; see where that one is, or raise SENNIT_TIMEOUT");
   group.abort(status);
   return status;
 }

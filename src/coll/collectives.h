@@ -4,30 +4,44 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <span>
 
-#include "coll/allreduce.h"
+#include "coll/algorithms.h"
 #include "coll/allreduce_copy_engines.h"
 #include "coll/scratch.h"
 #include "path/node.h"
 
 namespace sennit::coll {
 
+/// A collective in its caller's words. Every rank gives the same operation, count, reduction and root.
+struct Request {
+  Operation operation = Operation::allreduce;
+  const void* input = nullptr;
+  void* output = nullptr;
+  /// Elements of the message; where messages of several ranks lie side by side, of each.
+  std::uint64_t count = 0;
+  device::Reduction reduction;  ///< its type alone where nothing is reduced; `ranks` is filled in
+  int root = kEveryRank;        ///< of operations that have one
+
+  /// All-to-all-v instead of `count`, for every rank: elements sent to it and where they begin in the input, elements
+  /// received from it and where they go in the output.
+  std::span<const std::uint64_t> sent, sent_from, received, received_to;
+};
+
 class Collectives {
  public:
   /// `node` outlives it.
   explicit Collectives(path::Node& node) : node_(node) {}
 
-  /// Reduces `count` numbers at `input` of every rank into `output` of every rank, in the order of `lane`.
-  /// Collective: every rank makes the same collective calls in the same order, on whatever lanes; they then run in
-  /// this order. The first call of a communicator meets all ranks to make scratch memory; later ones wait for nobody.
-  /// `forced`: this plan instead of the chosen one; the same on every rank. Errors: invalid_argument (null, freed,
-  /// pageable or overlapping memory, too short, a type without this operator), those of Scratch::create on the first
-  /// call, peer_lost, aborted.
-  Status allreduce(const void* input, void* output, std::uint64_t count, device::Reduction reduction,
-                   device::Lane& lane, const AllreducePlan* forced = nullptr);
+  /// Enqueues the collective in the order of `lane`. Every rank makes the same calls in the same order, on whatever
+  /// lanes; they then run in this order. The first call of a communicator meets all ranks to make scratch memory;
+  /// later ones wait for nobody. `forced`: this plan instead of the chosen one; the same on every rank. Errors:
+  /// invalid_argument (null, freed, pageable or overlapping memory, too short, a type without this operator, no such
+  /// root), those of Scratch::create on the first call, peer_lost, aborted.
+  Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
 
-  /// What allreduce() would take for so many bytes.
-  AllreducePlan plan_allreduce(std::uint64_t bytes) const;
+  /// What call() would take for so many bytes of Call::bytes. After the first call.
+  Plan plan(Operation operation, std::uint64_t bytes) const;
 
   /// What a wait that passed its limit meant for the collectives: names the ranks that have not made the latest call,
   /// and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
@@ -41,7 +55,11 @@ class Collectives {
 
  private:
   Status prepare(device::Lane& lane);
-  Status check_memory(const void* data, std::uint64_t bytes, device::Access access);
+  Status check(const Request& request) const;
+  /// Reads all-to-all-v's arrays.
+  Result<Exchange> messages_of(const Request& request) const;
+  Status check_buffers(const Request& request, std::uint64_t bytes) const;
+  Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
   /// Lets `lane` wait for the call before, where that was on another stream.
   Status take_turn(device::Lane& lane);
   Status end_turn(device::Lane& lane);
@@ -53,6 +71,7 @@ class Collectives {
   std::unique_ptr<device::Event> last_;   // the end of the call before
   std::uint64_t last_stream_ = 0;
   std::atomic<std::uint64_t> calls_{0};  // that were noted
+  std::atomic<Operation> latest_{};      // of them
 };
 
 }  // namespace sennit::coll

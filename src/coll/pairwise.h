@@ -2,8 +2,8 @@
 // of it with one peer at a time.
 #pragma once
 
-#include "coll/allreduce_call.h"
 #include "coll/links.h"
+#include "coll/reduce_call.h"
 
 namespace sennit::coll {
 
@@ -12,7 +12,7 @@ template <class Block>
 struct Pairwise {
   Block& block;
   Links<Block>& links;
-  const AllreduceCall& call;
+  const ReduceCall& call;
   int rank;
 
   /// The input of a part, as its operator wants it (a pre-multiplied sum multiplies here), into the output.

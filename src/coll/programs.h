@@ -1,7 +1,7 @@
-// Every block program of coll/, for the code that compiles them all.
+// Every block program of coll/, for the code that compiles or starts them all.
 #pragma once
 
-#include "coll/allreduce_alone.h"
+#include "coll/allgather_ring.h"
 #include "coll/allreduce_copy_engines.h"
 #include "coll/allreduce_hierarchical.h"
 #include "coll/allreduce_linear.h"
@@ -11,3 +11,13 @@
 #include "coll/allreduce_ring.h"
 #include "coll/allreduce_two_shot.h"
 #include "coll/allreduce_two_shot_packets.h"
+#include "coll/barrier_direct.h"
+#include "coll/barrier_dissemination.h"
+#include "coll/broadcast_scatter_allgather.h"
+#include "coll/broadcast_tree.h"
+#include "coll/exchange_direct.h"
+#include "coll/exchange_packets.h"
+#include "coll/reduce_alone.h"
+#include "coll/reduce_scatter_direct.h"
+#include "coll/reduce_scatter_packets.h"
+#include "coll/reduce_scatter_ring.h"

@@ -8,18 +8,28 @@ const void* cuda_entry() {
   return nullptr;
 }
 
-template const void* cuda_entry<coll::AllreduceAlone>();
-template const void* cuda_entry<coll::AllreduceOneShotPackets>();
-template const void* cuda_entry<coll::AllreduceTwoShotPackets>();
-template const void* cuda_entry<coll::AllreduceTwoShot>();
-template const void* cuda_entry<coll::AllreduceLinear>();
-template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
-template const void* cuda_entry<coll::AllreduceRing>();
-template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
+template const void* cuda_entry<coll::AllgatherRing>();
 template const void* cuda_entry<coll::AllreduceHierarchical>();
+template const void* cuda_entry<coll::AllreduceLinear>();
+template const void* cuda_entry<coll::AllreduceOneShotPackets>();
+template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
+template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
+template const void* cuda_entry<coll::AllreduceRing>();
+template const void* cuda_entry<coll::AllreduceTwoShot>();
+template const void* cuda_entry<coll::AllreduceTwoShotPackets>();
+template const void* cuda_entry<coll::BarrierDirect>();
+template const void* cuda_entry<coll::BarrierDissemination>();
+template const void* cuda_entry<coll::BroadcastScatterAllgather>();
+template const void* cuda_entry<coll::BroadcastTree>();
 template const void* cuda_entry<coll::EngineEnd>();
 template const void* cuda_entry<coll::EngineKeep>();
 template const void* cuda_entry<coll::EngineReduce>();
 template const void* cuda_entry<coll::EngineStart>();
+template const void* cuda_entry<coll::ExchangeDirect>();
+template const void* cuda_entry<coll::ExchangePackets>();
+template const void* cuda_entry<coll::ReduceAlone>();
+template const void* cuda_entry<coll::ReduceScatterDirect>();
+template const void* cuda_entry<coll::ReduceScatterPackets>();
+template const void* cuda_entry<coll::ReduceScatterRing>();
 
 }  // namespace sennit::device

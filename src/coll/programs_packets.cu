@@ -11,5 +11,7 @@ const void* cuda_entry() {
 
 template const void* cuda_entry<coll::AllreduceOneShotPackets>();
 template const void* cuda_entry<coll::AllreduceTwoShotPackets>();
+template const void* cuda_entry<coll::ExchangePackets>();
+template const void* cuda_entry<coll::ReduceScatterPackets>();
 
 }  // namespace sennit::device

@@ -22,6 +22,14 @@ TEST(CollectiveJob, AllreducesOfAnyRanks) {
   for (const int ranks : {1, 2, 3, 4}) expect_right(run_ranks(ranks, kAllreduces));
 }
 
+TEST(CollectiveJob, EveryOperationOfAnyRanks) {
+  for (const int ranks : {1, 2, 3, 5}) expect_right(run_ranks(ranks, {"family", "1", "7", "1000", "40001"}));
+}
+
+TEST(CollectiveJob, ABarrierOrdersWhatWasPut) {
+  expect_right(run_ranks(3, {"stream_barrier"}));
+}
+
 TEST(CollectiveJob, WhereMemoryCannotBeSharedScratchIsInHostMemory) {
   expect_right(run_ranks(3, kAllreduces, {{"SENNIT_IPC", "0"}}));
 }
@@ -52,7 +60,13 @@ TEST(CollectiveJob, BadInputIsNamedAndHarmless) {
                                                           {"no type", "there is no type 14"},
                                                           {"no operator", "there is no operator -1"},
                                                           {"bits of a float", "bit_and is not for float32"},
-                                                          {"no scale", "scale is null"}};
+                                                          {"no scale", "scale is null"},
+                                                          {"root below", "there is no rank -1"},
+                                                          {"root above", "there is no rank 2"},
+                                                          {"gather too long", "reach beyond the memory"},
+                                                          {"gather overlaps", "overlap"},
+                                                          {"null offsets", "send_offsets is null"},
+                                                          {"self differs", "sends itself 1 elements and receives 2"}};
   for (int rank = 0; rank < 2; ++rank) {
     for (const auto& [topic, text] : expected)
       EXPECT_THAT(job.lines.at(std::size_t(rank)),
@@ -70,6 +84,15 @@ TEST(CollectiveJob, ARankThatDoesNotComeIsNamedOnAllRanks) {
                 AllOf(StartsWith("waited: "), HasSubstr("allreduce 3 waited longer than its limit for rank 1")))
         << "rank " << rank;
   EXPECT_THAT(job.line(1), AllOf(StartsWith("came late: "), HasSubstr("rank 1"), HasSubstr("allreduce")));
+}
+
+TEST(CollectiveJob, ARankThatCallsAnotherOperationIsNamed) {
+  const comm::Job job = run_ranks(3, {"other_operation"});
+  std::string all;
+  for (int rank = 0; rank < 3; ++rank) all += job.line(rank) + "\n";
+  EXPECT_THAT(all, testing::AnyOf(HasSubstr("allgather 3 waited longer than its limit for rank 1 (which called "
+                                            "barrier instead)"),
+                                  HasSubstr("which called allgather instead")));
 }
 
 }  // namespace

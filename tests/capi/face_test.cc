@@ -55,6 +55,23 @@ TEST_F(FaceTest, MovesMessages) {
   EXPECT_TRUE(moved.allreduce(&number, &scaled, 1, SENNIT_INT32, SENNIT_PREMULTIPLIED_SUM, &factor));
   EXPECT_TRUE(moved.synchronize());
   EXPECT_EQ(scaled, 42);
+  // Alone every collective is a copy.
+  std::int32_t result = 0;
+  const auto gives = [&](Status status) {
+    EXPECT_TRUE(status);
+    EXPECT_TRUE(moved.synchronize());
+    return std::exchange(result, 0) == number;
+  };
+  EXPECT_TRUE(gives(moved.reduce(&number, &result, 1, SENNIT_INT32, 0)));
+  EXPECT_TRUE(gives(moved.reduce_scatter(&number, &result, 1, SENNIT_INT32)));
+  EXPECT_TRUE(gives(moved.allgather(&number, &result, 1, SENNIT_INT32)));
+  EXPECT_TRUE(gives(moved.broadcast(&number, &result, 1, SENNIT_INT32, 0)));
+  EXPECT_TRUE(gives(moved.gather(&number, &result, 1, SENNIT_INT32, 0)));
+  EXPECT_TRUE(gives(moved.scatter(&number, &result, 1, SENNIT_INT32, 0)));
+  EXPECT_TRUE(gives(moved.all_to_all(&number, &result, 1, SENNIT_INT32)));
+  const std::uint64_t one = 1, none = 0;
+  EXPECT_TRUE(gives(moved.all_to_all_v(&number, &one, &none, &result, &one, &none, SENNIT_INT32)));
+  EXPECT_TRUE(moved.stream_barrier());
   EXPECT_EQ(window->put(1, 0, text, 1).result(), SENNIT_INVALID_ARGUMENT);
   const int before = gathered;
   EXPECT_TRUE(window->close());

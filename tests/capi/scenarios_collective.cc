@@ -1,9 +1,11 @@
 // Collectives through the C API: many calls, sizes and communicators; bad input; ranks that do not come.
-#include <cmath>
+#include <algorithm>
+#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "capi_rank.h"
+#include "family.h"
 
 namespace sennit::capi {
 
@@ -54,6 +56,53 @@ int allreduces(const Arguments& arguments) {
   return 0;
 }
 
+/// Plain host memory, for the host executor.
+class HostSpace {
+ public:
+  HostSpace(sennit_comm*, std::uint64_t bytes) : all_(bytes) {}
+  void* data() { return all_.data(); }
+  void put(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
+  void get(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
+  void* const stream = nullptr;
+
+ private:
+  static void copy(void* to, const void* from, std::uint64_t bytes) {
+    if (bytes != 0) std::memcpy(to, from, bytes);
+  }
+  std::vector<std::byte> all_;
+};
+
+// COUNTS…: every operation.
+int family(const Arguments& arguments) {
+  sennit_comm* comm = create();
+  bool good = true;
+  for (const std::string& count : arguments) good = Family<HostSpace>(comm, std::stoull(count)).all_right() && good;
+  say("{}", good ? "all right" : "wrong");
+  must(sennit_comm_destroy(comm));
+  return 0;
+}
+
+// A barrier of streams: what every rank put into rank 0's memory before it is there for rank 0's lane after it.
+int stream_barrier(const Arguments&) {
+  sennit_comm* comm = create();
+  const int rank = sennit_comm_rank(comm), size = sennit_comm_size(comm);
+  const Inbox inbox = make_inbox(comm, 64);
+  bool good = true;
+  for (std::uint8_t round = 1; round < 50; ++round) {
+    must(sennit_put(inbox.window, 0, std::uint64_t(rank), &round, 1, nullptr));
+    must(sennit_barrier(comm, nullptr));
+    std::uint8_t seen[64] = {};
+    must(sennit_get(inbox.window, 0, 0, seen, std::uint64_t(size), nullptr));
+    must(sennit_barrier(comm, nullptr));
+    must(sennit_synchronize(comm, nullptr));
+    good = good && std::count(seen, seen + size, round) == size;
+  }
+  say("{}", good ? "all right" : "wrong");
+  must(sennit_deregister(inbox.window));
+  must(sennit_comm_destroy(comm));
+  return 0;
+}
+
 // Two communicators of the same ranks, used by a thread each.
 int two_communicators(const Arguments&) {
   sennit_comm* comms[] = {create(), create()};
@@ -90,11 +139,40 @@ int bad_collectives(const Arguments&) {
   say("bits of a float: {}", call(in.at, out.at, 1, SENNIT_FLOAT32, SENNIT_BIT_AND, nullptr));
   say("no scale: {}", call(in.at, out.at, 1, SENNIT_FLOAT32, SENNIT_PREMULTIPLIED_SUM, nullptr));
   say("nothing: {}", call(nullptr, nullptr, 0, SENNIT_FLOAT32, SENNIT_SUM, nullptr));
+  const auto broadcast = [&](int root) {
+    return outcome(sennit_broadcast(comm, in.at, out.at, 1, SENNIT_FLOAT32, root, nullptr));
+  };
+  say("root below: {}", broadcast(-1));
+  say("root above: {}", broadcast(sennit_comm_size(comm)));
+  say("gather too long: {}", outcome(sennit_allgather(comm, in.at, out.at, 1 << 20, SENNIT_FLOAT32, nullptr)));
+  say("gather overlaps: {}", outcome(sennit_allgather(comm, in.at, in.at + 1, 8, SENNIT_FLOAT32, nullptr)));
+  const std::uint64_t counts[] = {1, 1, 1, 1}, others[] = {2, 2, 2, 2};
+  const auto all_to_all_v = [&](const std::uint64_t* offsets, const std::uint64_t* receive_counts) {
+    return outcome(
+        sennit_all_to_all_v(comm, in.at, counts, offsets, out.at, receive_counts, counts, SENNIT_FLOAT32, nullptr));
+  };
+  say("null offsets: {}", all_to_all_v(nullptr, counts));
+  say("self differs: {}", all_to_all_v(counts, others));
   in.at[0] = float(sennit_comm_rank(comm) + 1);
   say("scaled: {}", call(in.at, out.at, 1, SENNIT_FLOAT32, SENNIT_PREMULTIPLIED_SUM, &half));
   must(sennit_synchronize(comm, nullptr));
   say("gives: {}", out.at[0]);
   must(sennit_comm_destroy(comm));
+  return 0;
+}
+
+// Rank 1 calls another operation third, of which the others need more than it gives: they learn which.
+int other_operation(const Arguments&) {
+  sennit_comm* comm = create(1.5);
+  constexpr std::uint64_t kMany = 1 << 20;
+  Numbers in(comm, kMany), out(comm, 3 * kMany);
+  for (std::uint64_t call = 0; call < 2; ++call) (void)sum_is_right(comm, in, out, 100, call);
+  if (sennit_comm_rank(comm) == 1)
+    must(sennit_barrier(comm, nullptr));
+  else
+    must(sennit_allgather(comm, in.at, out.at, kMany, SENNIT_FLOAT32, nullptr));
+  say("waited: {}", outcome(sennit_synchronize(comm, nullptr)));
+  (void)sennit_comm_destroy(comm);
   return 0;
 }
 
@@ -120,7 +198,10 @@ std::vector<Scenario> collective_scenarios() {
   return {{"allreduces", allreduces},
           {"two_communicators", two_communicators},
           {"bad_collectives", bad_collectives},
-          {"missing_rank", missing_rank}};
+          {"missing_rank", missing_rank},
+          {"family", family},
+          {"stream_barrier", stream_barrier},
+          {"other_operation", other_operation}};
 }
 
 }  // namespace sennit::capi

@@ -29,6 +29,11 @@ TEST_F(GpuCollectives, OfEveryNumberOfRanks) {
     expect_all_right(run_on_gpus(ranks, {"allreduces", "malloc", "3", "4099", "1000003"}));
 }
 
+TEST_F(GpuCollectives, EveryOperation) {
+  for (int ranks = 2; ranks <= gpus(); ++ranks)
+    expect_all_right(run_on_gpus(ranks, {"family", "1", "1000", "65537", "1000003"}));
+}
+
 TEST_F(GpuCollectives, WhereMemoryCannotBeSharedScratchIsInHostMemory) {
   expect_all_right(run_on_gpus(gpus(), {"allreduces", "malloc", "3", "4099", "1000003"}, {{"SENNIT_IPC", "0"}}));
 }

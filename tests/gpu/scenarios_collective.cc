@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "buffer.h"
+#include "family.h"
 #include "member.h"
 #include "scenarios.h"
 
@@ -64,6 +65,40 @@ int allreduces(const Arguments& arguments) {
         must(sennit_synchronize(job.comm, stream.handle));
         good = right(job, to, count, call) && good;
       }
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
+/// GPU memory, one element beyond an aligned address, and a stream of its own.
+class GpuSpace {
+ public:
+  GpuSpace(sennit_comm*, std::uint64_t bytes) : buffer_("malloc", bytes + 4) {}
+  void* data() { return buffer_.data() + (shifted ? 4 : 0); }
+  void put(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
+  void get(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
+  static inline bool shifted = false;
+
+ private:
+  static void copy(void* to, const void* from, std::uint64_t bytes) {
+    must(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  }
+  Buffer buffer_;
+  Stream stream_;
+
+ public:
+  void* const stream = stream_.handle;
+};
+
+// COUNTS…: every operation, also off by one element.
+int family(const Arguments& arguments) {
+  const Member job;
+  bool good = true;
+  for (const bool shift : {false, true}) {
+    GpuSpace::shifted = shift;
+    for (const std::string& count : arguments)
+      good = capi::Family<GpuSpace>(job.comm, std::stoull(count)).all_right() && good;
+  }
   say("{}", good ? "all right" : "wrong");
   return good ? 0 : 1;
 }
@@ -161,6 +196,7 @@ int allreduce_killed(const Arguments& arguments) {
 
 std::vector<capi::Scenario> collective_scenarios() {
   return {{"allreduces", allreduces},
+          {"family", family},
           {"allreduce_graphs", allreduce_graphs},
           {"allreduce_streams", allreduce_streams},
           {"allreduce_killed", allreduce_killed}};

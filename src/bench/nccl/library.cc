@@ -45,9 +45,16 @@ Result<NcclLibrary> open_nccl_library(const std::string& given) {
         look_up(handle, "ncclCommInitRank", library.init) && look_up(handle, "ncclCommAbort", library.abort) &&
         look_up(handle, "ncclSend", library.send) && look_up(handle, "ncclRecv", library.receive) &&
         look_up(handle, "ncclAllReduce", library.all_reduce) &&
+        look_up(handle, "ncclReduceScatter", library.reduce_scatter) &&
+        look_up(handle, "ncclAllGather", library.all_gather) && look_up(handle, "ncclReduce", library.reduce) &&
+        look_up(handle, "ncclBroadcast", library.broadcast) &&
         look_up(handle, "ncclGroupStart", library.group_start) &&
-        look_up(handle, "ncclGroupEnd", library.group_end) && look_up(handle, "ncclGetErrorString", library.text))
+        look_up(handle, "ncclGroupEnd", library.group_end) && look_up(handle, "ncclGetErrorString", library.text)) {
+      (void)look_up(handle, "ncclAlltoAll", library.all_to_all);
+      (void)look_up(handle, "ncclGather", library.gather);
+      (void)look_up(handle, "ncclScatter", library.scatter);
       return library;
+    }
     why = name + " lacks a function of NCCL 2.7";
   }
   return Status(Code::not_found, why);

@@ -25,9 +25,17 @@ struct NcclLibrary {
   int (*send)(const void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
   int (*receive)(void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
   int (*all_reduce)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
+  int (*reduce_scatter)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
+  int (*all_gather)(const void*, void*, std::size_t, int, NcclCommunicator, Stream) = nullptr;
+  int (*reduce)(const void*, void*, std::size_t, int, int, int, NcclCommunicator, Stream) = nullptr;
+  int (*broadcast)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
   int (*group_start)() = nullptr;
   int (*group_end)() = nullptr;
   const char* (*text)(int) = nullptr;
+  // Of NCCL 2.28 and later; null before.
+  int (*all_to_all)(const void*, void*, std::size_t, int, NcclCommunicator, Stream) = nullptr;
+  int (*gather)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
+  int (*scatter)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
 };
 
 /// `given`: the library's file or the folder that holds it; empty: what the loader finds, else $NCCL_HOME/lib. Stays

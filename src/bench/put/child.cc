@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <map>
+#include <sstream>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,12 @@ namespace sennit::bench::put {
 std::filesystem::path own_program() {
   std::error_code ignored;
   return std::filesystem::read_symlink("/proc/self/exe", ignored);
+}
+
+void print_outcome(const Json& outcome) {
+  std::istringstream lines(outcome.dump(0));
+  for (std::string line; std::getline(lines, line);) fmt::print("{}{}\n", kOutcomePrefix, line);
+  std::fflush(stdout);
 }
 
 Result<Child> run_child(comm::Launch job, std::string_view prefix, bool progress) {

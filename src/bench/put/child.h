@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
 #include "bench/program.h"
 #include "comm/launch.h"
 
@@ -12,6 +13,11 @@ namespace sennit::bench::put {
 
 /// The file of the running program; the others lie beside it.
 std::filesystem::path own_program();
+
+/// Before every line of rank 0's outcome on stdout, so that what libraries print there does not get into it.
+inline constexpr std::string_view kOutcomePrefix = "sennit-outcome: ";
+/// What rank 0 tells its parent, in many short lines: the launcher cuts long ones.
+void print_outcome(const Json& outcome);
 
 struct Child {
   std::string document;  ///< those lines of rank 0's stdout that begin with the prefix, without it

@@ -2,13 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
-#include <sstream>
 #include <thread>
 
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "bench/put/child.h"
 #include "bench/put/result.h"
 #include "bench/put/trial.h"
 #include "comm/bootstrap.h"
@@ -150,12 +149,6 @@ Status measure_pair(Site& site, const Job& job, Outcome& outcome) {
   return {};
 }
 
-void print_outcome(const Outcome& outcome) {
-  std::istringstream lines(to_json(outcome).dump(0));
-  for (std::string line; std::getline(lines, line);) fmt::print("{}{}\n", kOutcomePrefix, line);
-  std::fflush(stdout);
-}
-
 }  // namespace
 
 Result<Exit> run_rank(const Job& job) {
@@ -187,7 +180,7 @@ Result<Exit> run_rank(const Job& job) {
     if (!setup) return std::move(setup).status().in("set-up time");
     outcome.setup_ms = *setup;
   }
-  if (reports) print_outcome(outcome);
+  if (reports) print_outcome(to_json(outcome));
   return Exit::ok;
 }
 

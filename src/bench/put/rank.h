@@ -6,9 +6,6 @@
 
 namespace sennit::bench::put {
 
-/// Before every line of rank 0's outcome on stdout, so that what libraries print there does not get into it.
-inline constexpr std::string_view kOutcomePrefix = "outcome: ";
-
 Result<Exit> run_rank(const Job& job);
 
 }  // namespace sennit::bench::put

@@ -18,18 +18,14 @@ class CudaBlock {
   __device__ unsigned count() const { return gridDim.x; }
 
   // 1. Bytes up to the destination's next 16-byte boundary, one thread each.
-  // 2. Sixteen-byte vectors, four loads in flight a thread before the first store; when source and destination
+  // 2. Sixteen-byte vectors, several loads in flight a thread before the first store; when source and destination
   //    differ in alignment, as wide as both allow (8, 4, or 1 byte).
   // 3. The bytes that are left.
-  // Not inlined: a call is nothing beside memory, and programs copy in many places.
-  __device__ __noinline__ void copy(void* dst, const void* src, std::uint64_t bytes) {
-    auto* to = static_cast<unsigned char*>(dst);
-    const auto* from = static_cast<const unsigned char*>(src);
-    const auto skew = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-    if ((skew & 15) == 0) return copy_as<int4>(to, from, bytes);
-    if ((skew & 7) == 0) return copy_as<int2>(to, from, bytes);
-    if ((skew & 3) == 0) return copy_as<int>(to, from, bytes);
-    copy_as<unsigned char>(to, from, bytes);
+  __device__ void copy(void* dst, const void* src, std::uint64_t bytes, Flight flight = Flight::some) {
+    if (flight == Flight::much)
+      copy_with<Flight::much>(dst, src, bytes);
+    else
+      copy_with<Flight::some>(dst, src, bytes);
   }
 
   // The barrier orders the other threads' copies before thread 0's release, which is cumulative.
@@ -127,7 +123,19 @@ class CudaBlock {
   }
 
  private:
-  template <class Vector>
+  // Not inlined: a call is nothing beside memory, and programs copy in many places.
+  template <Flight kFlight>
+  __device__ static __noinline__ void copy_with(void* dst, const void* src, std::uint64_t bytes) {
+    auto* to = static_cast<unsigned char*>(dst);
+    const auto* from = static_cast<const unsigned char*>(src);
+    const auto skew = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
+    if ((skew & 15) == 0) return copy_as<kFlight, int4>(to, from, bytes);
+    if ((skew & 7) == 0) return copy_as<kFlight, int2>(to, from, bytes);
+    if ((skew & 3) == 0) return copy_as<kFlight, int>(to, from, bytes);
+    copy_as<kFlight, unsigned char>(to, from, bytes);
+  }
+
+  template <Flight kFlight, class Vector>
   __device__ static void copy_as(unsigned char* to, const unsigned char* from, std::uint64_t bytes) {
     constexpr std::uint64_t kWidth = sizeof(Vector);
     const std::uint64_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kWidth;
@@ -138,17 +146,19 @@ class CudaBlock {
     auto* target = reinterpret_cast<Vector*>(to + head);
     const auto* source = reinterpret_cast<const Vector*>(from + head);
     const std::uint64_t count = (bytes - head) / kWidth;
+    // Much: eight, also of the last few. Some: four, and the last few one by one.
+    constexpr unsigned kAtOnce = kFlight == Flight::much ? 8 : 4;
+    constexpr bool kLastToo = kFlight == Flight::much;
     const std::uint64_t step = blockDim.x;
     std::uint64_t i = threadIdx.x;
-    for (; i + 3 * step < count; i += 4 * step) {
-      const Vector a = __ldcv(source + i);
-      const Vector b = __ldcv(source + i + step);
-      const Vector c = __ldcv(source + i + 2 * step);
-      const Vector d = __ldcv(source + i + 3 * step);
-      target[i] = a;
-      target[i + step] = b;
-      target[i + 2 * step] = c;
-      target[i + 3 * step] = d;
+    for (; kLastToo ? i < count : i + (kAtOnce - 1) * step < count; i += kAtOnce * step) {
+      Vector moving[kAtOnce];
+#pragma unroll
+      for (unsigned u = 0; u < kAtOnce; ++u)
+        if (!kLastToo || i + u * step < count) moving[u] = __ldcv(source + i + u * step);
+#pragma unroll
+      for (unsigned u = 0; u < kAtOnce; ++u)
+        if (!kLastToo || i + u * step < count) target[i + u * step] = moving[u];
     }
     for (; i < count; i += step) target[i] = __ldcv(source + i);
 

@@ -20,7 +20,7 @@ class HostBlock {
   unsigned index() const { return index_; }
   unsigned count() const { return count_; }
 
-  void copy(void* dst, const void* src, std::uint64_t bytes) {
+  void copy(void* dst, const void* src, std::uint64_t bytes, Flight = Flight::some) {
     if (bytes != 0) std::memcpy(dst, src, bytes);
   }
 

@@ -1,0 +1,71 @@
+// Where a rank's messages lie in its two buffers, and what of them it should find there afterwards. Pure.
+#pragma once
+
+#include "coll/operation.h"
+
+namespace sennit::bench::collective {
+
+struct Layout {
+  coll::Operation operation = coll::Operation::allreduce;
+  int rank = 0, size = 1;
+  bool in_place = false;      ///< one buffer
+  std::uint64_t message = 0;  ///< bytes that one rank gives another, or all of them
+
+  static constexpr int kRoot = 0;
+
+  /// `bytes` as nccl-tests counts them: of the larger buffer of any rank. Rounded down to whole elements of `width`
+  /// for every rank.
+  Layout(coll::Operation what, std::uint64_t bytes, unsigned width, bool same_buffer, int who, int ranks)
+      : operation(what),
+        rank(who),
+        size(ranks),
+        in_place(same_buffer && what != coll::Operation::all_to_all && what != coll::Operation::all_to_all_v),
+        message(bytes / (width * parts(what, ranks)) * width) {}
+
+  /// Messages in the larger buffer.
+  static unsigned parts(coll::Operation operation, int size) {
+    const bool many = coll::gathers(operation) || coll::scatters(operation) || is_exchange(operation);
+    return many ? static_cast<unsigned>(size) : 1;
+  }
+  std::uint64_t bytes() const { return message * parts(operation, size); }
+
+  /// Messages that this rank gives and gets.
+  unsigned given() const {
+    if (operation == coll::Operation::barrier || (is_from_root() && rank != kRoot)) return 0;
+    return coll::scatters(operation) || is_exchange(operation) ? static_cast<unsigned>(size) : 1;
+  }
+  unsigned taken() const {
+    if (operation == coll::Operation::barrier || (is_to_root() && rank != kRoot)) return 0;
+    return coll::gathers(operation) || is_exchange(operation) ? static_cast<unsigned>(size) : 1;
+  }
+  /// Where the first of them begins.
+  std::uint64_t input_at() const { return in_place && coll::gathers(operation) ? own() : 0; }
+  std::uint64_t output_at() const { return in_place && coll::scatters(operation) ? own() : 0; }
+
+  /// Number of the message that `from` gives to `to`: tells what is in it.
+  unsigned number(int from, int to) const {
+    return static_cast<unsigned>(from * size + (coll::scatters(operation) || is_exchange(operation) ? to : 0));
+  }
+  /// Whose message the one at place `index` of the output is; where it reduces, all ranks' (of the same `to`).
+  int source(unsigned index) const { return taken() > 1 ? static_cast<int>(index) : kRoot; }
+
+  /// What nccl-tests multiplies size / time with, so that it compares with a link.
+  double bus_factor() const {
+    switch (operation) {
+      case coll::Operation::allreduce: return 2.0 * (size - 1) / size;
+      case coll::Operation::broadcast:
+      case coll::Operation::reduce: return 1;
+      default: return double(size - 1) / size;
+    }
+  }
+
+ private:
+  static bool is_exchange(coll::Operation operation) { return operation == coll::Operation::all_to_all_v; }
+  bool is_from_root() const {
+    return operation == coll::Operation::broadcast || operation == coll::Operation::scatter;
+  }
+  bool is_to_root() const { return operation == coll::Operation::reduce || operation == coll::Operation::gather; }
+  std::uint64_t own() const { return static_cast<unsigned>(rank) * message; }
+};
+
+}  // namespace sennit::bench::collective

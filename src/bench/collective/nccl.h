@@ -1,0 +1,51 @@
+// NCCL's collectives among the same ranks.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "bench/nccl/library.h"
+#include "coll/operation.h"
+#include "device/reduction.h"
+#include "path/node.h"
+
+namespace sennit::bench::collective {
+
+/// As coll::Request has it.
+struct NcclCall {
+  coll::Operation operation = coll::Operation::allreduce;
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::uint64_t count = 0;  ///< elements of a message
+  device::Type type = device::Type::float32;
+  device::Operator op = device::Operator::sum;
+  int root = 0;
+};
+
+class Nccl {
+ public:
+  /// Collective. Errors, the same on every rank: not_found (no library), those of NCCL.
+  static Result<std::unique_ptr<Nccl>> open(path::Node& node, const std::string& given);
+  /// Aborts rather than destroys: that waits for nobody.
+  ~Nccl();
+
+  const std::string& version() const { return version_; }
+  /// What NCCL calls it; -1: it has no such.
+  static int number_of(device::Type type);
+  static int number_of(device::Operator op);
+  /// What it lacks it is given as NCCL's users do it: all-to-all, gather and scatter before 2.28, and all-to-all-v,
+  /// as grouped sends and receives; a barrier as an allreduce of one number.
+  Status call(const NcclCall& call, void* stream);
+
+ private:
+  Nccl() = default;
+  int exchange(const NcclCall& call, NcclLibrary::Stream stream);
+
+  NcclLibrary library_;
+  int device_ = 0, rank_ = 0, size_ = 1;
+  NcclCommunicator communicator_ = nullptr;
+  device::Memory one_;  // the number that a barrier reduces
+  std::string version_;
+};
+
+}  // namespace sennit::bench::collective

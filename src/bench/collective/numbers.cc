@@ -1,0 +1,86 @@
+#include "bench/collective/numbers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "coll/reduce_call.h"
+
+namespace sennit::bench::collective {
+
+namespace {
+
+void encode(device::Type type, double number, std::byte* to) {
+  using namespace device;
+  const auto put = [&](auto value) { std::memcpy(to, &value, sizeof value); };
+  switch (type) {
+    case Type::float32: return put(float(number));
+    case Type::float64: return put(number);
+    case Type::float16: return put(Number<Float16>::narrow(float(number)));
+    case Type::bfloat16: return put(Number<Bfloat16>::narrow(float(number)));
+    case Type::float8_e4m3: return put(Number<Float8E4m3>::narrow(float(number)));
+    case Type::float8_e5m2: return put(Number<Float8E5m2>::narrow(float(number)));
+    default: {
+      const auto whole = static_cast<std::uint64_t>(number);
+      std::memcpy(to, &whole, bytes_of(type));
+    }
+  }
+}
+
+/// Differs from message to message at places that nothing repeats.
+std::uint64_t mixed(std::uint64_t i, unsigned number) {
+  return ((i + number * std::uint64_t{1000003}) * 0x9E3779B97F4A7C15u) >> 40;
+}
+
+/// The first period again and again.
+void repeat(std::vector<std::byte>& data) {
+  for (std::uint64_t at = kPeriod; at < data.size(); at += kPeriod)
+    std::memcpy(&data[at], data.data(), std::min<std::uint64_t>(kPeriod, data.size() - at));
+}
+
+}  // namespace
+
+std::vector<std::byte> numbers(device::Type type, std::uint64_t bytes, unsigned number) {
+  std::vector<std::byte> data(bytes);
+  const unsigned width = device::bytes_of(type);
+  const unsigned most = width == 1 ? 2 : 4;  // sums of float8 stay exact
+  std::byte encoded[4][8];
+  for (unsigned n = 0; n < 4; ++n) encode(type, double(n), encoded[n]);
+  for (std::uint64_t i = 0; i * width < std::min(bytes, kPeriod); ++i)
+    std::memcpy(&data[i * width], encoded[mixed(i, number) % most], width);
+  repeat(data);
+  return data;
+}
+
+std::vector<std::byte> noise(std::uint64_t bytes, unsigned number) {
+  std::vector<std::byte> data(bytes);
+  for (std::uint64_t i = 0; i < std::min(bytes, kPeriod); ++i) data[i] = static_cast<std::byte>(mixed(i, number));
+  repeat(data);
+  return data;
+}
+
+std::vector<std::byte> given(const Layout& layout, device::Type type) {
+  std::vector<std::byte> all;
+  for (unsigned to = 0; to < layout.given(); ++to) {
+    const unsigned number = layout.number(layout.rank, static_cast<int>(to));
+    const auto one =
+        coll::reduces(layout.operation) ? numbers(type, layout.message, number) : noise(layout.message, number);
+    all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+
+std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index) {
+  const std::uint64_t bytes = std::min(layout.message, kPeriod);
+  if (!coll::reduces(layout.operation)) return noise(bytes, layout.number(layout.source(index), layout.rank));
+  std::vector<std::vector<std::byte>> inputs;
+  for (int rank = 0; rank < layout.size; ++rank)
+    inputs.push_back(numbers(reduction.type, bytes, layout.number(rank, layout.rank)));
+  std::vector<std::byte> result(bytes);
+  device::Operands operands;
+  for (const auto& input : inputs) operands.from[operands.sources++] = input.data();
+  operands.to[operands.destinations++] = result.data();
+  device::reduce_on_host(reduction, operands, result.size(), coll::whole(layout.size));
+  return result;
+}
+
+}  // namespace sennit::bench::collective

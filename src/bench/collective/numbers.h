@@ -1,0 +1,26 @@
+// What ranks give each other when a collective is checked: messages that every rank can make, and what should come of
+// them.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "bench/collective/layout.h"
+#include "device/reduction.h"
+
+namespace sennit::bench::collective {
+
+/// Bytes after which a message repeats itself, whatever its type: references need no more memory.
+inline constexpr std::uint64_t kPeriod = 8 * 4 * 251 * 64;
+
+/// Message `number`: small numbers of the type, exact in every sum over 8 ranks.
+std::vector<std::byte> numbers(device::Type type, std::uint64_t bytes, unsigned number);
+/// Message `number`: any bytes.
+std::vector<std::byte> noise(std::uint64_t bytes, unsigned number);
+
+/// All messages that the layout's rank gives, side by side.
+std::vector<std::byte> given(const Layout& layout, device::Type type);
+/// The first kPeriod bytes, at most, of message `index` of its output.
+std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index);
+
+}  // namespace sennit::bench::collective

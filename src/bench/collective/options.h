@@ -1,0 +1,39 @@
+// The command line of sennit-bench-collective, which is also what its ranks are told.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/program.h"
+#include "coll/algorithms.h"
+
+namespace sennit::bench::collective {
+
+struct Options {
+  std::vector<std::string> operations = {"allreduce"};
+  std::vector<std::string> sizes;
+  std::string type = "float32", op = "sum", executor, nccl;
+  std::vector<std::string> versus, algorithms;
+  std::vector<unsigned> blocks, threads;
+  int ranks = 0;  ///< 0: one a GPU; four without GPUs
+  double seconds = 0.2;
+  bool out_of_place = false, eager = false, progress = false;
+  bool rank = false;  ///< this process is one
+};
+
+void add_options(CLI::App& app, Options& options);
+
+/// What --operations asks for, in its order. Errors: invalid_argument.
+Result<std::vector<coll::Operation>> operations_of(const Options& options);
+
+/// The sizes in bytes, ascending as given. Errors: invalid_argument (none of them, or not whole elements).
+Result<std::vector<std::uint64_t>> sizes_of(const Options& options, bool gpus);
+
+/// Every plan that --algorithms, --blocks and --threads ask for. Errors: invalid_argument (also where the operation
+/// does not have the algorithm).
+Result<std::vector<coll::Plan>> plans_of(const Options& options, coll::Operation operation);
+
+/// "two_shot 64x512".
+std::string name(const coll::Plan& plan);
+
+}  // namespace sennit::bench::collective

@@ -1,0 +1,78 @@
+#include "bench/collective/parent.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "bench/collective/rank.h"
+#include "bench/put/child.h"
+#include "bench/put/result.h"
+#include "bench/put/version.h"
+#include "machine/known.h"
+#include "path/extras.h"
+
+namespace sennit::bench::collective {
+
+Result<Exit> run_parent(const Options& options, const std::vector<std::string>& arguments) {
+  if (!options.executor.empty()) ::setenv("SENNIT_EXECUTOR", options.executor.c_str(), 1);
+  auto executor = device::open_executor();
+  if (!executor) return executor.status();
+  const bool gpus = (*executor)->kind() == device::Kind::cuda;
+  // Before processes are started: wrong usage should be told at once.
+  auto sizes = sizes_of(options, gpus);
+  if (!sizes) return sizes.status();
+  auto operations = operations_of(options);
+  if (!operations) return operations.status();
+  for (const coll::Operation operation : *operations)
+    if (auto plans = plans_of(options, operation); !plans) return plans.status();
+  auto op = device::parse_operator(options.op);
+  if (!op) return std::move(op).status().in("--op");
+  if (!device::supports(*device::parse_type(options.type), *op))
+    return Status(Code::invalid_argument, fmt::format("{} is not for {}", options.op, options.type), "--op",
+                  "Bit and logical operators are for integers");
+  const int devices = int((*executor)->devices().size());
+  const int ranks = options.ranks != 0 ? options.ranks : gpus ? std::min(devices, coll::kMostRanks) : 4;
+  if (ranks < 2)
+    return Status(Code::unsupported, "one rank has nobody to talk to", {},
+                  "Run where there are two GPUs, or give --executor host");
+  // Kernels of two processes on one GPU take turns, and would wait for each other in vain.
+  if (gpus && ranks > devices)
+    return Status(Code::unsupported, fmt::format("{} ranks need a GPU each, {} are here", ranks, devices), "--ranks",
+                  fmt::format("Use at most {}", devices));
+  auto known = machine::known_machine("", device::name((*executor)->kind()), path::extras_of(**executor));
+  if (!known) return known.status();
+
+  comm::Launch launch;
+  launch.ranks = ranks;
+  launch.command = {put::own_program().string(), "--rank"};
+  launch.command.insert(launch.command.end(), arguments.begin(), arguments.end());
+  auto child = put::run_child(std::move(launch), put::kOutcomePrefix, options.progress);
+  if (!child) return child.status();
+  if (child->ended.status != 0) return put::end_as(*child, "bench collective");
+  auto found = parse_json(child->document, "what rank 0 printed");
+  if (!found) return found.status();
+
+  put::Outcome outcome;
+  outcome.warnings = found->at("warnings").get<std::vector<std::string>>();
+  outcome.versions = found->at("versions").get<std::map<std::string, std::string>>();
+  outcome.versions["sennit"] = put::version();
+  Json settings = {{"executor", std::string(device::name((*executor)->kind()))},
+                   {"ranks", ranks},
+                   {"seconds", options.seconds},
+                   {"sizes", *sizes},
+                   {"scratch_bytes", found->at("scratch_bytes")}};
+  if (outcome.versions.contains("nccl")) {
+    const char* multicast = std::getenv("NCCL_NVLS_ENABLE");
+    settings["NCCL_NVLS_ENABLE"] = multicast != nullptr ? multicast : "0";
+  }
+  Json document =
+      put::document(known->machine, found->at("devices").get<std::vector<std::string>>(), settings, outcome);
+  document["kind"] = "bench collective";
+  document["rows"] = found->at("rows");
+  print(document);
+  return Exit::ok;
+}
+
+}  // namespace sennit::bench::collective

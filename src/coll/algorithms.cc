@@ -1,0 +1,217 @@
+#include "coll/algorithms.h"
+
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/units.h"
+#include "coll/programs.h"
+#include "device/launch.h"
+
+namespace sennit::coll {
+
+namespace {
+
+constexpr std::uint64_t kUnlimited = ~std::uint64_t{0};
+
+/// What a launch is told.
+struct Start {
+  const Plan& plan;
+  const Call& call;
+  const Team& team;
+  CopyEngines* engines;
+  device::Lane& lane;
+
+  template <class Program>
+  Status launch(const Program& program) const {
+    return device::launch(lane, program, plan.blocks, plan.threads);
+  }
+};
+
+// Admission.
+std::uint64_t unlimited(const Team&, unsigned) {
+  return kUnlimited;
+}
+/// Packets of every peer at the same time.
+std::uint64_t packets_of_all(const Team& team, unsigned blocks) {
+  return packet_room(static_cast<unsigned>(team.size)) * blocks;
+}
+std::uint64_t packets_of_slices(const Team& team, unsigned blocks) {
+  const auto ranks = static_cast<unsigned>(team.size);
+  return packet_room(2 * ranks) * blocks * ranks;
+}
+/// A plain ring passes each rank's slice on as a whole.
+std::uint64_t one_segment(const Team& team, unsigned blocks) {
+  return AllreduceRing::segment_bytes(team) * blocks;
+}
+
+// Launches.
+template <class Program>
+Status start_reduction(const Start& start) {
+  const Call& call = start.call;
+  const int root = call.operation == Operation::reduce ? call.root : kEveryRank;
+  return start.launch(Program{{call.input, call.output, call.bytes, call.reduction, root}, start.team});
+}
+Status start_copy_engines(const Start& start) {
+  if (start.engines == nullptr) return Status(Code::invalid_argument, "copy_engines needs lanes for its copies");
+  const Call& call = start.call;
+  return start.engines->run({call.input, call.output, call.bytes, call.reduction}, start.lane, start.plan.blocks);
+}
+template <class Program>
+Status start_exchange(const Start& start) {
+  const Call& call = start.call;
+  Exchange exchange =
+      exchange_of(call.operation, call.input, call.output, call.bytes, call.root, start.team.rank, start.team.size);
+  exchange.cut(start.plan.blocks);
+  return start.launch(Program{exchange, start.team});
+}
+/// Two ranks know how long their messages are, and nobody else does: the blocks depend on that alone.
+Status start_all_to_all_v(const Start& start) {
+  constexpr std::uint64_t kLeast = 16 * KiB;  // a default
+  Exchange exchange = start.call.messages;
+  const unsigned blocks = exchange.cut(start.plan.blocks, kLeast);
+  return device::launch(start.lane, ExchangeDirect{exchange, start.team}, blocks, start.plan.threads);
+}
+Status start_allgather_ring(const Start& start) {
+  return start.launch(AllgatherRing{start.call.input, start.call.output, start.call.bytes, start.team});
+}
+BroadcastCall broadcast_of(const Call& call) {
+  return {call.input, call.output, call.bytes, call.root};
+}
+template <int kFanOut>
+Status start_tree(const Start& start) {
+  return start.launch(BroadcastTree{broadcast_of(start.call), start.team, kFanOut});
+}
+Status start_scatter_allgather(const Start& start) {
+  return start.launch(BroadcastScatterAllgather{broadcast_of(start.call), start.team});
+}
+template <class Program>
+Status start_barrier(const Start& start) {
+  return start.launch(Program{start.team});
+}
+
+/// One line an algorithm of an operation.
+struct Entry {
+  Operation operation;
+  Algorithm algorithm;
+  std::uint64_t (*most_bytes)(const Team&, unsigned blocks);
+  const device::Program& (*program)();
+  Status (*start)(const Start&);
+};
+template <class Program>
+constexpr auto of = &device::program_of<Program>;
+
+template <class Program>
+constexpr Entry reduction(Operation operation, Algorithm algorithm,
+                          std::uint64_t (*most)(const Team&, unsigned) = &unlimited) {
+  return {operation, algorithm, most, of<Program>, &start_reduction<Program>};
+}
+template <class Program>
+constexpr Entry exchange(Operation operation, Algorithm algorithm,
+                         std::uint64_t (*most)(const Team&, unsigned) = &unlimited) {
+  return {operation, algorithm, most, of<Program>, &start_exchange<Program>};
+}
+
+// Of each operation the first is without limits.
+constexpr auto kEntries = [] {
+  using enum Operation;
+  using enum Algorithm;
+  return std::array{
+      reduction<AllreduceTwoShot>(allreduce, two_shot),
+      reduction<AllreduceOneShotPackets>(allreduce, one_shot_packets, &packets_of_all),
+      reduction<AllreduceTwoShotPackets>(allreduce, two_shot_packets, &packets_of_slices),
+      reduction<AllreduceLinear>(allreduce, linear),
+      reduction<AllreduceRecursiveDoubling>(allreduce, recursive_doubling),
+      reduction<AllreduceRing>(allreduce, ring, &one_segment),
+      reduction<AllreduceRing>(allreduce, segmented_ring),
+      reduction<AllreduceReduceScatterAllgather>(allreduce, reduce_scatter_allgather),
+      reduction<AllreduceHierarchical>(allreduce, hierarchical),
+      Entry{allreduce, copy_engines, &CopyEngines::most_bytes, of<EngineReduce>, &start_copy_engines},
+
+      reduction<ReduceScatterDirect>(reduce_scatter, direct),
+      reduction<ReduceScatterPackets>(reduce_scatter, packets, &packets_of_all),
+      reduction<ReduceScatterRing>(reduce_scatter, ring),
+
+      exchange<ExchangeDirect>(allgather, direct),
+      exchange<ExchangePackets>(allgather, packets, &packets_of_all),
+      Entry{allgather, ring, &unlimited, of<AllgatherRing>, &start_allgather_ring},
+
+      reduction<AllreduceTwoShot>(reduce, two_shot),
+      reduction<AllreduceOneShotPackets>(reduce, packets, &packets_of_all),
+      reduction<AllreduceLinear>(reduce, linear),
+
+      exchange<ExchangeDirect>(broadcast, direct),
+      exchange<ExchangePackets>(broadcast, packets, &packets_of_all),
+      Entry{broadcast, chain, &unlimited, of<BroadcastTree>, &start_tree<1>},
+      Entry{broadcast, tree, &unlimited, of<BroadcastTree>, &start_tree<2>},
+      Entry{broadcast, scatter_allgather, &unlimited, of<BroadcastScatterAllgather>, &start_scatter_allgather},
+
+      exchange<ExchangeDirect>(gather, direct),
+      exchange<ExchangePackets>(gather, packets, &packets_of_all),
+      exchange<ExchangeDirect>(scatter, direct),
+      exchange<ExchangePackets>(scatter, packets, &packets_of_all),
+      exchange<ExchangeDirect>(all_to_all, direct),
+      exchange<ExchangePackets>(all_to_all, packets, &packets_of_all),
+      Entry{all_to_all_v, direct, &unlimited, of<ExchangeDirect>, &start_all_to_all_v},
+
+      Entry{barrier, direct, &unlimited, of<BarrierDirect>, &start_barrier<BarrierDirect>},
+      Entry{barrier, dissemination, &unlimited, of<BarrierDissemination>, &start_barrier<BarrierDissemination>},
+  };
+}();
+
+/// Null: there is none.
+const Entry* find(Operation operation, Algorithm algorithm) {
+  for (const Entry& entry : kEntries)
+    if (entry.operation == operation && entry.algorithm == algorithm) return &entry;
+  return nullptr;
+}
+
+Status unknown(Operation operation, std::string_view algorithm) {
+  std::vector<std::string_view> names;
+  for (const Algorithm each : algorithms_of(operation)) names.push_back(name(each));
+  return Status(Code::invalid_argument, fmt::format("there is no {} algorithm \"{}\"", name(operation), algorithm),
+                {}, fmt::format("Use one of {}", fmt::join(names, ", ")));
+}
+
+}  // namespace
+
+std::vector<Algorithm> algorithms_of(Operation operation) {
+  std::vector<Algorithm> algorithms;
+  for (const Entry& entry : kEntries)
+    if (entry.operation == operation) algorithms.push_back(entry.algorithm);
+  return algorithms;
+}
+
+Result<Algorithm> parse_algorithm(Operation operation, std::string_view text) {
+  for (const Algorithm algorithm : algorithms_of(operation))
+    if (name(algorithm) == text) return algorithm;
+  return unknown(operation, text);
+}
+
+std::uint64_t most_bytes(Operation operation, const Plan& plan, const Team& team) {
+  const Entry* const entry = find(operation, plan.algorithm);
+  return entry == nullptr ? 0 : entry->most_bytes(team, plan.blocks);
+}
+
+Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines* engines, device::Lane& lane) {
+  const Entry* const entry = find(call.operation, plan.algorithm);
+  if (entry == nullptr) return unknown(call.operation, name(plan.algorithm));
+  if (plan.blocks == 0 || plan.blocks > kMostBlocks)
+    return Status(Code::invalid_argument, fmt::format("{} blocks", plan.blocks), {},
+                  fmt::format("Use 1 to {}", kMostBlocks));
+  if (const auto most = entry->most_bytes(team, plan.blocks); call.bytes > most)
+    return Status(Code::invalid_argument,
+                  fmt::format("{} takes at most {} at a time with {} blocks, not {}", name(plan.algorithm),
+                              format_bytes(most), plan.blocks, format_bytes(call.bytes)),
+                  {}, "Use more blocks, or another algorithm");
+  return entry->start({plan, call, team, engines, lane});
+}
+
+Status load_algorithms(device::Executor& executor, int device) {
+  for (const Entry& entry : kEntries)
+    if (auto status = executor.load(entry.program(), device); !status) return status;
+  return {};
+}
+
+}  // namespace sennit::coll

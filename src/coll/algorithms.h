@@ -1,0 +1,49 @@
+// Which algorithms there are for each operation, what each can do, and how each is started.
+#pragma once
+
+#include <vector>
+
+#include "coll/exchange.h"
+#include "coll/operation.h"
+#include "coll/reduce_call.h"
+#include "device/executor.h"
+
+namespace sennit::coll {
+
+class CopyEngines;
+
+/// A collective as one rank calls it.
+struct Call {
+  Operation operation = Operation::allreduce;
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  /// Of the message; where messages of several ranks lie side by side, of each. All-to-all-v: 0, `messages` says it.
+  std::uint64_t bytes = 0;
+  int root = kEveryRank;        ///< of operations that have one
+  device::Reduction reduction;  ///< of operations that reduce
+  Exchange messages;            ///< of all-to-all-v
+};
+
+/// An algorithm with its settings: all that a rank needs to know to take part, and the same on all of them.
+struct Plan {
+  Algorithm algorithm = Algorithm::two_shot;
+  unsigned blocks = 1;
+  unsigned threads = device::kBlockThreads;  ///< of a block on a GPU
+};
+
+/// Those there are for the operation; the first is without limits.
+std::vector<Algorithm> algorithms_of(Operation operation);
+/// Errors: invalid_argument, listing the names there are.
+Result<Algorithm> parse_algorithm(Operation operation, std::string_view text);
+
+/// Admission: the largest Call::bytes that the plan can do. 0: there is no such algorithm for the operation.
+std::uint64_t most_bytes(Operation operation, const Plan& plan, const Team& team);
+
+/// Starts the plan on `lane`. Two or more ranks, `bytes` at most most_bytes(). `engines`: what copy_engines needs,
+/// null for the others. Errors: invalid_argument, those of the lane.
+Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines* engines, device::Lane& lane);
+
+/// Brings the code of all algorithms to the device: see Executor::load.
+Status load_algorithms(device::Executor& executor, int device);
+
+}  // namespace sennit::coll

@@ -1,0 +1,59 @@
+// Exchange by packets: every message goes to its receiver with its own flags. One crossing of the link and no
+// barrier: what small messages want.
+//
+// 1. Each block takes its part of every message; the epoch chooses one of its two places at every peer.
+// 2. It sends every peer the part of its message; an empty one where there is none.
+// 3. It keeps the part of the message to itself, and waits for those of all peers.
+//
+// A part is sent before one is kept in its place, by the same thread: an all-to-all may work in place. Places
+// alternate as in allreduce_one_shot_packets.h, which says why at least one packet is always sent.
+#pragma once
+
+#include "coll/exchange.h"
+
+namespace sennit::coll {
+
+struct ExchangePackets {
+  static constexpr const char* kName = "exchange_packets";
+  enum Site : device::Word { kParts = 51 };
+  Exchange exchange;
+  Team team;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const unsigned b = block.index(), ranks = static_cast<unsigned>(team.size);
+    BlockCounts& counts = team.counts[b];  // 1.
+    const std::uint64_t epoch = block.load(&counts.epoch) + 1;
+    const device::Word tag = device::tag_of(epoch);
+
+    device::PacketSend send;  // 2.
+    for (int step = 1; step < team.size; ++step) {
+      const int peer = team.after(step);
+      const Exchange::Message& with = exchange.with[peer];
+      const auto part = Exchange::part_of(with.sent, with.block_sent, b);
+      send.from[send.count] = with.from + part.begin;
+      send.to[send.count] = team.packets(peer, b, epoch, static_cast<unsigned>(team.rank), ranks);
+      send.bytes[send.count++] = part.bytes();
+    }
+    block.send_packets(send, tag);
+
+    if (const Exchange::Message& own = exchange.with[team.rank]; own.from != own.to) {  // 3.
+      const auto part = Exchange::part_of(own.sent, own.block_sent, b);
+      block.copy(own.to + part.begin, own.from + part.begin, part.bytes());
+    }
+    device::PacketReceive receive;
+    for (int step = 1; step < team.size; ++step) {
+      const int peer = team.after(step);
+      const Exchange::Message& with = exchange.with[peer];
+      const auto part = Exchange::part_of(with.received, with.block_received, b);
+      receive.peer[receive.count] = peer;
+      receive.from[receive.count] = team.packets(team.rank, b, epoch, static_cast<unsigned>(peer), ranks);
+      receive.to[receive.count] = with.to + part.begin;
+      receive.bytes[receive.count++] = part.bytes();
+    }
+    if (!block.receive_packets(receive, tag, kParts)) return;
+    block.store(&counts.epoch, epoch);
+  }
+};
+
+}  // namespace sennit::coll

@@ -1,0 +1,64 @@
+#include "coll/operation.h"
+
+#include <array>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sennit::coll {
+
+namespace {
+
+// In the order of the enumerations.
+constexpr std::array<std::string_view, kOperations> kOperationNames{
+    "allreduce", "reduce_scatter", "allgather",  "reduce",       "broadcast",
+    "gather",    "scatter",        "all_to_all", "all_to_all_v", "barrier",
+};
+constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames{
+    "packets",
+    "one_shot_packets",
+    "two_shot_packets",
+    "direct",
+    "two_shot",
+    "linear",
+    "recursive_doubling",
+    "ring",
+    "segmented_ring",
+    "reduce_scatter_allgather",
+    "hierarchical",
+    "copy_engines",
+    "chain",
+    "tree",
+    "scatter_allgather",
+    "dissemination",
+};
+static_assert(!kOperationNames.back().empty() && !kAlgorithmNames.back().empty(), "a name for each");
+constexpr auto kAllOperations = [] {
+  std::array<Operation, kOperations> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Operation>(i);
+  return all;
+}();
+static_assert(kAllOperations.back() == Operation::barrier && int(Algorithm::dissemination) + 1 == kAlgorithms);
+
+}  // namespace
+
+std::string_view name(Operation operation) {
+  return kOperationNames[static_cast<std::size_t>(operation)];
+}
+
+std::string_view name(Algorithm algorithm) {
+  return kAlgorithmNames[static_cast<std::size_t>(algorithm)];
+}
+
+std::span<const Operation> all_operations() {
+  return kAllOperations;
+}
+
+Result<Operation> parse_operation(std::string_view text) {
+  for (const Operation operation : kAllOperations)
+    if (name(operation) == text) return operation;
+  return Status(Code::invalid_argument, fmt::format("there is no operation \"{}\"", text), {},
+                fmt::format("Use one of {}", fmt::join(kOperationNames, ", ")));
+}
+
+}  // namespace sennit::coll

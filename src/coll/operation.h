@@ -1,0 +1,70 @@
+// The collective operations, and the algorithms for them, by the field's names.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sennit::coll {
+
+enum class Operation : std::uint8_t {
+  allreduce,
+  reduce_scatter,
+  allgather,
+  reduce,
+  broadcast,
+  gather,
+  scatter,
+  all_to_all,
+  all_to_all_v,
+  barrier,
+};
+inline constexpr int kOperations = 10;
+
+/// A name may stand for an algorithm of several operations; algorithms.h says which there are.
+enum class Algorithm : std::uint8_t {
+  packets,
+  one_shot_packets,
+  two_shot_packets,
+  direct,
+  two_shot,
+  linear,
+  recursive_doubling,
+  ring,
+  segmented_ring,
+  reduce_scatter_allgather,
+  hierarchical,
+  copy_engines,
+  chain,
+  tree,
+  scatter_allgather,
+  dissemination,
+};
+inline constexpr int kAlgorithms = 16;
+
+std::string_view name(Operation operation);  ///< "reduce_scatter"
+std::string_view name(Algorithm algorithm);  ///< "two_shot_packets"
+std::span<const Operation> all_operations();
+/// Errors: invalid_argument, listing the names there are.
+Result<Operation> parse_operation(std::string_view text);
+
+constexpr bool reduces(Operation operation) {
+  return operation == Operation::allreduce || operation == Operation::reduce_scatter ||
+         operation == Operation::reduce;
+}
+constexpr bool has_root(Operation operation) {
+  return operation == Operation::reduce || operation == Operation::broadcast || operation == Operation::gather ||
+         operation == Operation::scatter;
+}
+/// Messages that lie side by side, one for each rank, in the input and in the output of some rank.
+constexpr bool gathers(Operation operation) {
+  return operation == Operation::allgather || operation == Operation::gather || operation == Operation::all_to_all;
+}
+constexpr bool scatters(Operation operation) {
+  return operation == Operation::reduce_scatter || operation == Operation::scatter ||
+         operation == Operation::all_to_all;
+}
+
+}  // namespace sennit::coll

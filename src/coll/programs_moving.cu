@@ -1,0 +1,19 @@
+// Block programs that move messages over links and reduce nothing, compiled for GPUs.
+#include "coll/programs.h"
+#include "device/cuda/block.cuh"
+
+namespace sennit::device {
+
+template <class P>
+const void* cuda_entry() {
+  return reinterpret_cast<const void*>(&run_program<P>);
+}
+
+template const void* cuda_entry<coll::AllgatherRing>();
+template const void* cuda_entry<coll::BarrierDirect>();
+template const void* cuda_entry<coll::BarrierDissemination>();
+template const void* cuda_entry<coll::BroadcastScatterAllgather>();
+template const void* cuda_entry<coll::BroadcastTree>();
+template const void* cuda_entry<coll::ExchangeDirect>();
+
+}  // namespace sennit::device

@@ -1,0 +1,26 @@
+// Block programs that reduce over links, beside copy engines, or alone, compiled for GPUs.
+#include "coll/programs.h"
+#include "device/cuda/block.cuh"
+
+namespace sennit::device {
+
+template <class P>
+const void* cuda_entry() {
+  return reinterpret_cast<const void*>(&run_program<P>);
+}
+
+template const void* cuda_entry<coll::AllreduceHierarchical>();
+template const void* cuda_entry<coll::AllreduceLinear>();
+template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
+template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
+template const void* cuda_entry<coll::AllreduceRing>();
+template const void* cuda_entry<coll::AllreduceTwoShot>();
+template const void* cuda_entry<coll::EngineEnd>();
+template const void* cuda_entry<coll::EngineKeep>();
+template const void* cuda_entry<coll::EngineReduce>();
+template const void* cuda_entry<coll::EngineStart>();
+template const void* cuda_entry<coll::ReduceAlone>();
+template const void* cuda_entry<coll::ReduceScatterDirect>();
+template const void* cuda_entry<coll::ReduceScatterRing>();
+
+}  // namespace sennit::device

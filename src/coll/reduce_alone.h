@@ -1,0 +1,27 @@
+// A rank alone: its input is the result, but for what the operator does to each input.
+#pragma once
+
+#include "coll/reduce_call.h"
+#include "device/lane.h"
+
+namespace sennit::coll {
+
+/// Each block scales its part.
+struct ReduceAlone {
+  static constexpr const char* kName = "reduce_alone";
+  ReduceCall call;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const auto part = device::part_of(call.bytes, block.index(), block.count());
+    device::Operands operands;
+    operands.from[operands.sources++] = call.input + part.begin;
+    operands.to[operands.destinations++] = call.output + part.begin;
+    block.reduce(operands, part.bytes(), call.reduction, whole(1));
+  }
+};
+
+/// Errors: those of the lane.
+Status reduce_alone(const ReduceCall& call, device::Lane& lane);
+
+}  // namespace sennit::coll

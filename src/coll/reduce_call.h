@@ -1,0 +1,28 @@
+// What every program that reduces is told.
+#pragma once
+
+#include "coll/slice_chunks.h"
+#include "coll/team.h"
+#include "device/reduction.h"
+
+namespace sennit::coll {
+
+/// As a root: every rank gets the result.
+inline constexpr int kEveryRank = -1;
+
+struct ReduceCall {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;  ///< may be where the input is; otherwise they do not overlap
+  std::uint64_t bytes = 0;  ///< of the result of a rank; a reduce-scatter has an input for each rank, side by side
+  device::Reduction reduction;
+  int root = kEveryRank;
+
+  SENNIT_DEVICE bool wants(int rank) const { return root == kEveryRank || rank == root; }
+};
+
+/// Every source that is a rank's own input.
+SENNIT_DEVICE device::Stage whole(int ranks) {
+  return {(1u << ranks) - 1, true};
+}
+
+}  // namespace sennit::coll

@@ -1,0 +1,35 @@
+// How a block works through its part of a message, or of every rank's slice of one, chunk by chunk.
+#pragma once
+
+#include "device/part.h"
+
+namespace sennit::coll {
+
+struct SliceChunks {
+  std::uint64_t bytes;  ///< of the message
+  std::uint64_t slice;  ///< of each rank but the last ones
+  device::Part part;    ///< of this block, in a whole slice
+  std::uint64_t chunk;
+
+  SENNIT_DEVICE SliceChunks(std::uint64_t message, int ranks, unsigned block, unsigned blocks, std::uint64_t most)
+      : bytes(message),
+        slice(device::part_of(message, 0, static_cast<unsigned>(ranks)).end),
+        part(device::part_of(slice, block, blocks)),
+        chunk(most) {}
+  /// Of a message that is not sliced: its slice is 0.
+  SENNIT_DEVICE SliceChunks(std::uint64_t message, unsigned block, unsigned blocks, std::uint64_t most)
+      : SliceChunks(message, 1, block, blocks, most) {}
+
+  /// The same for every slice, so that ranks agree where the last slices are short.
+  SENNIT_DEVICE unsigned count() const { return static_cast<unsigned>((part.bytes() + chunk - 1) / chunk); }
+  /// Where chunk `index` of slice `of` lies in the message; may be empty, and is beyond the last.
+  SENNIT_DEVICE device::Part of(int of, unsigned index) const {
+    const std::uint64_t end = slice * static_cast<unsigned>(of) + part.end;
+    std::uint64_t first = slice * static_cast<unsigned>(of) + part.begin + index * chunk;
+    if (first > end) first = end;
+    const std::uint64_t last = first + chunk < end ? first + chunk : end;
+    return {first < bytes ? first : bytes, last < bytes ? last : bytes};
+  }
+};
+
+}  // namespace sennit::coll

@@ -1,0 +1,338 @@
+// Every algorithm of every operation against a plain reference, on the host executor: the text that GPUs run.
+#include "coll/algorithms.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "job.h"
+
+namespace sennit::coll {
+namespace {
+
+constexpr device::Reduction kSum{device::Type::float32, device::Operator::sum};
+
+struct Subject {
+  Operation operation;
+  Algorithm algorithm;
+};
+std::vector<Subject> all_subjects() {
+  std::vector<Subject> subjects;
+  for (const Operation operation : all_operations())
+    for (const Algorithm algorithm : algorithms_of(operation)) subjects.push_back({operation, algorithm});
+  return subjects;
+}
+/// Those whose every rank calls with a count: not barriers, and not all-to-all-v.
+std::vector<Subject> counting_subjects() {
+  std::vector<Subject> subjects = all_subjects();
+  std::erase_if(subjects, [](const Subject& one) {
+    return one.operation == Operation::barrier || one.operation == Operation::all_to_all_v;
+  });
+  return subjects;
+}
+std::string title(const testing::TestParamInfo<Subject>& one) {
+  return std::string(name(one.param.operation)) + "_by_" + std::string(name(one.param.algorithm));
+}
+
+class Algorithms : public testing::TestWithParam<Subject> {
+ protected:
+  Case make(unsigned blocks, device::Reduction reduction, std::uint64_t count) const {
+    return {GetParam().operation, {GetParam().algorithm, blocks}, reduction, count};
+  }
+};
+
+TEST_P(Algorithms, AnyRanksAndAwkwardCounts) {
+  for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
+    LocalTeam local(ranks, 256);
+    if (ranks >= 3)
+      local.set_sockets([&] {
+        std::vector<int> sockets;
+        for (int rank = 0; rank < ranks; ++rank) sockets.push_back(rank * 2 / ranks);
+        return sockets;
+      }());
+    int turn = 0;
+    for (const std::uint64_t count : {1, 2, 3, 7, 31, 64, 257, 1000, 4099})
+      for (const unsigned blocks : {1u, 3u})
+        for (const bool in_place : {false, true}) {
+          Case what = make(blocks, kSum, count);
+          what.in_place = in_place;
+          what.root = turn++ % ranks;
+          check(local, what);
+          if (HasFatalFailure()) return;
+        }
+  }
+}
+
+TEST_P(Algorithms, EveryTypeAndOperator) {
+  for (const int ranks : {3, 8}) {
+    LocalTeam local(ranks, 256);
+    for (const device::Type type : device::all_types())
+      for (const device::Operator op : device::all_operators()) {
+        if (!device::supports(type, op)) continue;
+        if (!reduces(GetParam().operation) && op != device::Operator::sum) continue;
+        device::Reduction reduction{type, op};
+        reduction.real_scale = 0.5;
+        reduction.integer_scale = type == device::Type::int8 ? 1 : 3;
+        if (type == device::Type::float8_e5m2 || type == device::Type::float8_e4m3) reduction.real_scale = 1;
+        Case what = make(2, reduction, 171);
+        what.in_place = (int(type) + int(op)) % 2 == 0;
+        what.root = ranks - 1;
+        check(local, what);
+        if (HasFatalFailure()) return;
+      }
+  }
+}
+
+TEST_P(Algorithms, AnyAlignmentOfTheElement) {
+  LocalTeam local(3, 256);
+  for (const auto type : {device::Type::int8, device::Type::bfloat16, device::Type::float32, device::Type::float64})
+    for (const std::uint64_t offset : {1, 3}) {
+      Case what = make(2, {type, device::Operator::sum}, 777);
+      what.offset = offset;
+      check(local, what);
+    }
+}
+
+TEST_P(Algorithms, RanksRunAheadOfEachOther) {
+  // Nothing between the calls: a rank may be calls ahead, and sizes, blocks and roots change from call to call.
+  constexpr int kRanks = 4, kCalls = 40;
+  LocalTeam local(kRanks, 512);
+  std::vector<std::unique_ptr<Job>> jobs;
+  for (int call = 0; call < kCalls; ++call) {
+    Case what = make(1 + static_cast<unsigned>(call) % 3, kSum, 1 + static_cast<std::uint64_t>(call) * 31 % 700);
+    what.root = call % kRanks;
+    what.in_place = call % 2 == 0;
+    auto job = std::make_unique<Job>(local, what);
+    if (job->admitted()) jobs.push_back(std::move(job));
+  }
+  ASSERT_GE(jobs.size(), std::size_t{kCalls / 2});
+  for (const int rank : {2, 0, 3, 1})
+    for (const auto& job : jobs) job->start(rank);
+  finish(local);
+  for (const auto& job : jobs) job->verify();
+}
+
+TEST_P(Algorithms, ARankThatDoesNotComeIsNamed) {
+  LocalTeam local(3, 256, std::chrono::milliseconds(300));
+  Case what = make(1, kSum, 100);
+  what.root = 2;
+  Job job(local, what);
+  for (const int rank : {0, 1}) job.start(rank);
+  bool named = false, waited = false;
+  for (const int rank : {0, 1}) {
+    const Status status = local.lane(rank).synchronize();
+    if (status.ok()) continue;
+    waited = true;
+    EXPECT_EQ(status.code(), Code::timed_out);
+    named = named || status.text().find("rank 2") != std::string::npos;
+  }
+  // To send is not to wait: who only sends a little may go on.
+  const bool only_sends = GetParam().operation == Operation::gather || GetParam().operation == Operation::reduce;
+  EXPECT_TRUE(waited || only_sends);
+  EXPECT_EQ(named, waited);
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Algorithms, testing::ValuesIn(counting_subjects()), title);
+
+TEST(Hierarchical, SocketsOfAnySize) {
+  for (const std::vector<int>& sockets :
+       {std::vector<int>{0, 1, 2}, {0, 0, 0}, {0, 1, 1, 0}, {1, 0, 1, 0, 1}, {0, 0, 0, 1}, {0, 0, 1, 1, 2, 2, 2}}) {
+    LocalTeam local(static_cast<int>(sockets.size()), 256);
+    local.set_sockets(sockets);
+    Case what{
+        Operation::allreduce, {Algorithm::hierarchical, 2}, {device::Type::float32, device::Operator::average}, 1001};
+    what.in_place = true;
+    check(local, what);
+  }
+}
+
+/// A message of other length for every pair.
+TEST(AllToAllV, AnyLengths) {
+  for (const int ranks : {2, 3, 5, 8}) {
+    LocalTeam local(ranks, 256);
+    std::mt19937 random(static_cast<unsigned>(ranks));
+    for (int round = 0; round < 8; ++round) {
+      const auto n = static_cast<std::size_t>(ranks);
+      std::vector<std::vector<std::uint64_t>> lengths(n, std::vector<std::uint64_t>(n));
+      for (auto& row : lengths)
+        for (auto& length : row) length = random() % 3 == 0 ? 0 : random() % (round % 2 == 0 ? 4000 : 60000);
+      const auto byte = [](std::size_t from, std::size_t to, std::uint64_t i) {
+        return static_cast<std::byte>(from * 91 + to * 17 + i * 3 + i / 256);
+      };
+      std::vector<std::vector<std::byte>> inputs(n), outputs(n);
+      for (std::size_t rank = 0; rank < n; ++rank) {
+        std::uint64_t to_receive = 0;
+        for (std::size_t peer = 0; peer < n; ++peer) {
+          for (std::uint64_t i = 0; i < lengths[rank][peer]; ++i) inputs[rank].push_back(byte(rank, peer, i));
+          to_receive += lengths[peer][rank];
+        }
+        outputs[rank].resize(to_receive);
+        Call call{Operation::all_to_all_v, nullptr, nullptr, 0, kEveryRank, {}, {}};
+        std::uint64_t sent = 0, received = 0;
+        for (std::size_t peer = 0; peer < n; ++peer) {
+          call.messages.with[peer] = {inputs[rank].data() + sent,
+                                      lengths[rank][peer],
+                                      outputs[rank].data() + received,
+                                      lengths[peer][rank],
+                                      0,
+                                      0};
+          sent += lengths[rank][peer];
+          received += lengths[peer][rank];
+        }
+        const int at = static_cast<int>(rank);
+        ASSERT_TRUE(launch({Algorithm::direct, 2}, call, local.team(at), nullptr, local.lane(at)).ok());
+      }
+      finish(local);
+      for (std::size_t rank = 0; rank < n; ++rank) {
+        std::uint64_t at = 0;
+        for (std::size_t peer = 0; peer < n; ++peer)
+          for (std::uint64_t i = 0; i < lengths[peer][rank]; ++i, ++at)
+            ASSERT_EQ(outputs[rank][at], byte(peer, rank, i))
+                << "rank " << rank << " from " << peer << ", byte " << i;
+      }
+    }
+  }
+}
+
+class Barriers : public testing::TestWithParam<Subject> {};
+
+TEST_P(Barriers, NobodyPassesBeforeAllHaveCome) {
+  for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
+    LocalTeam local(ranks, 256);
+    const auto n = static_cast<std::size_t>(ranks);
+    constexpr int kRounds = 20;
+    std::vector<int> numbers(kRounds);
+    for (int round = 0; round < kRounds; ++round) numbers[static_cast<std::size_t>(round)] = round;
+    std::vector<int> said(n, -1);  // plain memory: ThreadSanitizer knows who orders it
+    std::vector<std::vector<int>> seen(n, std::vector<int>(n * kRounds));
+    const Call call{Operation::barrier, nullptr, nullptr, 0, kEveryRank, {}, {}};
+    for (int rank = 0; rank < ranks; ++rank) {
+      device::Lane& lane = local.lane(rank);
+      const auto at = static_cast<std::size_t>(rank);
+      for (std::size_t round = 0; round < kRounds; ++round) {
+        ASSERT_TRUE(lane.copy(&said[at], &numbers[round], sizeof(int)).ok());
+        ASSERT_TRUE(launch({GetParam().algorithm, 1}, call, local.team(rank), nullptr, lane).ok());
+        ASSERT_TRUE(lane.copy(&seen[at][round * n], said.data(), n * sizeof(int)).ok());
+        ASSERT_TRUE(launch({GetParam().algorithm, 1}, call, local.team(rank), nullptr, lane).ok());
+      }
+    }
+    finish(local);
+    for (std::size_t rank = 0; rank < n; ++rank)
+      for (std::size_t i = 0; i < n * kRounds; ++i) ASSERT_EQ(seen[rank][i], int(i / n)) << "rank " << rank;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Every, Barriers, testing::ValuesIn([] {
+                           auto subjects = all_subjects();
+                           std::erase_if(subjects,
+                                         [](const Subject& one) { return one.operation != Operation::barrier; });
+                           return subjects;
+                         }()),
+                         title);
+
+/// Any operations, one after the other, with nothing between them.
+TEST(Collective, RandomCallsAreRight) {
+  const unsigned seed = 20261121;
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937 random(seed);
+  const auto upto = [&](std::size_t n) { return static_cast<unsigned>(random() % n); };
+  const auto subjects = counting_subjects();
+  for (int round = 0; round < 8; ++round) {
+    const int ranks = 2 + int(upto(7));
+    LocalTeam local(ranks, 16 * (1 + upto(64)));
+    std::vector<int> sockets;
+    for (int rank = 0; rank < ranks; ++rank) sockets.push_back(int(upto(3)));
+    local.set_sockets(sockets);
+    std::vector<std::unique_ptr<Job>> jobs;
+    for (int call = 0; call < 60; ++call) {
+      const Subject subject = subjects[upto(subjects.size())];
+      Case what{subject.operation, {subject.algorithm, 1 + upto(4)}};
+      what.reduction.type = device::all_types()[upto(device::kTypes)];
+      do what.reduction.op = device::all_operators()[upto(device::kOperators)];
+      while (!device::supports(what.reduction.type, what.reduction.op));
+      what.count = 1 + upto(3000) / static_cast<unsigned>(ranks);
+      what.offset = upto(5);
+      what.in_place = upto(2) == 0;
+      what.root = int(upto(static_cast<std::size_t>(ranks)));
+      auto job = std::make_unique<Job>(local, what);
+      if (job->admitted()) jobs.push_back(std::move(job));
+    }
+    for (const auto& job : jobs) job->start();
+    finish(local);
+    for (const auto& job : jobs) {
+      job->verify();
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+TEST(Collective, CountsWrapAround) {
+  LocalTeam local(3, 256);
+  for (int rank = 0; rank < 3; ++rank)
+    for (BlockCounts& counts : local.counts(rank)) {
+      counts.epoch = 0xFFFFFFFEu;
+      for (int peer = 0; peer < 3; ++peer) counts.sent[peer] = counts.taken[peer] = 0xFFFFFFFDu;
+    }
+  for (int rank = 0; rank < 3; ++rank)
+    for (unsigned block = 0; block < 2; ++block)
+      for (int peer = 0; peer < 3; ++peer) {
+        *local.team(rank).produced(rank, peer, block) = 0xFFFFFFFDu;
+        *local.team(rank).consumed(rank, peer, block) = 0xFFFFFFFDu;
+      }
+  for (int call = 0; call < 6; ++call)
+    for (const Subject& subject : counting_subjects())
+      check(local, {subject.operation, {subject.algorithm, 2}, kSum, 500});
+}
+
+TEST(Collective, NoPacketOutlivesItsCall) {
+  LocalTeam local(3, 256);
+  for (const Subject& subject : counting_subjects())
+    check(local, {subject.operation, {subject.algorithm, 2}, {device::Type::bfloat16, device::Operator::sum}, 999});
+  for (int rank = 0; rank < 3; ++rank)
+    for (std::uint64_t epoch : {0, 1})
+      for (unsigned block = 0; block < 2; ++block)
+        for (std::uint64_t i = 0; i < kPlaceBytes / sizeof(device::Packet); ++i) {
+          const device::Packet& packet = local.team(0).packets(rank, block, epoch, 0, 1)[i];
+          ASSERT_TRUE(packet.tag0 == 0 && packet.tag1 == 0) << "rank " << rank << ", packet " << i;
+        }
+}
+
+TEST(Collective, PlansThatCannotWorkAreRefused) {
+  LocalTeam local(2, 256);
+  float numbers[4] = {};
+  auto* const data = reinterpret_cast<std::byte*>(numbers);
+  const Call call{Operation::allreduce, data, data, 16, kEveryRank, kSum, {}};
+  const auto refused = [&](const Plan& plan, const Call& asked) {
+    const Status status = launch(plan, asked, local.team(0), nullptr, local.lane(0));
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    return status.text();
+  };
+  refused({Algorithm::two_shot, 0}, call);
+  refused({Algorithm::two_shot, kMostBlocks + 1}, call);
+  EXPECT_NE(refused({Algorithm::dissemination, 1}, call).find("two_shot"), std::string::npos);
+  Call large = call;
+  large.bytes = most_bytes(Operation::allreduce, {Algorithm::one_shot_packets, 1}, local.team(0)) + 1;
+  const std::string text = refused({Algorithm::one_shot_packets, 1}, large);
+  EXPECT_NE(text.find("at most 8 KiB"), std::string::npos) << text;
+}
+
+TEST(Collective, AlgorithmsHaveNames) {
+  EXPECT_EQ(parse_algorithm(Operation::allreduce, "fastest").status().code(), Code::invalid_argument);
+  EXPECT_EQ(parse_algorithm(Operation::allgather, "two_shot").status().code(), Code::invalid_argument);
+  EXPECT_EQ(*parse_algorithm(Operation::allreduce, "segmented_ring"), Algorithm::segmented_ring);
+  for (const Operation operation : all_operations()) {
+    ASSERT_FALSE(algorithms_of(operation).empty()) << name(operation);
+    for (const Algorithm algorithm : algorithms_of(operation))
+      EXPECT_EQ(*parse_algorithm(operation, name(algorithm)), algorithm);
+  }
+}
+
+TEST(Collective, TheFirstAlgorithmHasNoLimits) {
+  LocalTeam local(8, 16);
+  for (const Operation operation : all_operations())
+    EXPECT_EQ(most_bytes(operation, {algorithms_of(operation).front(), 1}, local.team(0)), ~std::uint64_t{0})
+        << name(operation);
+}
+
+}  // namespace
+}  // namespace sennit::coll
