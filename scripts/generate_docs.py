@@ -2,7 +2,7 @@
 schema of results, from the classes that read them.
 
 results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md,
-docs/bench-allreduce.md and README.md. --check writes nothing and exits with 1 when something would change."""
+docs/bench-collectives.md and README.md. --check writes nothing and exits with 1 when something would change."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from house import ROOT
 from sennit import units
@@ -30,7 +31,7 @@ from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table
 from sennit.views.origin import origin, repetitions
 
-KIND = "bench put"
+PUT, COLLECTIVE = "bench put", "bench collective"
 NONE_YET = "No measurement is kept in `results/` yet."
 
 
@@ -43,15 +44,19 @@ class Kept:
     result: Result
 
 
-def kept_results(root: Path) -> list[Kept]:
-    """The results of bench put, by machine and name. Other documents in results/ belong to other generators."""
+def documents(root: Path, kind: str) -> list[tuple[str, str, Any]]:
+    """Name, path and content of the documents of a kind in results/, by machine and name."""
     found = []
     for file in sorted((root / "results").glob("*/*.json")):
         document = read_json(file)
-        if isinstance(document, dict) and document.get("kind") == KIND:
-            path = str(file.relative_to(root))
-            found.append(Kept(f"{file.parent.name}-{file.stem}", path, parse(Result, document, path)))
+        if isinstance(document, dict) and document.get("kind") == kind:
+            found.append((f"{file.parent.name}-{file.stem}", str(file.relative_to(root)), document))
     return found
+
+
+def kept_results(root: Path) -> list[Kept]:
+    """The results of bench put."""
+    return [Kept(name, path, parse(Result, document, path)) for name, path, document in documents(root, PUT)]
 
 
 def schema(model: type[Part], title: str, explained: str) -> str:
@@ -91,18 +96,12 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
 
 
 def collective_sections(root: Path) -> str:
-    """The results of bench allreduce in docs/bench-allreduce.md."""
+    """The results of bench collectives in docs/bench-collectives.md."""
     parts = []
-    for file in sorted((root / "results").glob("*/allreduce*.json")):
-        path = str(file.relative_to(root))
-        result = parse(CollectiveResult, read_json(file), path)
+    for name, path, document in documents(root, COLLECTIVE):
+        result = parse(CollectiveResult, document, path)
         warnings = [f"Warning: {warning}" for warning in result.warnings]
-        parts += [
-            f"## {file.parent.name}-{file.stem}",
-            f"Source: `{path}`.",
-            *warnings,
-            collective_markdown(result).strip(),
-        ]
+        parts += [f"## {name}", f"Source: `{path}`.", *warnings, collective_markdown(result).strip()]
     return "\n\n".join(parts) or NONE_YET
 
 
@@ -165,8 +164,8 @@ def generated(root: Path) -> dict[Path, str]:
     files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
     files |= machine_pictures(root)
     for file, name, content in (
-        (root / "docs" / "bench-put.md", "bench put", sections),
-        (root / "docs" / "bench-allreduce.md", "bench allreduce", collective_sections(root)),
+        (root / "docs" / "bench-put.md", PUT, sections),
+        (root / "docs" / "bench-collectives.md", COLLECTIVE, collective_sections(root)),
         (root / "README.md", "highlights", highlights(results)),
     ):
         files[file] = between(file.read_text(encoding="utf-8"), name, content)
@@ -174,7 +173,7 @@ def generated(root: Path) -> dict[Path, str]:
         Result, "A measurement with everything needed to believe it", "docs/result.md"
     )
     files[root / "schemas" / "collective.schema.json"] = schema(
-        CollectiveResult, "A measured collective with everything needed to believe it", "docs/bench-allreduce.md"
+        CollectiveResult, "Measured collectives with everything needed to believe them", "docs/bench-collectives.md"
     )
     files[root / "schemas" / "put-table.schema.json"] = schema(
         PutTable, "The fastest splits that were measured between two memories", "docs/tune.md"

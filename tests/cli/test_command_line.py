@@ -28,7 +28,8 @@ def error_line(error: dict[str, str]) -> str:
     "verb",
     [
         [], ["doctor"], ["topo"], ["tune"], ["bench"], ["bench", "put"], ["bench", "show"], ["explain", "put"],
-        ["version"],
+        ["version"], ["bench", "allreduce"], ["bench", "all-to-all-v"], ["bench", "barrier"],
+        ["bench", "collectives"],
     ],
 )  # fmt: skip
 def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) -> None:
@@ -188,6 +189,40 @@ def test_bench_passes_its_options_on_and_writes_every_format(programs: Programs)
     for name in ("r.csv", "r.md", "r.html"):
         assert (programs.folder / name).stat().st_size > 0
         assert f"wrote {name}" in done.stderr
+
+
+def test_bench_asks_for_the_operation_of_the_verb(programs: Programs) -> None:
+    programs.add("sennit-bench-collective", data("collective"))
+    options = ["--type", "int32", "--algorithms", "all", "--ranks", "3", "--eager"]
+    asked = {
+        "allreduce": ("allreduce", ["--op", "max", "--out-of-place"]),
+        "reduce-scatter": ("reduce_scatter", ["--op", "max"]),
+        "all-to-all-v": ("all_to_all_v", []),
+        "collectives": ("all", ["--op", "max"]),
+    }
+    for verb, (operation, more) in asked.items():
+        done = programs.sennit("bench", verb, *options, *more)
+        assert done.returncode == 0, done.stderr
+        call = programs.calls("sennit-bench-collective")[-1]
+        assert sorted(call) == sorted(["--operations", operation, *options, *more, "--progress"])
+    done = programs.sennit("bench", "collectives", "--operations", "gather,scatter")
+    assert programs.calls("sennit-bench-collective")[-1] == ["--operations", "gather,scatter", "--progress"]
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("verb", "option"),
+    [
+        ("allgather", "--op=max"),
+        ("all-to-all", "--out-of-place"),
+        ("barrier", "--sizes=1K"),
+        ("reduce", "--operations=all"),
+    ],
+)
+def test_bench_offers_no_option_that_an_operation_has_no_use_for(programs: Programs, verb: str, option: str) -> None:
+    programs.add("sennit-bench-collective", data("collective"))
+    assert programs.sennit("bench", verb, option).returncode == 2
+    assert programs.calls("sennit-bench-collective") == []
 
 
 def test_bench_writes_the_document_alone_to_a_pipe(programs: Programs) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 from conftest import ROOT, data
+from sennit.model.collective import CollectiveResult
 from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
@@ -19,6 +20,7 @@ from sennit.problem import Exit, Problem
 
 MODELS: list[tuple[type[Part], str]] = [
     (Result, "result"), (Machine, "machine"), (Doctor, "doctor"), (Explanation, "explain"),
+    (CollectiveResult, "collective"),
 ]  # fmt: skip
 
 
@@ -122,13 +124,14 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_json(tmp_path / "none.json")
 
 
-def test_the_schema_of_results_is_the_one_that_the_reader_follows() -> None:
-    schema = json.loads((ROOT / "schemas" / "result.schema.json").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", ["result", "collective"])
+def test_the_schema_of_results_is_the_one_that_the_reader_follows(name: str) -> None:
+    schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
     validator = jsonschema.Draft202012Validator(schema)
-    validator.validate(data("result"))
+    validator.validate(data(name))
     for member in ("version", "kind", "rows", "machine"):
-        broken = data("result")
+        broken = data(name)
         del broken[member]
         assert not validator.is_valid(broken)
 

@@ -22,6 +22,7 @@ from conftest import ROOT, data, shown
 from mutant import mutant
 from sennit import __main__, programs
 from sennit.comparison import comparisons
+from sennit.model.collective import CollectiveResult
 from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
@@ -32,6 +33,7 @@ from sennit.problem import Exit, Problem
 from sennit.programs import Output
 from sennit.progress import step_of
 from sennit.verdicts import below
+from sennit.views.collective_table import by_operation, collective_markdown, of, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor
 from sennit.views.explain_text import print_explanation
@@ -54,6 +56,7 @@ def kept(pattern: str) -> list[Any]:
 
 
 RESULTS = [data("result"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench put")]
+COLLECTIVES = [data("collective"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench collective")]
 TABLES = [data("tuned"), *kept("results/*/put-table.json")]
 MACHINES = [data("machine"), *kept("machines/*.json")]
 
@@ -106,6 +109,15 @@ def draw_result(result: Result, random: Random) -> None:
         check_picture(figure)
 
 
+def draw_collective(result: CollectiveResult, random: Random) -> None:
+    """Both views, and that every line of a table has the cells of its head."""
+    shown(lambda console: print_collective(result, console), random.choice(WIDTHS))
+    lines = [line for line in collective_markdown(result).split("\n") if line.startswith("| ")]
+    bars = [re.sub(r"\\.", "", line).count("|") for line in lines]
+    assert set(bars) <= {6, 8}
+    assert len(lines) == sum(2 + len(of("sennit", rows)) for rows in by_operation(result))
+
+
 def draw_machine(machine: Machine, random: Random) -> None:
     shown(lambda console: print_machine(machine, console), random.choice(WIDTHS))
     check_picture(machine_svg(machine))
@@ -126,6 +138,7 @@ def draw_explanation(explanation: Explanation, random: Random) -> None:
 # Documents to damage, the class that reads them, how they are drawn, and how many mutants. Doctor's has few members.
 KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int]] = {
     "result": (RESULTS, Result, draw_result, 260),
+    "collective": (COLLECTIVES, CollectiveResult, draw_collective, 120),
     "machine": (MACHINES, Machine, draw_machine, 200),
     "table": (TABLES, PutTable, draw_table, 120),
     "explanation": ([data("explain")], Explanation, draw_explanation, 120),

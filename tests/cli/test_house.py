@@ -40,9 +40,9 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs/bench-put.md").write_text(
         "a\n<!-- generated from results/: bench put -->\n<!-- end of bench put -->\nb\n"
     )
-    (tmp_path / "results/made-up/allreduce.json").write_text(json.dumps(data("collective")))
-    (tmp_path / "docs/bench-allreduce.md").write_text(
-        "<!-- generated from results/: bench allreduce -->\n<!-- end of bench allreduce -->\n"
+    (tmp_path / "results/made-up/some-name.json").write_text(json.dumps(data("collective")))
+    (tmp_path / "docs/bench-collectives.md").write_text(
+        "<!-- generated from results/: bench collective -->\n<!-- end of bench collective -->\n"
     )
     (tmp_path / "README.md").write_text("<!-- generated from results/: highlights -->x<!-- end of highlights -->")
     return tmp_path
@@ -58,7 +58,10 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     for name in re.findall(r"\(figures/([^)]*)\)", page):
         assert (tree / "docs/figures" / name) in files
     assert "256 MiB" in files[tree / "README.md"]
-    assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | two_shot_packets 128x256 |" in files[tree / "docs/bench-allreduce.md"]
+    collectives = files[tree / "docs/bench-collectives.md"]
+    assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | two_shot_packets 128x256 |" in collectives
+    assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
+    assert re.findall("^## (.*)$", collectives, re.MULTILINE) == ["made-up-some-name"]
 
 
 def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:

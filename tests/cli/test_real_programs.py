@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import typer
 from conftest import ROOT
-from sennit.verbs import bench
+from sennit.verbs import bench, collective
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names no folder; make test sets it")
@@ -25,10 +25,17 @@ ENDS = ("gpu0", "gpu1", "host0")
 NOT_OFFERED = {"--progress", "--machine", "--split"}
 
 
-def options_of_bench_put() -> set[str]:
+def options_of(verb: str) -> set[str]:
+    """What `sennit bench VERB` offers."""
     group = typer.main.get_command(bench.app)
     assert isinstance(group, typer.core.TyperGroup)
-    return {name for option in group.commands["put"].params for name in option.opts} | {"--help"}
+    return {name for option in group.commands[verb].params for name in option.opts} | {"--help"}
+
+
+def options_of_program(name: str) -> set[str]:
+    command = [str(Path(FOLDER) / name), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", done.stdout, re.MULTILINE))
 
 
 def sennit(*arguments: str, cache: Path, **more: str) -> subprocess.CompletedProcess[str]:
@@ -123,10 +130,7 @@ def test_bench_put(tmp_path: Path) -> None:
 
 
 def test_bench_put_offers_what_its_program_does() -> None:
-    command = [str(Path(FOLDER) / "sennit-bench-put"), "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    listed = set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", done.stdout, re.MULTILINE))
-    assert listed - options_of_bench_put() == NOT_OFFERED
+    assert options_of_program("sennit-bench-put") - options_of("put") == NOT_OFFERED
 
 
 def test_warnings_of_bench_put_recommend_options_that_exist(tmp_path: Path) -> None:
@@ -137,7 +141,7 @@ def test_warnings_of_bench_put_recommend_options_that_exist(tmp_path: Path) -> N
     assert "never measured" in warnings
     assert list(tmp_path.iterdir()) == []
     named = set(re.findall(r"--[a-z-]+", re.sub("`[^`]*`", "", warnings)))  # other commands stand in backquotes
-    assert {"--ucx-perftest", "--vs"} <= named <= options_of_bench_put()
+    assert {"--ucx-perftest", "--vs"} <= named <= options_of("put")
 
 
 def test_bench_allreduce_without_a_gpu(tmp_path: Path) -> None:
@@ -151,3 +155,38 @@ def test_bench_allreduce_without_a_gpu(tmp_path: Path) -> None:
     wrong = sennit(*options, "--op", "bit_and", cache=tmp_path)
     assert wrong.returncode == 2
     assert "bit_and is not for float32" in wrong.stderr
+
+
+def test_bench_collectives_offers_what_its_program_does() -> None:
+    assert options_of_program(collective.PROGRAM) - options_of(collective.FAMILY) == {"--progress"}
+
+
+def test_every_operation_of_the_program_has_a_verb(tmp_path: Path) -> None:
+    options = ["--ranks", "2", "--sizes", "4K", "--seconds", "0.001"]
+    result = document("bench", "collectives", *options, "--json", "-", cache=tmp_path)
+    measured = [row["operation"] for row in result["rows"] if row["variant"] == "sennit"]
+    assert measured == [collective.operation_of(verb) for verb in collective.OPERATIONS]
+    assert all(row["verified"] for row in result["rows"])
+
+
+@pytest.mark.parametrize("verb", collective.OPERATIONS)
+def test_bench_measures_a_collective_without_a_gpu(tmp_path: Path, verb: str) -> None:
+    sizes = [] if verb == "barrier" else ["--sizes", "8,64K"]
+    options = ["--executor", "host", "--ranks", "2", *sizes, "--seconds", "0.001"]
+    kept = tmp_path / "kept.json"
+    done = sennit("bench", verb, *options, "--algorithms", "all", "--json", str(kept), cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"\n{verb.capitalize()}: " in done.stdout
+    rows = json.loads(kept.read_text(encoding="utf-8"))["rows"]
+    assert {row["operation"] for row in rows} == {collective.operation_of(verb)}
+    assert {row["bytes"] for row in rows} == ({8, 65536} if sizes else {0})
+    assert len({row["variant"] for row in rows}) > 1
+    shown_again = sennit("bench", "show", str(kept), cache=tmp_path)
+    assert shown_again.stdout == done.stdout
+
+
+def test_an_algorithm_that_an_operation_lacks_is_refused_by_name(tmp_path: Path) -> None:
+    wrong = sennit("bench", "broadcast", "--ranks", "2", "--algorithms", "ring", cache=tmp_path)
+    assert wrong.returncode == 2
+    assert 'there is no broadcast algorithm "ring"' in wrong.stderr
+    assert "scatter_allgather" in wrong.stderr

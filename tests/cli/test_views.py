@@ -170,19 +170,64 @@ def test_explain_makes_no_ratio_of_a_time_that_is_none() -> None:
     assert "times as fast" not in said
 
 
-def test_a_collective_beside_its_peer_and_other_plans() -> None:
-    result = CollectiveResult.model_validate(data("collective"))
+def collective(*operations: str) -> CollectiveResult:
+    """The made-up collectives, or some of them."""
+    document = data("collective")
+    document["rows"] = [row for row in document["rows"] if not operations or row["operation"] in operations]
+    return CollectiveResult.model_validate(document)
+
+
+def test_collectives_beside_their_peer_and_other_plans() -> None:
+    result = collective()
     check_snapshot("collective.txt", shown(lambda console: print_collective(result, console)))
-    text = collective_markdown(result)
+    check_snapshot("collective.md", collective_markdown(result))
+
+
+def test_a_single_collective_names_itself_before_its_table() -> None:
+    text = collective_markdown(collective("allreduce"))
+    assert "range. Allreduce: float32 sum, 4 ranks, in place, as a CUDA graph.\n\n| size |" in text
+    assert "**" not in text
     assert "| 1 KiB | 3.20 ± 0.05 |" in text
     assert "Slower than nccl at 1 GiB (0.923 ± 0.002)." in text
 
 
-def test_a_collective_without_a_peer_has_no_columns_for_it() -> None:
+def test_collectives_stand_in_the_order_of_their_document() -> None:
     document = data("collective")
-    document["rows"] = [row for row in document["rows"] if row["variant"] != "nccl"]
+    document["rows"].reverse()
     text = collective_markdown(CollectiveResult.model_validate(document))
+    titles = re.findall(r"\*\*([\w-]+):", text)
+    assert titles == ["Barrier", "All-to-all-v", "All-to-all", "Reduce-scatter", "Allreduce"]
+
+
+def test_a_peer_is_compared_at_its_own_operation() -> None:
+    # All of these have a row of 1 MiB; all-to-all's was not measured with NCCL.
+    for operation, said in (("allreduce", "1.41 ± 0.02"), ("reduce_scatter", "1.70 ± 0.03"), ("all_to_all", "")):
+        assert said in collective_markdown(collective(operation))
+    parts = collective_markdown(collective()).split("**All-to-all: ")[1].split("**All-to-all-v: ")
+    assert "nccl" not in parts[0]
+    assert "| 17.0 | 2.00 ± 0.03 |" in parts[1]
+
+
+def test_a_barrier_has_no_size_and_no_bandwidth() -> None:
+    text = collective_markdown(collective("barrier"))
+    assert "Barrier: 4 ranks, as a CUDA graph." in text
+    assert "| – | 3.00 ± 0.10 | – | – | direct 1x32 | 9.00 | 3.00 ± 0.11 |" in text
+    assert "Faster than nccl (3.00 ± 0.11)." in text
+    assert "dissemination 1x32 is 1.20 ± 0.06 times as fast as the plan taken." in text
+    assert " at " not in text
+
+
+def test_a_collective_names_an_operator_only_where_it_reduces() -> None:
+    assert "Reduce-scatter: float32 sum, 4 ranks, in place" in collective_markdown(collective("reduce_scatter"))
+    assert "All-to-all: float32, 4 ranks, out of place" in collective_markdown(collective("all_to_all"))
+
+
+def test_a_collective_without_a_peer_has_no_columns_for_it() -> None:
+    result = collective()
+    result.rows = [row for row in result.rows if row.variant != "nccl"]
+    text = collective_markdown(result)
     assert "nccl µs" not in text
     assert "aster than nccl" not in text
-    document["rows"] = []
-    assert "nothing was measured" in collective_markdown(CollectiveResult.model_validate(document)).lower()
+    result.rows = []
+    assert "Nothing was measured." in collective_markdown(result)
+    assert "Nothing was measured." in shown(lambda console: print_collective(result, console))

@@ -1,5 +1,5 @@
-"""The document of a collective's benchmark. schemas/collective.schema.json is generated from these classes;
-docs/bench-allreduce.md says how to read one."""
+"""The document of the benchmark of collectives. schemas/collective.schema.json is generated from these classes;
+docs/bench-collectives.md says how to read one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from sennit.model.result import MeasuredOn
 
 
 class CollectiveRow(Part):
-    """One size, one way of doing it."""
+    """One operation, one size, one way of doing it."""
 
+    operation: str = Field(description="allreduce, reduce_scatter, allgather, reduce, broadcast, gather, scatter, "
+                           "all_to_all, all_to_all_v or barrier")  # fmt: skip
     variant: str = Field(description="sennit, the peer measured in the same run, or a plan that was forced")
-    bytes: int = Field(ge=0, description="Size of each rank's input")
+    bytes: int = Field(ge=0, description="Size of the larger buffer of any rank; of a barrier 0")
     type: str = Field(description="Element type")
-    operator: str
+    operator: str = Field(description="Of no meaning where nothing is reduced")
     ranks: int = Field(ge=1)
     in_place: bool = True
     graph: bool = Field(default=False, description="Calls were replayed as a CUDA graph, not made one by one")
@@ -28,7 +30,8 @@ class CollectiveRow(Part):
     min_us: float = Field(default=0, ge=0)
     p95_us: float = Field(default=0, ge=0)
     gbps: float = Field(default=0, ge=0, description="algbw: bytes over time, 10^9 bytes/s")
-    busbw_gbps: float = Field(default=0, ge=0, description="algbw × 2 (n - 1) / n, as nccl-tests defines it")
+    busbw_gbps: float = Field(default=0, ge=0, description="algbw × 2 (n - 1) / n of an allreduce, × 1 of broadcast "
+                              "and reduce, × (n - 1) / n of others, as nccl-tests defines it")  # fmt: skip
     plan: str = Field(default="", description="Algorithm, blocks and threads of a block")
     blocks: int = Field(default=0, ge=0, description="Blocks of the kernel, at most two an SM")
     verified: bool = Field(default=False, description="Every number was checked in a separate call")
@@ -38,7 +41,7 @@ class CollectiveResult(Part):
     """The whole document."""
 
     version: Literal[1]
-    kind: Literal["bench allreduce"]
+    kind: Literal["bench collective"]
     date: str
     machine: MeasuredOn
     versions: dict[str, str] = Field(default={}, description="Of sennit and of every peer measured")

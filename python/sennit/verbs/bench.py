@@ -1,4 +1,4 @@
-"""`sennit bench put` and `allreduce`, and `sennit bench show` for results that were kept."""
+"""`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse, read_json
 from sennit.model.result import Result
 from sennit.problem import Exit, Problem
-from sennit.verbs.options import OnExecutor, examples, executor_arguments, print_json, write
+from sennit.verbs.collective import add_verbs, show_collective
+from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
 from sennit.verbs.tune import tune_once
 from sennit.verdicts import below
-from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.html import html
 from sennit.views.markdown import markdown
@@ -30,17 +30,11 @@ PUT_EXAMPLES = examples(
     "sennit bench put --executor host --ranks 4 --json put.json",
     "sennit bench put --at-least 0.99 --json - > put.json",
 )
-ALLREDUCE_EXAMPLES = examples(
-    "sennit bench allreduce",
-    "sennit bench allreduce --sizes 1K,64K,1M --type bfloat16 --eager",
-    "sennit bench allreduce --algorithms all --blocks 16,64 --vs none",
-    "sennit bench allreduce --executor host --ranks 4 --json -",
-)
 SHOW_EXAMPLES = examples("sennit bench show put.json", "sennit bench show put.json --html put.html --csv put.csv")
 
 app = typer.Typer(
     no_args_is_help=True,
-    epilog=examples("sennit bench put", "sennit bench show put.json --html put.html"),
+    epilog=examples("sennit bench put", "sennit bench allreduce", "sennit bench show put.json --html put.html"),
     help="Measure how fast it is, and against what.",
 )  # X
 
@@ -60,7 +54,6 @@ class Traffic(str, Enum):
 
 
 Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
-Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write tables as Markdown.")]
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots; works offline.")
 ]
@@ -71,7 +64,7 @@ AtLeast = Annotated[
 ]  # fmt: skip
 
 
-@app.command("put", epilog=PUT_EXAMPLES)
+@app.command("put", epilog=PUT_EXAMPLES, rich_help_panel="One message")
 def put(
     source: Annotated[str | None, typer.Option("--from", metavar="DEVICE", help="Where messages start.")] = None,
     destination: Annotated[str | None, typer.Option("--to", metavar="DEVICE", help="Where they end.")] = None,
@@ -146,68 +139,10 @@ def put(
         raise typer.Exit(code)
 
 
-@app.command("allreduce", epilog=ALLREDUCE_EXAMPLES)
-def allreduce(
-    sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="For example 8,1K,1M,1G.")] = None,
-    element: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Such as float32, bfloat16, int64.")
-    ] = None,
-    operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, average.")] = None,
-    versus: Annotated[
-        str | None, typer.Option("--vs", metavar="PEER", help="nccl (default with GPUs), or none; in the same run.")
-    ] = None,
-    algorithms: Annotated[
-        str | None, typer.Option(metavar="NAME,…|all", help="Also each of these, whatever would be chosen.")
-    ] = None,
-    blocks: Annotated[str | None, typer.Option(metavar="N,…", help="Blocks for --algorithms.")] = None,
-    threads: Annotated[str | None, typer.Option(metavar="N,…", help="Threads of a block for --algorithms.")] = None,
-    out_of_place: Annotated[
-        bool, typer.Option("--out-of-place", help="Into another buffer, instead of in place.")
-    ] = False,
-    eager: Annotated[bool, typer.Option("--eager", help="Call by call, instead of as a CUDA graph.")] = False,
-    executor: OnExecutor = None,
-    ranks: Annotated[
-        int | None, typer.Option(min=2, metavar="N", help="Processes to start; default one a GPU.")
-    ] = None,
-    seconds: Annotated[
-        float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
-    ] = None,
-    nccl: Annotated[
-        str | None,
-        typer.Option("--nccl", metavar="FILE", help="libnccl.so.2 or its folder, where the loader does not find it."),
-    ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
-    ] = None,
-    markdown_file: Markdown = None,
-) -> None:
-    """Measure allreduce as programs get it, beside NCCL and beside every algorithm there is.
-
-    Every number is checked in a separate call before anything is timed."""
-    options: dict[str, object] = {
-        "--sizes": sizes,
-        "--type": element,
-        "--op": operator,
-        "--vs": versus,
-        "--algorithms": algorithms,
-        "--blocks": blocks,
-        "--threads": threads,
-        "--ranks": ranks,
-        "--seconds": seconds,
-        "--nccl": nccl,
-    }
-    arguments = [part for name, value in options.items() if value is not None for part in (name, str(value))]
-    arguments += [*executor_arguments(executor), "--progress"]
-    arguments += ["--out-of-place"] if out_of_place else []
-    arguments += ["--eager"] if eager else []
-    document, code = programs.document("sennit-bench-allreduce", *arguments, title="measuring")
-    result = parse(CollectiveResult, document, "the document of sennit-bench-allreduce")
-    _show_collective(result, document, json_file, markdown_file)
-    if code != 0:
-        raise typer.Exit(code)
+add_verbs(app)
 
 
-@app.command("show", epilog=SHOW_EXAMPLES)
+@app.command("show", epilog=SHOW_EXAMPLES, rich_help_panel="Results that were kept")
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A result that --json wrote.")],
     csv: Csv = None,
@@ -217,24 +152,12 @@ def show(
 ) -> None:
     """Show a result that was kept, and turn it into other formats."""
     document = read_json(file)
-    if isinstance(document, dict) and document.get("kind") == "bench allreduce":
-        _show_collective(parse(CollectiveResult, document, str(file)), document, None, markdown_file)
+    if isinstance(document, dict) and document.get("kind") == "bench collective":
+        show_collective(parse(CollectiveResult, document, str(file)), document, None, markdown_file)
         return
     result = parse(Result, document, str(file))
     _show(result, document, None, csv, markdown_file, html_file)
     _judge(result, at_least)
-
-
-def _show_collective(result: CollectiveResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """As _show() does for puts."""
-    if json_file == "-":
-        print_json(document)
-    else:
-        print_collective(result, console.results())
-    if json_file not in (None, "-"):
-        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    if text is not None:
-        write(text, collective_markdown(result))
 
 
 def _show(

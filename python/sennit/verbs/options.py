@@ -28,6 +28,7 @@ OnExecutor = Annotated[
     Executor | None,
     typer.Option("--executor", show_default="auto", help="cuda: GPUs; host: needs none; auto: GPUs where they are."),
 ]
+Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write tables as Markdown.")]
 
 
 def executor_arguments(executor: Executor | None) -> list[str]:

@@ -1,4 +1,4 @@
-"""A collective's benchmark on the terminal, in the columns of nccl-tests, and as Markdown."""
+"""The benchmark of collectives on the terminal, a table each in the columns of nccl-tests, and as Markdown."""
 
 from __future__ import annotations
 
@@ -11,46 +11,68 @@ from rich.text import Text
 from sennit import units
 from sennit.model.collective import CollectiveResult, CollectiveRow
 from sennit.ratio import Ratio, speedup
+from sennit.views.columns import NOTHING
+from sennit.views.markdown import escaped
 from sennit.views.origin import origin, repetitions
 
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 OWN, PEER = "sennit", "nccl"
+REDUCING = ("allreduce", "reduce_scatter", "reduce")
+BARRIER = "barrier"
+
+Rows = list[CollectiveRow]  # of one operation
 
 
-def has_peer(result: CollectiveResult) -> bool:
+def by_operation(result: CollectiveResult) -> list[Rows]:
+    """The rows of each operation, in the document's order."""
+    found: dict[str, Rows] = {}
+    for row in result.rows:
+        found.setdefault(row.operation, []).append(row)
+    return list(found.values())
+
+
+def has_peer(rows: Rows) -> bool:
     """Whether NCCL was measured in the same run; without it its columns are left out."""
-    return any(row.variant == PEER for row in result.rows)
+    return any(row.variant == PEER for row in rows)
 
 
-def headings(result: CollectiveResult) -> list[str]:
+def headings(rows: Rows) -> list[str]:
     """The names of the columns."""
-    return ["size", "time µs", "algbw", "busbw", "plan"] + (["nccl µs", "× nccl"] if has_peer(result) else [])
+    return ["size", "time µs", "algbw", "busbw", "plan"] + (["nccl µs", "× nccl"] if has_peer(rows) else [])
 
 
-def cells(result: CollectiveResult) -> list[list[str]]:
-    """A row for every size."""
-    rows = []
-    for own in result.rows:
-        if own.variant != OWN:
-            continue
+def cells(rows: Rows) -> list[list[str]]:
+    """A line for every size."""
+    lines = []
+    for own in of(OWN, rows):
         line = [
-            units.size(own.bytes),
+            units.size(own.bytes) if sized(own) else NOTHING,
             units.time(own.median_us, own.spread_us).removesuffix(" µs"),
-            units.three_digits(own.gbps),
-            units.three_digits(own.busbw_gbps),
+            units.three_digits(own.gbps) if sized(own) else NOTHING,
+            units.three_digits(own.busbw_gbps) if sized(own) else NOTHING,
             own.plan,
         ]
-        if has_peer(result):
-            peer = peer_of(result, own)
-            line.append(units.three_digits(peer.median_us) if peer else "–")
-            line.append(str(ratio(own, peer) or "–"))
-        rows.append(line)
-    return rows
+        if has_peer(rows):
+            peer = peer_of(rows, own)
+            line.append(units.three_digits(peer.median_us) if peer else NOTHING)
+            line.append(str(ratio(own, peer) or NOTHING))
+        lines.append(line)
+    return lines
 
 
-def peer_of(result: CollectiveResult, own: CollectiveRow) -> CollectiveRow | None:
+def sized(row: CollectiveRow) -> bool:
+    """Whether there is a size to speak of: a barrier has none."""
+    return row.operation != BARRIER
+
+
+def of(variant: str, rows: Rows) -> Rows:
+    """The rows of one variant."""
+    return [row for row in rows if row.variant == variant]
+
+
+def peer_of(rows: Rows, own: CollectiveRow) -> CollectiveRow | None:
     """NCCL's row of the same size."""
-    return next((row for row in result.rows if row.variant == PEER and row.bytes == own.bytes), None)
+    return next((row for row in of(PEER, rows) if row.bytes == own.bytes), None)
 
 
 def ratio(own: CollectiveRow, peer: CollectiveRow | None) -> Ratio | None:
@@ -58,62 +80,79 @@ def ratio(own: CollectiveRow, peer: CollectiveRow | None) -> Ratio | None:
     return speedup(own.median_us, own.spread_us, peer.median_us, peer.spread_us) if peer else None
 
 
-def sentences(result: CollectiveResult) -> list[str]:
+def sentences(rows: Rows) -> list[str]:
     """What the figures come to: where sennit is faster, where slower, and which forced plans beat its choice."""
-    own = [row for row in result.rows if row.variant == OWN]
     verdicts: dict[str, list[str]] = {"faster": [], "slower": [], "same": []}
-    for row in own:
-        if found := ratio(row, peer_of(result, row)):
-            verdicts[found.verdict].append(f"{units.size(row.bytes)} ({found})")
-    said = []
-    if verdicts["faster"]:
-        said.append(f"Faster than nccl at {', '.join(verdicts['faster'])}.")
-    if verdicts["slower"]:
-        said.append(f"Slower than nccl at {', '.join(verdicts['slower'])}.")
-    for row in own:
-        forced = [other for other in result.rows if other.bytes == row.bytes and other.variant not in (OWN, PEER)]
+    for row in of(OWN, rows):
+        if found := ratio(row, peer_of(rows, row)):
+            verdicts[found.verdict].append(f"{units.size(row.bytes)} ({found})" if sized(row) else f"({found})")
+    at = "at " if sized(rows[0]) else ""
+    said = [
+        f"{verdict.capitalize()} than nccl {at}{', '.join(verdicts[verdict])}."
+        for verdict in ("faster", "slower")
+        if verdicts[verdict]
+    ]
+    for row in of(OWN, rows):
+        forced = [other for other in rows if other.bytes == row.bytes and other.variant not in (OWN, PEER)]
         best = min(forced, key=lambda other: other.median_us, default=None)
         better = speedup(best.median_us, best.spread_us, row.median_us, row.spread_us) if best else None
         if best and better and better.verdict == "faster":
-            said.append(f"At {units.size(row.bytes)} {best.plan} is {better} times as fast as the plan taken.")
+            where = f"At {units.size(row.bytes)} " if sized(row) else ""
+            said.append(f"{where}{best.plan} is {better} times as fast as the plan taken.")
     return said
 
 
-def title(result: CollectiveResult) -> str:
-    """For example: float32 sum, 4 ranks, in place, as a CUDA graph."""
-    if not result.rows:
-        return "nothing was measured"
-    row = result.rows[0]
-    how = "as a CUDA graph" if row.graph else "call by call"
-    return f"{row.type} {row.operator}, {row.ranks} ranks, {'in' if row.in_place else 'out of'} place, {how}"
+def title(rows: Rows) -> str:
+    """For example: Allreduce: float32 sum, 4 ranks, in place, as a CUDA graph."""
+    row = rows[0]
+    what = []
+    if sized(row):
+        what.append(f"{row.type} {row.operator}" if row.operation in REDUCING else row.type)
+    what.append(f"{row.ranks} ranks")
+    if sized(row):
+        what.append("in place" if row.in_place else "out of place")
+    what.append("as a CUDA graph" if row.graph else "call by call")
+    return f"{row.operation.replace('_', '-').capitalize()}: {', '.join(what)}"
 
 
 def print_collective(result: CollectiveResult, console: Console) -> None:
     """Prints everything a reader needs to believe the figures."""
     console.print(Text(f"{result.kind}. {origin(result)} {repetitions(result)}"))
-    console.print()
-    console.print(Text(title(result), style="bold"))
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    names = headings(result)
-    for name in names:
-        drawn.add_column(Text(name), justify="left" if name == "plan" else "right", no_wrap=True)
-    own = [row for row in result.rows if row.variant == OWN]
-    for row, line in zip(own, cells(result), strict=True):
-        found = ratio(row, peer_of(result, row))
-        style = COLOURS[found.verdict] if found else ""
-        drawn.add_row(*line[:-1], Text(line[-1], style=style))
-    console.print(drawn)
-    for sentence in sentences(result):
-        console.print(Padding(Text(sentence), (0, 0, 0, 1)))
+    if not result.rows:
+        console.print(Text("\nNothing was measured."))
+    for rows in by_operation(result):
+        console.print()
+        console.print(Text(title(rows), style="bold"))
+        console.print(table(rows))
+        for sentence in sentences(rows):
+            console.print(Padding(Text(sentence), (0, 0, 0, 1)))
     for warning in result.warnings:
         console.print(Text(f"\nwarning: {warning}", style="yellow"))
 
 
+def table(rows: Rows) -> Table:
+    """The table of an operation."""
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in headings(rows):
+        drawn.add_column(Text(name), justify="left" if name == "plan" else "right", no_wrap=True)
+    for row, line in zip(of(OWN, rows), cells(rows), strict=True):
+        found = ratio(row, peer_of(rows, row))
+        style = COLOURS[found.verdict] if found else ""
+        drawn.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
+    return drawn
+
+
 def collective_markdown(result: CollectiveResult) -> str:
     """The same as Markdown."""
-    names = headings(result)
-    lines = [f"{origin(result)} {repetitions(result)} {title(result).capitalize()}.", ""]
-    lines += ["| " + " | ".join(names) + " |", "|" + "|".join("---" if n == "plan" else "--:" for n in names) + "|"]
-    lines += ["| " + " | ".join(line) + " |" for line in cells(result)]
-    lines += ["", *sentences(result)]
-    return "\n".join(lines) + "\n"
+    operations = by_operation(result)
+    head = f"{origin(result)} {repetitions(result)}"
+    if len(operations) == 1:
+        head += f" {title(operations[0])}."
+    parts = [head] if operations else [f"{head} Nothing was measured."]
+    for rows in operations:
+        names = headings(rows)
+        lines = [names, ["---" if name == "plan" else "--:" for name in names], *cells(rows)]
+        parts += [f"**{title(rows)}.**"] if len(operations) > 1 else []
+        parts.append("\n".join("| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines))
+        parts += ["\n".join(sentences(rows))]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -23,9 +23,9 @@ def case_table(comparison: Comparison) -> str:
     """The table of one case."""
     headings, rows = table(comparison)
     lines = [headings, ["---" if heading == "split" else "---:" for heading in headings], *rows]
-    return "\n".join("| " + " | ".join(_escaped(cell) for cell in cells) + " |" for cells in lines)
+    return "\n".join("| " + " | ".join(escaped(cell) for cell in cells) + " |" for cells in lines)
 
 
-def _escaped(cell: str) -> str:
+def escaped(cell: str) -> str:
     """What would end the cell or its line, undone."""
     return " ".join(cell.replace("\\", "\\\\").replace("|", "\\|").splitlines())

@@ -1,0 +1,171 @@
+"""`sennit bench allreduce` and its family: a verb an operation, all made by one function."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sennit import console, programs
+from sennit.model.collective import CollectiveResult
+from sennit.model.document import parse
+from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
+from sennit.views.collective_table import REDUCING, collective_markdown, print_collective
+
+PROGRAM = "sennit-bench-collective"
+FAMILY = "collectives"  # the verb for several operations
+PANEL = "Many ranks"
+
+# Verb → what its operation does.
+OPERATIONS = {
+    "allreduce": "every rank gets the reduction of all inputs",
+    "reduce-scatter": "every rank gets its message of the reduction of all inputs",
+    "allgather": "every rank gets the messages of all",
+    "reduce": "the root gets the reduction of all inputs",
+    "broadcast": "every rank gets the root's message",
+    "gather": "the root gets the messages of all",
+    "scatter": "every rank gets its message from the root",
+    "all-to-all": "every rank gets a message from each",
+    "all-to-all-v": "as all-to-all, lengths told pair by pair",
+    "barrier": "no rank goes on before all have come",
+}
+MEASURED = "Measured as programs get it, beside NCCL and, with --algorithms, beside every algorithm there is."
+CHECKED = "Every number is checked in a separate call before anything is timed."
+
+
+def operation_of(verb: str) -> str:
+    """As programs and documents name it: "reduce_scatter"."""
+    return verb.replace("-", "_")
+
+
+def left_out(verb: str) -> set[str]:
+    """The parameters of verb() below that would mean nothing."""
+    if verb == FAMILY:
+        return set()
+    out = {"operations"}
+    if operation_of(verb) not in REDUCING:
+        out.add("operator")
+    if verb.startswith("all-to-all"):  # never in place
+        out.add("out_of_place")
+    if verb == "barrier":
+        out |= {"sizes", "element", "out_of_place"}
+    return out
+
+
+def add_verbs(app: typer.Typer) -> None:
+    """Adds every operation, and the whole family, to `sennit bench`."""
+    for name, does in OPERATIONS.items():
+        sizes = [] if name == "barrier" else [f"sennit bench {name} --sizes 1K,64K,1M --type bfloat16 --eager"]
+        _add_verb(
+            app,
+            name,
+            f"{name.capitalize()}: {does}.",
+            examples(
+                f"sennit bench {name}",
+                *sizes,
+                f"sennit bench {name} --algorithms all --blocks 16,64 --vs none",
+                f"sennit bench {name} --executor host --ranks 4 --json -",
+            ),
+        )
+    _add_verb(
+        app,
+        FAMILY,
+        "All of these, or some, in one run.",
+        examples(
+            f"sennit bench {FAMILY}",
+            f"sennit bench {FAMILY} --operations allgather,reduce_scatter --sizes 1K,64K,1M",
+            f"sennit bench {FAMILY} --executor host --ranks 4 --json -",
+        ),
+    )
+
+
+def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
+    """One verb, with the options that mean something for it."""
+
+    def verb(
+        operations: Annotated[
+            str, typer.Option(metavar="NAME,…|all", help="Which, for example allgather,reduce_scatter.")
+        ] = "all",
+        sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="For example 8,1K,1M,1G.")] = None,
+        element: Annotated[
+            str | None, typer.Option("--type", metavar="TYPE", help="Such as float32, bfloat16, int64.")
+        ] = None,
+        operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, average.")] = None,
+        versus: Annotated[
+            str | None,
+            typer.Option("--vs", metavar="PEER", help="nccl (default with GPUs), or none; in the same run."),
+        ] = None,
+        algorithms: Annotated[
+            str | None, typer.Option(metavar="NAME,…|all", help="Also each of these, whatever would be chosen.")
+        ] = None,
+        blocks: Annotated[str | None, typer.Option(metavar="N,…", help="Blocks for --algorithms.")] = None,
+        threads: Annotated[
+            str | None, typer.Option(metavar="N,…", help="Threads of a block for --algorithms.")
+        ] = None,
+        out_of_place: Annotated[
+            bool, typer.Option("--out-of-place", help="Into another buffer, instead of in place.")
+        ] = False,
+        eager: Annotated[bool, typer.Option("--eager", help="Call by call, instead of as a CUDA graph.")] = False,
+        executor: OnExecutor = None,
+        ranks: Annotated[
+            int | None, typer.Option(min=2, metavar="N", help="Processes to start; default one a GPU.")
+        ] = None,
+        seconds: Annotated[
+            float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
+        ] = None,
+        nccl: Annotated[
+            str | None,
+            typer.Option(
+                "--nccl", metavar="FILE", help="libnccl.so.2 or its folder, where the loader does not find it."
+            ),
+        ] = None,
+        json_file: Annotated[
+            str | None,
+            typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables."),
+        ] = None,
+        markdown_file: Markdown = None,
+    ) -> None:
+        options: dict[str, object] = {
+            "--operations": operations if name == FAMILY else operation_of(name),
+            "--sizes": sizes,
+            "--type": element,
+            "--op": operator,
+            "--vs": versus,
+            "--algorithms": algorithms,
+            "--blocks": blocks,
+            "--threads": threads,
+            "--ranks": ranks,
+            "--seconds": seconds,
+            "--nccl": nccl,
+        }
+        arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
+        arguments += [*executor_arguments(executor), "--progress"]
+        arguments += ["--out-of-place"] if out_of_place else []
+        arguments += ["--eager"] if eager else []
+        document, code = programs.document(PROGRAM, *arguments, title="measuring")
+        result = parse(CollectiveResult, document, f"the document of {PROGRAM}")
+        show_collective(result, document, json_file, markdown_file)
+        if code != 0:
+            raise typer.Exit(code)
+
+    # Typer reads the options from the signature.
+    signature = inspect.signature(verb, eval_str=True)
+    kept = [part for part in signature.parameters.values() if part.name not in left_out(name)]
+    verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    said = f"{explained}\n\n{MEASURED}{f' {CHECKED}' if name != 'barrier' else ''}"
+    app.command(name, help=said, epilog=epilog, rich_help_panel=PANEL)(verb)
+
+
+def show_collective(result: CollectiveResult, document: Any, json_file: str | None, text: Path | None) -> None:
+    """All views that were asked for. Tables are printed unless stdout carries the document."""
+    if json_file == "-":
+        print_json(document)
+    else:
+        print_collective(result, console.results())
+    if json_file not in (None, "-"):
+        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    if text is not None:
+        write(text, collective_markdown(result))
