@@ -166,7 +166,8 @@ def test_every_operation_of_the_program_has_a_verb(tmp_path: Path) -> None:
     result = document("bench", "collectives", *options, "--json", "-", cache=tmp_path)
     measured = [row["operation"] for row in result["rows"] if row["variant"] == "sennit"]
     assert measured == [collective.operation_of(verb) for verb in collective.OPERATIONS]
-    assert all(row["verified"] for row in result["rows"])
+    # Of a barrier there are no numbers to check.
+    assert all(row["verified"] == (row["operation"] != "barrier") for row in result["rows"])
 
 
 @pytest.mark.parametrize("verb", collective.OPERATIONS)

@@ -52,23 +52,23 @@ TEST_P(Algorithms, AnyRanksAndAwkwardCounts) {
       }());
     int turn = 0;
     for (const std::uint64_t count : {1, 2, 3, 7, 31, 64, 257, 1000, 4099})
-      for (const unsigned blocks : {1u, 3u})
-        for (const bool in_place : {false, true}) {
-          Case what = make(blocks, kSum, count);
-          what.in_place = in_place;
-          what.root = turn++ % ranks;
-          check(local, what);
-          if (HasFatalFailure()) return;
-        }
+      for (const unsigned blocks : {1u, 3u}) {
+        Case what = make(blocks, kSum, count);
+        what.in_place = (turn / 2 + ranks) % 2 == 0;  // both with either number of blocks
+        what.root = turn++ % ranks;
+        check(local, what);
+        if (HasFatalFailure()) return;
+      }
   }
 }
 
 TEST_P(Algorithms, EveryTypeAndOperator) {
+  // Of the two numbers of ranks each type and operator meets one; which, no pattern of either decides.
   for (const int ranks : {3, 8}) {
     LocalTeam local(ranks, 256);
     for (const device::Type type : device::all_types())
       for (const device::Operator op : device::all_operators()) {
-        if (!device::supports(type, op)) continue;
+        if (!device::supports(type, op) || (int(type) * 5 + int(op) * 3 + int(op) / 4) % 2 != ranks % 2) continue;
         if (!reduces(GetParam().operation) && op != device::Operator::sum) continue;
         device::Reduction reduction{type, op};
         reduction.real_scale = 0.5;
