@@ -38,15 +38,15 @@ struct Shape {
   static constexpr std::uint64_t kPacketsBytes = 2 * kMostBlocks * kPlaceBytes;
   static constexpr std::uint64_t kSlotsOffset = kPacketsOffset + kPacketsBytes;
 
-  /// The shape for `bytes` of scratch; no slots where they are too few.
+  /// The shape for `bytes` of scratch of two or more ranks; no slots where they are too few.
   static constexpr Shape of(std::uint64_t bytes, int ranks) {
     const std::uint64_t left = bytes > kSlotsOffset ? bytes - kSlotsOffset : 0;
-    return {left / (kMostBlocks * kSlots * static_cast<unsigned>(ranks)) / 16 * 16};
+    return {left / (kMostBlocks * kSlots * static_cast<unsigned>(ranks - 1)) / 16 * 16};
   }
   constexpr std::uint64_t bytes(int ranks) const { return kSlotsOffset + slots_bytes(ranks); }
   /// Of all slots together.
   SENNIT_DEVICE constexpr std::uint64_t slots_bytes(int ranks) const {
-    return kMostBlocks * kSlots * static_cast<unsigned>(ranks) * slot_bytes;
+    return kMostBlocks * kSlots * static_cast<unsigned>(ranks - 1) * slot_bytes;
   }
 };
 
@@ -95,8 +95,9 @@ struct Team {
   SENNIT_DEVICE std::byte* slots(int at) const { return scratch[at] + Shape::kSlotsOffset; }
   /// The slot at `at` for chunk number `count` from `from`.
   SENNIT_DEVICE std::byte* slot(int at, int from, unsigned block, device::Word count) const {
+    const int place = from < at ? from : from - 1;  // nobody sends to itself
     const std::uint64_t ring =
-        static_cast<std::uint64_t>(block) * static_cast<unsigned>(size) + static_cast<unsigned>(from);
+        static_cast<std::uint64_t>(block) * static_cast<unsigned>(size - 1) + static_cast<unsigned>(place);
     return scratch[at] + Shape::kSlotsOffset + (ring * kSlots + count % kSlots) * shape.slot_bytes;
   }
 
