@@ -1,6 +1,6 @@
 # What a newcomer needs; each line below is a script in scripts/. `make demo` and `make test` do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test lint build format docs clean setup
+.PHONY: help demo test gpu-test soak lint build format docs clean setup
 
 help:      ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -10,6 +10,9 @@ test: setup  ## everything that can be tested here: C++ (also under sanitizers),
 	@.venv/bin/python scripts/run_tests.py
 gpu-test: setup  ## the tests that need GPUs
 	@scripts/gpu-test
+soak: setup  ## ten minutes of random collectives against references; SECONDS=N for another time
+	@scripts/build release tests
+	@.venv/bin/python scripts/soak.py --seconds $(or $(SECONDS),600)
 lint: setup  ## clang-format, clang-tidy, ruff, mypy --strict
 	@.venv/bin/python scripts/lint.py
 build: setup  ## the programs, in build/release/bin

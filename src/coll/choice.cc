@@ -56,8 +56,8 @@ Plan choose(Operation operation, const Team& team, std::uint64_t bytes, device::
   // Packets save some 4 µs of signals where all ranks send at the same time, a third of that where one does, and send
   // every byte twice: 2 × H200 put the limits here.
   const std::uint64_t most_by_packets = has_root(operation) ? 512 * KiB : 1 * MiB;
-  // With 256 blocks, of which every thread polls one packet, a graph of such calls took 6 µs a call in most runs and 17
-  // in some; with 128 it takes 6.4 in all. A reduce-scatter, whose threads have more to do, was never seen so.
+  // With 256 blocks, of which every thread polls one packet, a graph of such calls took 6 µs a call in most runs and
+  // 17 in some; with 128 it takes 6.4 in all. A reduce-scatter, whose threads have more to do, was never seen so.
   Plan packets = by_packets(Algorithm::packets, bytes);
   if (operation != Operation::reduce_scatter) packets.blocks = std::min(packets.blocks, kMostBlocks / 2);
   if (bytes * peers <= most_by_packets && bytes <= most_bytes(operation, packets, team)) return packets;

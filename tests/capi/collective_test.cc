@@ -26,6 +26,10 @@ TEST(CollectiveJob, EveryOperationOfAnyRanks) {
   for (const int ranks : {1, 2, 3, 5}) expect_right(run_ranks(ranks, {"family", "1", "7", "1000", "40001"}));
 }
 
+TEST(CollectiveJob, RandomOperationsOnSeveralCommunicators) {
+  expect_right(run_ranks(4, {"soak", "25", "20261122"}));
+}
+
 TEST(CollectiveJob, ABarrierOrdersWhatWasPut) {
   expect_right(run_ranks(3, {"stream_barrier"}));
 }

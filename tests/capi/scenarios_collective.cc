@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "capi_rank.h"
-#include "family.h"
+#include "soak.h"
 
 namespace sennit::capi {
 
@@ -63,7 +63,6 @@ class HostSpace {
   void* data() { return all_.data(); }
   void put(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
   void get(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
-  void* const stream = nullptr;
 
  private:
   static void copy(void* to, const void* from, std::uint64_t bytes) {
@@ -76,10 +75,23 @@ class HostSpace {
 int family(const Arguments& arguments) {
   sennit_comm* comm = create();
   bool good = true;
-  for (const std::string& count : arguments) good = Family<HostSpace>(comm, std::stoull(count)).all_right() && good;
+  for (const std::string& count : arguments)
+    good = every_collective_is_right<HostSpace>(comm, std::stoull(count), nullptr) && good;
   say("{}", good ? "all right" : "wrong");
   must(sennit_comm_destroy(comm));
   return 0;
+}
+
+// ROUNDS SEED: random operations on three communicators.
+int soak_collectives(const Arguments& arguments) {
+  const std::vector<sennit_comm*> comms{create(), create(), create()};
+  SoakOptions options;
+  options.rounds = std::stoull(arguments.at(0));
+  options.seed = std::stoull(arguments.at(1));
+  const bool good = soak<HostSpace>(comms, options);
+  say("{}", good ? "all right" : "wrong");
+  for (sennit_comm* comm : comms) must(sennit_comm_destroy(comm));
+  return good ? 0 : 1;
 }
 
 // A barrier of streams: what every rank put into rank 0's memory before it is there for rank 0's lane after it.
@@ -200,6 +212,7 @@ std::vector<Scenario> collective_scenarios() {
           {"bad_collectives", bad_collectives},
           {"missing_rank", missing_rank},
           {"family", family},
+          {"soak", soak_collectives},
           {"stream_barrier", stream_barrier},
           {"other_operation", other_operation}};
 }

@@ -34,6 +34,10 @@ TEST_F(GpuCollectives, EveryOperation) {
     expect_all_right(run_on_gpus(ranks, {"family", "1", "1000", "65537", "1000003"}));
 }
 
+TEST_F(GpuCollectives, RandomOperationsOnTwoStreamsAndAsGraphs) {
+  expect_all_right(run_on_gpus(gpus(), {"soak", "60", "20261122"}));
+}
+
 TEST_F(GpuCollectives, WhereMemoryCannotBeSharedScratchIsInHostMemory) {
   expect_all_right(run_on_gpus(gpus(), {"allreduces", "malloc", "3", "4099", "1000003"}, {{"SENNIT_IPC", "0"}}));
 }

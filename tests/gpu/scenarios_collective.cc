@@ -4,14 +4,15 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "buffer.h"
-#include "family.h"
 #include "member.h"
 #include "scenarios.h"
+#include "soak.h"
 
 namespace sennit::gpu {
 
@@ -69,7 +70,7 @@ int allreduces(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
-/// GPU memory, one element beyond an aligned address, and a stream of its own.
+/// GPU memory, also one element beyond an aligned address.
 class GpuSpace {
  public:
   GpuSpace(sennit_comm*, std::uint64_t bytes) : buffer_("malloc", bytes + 4) {}
@@ -84,21 +85,47 @@ class GpuSpace {
     must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
   Buffer buffer_;
-  Stream stream_;
-
- public:
-  void* const stream = stream_.handle;
 };
 
 // COUNTS…: every operation, also off by one element.
 int family(const Arguments& arguments) {
   const Member job;
+  const Stream stream;
   bool good = true;
-  for (const bool shift : {false, true}) {
-    GpuSpace::shifted = shift;
+  for (const bool shifted : {false, true}) {
+    GpuSpace::shifted = shifted;
     for (const std::string& count : arguments)
-      good = capi::Family<GpuSpace>(job.comm, std::stoull(count)).all_right() && good;
+      good = capi::every_collective_is_right<GpuSpace>(job.comm, std::stoull(count), stream.handle) && good;
   }
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
+void replay(void* on, int replays, const std::function<void()>& enqueue) {
+  auto* const stream = static_cast<cudaStream_t>(on);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replayable = nullptr;
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  enqueue();
+  must(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
+  must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
+  for (int i = 0; i < replays; ++i) must(cudaGraphLaunch(replayable, stream), "cudaGraphLaunch");
+  must(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
+  must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+}
+
+// ROUNDS SEED: random operations on two streams, some as graphs.
+int soak_collectives(const Arguments& arguments) {
+  const Member job;
+  const Stream streams[2];
+  capi::SoakOptions options;
+  options.rounds = std::stoull(arguments.at(0));
+  options.seed = std::stoull(arguments.at(1));
+  options.most_count = 3'000'000;
+  options.streams = {streams[0].handle, streams[1].handle};
+  options.replay = replay;
+  const bool good = capi::soak<GpuSpace>({job.comm}, options);
   say("{}", good ? "all right" : "wrong");
   return good ? 0 : 1;
 }
@@ -197,6 +224,7 @@ int allreduce_killed(const Arguments& arguments) {
 std::vector<capi::Scenario> collective_scenarios() {
   return {{"allreduces", allreduces},
           {"family", family},
+          {"soak", soak_collectives},
           {"allreduce_graphs", allreduce_graphs},
           {"allreduce_streams", allreduce_streams},
           {"allreduce_killed", allreduce_killed}};
