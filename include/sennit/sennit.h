@@ -280,16 +280,16 @@ typedef enum sennit_operator {
  * - In place: this rank's own message has the same address in both (so the whole, where both are as long). Otherwise
  *   input and output do not overlap.
  * - Messages of several ranks lie side by side, in the order of ranks.
- * - Every rank gets the same bits, and gets them again from the same inputs. Types narrower than float32 are computed
- *   in float32 and rounded when stored.
+ * - Every rank gets the same bits, and gets them again from the same inputs. float16, bfloat16 and float8 are
+ * computed in float32 and rounded when stored.
  * - All ranks are on one node, at most 8.
  * - A rank that does not come within the time limit is named by the error that ends the communicator.
- * - Errors of all: INVALID_ARGUMENT (null, freed, overlapping, pageable or too little memory, a type without the
- *   operator, no such root), UNSUPPORTED (several nodes, too many ranks), OUT_OF_MEMORY (scratch), PEER_LOST,
- * ABORTED, TIMED_OUT.
+ * - Errors of all: INVALID_ARGUMENT (null, freed, overlapping or pageable memory, on the host executor also too
+ *   little; a type without the operator, no such root), UNSUPPORTED (several nodes, too many ranks), OUT_OF_MEMORY
+ *   (scratch), PEER_LOST, ABORTED, TIMED_OUT.
  *
- * `scale`: one element of the type in host memory, for float8 and the other types narrower than float32 a float; read
- * before return, for SENNIT_PREMULTIPLIED_SUM alone, else null.
+ * `scale`: one element of the type in host memory, for float16, bfloat16 and float8 a float; read before return, for
+ * SENNIT_PREMULTIPLIED_SUM alone, else null.
  */
 
 /* Collective. Reduces `count` elements at `input` of all ranks into `output` of all ranks. */
@@ -329,9 +329,9 @@ SENNIT_API sennit_result sennit_all_to_all(sennit_comm* comm, const void* input,
 
 /* Collective. As sennit_all_to_all(), each pair with a length of its own. The arrays have an entry for each rank, are
  * read before return, and count elements: send_counts[r] of them, from send_offsets[r] of the input on, go to rank r;
- * receive_counts[r] from rank r go to receive_offsets[r] of the output. What rank a sends to rank b is as long as
- * what b receives from a: a pair that does not agree waits until the time limit, or leaves elements out. Not in
- * place. */
+ * receive_counts[r] from rank r go to receive_offsets[r] of the output. What rank a sends to rank b must be as long
+ * as what b receives from a: of a pair that does not agree elements are wrong or a rank waits until the time limit,
+ * and the communicator is of no use afterwards. Not in place. */
 SENNIT_API sennit_result sennit_all_to_all_v(sennit_comm* comm, const void* input, const uint64_t* send_counts,
                                              const uint64_t* send_offsets, void* output,
                                              const uint64_t* receive_counts, const uint64_t* receive_offsets,

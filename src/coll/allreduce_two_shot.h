@@ -3,8 +3,7 @@
 // to, never read from: stores cross a link without waiting for an answer. Reduce likewise: then only the root gets
 // the slices.
 //
-// 1. Each block takes its part of every slice, in chunks of at most a slot. Three steps of consecutive chunks
-// overlap:
+// 1. Each block takes its part of every slice, in chunks of at most a slot. Three steps overlap:
 // 2. scatter: the chunk of every peer's slice, to that peer;
 // 3. reduce: the chunks of its own slice from all ranks, in their order, into its output and to every peer
 //    that wants the result;

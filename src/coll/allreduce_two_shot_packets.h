@@ -1,12 +1,11 @@
 // Allreduce, two shots, by packets: every rank reduces one slice of the message and sends the result to all. Each
 // byte crosses the link twice, but only 2 (n - 1) / n of the message leave a rank instead of n - 1 times all of it.
 //
-// 1. Each block takes its part of every slice; the epoch chooses one of its two places at every peer, of which one
-// half
-//    is for inputs and one for results.
+// 1. Each block takes its part of every slice; the epoch chooses one of its two places at every peer, half for
+//    inputs, half for results.
 // 2. It sends each peer the part of that peer's slice.
-// 3. It waits for the inputs of its own slice, reduces them in the order of ranks, keeps the result and sends it to
-// all.
+// 3. It waits for the inputs of its own slice, reduces them in the order of ranks, keeps the result and sends it
+//    to all.
 // 4. It waits for the results of the other slices.
 //
 // Places alternate as in allreduce_one_shot_packets.h, which says why at least one packet is always sent.

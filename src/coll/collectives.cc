@@ -41,6 +41,7 @@ struct Buffers {
 
 /// The call of a rank alone.
 Status do_alone(const Call& call, device::Lane& lane) {
+  if (call.operation == Operation::barrier) return {};
   if (reduces(call.operation)) return reduce_alone({call.input, call.output, call.bytes, call.reduction}, lane);
   const Exchange::Message own =
       call.operation == Operation::all_to_all_v
@@ -50,6 +51,13 @@ Status do_alone(const Call& call, device::Lane& lane) {
 }
 
 }  // namespace
+
+Status Collectives::check_buffer(const void* data, std::uint64_t bytes, device::Access access,
+                                 std::string_view what) const {
+  if (data == nullptr)
+    return Status(Code::invalid_argument, fmt::format("{} is null", what), {}, "Pass the address of an allocation");
+  return check_memory(data, bytes, access).in(std::string(what));
+}
 
 Status Collectives::check_memory(const void* data, std::uint64_t bytes, device::Access access) const {
   device::Executor& executor = node_.executor();
@@ -71,7 +79,7 @@ Status Collectives::check_memory(const void* data, std::uint64_t bytes, device::
   return {};
 }
 
-Status Collectives::prepare(device::Lane& lane) {
+Status Collectives::prepare() {
   if (scratch_ == nullptr) {
     auto bytes = parse_bytes(environment("SENNIT_SCRATCH"));
     Status status = bytes.status();
@@ -85,16 +93,16 @@ Status Collectives::prepare(device::Lane& lane) {
     if (!scratch) return scratch.status();
     scratch_ = std::move(*scratch);
   }
+  return {};
+}
+
+Status Collectives::take_turn(device::Lane& lane) {
   if (last_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
     auto event = node_.executor().event(lane.device());
     if (!event) return event.status();
     last_ = std::move(*event);
   }
-  return {};
-}
-
-Status Collectives::take_turn(device::Lane& lane) {
   // A capture is ordered by its own stream; what was enqueued outside of it cannot be waited for inside.
   if (last_stream_ == 0 || last_stream_ == lane.stream() || lane.capturing()) return {};
   return lane.wait(*last_);
@@ -129,17 +137,14 @@ Status Collectives::check_buffers(const Request& request, std::uint64_t bytes) c
   const auto* const input = static_cast<const std::byte*>(request.input);
   const auto* const output = static_cast<const std::byte*>(request.output);
   const bool reads = buffers.input_bytes != 0, writes = buffers.output_bytes != 0;
-  if ((reads && input == nullptr) || (writes && output == nullptr))
-    return Status(Code::invalid_argument, reads && input == nullptr ? "input is null" : "output is null", {},
-                  "Pass the address of an allocation");
   const bool in_place = reads && writes && input + buffers.input_own == output + buffers.output_own;
   // In place, the larger one holds the other.
+  const auto access = in_place ? device::Access::write : device::Access::read;
   if (reads && !(in_place && buffers.input_bytes <= buffers.output_bytes))
-    if (auto status = check_memory(input, buffers.input_bytes, device::Access::read); !status)
-      return std::move(status).in("input");
+    if (auto status = check_buffer(input, buffers.input_bytes, access, "input"); !status) return status;
   if (writes && !(in_place && buffers.output_bytes < buffers.input_bytes))
-    if (auto status = check_memory(output, buffers.output_bytes, device::Access::write); !status)
-      return std::move(status).in("output");
+    if (auto status = check_buffer(output, buffers.output_bytes, device::Access::write, "output"); !status)
+      return status;
   if (!in_place && reads && writes && overlap(input, buffers.input_bytes, output, buffers.output_bytes))
     return Status(Code::invalid_argument, "input and output overlap without being the same", {},
                   "Work in place (this rank's own message at the same address in both), or into another buffer");
@@ -161,38 +166,32 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
   const std::uint64_t width = device::bytes_of(request.reduction.type);
   const std::uint64_t most = ~std::uint64_t{0} / width / 2;
   std::uint64_t input_bytes = 0, output_bytes = 0;  // up to the last message's end
-  Exchange exchange;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (const std::uint64_t number :
          {request.sent[rank], request.sent_from[rank], request.received[rank], request.received_to[rank]})
       if (number > most)
         return Status(Code::invalid_argument, fmt::format("{} elements are more than any memory holds", number));
+    if (request.sent[rank] != 0)
+      input_bytes = std::max(input_bytes, (request.sent_from[rank] + request.sent[rank]) * width);
+    if (request.received[rank] != 0)
+      output_bytes = std::max(output_bytes, (request.received_to[rank] + request.received[rank]) * width);
+  }
+  const auto* const input = static_cast<const std::byte*>(request.input);
+  auto* const output = static_cast<std::byte*>(request.output);
+  if (input_bytes != 0)
+    if (auto status = check_buffer(input, input_bytes, device::Access::read, "input"); !status) return status;
+  if (output_bytes != 0)
+    if (auto status = check_buffer(output, output_bytes, device::Access::write, "output"); !status) return status;
+  if (input_bytes != 0 && output_bytes != 0 && overlap(input, input_bytes, output, output_bytes))
+    return Status(Code::invalid_argument, "input and output overlap", {}, "Send into another buffer");
+  Exchange exchange;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
     Exchange::Message& with = exchange.with[rank];
     with.sent = request.sent[rank] * width;
     with.received = request.received[rank] * width;
-    if (with.sent != 0) {
-      with.from = static_cast<const std::byte*>(request.input) + request.sent_from[rank] * width;
-      input_bytes = std::max(input_bytes, (request.sent_from[rank] + request.sent[rank]) * width);
-    }
-    if (with.received != 0) {
-      with.to = static_cast<std::byte*>(request.output) + request.received_to[rank] * width;
-      output_bytes = std::max(output_bytes, (request.received_to[rank] + request.received[rank]) * width);
-    }
+    if (with.sent != 0) with.from = input + request.sent_from[rank] * width;
+    if (with.received != 0) with.to = output + request.received_to[rank] * width;
   }
-  if ((input_bytes != 0 && request.input == nullptr) || (output_bytes != 0 && request.output == nullptr))
-    return Status(Code::invalid_argument,
-                  input_bytes != 0 && request.input == nullptr ? "input is null" : "output is null", {},
-                  "Pass the address of an allocation");
-  if (input_bytes != 0 && output_bytes != 0 &&
-      overlap(static_cast<const std::byte*>(request.input), input_bytes,
-              static_cast<const std::byte*>(request.output), output_bytes))
-    return Status(Code::invalid_argument, "input and output overlap", {}, "Send into another buffer");
-  if (input_bytes != 0)
-    if (auto status = check_memory(request.input, input_bytes, device::Access::read); !status)
-      return std::move(status).in("input");
-  if (output_bytes != 0)
-    if (auto status = check_memory(request.output, output_bytes, device::Access::write); !status)
-      return std::move(status).in("output");
   return exchange;
 }
 
@@ -219,11 +218,16 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     if (auto status = check_buffers(request, call.bytes); !status) return status;
 
   const std::lock_guard lock(mutex_);
-  if (node_.size() == 1) return do_alone(call, lane);
-  if (auto status = prepare(lane); !status) return status;
+  if (node_.size() == 1) {
+    if (auto status = take_turn(lane); !status) return status;
+    if (auto status = do_alone(call, lane); !status) return status;
+    return end_turn(lane);
+  }
+  if (auto status = prepare(); !status) return status;
   if (call.bytes == 0 && !always) return {};
-  latest_.store(call.operation, std::memory_order_relaxed);
-  node_.group().note(name(call.operation), calls_.fetch_add(1, std::memory_order_relaxed) + 1, -1, call.bytes);
+  const Noted noted{call.operation, noted_.load(std::memory_order_relaxed).sequence + 1};
+  noted_.store(noted, std::memory_order_relaxed);
+  node_.group().note(name(noted.operation), noted.sequence, -1, call.bytes);
   const Plan plan = forced != nullptr ? *forced : this->plan(call.operation, call.bytes);
   if (plan.algorithm == Algorithm::copy_engines && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
@@ -239,9 +243,10 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
 Status Collectives::explain(Status status) {
   comm::Group& group = node_.group();
   // Without the mutex: who asks how things stand must not wait for a call that another thread makes.
-  const std::uint64_t calls = calls_.load(std::memory_order_relaxed);
+  const Noted noted = noted_.load(std::memory_order_relaxed);
+  const std::uint64_t calls = noted.sequence;
   if (status.code() != Code::timed_out || calls == 0 || group.failed()) return status;
-  const std::string_view latest = name(latest_.load(std::memory_order_relaxed));
+  const std::string_view latest = name(noted.operation);
   std::vector<std::string> missing;
   for (int rank = 0; rank < group.size(); ++rank) {
     if (rank == group.rank()) continue;

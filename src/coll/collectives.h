@@ -54,11 +54,13 @@ class Collectives {
   const Scratch* scratch() const { return scratch_.get(); }
 
  private:
-  Status prepare(device::Lane& lane);
+  Status prepare();
   Status check(const Request& request) const;
   /// Reads all-to-all-v's arrays.
   Result<Exchange> messages_of(const Request& request) const;
   Status check_buffers(const Request& request, std::uint64_t bytes) const;
+  /// `what`: its name in errors.
+  Status check_buffer(const void* data, std::uint64_t bytes, device::Access access, std::string_view what) const;
   Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
   /// Lets `lane` wait for the call before, where that was on another stream.
   Status take_turn(device::Lane& lane);
@@ -70,8 +72,13 @@ class Collectives {
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
   std::unique_ptr<device::Event> last_;   // the end of the call before
   std::uint64_t last_stream_ = 0;
-  std::atomic<std::uint64_t> calls_{0};  // that were noted
-  std::atomic<Operation> latest_{};      // of them
+
+  /// The latest call, as other ranks see it too. Read without the mutex, so in one piece.
+  struct alignas(8) Noted {
+    Operation operation;
+    std::uint64_t sequence : 56;
+  };
+  std::atomic<Noted> noted_{};
 };
 
 }  // namespace sennit::coll

@@ -47,9 +47,11 @@ Exchange exchange_of(Operation operation, const std::byte* input, std::byte* out
         if (is_root) send(peer, place(input, peer));
         if (peer == root) receive(peer, output);
         break;
-      default:  // all_to_all
+      case Operation::all_to_all:
         send(peer, place(input, peer));
         receive(peer, place(output, peer));
+        break;
+      default: break;  // not of this kind: nothing is sent
     }
   return exchange;
 }

@@ -58,10 +58,11 @@ constexpr bool has_root(Operation operation) {
   return operation == Operation::reduce || operation == Operation::broadcast || operation == Operation::gather ||
          operation == Operation::scatter;
 }
-/// Messages that lie side by side, one for each rank, in the input and in the output of some rank.
+/// Of operations whose messages are all as long: whether some rank's output has one from each rank, side by side, ...
 constexpr bool gathers(Operation operation) {
   return operation == Operation::allgather || operation == Operation::gather || operation == Operation::all_to_all;
 }
+/// ... and some rank's input one for each.
 constexpr bool scatters(Operation operation) {
   return operation == Operation::reduce_scatter || operation == Operation::scatter ||
          operation == Operation::all_to_all;

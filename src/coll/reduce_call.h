@@ -17,6 +17,8 @@ struct ReduceCall {
   device::Reduction reduction;
   int root = kEveryRank;
 
+  /// Of a reduce-scatter: what this rank gives for another.
+  SENNIT_DEVICE const std::byte* input_for(int rank) const { return input + static_cast<unsigned>(rank) * bytes; }
   SENNIT_DEVICE bool wants(int rank) const { return root == kEveryRank || rank == root; }
 };
 

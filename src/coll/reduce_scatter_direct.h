@@ -28,7 +28,7 @@ struct ReduceScatterDirect {
         const auto chunk = message.of(0, step);
         for (int turn = 1; turn < team.size; ++turn) {
           const int peer = team.after(turn);
-          block.copy(links.outgoing(peer), input_of(peer) + chunk.begin, chunk.bytes());
+          block.copy(links.outgoing(peer), call.input_for(peer) + chunk.begin, chunk.bytes());
         }
         links.advance(peers, Peers::none());
       }
@@ -37,17 +37,14 @@ struct ReduceScatterDirect {
         const auto chunk = message.of(0, step - 1);
         device::Operands operands;
         for (int rank = 0; rank < team.size; ++rank)
-          operands.from[operands.sources++] = rank == team.rank ? input_of(rank) + chunk.begin : links.incoming(rank);
+          operands.from[operands.sources++] =
+              rank == team.rank ? call.input_for(rank) + chunk.begin : links.incoming(rank);
         operands.to[operands.destinations++] = call.output + chunk.begin;
         block.reduce(operands, chunk.bytes(), call.reduction, whole(team.size));
         links.advance(Peers::none(), peers);
       }
     }
     links.finish();
-  }
-
-  SENNIT_DEVICE const std::byte* input_of(int rank) const {
-    return call.input + static_cast<unsigned>(rank) * call.bytes;
   }
 };
 

@@ -29,14 +29,14 @@ struct ReduceScatterPackets {
     device::PacketSend send;  // 2.
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
-      send.from[send.count] = input_of(peer) + part.begin;
+      send.from[send.count] = call.input_for(peer) + part.begin;
       send.to[send.count] = team.packets(peer, b, epoch, static_cast<unsigned>(team.rank), ranks);
       send.bytes[send.count++] = part.bytes();
     }
     block.send_packets(send, tag);
 
     device::PacketReduce reduce;  // 3.
-    reduce.own = input_of(team.rank) + part.begin;
+    reduce.own = call.input_for(team.rank) + part.begin;
     reduce.result = call.output + part.begin;
     reduce.bytes = part.bytes();
     reduce.sources = ranks;
@@ -47,10 +47,6 @@ struct ReduceScatterPackets {
     }
     if (!block.reduce_packets(reduce, tag, kParts, call.reduction, whole(team.size))) return;
     block.store(&counts.epoch, epoch);
-  }
-
-  SENNIT_DEVICE const std::byte* input_of(int rank) const {
-    return call.input + static_cast<unsigned>(rank) * call.bytes;
   }
 };
 

@@ -31,7 +31,7 @@ struct ReduceScatterRing {
       const auto chunk = message.of(0, i);
       if (!links.await_room(to_next)) return;  // 2.
       device::Operands lift;
-      lift.from[lift.sources++] = input_of(before) + chunk.begin;
+      lift.from[lift.sources++] = call.input_for(before) + chunk.begin;
       lift.to[lift.destinations++] = links.outgoing(next);
       block.reduce(lift, chunk.bytes(), call.reduction, {1, false});
       links.advance(to_next, Peers::none());
@@ -40,17 +40,13 @@ struct ReduceScatterRing {
         if (!links.await(from_before, last ? Peers::none() : to_next)) return;
         device::Operands operands;
         operands.from[operands.sources++] = links.incoming(before);
-        operands.from[operands.sources++] = input_of(team.after(steps - step)) + chunk.begin;
+        operands.from[operands.sources++] = call.input_for(team.after(steps - step)) + chunk.begin;
         operands.to[operands.destinations++] = last ? call.output + chunk.begin : links.outgoing(next);
         block.reduce(operands, chunk.bytes(), call.reduction, {2, last});
         links.advance(last ? Peers::none() : to_next, from_before);
       }
     }
     links.finish();
-  }
-
-  SENNIT_DEVICE const std::byte* input_of(int rank) const {
-    return call.input + static_cast<unsigned>(rank) * call.bytes;
   }
 };
 

@@ -16,7 +16,7 @@ struct SliceChunks {
         slice(device::part_of(message, 0, static_cast<unsigned>(ranks)).end),
         part(device::part_of(slice, block, blocks)),
         chunk(most) {}
-  /// Of a message that is not sliced: its slice is 0.
+  /// Of a message that is not sliced: all of it is slice 0.
   SENNIT_DEVICE SliceChunks(std::uint64_t message, unsigned block, unsigned blocks, std::uint64_t most)
       : SliceChunks(message, 1, block, blocks, most) {}
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "device/block.h"
+#include "device/part.h"
 
 namespace sennit::coll {
 
@@ -107,9 +108,10 @@ struct Team {
   }
 };
 
-/// Bytes that a block can send as packets when its place is divided into `shares`.
+/// Bytes that a block can send as packets when its place is divided into `shares`: whole units of parts, since that
+/// is what messages are cut into.
 constexpr std::uint64_t packet_room(unsigned shares) {
-  return kPlaceBytes / sizeof(device::Packet) / shares * device::kPacketBytes;
+  return kPlaceBytes / sizeof(device::Packet) / shares * device::kPacketBytes / device::kPartUnit * device::kPartUnit;
 }
 
 }  // namespace sennit::coll

@@ -5,6 +5,8 @@
 
 #include <random>
 
+#include "base/units.h"
+
 #include "job.h"
 
 namespace sennit::coll {
@@ -91,6 +93,23 @@ TEST_P(Algorithms, AnyAlignmentOfTheElement) {
       what.offset = offset;
       check(local, what);
     }
+}
+
+TEST_P(Algorithms, UpToTheLimit) {
+  // Where a plan has one: as much as it admits, and a little less, among numbers of ranks that divide nothing evenly.
+  for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
+    LocalTeam local(ranks, 256);
+    for (const unsigned blocks : {2u, 3u}) {
+      const std::uint64_t most = most_bytes(GetParam().operation, make(blocks, kSum, 0).plan, local.team(0));
+      if (most > MiB) return;
+      for (const std::uint64_t less : {0, 1, 3}) {
+        Case what = make(blocks, kSum, most / 4 - less);
+        what.root = ranks / 2;
+        check(local, what);
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
 }
 
 TEST_P(Algorithms, RanksRunAheadOfEachOther) {

@@ -59,7 +59,8 @@ class Rank {
                                               coll::name(operation), format_bytes(bytes)));
             continue;
           }
-          const coll::Plan plan = variant.forced ? *variant.forced : collectives_->plan(operation, layout.message);
+          const coll::Plan plan =
+              variant.forced ? *variant.forced : collectives_->plan(operation, planned_bytes(layout));
           if (!variant.is_nccl && coll::most_bytes(operation, plan, collectives_->scratch()->team()) < layout.message)
             continue;
           auto row = measure(variant, plan, layout);
@@ -133,6 +134,10 @@ class Rank {
     return {};
   }
 
+  /// What a call's plan is chosen by.
+  static std::uint64_t planned_bytes(const Layout& layout) {
+    return layout.operation == coll::Operation::all_to_all_v ? 0 : layout.message;
+  }
   bool nccl_can(coll::Operation operation) const {
     return Nccl::number_of(reduction_.type) >= 0 &&
            (!coll::reduces(operation) || Nccl::number_of(reduction_.op) >= 0);
@@ -200,7 +205,8 @@ class Rank {
     const std::vector<std::byte> margin(kMargin, std::byte{0x5A});
     const std::vector<std::byte> mine = given(layout, reduction_.type);
     std::byte* const begin = (layout.in_place ? input_ : output_).data();
-    std::byte* const end = begin + layout.bytes();
+    // In place the rest of the buffer is input; otherwise nothing at all lies behind the output.
+    std::byte* const end = begin + (layout.in_place ? layout.bytes() : layout.taken() * layout.message);
     if (auto status = spoil(begin, layout.bytes()); !status) return status;
     if (auto status = move(input_of(layout), mine.data(), mine.size()); !status) return status;
     if (auto status = move(end, margin.data(), kMargin); !status) return status;
