@@ -274,6 +274,8 @@ typedef enum sennit_operator {
  * - `stream` is as for put. They return when the work is enqueued, and may be captured into a CUDA graph; graphs and
  *   calls on one communicator must not run at the same time unless a stream or event orders them, and run in the same
  *   order on every rank.
+ * - A large call takes all of a GPU. Calls on several communicators at the same time must be ordered alike on every
+ *   rank, by streams or events; otherwise they may wait for each other until the time limit.
  * - GPU memory of this rank's device from any allocator, managed or pinned host memory; at the alignment of the
  *   element. On the host executor any memory. What a rank has no use for may be null: the input of all ranks but the
  *   root where only that sends, the output where only that receives, both where there are 0 elements.
