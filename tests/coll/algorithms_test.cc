@@ -53,7 +53,7 @@ TEST_P(Algorithms, AnyRanksAndAwkwardCounts) {
         return sockets;
       }());
     int turn = 0;
-    for (const std::uint64_t count : {1, 2, 3, 7, 31, 64, 257, 1000, 4099})
+    for (const std::uint64_t count : {1, 3, 64, 257, 4099})
       for (const unsigned blocks : {1u, 3u}) {
         Case what = make(blocks, kSum, count);
         what.in_place = (turn / 2 + ranks) % 2 == 0;  // both with either number of blocks
@@ -97,17 +97,16 @@ TEST_P(Algorithms, AnyAlignmentOfTheElement) {
 
 TEST_P(Algorithms, UpToTheLimit) {
   // Where a plan has one: as much as it admits, and a little less, among numbers of ranks that divide nothing evenly.
-  for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
+  for (const int ranks : {3, 5, 6, 8}) {
     LocalTeam local(ranks, 256);
-    for (const unsigned blocks : {2u, 3u}) {
-      const std::uint64_t most = most_bytes(GetParam().operation, make(blocks, kSum, 0).plan, local.team(0));
-      if (most > MiB) return;
-      for (const std::uint64_t less : {0, 1, 3}) {
-        Case what = make(blocks, kSum, most / 4 - less);
-        what.root = ranks / 2;
-        check(local, what);
-        if (HasFatalFailure()) return;
-      }
+    constexpr unsigned kBlocks = 3;
+    const std::uint64_t most = most_bytes(GetParam().operation, make(kBlocks, kSum, 0).plan, local.team(0));
+    if (most > MiB) return;
+    for (const std::uint64_t less : {0, 1, 3}) {
+      Case what = make(kBlocks, kSum, most / 4 - less);
+      what.root = ranks / 2;
+      check(local, what);
+      if (HasFatalFailure()) return;
     }
   }
 }
