@@ -9,6 +9,15 @@ ROOT = Path(__file__).resolve().parent.parent
 BIN = ROOT / ".venv" / "bin"
 
 
+def gpus() -> int:
+    """How many GPUs answer."""
+    try:
+        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
+    except OSError:
+        return 0
+    return sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
+
+
 def tracked(*patterns: str) -> list[Path]:
     """Files of the tree that match, tracked or new but not ignored, so that a file is linted before its commit."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "--", *patterns]

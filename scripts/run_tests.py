@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import lint
-from house import BIN, ROOT
+from house import BIN, ROOT, gpus
 
 REPORTS = ROOT / "build" / "reports"
 
@@ -61,14 +61,6 @@ def reason(case: ElementTree.Element) -> str:
     return " ".join(said.split()) or "it gives no reason"
 
 
-def has_gpu() -> bool:
-    """Whether a GPU answers here."""
-    try:
-        return bool(subprocess.run(["nvidia-smi", "-L"], capture_output=True, check=True).stdout.strip())
-    except (OSError, subprocess.CalledProcessError):
-        return False
-
-
 def unrandomised() -> list[str]:
     """What GCC's ThreadSanitizer is started with where it is allowed; scripts/build says why."""
     command = ["setarch", os.uname().machine, "-R"]
@@ -86,7 +78,7 @@ def cpp(preset: str) -> Outcome:
     report = REPORTS / f"{preset}.xml"
     report.unlink(missing_ok=True)
     command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count()), "--output-junit", str(report)]
-    if preset != "release" or not has_gpu():
+    if preset != "release" or gpus() == 0:
         command += ["--label-exclude", "^gpu$"]
     # Tests are listed one by one only in the log; a newcomer reads the failures and the counts.
     prefix = unrandomised() if preset == "tsan" else []

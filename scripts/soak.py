@@ -10,21 +10,12 @@ import sys
 import time
 from pathlib import Path
 
-from house import ROOT
+from house import ROOT, gpus
 
 BUILD = ROOT / "build" / "release"
 LAUNCH = BUILD / "bin" / "sennit-launch"
 # Rounds of one job: some seconds.
 ROUNDS = 200
-
-
-def gpus() -> int:
-    """How many GPUs answer."""
-    try:
-        listed = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False)
-    except OSError:
-        return 0
-    return sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
 
 
 def jobs() -> list[tuple[str, int, Path, str]]:

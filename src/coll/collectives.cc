@@ -28,12 +28,9 @@ struct Buffers {
 
   /// Where every rank gives or gets a message of `bytes`.
   Buffers(Operation operation, std::uint64_t bytes, bool is_root, int rank, int size) {
-    const bool one_way = has_root(operation);
-    const bool gives = !one_way || operation == Operation::reduce || operation == Operation::gather || is_root;
-    const bool takes = !one_way || operation == Operation::broadcast || operation == Operation::scatter || is_root;
     const auto ranks = static_cast<unsigned>(size);
-    if (gives) input_bytes = bytes * (scatters(operation) ? ranks : 1);
-    if (takes) output_bytes = bytes * (gathers(operation) ? ranks : 1);
+    if (gives(operation, is_root)) input_bytes = bytes * (scatters(operation) ? ranks : 1);
+    if (takes(operation, is_root)) output_bytes = bytes * (gathers(operation) ? ranks : 1);
     if (scatters(operation) && !gathers(operation)) input_own = bytes * static_cast<unsigned>(rank);
     if (gathers(operation) && !scatters(operation)) output_own = bytes * static_cast<unsigned>(rank);
   }
@@ -137,7 +134,8 @@ Status Collectives::check_buffers(const Request& request, std::uint64_t bytes) c
   const auto* const input = static_cast<const std::byte*>(request.input);
   const auto* const output = static_cast<const std::byte*>(request.output);
   const bool reads = buffers.input_bytes != 0, writes = buffers.output_bytes != 0;
-  const bool in_place = reads && writes && input + buffers.input_own == output + buffers.output_own;
+  const bool in_place = reads && writes && input != nullptr && output != nullptr &&
+                        input + buffers.input_own == output + buffers.output_own;
   // In place, the larger one holds the other.
   const auto access = in_place ? device::Access::write : device::Access::read;
   if (reads && !(in_place && buffers.input_bytes <= buffers.output_bytes))

@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string_view>
 
 #include "coll/algorithms.h"
 #include "coll/allreduce_copy_engines.h"
@@ -78,6 +79,7 @@ class Collectives {
     Operation operation;
     std::uint64_t sequence : 56;
   };
+  static_assert(std::atomic<Noted>::is_always_lock_free);
   std::atomic<Noted> noted_{};
 };
 

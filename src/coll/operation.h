@@ -58,14 +58,23 @@ constexpr bool has_root(Operation operation) {
   return operation == Operation::reduce || operation == Operation::broadcast || operation == Operation::gather ||
          operation == Operation::scatter;
 }
-/// Of operations whose messages are all as long: whether some rank's output has one from each rank, side by side, ...
+/// Whether some rank's output has a message from each rank, and some rank's input one for each.
 constexpr bool gathers(Operation operation) {
-  return operation == Operation::allgather || operation == Operation::gather || operation == Operation::all_to_all;
+  return operation == Operation::allgather || operation == Operation::gather || operation == Operation::all_to_all ||
+         operation == Operation::all_to_all_v;
 }
-/// ... and some rank's input one for each.
 constexpr bool scatters(Operation operation) {
   return operation == Operation::reduce_scatter || operation == Operation::scatter ||
-         operation == Operation::all_to_all;
+         operation == Operation::all_to_all || operation == Operation::all_to_all_v;
+}
+/// Whether a rank has an input, and an output.
+constexpr bool gives(Operation operation, bool is_root) {
+  const bool root_alone = operation == Operation::broadcast || operation == Operation::scatter;
+  return operation != Operation::barrier && (is_root || !root_alone);
+}
+constexpr bool takes(Operation operation, bool is_root) {
+  const bool root_alone = operation == Operation::reduce || operation == Operation::gather;
+  return operation != Operation::barrier && (is_root || !root_alone);
 }
 
 }  // namespace sennit::coll

@@ -29,12 +29,10 @@
 // For each of several peers, in parallel where a block has threads: f(i) for i below `count` (at most 32), always by
 // the same thread for the same i, so that what f(i) writes f(i) may read later without any barrier.
 //   block.each(count, f)              f(i) alone. Other threads see what it wrote after a primitive that waits.
-//   block.signal_each(count, f)       As signal(signal.word, signal.value) for each Signal that f(i) returns; none
-//   where
+//   block.signal_each(count, f)       As signal(signal.word, signal.value) for each Signal that f(i) returns; none if
 //                                     its word is null. f is called after all threads have finished what came
 //                                     before.
-//   block.await_each(count, f)        As await() for each Wait that f(i) returns; none where its word is null. A
-//   fault
+//   block.await_each(count, f)        As await() for each Wait that f(i) returns; none if its word is null. A fault
 //                                     names the peer. False as for await().
 //   block.shared<T>()                 Memory of the block, the same for all its threads, uninitialised: plain data. A
 //                                     program asks for one T alone: another would be the same memory.

@@ -69,6 +69,7 @@ TEST(CollectiveJob, BadInputIsNamedAndHarmless) {
                                                           {"root above", "there is no rank 2"},
                                                           {"gather too long", "reach beyond the memory"},
                                                           {"gather overlaps", "overlap"},
+                                                          {"gather into null", "output is null"},
                                                           {"null offsets", "send_offsets is null"},
                                                           {"self differs", "sends itself 1 elements and receives 2"}};
   for (int rank = 0; rank < 2; ++rank) {

@@ -158,6 +158,7 @@ int bad_collectives(const Arguments&) {
   say("root above: {}", broadcast(sennit_comm_size(comm)));
   say("gather too long: {}", outcome(sennit_allgather(comm, in.at, out.at, 1 << 20, SENNIT_FLOAT32, nullptr)));
   say("gather overlaps: {}", outcome(sennit_allgather(comm, in.at, in.at + 1, 8, SENNIT_FLOAT32, nullptr)));
+  say("gather into null: {}", outcome(sennit_allgather(comm, in.at, nullptr, 8, SENNIT_FLOAT32, nullptr)));
   const std::uint64_t counts[] = {1, 1, 1, 1}, others[] = {2, 2, 2, 2};
   const auto all_to_all_v = [&](const std::uint64_t* offsets, const std::uint64_t* receive_counts) {
     return outcome(

@@ -24,19 +24,18 @@ struct Layout {
 
   /// Messages in the larger buffer.
   static unsigned parts(coll::Operation operation, int size) {
-    const bool many = coll::gathers(operation) || coll::scatters(operation) || is_exchange(operation);
-    return many ? static_cast<unsigned>(size) : 1;
+    return coll::gathers(operation) || coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
   }
   std::uint64_t bytes() const { return message * parts(operation, size); }
 
   /// Messages that this rank gives and gets.
   unsigned given() const {
-    if (operation == coll::Operation::barrier || (is_from_root() && rank != kRoot)) return 0;
-    return coll::scatters(operation) || is_exchange(operation) ? static_cast<unsigned>(size) : 1;
+    if (!coll::gives(operation, rank == kRoot)) return 0;
+    return coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
   }
   unsigned taken() const {
-    if (operation == coll::Operation::barrier || (is_to_root() && rank != kRoot)) return 0;
-    return coll::gathers(operation) || is_exchange(operation) ? static_cast<unsigned>(size) : 1;
+    if (!coll::takes(operation, rank == kRoot)) return 0;
+    return coll::gathers(operation) ? static_cast<unsigned>(size) : 1;
   }
   /// Where the first of them begins.
   std::uint64_t input_at() const { return in_place && coll::gathers(operation) ? own() : 0; }
@@ -44,7 +43,7 @@ struct Layout {
 
   /// Number of the message that `from` gives to `to`: tells what is in it.
   unsigned number(int from, int to) const {
-    return static_cast<unsigned>(from * size + (coll::scatters(operation) || is_exchange(operation) ? to : 0));
+    return static_cast<unsigned>(from * size + (coll::scatters(operation) ? to : 0));
   }
   /// Whose message the one at place `index` of the output is; where it reduces, all ranks' (of the same `to`).
   int source(unsigned index) const { return taken() > 1 ? static_cast<int>(index) : kRoot; }
@@ -60,11 +59,6 @@ struct Layout {
   }
 
  private:
-  static bool is_exchange(coll::Operation operation) { return operation == coll::Operation::all_to_all_v; }
-  bool is_from_root() const {
-    return operation == coll::Operation::broadcast || operation == coll::Operation::scatter;
-  }
-  bool is_to_root() const { return operation == coll::Operation::reduce || operation == coll::Operation::gather; }
   std::uint64_t own() const { return static_cast<unsigned>(rank) * message; }
 };
 

@@ -1,7 +1,9 @@
 #include "bench/collective/rank.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <span>
 #include <vector>
 
 #include <fmt/format.h>
@@ -161,7 +163,6 @@ class Rank {
 
   Status call(const Variant& variant, const coll::Plan& plan, const Layout& layout) {
     const std::uint64_t count = layout.message / device::bytes_of(reduction_.type);
-    const bool rooted = coll::has_root(layout.operation);
     if (variant.is_nccl)
       return nccl_->call({layout.operation, input_of(layout), output_of(layout), count, reduction_.type,
                           reduction_.op, Layout::kRoot},
@@ -171,15 +172,18 @@ class Rank {
     request.input = input_of(layout);
     request.output = output_of(layout);
     request.reduction = reduction_;
-    if (rooted) request.root = Layout::kRoot;
-    const auto ranks = static_cast<std::size_t>(layout.size);
-    const std::vector<std::uint64_t> counts(ranks, count);
-    std::vector<std::uint64_t> places;
-    for (std::size_t rank = 0; rank < ranks; ++rank) places.push_back(rank * count);
+    if (coll::has_root(layout.operation)) request.root = Layout::kRoot;
+    // On the stack: this is within what --eager times.
+    std::array<std::uint64_t, coll::kMostRanks> counts{}, places{};
     if (layout.operation == coll::Operation::all_to_all_v) {
-      request.sent = request.received = counts;
-      request.sent_from = request.received_to = places;
-    } else if (layout.operation != coll::Operation::barrier) {
+      const auto ranks = static_cast<std::size_t>(layout.size);
+      for (std::size_t rank = 0; rank < ranks; ++rank) {
+        counts[rank] = count;
+        places[rank] = rank * count;
+      }
+      request.sent = request.received = std::span(counts).first(ranks);
+      request.sent_from = request.received_to = std::span(places).first(ranks);
+    } else {
       request.count = count;
     }
     return collectives_->call(request, stream_->lane(), &plan);
