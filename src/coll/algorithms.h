@@ -29,6 +29,8 @@ struct Plan {
   Algorithm algorithm = Algorithm::two_shot;
   unsigned blocks = 1;
   unsigned threads = device::kBlockThreads;  ///< of a block on a GPU
+
+  bool operator==(const Plan&) const = default;
 };
 
 /// Those there are for the operation; the first is without limits.

@@ -1,12 +1,42 @@
-// Which plan a call takes when nothing was tuned: a cost model with figures that were measured on one machine.
+// Which plan a call takes.
 #pragma once
 
-#include "coll/algorithms.h"
+#include <unordered_map>
+
+#include "coll/cost.h"
+#include "path/node.h"
 
 namespace sennit::coll {
 
-/// The candidate that the model expects to be fastest for Call::bytes. Pure: all ranks get the same from the same
-/// arguments.
-Plan choose(Operation operation, const Team& team, std::uint64_t bytes, device::Kind kind);
+/// The candidate that should be fastest: on GPUs by the cost model, on the host executor by a rule. Pure: all ranks get
+/// the same from the same arguments.
+Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures);
+
+/// Who is asked for the plan of each call of a communicator; from one thread at a time.
+class Chooser {
+ public:
+  virtual ~Chooser() = default;
+  /// Collective, once, at the communicator's first call. Errors: the same on every rank.
+  virtual Status meet(path::Node& node, const Team& team) = 0;
+  /// The same on every rank for the same calls before, whatever else differs.
+  virtual Plan plan(const Case& which) = 0;
+  /// The call that plan() was asked for last is about to be enqueued on `lane`, and has been.
+  virtual Status starts(device::Lane&) { return {}; }
+  virtual Status ends(device::Lane&) { return {}; }
+};
+
+/// Asks the cost model, once for all sizes that bucket_of() puts together.
+class ModelChooser final : public Chooser {
+ public:
+  explicit ModelChooser(const Figures& figures = {}) : figures_(figures) {}
+  Status meet(path::Node& node, const Team& team) override;
+  Plan plan(const Case& which) override;
+
+ private:
+  Figures figures_;
+  Team team_;
+  device::Kind kind_ = device::Kind::host;
+  std::unordered_map<Case, Plan, HashOfCase> plans_;
+};
 
 }  // namespace sennit::coll

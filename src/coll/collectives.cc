@@ -8,7 +8,6 @@
 
 #include "base/environment.h"
 #include "base/units.h"
-#include "coll/choice.h"
 #include "coll/reduce_alone.h"
 #include "device/launch.h"
 #include "device/mapped.h"
@@ -88,6 +87,7 @@ Status Collectives::prepare() {
     comm::Reader first(sizes->front());
     auto scratch = Scratch::create(node_, first.number());
     if (!scratch) return scratch.status();
+    if (status = chooser_->meet(node_, (*scratch)->team()); !status) return status;
     scratch_ = std::move(*scratch);
   }
   return {};
@@ -111,8 +111,9 @@ Status Collectives::end_turn(device::Lane& lane) {
   return lane.record(*last_);
 }
 
-Plan Collectives::plan(Operation operation, std::uint64_t bytes) const {
-  return choose(operation, scratch_->team(), bytes, node_.executor().kind());
+Plan Collectives::plan(const Case& which) {
+  const std::lock_guard lock(mutex_);
+  return chooser_->plan(which);
 }
 
 Status Collectives::check(const Request& request) const {
@@ -226,7 +227,9 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   const Noted noted{call.operation, noted_.load(std::memory_order_relaxed).sequence + 1};
   noted_.store(noted, std::memory_order_relaxed);
   node_.group().note(name(noted.operation), noted.sequence, -1, call.bytes);
-  const Plan plan = forced != nullptr ? *forced : this->plan(call.operation, call.bytes);
+  const Plan plan = forced != nullptr
+                        ? *forced
+                        : chooser_->plan(case_of(call.operation, call.reduction, call.bytes));
   if (plan.algorithm == Algorithm::copy_engines && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
     auto engines = CopyEngines::create(node_.executor(), lane.device(), scratch_->team());
@@ -234,7 +237,11 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     engines_ = std::move(*engines);
   }
   if (auto status = take_turn(lane); !status) return status;
+  if (forced == nullptr)
+    if (auto status = chooser_->starts(lane); !status) return status;
   if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;
+  if (forced == nullptr)
+    if (auto status = chooser_->ends(lane); !status) return status;
   return end_turn(lane);
 }
 

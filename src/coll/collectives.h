@@ -9,6 +9,7 @@
 
 #include "coll/algorithms.h"
 #include "coll/allreduce_copy_engines.h"
+#include "coll/choice.h"
 #include "coll/scratch.h"
 #include "path/node.h"
 
@@ -31,8 +32,9 @@ struct Request {
 
 class Collectives {
  public:
-  /// `node` outlives it.
-  explicit Collectives(path::Node& node) : node_(node) {}
+  /// `node` outlives it. `chooser`: who decides on plans; by default the cost model alone.
+  explicit Collectives(path::Node& node, std::unique_ptr<Chooser> chooser = std::make_unique<ModelChooser>())
+      : node_(node), chooser_(std::move(chooser)) {}
 
   /// Enqueues the collective in the order of `lane`. Every rank makes the same calls in the same order, on whatever
   /// lanes; they then run in this order. The first call of a communicator meets all ranks to make scratch memory;
@@ -41,8 +43,8 @@ class Collectives {
   /// root), those of Scratch::create on the first call, peer_lost, aborted.
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
 
-  /// What call() would take for so many bytes of Call::bytes. After the first call.
-  Plan plan(Operation operation, std::uint64_t bytes) const;
+  /// What call() would take. After the first call.
+  Plan plan(const Case& which);
 
   /// What a wait that passed its limit meant for the collectives: names the ranks that have not made the latest call,
   /// and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
@@ -68,6 +70,7 @@ class Collectives {
   Status end_turn(device::Lane& lane);
 
   path::Node& node_;
+  std::unique_ptr<Chooser> chooser_;
   std::mutex mutex_;  // held while a call is enqueued: threads' calls do not mix
   std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<CopyEngines> engines_;  // made when first planned

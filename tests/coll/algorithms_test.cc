@@ -38,7 +38,7 @@ std::string title(const testing::TestParamInfo<Subject>& one) {
 
 class Algorithms : public testing::TestWithParam<Subject> {
  protected:
-  Case make(unsigned blocks, device::Reduction reduction, std::uint64_t count) const {
+  Trial make(unsigned blocks, device::Reduction reduction, std::uint64_t count) const {
     return {GetParam().operation, {GetParam().algorithm, blocks}, reduction, count};
   }
 };
@@ -55,7 +55,7 @@ TEST_P(Algorithms, AnyRanksAndAwkwardCounts) {
     int turn = 0;
     for (const std::uint64_t count : {1, 3, 64, 257, 4099})
       for (const unsigned blocks : {1u, 3u}) {
-        Case what = make(blocks, kSum, count);
+        Trial what = make(blocks, kSum, count);
         what.in_place = (turn / 2 + ranks) % 2 == 0;  // both with either number of blocks
         what.root = turn++ % ranks;
         check(local, what);
@@ -76,7 +76,7 @@ TEST_P(Algorithms, EveryTypeAndOperator) {
         reduction.real_scale = 0.5;
         reduction.integer_scale = type == device::Type::int8 ? 1 : 3;
         if (type == device::Type::float8_e5m2 || type == device::Type::float8_e4m3) reduction.real_scale = 1;
-        Case what = make(2, reduction, 171);
+        Trial what = make(2, reduction, 171);
         what.in_place = (int(type) + int(op)) % 2 == 0;
         what.root = ranks - 1;
         check(local, what);
@@ -89,7 +89,7 @@ TEST_P(Algorithms, AnyAlignmentOfTheElement) {
   LocalTeam local(3, 256);
   for (const auto type : {device::Type::int8, device::Type::bfloat16, device::Type::float32, device::Type::float64})
     for (const std::uint64_t offset : {1, 3}) {
-      Case what = make(2, {type, device::Operator::sum}, 777);
+      Trial what = make(2, {type, device::Operator::sum}, 777);
       what.offset = offset;
       check(local, what);
     }
@@ -103,7 +103,7 @@ TEST_P(Algorithms, UpToTheLimit) {
     const std::uint64_t most = most_bytes(GetParam().operation, make(kBlocks, kSum, 0).plan, local.team(0));
     if (most > MiB) return;
     for (const std::uint64_t less : {0, 1, 3}) {
-      Case what = make(kBlocks, kSum, most / 4 - less);
+      Trial what = make(kBlocks, kSum, most / 4 - less);
       what.root = ranks / 2;
       check(local, what);
       if (HasFatalFailure()) return;
@@ -117,7 +117,7 @@ TEST_P(Algorithms, RanksRunAheadOfEachOther) {
   LocalTeam local(kRanks, 512);
   std::vector<std::unique_ptr<Job>> jobs;
   for (int call = 0; call < kCalls; ++call) {
-    Case what = make(1 + static_cast<unsigned>(call) % 3, kSum, 1 + static_cast<std::uint64_t>(call) * 31 % 700);
+    Trial what = make(1 + static_cast<unsigned>(call) % 3, kSum, 1 + static_cast<std::uint64_t>(call) * 31 % 700);
     what.root = call % kRanks;
     what.in_place = call % 2 == 0;
     auto job = std::make_unique<Job>(local, what);
@@ -132,7 +132,7 @@ TEST_P(Algorithms, RanksRunAheadOfEachOther) {
 
 TEST_P(Algorithms, ARankThatDoesNotComeIsNamed) {
   LocalTeam local(3, 256, std::chrono::milliseconds(300));
-  Case what = make(1, kSum, 100);
+  Trial what = make(1, kSum, 100);
   what.root = 2;
   Job job(local, what);
   for (const int rank : {0, 1}) job.start(rank);
@@ -157,7 +157,7 @@ TEST(Hierarchical, SocketsOfAnySize) {
        {std::vector<int>{0, 1, 2}, {0, 0, 0}, {0, 1, 1, 0}, {1, 0, 1, 0, 1}, {0, 0, 0, 1}, {0, 0, 1, 1, 2, 2, 2}}) {
     LocalTeam local(static_cast<int>(sockets.size()), 256);
     local.set_sockets(sockets);
-    Case what{
+    Trial what{
         Operation::allreduce, {Algorithm::hierarchical, 2}, {device::Type::float32, device::Operator::average}, 1001};
     what.in_place = true;
     check(local, what);
@@ -264,7 +264,7 @@ TEST(Collective, RandomCallsAreRight) {
     std::vector<std::unique_ptr<Job>> jobs;
     for (int call = 0; call < 60; ++call) {
       const Subject subject = subjects[upto(subjects.size())];
-      Case what{subject.operation, {subject.algorithm, 1 + upto(4)}};
+      Trial what{subject.operation, {subject.algorithm, 1 + upto(4)}};
       what.reduction.type = device::all_types()[upto(device::kTypes)];
       do what.reduction.op = device::all_operators()[upto(device::kOperators)];
       while (!device::supports(what.reduction.type, what.reduction.op));

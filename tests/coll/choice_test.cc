@@ -2,41 +2,83 @@
 
 #include <gtest/gtest.h>
 
+#include "base/units.h"
+#include "coll/candidates.h"
+#include "teams.h"
+
 namespace sennit::coll {
 namespace {
 
-Team team_of(int ranks) {
-  Team team;
-  team.size = ranks;
-  team.shape = Shape::of(64 << 20, ranks);
-  return team;
+Case allreduce_of(std::uint64_t bytes) {
+  return {Operation::allreduce, Arithmetic::fast, bytes};
 }
 
-TEST(Choice, EveryPlanCanDoWhatItIsChosenFor) {
+std::vector<Case> cases(std::uint64_t bytes) {
+  std::vector<Case> all;
+  for (const Operation operation : all_operations())
+    for (const Arithmetic arithmetic : {Arithmetic::none, Arithmetic::fast, Arithmetic::general})
+      if (reduces(operation) == (arithmetic != Arithmetic::none)) all.push_back({operation, arithmetic, bytes});
+  return all;
+}
+
+TEST(Choice, EveryCandidateCanDoWhatItIsFor) {
   for (const device::Kind kind : {device::Kind::cuda, device::Kind::host})
     for (int ranks = 2; ranks <= kMostRanks; ++ranks)
-      for (const Operation operation : all_operations())
-        for (std::uint64_t bytes = 1; bytes <= std::uint64_t{1} << 33; bytes = bytes * 3 + 1) {
+      for (std::uint64_t bytes = 1; bytes <= std::uint64_t{1} << 33; bytes = bytes * 3 + 1)
+        for (const Case& which : cases(bytes)) {
           const Team team = team_of(ranks);
-          const Plan plan = choose(operation, team, bytes, kind);
-          EXPECT_GE(most_bytes(operation, plan, team), bytes) << name(operation) << " of " << bytes;
-          EXPECT_GE(plan.blocks, 1u);
-          EXPECT_LE(plan.blocks, kMostBlocks);
-          EXPECT_EQ(plan.threads % 32, 0u);
+          std::vector<Plan> plans = candidates(which, team, kind);
+          ASSERT_FALSE(plans.empty()) << name(which.operation) << " of " << bytes;
+          plans.push_back(choose(which, team, kind, {}));
+          for (const Plan& plan : plans) {
+            EXPECT_GE(most_bytes(which.operation, plan, team), bytes) << name(which.operation) << " of " << bytes;
+            EXPECT_GE(plan.blocks, 1u);
+            EXPECT_LE(plan.blocks, kMostBlocks);
+            EXPECT_EQ(plan.threads % 32, 0u);
+          }
         }
 }
 
 TEST(Choice, IsTheSameOnEveryRank) {
-  for (const Operation operation : all_operations())
-    for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30; bytes *= 4) {
+  for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30; bytes *= 4)
+    for (const Case& which : cases(bytes)) {
       Team team = team_of(4);
-      const Plan first = choose(operation, team, bytes, device::Kind::cuda);
-      for (team.rank = 1; team.rank < team.size; ++team.rank) {
-        const Plan plan = choose(operation, team, bytes, device::Kind::cuda);
-        EXPECT_TRUE(plan.algorithm == first.algorithm && plan.blocks == first.blocks &&
-                    plan.threads == first.threads);
-      }
+      const Plan first = choose(which, team, device::Kind::cuda, {});
+      for (team.rank = 1; team.rank < team.size; ++team.rank)
+        EXPECT_EQ(choose(which, team, device::Kind::cuda, {}), first) << name(which.operation) << " of " << bytes;
     }
+}
+
+TEST(Choice, GoesFromPacketsToChunksAsMessagesGrow) {
+  for (const int ranks : {2, 4, 8}) {
+    const Team team = team_of(ranks);
+    const auto chosen = [&](std::uint64_t bytes) {
+      return choose(allreduce_of(bytes), team, device::Kind::cuda, {}).algorithm;
+    };
+    EXPECT_EQ(chosen(1 * KiB), Algorithm::one_shot_packets) << ranks;
+    EXPECT_EQ(chosen(64 * MiB), Algorithm::two_shot) << ranks;
+  }
+  EXPECT_EQ(choose(allreduce_of(MiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::two_shot_packets);
+}
+
+TEST(Choice, FollowsTheMachine) {
+  // Where crossing a link is dear, fewer crossings are taken for longer.
+  const Case which = allreduce_of(256 * KiB);
+  const Team team = team_of(8);
+  EXPECT_EQ(choose(which, team, device::Kind::cuda, {}).algorithm, Algorithm::two_shot_packets);
+  EXPECT_EQ(choose(which, team, device::Kind::cuda, {.crossing_us = 50, .packet_crossing_us = 50, .engine_us = 500}).algorithm,
+            Algorithm::one_shot_packets);
+}
+
+TEST(Choice, AChooserDecidesForAllSizesOfABucketAlike) {
+  for (std::uint64_t bytes = 1; bytes < std::uint64_t{1} << 40; bytes = bytes * 5 / 4 + 1) {
+    const std::uint64_t bucket = bucket_of(bytes);
+    EXPECT_GE(bucket, bytes);
+    EXPECT_LE(double(bucket), std::max(8.0, double(bytes) * 1.26));
+    EXPECT_EQ(bucket_of(bucket), bucket);
+  }
+  EXPECT_EQ(bucket_of(1024), 1024u);
+  EXPECT_EQ(bucket_of(1025), 1280u);
 }
 
 }  // namespace

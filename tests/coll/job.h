@@ -35,7 +35,7 @@ class Buffer {
   std::size_t first_ = 0;
 };
 
-struct Case {
+struct Trial {
   Operation operation = Operation::allreduce;
   Plan plan;
   device::Reduction reduction{};
@@ -45,7 +45,7 @@ struct Case {
   int root = 0;
 };
 
-inline std::string describe(const Case& what, int ranks) {
+inline std::string describe(const Trial& what, int ranks) {
   return std::string(name(what.operation)) + " by " + std::string(name(what.plan.algorithm)) + ", " +
          std::to_string(ranks) + " ranks, " + std::to_string(what.plan.blocks) + " blocks, " +
          std::to_string(what.count) + " × " + std::string(device::name(what.reduction.type)) + " " +
@@ -55,7 +55,7 @@ inline std::string describe(const Case& what, int ranks) {
 
 class Job {
  public:
-  Job(LocalTeam& local, const Case& what) : local_(local), what_(what) {
+  Job(LocalTeam& local, const Trial& what) : local_(local), what_(what) {
     what_.reduction.ranks = static_cast<std::uint32_t>(local.size());
     width_ = device::bytes_of(what.reduction.type);
     bytes_ = what.count * width_;
@@ -162,7 +162,7 @@ class Job {
   }
 
   LocalTeam& local_;
-  Case what_;
+  Trial what_;
   std::uint64_t width_ = 0, bytes_ = 0;
   std::vector<Buffer> inputs_, outputs_;
   std::vector<std::vector<std::byte>> before_;  // what outputs held
@@ -177,7 +177,7 @@ inline void finish(LocalTeam& local) {
 }
 
 /// Runs one collective on all ranks and compares every element. Plans that do not admit the size are left out.
-inline void check(LocalTeam& local, const Case& what) {
+inline void check(LocalTeam& local, const Trial& what) {
   Job job(local, what);
   if (!job.admitted()) return;
   job.start();

@@ -62,7 +62,7 @@ class Rank {
             continue;
           }
           const coll::Plan plan =
-              variant.forced ? *variant.forced : collectives_->plan(operation, planned_bytes(layout));
+              variant.forced ? *variant.forced : collectives_->plan(coll::case_of(operation, reduction_, planned_bytes(layout)));
           if (!variant.is_nccl && coll::most_bytes(operation, plan, collectives_->scratch()->team()) < layout.message)
             continue;
           auto row = measure(variant, plan, layout);

@@ -1,0 +1,15 @@
+// All plans that a case could take.
+#pragma once
+
+#include <vector>
+
+#include "coll/algorithms.h"
+#include "coll/case.h"
+
+namespace sennit::coll {
+
+/// Every algorithm of the operation with every sensible number of blocks and threads that admits the case; never
+/// empty. Pure, and the same on every rank.
+std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind);
+
+}  // namespace sennit::coll

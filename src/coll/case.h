@@ -1,0 +1,56 @@
+// What a plan is chosen for: what all ranks know of a call.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <functional>
+
+#include "coll/operation.h"
+#include "device/reduction.h"
+
+namespace sennit::coll {
+
+/// What is done to numbers on their way.
+enum class Arithmetic : std::uint8_t {
+  none,     ///< nothing: bytes are moved
+  fast,     ///< sums of float32, float16 and bfloat16: kernels have loops of their own for them
+  general,  ///< any other type and operator, whose rule is looked up pack by pack
+};
+inline constexpr int kArithmetics = 3;
+
+std::string_view name(Arithmetic arithmetic);
+/// Errors: invalid_argument, listing the names there are.
+Result<Arithmetic> parse_arithmetic(std::string_view text);
+
+struct Case {
+  Operation operation = Operation::allreduce;
+  Arithmetic arithmetic = Arithmetic::none;
+  std::uint64_t bytes = 0;  ///< Call::bytes
+
+  bool operator==(const Case&) const = default;
+};
+
+struct HashOfCase {
+  std::size_t operator()(const Case& which) const {
+    const auto kind = static_cast<std::size_t>(which.operation) * kArithmetics + static_cast<std::size_t>(which.arithmetic);
+    return std::hash<std::uint64_t>()(which.bytes) * 31 + kind;
+  }
+};
+
+constexpr Case case_of(Operation operation, const device::Reduction& reduction, std::uint64_t bytes) {
+  if (!reduces(operation)) return {operation, Arithmetic::none, bytes};
+  const bool narrow = reduction.type == device::Type::float32 || reduction.type == device::Type::float16 ||
+                      reduction.type == device::Type::bfloat16;
+  const bool fast = narrow && reduction.op == device::Operator::sum;
+  return {operation, fast ? Arithmetic::fast : Arithmetic::general, bytes};
+}
+
+/// Calls that share a decision: `bytes` rounded up to four sizes an octave, so that what fits at this size fits below.
+constexpr std::uint64_t bucket_of(std::uint64_t bytes) {
+  if (bytes <= 8) return 8;
+  if (bytes > std::uint64_t{1} << 62) return bytes;
+  const std::uint64_t step = std::bit_floor(bytes - 1) / 4;
+  return (bytes + step - 1) / step * step;
+}
+
+}  // namespace sennit::coll

@@ -1,0 +1,28 @@
+#include "coll/case.h"
+
+#include <gtest/gtest.h>
+
+namespace sennit::coll {
+namespace {
+
+TEST(Case, KnowsWhichSumsKernelsHaveALoopFor) {
+  const auto arithmetic = [](Operation operation, device::Type type, device::Operator op) {
+    return case_of(operation, {type, op}, 8).arithmetic;
+  };
+  EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float32, device::Operator::sum), Arithmetic::fast);
+  EXPECT_EQ(arithmetic(Operation::reduce, device::Type::bfloat16, device::Operator::sum), Arithmetic::fast);
+  EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float32, device::Operator::max), Arithmetic::general);
+  EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float64, device::Operator::sum), Arithmetic::general);
+  EXPECT_EQ(arithmetic(Operation::allgather, device::Type::float64, device::Operator::max), Arithmetic::none);
+}
+
+TEST(Case, NamesAreReadBack) {
+  for (const Arithmetic each : {Arithmetic::none, Arithmetic::fast, Arithmetic::general})
+    EXPECT_EQ(*parse_arithmetic(name(each)), each);
+  const auto wrong = parse_arithmetic("quick");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_NE(wrong.status().what().find("quick"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sennit::coll

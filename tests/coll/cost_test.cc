@@ -1,0 +1,79 @@
+#include "coll/cost.h"
+
+#include <gtest/gtest.h>
+
+#include "base/units.h"
+#include "coll/candidates.h"
+#include "teams.h"
+
+namespace sennit::coll {
+namespace {
+
+TEST(Cost, EveryAlgorithmHasAFormula) {
+  for (int ranks = 2; ranks <= kMostRanks; ++ranks)
+    for (const Operation operation : all_operations())
+      for (const Algorithm algorithm : algorithms_of(operation)) {
+        const Work work = work_of({operation, Arithmetic::none, MiB}, algorithm, ranks);
+        EXPECT_GE(work.crossings, 1) << name(operation) << " by " << name(algorithm);
+        EXPECT_EQ(work.sent >= 0.5 * MiB, operation != Operation::barrier)
+            << name(operation) << " by " << name(algorithm);
+      }
+}
+
+TEST(Cost, NothingSendsLessThanTheBoundOfItsOperation) {
+  for (int ranks = 2; ranks <= kMostRanks; ++ranks)
+    for (const Algorithm algorithm : algorithms_of(Operation::allreduce)) {
+      const Work work = work_of({Operation::allreduce, Arithmetic::fast, MiB}, algorithm, ranks);
+      const bool one_step = algorithm == Algorithm::one_shot_packets;
+      EXPECT_GE(work.sent * (one_step ? 2 : 1), 2.0 * MiB * (ranks - 1) / ranks - 1) << name(algorithm);
+    }
+}
+
+TEST(Cost, GrowsWithBytesAndFallsWithTheLinksRate) {
+  for (const Operation operation : all_operations()) {
+    if (operation == Operation::barrier) continue;
+    const Team team = team_of(4);
+    const Arithmetic arithmetic = reduces(operation) ? Arithmetic::fast : Arithmetic::none;
+    const Case large{operation, arithmetic, 2 * MiB};
+    for (const Plan& plan : candidates(large, team, device::Kind::cuda)) {
+      const double us = predict_us(large, plan, team, {});
+      EXPECT_GT(us, predict_us({operation, arithmetic, MiB}, plan, team, {})) << name(plan.algorithm);
+      EXPECT_LE(predict_us(large, plan, team, {.link_gbps = 700, .packet_gbps = 900, .engine_gbps = 800}), us)
+          << name(plan.algorithm);
+    }
+  }
+}
+
+// Medians that were measured on 2 × H200, as a graph, in place; see results/.
+TEST(Cost, IsNearWhatWasMeasured) {
+  struct Measured {
+    Operation operation;
+    std::uint64_t bytes;  // Call::bytes
+    Plan plan;
+    double us;
+  };
+  const Measured all[] = {
+      {Operation::allreduce, 1024, {Algorithm::one_shot_packets, 4, 256}, 3.26},
+      {Operation::allreduce, 262144, {Algorithm::one_shot_packets, 128, 256}, 5.11},
+      {Operation::allreduce, MiB, {Algorithm::two_shot_packets, 256, 256}, 9.82},
+      {Operation::allreduce, 4 * MiB, {Algorithm::two_shot, 128, 256}, 24.47},
+      {Operation::allreduce, 64 * MiB, {Algorithm::two_shot, 256, 256}, 220.9},
+      {Operation::allreduce, 64 * MiB, {Algorithm::copy_engines, 64, 256}, 243.2},
+      {Operation::allgather, 32 * MiB, {Algorithm::direct, 256, 256}, 112.8},
+      {Operation::reduce_scatter, 32 * MiB, {Algorithm::direct, 256, 256}, 145.8},
+      {Operation::broadcast, 16 * MiB, {Algorithm::chain, 256, 256}, 52.4},
+      {Operation::reduce, 16 * MiB, {Algorithm::linear, 128, 256}, 52.7},
+      {Operation::all_to_all, 2 * MiB, {Algorithm::direct, 128, 256}, 13.55},
+      {Operation::barrier, 0, {Algorithm::direct, 1, 32}, 3.7},
+  };
+  const Team team = team_of(2);
+  for (const Measured& each : all) {
+    const Arithmetic arithmetic = reduces(each.operation) ? Arithmetic::fast : Arithmetic::none;
+    const double us = predict_us({each.operation, arithmetic, each.bytes}, each.plan, team, {});
+    EXPECT_NEAR(us / each.us, 1, 0.25) << name(each.operation) << " by " << name(each.plan.algorithm) << " of "
+                                       << each.bytes << ": " << us << " instead of " << each.us;
+  }
+}
+
+}  // namespace
+}  // namespace sennit::coll
