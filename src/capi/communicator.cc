@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "plan/chooser.h"
 
 namespace sennit::capi {
 
@@ -30,7 +31,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
-  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_);
+  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
   made->lanes_[nullptr].lane = &made->node_->lane();
   return made;
 }

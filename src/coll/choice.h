@@ -18,9 +18,11 @@ class Chooser {
   virtual ~Chooser() = default;
   /// Collective, once, at the communicator's first call. Errors: the same on every rank.
   virtual Status meet(path::Node& node, const Team& team) = 0;
-  /// The same on every rank for the same calls before, whatever else differs.
+  /// What the next such call would take.
   virtual Plan plan(const Case& which) = 0;
-  /// The call that plan() was asked for last is about to be enqueued on `lane`, and has been.
+  /// For a call that is being made: the same on every rank for the same calls before, whatever else differs.
+  virtual Plan call(const Case& which) { return plan(which); }
+  /// The call that call() was asked for last is about to be enqueued on `lane`, and has been.
   virtual Status starts(device::Lane&) { return {}; }
   virtual Status ends(device::Lane&) { return {}; }
 };

@@ -229,7 +229,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   node_.group().note(name(noted.operation), noted.sequence, -1, call.bytes);
   const Plan plan = forced != nullptr
                         ? *forced
-                        : chooser_->plan(case_of(call.operation, call.reduction, call.bytes));
+                        : chooser_->call(case_of(call.operation, call.reduction, call.bytes));
   if (plan.algorithm == Algorithm::copy_engines && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
     auto engines = CopyEngines::create(node_.executor(), lane.device(), scratch_->team());

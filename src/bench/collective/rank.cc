@@ -17,6 +17,7 @@
 #include "bench/put/child.h"
 #include "coll/collectives.h"
 #include "comm/bootstrap.h"
+#include "plan/chooser.h"
 
 namespace sennit::bench::collective {
 
@@ -97,7 +98,7 @@ class Rank {
     if (!node) return node.status();
     node_ = std::move(*node);
     reduction_.ranks = static_cast<std::uint32_t>(node_->size());
-    collectives_ = std::make_unique<coll::Collectives>(*node_);
+    collectives_ = std::make_unique<coll::Collectives>(*node_, std::make_unique<plan::Chooser>());
     auto stream = open_stream(*executor_, node_->device());
     if (!stream) return stream.status();
     stream_ = std::move(*stream);

@@ -1,0 +1,78 @@
+// How the ranks of a node change a decision at the same call without waiting for each other: through words that all of
+// them see.
+//
+// Every rank makes the same calls in the same order, but their hosts may be any number of calls apart.
+//
+// 1. Before a call each rank publishes the call's number, then reads the number of the latest change.
+// 2. Rank 0 changes something: it marks a change as under way, then reads every rank's call number; the change applies
+//    from the call after the largest of them on. It writes that, and marks the change as made.
+// 3. A rank that published before rank 0 read has a call number below; it finds the change at a later call. A rank that
+//    published after it finds the mark, and waits the few loads that step 2 takes, whatever else the ranks do.
+// 4. The next change is made only once every rank has come to the call from which the last applies.
+//
+// Steps 1 and 2 both write before they read, so all their accesses are sequentially consistent: in any order of them
+// either rank 0 sees the call, or the rank sees the mark.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/control.h"
+
+namespace sennit::plan {
+
+struct Change {
+  std::uint64_t key = 0;    ///< what is decided otherwise
+  std::uint64_t value = 0;  ///< the decision
+
+  bool operator==(const Change&) const = default;
+};
+
+class Ballot {
+ public:
+  /// What a rank publishes: all zero at first.
+  struct Words {
+    comm::Slot* state = nullptr;    ///< calls; of rank 0 also the change
+    comm::Slot* samples = nullptr;  ///< see sample()
+  };
+  /// `words` of each rank, by rank. Rank 0 leads.
+  Ballot(std::vector<Words> words, int rank) : words_(std::move(words)), rank_(rank) {}
+
+  /// Before each call: the change that applies from this call on, if one does. `gave_up`: asked while rank 0 is slow to
+  /// say from which call a change applies; true ends the wait.
+  std::optional<Change> call(const std::function<bool()>& gave_up);
+  /// Calls announced so far.
+  std::uint64_t calls() const { return calls_; }
+
+  /// On rank 0 alone. False: the last change is not yet in force everywhere; nothing is changed.
+  bool propose(const Change& change);
+
+  /// Every so many calls one is timed: a default; two events cost 1.5 µs. Only of those samples are taken.
+  static constexpr std::uint64_t kSamplePeriod = 16;
+  /// What a call took on this rank. The latest eight samples are kept.
+  void sample(std::uint64_t call, double us);
+  /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None until
+  /// all have sampled it.
+  std::optional<double> fastest(std::uint64_t call) const;
+
+ private:
+  enum Word { kCalls, kChange, kKey, kValue, kFrom };  // of state
+  std::atomic<std::uint64_t>& word(int rank, Word which) const {
+    return words_[static_cast<std::size_t>(rank)].state->words[which];
+  }
+
+  static std::size_t place(std::uint64_t call) { return call / kSamplePeriod % 8; }
+
+  std::vector<Words> words_;
+  int rank_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t seen_ = 0;  // the latest change that was found
+  std::uint64_t from_ = 0;  // ... and where it applies
+  std::optional<Change> pending_;
+};
+
+}  // namespace sennit::plan

@@ -1,0 +1,208 @@
+#include "plan/chooser.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/environment.h"
+#include "base/log.h"
+#include "plan/figures.h"
+
+namespace sennit::plan {
+
+namespace {
+
+/// Slots of a rank in the control segment: beyond those of path/.
+constexpr int kStateSlot = 3072, kSampleSlot = 3073;
+
+/// Calls are timed that should take at least so long, in µs: shorter ones are mostly launch.
+constexpr double kLeastSampled = 20;
+
+// A case in one word.
+std::uint64_t key_of(const coll::Case& which) {
+  return which.bytes << 8 | static_cast<std::uint64_t>(which.operation) << 4 |
+         static_cast<std::uint64_t>(which.arithmetic);
+}
+coll::Case case_of_key(std::uint64_t key) {
+  return {static_cast<coll::Operation>(key >> 4 & 15), static_cast<coll::Arithmetic>(key & 15), key >> 8};
+}
+
+void warn(const std::string& why) {
+  log(LogLevel::warning, "collectives go by the cost model: " + why);
+}
+
+/// The table that SENNIT_TABLE names, else this machine's own; empty where there is none.
+Result<Table> kept_table(const machine::Machine& machine) {
+  const std::string named = environment("SENNIT_TABLE");
+  if (named == "none") return Table();
+  if (!named.empty()) {
+    auto table = load_table(named);
+    if (!table) return std::move(table).status().in("SENNIT_TABLE");
+    return table;
+  }
+  if (machine.fingerprint.empty()) return Table();
+  auto file = table_file(machine.fingerprint);
+  if (!file) return Table();  // there is no folder to keep tables in
+  auto table = load_table(*file);
+  if (table.ok()) return table;
+  if (table.status().code() != Code::not_found) warn(table.status().text());
+  return Table();
+}
+
+}  // namespace
+
+Status Chooser::meet(path::Node& node, const coll::Team& team) {
+  node_ = &node;
+  team_ = team;
+  const machine::Machine& machine = node.mover().machine();
+  auto table = given_ ? Result<Table>(*std::move(given_)) : kept_table(machine);
+  if (table.ok() && !table->entries.empty())
+    if (auto suited = suits(*table, machine, team.shape.bytes(team.size)); !suited) {
+      warn(suited.text());
+      table = Table();
+    }
+  Status status = table.status();
+  auto adapt = environment_switch("SENNIT_ADAPT");
+  if (status.ok()) status = adapt.status();
+  comm::Writer mine;
+  mine.text(node.mover().id_of(node.device()))
+      .text(table.ok() && !table->entries.empty() ? hash(*table) : std::string())
+      .number(adapt.ok() && *adapt ? 1 : 0);
+  auto all = comm::agree(node.group().exchange(), status, mine.take());
+  if (!all) return all.status();
+
+  Layout layout;
+  std::vector<std::string> hashes;
+  bool adapts = true;
+  for (const comm::Bytes& each : *all) {
+    comm::Reader reader(each);
+    layout.push_back(reader.text());
+    hashes.push_back(reader.text());
+    adapts = adapts && reader.number() == 1;
+  }
+  figures_ = figures_of(machine, layout);
+  std::vector<int> others;
+  for (std::size_t rank = 1; rank < hashes.size(); ++rank)
+    if (hashes[rank] != hashes[0]) others.push_back(static_cast<int>(rank));
+  if (!others.empty()) {
+    if (node.rank() == 0)
+      warn(fmt::format("the table of rank {} is not that of rank 0; give all ranks the same SENNIT_CACHE or SENNIT_TABLE",
+                       fmt::join(others, ", ")));
+    return {};
+  }
+  if (hashes[0].empty()) return {};
+  lookup_ = Lookup(*table, layout, machine);
+  if (!adapts || lookup_.empty()) return {};
+
+  const device::SetUp set_up(&node.executor());
+  for (auto* event : {&start_, &end_}) {
+    auto made = node.executor().event(node.device(), true);
+    if (!made) return made.status();
+    *event = std::move(*made);
+  }
+  std::vector<Ballot::Words> words;
+  for (int rank = 0; rank < node.size(); ++rank) {
+    const int member = node.group().node_index(rank);
+    words.push_back({&node.group().control().slot(member, kStateSlot), &node.group().control().slot(member, kSampleSlot)});
+  }
+  ballot_ = std::make_unique<Ballot>(std::move(words), node.rank());
+  return {};
+}
+
+Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
+  const auto [found, is_new] = decisions_.try_emplace(bucket);
+  Decision& decision = found->second;
+  if (!is_new) return decision;
+  if (const auto entry = lookup_.find(bucket, team_)) {
+    for (const Timed& timed : entry->plans) {
+      decision.plans.push_back(timed.plan);
+      // Times are of the entry's size; this one's are taken to be in proportion.
+      const double factor = static_cast<double>(bucket.bytes) / static_cast<double>(std::max<std::uint64_t>(entry->which.bytes, 1));
+      decision.expected.push_back(timed.us * std::max(1.0, factor));
+    }
+    if (ballot_ != nullptr && node_->rank() == 0 && decision.plans.size() > 1)
+      decision.correction = std::make_unique<Correction>(decision.expected);
+  } else {
+    decision.plans = {coll::choose(bucket, team_, node_->executor().kind(), figures_)};
+  }
+  return decision;
+}
+
+coll::Plan Chooser::plan(const coll::Case& which) {
+  const Decision& decision = decide({which.operation, which.arithmetic, coll::bucket_of(which.bytes)});
+  return decision.plans[decision.current];
+}
+
+coll::Plan Chooser::call(const coll::Case& which) {
+  const coll::Case bucket{which.operation, which.arithmetic, coll::bucket_of(which.bytes)};
+  if (ballot_ == nullptr) return plan(which);
+  if (!recorded_) timing_.reset();  // a call that failed before it was enqueued
+  follow();
+  if (const auto change = ballot_->call([&] { return node_->group().failed(); })) apply(*change);
+  const Decision& decision = decide(bucket);
+  const bool due = ballot_->calls() % Ballot::kSamplePeriod == 0 && decision.expected.size() > 1 &&
+                   decision.expected[decision.current] >= kLeastSampled;
+  if (due && !timing_) timing_ = {ballot_->calls(), bucket, decision.current};
+  return decision.plans[decision.current];
+}
+
+void Chooser::apply(const Change& change) {
+  const coll::Case bucket = case_of_key(change.key);
+  Decision& decision = decide(bucket);
+  if (change.value >= decision.plans.size()) return;
+  if (node_->rank() == 0)
+    log(LogLevel::info, fmt::format("{} of {} bytes: {} instead of {}, which is slower than it measured",
+                                    coll::name(bucket.operation), bucket.bytes,
+                                    coll::name(decision.plans[change.value].algorithm),
+                                    coll::name(decision.plans[decision.current].algorithm)));
+  decision.current = change.value;
+}
+
+void Chooser::follow() {
+  if (timing_ && recorded_) {
+    const auto done = end_->done();
+    if (!done.ok() || *done) {
+      const auto us = done.ok() ? end_->since(*start_) : Result<double>(done.status());
+      if (us.ok()) {
+        ballot_->sample(timing_->call, *us);
+        if (node_->rank() == 0) open_.push_back(*timing_);
+      }
+      timing_.reset();
+      recorded_ = false;
+    }
+  }
+  if (node_->rank() != 0) return;
+  constexpr std::size_t kMostOpen = 4;  // some rank did not time the others: samples are overwritten
+  if (open_.size() > kMostOpen) open_.pop_front();
+  while (!open_.empty() && !wanted_) {
+    const auto us = ballot_->fastest(open_.front().call);
+    if (!us) break;
+    const Sampled sampled = open_.front();
+    open_.pop_front();
+    const Decision& decision = decide(sampled.bucket);
+    if (decision.correction == nullptr || decision.current != sampled.plan ||
+        decision.correction->current() != sampled.plan)
+      continue;  // a change is on its way
+    if (const auto next = decision.correction->observe(*us)) wanted_ = Change{key_of(sampled.bucket), *next};
+  }
+  if (wanted_ && ballot_->propose(*wanted_)) wanted_.reset();
+}
+
+Status Chooser::starts(device::Lane& lane) {
+  if (!timing_ || recorded_) return {};
+  // A captured call has no time of its own. All ranks capture a call, or none does.
+  if (lane.capturing()) {
+    timing_.reset();
+    return {};
+  }
+  return lane.record(*start_);
+}
+
+Status Chooser::ends(device::Lane& lane) {
+  if (!timing_ || recorded_) return {};
+  recorded_ = true;
+  return lane.record(*end_);
+}
+
+}  // namespace sennit::plan

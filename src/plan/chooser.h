@@ -1,0 +1,64 @@
+// Who decides on the plans of a communicator's calls: the table that was measured on this machine, where all ranks have
+// the same one; else the cost model. Follows what calls really take.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <unordered_map>
+
+#include "coll/choice.h"
+#include "plan/ballot.h"
+#include "plan/correction.h"
+#include "plan/lookup.h"
+
+namespace sennit::plan {
+
+class Chooser final : public coll::Chooser {
+ public:
+  /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own.
+  explicit Chooser(std::optional<Table> table = std::nullopt) : given_(std::move(table)) {}
+
+  /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning that
+  /// says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
+  Status meet(path::Node& node, const coll::Team& team) override;
+  coll::Plan plan(const coll::Case& which) override;
+  coll::Plan call(const coll::Case& which) override;
+  Status starts(device::Lane& lane) override;
+  Status ends(device::Lane& lane) override;
+
+ private:
+  struct Decision {
+    std::vector<coll::Plan> plans;  ///< the tuned ones in their order, or the model's
+    std::vector<double> expected;   ///< µs; empty for the model's
+    std::size_t current = 0;
+    std::unique_ptr<Correction> correction;  ///< on rank 0, where there is a choice
+  };
+  /// A call that is being timed, or was and has not been accounted for.
+  struct Sampled {
+    std::uint64_t call = 0;
+    coll::Case bucket;
+    std::size_t plan = 0;
+  };
+
+  Decision& decide(const coll::Case& bucket);
+  void apply(const Change& change);
+  /// Publishes this rank's last sample when it is done; on rank 0 takes in those that all ranks have.
+  void follow();
+
+  std::optional<Table> given_;
+  path::Node* node_ = nullptr;
+  coll::Team team_;
+  coll::Figures figures_;
+  Lookup lookup_;
+  std::unordered_map<coll::Case, Decision, coll::HashOfCase> decisions_;
+
+  // Online correction; all empty where it is off.
+  std::unique_ptr<Ballot> ballot_;
+  std::unique_ptr<device::Event> start_, end_;
+  std::optional<Sampled> timing_;  // between the events
+  bool recorded_ = false;
+  std::optional<Change> wanted_;  // rank 0: until the one before is in force everywhere
+  std::deque<Sampled> open_;  // rank 0: samples that some rank may not have published yet
+};
+
+}  // namespace sennit::plan

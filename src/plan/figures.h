@@ -1,0 +1,20 @@
+// The cost model's figures for a machine, from what its document says of the links between the ranks' devices.
+#pragma once
+
+#include "coll/cost.h"
+#include "machine/machine.h"
+#include "plan/table.h"
+
+namespace sennit::plan {
+
+/// GB/s of the fastest single way between two devices; 0 where the machine knows none.
+double best_gbps(const machine::Machine& machine, const std::string& from, const std::string& to);
+
+/// The defaults, with the rates of links scaled by the slowest pair's best way. Pure: all ranks have the same document.
+coll::Figures figures_of(const machine::Machine& machine, const Layout& layout);
+
+/// Whether ranks on `other` have the same links between them as those on `layout`, pair by pair, to within 5 %, and
+/// share sockets alike: what was measured on one then holds on the other.
+bool alike(const machine::Machine& machine, const Layout& layout, const Layout& other);
+
+}  // namespace sennit::plan

@@ -1,0 +1,49 @@
+#include "plan/lookup.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "plan/figures.h"
+
+namespace sennit::plan {
+
+namespace {
+
+double octaves(std::uint64_t a, std::uint64_t b) {
+  return std::abs(std::log2(static_cast<double>(std::max<std::uint64_t>(a, 1)) /
+                            static_cast<double>(std::max<std::uint64_t>(b, 1))));
+}
+
+}  // namespace
+
+Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine& machine) {
+  const bool has_own = std::ranges::any_of(table.entries, [&](const Entry& each) { return each.layout == layout; });
+  Layout taken = layout;
+  if (!has_own) {
+    const auto like =
+        std::ranges::find_if(table.entries, [&](const Entry& each) { return alike(machine, layout, each.layout); });
+    if (like == table.entries.end()) return;
+    taken = like->layout;
+  }
+  // A table's own order is by bytes within a kind.
+  for (const Entry& entry : table.entries)
+    if (entry.layout == taken) entries_[{entry.which.operation, entry.which.arithmetic}].push_back(entry);
+}
+
+std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& team) const {
+  const auto kind = entries_.find({which.operation, which.arithmetic});
+  if (kind == entries_.end()) return std::nullopt;
+  std::vector<Entry> sizes = kind->second;
+  std::ranges::stable_sort(sizes, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
+  for (Entry& entry : sizes) {
+    const bool beyond = which.bytes < kind->second.front().which.bytes || which.bytes > kind->second.back().which.bytes;
+    if (beyond && octaves(entry.which.bytes, which.bytes) > 1) return std::nullopt;
+    std::erase_if(entry.plans, [&](const Timed& timed) {
+      return coll::most_bytes(which.operation, timed.plan, team) < which.bytes;
+    });
+    if (!entry.plans.empty()) return std::move(entry);
+  }
+  return std::nullopt;
+}
+
+}  // namespace sennit::plan

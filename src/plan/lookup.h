@@ -1,0 +1,29 @@
+// A table as one communicator reads it: the plans for its own ranks' devices, by size.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "plan/table.h"
+
+namespace sennit::plan {
+
+class Lookup {
+ public:
+  Lookup() = default;
+  /// The entries of the layout, or of another one that is alike() it on this machine.
+  Lookup(const Table& table, const Layout& layout, const machine::Machine& machine);
+
+  bool empty() const { return entries_.empty(); }
+  /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are left
+  /// in it. None where the operation was not tuned, and further than a factor of two beyond the sizes that were.
+  std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
+
+ private:
+  using Kind = std::pair<coll::Operation, coll::Arithmetic>;
+  std::map<Kind, std::vector<Entry>> entries_;  // ascending bytes
+};
+
+}  // namespace sennit::plan

@@ -1,0 +1,84 @@
+// Collectives that were measured on a machine and kept: where a model says what should be fastest, this says what was.
+// A document of its own beside the cached machine; partial ones are of use, and are continued.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "coll/algorithms.h"
+#include "coll/case.h"
+#include "machine/machine.h"
+
+namespace sennit::plan {
+
+/// The machine's names of the devices of ranks 0, 1, ….
+using Layout = std::vector<std::string>;
+
+struct Timed {
+  coll::Plan plan;
+  double us = 0;         ///< median of a call, in place, back to back
+  double spread_us = 0;  ///< half the interquartile range
+
+  bool operator==(const Timed&) const = default;
+};
+
+/// What was found for one size of an operation.
+struct Entry {
+  static constexpr std::size_t kMostPlans = 4;
+
+  Layout layout;
+  coll::Case which;
+  std::vector<Timed> plans;  ///< one to kMostPlans, the one to take first, then by time
+  double model_us = 0;       ///< what the cost model's choice took in the same run
+  double nccl_us = 0;        ///< what NCCL took in the same run; 0: it was not measured
+  unsigned candidates = 0;   ///< plans that were verified and timed
+
+  bool operator==(const Entry&) const = default;
+  /// Whether both answer the same question.
+  bool same_case(const Entry& other) const { return layout == other.layout && which == other.which; }
+};
+
+struct Table {
+  static constexpr int kVersion = 1;
+  std::string fingerprint;                      ///< of the machine it was measured on
+  std::string date;                             ///< of the latest entry
+  std::map<std::string, std::string> versions;  ///< "sennit", "driver", "cuda"
+  std::uint64_t scratch_bytes = 0;              ///< of each rank, while it was measured
+  std::vector<Entry> entries;                   ///< in the order of before()
+
+  const Entry* find(const Layout& layout, const coll::Case& which) const;
+};
+
+/// A table's order: by layout, operation, arithmetic, bytes.
+bool before(const Entry& a, const Entry& b);
+
+/// The versions that times on this machine depend on.
+std::map<std::string, std::string> versions_of(const machine::Machine& machine);
+
+/// ok where the table was measured on this machine with these versions and that much scratch. Errors: mismatch, saying
+/// what differs.
+Status suits(const Table& table, const machine::Machine& machine, std::uint64_t scratch_bytes);
+
+/// `newer`'s entries, and those of `older` that `newer` lacks. Errors: mismatch, where they are of different machines,
+/// versions or scratch.
+Result<Table> merge(const Table& older, const Table& newer);
+/// Puts the entry in, in place of one for the same case.
+void insert(Table& table, Entry entry);
+
+Json to_json(const Table& table);
+/// Errors: corrupt, naming the entry and member that is wrong.
+Result<Table> table_from_json(const Json& document, std::string_view origin);
+
+/// The same for tables with the same content, on every rank and machine.
+std::string hash(const Table& table);
+
+/// Where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
+Result<std::filesystem::path> table_file(const std::string& fingerprint);
+/// Errors: not_found (never tuned), corrupt.
+Result<Table> load_table(const std::filesystem::path& file);
+
+}  // namespace sennit::plan

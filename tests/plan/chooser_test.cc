@@ -1,0 +1,90 @@
+// Ranks of one node as threads of this process, each with a chooser.
+#include "plan/chooser.h"
+
+#include <gtest/gtest.h>
+
+#include "base/environment.h"
+#include "comm/thread_exchange.h"
+#include "made_up.h"
+
+namespace sennit::plan {
+namespace {
+
+machine::Machine machine_of_host_devices() {
+  machine::Machine machine = measured_machine();
+  for (machine::Device& device : machine.devices)
+    if (device.kind == machine::DeviceKind::gpu) device.uuid = "HOST-" + device.id.substr(3);
+  return machine;
+}
+
+/// Runs work(node, chooser) on two ranks, whose own tables are given.
+void on_choosers(const std::vector<Table>& tables, const std::function<void(path::Node&, Chooser&)>& work) {
+  comm::Table meeting(2);
+  comm::on_ranks(2, [&](int rank) {
+    auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
+                                   {rank, machine_of_host_devices(), std::chrono::seconds(60)});
+    ASSERT_TRUE(node.ok()) << node.status().text();
+    Chooser chooser(tables[static_cast<std::size_t>(rank)]);
+    const auto status = chooser.meet(**node, team_of(2));
+    ASSERT_TRUE(status.ok()) << status.text();
+    work(**node, chooser);
+    EXPECT_TRUE((*node)->group().exchange().barrier().ok());
+  });
+}
+
+TEST(Chooser, FollowsTheTable) {
+  on_choosers({small_table(), small_table()}, [](path::Node&, Chooser& chooser) {
+    EXPECT_EQ(chooser.plan(allreduce_of(MiB)), kRing);
+    EXPECT_EQ(chooser.call(allreduce_of(4 * MiB)), kTwoShot);
+  });
+}
+
+TEST(Chooser, WithoutATableForItTheModelServes) {
+  on_choosers({small_table(), small_table()}, [](path::Node& node, Chooser& chooser) {
+    const coll::Case which{coll::Operation::broadcast, coll::Arithmetic::none, MiB};
+    EXPECT_EQ(chooser.plan(which), coll::choose(which, team_of(2), node.executor().kind(), {}));
+  });
+}
+
+TEST(Chooser, ATableThatOnlySomeHaveIsNotUsed) {
+  Table other = small_table();
+  other.entries.front().plans.front().us += 1;
+  for (const Table& theirs : {Table(), other})
+    on_choosers({small_table(), theirs}, [](path::Node& node, Chooser& chooser) {
+      EXPECT_EQ(chooser.plan(allreduce_of(MiB)), coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
+    });
+}
+
+TEST(Chooser, ATableOfAnotherMachineIsNotUsed) {
+  Table table = small_table();
+  table.fingerprint = "fedcba9876543210";
+  on_choosers({table, table}, [](path::Node& node, Chooser& chooser) {
+    EXPECT_EQ(chooser.plan(allreduce_of(MiB)), coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
+  });
+}
+
+TEST(Chooser, APlanThatStaysSlowIsReplacedAtTheSameCallOnEveryRank) {
+  constexpr int kCalls = 600;
+  std::vector<std::vector<coll::Plan>> taken(2);
+  on_choosers({small_table(), small_table()}, [&](path::Node& node, Chooser& chooser) {
+    auto& own = taken[static_cast<std::size_t>(node.rank())];
+    // Instead of the 24 µs of the table a call takes as long as copying so much.
+    auto from = std::move(*node.executor().allocate(node.device(), 4 * MiB));
+    auto to = std::move(*node.executor().allocate(node.device(), 4 * MiB));
+    for (int i = 0; i < kCalls; ++i) {
+      own.push_back(chooser.call(allreduce_of(4 * MiB)));
+      ASSERT_TRUE(chooser.starts(node.lane()).ok());
+      ASSERT_TRUE(node.lane().copy(to.data(), from.data(), 4 * MiB).ok());
+      ASSERT_TRUE(chooser.ends(node.lane()).ok());
+      const bool rests = i % (node.rank() == 0 ? 3 : 50) == 0;  // rank 1 runs ahead
+      ASSERT_TRUE(!rests || node.synchronize(node.lane()).ok());
+    }
+    ASSERT_TRUE(node.synchronize(node.lane()).ok());
+  });
+  EXPECT_EQ(taken[0], taken[1]);
+  EXPECT_EQ(taken[0].front(), kTwoShot);
+  EXPECT_EQ(std::ranges::count(taken[0], kRing) > 0, true);
+}
+
+}  // namespace
+}  // namespace sennit::plan

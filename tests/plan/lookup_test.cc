@@ -1,0 +1,54 @@
+#include "plan/lookup.h"
+
+#include <gtest/gtest.h>
+
+#include "made_up.h"
+
+namespace sennit::plan {
+namespace {
+
+TEST(Lookup, TakesTheNearestSize) {
+  const Lookup lookup(small_table(), {"gpu0", "gpu1"}, measured_machine());
+  const auto bytes_for = [&](std::uint64_t bytes) { return lookup.find(allreduce_of(bytes), team_of(2))->which.bytes; };
+  EXPECT_EQ(bytes_for(KiB), KiB);
+  EXPECT_EQ(bytes_for(MiB * 3 / 4), MiB);
+  EXPECT_EQ(bytes_for(MiB * 3 / 2), MiB);
+  EXPECT_EQ(bytes_for(MiB * 5 / 2), 4 * MiB);
+  EXPECT_EQ(bytes_for(8 * MiB), 4 * MiB);
+}
+
+TEST(Lookup, DoesNotGuessFarBeyondWhatWasTuned) {
+  const Lookup lookup(small_table(), {"gpu0", "gpu1"}, measured_machine());
+  EXPECT_FALSE(lookup.find(allreduce_of(64), team_of(2)));
+  EXPECT_FALSE(lookup.find(allreduce_of(64 * MiB), team_of(2)));
+  EXPECT_FALSE(lookup.find({coll::Operation::allreduce, coll::Arithmetic::general, MiB}, team_of(2)));
+  EXPECT_FALSE(lookup.find({coll::Operation::allgather, coll::Arithmetic::none, MiB}, team_of(2)));
+}
+
+TEST(Lookup, NeverGivesAPlanThatCannotDoIt) {
+  Table table = empty_table();
+  const coll::Plan one_block{coll::Algorithm::one_shot_packets, 1, 256};
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(KiB), {{one_block, 3, 0.1}}));
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(MiB), {{kTwoShot, 14, 0.1}}));
+  const Lookup lookup(table, {"gpu0", "gpu1"}, measured_machine());
+  const std::uint64_t most = coll::most_bytes(coll::Operation::allreduce, one_block, team_of(2));
+  EXPECT_EQ(lookup.find(allreduce_of(most), team_of(2))->plans.front().plan, one_block);
+  EXPECT_EQ(lookup.find(allreduce_of(most + 1), team_of(2))->plans.front().plan, kTwoShot);
+}
+
+TEST(Lookup, ServesOtherDevicesThatAreLinkedAlike) {
+  const Lookup lookup(small_table(), {"gpu3", "gpu2"}, measured_machine());
+  ASSERT_FALSE(lookup.empty());
+  EXPECT_EQ(lookup.find(allreduce_of(MiB), team_of(2))->plans.front().plan, kRing);
+  EXPECT_TRUE(Lookup(small_table(), {"gpu0", "gpu1", "gpu2"}, measured_machine()).empty());
+}
+
+TEST(Lookup, DoesNotServeDevicesThatAreLinkedOtherwise) {
+  // Mist: neighbours of a socket have three links, GPUs of different sockets the processors' bus.
+  machine::Machine machine = path::mist();
+  EXPECT_FALSE(Lookup(small_table(), {"gpu2", "gpu3"}, machine).empty());
+  EXPECT_TRUE(Lookup(small_table(), {"gpu1", "gpu2"}, machine).empty());
+}
+
+}  // namespace
+}  // namespace sennit::plan

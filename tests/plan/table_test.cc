@@ -1,0 +1,111 @@
+#include "plan/table.h"
+
+#include <gtest/gtest.h>
+
+#include "made_up.h"
+
+namespace sennit::plan {
+namespace {
+
+TEST(Table, IsReadAsItWasWritten) {
+  const Table table = small_table();
+  const auto read = table_from_json(to_json(table), "here");
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(read->entries, table.entries);
+  EXPECT_EQ(read->versions, table.versions);
+  EXPECT_EQ(hash(*read), hash(table));
+}
+
+TEST(Table, IsInTheSameOrderHoweverItWasFilled) {
+  const Table table = small_table();
+  Table other = empty_table();
+  for (auto entry = table.entries.rbegin(); entry != table.entries.rend(); ++entry) insert(other, *entry);
+  EXPECT_EQ(other.entries, table.entries);
+  EXPECT_EQ(hash(other), hash(table));
+  other.entries.front().plans.front().us += 1;
+  EXPECT_NE(hash(other), hash(table));
+}
+
+TEST(Table, SaysWhatIsWrongInADocument) {
+  struct Wrong {
+    const char* pointer;
+    Json value;
+    const char* said;
+  };
+  const Wrong all[] = {
+      {"/version", 2, "version 1"},
+      {"/kind", "put table", "collective table"},
+      {"/fingerprint", 7, "fingerprint"},
+      {"/versions", Json::array(), "versions"},
+      {"/versions/driver", 580, "driver"},
+      {"/scratch_bytes", -1, "scratch_bytes"},
+      {"/entries", "none", "entries are missing"},
+      {"/entries/0", 3, "entries[0]: is not an object"},
+      {"/entries/1/layout", Json::array({"gpu0"}), "entries[1]: layout"},
+      {"/entries/0/layout/0", 3, "names no device"},
+      {"/entries/0/operation", "allredouble", "allredouble"},
+      {"/entries/0/arithmetic", "quick", "quick"},
+      {"/entries/0/bytes", "many", "bytes"},
+      {"/entries/0/model_us", -2, "model_us"},
+      {"/entries/0/nccl_us", nullptr, "nccl_us"},
+      {"/entries/0/candidates", 1.5, "candidates"},
+      {"/entries/0/plans", Json::array(), "plans are not 1 to 4"},
+      {"/entries/0/plans/0/algorithm", "chain", "there is no allreduce algorithm \"chain\""},
+      {"/entries/0/plans/0/blocks", 0, "plans[0]: blocks"},
+      {"/entries/0/plans/0/threads", 33, "threads"},
+      {"/entries/0/plans/0/us", -1, "us is not a time"},
+  };
+  for (const Wrong& each : all) {
+    Json document = to_json(small_table());
+    document[Json::json_pointer(each.pointer)] = each.value;
+    const auto read = table_from_json(document, "here");
+    ASSERT_FALSE(read.ok()) << each.pointer;
+    EXPECT_EQ(read.status().code(), Code::corrupt);
+    EXPECT_NE(read.status().text().find(each.said), std::string::npos) << each.pointer << ": " << read.status().text();
+  }
+  EXPECT_FALSE(table_from_json(Json::array(), "here").ok());
+}
+
+TEST(Table, IsRefusedElsewhereWithAReason) {
+  const machine::Machine machine = measured_machine();
+  const std::uint64_t scratch = small_table().scratch_bytes;
+  EXPECT_TRUE(suits(small_table(), machine, scratch).ok());
+  machine::Machine other = machine;
+  other.fingerprint = "fedcba9876543210";
+  EXPECT_NE(suits(small_table(), other, scratch).text().find("machine 0123456789abcdef"), std::string::npos);
+  other = machine;
+  other.driver = "590.2";
+  EXPECT_NE(suits(small_table(), other, scratch).text().find("driver 580.1 instead of 590.2"), std::string::npos);
+  EXPECT_NE(suits(small_table(), machine, 2 * scratch).text().find("of scratch memory"), std::string::npos);
+  Table older = small_table();
+  older.versions.erase("sennit");
+  EXPECT_NE(suits(older, machine, scratch).text().find("sennit ? instead of"), std::string::npos);
+}
+
+TEST(Table, MergesByCaseAndTakesTheNewer) {
+  Table newer = empty_table();
+  newer.date = "2026-11-23";
+  insert(newer, entry_of({"gpu0", "gpu1"}, allreduce_of(MiB), {{kTwoShot, 13, 0.1}}));
+  insert(newer, entry_of({"gpu0", "gpu1", "gpu2"}, allreduce_of(MiB), {{kTwoShot, 16, 0.1}}));
+  const auto merged = merge(small_table(), newer);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(merged->date, "2026-11-23");
+  EXPECT_EQ(merged->entries.size(), 4u);
+  EXPECT_EQ(merged->find({"gpu0", "gpu1"}, allreduce_of(MiB))->plans.front().plan, kTwoShot);
+  EXPECT_EQ(merged->find({"gpu0", "gpu1"}, allreduce_of(2 * MiB)), nullptr);
+  newer.scratch_bytes *= 2;
+  EXPECT_EQ(merge(small_table(), newer).status().code(), Code::mismatch);
+  newer = small_table();
+  newer.fingerprint = "fedcba9876543210";
+  EXPECT_EQ(merge(small_table(), newer).status().code(), Code::mismatch);
+}
+
+TEST(Table, OneThatIsNotThereSaysHowToMakeIt) {
+  const auto table = load_table("/nowhere/at/all.json");
+  ASSERT_FALSE(table.ok());
+  EXPECT_EQ(table.status().code(), Code::not_found);
+  EXPECT_NE(table.status().remedy().find("sennit tune collectives"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sennit::plan
