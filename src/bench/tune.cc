@@ -12,6 +12,7 @@
 #include "bench/program.h"
 #include "bench/tune/pair.h"
 #include "bench/tune/retarget.h"
+#include "bench/tune_collectives.h"
 #include "comm/bootstrap.h"
 #include "comm/launch.h"
 #include "machine/cache.h"
@@ -183,8 +184,8 @@ Result<Exit> run(const Options& options) {
 }  // namespace sennit::bench
 
 int main(int argc, char** argv) {
-  sennit::bench::Program program("sennit-tune", "Finds the fastest split of messages on this machine, and keeps it",
-                                 "sennit-tune put\nsennit-tune put --thorough --progress\nsennit-tune cached");
+  sennit::bench::Program program("sennit-tune", "Finds the fastest ways on this machine, and keeps them",
+                                 "sennit-tune put\nsennit-tune put --thorough --progress\nsennit-tune collectives\nsennit-tune cached\nsennit-tune kept");
   sennit::bench::Options options;
   CLI::App& put = program.command("put", "Tune put, get and copy for every pair of devices and the host",
                                   [&] { return sennit::bench::run(options); });
@@ -197,5 +198,6 @@ int main(int argc, char** argv) {
   CLI::App& cached = program.command("cached", "The table that was kept for this machine",
                                      [&] { return sennit::bench::run_cached(options); });
   cached.add_option("--executor", options.executor, "cuda, host or auto")->check(executors);
+  sennit::bench::add_collectives(program, {argv + 1, argv + argc});
   return program.run(argc, argv);
 }

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/environment.h"
 #include "base/units.h"
 #include "coll/reduce_alone.h"
 #include "device/launch.h"
@@ -77,9 +76,8 @@ Status Collectives::check_memory(const void* data, std::uint64_t bytes, device::
 
 Status Collectives::prepare() {
   if (scratch_ == nullptr) {
-    auto bytes = parse_bytes(environment("SENNIT_SCRATCH"));
+    auto bytes = wanted_scratch();
     Status status = bytes.status();
-    if (!status.ok()) status = std::move(status).in("SENNIT_SCRATCH");
     if (status.ok()) status = load_algorithms(node_.executor(), node_.device());
     // The lowest rank's size counts: each has an environment of its own.
     auto sizes = comm::agree(node_.group().exchange(), status, comm::Writer().number(bytes ? *bytes : 0).take());

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.h"
 #include "base/log.h"
 #include "base/units.h"
 
@@ -59,6 +60,12 @@ Status find_leaders(const std::vector<comm::Bytes>& sockets, Team& team) {
 }
 
 }  // namespace
+
+Result<std::uint64_t> wanted_scratch() {
+  auto bytes = parse_bytes(environment("SENNIT_SCRATCH"));
+  if (!bytes) return std::move(bytes).status().in("SENNIT_SCRATCH");
+  return bytes;
+}
 
 Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t bytes) {
   comm::Group& group = node.group();

@@ -9,6 +9,9 @@
 
 namespace sennit::coll {
 
+/// SENNIT_SCRATCH as this process has it. Errors: invalid_argument.
+Result<std::uint64_t> wanted_scratch();
+
 class Scratch {
  public:
   /// Collective. `bytes` of memory on each rank's device, or, where some rank cannot map another's, of host memory

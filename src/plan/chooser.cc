@@ -7,6 +7,7 @@
 
 #include "base/environment.h"
 #include "base/log.h"
+#include "coll/scratch.h"
 #include "plan/figures.h"
 
 namespace sennit::plan {
@@ -57,12 +58,13 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
   team_ = team;
   const machine::Machine& machine = node.mover().machine();
   auto table = given_ ? Result<Table>(*std::move(given_)) : kept_table(machine);
-  if (table.ok() && !table->entries.empty())
-    if (auto suited = suits(*table, machine, team.shape.bytes(team.size)); !suited) {
+  auto scratch = coll::wanted_scratch();
+  Status status = table.ok() ? scratch.status() : table.status();
+  if (status.ok() && !table->entries.empty())
+    if (auto suited = suits(*table, machine, *scratch); !suited) {
       warn(suited.text());
       table = Table();
     }
-  Status status = table.status();
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (status.ok()) status = adapt.status();
   comm::Writer mine;

@@ -47,7 +47,7 @@ struct Table {
   std::string fingerprint;                      ///< of the machine it was measured on
   std::string date;                             ///< of the latest entry
   std::map<std::string, std::string> versions;  ///< "sennit", "driver", "cuda"
-  std::uint64_t scratch_bytes = 0;              ///< of each rank, while it was measured
+  std::uint64_t scratch_bytes = 0;              ///< SENNIT_SCRATCH while it was measured
   std::vector<Entry> entries;                   ///< in the order of before()
 
   const Entry* find(const Layout& layout, const coll::Case& which) const;

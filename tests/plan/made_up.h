@@ -44,7 +44,7 @@ inline Table empty_table() {
   table.fingerprint = machine.fingerprint;
   table.date = "2026-11-22";
   table.versions = versions_of(machine);
-  table.scratch_bytes = team_of(2).shape.bytes(2);
+  table.scratch_bytes = kScratch;
   return table;
 }
 

@@ -26,6 +26,8 @@ struct Layout {
   static unsigned parts(coll::Operation operation, int size) {
     return coll::gathers(operation) || coll::scatters(operation) ? static_cast<unsigned>(size) : 1;
   }
+  /// What a call's plan is chosen by.
+  std::uint64_t planned_bytes() const { return operation == coll::Operation::all_to_all_v ? 0 : message; }
   std::uint64_t bytes() const { return message * parts(operation, size); }
 
   /// Messages that this rank gives and gets.

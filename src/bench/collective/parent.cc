@@ -15,6 +15,20 @@
 
 namespace sennit::bench::collective {
 
+Result<int> ranks_for(const device::Executor& executor, int wanted) {
+  const bool gpus = executor.kind() == device::Kind::cuda;
+  const int devices = int(executor.devices().size());
+  const int ranks = wanted != 0 ? wanted : gpus ? std::min(devices, coll::kMostRanks) : 4;
+  if (ranks < 2)
+    return Status(Code::unsupported, "one rank has nobody to talk to", {},
+                  "Run where there are two GPUs, or give --executor host");
+  // Kernels of two processes on one GPU take turns, and would wait for each other in vain.
+  if (gpus && ranks > devices)
+    return Status(Code::unsupported, fmt::format("{} ranks need a GPU each, {} are here", ranks, devices), "--ranks",
+                  fmt::format("Use at most {}", devices));
+  return ranks;
+}
+
 Result<Exit> run_parent(const Options& options, const std::vector<std::string>& arguments) {
   if (!options.executor.empty()) ::setenv("SENNIT_EXECUTOR", options.executor.c_str(), 1);
   auto executor = device::open_executor();
@@ -32,20 +46,13 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   if (!device::supports(*device::parse_type(options.type), *op))
     return Status(Code::invalid_argument, fmt::format("{} is not for {}", options.op, options.type), "--op",
                   "Bit and logical operators are for integers");
-  const int devices = int((*executor)->devices().size());
-  const int ranks = options.ranks != 0 ? options.ranks : gpus ? std::min(devices, coll::kMostRanks) : 4;
-  if (ranks < 2)
-    return Status(Code::unsupported, "one rank has nobody to talk to", {},
-                  "Run where there are two GPUs, or give --executor host");
-  // Kernels of two processes on one GPU take turns, and would wait for each other in vain.
-  if (gpus && ranks > devices)
-    return Status(Code::unsupported, fmt::format("{} ranks need a GPU each, {} are here", ranks, devices), "--ranks",
-                  fmt::format("Use at most {}", devices));
+  auto ranks = ranks_for(**executor, options.ranks);
+  if (!ranks) return ranks.status();
   auto known = machine::known_machine("", device::name((*executor)->kind()), path::extras_of(**executor));
   if (!known) return known.status();
 
   comm::Launch launch;
-  launch.ranks = ranks;
+  launch.ranks = *ranks;
   launch.command = {put::own_program().string(), "--rank"};
   launch.command.insert(launch.command.end(), arguments.begin(), arguments.end());
   auto child = put::run_child(std::move(launch), put::kOutcomePrefix, options.progress);
@@ -59,7 +66,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   outcome.versions = found->at("versions").get<std::map<std::string, std::string>>();
   outcome.versions["sennit"] = put::version();
   Json settings = {{"executor", std::string(device::name((*executor)->kind()))},
-                   {"ranks", ranks},
+                   {"ranks", *ranks},
                    {"seconds", options.seconds},
                    {"sizes", *sizes},
                    {"scratch_bytes", found->at("scratch_bytes")}};

@@ -1,0 +1,200 @@
+#include "bench/collective/site.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "bench/collective/numbers.h"
+#include "comm/bootstrap.h"
+
+namespace sennit::bench::collective {
+
+namespace {
+
+/// Numbers beyond the output that must stay as they were.
+constexpr std::uint64_t kMargin = 256;
+/// Of one timed run: defaults, long enough that the ranks' different starts do not show.
+constexpr double kRunUs = 2000;
+constexpr int kMostCalls = 200;
+
+}  // namespace
+
+Result<std::unique_ptr<Site>> Site::open(Options options) {
+  std::unique_ptr<Site> site(new Site());
+  site->eager_ = options.eager;
+  auto executor = device::open_executor();
+  if (!executor) return executor.status();
+  site->executor_ = std::move(*executor);
+  auto place = comm::place_from_environment();
+  if (!place) return place.status();
+  auto exchange =
+      place->size == 1 ? Result<std::unique_ptr<comm::Exchange>>(comm::alone()) : comm::meet_over_tcp(*place);
+  if (!exchange) return exchange.status();
+  auto node = path::Node::create(std::move(*exchange), site->executor_, {});
+  if (!node) return node.status();
+  site->node_ = std::move(*node);
+  site->collectives_ = std::make_unique<coll::Collectives>(*site->node_, std::move(options.chooser));
+  auto stream = open_stream(*site->executor_, site->node_->device());
+  if (!stream) return stream.status();
+  site->stream_ = std::move(*stream);
+  // Whole pages, as those of PyTorch's allocator.
+  const std::uint64_t room = (options.most_bytes + kMargin + 2 * MiB - 1) / (2 * MiB) * (2 * MiB);
+  for (device::Memory* memory : {&site->input_, &site->output_}) {
+    auto made = site->executor_->allocate(site->node_->device(), room);
+    if (!made) return made.status();
+    *memory = std::move(*made);
+  }
+  // Sets up scratch memory, for the plans to be asked for.
+  const coll::Request nothing;
+  if (auto status = site->collectives_->call(nothing, site->stream_->lane()); !status) return status;
+  return site;
+}
+
+Status Site::open_nccl(const std::string& file) {
+  auto nccl = Nccl::open(*node_, file);
+  if (!nccl) return nccl.status();
+  nccl_ = std::move(*nccl);
+  return {};
+}
+
+bool Site::nccl_can(coll::Operation operation, const device::Reduction& reduction) {
+  return Nccl::number_of(reduction.type) >= 0 &&
+         (!coll::reduces(operation) || Nccl::number_of(reduction.op) >= 0);
+}
+
+Layout Site::layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const {
+  return {operation, bytes, device::bytes_of(type), in_place, node_->rank(), node_->size()};
+}
+
+Status Site::call(const Way& way, const Layout& layout, const device::Reduction& reduction) {
+  const std::uint64_t count = layout.message / device::bytes_of(reduction.type);
+  if (!way.plan)
+    return nccl_->call({layout.operation, input_of(layout), output_of(layout), count, reduction.type,
+                        reduction.op, Layout::kRoot},
+                       stream_->handle());
+  coll::Request request;
+  request.operation = layout.operation;
+  request.input = input_of(layout);
+  request.output = output_of(layout);
+  request.reduction = reduction;
+  if (coll::has_root(layout.operation)) request.root = Layout::kRoot;
+  // On the stack: this is within what --eager times.
+  std::array<std::uint64_t, coll::kMostRanks> counts{}, places{};
+  if (layout.operation == coll::Operation::all_to_all_v) {
+    const auto ranks = static_cast<std::size_t>(layout.size);
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      counts[rank] = count;
+      places[rank] = rank * count;
+    }
+    request.sent = request.received = std::span(counts).first(ranks);
+    request.sent_from = request.received_to = std::span(places).first(ranks);
+  } else {
+    request.count = count;
+  }
+  return collectives_->call(request, stream_->lane(), way.chosen ? nullptr : &*way.plan);
+}
+
+Status Site::move(void* dst, const void* src, std::uint64_t bytes) {
+  if (auto status = stream_->lane().copy(dst, src, bytes); !status) return status;
+  return stream_->lane().synchronize();
+}
+
+/// Leaves nothing of an earlier call that could be taken for this one's.
+Status Site::spoil(std::byte* data, std::uint64_t bytes) {
+  const std::vector<std::byte> nonsense(std::min<std::uint64_t>(bytes, 64 * MiB), std::byte{0xA5});
+  for (std::uint64_t at = 0; at < bytes; at += nonsense.size())
+    if (auto status = move(data + at, nonsense.data(), std::min<std::uint64_t>(nonsense.size(), bytes - at));
+        !status)
+      return status;
+  return {};
+}
+
+Status Site::verify_here(const Way& way, const Layout& layout, const device::Reduction& reduction) {
+  const std::vector<std::byte> margin(kMargin, std::byte{0x5A});
+  const std::vector<std::byte> mine = given(layout, reduction.type);
+  std::byte* const begin = (layout.in_place ? input_ : output_).data();
+  // In place the rest of the buffer is input; otherwise nothing at all lies behind the output.
+  std::byte* const end = begin + (layout.in_place ? layout.bytes() : layout.taken() * layout.message);
+  if (auto status = spoil(begin, layout.bytes()); !status) return status;
+  if (auto status = move(input_of(layout), mine.data(), mine.size()); !status) return status;
+  if (auto status = move(end, margin.data(), kMargin); !status) return status;
+  if (auto status = call(way, layout, reduction); !status) return status;
+  if (auto status = stream_->lane().synchronize(); !status) return collectives_->explain(std::move(status));
+  std::vector<std::byte> got(std::max<std::uint64_t>(layout.message, kMargin));
+  if (auto status = move(got.data(), end, kMargin); !status) return status;
+  if (std::memcmp(got.data(), margin.data(), kMargin) != 0)
+    return Status(Code::corrupt, "bytes beyond the output were written");
+  for (unsigned index = 0; index < layout.taken(); ++index) {
+    if (auto status = move(got.data(), output_of(layout) + index * layout.message, layout.message); !status)
+      return status;
+    const std::vector<std::byte> right = expected(layout, reduction, index);
+    for (std::uint64_t at = 0; at < layout.message; at += kPeriod)
+      if (std::memcmp(got.data() + at, right.data(), std::min(kPeriod, layout.message - at)) != 0)
+        return Status(Code::corrupt, fmt::format("wrong numbers in message {} within {} from byte {}", index,
+                                                 format_bytes(kPeriod), at));
+  }
+  return {};
+}
+
+Status Site::verify(const Way& way, const Layout& layout, const device::Reduction& reduction) {
+  return comm::agree(node_->group().exchange(), verify_here(way, layout, reduction), {}).status();
+}
+
+/// The largest of every rank's number.
+Result<double> Site::largest(double mine) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &mine, 8);
+  auto all = node_->group().exchange().all_gather(comm::Writer().number(bits).take());
+  if (!all) return all.status();
+  double most = 0;
+  for (const comm::Bytes& each : *all) {
+    comm::Reader reader(each);
+    const std::uint64_t theirs = reader.number();
+    double number = 0;
+    std::memcpy(&number, &theirs, 8);
+    most = std::max(most, number);
+  }
+  return most;
+}
+
+Result<double> Site::run() {
+  if (auto status = node_->group().exchange().barrier(); !status) return status;
+  auto us = stream_->run();
+  if (!us) return collectives_->explain(us.status());
+  return largest(*us);
+}
+
+Result<Times> Site::time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds) {
+  // In place, sums grow with every call until they overflow, for all ways alike: time does not depend on it.
+  Times times;
+  times.calls = 4;
+  double warm_us = 0;
+  for (int round = 0; round < 3; ++round) {
+    const auto once = [&] { return call(way, layout, reduction); };
+    if (auto status = stream_->prepare(once, times.calls, !eager_); !status) return status;
+    auto us = run();
+    if (!us) return us.status();
+    warm_us = *us;
+    if (round < 2) times.calls = int(std::clamp(kRunUs / std::max(*us / times.calls, 1e-3), 1.0, double(kMostCalls)));
+  }
+  const int runs = int(std::clamp(seconds * 1e6 / (warm_us + 300), 5.0, 100.0));
+  std::vector<double> samples;
+  for (int each = 0; each < runs; ++each) {
+    auto us = run();
+    if (!us) return us.status();
+    samples.push_back(*us / times.calls);
+  }
+  times.summary = measure::summarise(std::move(samples));
+  return times;
+}
+
+Status Site::close() {
+  if (auto status = collectives_->close(); !status) return status;
+  return node_->group().exchange().barrier();
+}
+
+}  // namespace sennit::bench::collective

@@ -1,0 +1,87 @@
+// Where collectives are measured: one rank of a job with its communicator, its stream and its buffers; each way of doing
+// an operation is verified and timed on it, together with all other ranks.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "bench/collective/layout.h"
+#include "bench/collective/nccl.h"
+#include "bench/collective/stream.h"
+#include "bench/measure/timing.h"
+#include "coll/collectives.h"
+
+namespace sennit::bench::collective {
+
+/// One way of doing it: by this plan, or by NCCL.
+struct Way {
+  std::optional<coll::Plan> plan;  ///< none: NCCL
+  bool chosen = false;             ///< leave it to the communicator, which would take this plan, as programs do
+};
+
+/// All times are of one call, of the slowest rank in each run, and the same on every rank.
+struct Times {
+  measure::Summary summary;
+  int calls = 0;  ///< in each run
+};
+
+class Site {
+ public:
+  struct Options {
+    std::uint64_t most_bytes = 0;  ///< of a Layout
+    bool eager = false;            ///< call by call, instead of as a CUDA graph
+    std::unique_ptr<coll::Chooser> chooser = std::make_unique<coll::ModelChooser>();
+  };
+  /// As the rank that the environment says. Collective. Errors: those of the executor and of meeting.
+  static Result<std::unique_ptr<Site>> open(Options options);
+
+  device::Executor& executor() { return *executor_; }
+  path::Node& node() { return *node_; }
+  coll::Collectives& collectives() { return *collectives_; }
+  bool on_gpus() const { return executor_->kind() == device::Kind::cuda; }
+  /// As rows say it.
+  bool by_graph() const { return !eager_ && on_gpus(); }
+
+  /// Collective. `file`: libnccl or its folder; empty where the loader finds it. Errors: those of Nccl::open.
+  Status open_nccl(const std::string& file);
+  /// Null unless opened.
+  Nccl* nccl() { return nccl_.get(); }
+  static bool nccl_can(coll::Operation operation, const device::Reduction& reduction);
+
+  Layout layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const;
+
+  /// One call on fresh numbers against the host's own reference, and nothing written beyond the buffer. Collective.
+  /// Errors, the same on every rank: corrupt; those of the call.
+  Status verify(const Way& way, const Layout& layout, const device::Reduction& reduction);
+  /// Back-to-back calls for some `seconds`. Collective.
+  Result<Times> time(const Way& way, const Layout& layout, const device::Reduction& reduction, double seconds);
+
+  /// Collective: when all is done.
+  Status close();
+
+ private:
+  Site() = default;
+  std::byte* input_of(const Layout& layout) const { return input_.data() + layout.input_at(); }
+  std::byte* output_of(const Layout& layout) const {
+    return (layout.in_place ? input_ : output_).data() + layout.output_at();
+  }
+  Status call(const Way& way, const Layout& layout, const device::Reduction& reduction);
+  Status move(void* dst, const void* src, std::uint64_t bytes);
+  Status spoil(std::byte* data, std::uint64_t bytes);
+  Status verify_here(const Way& way, const Layout& layout, const device::Reduction& reduction);
+  Result<double> largest(double mine);
+  /// µs of as many calls as were prepared.
+  Result<double> run();
+
+  bool eager_ = false;
+  std::shared_ptr<device::Executor> executor_;
+  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<coll::Collectives> collectives_;
+  device::Memory input_, output_;
+  std::unique_ptr<Nccl> nccl_;  // after the stream's graph of its calls: it waits for that
+  std::unique_ptr<Stream> stream_;
+};
+
+}  // namespace sennit::bench::collective

@@ -1,0 +1,244 @@
+#include "bench/collective/tuner.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "bench/collective/options.h"
+#include "bench/collective/site.h"
+#include "bench/put/child.h"
+#include "coll/candidates.h"
+#include "comm/bootstrap.h"
+#include "machine/discover.h"
+#include "plan/figures.h"
+#include "plan/halving.h"
+
+namespace sennit::bench::collective {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Time for each measurement of the first round, in s: five runs of 2 ms at least. A default.
+constexpr double kLeastSeconds = 0.012;
+
+/// Who stands for an arithmetic.
+device::Reduction reduction_of(coll::Arithmetic arithmetic) {
+  return {arithmetic == coll::Arithmetic::general ? device::Type::float64 : device::Type::float32,
+          device::Operator::sum};
+}
+
+std::string describe(const coll::Case& which) {
+  const bool general = which.arithmetic == coll::Arithmetic::general;
+  return fmt::format("{}{} of {}", coll::name(which.operation), general ? " (float64)" : "",
+                     format_bytes(which.bytes));
+}
+
+class Tuner {
+ public:
+  explicit Tuner(const TunerOptions& options) : options_(options) {}
+
+  Status run() {
+    if (auto status = open(); !status) return status;
+    std::vector<coll::Case> left;
+    for (const coll::Case& which : cases_)
+      if (table_.find(layout_, which) == nullptr) left.push_back(which);
+    const Progress progress(options_.progress && leads());
+    std::size_t done = 0;
+    for (; done < left.size() && within_budget(); ++done) {
+      progress.step(long(done), long(left.size()), describe(left[done]));
+      if (auto status = tune(left[done]); !status) return std::move(status).in(describe(left[done]));
+    }
+    if (leads()) put::print_outcome({{"warnings", warnings_}, {"left", left.size() - done}});
+    return site_->close();
+  }
+
+ private:
+  bool leads() { return site_->node().rank() == 0; }
+
+  Status open() {
+    auto executor = device::open_executor();
+    if (!executor) return executor.status();
+    auto cases = cases_of(options_, (*executor)->kind() == device::Kind::cuda);
+    if (!cases) return cases.status();
+    cases_ = std::move(*cases);
+    Site::Options wanted;
+    auto place = comm::place_from_environment();
+    if (!place) return place.status();
+    for (const coll::Case& which : cases_)
+      wanted.most_bytes = std::max(wanted.most_bytes, which.bytes * Layout::parts(which.operation, place->size));
+    auto site = Site::open(std::move(wanted));
+    if (!site) return site.status();
+    site_ = std::move(*site);
+    machine_ = &site_->node().mover().machine();
+    start_ = Clock::now();
+    if (auto status = open_table(); !status) return status;
+    const bool wants_nccl = options_.versus.empty() ? site_->on_gpus() : std::ranges::count(options_.versus, "nccl") > 0;
+    if (!wants_nccl) return {};
+    const Status status = site_->open_nccl(options_.nccl);
+    if (status.code() == Code::peer_lost) return status;
+    if (!status.ok())
+      warnings_.push_back(fmt::format("nccl is left out: {}; install it, give --nccl FILE, or --vs none.", status.what()));
+    return {};
+  }
+
+  /// Rank 0's own, to be continued, with the layout of all.
+  Status open_table() {
+    auto scratch = coll::wanted_scratch();
+    Status status = scratch.status();
+    if (status.ok() && machine_->fingerprint.empty())
+      status = Status(Code::invalid_argument, "plans are kept for a machine that was measured", "SENNIT_MACHINE",
+                      "Unset it");
+    table_.fingerprint = machine_->fingerprint;
+    table_.versions = plan::versions_of(*machine_);
+    table_.scratch_bytes = scratch.ok() ? *scratch : 0;
+    if (status.ok() && leads()) {
+      auto file = plan::table_file(machine_->fingerprint);
+      status = file.status();
+      if (status.ok()) file_ = *file;
+      auto kept = status.ok() ? plan::load_table(file_) : Result<plan::Table>(status);
+      if (kept.ok() && plan::suits(*kept, *machine_, table_.scratch_bytes).ok()) table_ = std::move(*kept);
+      if (options_.again)
+        std::erase_if(table_.entries,
+                      [&](const plan::Entry& entry) { return std::ranges::count(cases_, entry.which) > 0; });
+    }
+    const std::string own = leads() ? to_json(table_).dump() : std::string();
+    comm::Writer mine;
+    mine.text(site_->node().mover().id_of(site_->node().device())).text(own);
+    auto all = comm::agree(site_->node().group().exchange(), status, mine.take());
+    if (!all) return all.status();
+    for (std::size_t rank = 0; rank < all->size(); ++rank) {
+      comm::Reader reader((*all)[rank]);
+      layout_.push_back(reader.text());
+      if (rank != 0) continue;
+      auto document = parse_json(reader.text(), "rank 0's table");
+      if (!document) return document.status();
+      auto table = plan::table_from_json(*document, "rank 0's table");
+      if (!table) return table.status();
+      table_ = std::move(*table);
+    }
+    figures_ = plan::figures_of(*machine_, layout_);
+    return {};
+  }
+
+  /// As rank 0's clock has it; the same on every rank.
+  bool within_budget() {
+    const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
+    auto all = site_->node().group().exchange().all_gather(comm::Writer().number(spent < options_.budget_s).take());
+    return all.ok() && comm::Reader(all->front()).number() == 1;
+  }
+
+  Status tune(const coll::Case& which) {
+    const coll::Team& team = site_->collectives().scratch()->team();
+    const device::Reduction reduction = with_ranks(reduction_of(which.arithmetic));
+    const auto parts = Layout::parts(which.operation, team.size);
+    const Layout layout = site_->layout(which.operation, which.bytes * parts, reduction.type, true);
+    const device::Kind kind = site_->executor().kind();
+    std::vector<plan::Candidate> candidates;
+    for (const coll::Plan& each : coll::candidates(which, team, kind))
+      candidates.push_back({each, coll::predict_us(which, each, team, figures_)});
+    std::ranges::stable_sort(candidates, {}, &plan::Candidate::predicted_us);
+    // What would be taken without a table comes first.
+    const coll::Plan model = coll::choose(which, team, kind, figures_);
+    const auto own = std::ranges::find(candidates, model, &plan::Candidate::plan);
+    if (own != candidates.end())
+      std::rotate(candidates.begin(), own, own + 1);
+    else
+      candidates.insert(candidates.begin(), {model, coll::predict_us(which, model, team, figures_)});
+    // The model is of GPUs: on the host executor it orders nothing.
+    if (kind == device::Kind::host)
+      for (plan::Candidate& each : candidates) each.predicted_us = 0;
+
+    const auto measure = [&](const coll::Plan& each, int effort) -> Result<plan::Timed> {
+      const Way way{each};
+      if (effort == 1)
+        if (auto status = site_->verify(way, layout, reduction); !status) return status;
+      auto times = site_->time(way, layout, reduction, kLeastSeconds * effort);
+      if (!times) return times.status();
+      return plan::Timed{each, times->summary.median_us, times->summary.spread_us};
+    };
+    auto found = plan::halve(std::move(candidates), measure, [&] { return within_budget(); });
+    if (!found) return found.status();
+    for (const coll::Plan& wrong : found->wrong)
+      warnings_.push_back(fmt::format("{} by {} gave wrong results and is left out.", describe(which), name(wrong)));
+    plan::Entry entry{layout_, which, std::move(found->plans), found->model_us, 0, found->timed};
+    if (site_->nccl() != nullptr && Site::nccl_can(which.operation, reduction)) {
+      auto times = site_->time({}, layout, reduction, kLeastSeconds * 4);
+      if (!times) return times.status();
+      entry.nccl_us = times->summary.median_us;
+    }
+    plan::insert(table_, std::move(entry));
+    table_.date = machine::today();
+    // At once, so that what was found survives whatever comes.
+    const Status kept = leads() ? write_json(file_, to_json(table_)) : Status();
+    return comm::agree(site_->node().group().exchange(), kept, {}).status();
+  }
+
+  device::Reduction with_ranks(device::Reduction reduction) {
+    reduction.ranks = static_cast<std::uint32_t>(site_->node().size());
+    return reduction;
+  }
+
+  const TunerOptions& options_;
+  std::vector<coll::Case> cases_;
+  std::unique_ptr<Site> site_;
+  const machine::Machine* machine_ = nullptr;
+  plan::Layout layout_;
+  coll::Figures figures_;
+  plan::Table table_;
+  std::filesystem::path file_;  // rank 0's
+  Clock::time_point start_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus) {
+  using enum coll::Operation;
+  // In the order in which programs spend their time.
+  std::vector<coll::Operation> operations = {allreduce, allgather, reduce_scatter, broadcast, all_to_all,
+                                             reduce,    gather,    scatter};
+  if (!options.operations.empty() && options.operations != std::vector<std::string>{"all"}) {
+    Options asked;
+    asked.operations = options.operations;
+    auto some = operations_of(asked);
+    if (!some) return some.status();
+    operations = std::move(*some);
+    for (const coll::Operation operation : operations)
+      if (operation == barrier || operation == all_to_all_v)
+        return Status(Code::invalid_argument, fmt::format("{} has one plan for all sizes", coll::name(operation)),
+                      "--operations", "Leave it out");
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& text : options.sizes) {
+    auto bytes = parse_bytes(text);
+    if (!bytes) return std::move(bytes).status().in("--sizes");
+    if (*bytes == 0 || *bytes % 8 != 0)
+      return Status(Code::invalid_argument, fmt::format("{} bytes are no whole number of elements", *bytes), "--sizes",
+                    "Use a multiple of 8");
+    sizes.push_back(*bytes);
+  }
+  const std::uint64_t most = gpus ? (options.thorough ? GiB : 256 * MiB) : 4 * MiB;
+  if (sizes.empty())
+    for (std::uint64_t bytes = options.thorough ? 256 : KiB; bytes <= most; bytes *= options.thorough ? 2 : 4)
+      sizes.push_back(bytes);
+  std::vector<coll::Case> cases;
+  for (const coll::Operation operation : operations)
+    for (const std::uint64_t bytes : sizes) {
+      if (!coll::reduces(operation)) cases.push_back({operation, coll::Arithmetic::none, bytes});
+      if (!coll::reduces(operation)) continue;
+      cases.push_back({operation, coll::Arithmetic::fast, bytes});
+      if (options.thorough) cases.push_back({operation, coll::Arithmetic::general, bytes});
+    }
+  return cases;
+}
+
+Result<Exit> run_tuner(const TunerOptions& options) {
+  Tuner tuner(options);
+  if (auto status = tuner.run(); !status) return status;
+  return Exit::ok;
+}
+
+}  // namespace sennit::bench::collective
