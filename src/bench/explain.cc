@@ -7,10 +7,12 @@
 #include "base/environment.h"
 #include "base/units.h"
 #include "bench/program.h"
+#include "coll/scratch.h"
 #include "machine/document.h"
 #include "machine/known.h"
 #include "path/explain.h"
 #include "path/split.h"
+#include "plan/explain.h"
 
 namespace sennit::bench {
 
@@ -44,12 +46,76 @@ Result<Exit> explain_put(const Question& question) {
   return Exit::ok;
 }
 
+struct Collective {
+  std::string operation, bytes, machine, executor, type = "float32", op = "sum";
+  int ranks = 0;  ///< 0: all GPUs of the machine
+};
+
+/// The table that communicators here would follow, and why not where they would not.
+struct KeptTable {
+  std::optional<plan::Table> table;  ///< absent where there is none, or it is not used
+  Json said;                         ///< {"file", "used", "why"}; null where there is none
+};
+
+Result<KeptTable> kept_table(const machine::Machine& machine, std::uint64_t scratch_bytes) {
+  const std::string named = environment("SENNIT_TABLE");
+  if (named == "none" || (named.empty() && machine.fingerprint.empty())) return KeptTable{};
+  auto file = named.empty() ? plan::table_file(machine.fingerprint) : Result<std::filesystem::path>(named);
+  if (!file) return file.status();
+  auto table = plan::load_table(*file);
+  if (!table && table.status().code() == Code::not_found && named.empty()) return KeptTable{};
+  const Status status = table ? plan::suits(*table, machine, scratch_bytes) : table.status();
+  KeptTable kept;
+  kept.said = {{"file", file->string()}, {"used", status.ok()}, {"why", status.what()}};
+  if (status.ok()) kept.table = std::move(*table);
+  return kept;
+}
+
+Result<Exit> explain_collective(const Collective& asked) {
+  plan::Question question;
+  auto operation = coll::parse_operation(asked.operation);
+  if (!operation) return std::move(operation).status().in("--operation");
+  auto type = device::parse_type(asked.type);
+  if (!type) return std::move(type).status().in("--type");
+  auto op = device::parse_operator(asked.op);
+  if (!op) return std::move(op).status().in("--op");
+  auto bytes = parse_bytes(asked.bytes);
+  if (!bytes) return std::move(bytes).status().in("--bytes");
+  question.reduction = {*type, *op};
+  question.which = coll::case_of(*operation, question.reduction, *bytes);
+  auto scratch = coll::wanted_scratch();
+  if (!scratch) return scratch.status();
+  question.scratch_bytes = *scratch;
+
+  const std::string named = asked.machine.empty() ? environment("SENNIT_MACHINE") : asked.machine;
+  const auto known = machine::known_machine(asked.machine, asked.executor);
+  if (!known) return named.empty() ? known.status() : of_arguments(known.status());
+  const std::string executor = asked.executor.empty() ? environment("SENNIT_EXECUTOR") : asked.executor;
+  question.kind = named.empty() && executor == "host" ? device::Kind::host : device::Kind::cuda;
+  for (const machine::Device& device : known->machine.devices)
+    if (device.kind == machine::DeviceKind::gpu) question.layout.push_back(device.id);
+  const auto gpus = static_cast<int>(question.layout.size());
+  const int ranks = asked.ranks != 0 ? asked.ranks : std::min(gpus, coll::kMostRanks);
+  if (ranks < 2 || ranks > gpus)
+    return Status(Code::invalid_argument, fmt::format("{} ranks on a machine of {} GPUs", ranks, gpus), "--ranks",
+                  gpus < 2 ? "Name a machine with more of them: --machine" : fmt::format("Use 2 to {}", gpus));
+  question.layout.resize(static_cast<std::size_t>(ranks));
+  auto kept = asked.machine.empty() ? kept_table(known->machine, *scratch) : Result<KeptTable>(KeptTable{});
+  if (!kept) return kept.status();
+  Json document = plan::explain(question, known->machine, kept->table ? &*kept->table : nullptr);
+  document["table"] = std::move(kept->said);
+  print(document);
+  return Exit::ok;
+}
+
 int run(int argc, const char* const* argv) {
-  Program program("sennit-explain", "Why a message would travel the way it would.",
+  Program program("sennit-explain", "Why a message or a collective would travel the way it would.",
                   "  sennit-explain put --bytes 256M --from gpu0 --to gpu1\n"
                   "  sennit-explain put --bytes 256M --from gpu0 --to gpu1 --machine mist --both-ways\n"
                   "  sennit-explain put --bytes 1G --from host0 --to gpu0 --machine hgx-h200-4\n"
-                  "  sennit-explain put --bytes 64M --from gpu0 --to gpu1 --split 'direct=0.9,host=0.1'");
+                  "  sennit-explain put --bytes 64M --from gpu0 --to gpu1 --split 'direct=0.9,host=0.1'\n"
+                  "  sennit-explain collective --operation allreduce --bytes 64M\n"
+                  "  sennit-explain collective --operation broadcast --bytes 1M --machine hgx-h200-4 --ranks 3");
   Question question;
   CLI::App& put = program.command("put", "One message: routes, shares, reasons and predicted times",
                                   [&] { return explain_put(question); });
@@ -61,6 +127,19 @@ int run(int argc, const char* const* argv) {
   put.add_option("--executor", question.executor, "auto (GPUs where they answer), cuda or host")
       ->check(CLI::IsMember({"auto", "cuda", "host"}));
   put.add_flag("--both-ways", question.both_ways, "As much travels the other way at the same time");
+
+  Collective asked;
+  CLI::App& collective = program.command("collective", "A collective: algorithms, predicted and measured times, the choice",
+                                         [&] { return explain_collective(asked); });
+  collective.add_option("--operation", asked.operation, "Such as allreduce, allgather, broadcast")->required();
+  collective.add_option("--bytes", asked.bytes, "Size of one message, such as 64M")->required();
+  collective.add_option("--ranks", asked.ranks, "On the first so many GPUs; default all")
+      ->check(CLI::Range(2, coll::kMostRanks));
+  collective.add_option("--type", asked.type, "Element type, such as float32 (default)");
+  collective.add_option("--op", asked.op, "Operator, such as sum (default)");
+  collective.add_option("--machine", asked.machine, "Name of a shipped machine, or a file; default: this machine");
+  collective.add_option("--executor", asked.executor, "auto (GPUs where they answer), cuda or host")
+      ->check(CLI::IsMember({"auto", "cuda", "host"}));
   return program.run(argc, argv);
 }
 

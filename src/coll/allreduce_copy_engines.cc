@@ -25,14 +25,11 @@ Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& execu
   for (const device::Program* program : {&device::program_of<EngineStart>(), &device::program_of<EngineReduce>(),
                                          &device::program_of<EngineKeep>(), &device::program_of<EngineEnd>()})
     if (auto status = executor.load(*program, device); !status) return status;
-  made->engines_.resize(static_cast<std::size_t>(team.size - 1));
-  for (Engine& engine : made->engines_) {
-    auto lane = executor.lane(device);
-    if (!lane) return lane.status();
-    engine.lane = std::move(*lane);
-    if (auto status = event(engine.sent); !status) return status;
-  }
-  if (auto status = event(made->fork_); !status) return status;
+  auto engine = executor.lane(device);
+  if (!engine) return engine.status();
+  made->engine_ = std::move(*engine);
+  for (auto* point : {&made->sent_, &made->fork_})
+    if (auto status = event(*point); !status) return status;
   for (auto* events : {&made->reduced_, &made->kept_}) {
     events->resize(EngineShape::kDepth + 1);
     for (auto& each : *events)
@@ -42,10 +39,9 @@ Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& execu
   if (!memory) return memory.status();
   made->memory_ = std::move(*memory);
   made->tickets_ = reinterpret_cast<Tickets*>(made->memory_.data());
-  device::Lane& first = *made->engines_.front().lane;
   const Tickets none{};
-  if (auto status = first.copy(made->tickets_, &none, sizeof none); !status) return status;
-  if (auto status = first.synchronize(); !status) return status;
+  if (auto status = made->engine_->copy(made->tickets_, &none, sizeof none); !status) return status;
+  if (auto status = made->engine_->synchronize(); !status) return status;
   return made;
 }
 
@@ -57,22 +53,20 @@ Status CopyEngines::send(const ReduceCall& call, device::Lane& lane, News kind, 
                          device::Event* after) {
   const SliceChunks slices = engine_chunks(call, team_, most);
   const EngineShape shape = EngineShape::of(team_);
+  if (after != nullptr)
+    if (auto status = engine_->wait(*after); !status) return status;
   for (int step = 1; step < team_.size; ++step) {
     const int peer = team_.after(step);
-    const Engine& engine = engines_[static_cast<std::size_t>(step - 1)];
     const auto part = slices.of(kind == kScattered ? peer : team_.rank, chunk);
     const std::byte* const from = (kind == kScattered ? call.input : call.output) + part.begin;
-    if (after != nullptr)
-      if (auto status = engine.lane->wait(*after); !status) return status;
-    if (auto status = engine.lane->copy(shape.arrival(team_, peer, team_.rank, kind, chunk), from, part.bytes());
+    if (auto status = engine_->copy(shape.arrival(team_, peer, team_.rank, kind, chunk), from, part.bytes());
         !status)
       return status;
-    if (auto status = engine.lane->post(team_.news(peer, team_.rank, kind), &tickets_->ticket[chunk]); !status)
+    if (auto status = engine_->post(team_.news(peer, team_.rank, kind), &tickets_->ticket[chunk]); !status)
       return status;
-    if (auto status = engine.lane->record(*engine.sent); !status) return status;
-    if (auto status = lane.wait(*engine.sent); !status) return status;
   }
-  return {};
+  if (auto status = engine_->record(*sent_); !status) return status;
+  return lane.wait(*sent_);
 }
 
 Status CopyEngines::run(const ReduceCall& call, device::Lane& lane, unsigned blocks) {
@@ -83,8 +77,7 @@ Status CopyEngines::run(const ReduceCall& call, device::Lane& lane, unsigned blo
   const auto at = [](const auto& events, unsigned chunk) -> device::Event& { return *events[chunk % events.size()]; };
   if (auto status = device::launch(lane, EngineStart{team_, tickets_, chunks}, 1); !status) return status;  // 1.
   if (auto status = lane.record(*fork_); !status) return status;
-  for (const Engine& engine : engines_)
-    if (auto status = engine.lane->wait(*fork_); !status) return status;
+  if (auto status = engine_->wait(*fork_); !status) return status;
   for (unsigned i = 0; i <= chunks; ++i) {
     if (i < chunks) {
       device::Event* const room_made = i < EngineShape::kDepth ? nullptr : &at(kept_, i - EngineShape::kDepth);

@@ -19,13 +19,25 @@ struct Formula {
   double folds() const { return std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 2; }  ///< of pairs, before and after
 
   Work one_shot_packets() const {
-    return {.packets = true, .crossings = 1, .sent = peers() * s, .reduced = n * s, .part = s};
+    return {.packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .reduced = n * s, .part = s};
   }
   Work two_shot_packets() const {
-    return {.packets = true, .crossings = 2, .sent = 2 * most(), .copied = most(), .reduced = s, .part = s / n};
+    return {.packets = true,
+            .crossings = 2,
+            .fan = peers(),
+            .sent = 2 * most(),
+            .copied = most(),
+            .reduced = s,
+            .part = s / n};
   }
   Work two_shot() const {
-    return {.crossings = 2, .handovers = 1, .sent = 2 * most(), .copied = most(), .reduced = s, .part = s / n};
+    return {.crossings = 2,
+            .fan = peers(),
+            .handovers = 1,
+            .sent = 2 * most(),
+            .copied = most(),
+            .reduced = s,
+            .part = s / n};
   }
   Work linear_reduce() const {
     return {.apart = true, .crossings = 1, .sent = peers() * s, .reduced = n * s, .part = s};
@@ -37,12 +49,19 @@ struct Formula {
       case Algorithm::two_shot_packets: return two_shot_packets();
       case Algorithm::two_shot: return two_shot();
       case Algorithm::linear:
-        return {.crossings = 2, .handovers = 1, .sent = 2 * peers() * s, .copied = s, .reduced = n * s, .part = s};
+        return {.crossings = 2,
+                .fan = peers(),
+                .handovers = 1,
+                .sent = 2 * peers() * s,
+                .copied = s,
+                .reduced = n * s,
+                .part = s};
       case Algorithm::recursive_doubling: {
         const double steps = rounds() + folds();
         return {.crossings = steps,
                 .handovers = steps,
-                .sent = 2 * s * steps,
+                .sent = s * steps,
+                .pauses = 1.5,
                 .copied = s * steps,
                 .reduced = 2 * s * steps,
                 .part = s};
@@ -50,8 +69,9 @@ struct Formula {
       case Algorithm::ring:
       case Algorithm::segmented_ring:
         return {.crossings = 2 * peers(),
-                .handovers = peers(),
+                .handovers = 2 * peers() - 1,
                 .sent = 2 * most(),
+                .pauses = 1.15,
                 .copied = most(),
                 .reduced = 2 * most(),
                 .part = s / n};
@@ -59,15 +79,23 @@ struct Formula {
         return {.crossings = 2 * rounds() + folds(),
                 .handovers = 2 * rounds(),
                 .sent = 2 * most() + folds() * s,
+                .pauses = 1.5,
                 .copied = 2 * most(),
                 .reduced = 2 * most(),
                 .part = s / n};
       case Algorithm::hierarchical:
-        return {.crossings = 4, .handovers = 1, .sent = 2 * peers() * s, .copied = s, .reduced = n * s, .part = s};
+        return {.crossings = 4,
+                .fan = peers(),
+                .handovers = 1,
+                .sent = 2 * peers() * s,
+                .copied = s,
+                .reduced = n * s,
+                .part = s};
       case Algorithm::copy_engines:
         return {.engines = true,
                 .apart = true,
                 .crossings = 2,
+                .fan = peers(),
                 .sent = 2 * most(),
                 .copied = most(),
                 .reduced = s,
@@ -87,7 +115,7 @@ struct Formula {
     switch (algorithm) {
       case Algorithm::packets: return one_shot_packets();
       case Algorithm::direct:
-        return {.crossings = 1, .handovers = 1, .sent = peers() * s, .reduced = n * s, .part = s};
+        return {.crossings = 1, .fan = peers(), .handovers = 1, .sent = peers() * s, .reduced = n * s, .part = s};
       case Algorithm::ring:
         return {.crossings = peers(),
                 .handovers = peers(),
@@ -101,9 +129,19 @@ struct Formula {
   Work everyone(Algorithm algorithm) const {
     switch (algorithm) {
       case Algorithm::packets:
-        return {.packets = true, .crossings = 1, .sent = peers() * s, .copied = peers() * s, .part = s};
+        return {.packets = true,
+                .crossings = 1,
+                .fan = peers(),
+                .sent = peers() * s,
+                .copied = peers() * s,
+                .part = s};
       case Algorithm::direct:
-        return {.crossings = 1, .handovers = 1, .sent = peers() * s, .copied = peers() * s, .part = s};
+        return {.crossings = 1,
+                .fan = peers(),
+                .handovers = 1,
+                .sent = peers() * s,
+                .copied = peers() * s,
+                .part = s};
       case Algorithm::ring:
         return {.crossings = peers(), .handovers = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
       default: return {};
@@ -112,20 +150,37 @@ struct Formula {
   /// The root sends or takes everything.
   Work rooted(Algorithm algorithm) const {
     switch (algorithm) {
-      case Algorithm::packets: return {.packets = true, .apart = true, .crossings = 1, .sent = peers() * s, .part = s};
-      case Algorithm::direct: return {.apart = true, .crossings = 1, .sent = peers() * s, .copied = s, .part = s};
-      case Algorithm::chain: return {.apart = true, .crossings = peers(), .sent = s, .copied = s, .part = s};
+      case Algorithm::packets:
+        return {.packets = true, .apart = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .part = s};
+      case Algorithm::direct:
+        return {.apart = true,
+                .crossings = 1,
+                .fan = peers(),
+                .handovers = n > 2 ? 0.4 : 0.1,  // fitted
+                .sent = peers() * s,
+                .copied = s,
+                .part = s};
+      case Algorithm::chain:
+        return {.apart = true, .crossings = overlapped(peers()), .sent = s, .copied = s, .part = s};
       case Algorithm::tree:
         return {.apart = true,
-                .crossings = std::floor(std::log2(n)),
+                .crossings = overlapped(std::floor(std::log2(n))),
+                .fan = std::min(2.0, peers()),
                 .sent = n > 2 ? 2 * s : s,
                 .copied = s,
                 .part = s};
       case Algorithm::scatter_allgather:
-        return {.apart = true, .crossings = 2, .sent = s, .copied = s, .part = s / peers()};
+        return {.apart = true,
+                .crossings = 2,
+                .fan = peers(),
+                .handovers = n > 2 ? 1.0 : 0.0,
+                .sent = s,
+                .copied = s,
+                .part = s / peers()};
       default: return {};
     }
   }
+  static double overlapped(double crossings) { return 1 + 0.25 * (crossings - 1); }
 };
 
 }  // namespace
@@ -143,38 +198,45 @@ Work work_of(const Case& which, Algorithm algorithm, int ranks) {
     case Operation::gather:
     case Operation::scatter: return formula.rooted(algorithm);
     case Operation::barrier:
-      return {.crossings = algorithm == Algorithm::dissemination ? formula.rounds() : 1, .handovers = 0};
+      return {.crossings = algorithm == Algorithm::dissemination ? formula.rounds() : 1};
   }
   return {};
 }
 
-double predict_us(const Case& which, const Plan& plan, const Team& team, const Figures& figures) {
+Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figures& figures) {
   const Work work = work_of(which, plan.algorithm, team.size);
   const auto time = [](double bytes, double gbps) { return bytes / gbps / 1e3; };
-  const double blocks = plan.blocks;
+  const double blocks = plan.blocks, further = work.fan - 1;
   const double reduced = work.reduced * (which.arithmetic == Arithmetic::general ? figures.general_factor : 1);
-  double us = figures.launch_us + (plan.threads > 256 ? figures.wide_us : 0);
+  Cost cost;
+  cost.launch_us = figures.launch_us + (plan.threads > 256 ? figures.wide_us : 0);
   double sending = 0, taking = 0;
   if (work.packets) {
-    us += figures.packet_block_us * blocks + work.crossings * figures.packet_crossing_us;
-    sending = time(2 * work.sent, figures.packet_gbps);
+    cost.crossing_us = figures.packet_block_us * blocks +
+                       work.crossings * (figures.packet_crossing_us + figures.packet_peer_us * further);
+    sending = time(2 * work.sent, figures.packet_gbps) * (1 + figures.packet_contention * further);
     taking = time(reduced + work.copied, figures.packet_read_gbps * blocks);
   } else {
     const auto chunks = [&](double part, std::uint64_t chunk) {
       return std::ceil(part / static_cast<double>(std::max<std::uint64_t>(chunk, 1)));
     };
     if (work.engines) {
-      us += figures.engine_us + chunks(work.part, EngineShape::of(team).room) * figures.engine_chunk_us;
+      cost.launch_us += figures.engine_us;
+      cost.crossing_us = chunks(work.part, EngineShape::of(team).room) * work.fan * figures.engine_chunk_us;
     } else {
       const double crowd = std::max(0.0, blocks - figures.sms) * figures.crowd_us;
-      us += work.crossings * (figures.crossing_us + crowd) + work.handovers * figures.handover_us;
-      if (work.reduced > 0) us += figures.reduction_us;
-      if (work.part > 0) us += (chunks(work.part / blocks, team.shape.slot_bytes) - 1) * figures.chunk_us;
+      cost.crossing_us = work.crossings * (figures.crossing_us + figures.peer_us * further + crowd) +
+                         work.handovers * figures.handover_us;
+      if (work.reduced > 0) cost.crossing_us += figures.reduction_us;
+      if (work.part > 0)
+        cost.crossing_us += (chunks(work.part / blocks, team.shape.slot_bytes) - 1) * figures.chunk_us;
     }
-    sending = time(work.sent, work.engines ? figures.engine_gbps : figures.link_gbps);
+    sending = work.engines ? time(work.sent, figures.engine_gbps)
+                           : time(work.sent, figures.link_gbps) * work.pauses * (1 + figures.contention * further);
     taking = time(reduced, figures.block_reduce_gbps * blocks) + time(work.copied, figures.block_copy_gbps * blocks);
   }
-  return us + (work.apart ? std::max(sending, taking) : sending + taking);
+  cost.moving_us = work.apart ? std::max(sending, taking) : sending + taking;
+  return cost;
 }
 
 }  // namespace sennit::coll

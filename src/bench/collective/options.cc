@@ -30,6 +30,8 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::Range(1, coll::kMostRanks));
   app.add_option("--seconds", options.seconds, "Time for each variant of each size")
       ->check(CLI::Range(0.001, 3600.0));
+  app.add_option("--skew", options.skew_us, "Microseconds by which the last rank starts each run later; default 0")
+      ->check(CLI::Range(0.0, 1e6));
   app.add_option("--executor", options.executor, "auto (GPUs where they answer), cuda or host")
       ->check(CLI::IsMember({"auto", "cuda", "host"}));
   app.add_option("--nccl", options.nccl, "libnccl.so.2, or the folder that holds it");

@@ -17,6 +17,7 @@ struct Options {
   std::vector<unsigned> blocks, threads;
   int ranks = 0;  ///< 0: one a GPU; four without GPUs
   double seconds = 0.2;
+  double skew_us = 0;
   bool out_of_place = false, eager = false, progress = false;
   bool rank = false;  ///< this process is one
 };

@@ -65,7 +65,7 @@ class Rank {
       if (!status.ok()) return status;
     sizes_ = std::move(*sizes);
     operations_ = std::move(*operations);
-    auto site = Site::open({std::ranges::max(sizes_), options_.eager, std::make_unique<plan::Chooser>()});
+    auto site = Site::open({std::ranges::max(sizes_), options_.eager, options_.skew_us, std::make_unique<plan::Chooser>()});
     if (!site) return site.status();
     site_ = std::move(*site);
     reduction_ = {*type, *op};
@@ -128,6 +128,7 @@ class Rank {
                 {"ranks", layout.size},
                 {"in_place", layout.in_place},
                 {"graph", site_->by_graph()},
+                {"skew_us", options_.skew_us},
                 {"calls", times->calls},
                 {"repetitions", time.repetitions},
                 {"median_us", time.median_us},

@@ -21,7 +21,7 @@ struct Way {
   bool chosen = false;             ///< leave it to the communicator, which would take this plan, as programs do
 };
 
-/// All times are of one call, of the slowest rank in each run, and the same on every rank.
+/// All times are of one call, from the last rank's start to the last rank's end, and the same on every rank.
 struct Times {
   measure::Summary summary;
   int calls = 0;  ///< in each run
@@ -32,6 +32,7 @@ class Site {
   struct Options {
     std::uint64_t most_bytes = 0;  ///< of a Layout
     bool eager = false;            ///< call by call, instead of as a CUDA graph
+    double skew_us = 0;            ///< by which the last rank starts each run later: as in programs, which compute
     std::unique_ptr<coll::Chooser> chooser = std::make_unique<coll::ModelChooser>();
   };
   /// As the rank that the environment says. Collective. Errors: those of the executor and of meeting.
@@ -76,6 +77,7 @@ class Site {
   Result<double> run();
 
   bool eager_ = false;
+  double skew_us_ = 0;
   std::shared_ptr<device::Executor> executor_;
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;

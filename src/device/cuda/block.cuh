@@ -50,7 +50,7 @@ class CudaBlock {
     if (const Signal one = ask(threadIdx.x); one.word != nullptr) cuda::release(one.word, one.value);
   }
 
-  // One thread polls; acquire at every poll costs little here, since a word is polled over PCIe or NVLink anyway.
+  // One thread polls.
   __device__ bool await(Word* word, Word value, Word site) {
     return __syncthreads_and(threadIdx.x != 0 || reach(word, value, site, -1)) != 0;
   }
@@ -170,27 +170,39 @@ class CudaBlock {
   __device__ bool reach(Word* word, Word value, Word site, int peer) {
     Word seen = cuda::acquire(word);
     if (reached(seen, value)) return true;
-    const std::uint64_t deadline = cuda::now() + limits_.timeout_ns;
-    for (unsigned spin = 1; !reached(seen, value); ++spin, seen = cuda::acquire(word))
-      // The clock and the abort flag are looked at rarely: each costs a round trip.
-      if (spin % 256 == 0 && hopeless(deadline, site, value, seen, peer)) return false;
+    const Patience patience{*this, site, &peer};
+    // Relaxed: an acquire empties the cache of all blocks of the SM.
+    for (unsigned spin = 1; !reached(seen, value); ++spin, seen = cuda::relaxed(word))
+      if (spin % Patience::kSpins == 0 && patience(value, seen, 0)) return false;
+    cuda::acquire(word);
     return true;
   }
-  __device__ bool hopeless(std::uint64_t deadline, Word site, Word expected, Word seen, int peer) {
-    const bool aborted = limits_.abort != nullptr && cuda::relaxed(limits_.abort) != 0;
-    if (!aborted && cuda::now() < deadline) return false;
-    give_up(aborted, site, expected, seen, peer);
-    return true;
-  }
-  /// Of a thread that polls packets: begins with its first look at the clock.
+  /// How long a thread polls. It looks at the clock now and then, and rarely at the abort flag: that is in the host's
+  /// memory, and tens of thousands of threads that read it at the same time wait for it for up to 2 ms. Once they did
+  /// so after every 512 polls: a rank that had waited so long was then late itself, and the next one had to wait (2 ×
+  /// H200, ranks that start 300 µs apart: an allreduce of 1 MiB took 2200 instead of 11 µs, and so did all after it).
   struct Patience {
+    static constexpr unsigned kSpins = 512;
+    static constexpr std::uint64_t kLookNs = 1 << 24;  ///< between looks at the flag: 17 ms, a default
     CudaBlock& block;
     Word site;
     const int* peer;
-    mutable std::uint64_t deadline = 0;
+    mutable std::uint64_t start = 0, look = 0;
     __device__ bool operator()(Word expected, Word seen, unsigned k) const {
-      if (deadline == 0) deadline = cuda::now() + block.limits_.timeout_ns;
-      return block.hopeless(deadline, site, expected, seen, peer[k]);
+      const std::uint64_t now = cuda::now();
+      if (start == 0) {
+        start = now;
+        // Threads that began together look at different times.
+        const unsigned place = (blockIdx.x * blockDim.x + threadIdx.x) * 0x9E3779B1u >> 16;
+        look = now + place * (kLookNs >> 16);
+      }
+      const bool late = now - start >= block.limits_.timeout_ns;
+      if (!late && now < look) return false;
+      look = now + kLookNs;
+      const bool aborted = block.limits_.abort != nullptr && cuda::relaxed(block.limits_.abort) != 0;
+      if (!aborted && !late) return false;
+      block.give_up(aborted, site, expected, seen, peer[k]);
+      return true;
     }
   };
 

@@ -63,7 +63,7 @@ __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word
     Packet* const packet = from(k);
     if (packet == nullptr) continue;
     for (unsigned spin = 1; got[k].tag0 != tag || got[k].tag1 != tag; ++spin) {
-      if (spin % 512 == 0 && gone(tag, got[k].tag0, k)) return false;
+      if (spin % Gone::kSpins == 0 && gone(tag, got[k].tag0, k)) return false;
       got[k] = poll(packet);
     }
     put(packet, {}, 0);

@@ -1,0 +1,136 @@
+#include "plan/explain.h"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "coll/candidates.h"
+#include "coll/choice.h"
+#include "plan/figures.h"
+#include "plan/lookup.h"
+
+namespace sennit::plan {
+
+namespace {
+
+struct Line {
+  coll::Plan plan;
+  coll::Cost cost;
+  std::optional<Timed> measured;
+};
+
+Json plan_json(const coll::Plan& plan) {
+  return {{"algorithm", coll::name(plan.algorithm)}, {"blocks", plan.blocks}, {"threads", plan.threads}};
+}
+
+Json line_json(const Line& line, const coll::Case& which, int ranks) {
+  const coll::Work work = coll::work_of(which, line.plan.algorithm, ranks);
+  Json json = plan_json(line.plan);
+  json["predicted_us"] = line.cost.total_us();
+  json["measured_us"] = line.measured ? Json(line.measured->us) : Json();
+  json["spread_us"] = line.measured ? Json(line.measured->spread_us) : Json();
+  json["launch_us"] = line.cost.launch_us;
+  json["crossing_us"] = line.cost.crossing_us;
+  json["moving_us"] = line.cost.moving_us;
+  json["sent_bytes"] = static_cast<std::uint64_t>(work.sent);
+  json["crossings"] = work.crossings;
+  return json;
+}
+
+std::string describe(const coll::Plan& plan) {
+  return fmt::format("{} with {} blocks of {} threads", coll::name(plan.algorithm), plan.blocks, plan.threads);
+}
+
+/// Why the first of `lines` is taken.
+std::string reason(const std::vector<Line>& lines, const Entry* entry, const coll::Case& which, device::Kind kind) {
+  if (entry != nullptr) {
+    const Timed& taken = entry->plans.front();
+    std::string said = fmt::format("{} took {:.1f} µs for {} when this machine was tuned", describe(taken.plan), taken.us,
+                                   format_bytes(entry->which.bytes));
+    const bool model_is_better = entry->model_us > 0 && taken.us >= entry->model_us;
+    if (model_is_better)
+      return said + fmt::format(", and nothing was faster beyond the noise ({} plans were tried)", entry->candidates);
+    return said + fmt::format(", the cost model's choice {:.1f} ({} plans were tried)", entry->model_us,
+                              entry->candidates);
+  }
+  if (kind == device::Kind::host) return "On the host executor a rule decides: see docs/collectives.md";
+  const Line& best = lines.front();
+  const auto other = std::ranges::find_if(
+      lines, [&](const Line& line) { return line.plan.algorithm != best.plan.algorithm; });
+  std::string said = fmt::format("{} should take {:.1f} µs", describe(best.plan), best.cost.total_us());
+  if (other != lines.end())
+    said += fmt::format(", {} {:.1f}", coll::name(other->plan.algorithm), other->cost.total_us());
+  if (which.bytes == 0) return said;
+  return said + (best.cost.moving_us > 0.5 * best.cost.total_us() ? "; most of it moves bytes"
+                                                                  : "; most of it is latency");
+}
+
+}  // namespace
+
+Json explain(const Question& question, const machine::Machine& machine, const Table* table) {
+  const coll::Case& which = question.which;
+  coll::Team team;
+  team.size = static_cast<int>(question.layout.size());
+  team.shape = coll::Shape::of(question.scratch_bytes, team.size);
+  const coll::Figures figures = figures_of(machine, question.layout);
+  const coll::Case bucket{which.operation, which.arithmetic, coll::bucket_of(which.bytes)};
+  const auto entry =
+      table != nullptr ? Lookup(*table, question.layout, machine).find(bucket, team) : std::optional<Entry>();
+  const coll::Plan chosen =
+      entry ? entry->plans.front().plan : coll::choose(bucket, team, question.kind, figures);
+
+  std::vector<Line> lines;
+  const auto line_of = [&](const coll::Plan& plan) -> Line& {
+    const auto same = std::ranges::find(lines, plan, &Line::plan);
+    if (same != lines.end()) return *same;
+    return lines.emplace_back(plan, coll::cost_of(which, plan, team, figures), std::nullopt);
+  };
+  // Of each algorithm the plan that should be fastest.
+  std::map<coll::Algorithm, Line> best;
+  for (const coll::Plan& plan : coll::candidates(bucket, team, question.kind)) {
+    const Line line{plan, coll::cost_of(which, plan, team, figures), std::nullopt};
+    const auto [at, is_new] = best.try_emplace(plan.algorithm, line);
+    if (!is_new && line.cost.total_us() < at->second.cost.total_us()) at->second = line;
+  }
+  line_of(chosen);
+  for (const auto& [algorithm, line] : best)
+    if (algorithm != chosen.algorithm) line_of(line.plan);
+  if (entry)
+    for (const Timed& timed : entry->plans) line_of(timed.plan).measured = timed;
+  // The chosen one first, then what was measured, then what was predicted.
+  std::stable_sort(lines.begin() + 1, lines.end(), [](const Line& a, const Line& b) {
+    if (a.measured.has_value() != b.measured.has_value()) return a.measured.has_value();
+    return a.measured ? a.measured->us < b.measured->us : a.cost.total_us() < b.cost.total_us();
+  });
+
+  Json rejected = Json::array();
+  for (const coll::Algorithm algorithm : coll::algorithms_of(which.operation)) {
+    if (best.contains(algorithm)) continue;
+    const std::uint64_t most = coll::most_bytes(which.operation, {algorithm, coll::kMostBlocks}, team);
+    rejected.push_back(
+        {{"algorithm", coll::name(algorithm)}, {"why", fmt::format("takes at most {}", format_bytes(most))}});
+  }
+  Json candidates = Json::array();
+  for (const Line& line : lines) candidates.push_back(line_json(line, which, team.size));
+  return {{"version", 1},
+          {"kind", "collective plan"},
+          {"operation", coll::name(which.operation)},
+          {"bytes", which.bytes},
+          {"type", device::name(question.reduction.type)},
+          {"operator", device::name(question.reduction.op)},
+          {"arithmetic", coll::name(which.arithmetic)},
+          {"ranks", team.size},
+          {"machine", machine.name},
+          {"layout", question.layout},
+          {"scratch_bytes", question.scratch_bytes},
+          {"link_gbps", figures.link_gbps},
+          {"source", entry ? "table" : "model"},
+          {"chosen", plan_json(chosen)},
+          {"reason", reason(lines, entry ? &*entry : nullptr, which, question.kind)},
+          {"candidates", std::move(candidates)},
+          {"rejected", std::move(rejected)}};
+}
+
+}  // namespace sennit::plan

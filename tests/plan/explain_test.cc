@@ -1,0 +1,57 @@
+#include "plan/explain.h"
+
+#include <gtest/gtest.h>
+
+#include "made_up.h"
+
+namespace sennit::plan {
+namespace {
+
+Question question_of(std::uint64_t bytes) {
+  return {allreduce_of(bytes), {device::Type::float32, device::Operator::sum}, {"gpu0", "gpu1"}, kScratch, {}};
+}
+
+TEST(Explain, WithoutATableTheModelDecides) {
+  const Json said = explain(question_of(64 * MiB), measured_machine(), nullptr);
+  EXPECT_EQ(said["source"], "model");
+  EXPECT_EQ(said["chosen"]["algorithm"], "two_shot");
+  EXPECT_EQ(said["candidates"][0]["algorithm"], "two_shot");
+  EXPECT_TRUE(said["candidates"][0]["measured_us"].is_null());
+  EXPECT_NE(said["reason"].get<std::string>().find("most of it moves bytes"), std::string::npos);
+}
+
+TEST(Explain, EveryAlgorithmIsACandidateOrRejectedWithItsReason) {
+  for (const std::uint64_t bytes : {KiB, 64 * MiB}) {
+    const Json said = explain(question_of(bytes), measured_machine(), nullptr);
+    std::size_t algorithms = said["rejected"].size() + said["candidates"].size();
+    EXPECT_EQ(algorithms, coll::algorithms_of(coll::Operation::allreduce).size());
+    for (const Json& each : said["rejected"])
+      EXPECT_NE(each["why"].get<std::string>().find("takes at most"), std::string::npos);
+  }
+}
+
+TEST(Explain, CandidatesAreInOrderAndAddUp) {
+  const Json said = explain(question_of(MiB), measured_machine(), nullptr);
+  double last = 0;
+  for (const Json& each : said["candidates"]) {
+    const double us = each["predicted_us"];
+    EXPECT_GE(us, last);
+    EXPECT_NEAR(us, each["launch_us"].get<double>() + each["crossing_us"].get<double>() + each["moving_us"].get<double>(),
+                1e-9);
+    last = us;
+  }
+}
+
+TEST(Explain, WhatWasTunedGoesFirst) {
+  const Table table = small_table();
+  const Json said = explain(question_of(MiB), measured_machine(), &table);
+  EXPECT_EQ(said["source"], "table");
+  EXPECT_EQ(said["chosen"]["algorithm"], "segmented_ring");
+  EXPECT_EQ(said["candidates"][0]["measured_us"], 14);
+  EXPECT_EQ(said["candidates"][1]["algorithm"], "two_shot");
+  EXPECT_EQ(said["candidates"][1]["measured_us"], 14.5);
+  EXPECT_NE(said["reason"].get<std::string>().find("the cost model's choice 30.0"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace sennit::plan
