@@ -18,7 +18,7 @@ class Lookup {
 
   bool empty() const { return entries_.empty(); }
   /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are left
-  /// in it. None where the operation was not tuned, and further than a factor of two beyond the sizes that were.
+  /// in it. None where the operation was not tuned, and further than two octaves beyond the sizes that were.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
 
  private:

@@ -12,8 +12,22 @@
 #include "bench/put/version.h"
 #include "machine/known.h"
 #include "path/extras.h"
+#include "plan/figures.h"
 
 namespace sennit::bench::collective {
+
+namespace {
+
+/// Of the first so many GPUs, one a rank; 0 where nobody measured it.
+double links_gbps(const machine::Machine& machine, int ranks) {
+  plan::Layout layout;
+  for (const machine::Device& device : machine.devices)
+    if (device.kind == machine::DeviceKind::gpu && layout.size() < static_cast<std::size_t>(ranks))
+      layout.push_back(device.id);
+  return layout.size() < static_cast<std::size_t>(ranks) ? 0 : plan::exchange_gbps(machine, layout);
+}
+
+}  // namespace
 
 Result<int> ranks_for(const device::Executor& executor, int wanted) {
   const bool gpus = executor.kind() == device::Kind::cuda;
@@ -77,6 +91,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   Json document =
       put::document(known->machine, found->at("devices").get<std::vector<std::string>>(), settings, outcome);
   document["kind"] = "bench collective";
+  document["links_gbps"] = links_gbps(known->machine, *ranks);
   document["rows"] = found->at("rows");
   print(document);
   return Exit::ok;

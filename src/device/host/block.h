@@ -10,6 +10,7 @@
 
 #include "base/other_processes.h"
 #include "device/block.h"
+#include "device/host/delays.h"
 
 namespace sennit::device {
 
@@ -25,11 +26,13 @@ class HostBlock {
   }
 
   void signal(Word* word, Word value) {
+    Delays::hold_up();
     tell_others();
     std::atomic_ref(*word).store(value, std::memory_order_release);
   }
 
   bool await(Word* word, Word value, Word site, int peer = -1) {
+    Delays::hold_up();
     Word seen = 0;
     return wait(
         [&] {
@@ -48,9 +51,13 @@ class HostBlock {
     return true;
   }
 
-  void post(Word* word, Word value) { std::atomic_ref(*word).store(value, std::memory_order_relaxed); }
+  void post(Word* word, Word value) {
+    Delays::hold_up();
+    std::atomic_ref(*word).store(value, std::memory_order_relaxed);
+  }
 
   bool meet(Word* mine, Word value, Word* theirs) {
+    Delays::hold_up();
     tell_others();
     std::atomic_ref(*mine).store(value, std::memory_order_seq_cst);
     return reached(std::atomic_ref(*theirs).load(std::memory_order_seq_cst), value);
@@ -130,8 +137,10 @@ class HostBlock {
     return std::atomic_ref(reinterpret_cast<std::uint64_t*>(packet)[which]);
   }
   static void put(Packet* packet, Pack<8> data, Word tag) {
-    for (const int i : {0, 1})
+    for (const int i : {0, 1}) {
+      Delays::hold_up();
       half(packet, i).store(data.word[i] | std::uint64_t(tag) << 32, std::memory_order_relaxed);
+    }
   }
   bool get(Packet* packet, Word tag, Pack<8>& data, Word site, int peer) {
     for (const int i : {0, 1}) {
