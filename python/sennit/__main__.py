@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sennit import console
 from sennit.problem import Problem
-from sennit.verbs import bench, doctor, explain, topo, tune, version
+from sennit.verbs import bench, compare, doctor, explain, table, topo, tune, version
 from sennit.verbs.options import examples
 
 app = typer.Typer(
@@ -28,7 +28,9 @@ app = typer.Typer(
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
 app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
+app.add_typer(table.app, name="table")
 app.add_typer(bench.app, name="bench")
+app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.add_typer(explain.app, name="explain")
 app.command("version", epilog=version.EXAMPLES)(version.version)
 

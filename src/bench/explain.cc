@@ -129,8 +129,9 @@ int run(int argc, const char* const* argv) {
   put.add_flag("--both-ways", question.both_ways, "As much travels the other way at the same time");
 
   Collective asked;
-  CLI::App& collective = program.command("collective", "A collective: algorithms, predicted and measured times, the choice",
-                                         [&] { return explain_collective(asked); });
+  CLI::App& collective =
+      program.command("collective", "A collective: algorithms, predicted and measured times, the choice",
+                      [&] { return explain_collective(asked); });
   collective.add_option("--operation", asked.operation, "Such as allreduce, allgather, broadcast")->required();
   collective.add_option("--bytes", asked.bytes, "Size of one message, such as 64M")->required();
   collective.add_option("--ranks", asked.ranks, "On the first so many GPUs; default all")

@@ -185,7 +185,8 @@ Result<Exit> run(const Options& options) {
 
 int main(int argc, char** argv) {
   sennit::bench::Program program("sennit-tune", "Finds the fastest ways on this machine, and keeps them",
-                                 "sennit-tune put\nsennit-tune put --thorough --progress\nsennit-tune collectives\nsennit-tune cached\nsennit-tune kept");
+                                 "sennit-tune put\nsennit-tune put --thorough --progress\nsennit-tune "
+                                 "collectives\nsennit-tune cached\nsennit-tune kept");
   sennit::bench::Options options;
   CLI::App& put = program.command("put", "Tune put, get and copy for every pair of devices and the host",
                                   [&] { return sennit::bench::run(options); });

@@ -29,14 +29,15 @@ Result<machine::Machine> machine_of(const device::Executor& executor) {
   auto known = machine::known_machine("", device::name(executor.kind()), path::extras_of(executor));
   if (!known) return known.status();
   if (known->discovered)
-    return Status(Code::not_found, "this machine was never measured", {}, "Run: sennit tune, or sennit topo --measure");
+    return Status(Code::not_found, "this machine was never measured", {},
+                  "Run: sennit tune, or sennit topo --measure");
   return std::move(known->machine);
 }
 
 /// {"file", "used", "why", "table"}: whether collectives of this process would follow the table.
 Result<Json> kept(const Settings& settings, const machine::Machine& machine) {
-  auto file = settings.file.empty() ? plan::table_file(machine.fingerprint)
-                                    : Result<std::filesystem::path>(settings.file);
+  auto file =
+      settings.file.empty() ? plan::table_file(machine.fingerprint) : Result<std::filesystem::path>(settings.file);
   if (!file) return file.status();
   auto table = plan::load_table(*file);
   if (!table) return table.status();
@@ -110,7 +111,8 @@ void add_collectives(Program& program, std::vector<std::string> arguments) {
       ->delimiter(',')
       ->check(CLI::IsMember({"nccl", "none"}));
   tuning.add_option("--nccl", tuner.nccl, "libnccl.so.2, or the folder that holds it");
-  tuning.add_option("--executor", settings->executor, "auto (GPUs where they answer), cuda or host")->check(executors);
+  tuning.add_option("--executor", settings->executor, "auto (GPUs where they answer), cuda or host")
+      ->check(executors);
   tuning.add_flag("--thorough", tuner.thorough, "Every power of two, and float64 beside float32");
   tuning.add_flag("--again", tuner.again, "Also what was tuned before");
   tuning.add_flag("--progress", tuner.progress, "Report progress on stderr, one JSON line a step");
@@ -118,7 +120,8 @@ void add_collectives(Program& program, std::vector<std::string> arguments) {
   CLI::App& showing = program.command("kept", "The table of collectives that was kept, and whether it is used here",
                                       [settings] { return show_kept(*settings); });
   showing.add_option("--table", settings->file, "A file instead of this machine's own");
-  showing.add_option("--executor", settings->executor, "auto (GPUs where they answer), cuda or host")->check(executors);
+  showing.add_option("--executor", settings->executor, "auto (GPUs where they answer), cuda or host")
+      ->check(executors);
 }
 
 }  // namespace sennit::bench

@@ -59,8 +59,7 @@ Status CopyEngines::send(const ReduceCall& call, device::Lane& lane, News kind, 
     const int peer = team_.after(step);
     const auto part = slices.of(kind == kScattered ? peer : team_.rank, chunk);
     const std::byte* const from = (kind == kScattered ? call.input : call.output) + part.begin;
-    if (auto status = engine_->copy(shape.arrival(team_, peer, team_.rank, kind, chunk), from, part.bytes());
-        !status)
+    if (auto status = engine_->copy(shape.arrival(team_, peer, team_.rank, kind, chunk), from, part.bytes()); !status)
       return status;
     if (auto status = engine_->post(team_.news(peer, team_.rank, kind), &tickets_->ticket[chunk]); !status)
       return status;

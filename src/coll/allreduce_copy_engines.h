@@ -1,10 +1,11 @@
 // Allreduce by copy engines: they carry every byte between GPUs, faster than stores of kernels do (4 × H200: 388
 // instead of 354 GB/s a GPU), and kernels only add what has arrived, on few SMs.
 //
-// A lane program: the caller's lane runs the kernels, one other all copies, in rounds: in each every rank sends to one
-// peer and gets from one. A lane for each peer is slower (4 × H200, 256 MiB: 2382 instead of 2193 µs, and with 256 MiB
-// of scratch 1976 instead of 1361), and so are lanes of their own for scatter and gather (2 × H200, 1 GiB: 3557 instead
-// of 3471). Slices are cut into chunks; the slots of the scratch hold the arrivals of kDepth chunks of both kinds.
+// A lane program: the caller's lane runs the kernels, one other all copies, in rounds: in each every rank sends to
+// one peer and gets from one. A lane for each peer is slower (4 × H200, 256 MiB: 2382 instead of 2193 µs, and with
+// 256 MiB of scratch 1976 instead of 1361), and so are lanes of their own for scatter and gather (2 × H200, 1 GiB:
+// 3557 instead of 3471). Slices are cut into chunks; the slots of the scratch hold the arrivals of kDepth chunks of
+// both kinds.
 //
 // 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Tickets are written: the
 // counts
@@ -198,7 +199,7 @@ class CopyEngines {
   Tickets* tickets_ = nullptr;
   std::unique_ptr<device::Event> fork_, sent_;
   std::vector<std::unique_ptr<device::Event>> reduced_, kept_;  // by chunk, in turn
-  std::unique_ptr<device::Lane> engine_;  // last: it ends before what it uses
+  std::unique_ptr<device::Lane> engine_;                        // last: it ends before what it uses
 };
 
 }  // namespace sennit::coll

@@ -12,4 +12,10 @@ namespace sennit::coll {
 /// empty. Pure, and the same on every rank.
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind);
 
+/// The most blocks that candidates of the algorithm have.
+unsigned most_candidate_blocks(Operation operation, Algorithm algorithm, device::Kind kind);
+
+/// The most blocks that candidates of the algorithm have.
+unsigned most_candidate_blocks(Operation operation, Algorithm algorithm, device::Kind kind);
+
 }  // namespace sennit::coll

@@ -32,7 +32,8 @@ struct Case {
 
 struct HashOfCase {
   std::size_t operator()(const Case& which) const {
-    const auto kind = static_cast<std::size_t>(which.operation) * kArithmetics + static_cast<std::size_t>(which.arithmetic);
+    const auto kind =
+        static_cast<std::size_t>(which.operation) * kArithmetics + static_cast<std::size_t>(which.arithmetic);
     return std::hash<std::uint64_t>()(which.bytes) * 31 + kind;
   }
 };
@@ -45,7 +46,8 @@ constexpr Case case_of(Operation operation, const device::Reduction& reduction, 
   return {operation, fast ? Arithmetic::fast : Arithmetic::general, bytes};
 }
 
-/// Calls that share a decision: `bytes` rounded up to four sizes an octave, so that what fits at this size fits below.
+/// Calls that share a decision: `bytes` rounded up to four sizes an octave, so that what fits at this size fits
+/// below.
 constexpr std::uint64_t bucket_of(std::uint64_t bytes) {
   if (bytes <= 8) return 8;
   if (bytes > std::uint64_t{1} << 62) return bytes;

@@ -25,8 +25,8 @@ Plan choose_on_host(const Case& which, const Team& team) {
 Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures) {
   if (kind == device::Kind::host) return choose_on_host(which, team);
   const std::vector<Plan> plans = candidates(which, team, kind);
-  return *std::ranges::min_element(
-      plans, {}, [&](const Plan& plan) { return predict_us(which, plan, team, figures); });
+  return *std::ranges::min_element(plans, {},
+                                   [&](const Plan& plan) { return predict_us(which, plan, team, figures); });
 }
 
 Status ModelChooser::meet(path::Node& node, const Team& team) {

@@ -225,9 +225,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   const Noted noted{call.operation, noted_.load(std::memory_order_relaxed).sequence + 1};
   noted_.store(noted, std::memory_order_relaxed);
   node_.group().note(name(noted.operation), noted.sequence, -1, call.bytes);
-  const Plan plan = forced != nullptr
-                        ? *forced
-                        : chooser_->call(case_of(call.operation, call.reduction, call.bytes));
+  const Plan plan = forced != nullptr ? *forced : chooser_->call(case_of(call.operation, call.reduction, call.bytes));
   if (plan.algorithm == Algorithm::copy_engines && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
     auto engines = CopyEngines::create(node_.executor(), lane.device(), scratch_->team());

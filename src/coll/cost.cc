@@ -16,7 +16,9 @@ struct Formula {
   double peers() const { return n - 1; }
   double most() const { return s * (n - 1) / n; }  ///< all but the own slice
   double rounds() const { return std::ceil(std::log2(n)); }
-  double folds() const { return std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 2; }  ///< of pairs, before and after
+  double folds() const {
+    return std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 2;
+  }  ///< of pairs, before and after
 
   Work one_shot_packets() const {
     return {.packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .reduced = n * s, .part = s};
@@ -71,7 +73,7 @@ struct Formula {
         return {.crossings = 2 * peers(),
                 .handovers = 2 * peers() - 1,
                 .sent = 2 * most(),
-                .pauses = 1.15,
+                .pauses = 1.4,
                 .copied = most(),
                 .reduced = 2 * most(),
                 .part = s / n};
@@ -120,6 +122,7 @@ struct Formula {
         return {.crossings = peers(),
                 .handovers = peers(),
                 .sent = peers() * s,
+                .pauses = 1.4,
                 .reduced = 2 * peers() * s,
                 .part = s};
       default: return {};
@@ -129,19 +132,11 @@ struct Formula {
   Work everyone(Algorithm algorithm) const {
     switch (algorithm) {
       case Algorithm::packets:
-        return {.packets = true,
-                .crossings = 1,
-                .fan = peers(),
-                .sent = peers() * s,
-                .copied = peers() * s,
-                .part = s};
+        return {
+            .packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
       case Algorithm::direct:
-        return {.crossings = 1,
-                .fan = peers(),
-                .handovers = 1,
-                .sent = peers() * s,
-                .copied = peers() * s,
-                .part = s};
+        return {
+            .crossings = 1, .fan = peers(), .handovers = 1, .sent = peers() * s, .copied = peers() * s, .part = s};
       case Algorithm::ring:
         return {.crossings = peers(), .handovers = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
       default: return {};
@@ -197,8 +192,7 @@ Work work_of(const Case& which, Algorithm algorithm, int ranks) {
     case Operation::broadcast:
     case Operation::gather:
     case Operation::scatter: return formula.rooted(algorithm);
-    case Operation::barrier:
-      return {.crossings = algorithm == Algorithm::dissemination ? formula.rounds() : 1};
+    case Operation::barrier: return {.crossings = algorithm == Algorithm::dissemination ? formula.rounds() : 1};
   }
   return {};
 }

@@ -1,12 +1,14 @@
-// How the ranks of a node change a decision at the same call without waiting for each other: through words that all of
-// them see.
+// How the ranks of a node change a decision at the same call without waiting for each other: through words that all
+// of them see.
 //
 // Every rank makes the same calls in the same order, but their hosts may be any number of calls apart.
 //
 // 1. Before a call each rank publishes the call's number, then reads the number of the latest change.
-// 2. Rank 0 changes something: it marks a change as under way, then reads every rank's call number; the change applies
+// 2. Rank 0 changes something: it marks a change as under way, then reads every rank's call number; the change
+// applies
 //    from the call after the largest of them on. It writes that, and marks the change as made.
-// 3. A rank that published before rank 0 read has a call number below; it finds the change at a later call. A rank that
+// 3. A rank that published before rank 0 read has a call number below; it finds the change at a later call. A rank
+// that
 //    published after it finds the mark, and waits the few loads that step 2 takes, whatever else the ranks do.
 // 4. The next change is made only once every rank has come to the call from which the last applies.
 //
@@ -42,8 +44,8 @@ class Ballot {
   /// `words` of each rank, by rank. Rank 0 leads.
   Ballot(std::vector<Words> words, int rank) : words_(std::move(words)), rank_(rank) {}
 
-  /// Before each call: the change that applies from this call on, if one does. `gave_up`: asked while rank 0 is slow to
-  /// say from which call a change applies; true ends the wait.
+  /// Before each call: the change that applies from this call on, if one does. `gave_up`: asked while rank 0 is slow
+  /// to say from which call a change applies; true ends the wait.
   std::optional<Change> call(const std::function<bool()>& gave_up);
   /// Calls announced so far.
   std::uint64_t calls() const { return calls_; }
@@ -55,8 +57,8 @@ class Ballot {
   static constexpr std::uint64_t kSamplePeriod = 16;
   /// What a call took on this rank. The latest eight samples are kept.
   void sample(std::uint64_t call, double us);
-  /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None until
-  /// all have sampled it.
+  /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None
+  /// until all have sampled it.
   std::optional<double> fastest(std::uint64_t call) const;
 
  private:

@@ -89,8 +89,9 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
     if (hashes[rank] != hashes[0]) others.push_back(static_cast<int>(rank));
   if (!others.empty()) {
     if (node.rank() == 0)
-      warn(fmt::format("the table of rank {} is not that of rank 0; give all ranks the same SENNIT_CACHE or SENNIT_TABLE",
-                       fmt::join(others, ", ")));
+      warn(fmt::format(
+          "the table of rank {} is not that of rank 0; give all ranks the same SENNIT_CACHE or SENNIT_TABLE",
+          fmt::join(others, ", ")));
     return {};
   }
   if (hashes[0].empty()) return {};
@@ -106,7 +107,8 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
   std::vector<Ballot::Words> words;
   for (int rank = 0; rank < node.size(); ++rank) {
     const int member = node.group().node_index(rank);
-    words.push_back({&node.group().control().slot(member, kStateSlot), &node.group().control().slot(member, kSampleSlot)});
+    words.push_back(
+        {&node.group().control().slot(member, kStateSlot), &node.group().control().slot(member, kSampleSlot)});
   }
   ballot_ = std::make_unique<Ballot>(std::move(words), node.rank());
   return {};
@@ -120,7 +122,8 @@ Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
     for (const Timed& timed : entry->plans) {
       decision.plans.push_back(timed.plan);
       // Times are of the entry's size; this one's are taken to be in proportion.
-      const double factor = static_cast<double>(bucket.bytes) / static_cast<double>(std::max<std::uint64_t>(entry->which.bytes, 1));
+      const double factor =
+          static_cast<double>(bucket.bytes) / static_cast<double>(std::max<std::uint64_t>(entry->which.bytes, 1));
       decision.expected.push_back(timed.us * std::max(1.0, factor));
     }
     if (ballot_ != nullptr && node_->rank() == 0 && decision.plans.size() > 1)
@@ -154,10 +157,10 @@ void Chooser::apply(const Change& change) {
   Decision& decision = decide(bucket);
   if (change.value >= decision.plans.size()) return;
   if (node_->rank() == 0)
-    log(LogLevel::info, fmt::format("{} of {} bytes: {} instead of {}, which is slower than it measured",
-                                    coll::name(bucket.operation), bucket.bytes,
-                                    coll::name(decision.plans[change.value].algorithm),
-                                    coll::name(decision.plans[decision.current].algorithm)));
+    log(LogLevel::info,
+        fmt::format("{} of {} bytes: {} instead of {}, which is slower than it measured",
+                    coll::name(bucket.operation), bucket.bytes, coll::name(decision.plans[change.value].algorithm),
+                    coll::name(decision.plans[decision.current].algorithm)));
   decision.current = change.value;
 }
 

@@ -1,5 +1,5 @@
-// Who decides on the plans of a communicator's calls: the table that was measured on this machine, where all ranks have
-// the same one; else the cost model. Follows what calls really take.
+// Who decides on the plans of a communicator's calls: the table that was measured on this machine, where all ranks
+// have the same one; else the cost model. Follows what calls really take.
 #pragma once
 
 #include <deque>
@@ -18,8 +18,8 @@ class Chooser final : public coll::Chooser {
   /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own.
   explicit Chooser(std::optional<Table> table = std::nullopt) : given_(std::move(table)) {}
 
-  /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning that
-  /// says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
+  /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning
+  /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
   Status meet(path::Node& node, const coll::Team& team) override;
   coll::Plan plan(const coll::Case& which) override;
   coll::Plan call(const coll::Case& which) override;
@@ -58,7 +58,7 @@ class Chooser final : public coll::Chooser {
   std::optional<Sampled> timing_;  // between the events
   bool recorded_ = false;
   std::optional<Change> wanted_;  // rank 0: until the one before is in force everywhere
-  std::deque<Sampled> open_;  // rank 0: samples that some rank may not have published yet
+  std::deque<Sampled> open_;      // rank 0: samples that some rank may not have published yet
 };
 
 }  // namespace sennit::plan

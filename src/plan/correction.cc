@@ -26,7 +26,8 @@ std::optional<std::size_t> Correction::observe(double us) {
     for (std::size_t i = 0; i < believed_.size(); ++i) {
       const double now = believed_[i] != 0 ? believed_[i] : expected_[i];
       const double own = believed_[current_];
-      if (i != current_ && now < own * 0.9 && (best == current_ || now < (believed_[best] != 0 ? believed_[best] : expected_[best])))
+      if (i != current_ && now < own * 0.9 &&
+          (best == current_ || now < (believed_[best] != 0 ? believed_[best] : expected_[best])))
         best = i;
     }
     against_ = 0;

@@ -10,11 +10,11 @@ namespace sennit::plan {
 
 /// All are defaults.
 struct CorrectionOptions {
-  double slow = 1.5;      ///< times what a plan should take, above which a sample counts against it
-  double grace_us = 10;   ///< and more than that beyond it: what a launch may vary by
-  int patience = 8;       ///< samples in a row that must count against a plan
-  int retry = 256;        ///< samples after which the plan before is tried again; doubled by every failure
-  double smoothing = 0.3; ///< weight of the newest sample in what a plan is believed to take
+  double slow = 1.5;       ///< times what a plan should take, above which a sample counts against it
+  double grace_us = 10;    ///< and more than that beyond it: what a launch may vary by
+  int patience = 8;        ///< samples in a row that must count against a plan
+  int retry = 256;         ///< samples after which the plan before is tried again; doubled by every failure
+  double smoothing = 0.3;  ///< weight of the newest sample in what a plan is believed to take
 };
 
 /// Follows the calls of one case. Not thread-safe; the same samples give the same decisions.
@@ -36,9 +36,9 @@ class Correction {
   std::vector<double> expected_;
   std::vector<double> believed_;  // smoothed; 0: never tried
   std::size_t current_ = 0;
-  int against_ = 0;      // samples in a row
-  int since_ = 0;        // samples since the last change
-  int retry_ = 0;        // 0: not set
+  int against_ = 0;  // samples in a row
+  int since_ = 0;    // samples since the last change
+  int retry_ = 0;    // 0: not set
 };
 
 }  // namespace sennit::plan

@@ -47,24 +47,24 @@ std::string describe(const coll::Plan& plan) {
 std::string reason(const std::vector<Line>& lines, const Entry* entry, const coll::Case& which, device::Kind kind) {
   if (entry != nullptr) {
     const Timed& taken = entry->plans.front();
-    std::string said = fmt::format("{} took {:.1f} µs for {} when this machine was tuned", describe(taken.plan), taken.us,
-                                   format_bytes(entry->which.bytes));
+    std::string said = fmt::format("{} took {:.1f} µs for {} when this machine was tuned", describe(taken.plan),
+                                   taken.us, format_bytes(entry->which.bytes));
     const bool model_is_better = entry->model_us > 0 && taken.us >= entry->model_us;
     if (model_is_better)
       return said + fmt::format(", and nothing was faster beyond the noise ({} plans were tried)", entry->candidates);
-    return said + fmt::format(", the cost model's choice {:.1f} ({} plans were tried)", entry->model_us,
-                              entry->candidates);
+    return said +
+           fmt::format(", the cost model's choice {:.1f} ({} plans were tried)", entry->model_us, entry->candidates);
   }
   if (kind == device::Kind::host) return "On the host executor a rule decides: see docs/collectives.md";
   const Line& best = lines.front();
-  const auto other = std::ranges::find_if(
-      lines, [&](const Line& line) { return line.plan.algorithm != best.plan.algorithm; });
+  const auto other =
+      std::ranges::find_if(lines, [&](const Line& line) { return line.plan.algorithm != best.plan.algorithm; });
   std::string said = fmt::format("{} should take {:.1f} µs", describe(best.plan), best.cost.total_us());
   if (other != lines.end())
     said += fmt::format(", {} {:.1f}", coll::name(other->plan.algorithm), other->cost.total_us());
   if (which.bytes == 0) return said;
-  return said + (best.cost.moving_us > 0.5 * best.cost.total_us() ? "; most of it moves bytes"
-                                                                  : "; most of it is latency");
+  return said +
+         (best.cost.moving_us > 0.5 * best.cost.total_us() ? "; most of it moves bytes" : "; most of it is latency");
 }
 
 }  // namespace
@@ -78,14 +78,14 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   const coll::Case bucket{which.operation, which.arithmetic, coll::bucket_of(which.bytes)};
   const auto entry =
       table != nullptr ? Lookup(*table, question.layout, machine).find(bucket, team) : std::optional<Entry>();
-  const coll::Plan chosen =
-      entry ? entry->plans.front().plan : coll::choose(bucket, team, question.kind, figures);
+  const coll::Plan chosen = entry ? entry->plans.front().plan : coll::choose(bucket, team, question.kind, figures);
 
   std::vector<Line> lines;
   const auto line_of = [&](const coll::Plan& plan) -> Line& {
     const auto same = std::ranges::find(lines, plan, &Line::plan);
     if (same != lines.end()) return *same;
-    return lines.emplace_back(plan, coll::cost_of(which, plan, team, figures), std::nullopt);
+    lines.push_back({plan, coll::cost_of(which, plan, team, figures), std::nullopt});
+    return lines.back();
   };
   // Of each algorithm the plan that should be fastest.
   std::map<coll::Algorithm, Line> best;
@@ -106,11 +106,13 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   });
 
   Json rejected = Json::array();
+  unsigned most_blocks = 1;
   for (const coll::Algorithm algorithm : coll::algorithms_of(which.operation)) {
     if (best.contains(algorithm)) continue;
-    const std::uint64_t most = coll::most_bytes(which.operation, {algorithm, coll::kMostBlocks}, team);
-    rejected.push_back(
-        {{"algorithm", coll::name(algorithm)}, {"why", fmt::format("takes at most {}", format_bytes(most))}});
+    most_blocks = coll::most_candidate_blocks(which.operation, algorithm, question.kind);
+    const std::uint64_t most = coll::most_bytes(which.operation, {algorithm, most_blocks}, team);
+    rejected.push_back({{"algorithm", coll::name(algorithm)},
+                        {"why", fmt::format("takes at most {} with {} blocks", format_bytes(most), most_blocks)}});
   }
   Json candidates = Json::array();
   for (const Line& line : lines) candidates.push_back(line_json(line, which, team.size));

@@ -15,8 +15,8 @@ struct Question {
   device::Kind kind = device::Kind::cuda;
 };
 
-/// {"operation", …, "source", "chosen", "reason", "candidates", "rejected"}: what a communicator on these devices would
-/// take for the case and why; of each algorithm the plan that should be best, and every plan that was measured.
+/// {"operation", …, "source", "chosen", "reason", "candidates", "rejected"}: what a communicator on these devices
+/// would take for the case and why; of each algorithm the plan that should be best, and every plan that was measured.
 /// `table`: one that suits the machine; null where there is none. Pure.
 Json explain(const Question& question, const machine::Machine& machine, const Table* table);
 

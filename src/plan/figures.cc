@@ -47,15 +47,16 @@ coll::Figures figures_of(const machine::Machine& machine, const Layout& layout) 
 }
 
 double exchange_gbps(const machine::Machine& machine, const Layout& layout) {
-  const auto gpus = static_cast<double>(std::ranges::count(machine.devices, machine::DeviceKind::gpu, &machine::Device::kind));
+  const auto gpus =
+      static_cast<double>(std::ranges::count(machine.devices, machine::DeviceKind::gpu, &machine::Device::kind));
   // Between two nothing else moves than between them; of more, all GPUs of the machine sent to all others.
   const bool two = layout.size() == 2;
   double slowest = 0;
   for (const std::string& from : layout)
     for (const std::string& to : layout) {
       if (from == to) continue;
-      const machine::Curve* const curve =
-          machine.curve(from, to, machine::Method::engine, two ? machine::Traffic::both_ways : machine::Traffic::all_at_once);
+      const machine::Curve* const curve = machine.curve(
+          from, to, machine::Method::engine, two ? machine::Traffic::both_ways : machine::Traffic::all_at_once);
       if (curve == nullptr) return 0;
       double best = 0;
       for (const auto& point : curve->points)

@@ -23,8 +23,8 @@ struct Candidate {
 using Measure = std::function<Result<Timed>(const coll::Plan& plan, int effort)>;
 
 struct HalvingOptions {
-  /// Candidates are tried that are predicted within this factor of the best, but no fewer than `least` and no more than
-  /// `most`: the model is a third wrong at worst where it matters.
+  /// Candidates are tried that are predicted within this factor of the best, but no fewer than `least` and no more
+  /// than `most`: the model is a third wrong at worst where it matters.
   double promising = 1.8;
   std::size_t least = 6, most = 24;
   int efforts = 4;  ///< rounds at most: the last ones are timed 2^(efforts - 1) times as long

@@ -17,8 +17,8 @@ class Lookup {
   Lookup(const Table& table, const Layout& layout, const machine::Machine& machine);
 
   bool empty() const { return entries_.empty(); }
-  /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are left
-  /// in it. None where the operation was not tuned, and further than two octaves beyond the sizes that were.
+  /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are
+  /// left in it. None where the operation was not tuned, and further than two octaves beyond the sizes that were.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
 
  private:

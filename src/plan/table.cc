@@ -102,7 +102,8 @@ Json to_json(const Entry& entry) {
 }
 
 /// What differs between two things that must be the same for times to be compared.
-std::string difference(const std::map<std::string, std::string>& theirs, const std::map<std::string, std::string>& ours) {
+std::string difference(const std::map<std::string, std::string>& theirs,
+                       const std::map<std::string, std::string>& ours) {
   for (const auto& [name, version] : ours) {
     const auto found = theirs.find(name);
     const std::string other = found != theirs.end() ? found->second : std::string();
@@ -165,12 +166,9 @@ void insert(Table& table, Entry entry) {
 }
 
 Json to_json(const Table& table) {
-  Json document{{"version", Table::kVersion},
-                {"kind", kKind},
-                {"fingerprint", table.fingerprint},
-                {"date", table.date},
-                {"versions", table.versions},
-                {"scratch_bytes", table.scratch_bytes},
+  Json document{{"version", Table::kVersion},       {"kind", kKind},
+                {"fingerprint", table.fingerprint}, {"date", table.date},
+                {"versions", table.versions},       {"scratch_bytes", table.scratch_bytes},
                 {"entries", Json::array()}};
   for (const Entry& entry : table.entries) document["entries"].push_back(to_json(entry));
   return document;

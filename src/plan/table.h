@@ -1,5 +1,5 @@
-// Collectives that were measured on a machine and kept: where a model says what should be fastest, this says what was.
-// A document of its own beside the cached machine; partial ones are of use, and are continued.
+// Collectives that were measured on a machine and kept: where a model says what should be fastest, this says what
+// was. A document of its own beside the cached machine; partial ones are of use, and are continued.
 #pragma once
 
 #include <filesystem>
@@ -59,12 +59,12 @@ bool before(const Entry& a, const Entry& b);
 /// The versions that times on this machine depend on.
 std::map<std::string, std::string> versions_of(const machine::Machine& machine);
 
-/// ok where the table was measured on this machine with these versions and that much scratch. Errors: mismatch, saying
-/// what differs.
+/// ok where the table was measured on this machine with these versions and that much scratch. Errors: mismatch,
+/// saying what differs.
 Status suits(const Table& table, const machine::Machine& machine, std::uint64_t scratch_bytes);
 
-/// `newer`'s entries, and those of `older` that `newer` lacks. Errors: mismatch, where they are of different machines,
-/// versions or scratch.
+/// `newer`'s entries, and those of `older` that `newer` lacks. Errors: mismatch, where they are of different
+/// machines, versions or scratch.
 Result<Table> merge(const Table& older, const Table& newer);
 /// Puts the entry in, in place of one for the same case.
 void insert(Table& table, Entry entry);

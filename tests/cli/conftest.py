@@ -42,6 +42,12 @@ def data(name: str) -> Any:
     return json.loads((HERE / "data" / f"{name}.json").read_text(encoding="utf-8"))
 
 
+def kept_plans(**changes: Any) -> Any:
+    """What sennit-tune says of the tuned collectives."""
+    file = "/home/user/.cache/sennit/0123456789abcdef.collectives.json"
+    return {"file": file, "used": True, "why": "", "table": data("plans"), "warnings": [], "left": 0} | changes
+
+
 @dataclass
 class Programs:
     """A folder of made-up programs."""
@@ -93,6 +99,7 @@ def programs(tmp_path: Path) -> Programs:
     """A folder of programs; only what says that this machine is tuned is there, which most tests take for granted."""
     folder = Programs(tmp_path)
     folder.add("sennit-tune", data("tuned"), to="cached")
+    folder.add("sennit-tune", kept_plans(), to="kept")
     return folder
 
 

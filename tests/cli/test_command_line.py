@@ -29,7 +29,8 @@ def error_line(error: dict[str, str]) -> str:
     [
         [], ["doctor"], ["topo"], ["tune"], ["bench"], ["bench", "put"], ["bench", "show"], ["explain", "put"],
         ["version"], ["bench", "allreduce"], ["bench", "all-to-all-v"], ["bench", "barrier"],
-        ["bench", "collectives"],
+        ["bench", "collectives"], ["explain", "allreduce"], ["explain", "all-to-all"], ["table"], ["table", "show"],
+        ["table", "diff"], ["table", "check"], ["compare"],
     ],
 )  # fmt: skip
 def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) -> None:
@@ -175,6 +176,36 @@ def test_explain_passes_its_options_on(programs: Programs) -> None:
     assert programs.calls("sennit-explain") == [[*called, "--split", "direct=0.9,host0 (sm)=0.1"]]
 
 
+def test_explain_asks_for_the_operation_of_the_verb(programs: Programs) -> None:
+    programs.add("sennit-explain", data("collective_plan"))
+    options = ["--ranks", "4", "--machine", "made-up-4"]
+    numbers = ["--type", "int32", "--op", "max"]
+    verbs = ["allreduce", "reduce-scatter", "allgather", "reduce", "broadcast", "gather", "scatter", "all-to-all"]
+    for verb in verbs:
+        more = numbers if "reduce" in verb else []
+        done = programs.sennit("explain", verb, "64M", *options, *more, "--executor", "cuda")
+        assert done.returncode == 0, done.stderr
+        assert "→   two_shot 256x256" in done.stdout
+        called = ["collective", "--operation", verb.replace("-", "_"), "--bytes", "64M", *options, *more]
+        assert programs.calls("sennit-explain")[-1] == [*called, "--executor", "cuda"]
+    done = programs.sennit("explain", "allreduce", "64M", "--json")
+    assert json.loads(done.stdout) == data("collective_plan")
+    assert programs.calls("sennit-explain")[-1] == ["collective", "--operation", "allreduce", "--bytes", "64M"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["allgather", "1M", "--op", "max"], ["allreduce"], ["barrier", "1"], ["all-to-all-v", "1"],
+        ["allreduce", "1", "--ranks", "1"],
+    ],
+)  # fmt: skip
+def test_explain_refuses_what_means_nothing(programs: Programs, arguments: list[str]) -> None:
+    programs.add("sennit-explain", data("collective_plan"))
+    assert programs.sennit("explain", *arguments).returncode == 2
+    assert programs.calls("sennit-explain") == []
+
+
 def test_bench_passes_its_options_on_and_writes_every_format(programs: Programs) -> None:
     programs.add("sennit-bench-put", data("result"))
     options = ["--from", "gpu0", "--to", "gpu1", "--sizes", "1M,64M", "--traffic", "both_ways", "--window", "1,64"]
@@ -193,7 +224,7 @@ def test_bench_passes_its_options_on_and_writes_every_format(programs: Programs)
 
 def test_bench_asks_for_the_operation_of_the_verb(programs: Programs) -> None:
     programs.add("sennit-bench-collective", data("collective"))
-    options = ["--type", "int32", "--algorithms", "all", "--ranks", "3", "--eager"]
+    options = ["--type", "int32", "--algorithms", "all", "--ranks", "3", "--skew", "50.0", "--eager"]
     asked = {
         "allreduce": ("allreduce", ["--op", "max", "--out-of-place"]),
         "reduce-scatter": ("reduce_scatter", ["--op", "max"]),

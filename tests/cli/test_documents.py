@@ -10,17 +10,19 @@ import jsonschema
 import pytest
 from conftest import ROOT, data
 from sennit.model.collective import CollectiveResult
+from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
+from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 
 MODELS: list[tuple[type[Part], str]] = [
     (Result, "result"), (Machine, "machine"), (Doctor, "doctor"), (Explanation, "explain"),
-    (CollectiveResult, "collective"),
+    (CollectiveResult, "collective"), (CollectiveTable, "plans"), (CollectivePlan, "collective_plan"),
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ import re
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
+from functools import partial
 from html.parser import HTMLParser
 from pathlib import Path
 from random import Random
@@ -18,21 +19,27 @@ from typing import Any
 
 import generate_docs
 import pytest
-from conftest import ROOT, data, shown
+from conftest import ROOT, data, kept_plans, shown
 from mutant import mutant
 from sennit import __main__, programs
 from sennit.comparison import comparisons
 from sennit.model.collective import CollectiveResult
+from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
+from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.result import Result
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 from sennit.programs import Output
 from sennit.progress import step_of
+from sennit.runs import Run, broken, compare, comparison_document, limit
+from sennit.table_diff import diff_document, table_diff
 from sennit.verdicts import below
+from sennit.views.changes_text import print_comparison, print_table_diff
+from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.collective_table import by_operation, collective_markdown, of, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor
@@ -41,10 +48,12 @@ from sennit.views.html import html
 from sennit.views.machine_svg import machine_svg
 from sennit.views.machine_text import print_machine
 from sennit.views.markdown import case_table, markdown
+from sennit.views.plan_tables import check_text, print_kept, print_plan_table
 from sennit.views.result_table import print_result
 from sennit.views.tables import print_put_table
 
 WIDTHS = (30, 80, 132)  # of screens: narrower than any table, usual, a file
+NAMES = ("before.json", "after.json")
 CATALOGUE = {"machines": [{"name": "mist", "description": "Made up. Twice."}, {"name": "ri2", "description": ""}]}
 
 
@@ -89,8 +98,20 @@ def check_page(page: str) -> None:
     assert "b" not in tags.names
 
 
+def draw_comparison(good: Run, result: Run, random: Random) -> None:
+    """With a good one, either way round, and with itself."""
+    for runs in ((good, result), (result, good), (result, result)):
+        if runs[0].kind != runs[1].kind:
+            continue
+        found = compare(*runs)
+        shown(partial(print_comparison, found, runs, NAMES), random.choice(WIDTHS))
+        json.dumps(comparison_document(found, "made-up", NAMES), allow_nan=False)
+        assert isinstance(broken(found, [limit("slower:3"), limit("unclear")]), list)
+
+
 def draw_result(result: Result, random: Random) -> None:
     """Every view, and that the text formats keep their rows and cells apart."""
+    draw_comparison(Result.model_validate(data("result")), result, random)
     shown(lambda console: print_result(result, console), random.choice(WIDTHS))
     rows = list(csv.reader(io.StringIO(to_csv(result), newline="")))
     assert [len(row) for row in rows] == [len(rows[0])] * (len(result.rows) + 1)
@@ -111,6 +132,7 @@ def draw_result(result: Result, random: Random) -> None:
 
 def draw_collective(result: CollectiveResult, random: Random) -> None:
     """Both views, and that every line of a table has the cells of its head."""
+    draw_comparison(CollectiveResult.model_validate(data("collective")), result, random)
     shown(lambda console: print_collective(result, console), random.choice(WIDTHS))
     lines = [line for line in collective_markdown(result).split("\n") if line.startswith("| ")]
     bars = [re.sub(r"\\.", "", line).count("|") for line in lines]
@@ -127,6 +149,25 @@ def draw_table(table: PutTable, random: Random) -> None:
     shown(lambda console: print_put_table(table, console), random.choice(WIDTHS))
 
 
+def draw_plans(table: CollectiveTable, random: Random) -> None:
+    """Alone, and beside a good one, either way round."""
+    shown(lambda console: print_plan_table(table, console), random.choice(WIDTHS))
+    good = CollectiveTable.model_validate(data("plans"))
+    for tables in ((good, table), (table, good), (table, table)):
+        diff = table_diff(*tables)
+        shown(partial(print_table_diff, diff, tables, NAMES), random.choice(WIDTHS))
+        json.dumps(diff_document(diff, NAMES), allow_nan=False)
+
+
+def draw_kept(kept: KeptTable, random: Random) -> None:
+    shown(lambda console: print_kept(kept, console), random.choice(WIDTHS))
+    assert check_text(kept, named=random.random() < 0.5)
+
+
+def draw_plan(plan: CollectivePlan, random: Random) -> None:
+    shown(lambda console: print_collective_plan(plan, console), random.choice(WIDTHS))
+
+
 def draw_doctor(doctor: Doctor, random: Random) -> None:
     shown(lambda console: print_doctor(doctor, console), random.choice(WIDTHS))
 
@@ -141,7 +182,10 @@ KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int
     "collective": (COLLECTIVES, CollectiveResult, draw_collective, 120),
     "machine": (MACHINES, Machine, draw_machine, 200),
     "table": (TABLES, PutTable, draw_table, 120),
+    "plans": ([data("plans")], CollectiveTable, draw_plans, 120),
+    "kept": ([kept_plans(left=3, warnings=["Measure again."])], KeptTable, draw_kept, 120),
     "explanation": ([data("explain")], Explanation, draw_explanation, 120),
+    "plan": ([data("collective_plan")], CollectivePlan, draw_plan, 120),
     "doctor": ([data("doctor")], Doctor, draw_doctor, 100),
 }
 
@@ -156,7 +200,7 @@ def test_a_damaged_file_is_drawn_or_refused(kind: str, tmp_path: Path) -> None:
         file.write_bytes(mutant(random.choice(documents), random))
         try:
             try:
-                document = parse(model, read_json(file), str(file))
+                document = parse(model, read_json(file), str(file), version=None if kind == "kept" else 1)
             except Problem as problem:
                 refused += 1
                 check_refusal(problem, str(file))
@@ -185,12 +229,18 @@ VERBS: dict[str, tuple[list[str], list[Any], str]] = {
     "doctor": (["doctor"], [data("doctor")], "sennit-doctor"),
     "topo": (["topo", "--machine", "mist", "--svg", "machine.svg"], MACHINES, "machine"),
     "list": (["topo", "--list"], [CATALOGUE], "sennit-machine"),
-    "tune": (["tune", "--show"], TABLES, "sennit-tune"),
+    "tune": (["tune", "put", "--show"], TABLES, "sennit-tune"),
+    "plans": (["tune", "collectives", "--show"], [kept_plans()], "sennit-tune"),
+    "table": (["table", "show", "kept.json"], [data("plans"), kept_plans(), data("tuned")], "kept.json"),
+    "diff": (["table", "diff", "plans.json", "kept.json"], [data("plans"), kept_plans()], "kept.json"),
+    "compare": (["compare", "result.json", "kept.json"], [data("result")], "kept.json"),
+    "plan": (["explain", "allreduce", "1M"], [data("collective_plan")], "sennit-explain"),
     "explain": (["explain", "put", "1M", "--from", "gpu0", "--to", "gpu1"], [data("explain")], "sennit-explain"),
     "bench": (["bench", "put", "--no-tune", *FILES], RESULTS, "sennit-bench-put"),
     "show": (["bench", "show", "kept.json", *FILES], RESULTS, "kept.json"),
 }
-AS_JSON = {"bench": ["--json", "-"], "tune": ["--json", "-"], "show": []}  # --json alone elsewhere
+# --json alone elsewhere
+AS_JSON = {"bench": ["--json", "-"], "tune": ["--json", "-"], "plans": ["--json", "-"], "show": [], "table": []}
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -199,6 +249,8 @@ def test_a_damaged_document_is_shown_or_refused_on_the_command_line(
 ) -> None:
     arguments, documents, name = VERBS[verb]
     monkeypatch.chdir(tmp_path)
+    for good in ("plans", "result"):
+        (tmp_path / f"{good}.json").write_text(json.dumps(data(good)))
     codes = set()
     for number in range(24):
         random = Random(f"{verb} {number}")

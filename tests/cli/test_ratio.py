@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from sennit.ratio import Ratio, speedup
+from sennit.ratio import DRIFT, Ratio, between_runs, speedup
 
 
 def test_a_shorter_time_is_a_ratio_above_one() -> None:
@@ -44,3 +44,14 @@ def test_a_broken_time_gives_no_ratio(us: float) -> None:
 @pytest.mark.parametrize(("us", "spread_us"), [(5e-324, 0), (1e-9, 0), (10, 1e12), (5e-324, 1e19)])
 def test_a_ratio_beyond_all_reason_is_none(us: float, spread_us: float) -> None:
     assert speedup(us, spread_us, 10, 0) is None
+
+
+def test_two_runs_differ_by_more_than_their_spreads() -> None:
+    assert (ratio := speedup(100, 0.1, 101, 0.1)) is not None
+    assert ratio.verdict == "faster"
+    assert (ratio := between_runs(100, 0.1, 101, 0.1)) is not None
+    assert ratio.verdict == "same"
+    assert ratio.spread == pytest.approx(1.01 * math.hypot(0.001, 0.1 / 101, DRIFT))
+    assert (ratio := between_runs(100, 0.1, 103, 0.1)) is not None
+    assert ratio.verdict == "faster"
+    assert between_runs(0, 0, 1, 0) is None

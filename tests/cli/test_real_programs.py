@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import typer
 from conftest import ROOT
-from sennit.verbs import bench, collective
+from sennit import __main__
+from sennit.verbs import bench, collective, explain
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names no folder; make test sets it")
@@ -25,15 +26,15 @@ ENDS = ("gpu0", "gpu1", "host0")
 NOT_OFFERED = {"--progress", "--machine", "--split"}
 
 
-def options_of(verb: str) -> set[str]:
-    """What `sennit bench VERB` offers."""
-    group = typer.main.get_command(bench.app)
+def options_of(verb: str, app: typer.Typer = bench.app) -> set[str]:
+    """What `sennit bench VERB` offers, or a verb of another app."""
+    group = typer.main.get_command(app)
     assert isinstance(group, typer.core.TyperGroup)
     return {name for option in group.commands[verb].params for name in option.opts} | {"--help"}
 
 
-def options_of_program(name: str) -> set[str]:
-    command = [str(Path(FOLDER) / name), "--help"]
+def options_of_program(name: str, *subcommand: str) -> set[str]:
+    command = [str(Path(FOLDER) / name), *subcommand, "--help"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     return set(re.findall(r"^ +(?:-\w,)?(--[a-z-]+)", done.stdout, re.MULTILINE))
 
@@ -91,6 +92,11 @@ def test_explain(tmp_path: Path) -> None:
     explanation = document(*arguments, "--json", cache=tmp_path)
     assert sum(share["bytes"] for share in explanation["shares"]) == 1 << 30
     assert "Predicted: " in sennit(*arguments, cache=tmp_path).stdout
+    for verb in ("allreduce", "all-to-all"):
+        arguments = ["explain", verb, "1M", "--machine", "hgx-h200-4"]
+        plan = document(*arguments, "--json", cache=tmp_path)
+        assert (plan["operation"], plan["ranks"], plan["source"]) == (verb.replace("-", "_"), 4, "model")
+        assert "gpu3 of hgx-h200-4" in sennit(*arguments, cache=tmp_path).stdout
     wrong = sennit("explain", "put", "much", "--from", "gpu0", "--to", "gpu1", cache=tmp_path)
     assert wrong.returncode == 2
     assert "much" in wrong.stderr
@@ -103,10 +109,10 @@ def test_what_was_tuned_is_what_messages_follow(tmp_path: Path) -> None:
     assert (before["decided_by"], len(before["shares"])) == ("caution", 1)
     assert sennit("tune", "--show", cache=tmp_path, **two).returncode == 1
 
-    table = document("tune", "--json", "-", cache=tmp_path, **two)
+    table = document("tune", "put", "--json", "-", cache=tmp_path, **two)
     pairs = {(entry["from"], entry["to"]) for entry in table["entries"]}
     assert pairs == {(one, other) for one in ENDS for other in ENDS if one != other}
-    assert document("tune", "--show", "--json", "-", cache=tmp_path, **two) == table
+    assert document("tune", "put", "--show", "--json", "-", cache=tmp_path, **two) == table
 
     after = document(*ask, cache=tmp_path, **two)
     assert after["decided_by"] == "table"
@@ -117,6 +123,33 @@ def test_what_was_tuned_is_what_messages_follow(tmp_path: Path) -> None:
     )
     followed = {share["route"]: share["share"] for share in after["shares"]}
     assert followed == pytest.approx(entry["shares"], abs=1e-3)
+
+
+def test_what_was_tuned_of_collectives_is_what_communicators_follow(tmp_path: Path) -> None:
+    assert sennit("table", "check", cache=tmp_path).returncode == 1
+    options = ["--operations", "allreduce", "--ranks", "2", "--sizes", "4K,64K"]
+    kept = document("tune", "collectives", *options, "--json", "-", cache=tmp_path)
+    assert (kept["used"], kept["left"]) == (True, 0)
+    assert [entry["bytes"] for entry in kept["table"]["entries"]] == [4 << 10, 64 << 10]
+    shown = document("tune", "collectives", "--show", "--json", "-", cache=tmp_path)
+    assert shown["table"] == kept["table"]
+    assert "Allreduce, sums of" in sennit("table", "show", cache=tmp_path).stdout
+    assert sennit("table", "check", cache=tmp_path).returncode == 0
+    assert "2 cases: " in sennit("table", "diff", kept["file"], kept["file"], cache=tmp_path).stdout
+    scratch = sennit("table", "check", cache=tmp_path, SENNIT_SCRATCH="32M")
+    assert scratch.returncode == 1
+    assert "of scratch memory" in scratch.stdout
+
+
+def test_tune_offers_what_its_programs_do() -> None:
+    offered = options_of("tune", __main__.app)
+    assert options_of_program("sennit-tune", "collectives") - offered == {"--progress"}
+    assert options_of_program("sennit-tune", "put") - offered == {"--progress"}
+
+
+def test_explain_offers_what_its_program_does() -> None:
+    asked = {"--operation", "--bytes"}  # the verb, and its argument
+    assert options_of_program("sennit-explain", "collective") - options_of("allreduce", explain.app) == asked
 
 
 def test_bench_put(tmp_path: Path) -> None:
@@ -149,7 +182,7 @@ def test_bench_allreduce_without_a_gpu(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     done = sennit(*options, "--algorithms", "ring", "--json", str(kept), cache=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "two_shot 1x512" in done.stdout
+    assert "two_shot 1x256" in done.stdout
     shown_again = sennit("bench", "show", str(kept), cache=tmp_path)
     assert shown_again.stdout == done.stdout
     wrong = sennit(*options, "--op", "bit_and", cache=tmp_path)

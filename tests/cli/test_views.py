@@ -10,10 +10,11 @@ import xml.etree.ElementTree as ElementTree
 from conftest import check_snapshot, data, shown
 from sennit.comparison import comparisons
 from sennit.model.collective import CollectiveResult
+from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
 from sennit.model.result import Result
-from sennit.views import result_charts
+from sennit.views import collective_plan_text, result_charts
 from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor, summary
@@ -32,6 +33,14 @@ def test_the_time_of_set_up_is_told_where_it_was_measured(result: Result) -> Non
     assert "A communicator of 4 ranks was set up in 104 ms" in markdown(result)
     result.settings["setup_ms"] = "long"
     assert "set up" not in markdown(result)
+
+
+def test_a_late_rank_is_told_where_there_was_one(result: Result) -> None:
+    result.settings["skew_us"] = 50.0
+    assert "The last rank started each run 50 µs later" in markdown(result)
+    for none in (0, "50", True):
+        result.settings["skew_us"] = none
+        assert "last rank" not in markdown(result)
 
 
 def test_a_narrow_screen_shows_ratios_whole_and_splits_below(result: Result) -> None:
@@ -168,6 +177,53 @@ def test_explain_says_when_one_path_is_best() -> None:
 def test_explain_makes_no_ratio_of_a_time_that_is_none() -> None:
     said = " ".join(sentences(Explanation.model_validate(data("explain") | {"predicted_us": 5e-324})))
     assert "times as fast" not in said
+
+
+def collective_plan(**changes: object) -> CollectivePlan:
+    return CollectivePlan.model_validate(data("collective_plan") | changes)
+
+
+def test_explain_a_collective() -> None:
+    plan = collective_plan()
+    check_snapshot(
+        "explain-collective.txt", shown(lambda console: collective_plan_text.print_collective_plan(plan, console))
+    )
+
+
+def test_explain_has_no_column_for_what_was_not_measured() -> None:
+    plan = collective_plan()
+    for one in plan.candidates:
+        one.measured_us = one.spread_us = None
+    text = shown(lambda console: collective_plan_text.print_collective_plan(plan, console))
+    assert "measured µs" not in text
+    assert "→   two_shot 256x256" in text
+
+
+def test_explain_names_numbers_only_where_they_are_reduced() -> None:
+    assert collective_plan_text.title(collective_plan(operation="all_to_all")) == (
+        "all-to-all 64 MiB, 4 ranks on gpu0, gpu1, gpu2, gpu3 of made-up-4"
+    )
+    assert collective_plan_text.title(collective_plan(layout=[], type="int8", operator="max")) == (
+        "allreduce 64 MiB, int8 max, 4 ranks on made-up-4"
+    )
+
+
+def test_explain_says_why_a_table_is_passed_over() -> None:
+    table = {"file": "mine.json", "used": False, "why": "it was measured with driver 1 instead of 2"}
+    first, second, *_ = collective_plan_text.sentences(collective_plan(table=table, reason="because."))
+    assert first == "because."
+    assert second == "The table mine.json is passed over: it was measured with driver 1 instead of 2."
+    assert not any("passed over" in said for said in collective_plan_text.sentences(collective_plan(table=None)))
+
+
+def test_explain_predicts_only_what_is_a_candidate() -> None:
+    chosen = {"algorithm": "ring", "blocks": 256, "threads": 256}
+    said = collective_plan_text.sentences(collective_plan(chosen=chosen))
+    assert said[1] == "Predicted for ring 256x256: 318 µs."
+    assert len(collective_plan_text.sentences(collective_plan(chosen=chosen | {"blocks": 3}))) == 1
+    assert "Predicted" not in " ".join(collective_plan_text.sentences(collective_plan(source="model")))
+    said = collective_plan_text.sentences(collective_plan(link_gbps=0))
+    assert not any("busiest rank" in one for one in said)
 
 
 def collective(*operations: str) -> CollectiveResult:

@@ -143,8 +143,8 @@ TEST_P(Algorithms, RanksRunAheadOfEachOther) {
 }
 
 TEST_P(Algorithms, AnyOrderOfThreadsIsRight) {
-  // Every signal, wait and packet may be held up: see device/host/delays.h. Slots and messages are small, so that blocks
-  // wait for each other often.
+  // Every signal, wait and packet may be held up: see device/host/delays.h. Slots and messages are small, so that
+  // blocks wait for each other often.
   const std::uint32_t first = first_seed();
   for (std::uint32_t seed = first; seed < first + 3; ++seed) {
     SCOPED_TRACE("SENNIT_TEST_SEED=" + std::to_string(seed));

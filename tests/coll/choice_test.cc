@@ -67,7 +67,8 @@ TEST(Choice, FollowsTheMachine) {
   const Case which = allreduce_of(512 * KiB);
   const Team team = team_of(4);
   EXPECT_EQ(choose(which, team, device::Kind::cuda, {}).algorithm, Algorithm::two_shot_packets);
-  EXPECT_EQ(choose(which, team, device::Kind::cuda, {.crossing_us = 50, .packet_crossing_us = 50, .engine_us = 500}).algorithm,
+  EXPECT_EQ(choose(which, team, device::Kind::cuda, {.crossing_us = 50, .packet_crossing_us = 50, .engine_us = 500})
+                .algorithm,
             Algorithm::one_shot_packets);
 }
 

@@ -79,7 +79,8 @@ TEST(Cost, IsNearWhatWasMeasured) {
     const Arithmetic arithmetic = reduces(each.operation) ? Arithmetic::fast : Arithmetic::none;
     const double us = predict_us({each.operation, arithmetic, each.bytes}, each.plan, team, {});
     EXPECT_NEAR(us / each.us, 1, 0.25) << name(each.operation) << " by " << name(each.plan.algorithm) << " of "
-                                       << each.bytes << " on " << each.ranks << ": " << us << " instead of " << each.us;
+                                       << each.bytes << " on " << each.ranks << ": " << us << " instead of "
+                                       << each.us;
   }
 }
 

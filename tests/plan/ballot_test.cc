@@ -12,7 +12,8 @@ namespace {
 class Ranks {
  public:
   explicit Ranks(int size) : slots_(std::make_unique<comm::Slot[]>(static_cast<std::size_t>(2 * size))) {
-    for (int rank = 0; rank < size; ++rank) words_.push_back({&slots_[std::size_t(2 * rank)], &slots_[std::size_t(2 * rank + 1)]});
+    for (int rank = 0; rank < size; ++rank)
+      words_.push_back({&slots_[std::size_t(2 * rank)], &slots_[std::size_t(2 * rank + 1)]});
     for (int rank = 0; rank < size; ++rank) ballots_.emplace_back(words_, rank);
   }
   Ballot& operator[](int rank) { return ballots_[static_cast<std::size_t>(rank)]; }

@@ -21,8 +21,9 @@ machine::Machine machine_of_host_devices() {
 void on_choosers(const std::vector<Table>& tables, const std::function<void(path::Node&, Chooser&)>& work) {
   comm::Table meeting(2);
   comm::on_ranks(2, [&](int rank) {
-    auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
-                                   {rank, machine_of_host_devices(), std::chrono::seconds(60)});
+    auto node =
+        path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
+                           {rank, machine_of_host_devices(), std::chrono::seconds(60)});
     ASSERT_TRUE(node.ok()) << node.status().text();
     Chooser chooser(tables[static_cast<std::size_t>(rank)]);
     const auto status = chooser.meet(**node, team_of(2));
@@ -51,7 +52,8 @@ TEST(Chooser, ATableThatOnlySomeHaveIsNotUsed) {
   other.entries.front().plans.front().us += 1;
   for (const Table& theirs : {Table(), other})
     on_choosers({small_table(), theirs}, [](path::Node& node, Chooser& chooser) {
-      EXPECT_EQ(chooser.plan(allreduce_of(MiB)), coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
+      EXPECT_EQ(chooser.plan(allreduce_of(MiB)),
+                coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
     });
 }
 
@@ -59,7 +61,8 @@ TEST(Chooser, ATableOfAnotherMachineIsNotUsed) {
   Table table = small_table();
   table.fingerprint = "fedcba9876543210";
   on_choosers({table, table}, [](path::Node& node, Chooser& chooser) {
-    EXPECT_EQ(chooser.plan(allreduce_of(MiB)), coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
+    EXPECT_EQ(chooser.plan(allreduce_of(MiB)),
+              coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
   });
 }
 

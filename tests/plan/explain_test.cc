@@ -36,7 +36,8 @@ TEST(Explain, CandidatesAreInOrderAndAddUp) {
   for (const Json& each : said["candidates"]) {
     const double us = each["predicted_us"];
     EXPECT_GE(us, last);
-    EXPECT_NEAR(us, each["launch_us"].get<double>() + each["crossing_us"].get<double>() + each["moving_us"].get<double>(),
+    EXPECT_NEAR(us,
+                each["launch_us"].get<double>() + each["crossing_us"].get<double>() + each["moving_us"].get<double>(),
                 1e-9);
     last = us;
   }

@@ -55,7 +55,8 @@ TEST(Halving, KeepsWhatWouldBeTakenAnywayUnlessAnotherIsFasterBeyondTheNoise) {
   Field field{{10.05, 10, 20, 20, 20, 20}, 0.2, {}, {}};
   EXPECT_EQ(halve(field.candidates(), field.measure(), always)->plans.front().plan, plan_of(1));
   field.spread = 0.001;
-  EXPECT_EQ(halve(field.candidates(), field.measure(), always)->plans.front().plan, plan_of(1)) << "under one percent";
+  EXPECT_EQ(halve(field.candidates(), field.measure(), always)->plans.front().plan, plan_of(1))
+      << "under one percent";
   field.times[1] = 9.8;
   EXPECT_EQ(halve(field.candidates(), field.measure(), always)->plans.front().plan, plan_of(2));
 }

@@ -9,7 +9,9 @@ namespace {
 
 TEST(Lookup, TakesTheNearestSize) {
   const Lookup lookup(small_table(), {"gpu0", "gpu1"}, measured_machine());
-  const auto bytes_for = [&](std::uint64_t bytes) { return lookup.find(allreduce_of(bytes), team_of(2))->which.bytes; };
+  const auto bytes_for = [&](std::uint64_t bytes) {
+    return lookup.find(allreduce_of(bytes), team_of(2))->which.bytes;
+  };
   EXPECT_EQ(bytes_for(KiB), KiB);
   EXPECT_EQ(bytes_for(MiB * 3 / 4), MiB);
   EXPECT_EQ(bytes_for(MiB * 3 / 2), MiB);

@@ -61,7 +61,8 @@ TEST(Table, SaysWhatIsWrongInADocument) {
     const auto read = table_from_json(document, "here");
     ASSERT_FALSE(read.ok()) << each.pointer;
     EXPECT_EQ(read.status().code(), Code::corrupt);
-    EXPECT_NE(read.status().text().find(each.said), std::string::npos) << each.pointer << ": " << read.status().text();
+    EXPECT_NE(read.status().text().find(each.said), std::string::npos)
+        << each.pointer << ": " << read.status().text();
   }
   EXPECT_FALSE(table_from_json(Json::array(), "here").ok());
 }

@@ -10,6 +10,9 @@ from pydantic import Field
 from sennit.model.document import Part
 from sennit.model.result import MeasuredOn
 
+REDUCING = ("allreduce", "reduce_scatter", "reduce")
+BARRIER = "barrier"  # of no size
+
 
 class CollectiveRow(Part):
     """One operation, one size, one way of doing it."""

@@ -10,10 +10,10 @@ from typing import Annotated, Any
 import typer
 
 from sennit import console, programs
-from sennit.model.collective import CollectiveResult
+from sennit.model.collective import REDUCING, CollectiveResult
 from sennit.model.document import parse
 from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
-from sennit.views.collective_table import REDUCING, collective_markdown, print_collective
+from sennit.views.collective_table import collective_markdown, print_collective
 
 PROGRAM = "sennit-bench-collective"
 FAMILY = "collectives"  # the verb for several operations
@@ -116,6 +116,9 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         seconds: Annotated[
             float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
         ] = None,
+        skew: Annotated[
+            float | None, typer.Option(min=0, metavar="US", help="By which the last rank starts each run later.")
+        ] = None,
         nccl: Annotated[
             str | None,
             typer.Option(
@@ -139,6 +142,7 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
             "--threads": threads,
             "--ranks": ranks,
             "--seconds": seconds,
+            "--skew": skew,
             "--nccl": nccl,
         }
         arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]

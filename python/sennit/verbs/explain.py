@@ -1,17 +1,23 @@
-"""`sennit explain put`."""
+"""`sennit explain put`, and a verb for each collective, all made by one function."""
 
 from __future__ import annotations
 
+import inspect
 from typing import Annotated
 
 import typer
 
 from sennit import console, programs
+from sennit.model.collective import REDUCING
+from sennit.model.collective_plan import CollectivePlan
 from sennit.model.document import parse
 from sennit.model.explain import Explanation
-from sennit.verbs.options import AsJson, examples, print_json
+from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
+from sennit.verbs.options import AsJson, OnExecutor, examples, executor_arguments, print_json
+from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.explain_text import print_explanation
 
+PROGRAM = "sennit-explain"
 EXAMPLES = examples(
     "sennit explain put 256M --from gpu0 --to gpu1",
     "sennit explain put 64M --from host0 --to gpu0 --machine hgx-h200-4",
@@ -20,12 +26,12 @@ EXAMPLES = examples(
 
 app = typer.Typer(
     no_args_is_help=True,
-    epilog=examples("sennit explain put 256M --from gpu0 --to gpu1"),
-    help="Say why a message travels as it does.",
+    epilog=examples("sennit explain put 256M --from gpu0 --to gpu1", "sennit explain allreduce 64M"),
+    help="Say why a message travels, or a collective works, as it does.",
 )
 
 
-@app.command("put", epilog=EXAMPLES)
+@app.command("put", epilog=EXAMPLES, rich_help_panel="One message")
 def put(
     size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes, such as 4096, 64K, 256M or 1G.")],
     source: Annotated[str, typer.Option("--from", help="Where the message starts: gpu0, host0, …", metavar="DEVICE")],
@@ -46,9 +52,66 @@ def put(
     arguments += ["--machine", machine] if machine else []
     arguments += ["--both-ways"] if both_ways else []
     arguments += ["--split", split] if split else []
-    document, _ = programs.document("sennit-explain", *arguments, title="planning")
-    found = parse(Explanation, document, "the document of sennit-explain")
+    document, _ = programs.document(PROGRAM, *arguments, title="planning")
+    found = parse(Explanation, document, f"the document of {PROGRAM}")
     if as_json:
         print_json(document)
     else:
         print_explanation(found, console.results())
+
+
+# These have one plan for all sizes.
+UNDECIDED = ("all-to-all-v", "barrier")
+
+
+def _add_verb(name: str) -> None:
+    """One collective, with the options that mean something for it."""
+
+    def verb(
+        size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes of one message, such as 4096, 64K or 64M.")],
+        ranks: Annotated[
+            int | None, typer.Option(min=2, metavar="N", help="How many; default one a GPU of the machine.")
+        ] = None,
+        machine: Annotated[
+            str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
+        ] = None,
+        element: Annotated[
+            str | None, typer.Option("--type", metavar="TYPE", help="Such as float32, bfloat16, int64.")
+        ] = None,
+        operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, average.")] = None,
+        executor: OnExecutor = None,
+        as_json: AsJson = False,
+    ) -> None:
+        options: dict[str, object] = {
+            "--operation": operation_of(name),
+            "--bytes": size,
+            "--ranks": ranks,
+            "--machine": machine,
+            "--type": element,
+            "--op": operator,
+        }
+        arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
+        more = executor_arguments(executor)
+        document, _ = programs.document(PROGRAM, "collective", *arguments, *more, title="planning")
+        found = parse(CollectivePlan, document, f"the document of {PROGRAM}")
+        if as_json:
+            print_json(document)
+        else:
+            print_collective_plan(found, console.results())
+
+    # Typer reads the options from the signature. What is only moved has no type, and no operator.
+    reduces = operation_of(name) in REDUCING
+    signature = inspect.signature(verb, eval_str=True)
+    kept = [part for part in signature.parameters.values() if reduces or part.name not in ("element", "operator")]
+    verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    said = f"Say which plan {name} takes, what every other one should cost, and what decided."
+    types = [f"sennit explain {name} 1M --type float64 --op max"] if reduces else []
+    shown = examples(
+        f"sennit explain {name} 64M", *types, f"sennit explain {name} 64M --machine hgx-h200-4 --ranks 4"
+    )
+    app.command(name, help=said, epilog=shown, rich_help_panel=PANEL)(verb)
+
+
+for _name in OPERATIONS:
+    if _name not in UNDECIDED:
+        _add_verb(_name)

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.collective import CollectiveResult, CollectiveRow
+from sennit.model.collective import BARRIER, REDUCING, CollectiveResult, CollectiveRow
 from sennit.ratio import Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import escaped
@@ -17,8 +17,6 @@ from sennit.views.origin import origin, repetitions
 
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 OWN, PEER = "sennit", "nccl"
-REDUCING = ("allreduce", "reduce_scatter", "reduce")
-BARRIER = "barrier"
 
 Rows = list[CollectiveRow]  # of one operation
 

@@ -23,7 +23,7 @@ def origin(result: Result | CollectiveResult) -> str:
     measured = (
         f"Measured {result.date[:10]} on {machine.name}{hardware}{', ' if software else ''}{', '.join(software)}."
     )
-    return " ".join(part for part in (measured, _set_up(result)) if part)
+    return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
 
 
 def _set_up(result: Result | CollectiveResult) -> str:
@@ -32,6 +32,14 @@ def _set_up(result: Result | CollectiveResult) -> str:
     if isinstance(took, bool) or not isinstance(took, int | float) or not isinstance(ranks, int):
         return ""
     return f"A communicator of {ranks} ranks was set up in {took:.3g} ms, beside what CUDA itself takes."
+
+
+def _late(result: Result | CollectiveResult) -> str:
+    """What `--skew` did; empty without it."""
+    skew = result.settings.get("skew_us")
+    if isinstance(skew, bool) or not isinstance(skew, int | float) or skew <= 0:
+        return ""
+    return f"The last rank started each run {skew:g} µs later, which is not counted."
 
 
 def repetitions(result: Result | CollectiveResult) -> str:

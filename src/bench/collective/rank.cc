@@ -65,7 +65,8 @@ class Rank {
       if (!status.ok()) return status;
     sizes_ = std::move(*sizes);
     operations_ = std::move(*operations);
-    auto site = Site::open({std::ranges::max(sizes_), options_.eager, options_.skew_us, std::make_unique<plan::Chooser>()});
+    auto site =
+        Site::open({std::ranges::max(sizes_), options_.eager, options_.skew_us, std::make_unique<plan::Chooser>()});
     if (!site) return site.status();
     site_ = std::move(*site);
     reduction_ = {*type, *op};

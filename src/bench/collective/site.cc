@@ -64,8 +64,7 @@ Status Site::open_nccl(const std::string& file) {
 }
 
 bool Site::nccl_can(coll::Operation operation, const device::Reduction& reduction) {
-  return Nccl::number_of(reduction.type) >= 0 &&
-         (!coll::reduces(operation) || Nccl::number_of(reduction.op) >= 0);
+  return Nccl::number_of(reduction.type) >= 0 && (!coll::reduces(operation) || Nccl::number_of(reduction.op) >= 0);
 }
 
 Layout Site::layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const {
@@ -75,9 +74,9 @@ Layout Site::layout(coll::Operation operation, std::uint64_t bytes, device::Type
 Status Site::call(const Way& way, const Layout& layout, const device::Reduction& reduction) {
   const std::uint64_t count = layout.message / device::bytes_of(reduction.type);
   if (!way.plan)
-    return nccl_->call({layout.operation, input_of(layout), output_of(layout), count, reduction.type,
-                        reduction.op, Layout::kRoot},
-                       stream_->handle());
+    return nccl_->call(
+        {layout.operation, input_of(layout), output_of(layout), count, reduction.type, reduction.op, Layout::kRoot},
+        stream_->handle());
   coll::Request request;
   request.operation = layout.operation;
   request.input = input_of(layout);
@@ -109,8 +108,7 @@ Status Site::move(void* dst, const void* src, std::uint64_t bytes) {
 Status Site::spoil(std::byte* data, std::uint64_t bytes) {
   const std::vector<std::byte> nonsense(std::min<std::uint64_t>(bytes, 64 * MiB), std::byte{0xA5});
   for (std::uint64_t at = 0; at < bytes; at += nonsense.size())
-    if (auto status = move(data + at, nonsense.data(), std::min<std::uint64_t>(nonsense.size(), bytes - at));
-        !status)
+    if (auto status = move(data + at, nonsense.data(), std::min<std::uint64_t>(nonsense.size(), bytes - at)); !status)
       return status;
   return {};
 }

@@ -1,5 +1,5 @@
-// Where collectives are measured: one rank of a job with its communicator, its stream and its buffers; each way of doing
-// an operation is verified and timed on it, together with all other ranks.
+// Where collectives are measured: one rank of a job with its communicator, its stream and its buffers; each way of
+// doing an operation is verified and timed on it, together with all other ranks.
 #pragma once
 
 #include <memory>

@@ -75,12 +75,14 @@ class Tuner {
     machine_ = &site_->node().mover().machine();
     start_ = Clock::now();
     if (auto status = open_table(); !status) return status;
-    const bool wants_nccl = options_.versus.empty() ? site_->on_gpus() : std::ranges::count(options_.versus, "nccl") > 0;
+    const bool wants_nccl =
+        options_.versus.empty() ? site_->on_gpus() : std::ranges::count(options_.versus, "nccl") > 0;
     if (!wants_nccl) return {};
     const Status status = site_->open_nccl(options_.nccl);
     if (status.code() == Code::peer_lost) return status;
     if (!status.ok())
-      warnings_.push_back(fmt::format("nccl is left out: {}; install it, give --nccl FILE, or --vs none.", status.what()));
+      warnings_.push_back(
+          fmt::format("nccl is left out: {}; install it, give --nccl FILE, or --vs none.", status.what()));
     return {};
   }
 
@@ -198,8 +200,8 @@ class Tuner {
 Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus) {
   using enum coll::Operation;
   // In the order in which programs spend their time.
-  std::vector<coll::Operation> operations = {allreduce, allgather, reduce_scatter, broadcast, all_to_all,
-                                             reduce,    gather,    scatter};
+  std::vector<coll::Operation> operations = {allreduce,  allgather, reduce_scatter, broadcast,
+                                             all_to_all, reduce,    gather,         scatter};
   if (!options.operations.empty() && options.operations != std::vector<std::string>{"all"}) {
     Options asked;
     asked.operations = options.operations;
@@ -216,8 +218,8 @@ Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus)
     auto bytes = parse_bytes(text);
     if (!bytes) return std::move(bytes).status().in("--sizes");
     if (*bytes == 0 || *bytes % 8 != 0)
-      return Status(Code::invalid_argument, fmt::format("{} bytes are no whole number of elements", *bytes), "--sizes",
-                    "Use a multiple of 8");
+      return Status(Code::invalid_argument, fmt::format("{} bytes are no whole number of elements", *bytes),
+                    "--sizes", "Use a multiple of 8");
     sizes.push_back(*bytes);
   }
   const std::uint64_t most = gpus ? (options.thorough ? GiB : 256 * MiB) : 4 * MiB;

@@ -1,0 +1,73 @@
+"""Why a collective works as it does: the document of sennit-explain collective."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sennit.model.document import Part
+
+
+class Plan(Part):
+    """An algorithm with its settings."""
+
+    algorithm: str
+    blocks: int = Field(ge=0)
+    threads: int = Field(ge=0)
+
+    @property
+    def name(self) -> str:
+        """As programs name it: two_shot 256x256."""
+        return f"{self.algorithm} {self.blocks}x{self.threads}"
+
+
+class Candidate(Plan):
+    """What a plan should take, and what it took where it was measured."""
+
+    predicted_us: float = Field(ge=0)
+    measured_us: float | None = Field(default=None, ge=0)
+    spread_us: float | None = Field(default=None, ge=0)
+    launch_us: float = Field(default=0, ge=0)
+    crossing_us: float = Field(default=0, ge=0)
+    moving_us: float = Field(default=0, ge=0)
+    sent_bytes: int = Field(default=0, ge=0)
+    crossings: float = Field(default=0, ge=0)
+
+
+class RejectedAlgorithm(Part):
+    """An algorithm that cannot do the call, and why."""
+
+    algorithm: str
+    why: str
+
+
+class Standing(Part):
+    """The table that was measured here, and whether it counts."""
+
+    file: str
+    used: bool
+    why: str = ""
+
+
+class CollectivePlan(Part):
+    """The whole document."""
+
+    version: Literal[1]
+    kind: Literal["collective plan"]
+    operation: str
+    bytes: int = Field(ge=0)
+    type: str = ""
+    operator: str = ""
+    arithmetic: Literal["none", "fast", "general"] = "none"
+    ranks: int = Field(ge=1)
+    machine: str = ""
+    layout: list[str] = []
+    scratch_bytes: int = Field(default=0, ge=0)
+    link_gbps: float = Field(default=0, ge=0)
+    table: Standing | None = None
+    source: Literal["table", "model"]
+    chosen: Plan
+    reason: str
+    candidates: list[Candidate]
+    rejected: list[RejectedAlgorithm] = []

@@ -1,0 +1,83 @@
+"""The fastest plans of collectives that were measured on a machine, and kept: the documents of sennit-tune
+collectives and sennit-tune kept. Mirrors src/plan/table.h."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from sennit.model.document import Part
+from sennit.ratio import Ratio, speedup
+
+
+class TimedPlan(Part):
+    """An algorithm with its settings, and what a call takes with it."""
+
+    algorithm: str
+    blocks: int = Field(ge=1)
+    threads: int = Field(ge=1)
+    us: float = Field(ge=0)
+    spread_us: float = Field(ge=0)
+
+    @property
+    def name(self) -> str:
+        """As programs name it: two_shot 256x256."""
+        return f"{self.algorithm} {self.blocks}x{self.threads}"
+
+
+class TunedCase(Part):
+    """One size of an operation, on some devices."""
+
+    layout: list[str] = Field(min_length=2)
+    operation: str
+    arithmetic: Literal["none", "fast", "general"]
+    bytes: int = Field(ge=0)
+    plans: list[TimedPlan] = Field(min_length=1, max_length=4)
+    model_us: float = Field(ge=0)
+    nccl_us: float = Field(ge=0)
+    candidates: int = Field(ge=0)
+
+    @property
+    def taken(self) -> TimedPlan:
+        """The plan that calls begin with."""
+        return self.plans[0]
+
+    @property
+    def over_model(self) -> Ratio | None:
+        """How many times as fast the plan is as the cost model's choice; None where that is the plan itself, or was
+        not timed."""
+        return self._over(self.model_us) if self.model_us != self.taken.us else None
+
+    @property
+    def over_nccl(self) -> Ratio | None:
+        """How many times as fast the plan is as NCCL; None where that was not measured."""
+        return self._over(self.nccl_us)
+
+    def _over(self, other_us: float) -> Ratio | None:
+        """A time of the same run, whose spread is taken to be alike."""
+        us, spread_us = self.taken.us, self.taken.spread_us
+        return speedup(us, spread_us, other_us, spread_us * other_us / us) if us > 0 else None
+
+
+class CollectiveTable(Part):
+    """All that was tuned on a machine."""
+
+    version: Literal[1]
+    kind: Literal["collective table"]
+    fingerprint: str
+    date: str
+    versions: dict[str, str]
+    scratch_bytes: int = Field(ge=0)
+    entries: list[TunedCase]
+
+
+class KeptTable(Part):
+    """A table where it is kept, and whether collectives of this machine follow it."""
+
+    file: str
+    used: bool
+    why: str = ""
+    table: CollectiveTable
+    warnings: list[str] = []
+    left: int = Field(default=0, ge=0)

@@ -1,0 +1,60 @@
+"""`sennit compare`: did anything become slower?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sennit import console
+from sennit.model.collective import CollectiveResult
+from sennit.model.document import parse, read_json
+from sennit.model.result import Result
+from sennit.problem import Exit, Problem
+from sennit.runs import Run, broken, comparison_document, limit
+from sennit.runs import compare as compared
+from sennit.verbs.options import AsJson, examples, print_json
+from sennit.views.changes_text import print_comparison
+
+EXAMPLES = examples(
+    "sennit compare before.json after.json",
+    "sennit compare before.json after.json --fail-if slower:3",
+    "sennit compare before.json after.json --fail-if slower --fail-if unclear --json",
+)
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="A.json", help="A result that sennit bench wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="B.json", help="Another one of the same benchmark.")],
+    fail_if: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--fail-if",
+            metavar="slower[:PERCENT]|unclear",
+            help="Exit 1 where a row of B is so, beyond the noise; may be repeated.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two results, row by row: is B the same as A, faster, slower, or can it not be told?
+
+    Only what was measured in the same way is compared. What differs between machines and versions is said first."""
+    limits = [limit(text) for text in fail_if or []]
+    runs = _read(first), _read(second)
+    found = compared(*runs)
+    files = str(first), str(second)
+    if as_json:
+        print_json(comparison_document(found, runs[0].kind, files))
+    else:
+        print_comparison(found, runs, files, console.results())
+    if bad := broken(found, limits):
+        more = f" (and {len(bad) - 3} more)" if len(bad) > 3 else ""
+        raise Problem("; ".join(bad[:3]) + more, "", Exit.WORSE)
+
+
+def _read(file: Path) -> Run:
+    document = read_json(file)
+    if isinstance(document, dict) and document.get("kind") == "bench collective":
+        return parse(CollectiveResult, document, str(file))
+    return parse(Result, document, str(file))

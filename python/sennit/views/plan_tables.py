@@ -1,0 +1,116 @@
+"""Tuned collectives on the terminal: for each operation a table of sizes, a sentence, and whether it is followed."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from sennit import units
+from sennit.model.plans import CollectiveTable, KeptTable, TunedCase
+from sennit.plans import KindClass, kinds, layouts
+from sennit.ratio import Ratio
+from sennit.views.collective_table import COLOURS
+from sennit.views.columns import NOTHING
+
+AGAIN = "Run sennit tune collectives"
+
+
+def print_plan_table(table: CollectiveTable, console: Console) -> None:
+    """Prints what was measured."""
+    console.print(Text(f"The fastest plans of collectives, {origin(table)}"))
+    for one in kinds(table):
+        console.print()
+        console.print(Text(one.kind.title, style="bold"))
+        console.print(_sizes(one))
+        console.print(Padding(Text(verdict(one)), (0, 0, 0, 1)))
+    if not table.entries:
+        console.print(Text("Nothing was tuned yet."))
+
+
+def print_kept(kept: KeptTable, console: Console) -> None:
+    """Prints the whole document."""
+    print_plan_table(kept.table, console)
+    console.print()
+    console.print(Text(f"{followed(kept)} It lies in {kept.file}."))
+    if kept.left:
+        console.print(Text(left_text(kept.left)))
+    for warning in kept.warnings:
+        console.print(Text(f"\nwarning: {warning}", style="yellow"))
+
+
+def origin(table: CollectiveTable) -> str:
+    """For example: measured 2026-11-22 on machine 0123456789abcdef, cuda 13.0, sennit 0.1.0, 64 MiB of scratch."""
+    software = "".join(f", {name} {version}" for name, version in table.versions.items() if version)
+    scratch = units.size(table.scratch_bytes)
+    return f"measured {table.date} on machine {table.fingerprint}{software}, {scratch} of scratch memory"
+
+
+def verdict(one: KindClass) -> str:
+    """Where tuning gained most over what would be taken without it."""
+    gained = one.gained
+    wrong = ", ".join(units.size(case.bytes) for case in one.cases if case.model_us == 0)
+    left_out = f" At {wrong} the model's choice was left out, as its results were wrong." if wrong else ""
+    if not gained:
+        return f"At no size another plan than the cost model's is faster.{left_out}"
+    best = gained[0]
+    sizes = f"At {len(gained)} of {len(one.cases)} sizes another plan than the cost model's is faster"
+    return f"{sizes}, most at {units.size(best.bytes)}: {best.over_model} times, by {best.taken.name}.{left_out}"
+
+
+def followed(kept: KeptTable) -> str:
+    """Whether communicators here go by the table."""
+    if kept.used:
+        return "Communicators on this machine follow it."
+    why = kept.why or "no reason is given"
+    return f"Communicators on this machine do not follow it: {why}. {AGAIN} to measure it anew."
+
+
+def left_text(left: int) -> str:
+    """What the budget left, and how to go on."""
+    cases = f"{left} case{'s' if left > 1 else ''} did not fit into the budget and {'are' if left > 1 else 'is'} left"
+    return f"{cases} untuned. {AGAIN} again: it continues where it stopped."
+
+
+def check_text(kept: KeptTable, *, named: bool) -> str:
+    """One sentence. `named`: it was asked about a file that communicators need not have been told of."""
+    if not kept.used:
+        why = kept.why or "no reason is given"
+        return f"Communicators on this machine do not follow {kept.file}: {why}; {AGAIN.lower()} to measure it anew."
+    table = kept.table
+    count = len(table.entries)
+    if not count:
+        return f"{kept.file} holds no case, so the cost model decides on all; {AGAIN.lower()}."
+    where = " and on ".join(layouts(table)[:3])
+    more = f" and {len(layouts(table)) - 3} others" if len(layouts(table)) > 3 else ""
+    cases = f"{count} case{'s' if count > 1 else ''} of ranks on {where}{more}, measured {table.date}"
+    follow = f"follow {kept.file}{' where SENNIT_TABLE names it' if named else ''}"
+    return f"Communicators on this machine {follow}: {cases}."
+
+
+def _sizes(one: KindClass) -> Table:
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in ("size", "µs", "algorithm", "blocks × threads", "× model", "× nccl"):
+        drawn.add_column(heading, justify="left" if heading == "algorithm" else "right", no_wrap=True)
+    for case in one.cases:
+        plan = case.taken
+        drawn.add_row(
+            units.size(case.bytes),
+            units.time(plan.us, plan.spread_us).removesuffix(" µs"),
+            Text(plan.algorithm),
+            f"{plan.blocks} × {plan.threads}",
+            _over_model(case),
+            _times(case.over_nccl),
+        )
+    return drawn
+
+
+def _over_model(case: TunedCase) -> Text:
+    """1 where the model was right."""
+    return Text("1") if case.model_us == case.taken.us > 0 else _times(case.over_model)
+
+
+def _times(ratio: Ratio | None) -> Text:
+    return Text(str(ratio), style=COLOURS[ratio.verdict]) if ratio else Text(NOTHING)
