@@ -20,6 +20,7 @@ from sennit.comparison import Comparison, comparisons, of_limit, spoken
 from sennit.model.collective import CollectiveResult
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
+from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
@@ -174,6 +175,9 @@ def generated(root: Path) -> dict[Path, str]:
     )
     files[root / "schemas" / "collective.schema.json"] = schema(
         CollectiveResult, "Measured collectives with everything needed to believe them", "docs/bench-collectives.md"
+    )
+    files[root / "schemas" / "collective-table.schema.json"] = schema(
+        CollectiveTable, "The fastest plans of collectives that were measured", "docs/tune.md"
     )
     files[root / "schemas" / "put-table.schema.json"] = schema(
         PutTable, "The fastest splits that were measured between two memories", "docs/tune.md"

@@ -267,7 +267,7 @@ def test_a_peer_is_compared_at_its_own_operation() -> None:
 def test_a_barrier_has_no_size_and_no_bandwidth() -> None:
     text = collective_markdown(collective("barrier"))
     assert "Barrier: 4 ranks, as a CUDA graph." in text
-    assert "| – | 3.00 ± 0.10 | – | – | direct 1x32 | 9.00 | 3.00 ± 0.11 |" in text
+    assert "| – | 3.00 ± 0.10 | – | – | – | direct 1x32 | 9.00 | 3.00 ± 0.11 |" in text
     assert "Faster than nccl (3.00 ± 0.11)." in text
     assert "dissemination 1x32 is 1.20 ± 0.06 times as fast as the plan taken." in text
     assert " at " not in text

@@ -49,5 +49,8 @@ class CollectiveResult(Part):
     machine: MeasuredOn
     versions: dict[str, str] = Field(default={}, description="Of sennit and of every peer measured")
     settings: dict[str, Any] = {}
+    links_gbps: float = Field(
+        default=0, ge=0, description="What a rank's links carry each way while all exchange; 0: nobody measured it"
+    )
     rows: list[CollectiveRow]
     warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

@@ -34,12 +34,13 @@ def has_peer(rows: Rows) -> bool:
     return any(row.variant == PEER for row in rows)
 
 
-def headings(rows: Rows) -> list[str]:
-    """The names of the columns."""
-    return ["size", "time µs", "algbw", "busbw", "plan"] + (["nccl µs", "× nccl"] if has_peer(rows) else [])
+def headings(rows: Rows, links_gbps: float) -> list[str]:
+    """The names of the columns. `links_gbps`: what a rank's links carry each way, 0 where nobody measured it."""
+    links = ["% links"] if links_gbps > 0 else []
+    return ["size", "time µs", "algbw", "busbw", *links, "plan"] + (["nccl µs", "× nccl"] if has_peer(rows) else [])
 
 
-def cells(rows: Rows) -> list[list[str]]:
+def cells(rows: Rows, links_gbps: float) -> list[list[str]]:
     """A line for every size."""
     lines = []
     for own in of(OWN, rows):
@@ -48,6 +49,7 @@ def cells(rows: Rows) -> list[list[str]]:
             units.time(own.median_us, own.spread_us).removesuffix(" µs"),
             units.three_digits(own.gbps) if sized(own) else NOTHING,
             units.three_digits(own.busbw_gbps) if sized(own) else NOTHING,
+            *([_part(own, links_gbps)] if links_gbps > 0 else []),
             own.plan,
         ]
         if has_peer(rows):
@@ -56,6 +58,10 @@ def cells(rows: Rows) -> list[list[str]]:
             line.append(str(ratio(own, peer) or NOTHING))
         lines.append(line)
     return lines
+
+
+def _part(row: CollectiveRow, links_gbps: float) -> str:
+    return units.percent(row.busbw_gbps / links_gbps).removesuffix(" %") if sized(row) else NOTHING
 
 
 def sized(row: CollectiveRow) -> bool:
@@ -121,19 +127,19 @@ def print_collective(result: CollectiveResult, console: Console) -> None:
     for rows in by_operation(result):
         console.print()
         console.print(Text(title(rows), style="bold"))
-        console.print(table(rows))
+        console.print(table(rows, result.links_gbps))
         for sentence in sentences(rows):
             console.print(Padding(Text(sentence), (0, 0, 0, 1)))
     for warning in result.warnings:
         console.print(Text(f"\nwarning: {warning}", style="yellow"))
 
 
-def table(rows: Rows) -> Table:
+def table(rows: Rows, links_gbps: float) -> Table:
     """The table of an operation."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in headings(rows):
+    for name in headings(rows, links_gbps):
         drawn.add_column(Text(name), justify="left" if name == "plan" else "right", no_wrap=True)
-    for row, line in zip(of(OWN, rows), cells(rows), strict=True):
+    for row, line in zip(of(OWN, rows), cells(rows, links_gbps), strict=True):
         found = ratio(row, peer_of(rows, row))
         style = COLOURS[found.verdict] if found else ""
         drawn.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
@@ -148,8 +154,8 @@ def collective_markdown(result: CollectiveResult) -> str:
         head += f" {title(operations[0])}."
     parts = [head] if operations else [f"{head} Nothing was measured."]
     for rows in operations:
-        names = headings(rows)
-        lines = [names, ["---" if name == "plan" else "--:" for name in names], *cells(rows)]
+        names = headings(rows, result.links_gbps)
+        lines = [names, ["---" if name == "plan" else "--:" for name in names], *cells(rows, result.links_gbps)]
         parts += [f"**{title(rows)}.**"] if len(operations) > 1 else []
         parts.append("\n".join("| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines))
         parts += ["\n".join(sentences(rows))]
