@@ -51,26 +51,6 @@ struct Collective {
   int ranks = 0;  ///< 0: all GPUs of the machine
 };
 
-/// The table that communicators here would follow, and why not where they would not.
-struct KeptTable {
-  std::optional<plan::Table> table;  ///< absent where there is none, or it is not used
-  Json said;                         ///< {"file", "used", "why"}; null where there is none
-};
-
-Result<KeptTable> kept_table(const machine::Machine& machine, std::uint64_t scratch_bytes) {
-  const std::string named = environment("SENNIT_TABLE");
-  if (named == "none" || (named.empty() && machine.fingerprint.empty())) return KeptTable{};
-  auto file = named.empty() ? plan::table_file(machine.fingerprint) : Result<std::filesystem::path>(named);
-  if (!file) return file.status();
-  auto table = plan::load_table(*file);
-  if (!table && table.status().code() == Code::not_found && named.empty()) return KeptTable{};
-  const Status status = table ? plan::suits(*table, machine, scratch_bytes) : table.status();
-  KeptTable kept;
-  kept.said = {{"file", file->string()}, {"used", status.ok()}, {"why", status.what()}};
-  if (status.ok()) kept.table = std::move(*table);
-  return kept;
-}
-
 Result<Exit> explain_collective(const Collective& asked) {
   plan::Question question;
   auto operation = coll::parse_operation(asked.operation);
@@ -90,20 +70,27 @@ Result<Exit> explain_collective(const Collective& asked) {
   const std::string named = asked.machine.empty() ? environment("SENNIT_MACHINE") : asked.machine;
   const auto known = machine::known_machine(asked.machine, asked.executor);
   if (!known) return named.empty() ? known.status() : of_arguments(known.status());
-  const std::string executor = asked.executor.empty() ? environment("SENNIT_EXECUTOR") : asked.executor;
-  question.kind = named.empty() && executor == "host" ? device::Kind::host : device::Kind::cuda;
-  for (const machine::Device& device : known->machine.devices)
-    if (device.kind == machine::DeviceKind::gpu) question.layout.push_back(device.id);
+  for (const machine::Device& device : known->machine.devices) {
+    if (device.kind != machine::DeviceKind::gpu) continue;
+    question.layout.push_back(device.id);
+    if (device.uuid.starts_with("HOST-")) question.kind = device::Kind::host;  // the host executor's own
+  }
   const auto gpus = static_cast<int>(question.layout.size());
   const int ranks = asked.ranks != 0 ? asked.ranks : std::min(gpus, coll::kMostRanks);
   if (ranks < 2 || ranks > gpus)
     return Status(Code::invalid_argument, fmt::format("{} ranks on a machine of {} GPUs", ranks, gpus), "--ranks",
                   gpus < 2 ? "Name a machine with more of them: --machine" : fmt::format("Use 2 to {}", gpus));
   question.layout.resize(static_cast<std::size_t>(ranks));
-  auto kept = asked.machine.empty() ? kept_table(known->machine, *scratch) : Result<KeptTable>(KeptTable{});
-  if (!kept) return kept.status();
-  Json document = plan::explain(question, known->machine, kept->table ? &*kept->table : nullptr);
-  document["table"] = std::move(kept->said);
+  plan::Kept kept;
+  if (asked.machine.empty()) {
+    auto found = plan::kept_table(known->machine);
+    if (!found) return found.status();
+    kept = std::move(*found);
+  }
+  const Status suited = kept.table ? plan::suits(*kept.table, known->machine, *scratch) : Status();
+  Json document = plan::explain(question, known->machine, kept.table && suited.ok() ? &*kept.table : nullptr);
+  document["table"] =
+      kept.table ? Json{{"file", kept.file.string()}, {"used", suited.ok()}, {"why", suited.what()}} : Json();
   print(document);
   return Exit::ok;
 }

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.h"
 #include "bench/collective/parent.h"
 #include "bench/collective/tuner.h"
 #include "bench/put/child.h"
@@ -34,10 +35,8 @@ Result<machine::Machine> machine_of(const device::Executor& executor) {
   return std::move(known->machine);
 }
 
-/// {"file", "used", "why", "table"}: whether collectives of this process would follow the table.
-Result<Json> kept(const Settings& settings, const machine::Machine& machine) {
-  auto file =
-      settings.file.empty() ? plan::table_file(machine.fingerprint) : Result<std::filesystem::path>(settings.file);
+/// {"file", "used", "why", "table"}: the table, and whether communicators here would follow it.
+Result<Json> kept(const Result<std::filesystem::path>& file, const machine::Machine& machine) {
   if (!file) return file.status();
   auto table = plan::load_table(*file);
   if (!table) return table.status();
@@ -70,7 +69,7 @@ Result<Exit> tune_collectives(const Settings& settings) {
   if (child->ended.status != 0) return put::end_as(*child, "tune collectives");
   auto outcome = parse_json(child->document, "what rank 0 printed");
   if (!outcome) return outcome.status();
-  auto document = kept(settings, *machine);
+  auto document = kept(plan::table_file(machine->fingerprint), *machine);
   if (!document) return document.status();
   document->update(*outcome);
   print(*document);
@@ -83,7 +82,14 @@ Result<Exit> show_kept(const Settings& settings) {
   if (!executor) return executor.status();
   auto machine = machine_of(**executor);
   if (!machine) return machine.status();
-  auto document = kept(settings, *machine);
+  const std::string named = settings.file.empty() ? environment("SENNIT_TABLE") : settings.file;
+  auto document = kept(named.empty() || named == "none" ? plan::table_file(machine->fingerprint)
+                                                        : Result<std::filesystem::path>(named),
+                       *machine);
+  if (document.ok() && settings.file.empty() && named == "none") {
+    (*document)["used"] = false;
+    (*document)["why"] = "SENNIT_TABLE=none leaves it out";
+  }
   if (!document) return settings.file.empty() ? document.status() : of_arguments(document.status());
   (*document)["warnings"] = Json::array();
   (*document)["left"] = 0;

@@ -7,9 +7,9 @@
 // 3557 instead of 3471). Slices are cut into chunks; the slots of the scratch hold the arrivals of kDepth chunks of
 // both kinds.
 //
-// 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Tickets are written: the
-// counts
-//    that this call's chunks will have, in memory of this rank, since a captured call must find new ones every time.
+// 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Tickets are written:
+//    the counts that this call's chunks will have, in memory of this rank, since a captured call must find new ones
+//    every time.
 // 2. For each chunk, scatter: each peer gets its slice's chunk of our input, and then the chunk's ticket.
 // 3. Reduce (EngineReduce): once every peer's ticket has come, its chunk is added, into our own slice of the output.
 // 4. Gather, one chunk behind: each peer gets the chunk of our slice of the output, and its ticket.

@@ -15,7 +15,4 @@ std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind k
 /// The most blocks that candidates of the algorithm have.
 unsigned most_candidate_blocks(Operation operation, Algorithm algorithm, device::Kind kind);
 
-/// The most blocks that candidates of the algorithm have.
-unsigned most_candidate_blocks(Operation operation, Algorithm algorithm, device::Kind kind);
-
 }  // namespace sennit::coll

@@ -24,7 +24,9 @@ Plan choose_on_host(const Case& which, const Team& team) {
 
 Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures) {
   if (kind == device::Kind::host) return choose_on_host(which, team);
-  const std::vector<Plan> plans = candidates(which, team, kind);
+  std::vector<Plan> plans = candidates(which, team, kind);
+  // Nowhere faster than two_shot when this was written (docs/algorithms/copy_engines.md): taken where it was tuned.
+  std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::copy_engines; });
   return *std::ranges::min_element(plans, {},
                                    [&](const Plan& plan) { return predict_us(which, plan, team, figures); });
 }

@@ -85,7 +85,10 @@ Status Collectives::prepare() {
     comm::Reader first(sizes->front());
     auto scratch = Scratch::create(node_, first.number());
     if (!scratch) return scratch.status();
-    if (status = chooser_->meet(node_, (*scratch)->team()); !status) return status;
+    if (status = chooser_->meet(node_, (*scratch)->team()); !status.ok()) {
+      (void)(*scratch)->close();  // peers map it
+      return status;
+    }
     scratch_ = std::move(*scratch);
   }
   return {};

@@ -19,7 +19,7 @@ std::optional<Change> Ballot::call(const std::function<bool()>& gave_up) {
       std::this_thread::yield();
       change = word(0, kChange).load();
     }
-    // Rank 0 writes them again only when every rank has come to kFrom, which this one has not, or is about to apply.
+    // Rank 0 writes them again only when every rank has passed kFrom, and this call is kFrom at most.
     pending_ = Change{word(0, kKey).load(), word(0, kValue).load()};
     from_ = word(0, kFrom).load();
     seen_ = change;
@@ -31,8 +31,9 @@ std::optional<Change> Ballot::call(const std::function<bool()>& gave_up) {
 bool Ballot::propose(const Change& change) {
   const std::uint64_t last = word(0, kChange).load();
   const std::uint64_t from = word(0, kFrom).load();
-  for (std::size_t rank = 0; rank < words_.size(); ++rank)
-    if (word(static_cast<int>(rank), kCalls).load() < from) return false;
+  // A rank that has published the call from which the last applies may not have read it yet.
+  for (std::size_t rank = 0; rank < words_.size() && from != 0; ++rank)
+    if (word(static_cast<int>(rank), kCalls).load() <= from) return false;
   word(0, kChange).store(last + 1);
   std::uint64_t furthest = 0;
   for (std::size_t rank = 0; rank < words_.size(); ++rank)

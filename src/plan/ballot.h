@@ -10,7 +10,7 @@
 // 3. A rank that published before rank 0 read has a call number below; it finds the change at a later call. A rank
 // that
 //    published after it finds the mark, and waits the few loads that step 2 takes, whatever else the ranks do.
-// 4. The next change is made only once every rank has come to the call from which the last applies.
+// 4. The next change is made only once every rank has passed the call from which the last applies.
 //
 // Steps 1 and 2 both write before they read, so all their accesses are sequentially consistent: in any order of them
 // either rank 0 sees the call, or the rank sees the mark.
@@ -54,8 +54,9 @@ class Ballot {
   bool propose(const Change& change);
 
   /// Every so many calls one is timed: a default; two events cost 1.5 µs. Only of those samples are taken.
-  static constexpr std::uint64_t kSamplePeriod = 16;
-  /// What a call took on this rank. The latest eight samples are kept.
+  static constexpr std::uint64_t kSamplePeriod = 64;
+  static constexpr std::size_t kSamples = 8;  ///< that are kept
+  /// What a call took on this rank.
   void sample(std::uint64_t call, double us);
   /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None
   /// until all have sampled it.
@@ -67,7 +68,7 @@ class Ballot {
     return words_[static_cast<std::size_t>(rank)].state->words[which];
   }
 
-  static std::size_t place(std::uint64_t call) { return call / kSamplePeriod % 8; }
+  static std::size_t place(std::uint64_t call) { return call / kSamplePeriod % kSamples; }
 
   std::vector<Words> words_;
   int rank_;

@@ -33,21 +33,13 @@ void warn(const std::string& why) {
   log(LogLevel::warning, "collectives go by the cost model: " + why);
 }
 
-/// The table that SENNIT_TABLE names, else this machine's own; empty where there is none.
-Result<Table> kept_table(const machine::Machine& machine) {
-  const std::string named = environment("SENNIT_TABLE");
-  if (named == "none") return Table();
-  if (!named.empty()) {
-    auto table = load_table(named);
-    if (!table) return std::move(table).status().in("SENNIT_TABLE");
-    return table;
-  }
-  if (machine.fingerprint.empty()) return Table();
-  auto file = table_file(machine.fingerprint);
-  if (!file) return Table();  // there is no folder to keep tables in
-  auto table = load_table(*file);
-  if (table.ok()) return table;
-  if (table.status().code() != Code::not_found) warn(table.status().text());
+/// This rank's table; empty where there is none. One of the machine's own that cannot be read is said and passed
+/// over.
+Result<Table> own_table(const machine::Machine& machine) {
+  auto kept = kept_table(machine);
+  if (kept.ok()) return kept->table ? *std::move(kept->table) : Table();
+  if (!environment("SENNIT_TABLE").empty()) return kept.status();
+  warn(kept.status().text());
   return Table();
 }
 
@@ -57,13 +49,23 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
   node_ = &node;
   team_ = team;
   const machine::Machine& machine = node.mover().machine();
-  auto table = given_ ? Result<Table>(*std::move(given_)) : kept_table(machine);
+  auto table = given_ ? Result<Table>(*std::move(given_)) : own_table(machine);
   auto scratch = coll::wanted_scratch();
   Status status = table.ok() ? scratch.status() : table.status();
   if (status.ok() && !table->entries.empty())
     if (auto suited = suits(*table, machine, *scratch); !suited) {
       warn(suited.text());
       table = Table();
+    }
+  std::vector<Timer> timers(Ballot::kSamples);
+  for (Timer& timer : timers)
+    for (auto* event : {&timer.start, &timer.end}) {
+      const device::SetUp set_up(&node.executor());
+      auto made = node.executor().event(node.device(), true);
+      if (made.ok())
+        *event = std::move(*made);
+      else if (status.ok())
+        status = made.status();
     }
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (status.ok()) status = adapt.status();
@@ -98,12 +100,7 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
   lookup_ = Lookup(*table, layout, machine);
   if (!adapts || lookup_.empty()) return {};
 
-  const device::SetUp set_up(&node.executor());
-  for (auto* event : {&start_, &end_}) {
-    auto made = node.executor().event(node.device(), true);
-    if (!made) return made.status();
-    *event = std::move(*made);
-  }
+  timers_ = std::move(timers);
   std::vector<Ballot::Words> words;
   for (int rank = 0; rank < node.size(); ++rank) {
     const int member = node.group().node_index(rank);
@@ -142,14 +139,32 @@ coll::Plan Chooser::plan(const coll::Case& which) {
 coll::Plan Chooser::call(const coll::Case& which) {
   const coll::Case bucket{which.operation, which.arithmetic, coll::bucket_of(which.bytes)};
   if (ballot_ == nullptr) return plan(which);
-  if (!recorded_) timing_.reset();  // a call that failed before it was enqueued
-  follow();
-  if (const auto change = ballot_->call([&] { return node_->group().failed(); })) apply(*change);
+  timer_ = nullptr;
+  if (ended_) {
+    follow();
+    const auto start = comm::Clock::now();
+    if (const auto change = ballot_->call([&] { return gave_up(start); })) apply(*change);
+  }
+  ended_ = false;
   const Decision& decision = decide(bucket);
-  const bool due = ballot_->calls() % Ballot::kSamplePeriod == 0 && decision.expected.size() > 1 &&
-                   decision.expected[decision.current] >= kLeastSampled;
-  if (due && !timing_) timing_ = {ballot_->calls(), bucket, decision.current};
+  const std::uint64_t calls = ballot_->calls();
+  if (calls % Ballot::kSamplePeriod == 0 && decision.expected.size() > 1 &&
+      decision.expected[decision.current] >= kLeastSampled) {
+    Timer& timer = timers_[calls / Ballot::kSamplePeriod % timers_.size()];
+    if (!timer.recorded) {
+      timer.sampled = {calls, bucket, decision.current};
+      timer_ = &timer;
+    }
+  }
   return decision.plans[decision.current];
+}
+
+bool Chooser::gave_up(comm::Clock::time_point start) {
+  comm::Group& group = node_->group();
+  if (!group.failed() && comm::Clock::now() - start > group.limit())
+    group.abort(Status(Code::timed_out, "rank 0 does not say from which call on another plan is taken", "collectives",
+                       "See where that rank is"));
+  return group.failed();
 }
 
 void Chooser::apply(const Change& change) {
@@ -165,26 +180,29 @@ void Chooser::apply(const Change& change) {
 }
 
 void Chooser::follow() {
-  if (timing_ && recorded_) {
-    const auto done = end_->done();
-    if (!done.ok() || *done) {
-      const auto us = done.ok() ? end_->since(*start_) : Result<double>(done.status());
-      if (us.ok()) {
-        ballot_->sample(timing_->call, *us);
-        if (node_->rank() == 0) open_.push_back(*timing_);
-      }
-      timing_.reset();
-      recorded_ = false;
+  for (Timer& timer : timers_) {
+    if (!timer.recorded) continue;
+    const device::SetUp set_up(&node_->executor());  // the caller may be capturing
+    const auto done = timer.end->done();
+    if (done.ok() && !*done) continue;
+    if (const auto us = done.ok() ? timer.end->since(*timer.start) : Result<double>(done.status()); us.ok()) {
+      ballot_->sample(timer.sampled->call, *us);
+      if (node_->rank() == 0) open_.push_back(*timer.sampled);
     }
+    timer.recorded = false;
   }
   if (node_->rank() != 0) return;
-  constexpr std::size_t kMostOpen = 4;  // some rank did not time the others: samples are overwritten
-  if (open_.size() > kMostOpen) open_.pop_front();
-  while (!open_.empty() && !wanted_) {
-    const auto us = ballot_->fastest(open_.front().call);
-    if (!us) break;
-    const Sampled sampled = open_.front();
+  // What some rank has not timed, nobody will know: its place is taken by later ones.
+  while (!open_.empty() && open_.front().call + Ballot::kSamples * Ballot::kSamplePeriod <= ballot_->calls())
     open_.pop_front();
+  for (auto open = open_.begin(); open != open_.end() && !wanted_;) {
+    const auto us = ballot_->fastest(open->call);
+    if (!us) {
+      ++open;
+      continue;
+    }
+    const Sampled sampled = *open;
+    open = open_.erase(open);
     const Decision& decision = decide(sampled.bucket);
     if (decision.correction == nullptr || decision.current != sampled.plan ||
         decision.correction->current() != sampled.plan)
@@ -195,19 +213,16 @@ void Chooser::follow() {
 }
 
 Status Chooser::starts(device::Lane& lane) {
-  if (!timing_ || recorded_) return {};
   // A captured call has no time of its own. All ranks capture a call, or none does.
-  if (lane.capturing()) {
-    timing_.reset();
-    return {};
-  }
-  return lane.record(*start_);
+  if (timer_ != nullptr && lane.capturing()) timer_ = nullptr;
+  return timer_ != nullptr ? lane.record(*timer_->start) : Status();
 }
 
 Status Chooser::ends(device::Lane& lane) {
-  if (!timing_ || recorded_) return {};
-  recorded_ = true;
-  return lane.record(*end_);
+  ended_ = true;
+  if (timer_ == nullptr) return {};
+  timer_->recorded = true;
+  return lane.record(*timer_->end);
 }
 
 }  // namespace sennit::plan

@@ -39,11 +39,19 @@ class Chooser final : public coll::Chooser {
     coll::Case bucket;
     std::size_t plan = 0;
   };
+  /// A pair of events, and the call between them.
+  struct Timer {
+    std::unique_ptr<device::Event> start, end;
+    std::optional<Sampled> sampled;
+    bool recorded = false;
+  };
 
   Decision& decide(const coll::Case& bucket);
   void apply(const Change& change);
   /// Publishes this rank's last sample when it is done; on rank 0 takes in those that all ranks have.
   void follow();
+  /// Rank 0 has not said for longer than any wait may take from which call a change applies.
+  bool gave_up(comm::Clock::time_point start);
 
   std::optional<Table> given_;
   path::Node* node_ = nullptr;
@@ -54,9 +62,9 @@ class Chooser final : public coll::Chooser {
 
   // Online correction; all empty where it is off.
   std::unique_ptr<Ballot> ballot_;
-  std::unique_ptr<device::Event> start_, end_;
-  std::optional<Sampled> timing_;  // between the events
-  bool recorded_ = false;
+  std::vector<Timer> timers_;     // by turns: a host may be many calls ahead of its GPU
+  Timer* timer_ = nullptr;        // of the call that is being made, where it is timed
+  bool ended_ = true;             // the last call was enqueued: else this one is that one, tried again
   std::optional<Change> wanted_;  // rank 0: until the one before is in force everywhere
   std::deque<Sampled> open_;      // rank 0: samples that some rank may not have published yet
 };

@@ -129,6 +129,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
           {"scratch_bytes", question.scratch_bytes},
           {"link_gbps", figures.link_gbps},
           {"source", entry ? "table" : "model"},
+          {"measured_bytes", entry ? Json(entry->which.bytes) : Json()},
           {"chosen", plan_json(chosen)},
           {"reason", reason(lines, entry ? &*entry : nullptr, which, question.kind)},
           {"candidates", std::move(candidates)},

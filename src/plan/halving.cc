@@ -31,18 +31,26 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
   Found found;
   std::vector<Timed> running;  // in the order of candidates, later by time
   for (const Candidate& candidate : candidates) running.push_back({candidate.plan, 0, 0});
-  std::vector<Timed> timed;  // the latest of each plan
-  const auto keep = [&](const Timed& latest) {
-    const auto same = std::ranges::find(timed, latest.plan, &Timed::plan);
+  struct Latest {
+    Timed timed;
+    int round;
+  };
+  std::vector<Latest> timed;  // of each plan
+  const auto plan_of = [](const Latest& latest) { return latest.timed.plan; };
+  const auto keep = [&](const Timed& latest, int round) {
+    const auto same = std::ranges::find(timed, latest.plan, plan_of);
     if (same != timed.end())
-      *same = latest;
+      *same = {latest, round};
     else
-      timed.push_back(latest);
+      timed.push_back({latest, round});
   };
   for (int round = 0; round < options.efforts && !running.empty(); ++round) {
     std::vector<Timed> measured;
     for (const Timed& each : running) {
-      if (!timed.empty() && !within_budget()) break;
+      if (!timed.empty() && !within_budget()) {
+        found.finished = false;
+        break;
+      }
       auto result = measure(each.plan, 1 << round);
       if (!result && result.status().code() == Code::corrupt && round == 0) {
         found.wrong.push_back(each.plan);
@@ -50,12 +58,12 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
       }
       if (!result) return result.status();
       measured.push_back(*result);
-      keep(*result);
+      keep(*result, round);
     }
     if (round == 0) found.timed = static_cast<unsigned>(timed.size());
-    if (measured.size() < running.size() - (round == 0 ? found.wrong.size() : 0)) break;  // the budget is spent
+    if (!found.finished) break;
     std::ranges::stable_sort(measured, {}, &Timed::us);
-    // What cannot be told from the best by its noise stays in, and so does what would be taken without measuring.
+    // What would be taken without measuring stays in.
     std::vector<Timed> next;
     const std::size_t half = std::max<std::size_t>(2, (measured.size() + 1) / 2);
     for (std::size_t i = 0; i < measured.size(); ++i)
@@ -66,14 +74,17 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
   if (timed.empty())
     return Status(Code::corrupt, fmt::format("all {} plans gave wrong results", found.wrong.size()), {},
                   "Run: sennit doctor");
-  std::ranges::stable_sort(timed, {}, &Timed::us);
-  const auto own = std::ranges::find(timed, model, &Timed::plan);
+  // A plan that was left behind after a short round may have been lucky there: those that went on go first.
+  std::ranges::stable_sort(timed, [](const Latest& a, const Latest& b) {
+    return a.round != b.round ? a.round > b.round : a.timed.us < b.timed.us;
+  });
+  const auto own = std::ranges::find(timed, model, plan_of);
   if (own != timed.end()) {
-    found.model_us = own->us;
-    if (!beats(timed.front(), *own, options.margin)) std::rotate(timed.begin(), own, own + 1);
+    found.model_us = own->timed.us;
+    if (!beats(timed.front().timed, own->timed, options.margin)) std::rotate(timed.begin(), own, own + 1);
   }
-  if (timed.size() > Entry::kMostPlans) timed.resize(Entry::kMostPlans);
-  found.plans = std::move(timed);
+  for (const Latest& latest : timed)
+    if (found.plans.size() < Entry::kMostPlans) found.plans.push_back(latest.timed);
   return found;
 }
 

@@ -37,6 +37,7 @@ struct Found {
   double model_us = 0;            ///< what the first candidate took
   std::vector<coll::Plan> wrong;  ///< whose results were
   unsigned timed = 0;
+  bool finished = true;  ///< false: the budget ended the search before its last round
 };
 
 /// `candidates` in the order of their predictions, at least one: the first is what would be taken without measuring,

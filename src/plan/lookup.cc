@@ -36,9 +36,7 @@ std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& tea
   std::vector<Entry> sizes = kind->second;
   std::ranges::stable_sort(sizes, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
   for (Entry& entry : sizes) {
-    const bool beyond =
-        which.bytes < kind->second.front().which.bytes || which.bytes > kind->second.back().which.bytes;
-    if (beyond && octaves(entry.which.bytes, which.bytes) > 2) return std::nullopt;
+    if (octaves(entry.which.bytes, which.bytes) > 2) return std::nullopt;
     std::erase_if(entry.plans, [&](const Timed& timed) {
       return coll::most_bytes(which.operation, timed.plan, team) < which.bytes;
     });

@@ -18,7 +18,7 @@ class Lookup {
 
   bool empty() const { return entries_.empty(); }
   /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are
-  /// left in it. None where the operation was not tuned, and further than two octaves beyond the sizes that were.
+  /// left in it. None where the operation was not tuned, nor any size within two octaves.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
 
  private:

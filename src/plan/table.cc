@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.h"
 #include "base/units.h"
 #include "comm/sha256.h"
 #include "machine/cache.h"
@@ -223,6 +224,25 @@ Result<Table> load_table(const std::filesystem::path& file) {
   auto document = read_json(file);
   if (!document) return document.status();
   return table_from_json(*document, file.string());
+}
+
+Result<Kept> kept_table(const machine::Machine& machine) {
+  const std::string named = environment("SENNIT_TABLE");
+  if (named == "none" || (named.empty() && machine.fingerprint.empty())) return Kept();
+  Kept kept{named, std::nullopt};
+  if (named.empty()) {
+    auto file = table_file(machine.fingerprint);
+    if (!file) return Kept();  // there is no folder to keep tables in
+    kept.file = *file;
+  }
+  auto table = load_table(kept.file);
+  if (table.ok())
+    kept.table = std::move(*table);
+  else if (!named.empty())
+    return std::move(table).status().in("SENNIT_TABLE");
+  else if (table.status().code() != Code::not_found)
+    return table.status();
+  return kept;
 }
 
 }  // namespace sennit::plan

@@ -4,7 +4,7 @@
 
 #include <filesystem>
 #include <map>
-#include <span>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -80,5 +80,14 @@ std::string hash(const Table& table);
 Result<std::filesystem::path> table_file(const std::string& fingerprint);
 /// Errors: not_found (never tuned), corrupt.
 Result<Table> load_table(const std::filesystem::path& file);
+
+/// What communicators on this machine go by, if it suits them.
+struct Kept {
+  std::filesystem::path file;  ///< empty where none is looked for
+  std::optional<Table> table;  ///< none where there is none
+};
+/// The table that SENNIT_TABLE names, else the machine's own. Errors: those of load_table(), but for one of its own
+/// that was never made.
+Result<Kept> kept_table(const machine::Machine& machine);
 
 }  // namespace sennit::plan

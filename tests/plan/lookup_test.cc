@@ -30,8 +30,8 @@ TEST(Lookup, DoesNotGuessFarBeyondWhatWasTuned) {
 TEST(Lookup, NeverGivesAPlanThatCannotDoIt) {
   Table table = empty_table();
   const coll::Plan one_block{coll::Algorithm::one_shot_packets, 1, 256};
-  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(KiB), {{one_block, 3, 0.1}}));
-  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(MiB), {{kTwoShot, 14, 0.1}}));
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(4 * KiB), {{one_block, 3, 0.1}}));
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(32 * KiB), {{kTwoShot, 14, 0.1}}));
   const Lookup lookup(table, {"gpu0", "gpu1"}, measured_machine());
   const std::uint64_t most = coll::most_bytes(coll::Operation::allreduce, one_block, team_of(2));
   EXPECT_EQ(lookup.find(allreduce_of(most), team_of(2))->plans.front().plan, one_block);

@@ -47,9 +47,11 @@ class Tuner {
       if (table_.find(layout_, which) == nullptr) left.push_back(which);
     const Progress progress(options_.progress && leads());
     std::size_t done = 0;
-    for (; done < left.size() && within_budget(); ++done) {
+    for (; done < left.size() && (done == 0 || within_budget()); ++done) {
       progress.step(long(done), long(left.size()), describe(left[done]));
-      if (auto status = tune(left[done]); !status) return std::move(status).in(describe(left[done]));
+      auto finished = tune(left[done]);
+      if (!finished) return std::move(finished).status().in(describe(left[done]));
+      if (!*finished) break;
     }
     if (leads()) put::print_outcome({{"warnings", warnings_}, {"left", left.size() - done}});
     return site_->close();
@@ -101,7 +103,12 @@ class Tuner {
       status = file.status();
       if (status.ok()) file_ = *file;
       auto kept = status.ok() ? plan::load_table(file_) : Result<plan::Table>(status);
-      if (kept.ok() && plan::suits(*kept, *machine_, table_.scratch_bytes).ok()) table_ = std::move(*kept);
+      Status suited = kept.status();
+      if (kept.ok()) suited = plan::suits(*kept, *machine_, table_.scratch_bytes);
+      if (suited.ok())
+        table_ = std::move(*kept);
+      else if (suited.code() != Code::not_found)
+        warnings_.push_back(fmt::format("what was kept before is replaced: {}.", suited.what()));
       if (options_.again)
         std::erase_if(table_.entries,
                       [&](const plan::Entry& entry) { return std::ranges::count(cases_, entry.which) > 0; });
@@ -132,7 +139,8 @@ class Tuner {
     return all.ok() && comm::Reader(all->front()).number() == 1;
   }
 
-  Status tune(const coll::Case& which) {
+  /// False: the budget ended before it was found out; the next run begins it anew.
+  Result<bool> tune(const coll::Case& which) {
     const coll::Team& team = site_->collectives().scratch()->team();
     const device::Reduction reduction = with_ranks(reduction_of(which.arithmetic));
     const auto parts = Layout::parts(which.operation, team.size);
@@ -161,10 +169,11 @@ class Tuner {
       if (!times) return times.status();
       return plan::Timed{each, times->summary.median_us, times->summary.spread_us};
     };
-    auto found = plan::halve(std::move(candidates), measure, [&] { return within_budget(); });
+    auto found = plan::halve(std::move(candidates), measure, [&] { return !found_any_ || within_budget(); });
     if (!found) return found.status();
     for (const coll::Plan& wrong : found->wrong)
       warnings_.push_back(fmt::format("{} by {} gave wrong results and is left out.", describe(which), name(wrong)));
+    if (!found->finished) return false;
     plan::Entry entry{layout_, which, std::move(found->plans), found->model_us, 0, found->timed};
     if (site_->nccl() != nullptr && Site::nccl_can(which.operation, reduction)) {
       auto times = site_->time({}, layout, reduction, kLeastSeconds * 4);
@@ -172,10 +181,19 @@ class Tuner {
       entry.nccl_us = times->summary.median_us;
     }
     plan::insert(table_, std::move(entry));
+    found_any_ = true;
     table_.date = machine::today();
     // At once, so that what was found survives whatever comes.
-    const Status kept = leads() ? write_json(file_, to_json(table_)) : Status();
-    return comm::agree(site_->node().group().exchange(), kept, {}).status();
+    const Status kept = leads() ? keep() : Status();
+    if (auto agreed = comm::agree(site_->node().group().exchange(), kept, {}); !agreed) return agreed.status();
+    return true;
+  }
+
+  /// Beside what another run has found meanwhile.
+  Status keep() const {
+    const auto there = plan::load_table(file_);
+    const auto merged = there.ok() ? plan::merge(*there, table_) : Result<plan::Table>(there.status());
+    return write_json(file_, to_json(merged.ok() ? *merged : table_));
   }
 
   device::Reduction with_ranks(device::Reduction reduction) {
@@ -191,6 +209,7 @@ class Tuner {
   coll::Figures figures_;
   plan::Table table_;
   std::filesystem::path file_;  // rank 0's
+  bool found_any_ = false;      // one case is always finished, whatever the budget
   Clock::time_point start_;
   std::vector<std::string> warnings_;
 };
@@ -229,10 +248,9 @@ Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus)
   std::vector<coll::Case> cases;
   for (const coll::Operation operation : operations)
     for (const std::uint64_t bytes : sizes) {
-      if (!coll::reduces(operation)) cases.push_back({operation, coll::Arithmetic::none, bytes});
-      if (!coll::reduces(operation)) continue;
-      cases.push_back({operation, coll::Arithmetic::fast, bytes});
-      if (options.thorough) cases.push_back({operation, coll::Arithmetic::general, bytes});
+      const bool reduces = coll::reduces(operation);
+      cases.push_back({operation, reduces ? coll::Arithmetic::fast : coll::Arithmetic::none, bytes});
+      if (reduces && options.thorough) cases.push_back({operation, coll::Arithmetic::general, bytes});
     }
   return cases;
 }

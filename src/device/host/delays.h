@@ -14,7 +14,10 @@ class Delays {
  public:
   /// All threads of this process, from now on; 0 ends it. The same seed gives each thread the same delays, by the
   /// order in which threads first come here.
-  static void set(std::uint32_t seed) { seed_.store(seed); }
+  static void set(std::uint32_t seed) {
+    threads_.store(0);
+    seed_.store(seed);
+  }
 
   /// One time in 8 the thread lets others go first, one time in 64 it sleeps for up to 100 µs.
   static void hold_up() {

@@ -1,0 +1,46 @@
+#include "bench/collective/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace sennit::bench::collective {
+namespace {
+
+TEST(CollectiveTuner, TheMostUsedOperationComesFirst) {
+  const auto cases = *cases_of({}, true);
+  EXPECT_EQ(cases.front(), (coll::Case{coll::Operation::allreduce, coll::Arithmetic::fast, KiB}));
+  EXPECT_EQ(cases.size(), 80u) << "ten sizes of eight operations";
+  EXPECT_EQ(cases_of({}, false)->size(), 56u) << "without GPUs to 4 MiB";
+}
+
+TEST(CollectiveTuner, ThoroughlyEveryPowerOfTwoAndOtherTypes) {
+  TunerOptions options;
+  options.thorough = true;
+  options.operations = {"reduce", "scatter"};
+  const auto cases = *cases_of(options, true);
+  const auto of = [&](coll::Operation operation, coll::Arithmetic arithmetic) {
+    return std::ranges::count_if(
+        cases, [&](const coll::Case& each) { return each.operation == operation && each.arithmetic == arithmetic; });
+  };
+  EXPECT_EQ(of(coll::Operation::reduce, coll::Arithmetic::fast), 23);
+  EXPECT_EQ(of(coll::Operation::reduce, coll::Arithmetic::general), 23);
+  EXPECT_EQ(of(coll::Operation::scatter, coll::Arithmetic::none), 23);
+  EXPECT_EQ(cases.size(), 69u);
+}
+
+TEST(CollectiveTuner, WrongUsageIsNamed) {
+  TunerOptions options;
+  options.sizes = {"12"};
+  EXPECT_EQ(cases_of(options, true).status().where(), "--sizes");
+  options.sizes = {"1K"};
+  options.operations = {"barrier"};
+  EXPECT_NE(cases_of(options, true).status().text().find("barrier has one plan"), std::string::npos);
+  options.operations = {"allredouble"};
+  EXPECT_EQ(cases_of(options, true).status().where(), "--operations");
+}
+
+}  // namespace
+}  // namespace sennit::bench::collective
