@@ -54,5 +54,8 @@ constexpr std::uint64_t bucket_of(std::uint64_t bytes) {
   const std::uint64_t step = std::bit_floor(bytes - 1) / 4;
   return (bytes + step - 1) / step * step;
 }
+constexpr Case bucket_of(const Case& which) {
+  return {which.operation, which.arithmetic, bucket_of(which.bytes)};
+}
 
 }  // namespace sennit::coll

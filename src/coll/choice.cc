@@ -38,8 +38,7 @@ Status ModelChooser::meet(path::Node& node, const Team& team) {
 }
 
 Plan ModelChooser::plan(const Case& which) {
-  Case bucket = which;
-  bucket.bytes = bucket_of(which.bytes);
+  const Case bucket = bucket_of(which);
   const auto [found, is_new] = plans_.try_emplace(bucket);
   if (is_new) found->second = choose(bucket, team_, kind_, figures_);
   return found->second;

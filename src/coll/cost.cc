@@ -41,6 +41,16 @@ struct Formula {
             .reduced = s,
             .part = s / n};
   }
+  /// One rank reduces for all and sends to all.
+  Work by_a_root(double crossings) const {
+    return {.crossings = crossings,
+            .fan = peers(),
+            .handovers = 1,
+            .sent = 2 * peers() * s,
+            .copied = s,
+            .reduced = n * s,
+            .part = s};
+  }
   Work linear_reduce() const {
     return {.apart = true, .crossings = 1, .sent = peers() * s, .reduced = n * s, .part = s};
   }
@@ -50,14 +60,7 @@ struct Formula {
       case Algorithm::one_shot_packets: return one_shot_packets();
       case Algorithm::two_shot_packets: return two_shot_packets();
       case Algorithm::two_shot: return two_shot();
-      case Algorithm::linear:
-        return {.crossings = 2,
-                .fan = peers(),
-                .handovers = 1,
-                .sent = 2 * peers() * s,
-                .copied = s,
-                .reduced = n * s,
-                .part = s};
+      case Algorithm::linear: return by_a_root(2);
       case Algorithm::recursive_doubling: {
         const double steps = rounds() + folds();
         return {.crossings = steps,
@@ -85,14 +88,7 @@ struct Formula {
                 .copied = 2 * most(),
                 .reduced = 2 * most(),
                 .part = s / n};
-      case Algorithm::hierarchical:
-        return {.crossings = 4,
-                .fan = peers(),
-                .handovers = 1,
-                .sent = 2 * peers() * s,
-                .copied = s,
-                .reduced = n * s,
-                .part = s};
+      case Algorithm::hierarchical: return by_a_root(4);
       case Algorithm::copy_engines:
         return {.engines = true,
                 .apart = true,

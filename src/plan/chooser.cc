@@ -57,7 +57,8 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
       warn(suited.text());
       table = Table();
     }
-  std::vector<Timer> timers(Ballot::kSamples);
+  const bool has_table = status.ok() && !table->entries.empty();
+  std::vector<Timer> timers(has_table ? Ballot::kSamples : 0);
   for (Timer& timer : timers)
     for (auto* event : {&timer.start, &timer.end}) {
       const device::SetUp set_up(&node.executor());
@@ -71,7 +72,7 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
   if (status.ok()) status = adapt.status();
   comm::Writer mine;
   mine.text(node.mover().id_of(node.device()))
-      .text(table.ok() && !table->entries.empty() ? hash(*table) : std::string())
+      .text(has_table ? hash(*table) : std::string())
       .number(adapt.ok() && *adapt ? 1 : 0);
   auto all = comm::agree(node.group().exchange(), status, mine.take());
   if (!all) return all.status();
@@ -132,13 +133,13 @@ Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
 }
 
 coll::Plan Chooser::plan(const coll::Case& which) {
-  const Decision& decision = decide({which.operation, which.arithmetic, coll::bucket_of(which.bytes)});
+  const Decision& decision = decide(coll::bucket_of(which));
   return decision.plans[decision.current];
 }
 
 coll::Plan Chooser::call(const coll::Case& which) {
-  const coll::Case bucket{which.operation, which.arithmetic, coll::bucket_of(which.bytes)};
   if (ballot_ == nullptr) return plan(which);
+  const coll::Case bucket = coll::bucket_of(which);
   timer_ = nullptr;
   if (ended_) {
     follow();
@@ -186,8 +187,8 @@ void Chooser::follow() {
     const auto done = timer.end->done();
     if (done.ok() && !*done) continue;
     if (const auto us = done.ok() ? timer.end->since(*timer.start) : Result<double>(done.status()); us.ok()) {
-      ballot_->sample(timer.sampled->call, *us);
-      if (node_->rank() == 0) open_.push_back(*timer.sampled);
+      ballot_->sample(timer.sampled.call, *us);
+      if (node_->rank() == 0) open_.push_back(timer.sampled);
     }
     timer.recorded = false;
   }

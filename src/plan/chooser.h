@@ -42,8 +42,8 @@ class Chooser final : public coll::Chooser {
   /// A pair of events, and the call between them.
   struct Timer {
     std::unique_ptr<device::Event> start, end;
-    std::optional<Sampled> sampled;
-    bool recorded = false;
+    Sampled sampled;
+    bool recorded = false;  ///< `sampled` is under way, or has not been accounted for
   };
 
   Decision& decide(const coll::Case& bucket);

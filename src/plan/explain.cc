@@ -75,7 +75,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   team.size = static_cast<int>(question.layout.size());
   team.shape = coll::Shape::of(question.scratch_bytes, team.size);
   const coll::Figures figures = figures_of(machine, question.layout);
-  const coll::Case bucket{which.operation, which.arithmetic, coll::bucket_of(which.bytes)};
+  const coll::Case bucket = coll::bucket_of(which);
   const auto entry =
       table != nullptr ? Lookup(*table, question.layout, machine).find(bucket, team) : std::optional<Entry>();
   const coll::Plan chosen = entry ? entry->plans.front().plan : coll::choose(bucket, team, question.kind, figures);
@@ -106,10 +106,9 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   });
 
   Json rejected = Json::array();
-  unsigned most_blocks = 1;
   for (const coll::Algorithm algorithm : coll::algorithms_of(which.operation)) {
     if (best.contains(algorithm)) continue;
-    most_blocks = coll::most_candidate_blocks(which.operation, algorithm, question.kind);
+    const unsigned most_blocks = coll::most_candidate_blocks(which.operation, algorithm, question.kind);
     const std::uint64_t most = coll::most_bytes(which.operation, {algorithm, most_blocks}, team);
     rejected.push_back({{"algorithm", coll::name(algorithm)},
                         {"why", fmt::format("takes at most {} with {} blocks", format_bytes(most), most_blocks)}});

@@ -29,8 +29,8 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
   narrow(candidates, options);
   const coll::Plan model = candidates.front().plan;
   Found found;
-  std::vector<Timed> running;  // in the order of candidates, later by time
-  for (const Candidate& candidate : candidates) running.push_back({candidate.plan, 0, 0});
+  std::vector<coll::Plan> running;  // in the order of candidates, later by time
+  for (const Candidate& candidate : candidates) running.push_back(candidate.plan);
   struct Latest {
     Timed timed;
     int round;
@@ -46,14 +46,14 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
   };
   for (int round = 0; round < options.efforts && !running.empty(); ++round) {
     std::vector<Timed> measured;
-    for (const Timed& each : running) {
+    for (const coll::Plan& plan : running) {
       if (!timed.empty() && !within_budget()) {
         found.finished = false;
         break;
       }
-      auto result = measure(each.plan, 1 << round);
+      auto result = measure(plan, 1 << round);
       if (!result && result.status().code() == Code::corrupt && round == 0) {
-        found.wrong.push_back(each.plan);
+        found.wrong.push_back(plan);
         continue;
       }
       if (!result) return result.status();
@@ -64,10 +64,10 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
     if (!found.finished) break;
     std::ranges::stable_sort(measured, {}, &Timed::us);
     // What would be taken without measuring stays in.
-    std::vector<Timed> next;
+    std::vector<coll::Plan> next;
     const std::size_t half = std::max<std::size_t>(2, (measured.size() + 1) / 2);
     for (std::size_t i = 0; i < measured.size(); ++i)
-      if (i < half || measured[i].plan == model) next.push_back(measured[i]);
+      if (i < half || measured[i].plan == model) next.push_back(measured[i].plan);
     if (next.size() <= 1) break;
     running = std::move(next);
   }

@@ -4,19 +4,15 @@
 #include <string>
 
 #include "base/units.h"
+#include "coll/teams.h"
 #include "path/machines.h"
 #include "plan/table.h"
 
 namespace sennit::plan {
 
-inline constexpr std::uint64_t kScratch = 64 * MiB;
+using coll::team_of;
 
-inline coll::Team team_of(int ranks) {
-  coll::Team team;
-  team.size = ranks;
-  team.shape = coll::Shape::of(kScratch, ranks);
-  return team;
-}
+inline constexpr std::uint64_t kScratch = 64 * MiB;  // as team_of() has it
 
 inline machine::Machine measured_machine() {
   machine::Machine machine = path::hgx_h200_4();

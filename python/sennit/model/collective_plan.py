@@ -7,19 +7,7 @@ from typing import Literal
 from pydantic import Field
 
 from sennit.model.document import Part
-
-
-class Plan(Part):
-    """An algorithm with its settings."""
-
-    algorithm: str
-    blocks: int = Field(ge=0)
-    threads: int = Field(ge=0)
-
-    @property
-    def name(self) -> str:
-        """As programs name it: two_shot 256x256."""
-        return f"{self.algorithm} {self.blocks}x{self.threads}"
+from sennit.model.plans import Plan
 
 
 class Candidate(Plan):

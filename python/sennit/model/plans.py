@@ -11,19 +11,24 @@ from sennit.model.document import Part
 from sennit.ratio import Ratio, speedup
 
 
-class TimedPlan(Part):
-    """An algorithm with its settings, and what a call takes with it."""
+class Plan(Part):
+    """An algorithm with its settings."""
 
     algorithm: str
     blocks: int = Field(ge=1)
     threads: int = Field(ge=1)
-    us: float = Field(ge=0)
-    spread_us: float = Field(ge=0)
 
     @property
     def name(self) -> str:
         """As programs name it: two_shot 256x256."""
         return f"{self.algorithm} {self.blocks}x{self.threads}"
+
+
+class TimedPlan(Plan):
+    """And what a call takes with it."""
+
+    us: float = Field(ge=0)
+    spread_us: float = Field(ge=0)
 
 
 class TunedCase(Part):

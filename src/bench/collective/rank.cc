@@ -65,8 +65,8 @@ class Rank {
       if (!status.ok()) return status;
     sizes_ = std::move(*sizes);
     operations_ = std::move(*operations);
-    auto site =
-        Site::open({std::ranges::max(sizes_), options_.eager, options_.skew_us, std::make_unique<plan::Chooser>()});
+    auto site = Site::open(
+        *executor, {std::ranges::max(sizes_), options_.eager, options_.skew_us, std::make_unique<plan::Chooser>()});
     if (!site) return site.status();
     site_ = std::move(*site);
     reduction_ = {*type, *op};
@@ -75,21 +75,17 @@ class Rank {
   }
 
   Status open_nccl() {
-    const bool wanted = options_.versus.empty() ? site_->on_gpus() : std::ranges::count(options_.versus, "nccl") > 0;
-    if (!wanted) return {};
+    auto warning = site_->open_nccl(options_.versus, options_.nccl);
+    if (!warning) return warning.status();
+    if (!warning->empty()) warnings_.push_back(*warning);
+    if (site_->nccl() == nullptr) return {};
+    versions_["nccl"] = site_->nccl()->version();
     for (const coll::Operation operation : operations_)
       if (!Site::nccl_can(operation, reduction_))
         warnings_.push_back(
             fmt::format("nccl is left out of {}: it has no {} of {}; compare with --type float32 --op "
                         "sum.",
                         coll::name(operation), options_.op, options_.type));
-    const Status status = site_->open_nccl(options_.nccl);
-    if (status.code() == Code::peer_lost) return status;
-    if (status.ok())
-      versions_["nccl"] = site_->nccl()->version();
-    else
-      warnings_.push_back(
-          fmt::format("nccl is left out: {}; install it, give --nccl FILE, or --vs none.", status.what()));
     return {};
   }
 

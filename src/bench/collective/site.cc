@@ -24,13 +24,11 @@ constexpr int kMostCalls = 200;
 
 }  // namespace
 
-Result<std::unique_ptr<Site>> Site::open(Options options) {
+Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> executor, Options options) {
   std::unique_ptr<Site> site(new Site());
   site->eager_ = options.eager;
   site->skew_us_ = options.skew_us;
-  auto executor = device::open_executor();
-  if (!executor) return executor.status();
-  site->executor_ = std::move(*executor);
+  site->executor_ = std::move(executor);
   auto place = comm::place_from_environment();
   if (!place) return place.status();
   auto exchange =
@@ -56,11 +54,15 @@ Result<std::unique_ptr<Site>> Site::open(Options options) {
   return site;
 }
 
-Status Site::open_nccl(const std::string& file) {
+Result<std::string> Site::open_nccl(const std::vector<std::string>& versus, const std::string& file) {
+  const bool wanted = versus.empty() ? on_gpus() : std::ranges::count(versus, "nccl") > 0;
+  if (!wanted) return std::string();
   auto nccl = Nccl::open(*node_, file);
-  if (!nccl) return nccl.status();
+  if (nccl.status().code() == Code::peer_lost) return nccl.status();
+  if (!nccl)
+    return fmt::format("nccl is left out: {}; install it, give --nccl FILE, or --vs none.", nccl.status().what());
   nccl_ = std::move(*nccl);
-  return {};
+  return std::string();
 }
 
 bool Site::nccl_can(coll::Operation operation, const device::Reduction& reduction) {

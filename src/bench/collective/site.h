@@ -36,7 +36,7 @@ class Site {
     std::unique_ptr<coll::Chooser> chooser = std::make_unique<coll::ModelChooser>();
   };
   /// As the rank that the environment says. Collective. Errors: those of the executor and of meeting.
-  static Result<std::unique_ptr<Site>> open(Options options);
+  static Result<std::unique_ptr<Site>> open(std::shared_ptr<device::Executor> executor, Options options);
 
   device::Executor& executor() { return *executor_; }
   path::Node& node() { return *node_; }
@@ -45,8 +45,9 @@ class Site {
   /// As rows say it.
   bool by_graph() const { return !eager_ && on_gpus(); }
 
-  /// Collective. `file`: libnccl or its folder; empty where the loader finds it. Errors: those of Nccl::open.
-  Status open_nccl(const std::string& file);
+  /// Collective. NCCL where `versus` names it, or is empty on GPUs; `file`: libnccl or its folder, empty where the
+  /// loader finds it. Returns a warning where it is wanted and cannot be had. Errors: peer_lost.
+  Result<std::string> open_nccl(const std::vector<std::string>& versus, const std::string& file);
   /// Null unless opened.
   Nccl* nccl() { return nccl_.get(); }
   static bool nccl_can(coll::Operation operation, const device::Reduction& reduction);

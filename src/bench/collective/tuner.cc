@@ -25,9 +25,9 @@ using Clock = std::chrono::steady_clock;
 constexpr double kLeastSeconds = 0.012;
 
 /// Who stands for an arithmetic.
-device::Reduction reduction_of(coll::Arithmetic arithmetic) {
+device::Reduction reduction_of(coll::Arithmetic arithmetic, int ranks) {
   return {arithmetic == coll::Arithmetic::general ? device::Type::float64 : device::Type::float32,
-          device::Operator::sum};
+          device::Operator::sum, static_cast<std::uint32_t>(ranks)};
 }
 
 std::string describe(const coll::Case& which) {
@@ -71,20 +71,15 @@ class Tuner {
     if (!place) return place.status();
     for (const coll::Case& which : cases_)
       wanted.most_bytes = std::max(wanted.most_bytes, which.bytes * Layout::parts(which.operation, place->size));
-    auto site = Site::open(std::move(wanted));
+    auto site = Site::open(*executor, std::move(wanted));
     if (!site) return site.status();
     site_ = std::move(*site);
     machine_ = &site_->node().mover().machine();
     start_ = Clock::now();
     if (auto status = open_table(); !status) return status;
-    const bool wants_nccl =
-        options_.versus.empty() ? site_->on_gpus() : std::ranges::count(options_.versus, "nccl") > 0;
-    if (!wants_nccl) return {};
-    const Status status = site_->open_nccl(options_.nccl);
-    if (status.code() == Code::peer_lost) return status;
-    if (!status.ok())
-      warnings_.push_back(
-          fmt::format("nccl is left out: {}; install it, give --nccl FILE, or --vs none.", status.what()));
+    auto warning = site_->open_nccl(options_.versus, options_.nccl);
+    if (!warning) return warning.status();
+    if (!warning->empty()) warnings_.push_back(*warning);
     return {};
   }
 
@@ -142,7 +137,7 @@ class Tuner {
   /// False: the budget ended before it was found out; the next run begins it anew.
   Result<bool> tune(const coll::Case& which) {
     const coll::Team& team = site_->collectives().scratch()->team();
-    const device::Reduction reduction = with_ranks(reduction_of(which.arithmetic));
+    const device::Reduction reduction = reduction_of(which.arithmetic, team.size);
     const auto parts = Layout::parts(which.operation, team.size);
     const Layout layout = site_->layout(which.operation, which.bytes * parts, reduction.type, true);
     const device::Kind kind = site_->executor().kind();
@@ -194,11 +189,6 @@ class Tuner {
     const auto there = plan::load_table(file_);
     const auto merged = there.ok() ? plan::merge(*there, table_) : Result<plan::Table>(there.status());
     return write_json(file_, to_json(merged.ok() ? *merged : table_));
-  }
-
-  device::Reduction with_ranks(device::Reduction reduction) {
-    reduction.ranks = static_cast<std::uint32_t>(site_->node().size());
-    return reduction;
   }
 
   const TunerOptions& options_;

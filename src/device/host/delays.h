@@ -12,8 +12,8 @@ namespace sennit::device {
 
 class Delays {
  public:
-  /// All threads of this process, from now on; 0 ends it. The same seed gives each thread the same delays, by the
-  /// order in which threads first come here.
+  /// All threads of this process, from now on; 0 ends it. The same seed gives new threads the same delays, by the
+  /// order in which they first come here.
   static void set(std::uint32_t seed) {
     threads_.store(0);
     seed_.store(seed);
