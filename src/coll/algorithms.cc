@@ -39,7 +39,7 @@ std::uint64_t packets_of_all(const Team& team, unsigned blocks) {
 }
 std::uint64_t packets_of_slices(const Team& team, unsigned blocks) {
   const auto ranks = static_cast<unsigned>(team.size);
-  return packet_room(2 * ranks) * blocks * ranks;
+  return device::in_units(packet_room(2 * ranks) * blocks) * ranks;
 }
 /// A plain ring passes each rank's slice on as a whole.
 std::uint64_t one_segment(const Team& team, unsigned blocks) {
@@ -66,12 +66,13 @@ Status start_exchange(const Start& start) {
   exchange.cut(start.plan.blocks);
   return start.launch(Program{exchange, start.team});
 }
-/// Two ranks know how long their messages are, and nobody else does: the blocks depend on that alone.
+/// Two ranks know how long their messages are, and nobody else does: how they are cut depends on that alone. All
+/// launch the same blocks, though some may have nothing to do: see links.h.
 Status start_all_to_all_v(const Start& start) {
   constexpr std::uint64_t kLeast = 16 * KiB;  // a default
   Exchange exchange = start.call.messages;
-  const unsigned blocks = exchange.cut(start.plan.blocks, kLeast);
-  return device::launch(start.lane, ExchangeDirect{exchange, start.team}, blocks, start.plan.threads);
+  exchange.cut(start.plan.blocks, kLeast);
+  return start.launch(ExchangeDirect{exchange, start.team});
 }
 Status start_allgather_ring(const Start& start) {
   return start.launch(AllgatherRing{start.call.input, start.call.output, start.call.bytes, start.team});

@@ -1,14 +1,15 @@
 // Allgather, ring: every rank's message travels once around; each link carries n - 1 messages, whatever the number of
 // ranks.
 //
-// 1. Each block takes its part of every message, a slot's worth of each at a time, and takes that all the way around
-//    before the next.
+// 1. Each block takes its part of every message, a slot's worth of each at a time, and takes that all the way around,
+//    two in turn.
 // 2. It sends its own chunk to the next rank, and keeps it.
 // 3. n - 1 times it keeps what comes from the rank before, and, but for the last, passes it on.
 //
 // Source: thesis chapter 2.4.2, the second half of "ring".
 #pragma once
 
+#include "coll/in_turns.h"
 #include "coll/links.h"
 #include "coll/slice_chunks.h"
 
@@ -23,27 +24,22 @@ struct AllgatherRing {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
-    const int next = team.after(1), before = team.after(team.size - 1);
+    Links<Block> links(block, team, Layout::single);
+    const auto message = SliceChunks(bytes, block.index(), block.count(), links.room()).in_pairs();  // 1.
+    const int steps = team.size - 1, next = team.after(1), before = team.after(steps);
     const Peers to_next = Peers::one(next), from_before = Peers::one(before);
-    Links<Block> links(block, team);
-    for (unsigned i = 0; i < message.count(); ++i) {
+    const bool done = in_turns(message.count(), steps + 1, [&](unsigned i, int step) {
+      const bool begins = step == 0, ends = step == steps;
+      if (!links.await(begins ? Peers::none() : from_before, ends ? Peers::none() : to_next)) return false;
       const auto chunk = message.of(0, i);
-      if (!links.await_room(to_next)) return;  // 2.
-      block.copy(links.outgoing(next), input + chunk.begin, chunk.bytes(), device::Flight::much);
-      links.advance(to_next, Peers::none());
-      if (std::byte* const own = output_of(team.rank); own != input)
-        block.copy(own + chunk.begin, input + chunk.begin, chunk.bytes(), device::Flight::much);
-      for (int step = 1; step < team.size; ++step) {  // 3.
-        const bool passes_on = step < team.size - 1;
-        if (!links.await(from_before, passes_on ? to_next : Peers::none())) return;
-        if (passes_on) block.copy(links.outgoing(next), links.incoming(before), chunk.bytes(), device::Flight::much);
-        block.copy(output_of(team.after(team.size - step)) + chunk.begin, links.incoming(before), chunk.bytes(),
-                   device::Flight::much);
-        links.advance(passes_on ? to_next : Peers::none(), from_before);
-      }
-    }
-    links.finish();
+      const std::byte* const from = begins ? input + chunk.begin : links.incoming(before);  // 2., or 3.
+      std::byte* const to = output_of(team.after((team.size - step) % team.size)) + chunk.begin;
+      if (!ends) block.copy(links.outgoing(next), from, chunk.bytes(), device::Flight::much);
+      if (to != from) block.copy(to, from, chunk.bytes(), device::Flight::much);
+      links.advance(ends ? Peers::none() : to_next, begins ? Peers::none() : from_before);
+      return true;
+    });
+    if (done) links.finish();
   }
 
   SENNIT_DEVICE std::byte* output_of(int rank) const { return output + static_cast<unsigned>(rank) * bytes; }

@@ -51,7 +51,7 @@ struct EngineShape {
 
   SENNIT_DEVICE static EngineShape of(const Team& team) {
     const auto places = 2 * kDepth * static_cast<unsigned>(team.size - 1);
-    return {team.shape.slots_bytes(team.size) / places / device::kPartUnit * device::kPartUnit};
+    return {device::in_units(team.shape.slots_bytes() / places)};
   }
   /// At `at`, from `from`.
   SENNIT_DEVICE std::byte* arrival(const Team& team, int at, int from, News kind, unsigned chunk) const {

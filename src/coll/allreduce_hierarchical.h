@@ -22,8 +22,8 @@ struct AllreduceHierarchical {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
-    Links<Block> links(block, team);
+    Links<Block> links(block, team, Layout::mesh);
+    const SliceChunks message(call.bytes, block.index(), block.count(), links.room());  // 1.
     const int leader = team.leader_of(team.rank);
     const bool done =
         leader == team.rank ? lead(block, message, links) : follow(block, call, message, links, team.rank, leader);

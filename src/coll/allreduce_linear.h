@@ -21,9 +21,10 @@ struct AllreduceLinear {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
-    Links<Block> links(block, team);
-    const int root = call.root == kEveryRank ? 0 : call.root;
+    const bool for_all = call.root == kEveryRank;
+    Links<Block> links(block, team, for_all ? Layout::mesh : Layout::direct);
+    const SliceChunks message(call.bytes, block.index(), block.count(), links.room());  // 1.
+    const int root = for_all ? 0 : call.root;
     const bool done =
         team.rank == root ? reduce(block, message, links) : follow(block, call, message, links, team.rank, root);
     if (done) links.finish();

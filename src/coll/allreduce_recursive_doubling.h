@@ -26,9 +26,9 @@ struct AllreduceRecursiveDoubling {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
+    Links<Block> links(block, team, Layout::mesh);
+    const SliceChunks message(call.bytes, block.index(), block.count(), links.room());  // 1.
     const Folded folded(team.rank, team.size);
-    Links<Block> links(block, team);
     const Pairwise<Block> pairs{block, links, call, team.rank};
     for (unsigned i = 0; i < message.count(); ++i) {
       const auto chunk = message.of(0, i);

@@ -29,9 +29,9 @@ struct AllreduceReduceScatterAllgather {
   SENNIT_DEVICE void operator()(Block& block) const {
     const Folded folded(team.rank, team.size);
     const auto slices = static_cast<unsigned>(folded.core_size);
-    const std::uint64_t slice = 2 * team.shape.slot_bytes / slices / device::kPartUnit * device::kPartUnit;
+    Links<Block> links(block, team, Layout::mesh);
+    const std::uint64_t slice = device::in_units(2 * links.room() / slices);
     const SliceChunks message(call.bytes, block.index(), block.count(), slice * slices);  // 1.
-    Links<Block> links(block, team);
     const Pairwise<Block> pairs{block, links, call, team.rank};
     for (unsigned i = 0; i < message.count(); ++i) {
       const auto segment = message.of(0, i);
@@ -82,11 +82,13 @@ struct AllreduceReduceScatterAllgather {
 
   /// The piece of a range that fits a slot: a whole segment takes two.
   SENNIT_DEVICE device::Part piece(device::Part range, unsigned index) const {
-    const std::uint64_t first = range.begin + index * team.shape.slot_bytes;
-    const std::uint64_t last = first + team.shape.slot_bytes;
+    const std::uint64_t first = range.begin + index * team.shape.slot(Layout::mesh);
+    const std::uint64_t last = first + team.shape.slot(Layout::mesh);
     return {first < range.end ? first : range.end, last < range.end ? last : range.end};
   }
-  SENNIT_DEVICE unsigned pieces(device::Part range) const { return range.bytes() > team.shape.slot_bytes ? 2 : 1; }
+  SENNIT_DEVICE unsigned pieces(device::Part range) const {
+    return range.bytes() > team.shape.slot(Layout::mesh) ? 2 : 1;
+  }
 
   template <class Block>
   SENNIT_DEVICE bool send(const Pairwise<Block>& pairs, int peer, device::Part range) const {

@@ -24,14 +24,14 @@ struct AllreduceTwoShot {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks slices(call.bytes, team.size, block.index(), block.count(), team.shape.slot_bytes);  // 1.
+    Links<Block> links(block, team, Layout::mesh);
+    const SliceChunks slices(call.bytes, team.size, block.index(), block.count(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const bool takes = call.wants(team.rank);
     Peers takers = Peers::none();
     for (int turn = 1; turn < team.size; ++turn)
       if (call.wants(team.after(turn))) takers = takers | Peers::one(team.after(turn));
     const unsigned chunks = slices.count();
-    Links<Block> links(block, team);
     for (unsigned step = 0; step < chunks + 2 && chunks != 0; ++step) {
       if (step < chunks) {  // 2.
         if (!links.await_room(peers)) return;

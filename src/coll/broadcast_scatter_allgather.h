@@ -22,8 +22,8 @@ struct BroadcastScatterAllgather {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks slices(call.bytes, team.size - 1, block.index(), block.count(), team.shape.slot_bytes);  // 1.
-    Links<Block> links(block, team);
+    Links<Block> links(block, team, Layout::direct);
+    const SliceChunks slices(call.bytes, team.size - 1, block.index(), block.count(), links.room());  // 1.
     const bool done = team.rank == call.root ? scatter(block, slices, links) : pass_on(block, slices, links);
     if (done) links.finish();
   }

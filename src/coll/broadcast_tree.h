@@ -29,9 +29,10 @@ struct BroadcastTree {
     for (int child = fan_out * number + 1; child <= fan_out * (number + 1) && child < team.size; ++child)
       children = children | Peers::one(rank_of(child));
     const Peers above = parent < 0 ? Peers::none() : Peers::one(parent);
-    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 2.
-    Links<Block> links(block, team);
-    for (unsigned i = 0; i < message.count(); ++i) {  // 3.
+    // In a chain, whatever its root, the rank before sends.
+    Links<Block> links(block, team, Layout::single, fan_out == 1 ? 0 : static_cast<device::Word>(1 + call.root));
+    const SliceChunks message(call.bytes, block.index(), block.count(), links.room());  // 2.
+    for (unsigned i = 0; i < message.count(); ++i) {                                    // 3.
       if (!links.await(above, children)) return;
       const auto chunk = message.of(0, i);
       const std::byte* const from = parent < 0 ? call.input + chunk.begin : links.incoming(parent);

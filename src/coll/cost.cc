@@ -52,7 +52,8 @@ struct Formula {
             .part = s};
   }
   Work linear_reduce() const {
-    return {.apart = true, .crossings = 1, .sent = peers() * s, .reduced = n * s, .part = s};
+    return {
+        .apart = true, .crossings = 1, .sent = peers() * s, .reduced = n * s, .part = s, .layout = Layout::direct};
   }
 
   Work allreduce(Algorithm algorithm) const {
@@ -79,7 +80,8 @@ struct Formula {
                 .pauses = 1.4,
                 .copied = most(),
                 .reduced = 2 * most(),
-                .part = s / n};
+                .part = s / n,
+                .layout = Layout::single};
       case Algorithm::reduce_scatter_allgather:
         return {.crossings = 2 * rounds() + folds(),
                 .handovers = 2 * rounds(),
@@ -113,14 +115,21 @@ struct Formula {
     switch (algorithm) {
       case Algorithm::packets: return one_shot_packets();
       case Algorithm::direct:
-        return {.crossings = 1, .fan = peers(), .handovers = 1, .sent = peers() * s, .reduced = n * s, .part = s};
+        return {.crossings = 1,
+                .fan = peers(),
+                .handovers = 1,
+                .sent = peers() * s,
+                .reduced = n * s,
+                .part = s,
+                .layout = Layout::direct};
       case Algorithm::ring:
         return {.crossings = peers(),
                 .handovers = peers(),
                 .sent = peers() * s,
                 .pauses = 1.4,
                 .reduced = 2 * peers() * s,
-                .part = s};
+                .part = s,
+                .layout = Layout::single};
       default: return {};
     }
   }
@@ -131,10 +140,20 @@ struct Formula {
         return {
             .packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
       case Algorithm::direct:
-        return {
-            .crossings = 1, .fan = peers(), .handovers = 1, .sent = peers() * s, .copied = peers() * s, .part = s};
+        return {.crossings = 1,
+                .fan = peers(),
+                .handovers = 1,
+                .sent = peers() * s,
+                .copied = peers() * s,
+                .part = s,
+                .layout = Layout::direct};
       case Algorithm::ring:
-        return {.crossings = peers(), .handovers = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
+        return {.crossings = peers(),
+                .handovers = peers(),
+                .sent = peers() * s,
+                .copied = peers() * s,
+                .part = s,
+                .layout = Layout::single};
       default: return {};
     }
   }
@@ -150,16 +169,23 @@ struct Formula {
                 .handovers = n > 2 ? 0.4 : 0.1,  // fitted
                 .sent = peers() * s,
                 .copied = s,
-                .part = s};
+                .part = s,
+                .layout = Layout::direct};
       case Algorithm::chain:
-        return {.apart = true, .crossings = overlapped(peers()), .sent = s, .copied = s, .part = s};
+        return {.apart = true,
+                .crossings = overlapped(peers()),
+                .sent = s,
+                .copied = s,
+                .part = s,
+                .layout = Layout::single};
       case Algorithm::tree:
         return {.apart = true,
                 .crossings = overlapped(std::floor(std::log2(n))),
                 .fan = std::min(2.0, peers()),
                 .sent = n > 2 ? 2 * s : s,
                 .copied = s,
-                .part = s};
+                .part = s,
+                .layout = Layout::single};
       case Algorithm::scatter_allgather:
         return {.apart = true,
                 .crossings = 2,
@@ -167,7 +193,8 @@ struct Formula {
                 .handovers = n > 2 ? 1.0 : 0.0,
                 .sent = s,
                 .copied = s,
-                .part = s / peers()};
+                .part = s / peers(),
+                .layout = Layout::direct};
       default: return {};
     }
   }
@@ -219,7 +246,7 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
                          work.handovers * figures.handover_us;
       if (work.reduced > 0) cost.crossing_us += figures.reduction_us;
       if (work.part > 0)
-        cost.crossing_us += (chunks(work.part / blocks, team.shape.slot_bytes) - 1) * figures.chunk_us;
+        cost.crossing_us += (chunks(work.part / blocks, team.shape.slot(work.layout)) - 1) * figures.chunk_us;
     }
     sending = work.engines ? time(work.sent, figures.engine_gbps)
                            : time(work.sent, figures.link_gbps) * work.pauses * (1 + figures.contention * further);

@@ -21,6 +21,7 @@ struct Work {
   double copied = 0;     ///< bytes taken out of scratch
   double reduced = 0;    ///< bytes that its reductions read
   double part = 0;       ///< bytes of which every block sends its part, chunk by chunk
+  Layout layout = Layout::mesh;
 };
 
 /// Where the formulas have none for an algorithm of the operation: all zero.

@@ -4,17 +4,14 @@
 
 namespace sennit::coll {
 
-unsigned Exchange::cut(unsigned blocks, std::uint64_t least) {
-  unsigned most = 1;
-  const auto cut_one = [&](std::uint64_t bytes, std::uint64_t& each) {
-    each = std::max(device::part_of(bytes, 0, blocks).end, std::min(bytes, least));
-    if (each != 0) most = std::max(most, static_cast<unsigned>((bytes + each - 1) / each));
+void Exchange::cut(unsigned blocks, std::uint64_t least) {
+  const auto each_of = [&](std::uint64_t bytes) {
+    return std::max(device::part_of(bytes, 0, blocks).end, std::min(bytes, least));
   };
   for (Message& message : with) {
-    cut_one(message.sent, message.block_sent);
-    cut_one(message.received, message.block_received);
+    message.block_sent = each_of(message.sent);
+    message.block_received = each_of(message.received);
   }
-  return most;
 }
 
 Exchange exchange_of(Operation operation, const std::byte* input, std::byte* output, std::uint64_t bytes, int root,

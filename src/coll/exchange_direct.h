@@ -21,16 +21,17 @@ struct ExchangeDirect {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    Links<Block> links(block, team);
+    Links<Block> links(block, team, Layout::direct);
+    const std::uint64_t most = links.room();
     std::uint64_t longest = 0;
     for (int rank = 0; rank < team.size; ++rank) {
       const std::uint64_t sent = to(rank, block).bytes(), received = from(rank, block).bytes();
       if (longest < sent) longest = sent;
       if (longest < received) longest = received;
     }
-    for (std::uint64_t at = 0; at < longest + team.shape.slot_bytes && longest != 0; at += team.shape.slot_bytes) {
+    for (std::uint64_t at = 0; at < longest + most && longest != 0; at += most) {
       if (at < longest && !send(block, links, at)) return;
-      if (at != 0 && !keep(block, links, at - team.shape.slot_bytes)) return;
+      if (at != 0 && !keep(block, links, at - most)) return;
     }
     links.finish();
   }
@@ -47,7 +48,7 @@ struct ExchangeDirect {
   }
   /// Its chunk that begins `at` bytes into it; empty beyond the end.
   SENNIT_DEVICE device::Part chunk(device::Part part, std::uint64_t at) const {
-    const std::uint64_t begin = part.begin + at, end = begin + team.shape.slot_bytes;
+    const std::uint64_t begin = part.begin + at, end = begin + team.shape.slot(Layout::direct);
     return {begin < part.end ? begin : part.end, end < part.end ? end : part.end};
   }
 

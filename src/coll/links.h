@@ -6,7 +6,13 @@
 //   Receiving:  await_arrival(peers), read incoming(peer) of each, advance({}, peers).
 //
 // What a peer wrote before it advanced is seen after await_arrival(); what we read before we advanced is not
-// overwritten before. An algorithm sends at most kSlots chunks to a peer that the peer has not taken, or it waits.
+// overwritten before. An algorithm sends at most depth_of(layout) chunks to a peer that the peer has not taken, or it
+// waits.
+//
+// Use of the slots: a slot of one layout lies across slots of another, so a rank must not write to a peer whose block
+// still reads chunks of a launch that used the slots in another way. Counts do not tell. So where the use changes
+// from one launch to the next, the block meets all its peers' before it sends, or ends: all launches before are over
+// then, on every rank. Every rank launches the same blocks with the same use, so that all know when to meet.
 #pragma once
 
 #include <cstdint>
@@ -33,24 +39,30 @@ template <class Block>
 class Links {
  public:
   /// Numbers of the waits, for faults.
-  enum Site : device::Word { kRoom = 1, kArrival = 2 };
+  enum Site : device::Word { kRoom = 1, kArrival = 2, kMeeting = 3 };
 
   // Number i of the parallel calls below is about peer i / 2: even ones are about what it sends, odd ones about what
   // we send to it.
+
+  /// `pattern`: tells launches of a layout apart in which other peers send; below 2^24.
+  SENNIT_DEVICE Links(Block& block, const Team& team, Layout layout, device::Word pattern = 0)
+      : Links(block, team, (static_cast<device::Word>(layout) | pattern << 8) + 1) {}
+  /// For programs that use no slots: as they are.
   SENNIT_DEVICE Links(Block& block, const Team& team)
-      : block_(block), team_(team), counts_(block.template shared<Counts>()), kept_(team.counts[block.index()]) {
-    block.each(both(),
-               [&](unsigned i) { count(i) = block.load(i % 2 == 0 ? &kept_.taken[i / 2] : &kept_.sent[i / 2]); });
-  }
+      : Links(block, team, block.load(&team.counts[block.index()].use)) {}
+
+  /// Room in a slot.
+  SENNIT_DEVICE std::uint64_t room() const { return team_.shape.slot(layout()); }
 
   /// Waits for a chunk from each of `arrivals` and for room for one to each of `rooms`. False: give up, at once.
   SENNIT_DEVICE bool await(Peers arrivals, Peers rooms) {
+    if (to_meet_ && !meet()) return false;
     return block_.await_each(both(), [&](unsigned i) -> device::Wait {
       const int peer = static_cast<int>(i / 2);
       if (i % 2 == 0 && arrivals.has(peer))
         return {team_.produced(team_.rank, peer, block_.index()), count(i) + 1, kArrival, peer};
       if (i % 2 == 1 && rooms.has(peer))
-        return {team_.consumed(team_.rank, peer, block_.index()), count(i) + 1 - kSlots, kRoom, peer};
+        return {team_.consumed(team_.rank, peer, block_.index()), count(i) + 1 - depth_of(layout()), kRoom, peer};
       return {};
     });
   }
@@ -59,10 +71,10 @@ class Links {
 
   // After a wait: the counts are as the threads that keep them left them then.
   SENNIT_DEVICE std::byte* outgoing(int rank) const {
-    return team_.slot(rank, team_.rank, block_.index(), counts_.sent[rank]);
+    return team_.slot(layout(), rank, team_.rank, block_.index(), counts_.sent[rank]);
   }
   SENNIT_DEVICE const std::byte* incoming(int rank) const {
-    return team_.slot(team_.rank, rank, block_.index(), counts_.taken[rank]);
+    return team_.slot(layout(), team_.rank, rank, block_.index(), counts_.taken[rank]);
   }
 
   /// A chunk has been written to each of `sent`, and the chunk of each of `taken` has been read.
@@ -77,6 +89,7 @@ class Links {
 
   /// The last thing a program does: keeps the counts for the next.
   SENNIT_DEVICE void finish() {
+    if (to_meet_ && !meet()) return;
     block_.each(both(), [&](unsigned i) { (i % 2 == 0 ? kept_.taken[i / 2] : kept_.sent[i / 2]) = count(i); });
   }
 
@@ -84,6 +97,40 @@ class Links {
   struct Counts {
     device::Word sent[kMostRanks], taken[kMostRanks];
   };
+
+  SENNIT_DEVICE Links(Block& block, const Team& team, device::Word use)
+      : block_(block),
+        team_(team),
+        counts_(block.template shared<Counts>()),
+        kept_(team.counts[block.index()]),
+        use_(use),
+        to_meet_(block.load(&kept_.use) != use) {
+    block.each(both(),
+               [&](unsigned i) { count(i) = block.load(i % 2 == 0 ? &kept_.taken[i / 2] : &kept_.sent[i / 2]); });
+    if (!to_meet_) return;
+    const device::Word meeting = block.load(&kept_.meetings) + 1;
+    block.signal_each(static_cast<unsigned>(team.size), [&](unsigned i) -> device::Signal {
+      const int peer = static_cast<int>(i);
+      if (peer == team.rank) return {};
+      return {team.met(peer, team.rank, block.index()), meeting};
+    });
+  }
+
+  SENNIT_DEVICE bool meet() {
+    const device::Word meeting = block_.load(&kept_.meetings) + 1;
+    const bool met = block_.await_each(static_cast<unsigned>(team_.size), [&](unsigned i) -> device::Wait {
+      const int peer = static_cast<int>(i);
+      if (peer == team_.rank) return {};
+      return {team_.met(team_.rank, peer, block_.index()), meeting, kMeeting, peer};
+    });
+    if (!met) return false;
+    block_.store(&kept_.meetings, meeting);
+    block_.store(&kept_.use, use_);
+    to_meet_ = false;
+    return true;
+  }
+
+  SENNIT_DEVICE Layout layout() const { return static_cast<Layout>((use_ - 1) % 256); }
   SENNIT_DEVICE unsigned both() const { return 2 * static_cast<unsigned>(team_.size); }
   SENNIT_DEVICE device::Word& count(unsigned i) const {
     return i % 2 == 0 ? counts_.taken[i / 2] : counts_.sent[i / 2];
@@ -93,6 +140,8 @@ class Links {
   const Team& team_;
   Counts& counts_;     // of the block
   BlockCounts& kept_;  // from launch to launch
+  const device::Word use_;
+  bool to_meet_;
 };
 
 }  // namespace sennit::coll

@@ -18,10 +18,10 @@ struct ReduceScatterDirect {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
+    Links<Block> links(block, team, Layout::direct);
+    const SliceChunks message(call.bytes, block.index(), block.count(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const unsigned chunks = message.count();
-    Links<Block> links(block, team);
     for (unsigned step = 0; step <= chunks && chunks != 0; ++step) {
       if (step < chunks) {  // 2.
         if (!links.await_room(peers)) return;

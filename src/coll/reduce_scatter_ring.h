@@ -1,8 +1,8 @@
 // Reduce-scatter, ring: every rank's message travels once around to its rank, growing by one input at each; each link
 // carries n - 1 messages, whatever the number of ranks.
 //
-// 1. Each block takes its part of every message, a slot's worth of each at a time, and takes that all the way around
-//    before the next.
+// 1. Each block takes its part of every message, a slot's worth of each at a time, and takes that all the way around,
+//    two in turn.
 // 2. It sends the next rank its input for the rank before, whose message has the longest way.
 // 3. n - 1 times it adds its input to what comes from the rank before, and passes it on; the last is its own message,
 //    which it keeps.
@@ -10,6 +10,7 @@
 // Source: thesis chapter 2.4.2, the first half of "ring".
 #pragma once
 
+#include "coll/in_turns.h"
 #include "coll/links.h"
 #include "coll/reduce_call.h"
 
@@ -22,31 +23,23 @@ struct ReduceScatterRing {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const SliceChunks message(call.bytes, block.index(), block.count(), team.shape.slot_bytes);  // 1.
-    const int next = team.after(1), before = team.after(team.size - 1);
+    Links<Block> links(block, team, Layout::single);
+    const auto message = SliceChunks(call.bytes, block.index(), block.count(), links.room()).in_pairs();  // 1.
+    const int steps = team.size - 1, next = team.after(1), before = team.after(steps);
     const Peers to_next = Peers::one(next), from_before = Peers::one(before);
-    const int steps = team.size - 1;
-    Links<Block> links(block, team);
-    for (unsigned i = 0; i < message.count(); ++i) {
+    const bool done = in_turns(message.count(), steps + 1, [&](unsigned i, int step) {
+      const bool begins = step == 0, ends = step == steps;
+      if (!links.await(begins ? Peers::none() : from_before, ends ? Peers::none() : to_next)) return false;
       const auto chunk = message.of(0, i);
-      if (!links.await_room(to_next)) return;  // 2.
-      device::Operands lift;
-      lift.from[lift.sources++] = call.input_for(before) + chunk.begin;
-      lift.to[lift.destinations++] = links.outgoing(next);
-      block.reduce(lift, chunk.bytes(), call.reduction, {1, false});
-      links.advance(to_next, Peers::none());
-      for (int step = 1; step <= steps; ++step) {  // 3.
-        const bool last = step == steps;
-        if (!links.await(from_before, last ? Peers::none() : to_next)) return;
-        device::Operands operands;
-        operands.from[operands.sources++] = links.incoming(before);
-        operands.from[operands.sources++] = call.input_for(team.after(steps - step)) + chunk.begin;
-        operands.to[operands.destinations++] = last ? call.output + chunk.begin : links.outgoing(next);
-        block.reduce(operands, chunk.bytes(), call.reduction, {2, last});
-        links.advance(last ? Peers::none() : to_next, from_before);
-      }
-    }
-    links.finish();
+      device::Operands operands;
+      if (!begins) operands.from[operands.sources++] = links.incoming(before);  // 3., else 2.
+      operands.from[operands.sources++] = call.input_for(team.after(steps - step)) + chunk.begin;
+      operands.to[operands.destinations++] = ends ? call.output + chunk.begin : links.outgoing(next);
+      block.reduce(operands, chunk.bytes(), call.reduction, {begins ? 1u : 2u, ends});
+      links.advance(ends ? Peers::none() : to_next, begins ? Peers::none() : from_before);
+      return true;
+    });
+    if (done) links.finish();
   }
 };
 

@@ -39,6 +39,11 @@ Status clear(device::Lane& lane, std::byte* data, std::uint64_t bytes) {
   return lane.synchronize();
 }
 
+/// Chunks of a mesh should be worth their signals: 1 KiB or more, a default.
+constexpr std::uint64_t least_bytes(int ranks) {
+  return Shape::of_block(depth_of(Layout::mesh) * static_cast<unsigned>(ranks - 1) * 1 * KiB, ranks).bytes();
+}
+
 /// The NUMA node of this rank's device; 0 where nothing is known, so that all are taken for one socket.
 int socket_of(path::Node& node) {
   const std::string id = node.mover().id_of(node.device());
@@ -83,12 +88,11 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
   team.size = node.size();
   team.shape = Shape::of(bytes / kWholePage * kWholePage, team.size);
   Status status;
-  if (team.shape.slot_bytes < 1 * KiB)
-    status = Status(Code::invalid_argument,
-                    fmt::format("{} of scratch are too few for {} ranks", format_bytes(bytes), team.size),
-                    "SENNIT_SCRATCH",
-                    fmt::format("Use {} or more", format_bytes(in_whole_pages(Shape{1 * KiB}.bytes(team.size)))));
-  scratch->bytes_ = in_whole_pages(team.shape.bytes(team.size));
+  if (team.shape.slot(Layout::mesh) < 1 * KiB)
+    status = Status(
+        Code::invalid_argument, fmt::format("{} of scratch are too few for {} ranks", format_bytes(bytes), team.size),
+        "SENNIT_SCRATCH", fmt::format("Use {} or more", format_bytes(in_whole_pages(least_bytes(team.size)))));
+  scratch->bytes_ = in_whole_pages(team.shape.bytes());
   constexpr std::uint64_t kCounts = kMostBlocks * sizeof(BlockCounts);
   if (status.ok()) {
     auto counts = node.executor().allocate(node.device(), kCounts);

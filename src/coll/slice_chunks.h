@@ -15,13 +15,27 @@ struct SliceChunks {
       : bytes(message),
         slice(device::part_of(message, 0, static_cast<unsigned>(ranks)).end),
         part(device::part_of(slice, block, blocks)),
-        chunk(most) {}
+        // Equal ones: none is short.
+        chunk(part.bytes() <= most ? most : device::part_of(part.bytes(), 0, chunks_of(part.bytes(), most)).end) {}
   /// Of a message that is not sliced: all of it is slice 0.
   SENNIT_DEVICE SliceChunks(std::uint64_t message, unsigned block, unsigned blocks, std::uint64_t most)
       : SliceChunks(message, 1, block, blocks, most) {}
 
+  /// Cut into an even number of equal chunks, for in_turns(); a short part stays one.
+  SENNIT_DEVICE SliceChunks in_pairs() const {
+    constexpr std::uint64_t kShort = 24 * 1024;  // a default
+    if (part.bytes() <= kShort && part.bytes() <= chunk) return *this;
+    SliceChunks chunks = *this;
+    const auto pairs = static_cast<unsigned>((part.bytes() + 2 * chunk - 1) / (2 * chunk));
+    chunks.chunk = device::part_of(part.bytes(), 0, 2 * pairs).end;
+    return chunks;
+  }
+
+  SENNIT_DEVICE static unsigned chunks_of(std::uint64_t bytes, std::uint64_t most) {
+    return static_cast<unsigned>((bytes + most - 1) / most);
+  }
   /// The same for every slice, so that ranks agree where the last slices are short.
-  SENNIT_DEVICE unsigned count() const { return static_cast<unsigned>((part.bytes() + chunk - 1) / chunk); }
+  SENNIT_DEVICE unsigned count() const { return chunks_of(part.bytes(), chunk); }
   /// Where chunk `index` of slice `of` lies in the message; may be empty, and is beyond the last.
   SENNIT_DEVICE device::Part of(int of, unsigned index) const {
     const std::uint64_t end = slice * static_cast<unsigned>(of) + part.end;

@@ -1,11 +1,12 @@
 // The ranks of a node as block programs see them: where each one's scratch memory is, and how it is laid out.
 //
 // Scratch of a rank, zeroed when made, written by its peers and read by itself:
-//   words     for every block, per peer: how many chunks the peer has sent (produced), and how many of ours it has
-//             taken (consumed). One cache line a block: the peers' words are polled together.
+//   words     for every block, per peer: how many chunks the peer has sent (produced), how many of ours it has taken
+//             (consumed), how often it has met us (met). One cache line a block: the peers' words are polled
+//             together.
 //   news      what copy engines tell: see allreduce_copy_engines.h.
 //   packets   for every block two places, used in turn by epochs; see device/packet.h.
-//   slots     for every block and peer a ring of kSlots chunks that the peer writes; see links.h.
+//   slots     for every block rings of chunks that peers write, laid out as the algorithm wants; see links.h.
 // A block has places of its own in all three, so that blocks never wait for other blocks of their rank, and launches
 // of different sizes, algorithms and operations follow each other without a barrier.
 #pragma once
@@ -23,17 +24,26 @@ inline constexpr int kMostRanks = device::kMostOperands;
 /// Most blocks of a launch. A default: about two for each SM of an H200, so that one moves bytes while the other
 /// waits.
 inline constexpr unsigned kMostBlocks = 256;
-/// Chunks that may be under way from one block to one peer. Two steps of an algorithm overlap, each with a chunk sent
-/// and a chunk not yet taken.
-inline constexpr std::uint32_t kSlots = 4;
-/// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 2 MiB.
-inline constexpr std::uint64_t kPlaceBytes = 32 * 1024;
+/// Which peers send to a block, and how many chunks of one may be under way: an algorithm has a layout, and the fewer
+/// share a block's slots, the longer are its chunks.
+enum class Layout : std::uint8_t {
+  mesh,    ///< every peer; two steps overlap, each with a chunk sent and a chunk not yet taken
+  direct,  ///< every peer; what arrives is not sent on
+  single,  ///< one peer; two chunks are taken through the steps in turn
+};
+inline constexpr unsigned kLayouts = 3;
+SENNIT_DEVICE constexpr std::uint32_t depth_of(Layout layout) {
+  return layout == Layout::direct ? 2 : 4;
+}
+/// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 1.5 MiB.
+inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
 
 /// How scratch of a certain size is cut up: the same on every rank.
 struct Shape {
-  std::uint64_t slot_bytes = 0;  ///< room in a slot, a multiple of 16
+  std::uint64_t block_bytes = 0;            ///< of one block's slots
+  std::uint64_t slot_bytes[kLayouts] = {};  ///< room in one, by layout
 
-  static constexpr std::uint64_t kWordsBytes = kMostBlocks * 2 * kMostRanks * sizeof(device::Word);
+  static constexpr std::uint64_t kWordsBytes = kMostBlocks * 4 * kMostRanks * sizeof(device::Word);
   static constexpr std::uint64_t kNewsBytes = 4096;
   static constexpr std::uint64_t kPacketsOffset = kWordsBytes + kNewsBytes;
   static constexpr std::uint64_t kPacketsBytes = 2 * kMostBlocks * kPlaceBytes;
@@ -41,14 +51,26 @@ struct Shape {
 
   /// The shape for `bytes` of scratch of two or more ranks; no slots where they are too few.
   static constexpr Shape of(std::uint64_t bytes, int ranks) {
-    const std::uint64_t left = bytes > kSlotsOffset ? bytes - kSlotsOffset : 0;
-    return {left / (kMostBlocks * kSlots * static_cast<unsigned>(ranks - 1)) / 16 * 16};
+    return of_block(bytes > kSlotsOffset ? (bytes - kSlotsOffset) / kMostBlocks : 0, ranks);
   }
-  constexpr std::uint64_t bytes(int ranks) const { return kSlotsOffset + slots_bytes(ranks); }
+  /// Slots begin at multiples of device::kPartUnit, long ones at cache lines: stores that straddle them cross a link
+  /// as two.
+  static constexpr Shape of_block(std::uint64_t block_bytes, int ranks) {
+    Shape shape;
+    shape.block_bytes = device::in_units(block_bytes);
+    for (unsigned i = 0; i < kLayouts; ++i) {
+      const auto layout = static_cast<Layout>(i);
+      const unsigned senders = layout == Layout::single ? 1 : static_cast<unsigned>(ranks - 1);
+      shape.slot_bytes[i] = device::in_units(shape.block_bytes / (depth_of(layout) * senders));
+    }
+    return shape;
+  }
+  SENNIT_DEVICE constexpr std::uint64_t slot(Layout layout) const {
+    return slot_bytes[static_cast<unsigned>(layout)];
+  }
+  constexpr std::uint64_t bytes() const { return kSlotsOffset + slots_bytes(); }
   /// Of all slots together.
-  SENNIT_DEVICE constexpr std::uint64_t slots_bytes(int ranks) const {
-    return kMostBlocks * kSlots * static_cast<unsigned>(ranks - 1) * slot_bytes;
-  }
+  SENNIT_DEVICE constexpr std::uint64_t slots_bytes() const { return kMostBlocks * block_bytes; }
 };
 
 /// A block's counts, in memory of its own rank: they go on from launch to launch, so that nothing is reset and a
@@ -57,6 +79,8 @@ struct BlockCounts {
   std::uint64_t epoch = 0;  ///< launches that used packets
   device::Word sent[kMostRanks] = {};
   device::Word taken[kMostRanks] = {};
+  device::Word meetings = 0;  ///< with all peers, where the use of the slots changed
+  device::Word use = 0;       ///< of the slots, by the last launch that used them; see links.h
 };
 
 /// Plain data, passed to kernels.
@@ -81,6 +105,9 @@ struct Team {
   SENNIT_DEVICE device::Word* consumed(int at, int from, unsigned block) const {
     return words(at, block) + kMostRanks + from;
   }
+  SENNIT_DEVICE device::Word* met(int at, int from, unsigned block) const {
+    return words(at, block) + 2 * kMostRanks + from;
+  }
   /// Packets at `at` of share `share` of `shares` equal ones, in the place of an epoch.
   SENNIT_DEVICE device::Packet* packets(int at, unsigned block, std::uint64_t epoch, unsigned share,
                                         unsigned shares) const {
@@ -95,16 +122,16 @@ struct Team {
   /// All slots at `at`: for launches that begin and end with all ranks together, and cut them up in their own way.
   SENNIT_DEVICE std::byte* slots(int at) const { return scratch[at] + Shape::kSlotsOffset; }
   /// The slot at `at` for chunk number `count` from `from`.
-  SENNIT_DEVICE std::byte* slot(int at, int from, unsigned block, device::Word count) const {
-    const int place = from < at ? from : from - 1;  // nobody sends to itself
-    const std::uint64_t ring =
-        static_cast<std::uint64_t>(block) * static_cast<unsigned>(size - 1) + static_cast<unsigned>(place);
-    return scratch[at] + Shape::kSlotsOffset + (ring * kSlots + count % kSlots) * shape.slot_bytes;
+  SENNIT_DEVICE std::byte* slot(Layout layout, int at, int from, unsigned block, device::Word count) const {
+    const int senders_before = layout == Layout::single ? 0 : from < at ? from : from - 1;  // nobody sends to itself
+    const std::uint32_t depth = depth_of(layout);
+    const std::uint64_t place = static_cast<unsigned>(senders_before) * depth + count % depth;
+    return slots(at) + block * shape.block_bytes + place * shape.slot(layout);
   }
 
  private:
   SENNIT_DEVICE device::Word* words(int at, unsigned block) const {
-    return reinterpret_cast<device::Word*>(scratch[at]) + block * 2 * kMostRanks;
+    return reinterpret_cast<device::Word*>(scratch[at]) + block * 4 * kMostRanks;
   }
 };
 

@@ -9,6 +9,14 @@ namespace sennit::device {
 
 /// Parts begin at multiples of it, so that they keep the alignment of the whole, and no number is cut.
 inline constexpr std::uint64_t kPartUnit = 16;
+/// Long ones begin at multiples of it: a cache line. `long`: more than kLongPart, a default.
+inline constexpr std::uint64_t kLongPartUnit = 128, kLongPart = 8192;
+
+/// Whole units of what is as long as `bytes`.
+SENNIT_DEVICE constexpr std::uint64_t in_units(std::uint64_t bytes) {
+  const std::uint64_t unit = bytes > kLongPart ? kLongPartUnit : kPartUnit;
+  return bytes / unit * unit;
+}
 
 /// Bytes [begin, end) of a message.
 struct Part {
@@ -19,7 +27,8 @@ struct Part {
 /// Part `index` of `count` equal ones; the last ones are shorter, or empty.
 SENNIT_DEVICE Part part_of(std::uint64_t bytes, unsigned index, unsigned count) {
   std::uint64_t each = (bytes + count - 1) / count;
-  each = (each + kPartUnit - 1) / kPartUnit * kPartUnit;
+  const std::uint64_t unit = each > kLongPart ? kLongPartUnit : kPartUnit;
+  each = (each + unit - 1) / unit * unit;
   const std::uint64_t begin = each * index < bytes ? each * index : bytes;
   const std::uint64_t end = begin + each < bytes ? begin + each : bytes;
   return {begin, end};

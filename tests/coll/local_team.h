@@ -13,14 +13,15 @@ namespace sennit::coll {
 
 class LocalTeam {
  public:
-  /// `slot_bytes`: small ones make many chunks of few bytes.
+  /// `slot_bytes`: of a mesh; small ones make many chunks of few bytes.
   LocalTeam(int size, std::uint64_t slot_bytes, std::chrono::nanoseconds timeout = std::chrono::seconds(60)) {
     for (int rank = 0; rank < size; ++rank) {
-      const Shape shape{slot_bytes};
+      const Shape shape =
+          Shape::of_block(slot_bytes * depth_of(Layout::mesh) * static_cast<unsigned>(size - 1), size);
       executors_.push_back(*device::open_host_executor());
       executors_.back()->set_timeout(timeout);
       lanes_.push_back(std::move(*executors_.back()->lane(0)));
-      scratch_.push_back(std::move(*executors_.back()->allocate(0, shape.bytes(size))));
+      scratch_.push_back(std::move(*executors_.back()->allocate(0, shape.bytes())));
       counts_.push_back(std::make_unique<std::vector<BlockCounts>>(kMostBlocks));
       Team team;
       team.rank = rank;

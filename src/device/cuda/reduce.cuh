@@ -18,29 +18,6 @@ __device__ void with_fixed_rule(const Reduction& reduction, Use use) {
   if (reduction.type == Type::float16) use(Fixed<rules::Sum<Float16>>{});
 }
 
-/// Packs i, i + step, ... of at most kSources sources.
-template <unsigned kAtOnce, unsigned kSources, class Rule>
-__device__ void reduce_packs(const Operands& operands, std::uint64_t i, std::uint64_t step, const Rule& rule,
-                             Stage stage) {
-  Pack<16> from[kAtOnce][kMostOperands];
-#pragma unroll
-  for (unsigned k = 0; k < kSources; ++k) {
-    if (k >= operands.sources) break;
-#pragma unroll
-    for (unsigned u = 0; u < kAtOnce; ++u)
-      from[u][k] = load<16, 16>(static_cast<const Pack<16>*>(operands.from[k]) + i + u * step);
-  }
-#pragma unroll
-  for (unsigned u = 0; u < kAtOnce; ++u) {
-    const Pack<16> result = rule(from[u], operands.sources < kSources ? operands.sources : kSources, stage);
-#pragma unroll
-    for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= operands.destinations) break;
-      store<16, 16>(static_cast<Pack<16>*>(operands.to[k]) + i + u * step, result);
-    }
-  }
-}
-
 // Whole packs. A thread has eight of them in flight before it uses the first, and so 32 registers of data: with more
 // the compiler spills.
 //
@@ -50,10 +27,27 @@ __device__ __noinline__ void reduce_aligned(const Operands& operands, std::uint6
                                             Stage stage) {
   constexpr unsigned kAtOnce = kMostOperands / kSources;
   const std::uint64_t packs = bytes / 16, step = blockDim.x;
-  std::uint64_t i = threadIdx.x;
-  for (; i + (kAtOnce - 1) * step < packs; i += kAtOnce * step)
-    reduce_packs<kAtOnce, kSources>(operands, i, step, rule, stage);
-  for (; i < packs; i += step) reduce_packs<1, kSources>(operands, i, step, rule, stage);
+  for (std::uint64_t i = threadIdx.x; i < packs; i += kAtOnce * step) {
+    Pack<16> from[kAtOnce][kMostOperands];
+#pragma unroll
+    for (unsigned k = 0; k < kSources; ++k) {
+      if (k >= operands.sources) break;
+#pragma unroll
+      for (unsigned u = 0; u < kAtOnce; ++u)
+        if (i + u * step < packs)
+          from[u][k] = load<16, 16>(static_cast<const Pack<16>*>(operands.from[k]) + i + u * step);
+    }
+#pragma unroll
+    for (unsigned u = 0; u < kAtOnce; ++u) {
+      if (i + u * step >= packs) break;
+      const Pack<16> result = rule(from[u], operands.sources < kSources ? operands.sources : kSources, stage);
+#pragma unroll
+      for (unsigned k = 0; k < kMostOperands; ++k) {
+        if (k >= operands.destinations) break;
+        store<16, 16>(static_cast<Pack<16>*>(operands.to[k]) + i + u * step, result);
+      }
+    }
+  }
 }
 
 /// `bytes` bytes, at most 16, in accesses as wide as every address allows.
