@@ -47,16 +47,25 @@ std::uint64_t one_segment(const Team& team, unsigned blocks) {
 }
 
 // Launches.
+/// Programs whose ranks have slices of the message say how many.
+template <class Program>
+Cut cut_for(const Start& start) {
+  unsigned slices = 1;
+  if constexpr (requires { Program::slices(0); }) slices = Program::slices(start.team.size);
+  return Cut::of(start.call.bytes, slices, start.plan.blocks);
+}
 template <class Program>
 Status start_reduction(const Start& start) {
   const Call& call = start.call;
   const int root = call.operation == Operation::reduce ? call.root : kEveryRank;
-  return start.launch(Program{{call.input, call.output, call.bytes, call.reduction, root}, start.team});
+  return start.launch(
+      Program{{call.input, call.output, call.bytes, call.reduction, root, cut_for<Program>(start)}, start.team});
 }
 Status start_copy_engines(const Start& start) {
   if (start.engines == nullptr) return Status(Code::invalid_argument, "copy_engines needs lanes for its copies");
   const Call& call = start.call;
-  return start.engines->run({call.input, call.output, call.bytes, call.reduction}, start.lane, start.plan.blocks);
+  return start.engines->run({call.input, call.output, call.bytes, call.reduction, kEveryRank, {}}, start.lane,
+                            start.plan.blocks);
 }
 template <class Program>
 Status start_exchange(const Start& start) {
@@ -75,17 +84,20 @@ Status start_all_to_all_v(const Start& start) {
   return start.launch(ExchangeDirect{exchange, start.team});
 }
 Status start_allgather_ring(const Start& start) {
-  return start.launch(AllgatherRing{start.call.input, start.call.output, start.call.bytes, start.team});
+  return start.launch(AllgatherRing{start.call.input, start.call.output, start.call.bytes,
+                                    cut_for<AllgatherRing>(start), start.team});
 }
-BroadcastCall broadcast_of(const Call& call) {
-  return {call.input, call.output, call.bytes, call.root};
+template <class Program>
+BroadcastCall broadcast_of(const Start& start) {
+  const Call& call = start.call;
+  return {call.input, call.output, call.bytes, call.root, cut_for<Program>(start)};
 }
 template <int kFanOut>
 Status start_tree(const Start& start) {
-  return start.launch(BroadcastTree{broadcast_of(start.call), start.team, kFanOut});
+  return start.launch(BroadcastTree{broadcast_of<BroadcastTree>(start), start.team, kFanOut});
 }
 Status start_scatter_allgather(const Start& start) {
-  return start.launch(BroadcastScatterAllgather{broadcast_of(start.call), start.team});
+  return start.launch(BroadcastScatterAllgather{broadcast_of<BroadcastScatterAllgather>(start), start.team});
 }
 template <class Program>
 Status start_barrier(const Start& start) {

@@ -65,7 +65,8 @@ struct EngineShape {
 SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team, std::uint64_t most) {
   const std::uint64_t slice = device::part_of(call.bytes, 0, static_cast<unsigned>(team.size)).end;
   const auto count = static_cast<unsigned>((slice + most - 1) / most);
-  return {call.bytes, team.size, 0, 1, device::part_of(slice, 0, count).end};
+  return {call.bytes, Cut::of(call.bytes, static_cast<unsigned>(team.size), 1), 0,
+          device::part_of(slice, 0, count).end};
 }
 
 /// The block waits for that of every rank. False: it has to give up.

@@ -24,7 +24,7 @@ struct AllreduceOneShotPackets {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const unsigned b = block.index(), shares = static_cast<unsigned>(team.size);
-    const auto part = device::part_of(call.bytes, b, block.count());  // 1.
+    const auto part = device::part_at(call.bytes, call.cut.each, b);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
 
@@ -32,10 +32,10 @@ struct AllreduceOneShotPackets {
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
       send.from[send.count] = call.input + part.begin;
-      send.to[send.count] = team.packets(peer, b, epoch, static_cast<unsigned>(team.rank), shares);
+      send.to[send.count] = team.packets(peer, b, static_cast<unsigned>(team.rank), shares);
       send.bytes[send.count++] = call.wants(peer) ? part.bytes() : 0;
     }
-    block.send_packets(send, device::tag_of(epoch));
+    block.send_packets(send, Team::use_of(epoch));
     const bool done = call.wants(team.rank) ? reduce(block, epoch, part) : stand_by(block, epoch);  // 3.
     if (done) block.store(&counts.epoch, epoch);
   }
@@ -49,12 +49,11 @@ struct AllreduceOneShotPackets {
     reduce.bytes = part.bytes();
     for (int rank = 0; rank < team.size; ++rank) {
       reduce.peer[rank] = rank;
-      reduce.from[rank] = rank == team.rank
-                              ? nullptr
-                              : team.packets(team.rank, block.index(), epoch, static_cast<unsigned>(rank), shares);
+      reduce.from[rank] =
+          rank == team.rank ? nullptr : team.packets(team.rank, block.index(), static_cast<unsigned>(rank), shares);
     }
     reduce.sources = shares;
-    return block.reduce_packets(reduce, device::tag_of(epoch), kParts, call.reduction, whole(team.size));
+    return block.reduce_packets(reduce, Team::use_of(epoch), kParts, call.reduction, whole(team.size));
   }
 
   template <class Block>
@@ -64,12 +63,11 @@ struct AllreduceOneShotPackets {
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
       receive.peer[receive.count] = peer;
-      receive.from[receive.count] =
-          team.packets(team.rank, block.index(), epoch, static_cast<unsigned>(peer), shares);
+      receive.from[receive.count] = team.packets(team.rank, block.index(), static_cast<unsigned>(peer), shares);
       receive.to[receive.count] = nullptr;
       receive.bytes[receive.count++] = 0;
     }
-    return block.receive_packets(receive, device::tag_of(epoch), kParts);
+    return block.receive_packets(receive, Team::use_of(epoch), kParts);
   }
 };
 

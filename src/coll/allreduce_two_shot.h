@@ -19,13 +19,14 @@ namespace sennit::coll {
 
 struct AllreduceTwoShot {
   static constexpr const char* kName = "allreduce_two_shot";
+  static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::mesh);
-    const SliceChunks slices(call.bytes, team.size, block.index(), block.count(), links.room());  // 1.
+    const SliceChunks slices(call.bytes, call.cut, block.index(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const bool takes = call.wants(team.rank);
     Peers takers = Peers::none();

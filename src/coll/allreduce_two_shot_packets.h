@@ -18,6 +18,7 @@ namespace sennit::coll {
 struct AllreduceTwoShotPackets {
   static constexpr const char* kName = "allreduce_two_shot_packets";
   enum Site : device::Word { kInputs = 21, kResults = 22 };
+  static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;
   Team team;
 
@@ -25,20 +26,20 @@ struct AllreduceTwoShotPackets {
   SENNIT_DEVICE void operator()(Block& block) const {
     const unsigned b = block.index(), ranks = static_cast<unsigned>(team.size);
     const auto me = static_cast<unsigned>(team.rank);
-    const SliceChunks slices(call.bytes, team.size, b, block.count(), ~std::uint64_t{0} >> 1);  // 1.
+    const SliceChunks slices(call.bytes, call.cut, b, ~std::uint64_t{0} >> 1);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
-    const device::Word tag = device::tag_of(epoch);
+    const device::PacketUse use = Team::use_of(epoch);
 
     device::PacketSend send;  // 2.
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
       const auto part = slices.of(peer, 0);
       send.from[send.count] = call.input + part.begin;
-      send.to[send.count] = team.packets(peer, b, epoch, me, 2 * ranks);
+      send.to[send.count] = team.packets(peer, b, me, 2 * ranks);
       send.bytes[send.count++] = part.bytes();
     }
-    block.send_packets(send, tag);
+    block.send_packets(send, use);
 
     device::PacketReduce reduce;  // 3.
     const auto own = slices.of(team.rank, 0);
@@ -49,22 +50,22 @@ struct AllreduceTwoShotPackets {
     for (int rank = 0; rank < team.size; ++rank) {
       reduce.peer[rank] = rank;
       reduce.from[rank] =
-          rank == team.rank ? nullptr : team.packets(team.rank, b, epoch, static_cast<unsigned>(rank), 2 * ranks);
+          rank == team.rank ? nullptr : team.packets(team.rank, b, static_cast<unsigned>(rank), 2 * ranks);
     }
     for (int step = 1; step < team.size; ++step)
-      reduce.to[reduce.destinations++] = team.packets(team.after(step), b, epoch, ranks + me, 2 * ranks);
-    if (!block.reduce_packets(reduce, tag, kInputs, call.reduction, whole(team.size))) return;
+      reduce.to[reduce.destinations++] = team.packets(team.after(step), b, ranks + me, 2 * ranks);
+    if (!block.reduce_packets(reduce, use, kInputs, call.reduction, whole(team.size))) return;
 
     device::PacketReceive receive;  // 4.
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
       const auto part = slices.of(peer, 0);
       receive.peer[receive.count] = peer;
-      receive.from[receive.count] = team.packets(team.rank, b, epoch, ranks + static_cast<unsigned>(peer), 2 * ranks);
+      receive.from[receive.count] = team.packets(team.rank, b, ranks + static_cast<unsigned>(peer), 2 * ranks);
       receive.to[receive.count] = call.output + part.begin;
       receive.bytes[receive.count++] = part.bytes();
     }
-    if (!block.receive_packets(receive, tag, kResults)) return;
+    if (!block.receive_packets(receive, use, kResults)) return;
     block.store(&counts.epoch, epoch);
   }
 };

@@ -17,13 +17,14 @@ namespace sennit::coll {
 
 struct BroadcastScatterAllgather {
   static constexpr const char* kName = "broadcast_scatter_allgather";
+  static unsigned slices(int ranks) { return static_cast<unsigned>(ranks - 1); }
   BroadcastCall call;
   Team team;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::direct);
-    const SliceChunks slices(call.bytes, team.size - 1, block.index(), block.count(), links.room());  // 1.
+    const SliceChunks slices(call.bytes, call.cut, block.index(), links.room());  // 1.
     const bool done = team.rank == call.root ? scatter(block, slices, links) : pass_on(block, slices, links);
     if (done) links.finish();
   }

@@ -31,8 +31,8 @@ struct BroadcastTree {
     const Peers above = parent < 0 ? Peers::none() : Peers::one(parent);
     // In a chain, whatever its root, the rank before sends.
     Links<Block> links(block, team, Layout::single, fan_out == 1 ? 0 : static_cast<device::Word>(1 + call.root));
-    const SliceChunks message(call.bytes, block.index(), block.count(), links.room());  // 2.
-    for (unsigned i = 0; i < message.count(); ++i) {                                    // 3.
+    const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 2.
+    for (unsigned i = 0; i < message.count(); ++i) {                               // 3.
       if (!links.await(above, children)) return;
       const auto chunk = message.of(0, i);
       const std::byte* const from = parent < 0 ? call.input + chunk.begin : links.incoming(parent);

@@ -37,7 +37,8 @@ struct Buffers {
 /// The call of a rank alone.
 Status do_alone(const Call& call, device::Lane& lane) {
   if (call.operation == Operation::barrier) return {};
-  if (reduces(call.operation)) return reduce_alone({call.input, call.output, call.bytes, call.reduction}, lane);
+  if (reduces(call.operation))
+    return reduce_alone({call.input, call.output, call.bytes, call.reduction, kEveryRank, {}}, lane);
   const Exchange::Message own =
       call.operation == Operation::all_to_all_v
           ? call.messages.with[0]

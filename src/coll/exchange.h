@@ -23,11 +23,6 @@ struct Exchange {
   /// Divides each message among at most `blocks` blocks, which get at least `least` bytes each, or all; here, since a
   /// GPU takes long to divide.
   void cut(unsigned blocks, std::uint64_t least = 0);
-  /// Part `block` of a message, of which every block but the last ones has `each` bytes.
-  SENNIT_DEVICE static device::Part part_of(std::uint64_t bytes, std::uint64_t each, unsigned block) {
-    const std::uint64_t begin = each * block, end = begin + each;
-    return {begin < bytes ? begin : bytes, end < bytes ? end : bytes};
-  }
 };
 
 /// The exchange that `operation` (one of those above but all-to-all-v) is for `rank`. `bytes`: of the message, or of

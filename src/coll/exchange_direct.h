@@ -40,11 +40,11 @@ struct ExchangeDirect {
   // 1. The part of the messages to and from a rank.
   template <class Block>
   SENNIT_DEVICE device::Part to(int rank, const Block& block) const {
-    return Exchange::part_of(exchange.with[rank].sent, exchange.with[rank].block_sent, block.index());
+    return device::part_at(exchange.with[rank].sent, exchange.with[rank].block_sent, block.index());
   }
   template <class Block>
   SENNIT_DEVICE device::Part from(int rank, const Block& block) const {
-    return Exchange::part_of(exchange.with[rank].received, exchange.with[rank].block_received, block.index());
+    return device::part_at(exchange.with[rank].received, exchange.with[rank].block_received, block.index());
   }
   /// Its chunk that begins `at` bytes into it; empty beyond the end.
   SENNIT_DEVICE device::Part chunk(device::Part part, std::uint64_t at) const {

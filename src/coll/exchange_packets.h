@@ -24,34 +24,34 @@ struct ExchangePackets {
     const unsigned b = block.index(), ranks = static_cast<unsigned>(team.size);
     BlockCounts& counts = team.counts[b];  // 1.
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
-    const device::Word tag = device::tag_of(epoch);
+    const device::PacketUse use = Team::use_of(epoch);
 
     device::PacketSend send;  // 2.
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
       const Exchange::Message& with = exchange.with[peer];
-      const auto part = Exchange::part_of(with.sent, with.block_sent, b);
+      const auto part = device::part_at(with.sent, with.block_sent, b);
       send.from[send.count] = with.from + part.begin;
-      send.to[send.count] = team.packets(peer, b, epoch, static_cast<unsigned>(team.rank), ranks);
+      send.to[send.count] = team.packets(peer, b, static_cast<unsigned>(team.rank), ranks);
       send.bytes[send.count++] = part.bytes();
     }
-    block.send_packets(send, tag);
+    block.send_packets(send, use);
 
     if (const Exchange::Message& own = exchange.with[team.rank]; own.from != own.to) {  // 3.
-      const auto part = Exchange::part_of(own.sent, own.block_sent, b);
+      const auto part = device::part_at(own.sent, own.block_sent, b);
       block.copy(own.to + part.begin, own.from + part.begin, part.bytes());
     }
     device::PacketReceive receive;
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
       const Exchange::Message& with = exchange.with[peer];
-      const auto part = Exchange::part_of(with.received, with.block_received, b);
+      const auto part = device::part_at(with.received, with.block_received, b);
       receive.peer[receive.count] = peer;
-      receive.from[receive.count] = team.packets(team.rank, b, epoch, static_cast<unsigned>(peer), ranks);
+      receive.from[receive.count] = team.packets(team.rank, b, static_cast<unsigned>(peer), ranks);
       receive.to[receive.count] = with.to + part.begin;
       receive.bytes[receive.count++] = part.bytes();
     }
-    if (!block.receive_packets(receive, tag, kParts)) return;
+    if (!block.receive_packets(receive, use, kParts)) return;
     block.store(&counts.epoch, epoch);
   }
 };

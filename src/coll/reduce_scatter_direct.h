@@ -19,7 +19,7 @@ struct ReduceScatterDirect {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Links<Block> links(block, team, Layout::direct);
-    const SliceChunks message(call.bytes, block.index(), block.count(), links.room());  // 1.
+    const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const unsigned chunks = message.count();
     for (unsigned step = 0; step <= chunks && chunks != 0; ++step) {

@@ -21,19 +21,19 @@ struct ReduceScatterPackets {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const unsigned b = block.index(), ranks = static_cast<unsigned>(team.size);
-    const auto part = device::part_of(call.bytes, b, block.count());  // 1.
+    const auto part = device::part_at(call.bytes, call.cut.each, b);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
-    const device::Word tag = device::tag_of(epoch);
+    const device::PacketUse use = Team::use_of(epoch);
 
     device::PacketSend send;  // 2.
     for (int step = 1; step < team.size; ++step) {
       const int peer = team.after(step);
       send.from[send.count] = call.input_for(peer) + part.begin;
-      send.to[send.count] = team.packets(peer, b, epoch, static_cast<unsigned>(team.rank), ranks);
+      send.to[send.count] = team.packets(peer, b, static_cast<unsigned>(team.rank), ranks);
       send.bytes[send.count++] = part.bytes();
     }
-    block.send_packets(send, tag);
+    block.send_packets(send, use);
 
     device::PacketReduce reduce;  // 3.
     reduce.own = call.input_for(team.rank) + part.begin;
@@ -43,9 +43,9 @@ struct ReduceScatterPackets {
     for (int rank = 0; rank < team.size; ++rank) {
       reduce.peer[rank] = rank;
       reduce.from[rank] =
-          rank == team.rank ? nullptr : team.packets(team.rank, b, epoch, static_cast<unsigned>(rank), ranks);
+          rank == team.rank ? nullptr : team.packets(team.rank, b, static_cast<unsigned>(rank), ranks);
     }
-    if (!block.reduce_packets(reduce, tag, kParts, call.reduction, whole(team.size))) return;
+    if (!block.reduce_packets(reduce, use, kParts, call.reduction, whole(team.size))) return;
     block.store(&counts.epoch, epoch);
   }
 };

@@ -5,21 +5,29 @@
 
 namespace sennit::coll {
 
+/// How a message is cut among ranks and blocks. Worked out by the host, since a GPU takes long to divide.
+struct Cut {
+  std::uint64_t slice = 0;  ///< of each rank but the last ones; all of a message that is not sliced
+  std::uint64_t each = 0;   ///< of a slice, of each block but the last ones
+
+  SENNIT_DEVICE static Cut of(std::uint64_t bytes, unsigned slices, unsigned blocks) {
+    const std::uint64_t slice = device::part_of(bytes, 0, slices).end;
+    return {slice, device::part_of(slice, 0, blocks).end};
+  }
+};
+
 struct SliceChunks {
   std::uint64_t bytes;  ///< of the message
-  std::uint64_t slice;  ///< of each rank but the last ones
-  device::Part part;    ///< of this block, in a whole slice
+  std::uint64_t slice;
+  device::Part part;  ///< of this block, in a whole slice
   std::uint64_t chunk;
 
-  SENNIT_DEVICE SliceChunks(std::uint64_t message, int ranks, unsigned block, unsigned blocks, std::uint64_t most)
+  SENNIT_DEVICE SliceChunks(std::uint64_t message, const Cut& cut, unsigned block, std::uint64_t most)
       : bytes(message),
-        slice(device::part_of(message, 0, static_cast<unsigned>(ranks)).end),
-        part(device::part_of(slice, block, blocks)),
+        slice(cut.slice),
+        part(device::part_at(cut.slice, cut.each, block)),
         // Equal ones: none is short.
         chunk(part.bytes() <= most ? most : device::part_of(part.bytes(), 0, chunks_of(part.bytes(), most)).end) {}
-  /// Of a message that is not sliced: all of it is slice 0.
-  SENNIT_DEVICE SliceChunks(std::uint64_t message, unsigned block, unsigned blocks, std::uint64_t most)
-      : SliceChunks(message, 1, block, blocks, most) {}
 
   /// Cut into an even number of equal chunks, for in_turns(); a short part stays one.
   SENNIT_DEVICE SliceChunks in_pairs() const {

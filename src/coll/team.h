@@ -38,6 +38,11 @@ SENNIT_DEVICE constexpr std::uint32_t depth_of(Layout layout) {
 /// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 1.5 MiB.
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
 
+/// Packets in one of `shares` equal shares of a place.
+SENNIT_DEVICE constexpr std::uint64_t packets_in_share(unsigned shares) {
+  return kPlaceBytes / sizeof(device::Packet) / shares;
+}
+
 /// How scratch of a certain size is cut up: the same on every rank.
 struct Shape {
   std::uint64_t block_bytes = 0;            ///< of one block's slots
@@ -108,12 +113,14 @@ struct Team {
   SENNIT_DEVICE device::Word* met(int at, int from, unsigned block) const {
     return words(at, block) + 2 * kMostRanks + from;
   }
-  /// Packets at `at` of share `share` of `shares` equal ones, in the place of an epoch.
-  SENNIT_DEVICE device::Packet* packets(int at, unsigned block, std::uint64_t epoch, unsigned share,
-                                        unsigned shares) const {
-    std::byte* const place = scratch[at] + Shape::kPacketsOffset + ((epoch & 1) * kMostBlocks + block) * kPlaceBytes;
-    const std::uint64_t each = kPlaceBytes / sizeof(device::Packet) / shares;
-    return reinterpret_cast<device::Packet*>(place) + share * each;
+  /// The place of an epoch, behind the first one.
+  SENNIT_DEVICE static device::PacketUse use_of(std::uint64_t epoch) {
+    return {device::tag_of(epoch), (epoch & 1) * kMostBlocks * (kPlaceBytes / sizeof(device::Packet))};
+  }
+  /// Packets at `at` of share `share` of `shares` equal ones, in a block's first place.
+  SENNIT_DEVICE device::Packet* packets(int at, unsigned block, unsigned share, unsigned shares) const {
+    std::byte* const place = scratch[at] + Shape::kPacketsOffset + block * kPlaceBytes;
+    return reinterpret_cast<device::Packet*>(place) + share * packets_in_share(shares);
   }
   /// Word `kind` at `at` that `from` writes for the whole launch.
   SENNIT_DEVICE device::Word* news(int at, int from, unsigned kind) const {
@@ -138,7 +145,7 @@ struct Team {
 /// Bytes that a block can send as packets when its place is divided into `shares`: whole units of parts, since that
 /// is what messages are cut into.
 constexpr std::uint64_t packet_room(unsigned shares) {
-  return kPlaceBytes / sizeof(device::Packet) / shares * device::kPacketBytes / device::kPartUnit * device::kPartUnit;
+  return device::in_units(packets_in_share(shares) * device::kPacketBytes);
 }
 
 }  // namespace sennit::coll

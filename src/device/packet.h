@@ -32,6 +32,13 @@ SENNIT_DEVICE std::uint64_t packets_of(std::uint64_t bytes) {
   return bytes == 0 ? 1 : (bytes + kPacketBytes - 1) / kPacketBytes;
 }
 
+/// Which use of packets this is: they lie `offset` packets behind where messages say, and have this tag. Said apart,
+/// since a kernel has to load it, and meanwhile it can load what it sends.
+struct PacketUse {
+  Word tag = 0;
+  std::uint64_t offset = 0;
+};
+
 /// Several plain messages, each to packets of its own.
 struct PacketSend {
   const void* from[kMostOperands];

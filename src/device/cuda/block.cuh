@@ -105,20 +105,20 @@ class CudaBlock {
     cuda::reduce(operands, bytes, reduction, stage);
   }
 
-  __device__ void send_packets(const PacketSend& send, Word tag) { cuda::send_packets(send, tag); }
+  __device__ void send_packets(const PacketSend& send, PacketUse use) { cuda::send_packets(send, use); }
 
-  __device__ bool receive_packets(const PacketReceive& receive, Word tag, Word site) {
-    return __syncthreads_and(cuda::receive_packets(receive, tag, Patience{*this, site, receive.peer})) != 0;
+  __device__ bool receive_packets(const PacketReceive& receive, PacketUse use, Word site) {
+    return __syncthreads_and(cuda::receive_packets(receive, use, Patience{*this, site, receive.peer})) != 0;
   }
-  __device__ bool reduce_packets(const PacketReduce& reduce, Word tag, Word site, const Reduction& reduction,
+  __device__ bool reduce_packets(const PacketReduce& reduce, PacketUse use, Word site, const Reduction& reduction,
                                  Stage stage) {
     bool arrived = true, fixed = false;
     const Patience patience{*this, site, reduce.peer};
     cuda::with_fixed_rule(reduction, [&](const auto& rule) {
-      arrived = cuda::reduce_packets(reduce, tag, patience, rule, stage);
+      arrived = cuda::reduce_packets(reduce, use, patience, rule, stage);
       fixed = true;
     });
-    if (!fixed) arrived = cuda::reduce_packets(reduce, tag, patience, AnyRule{reduction}, stage);
+    if (!fixed) arrived = cuda::reduce_packets(reduce, use, patience, AnyRule{reduction}, stage);
     return __syncthreads_and(arrived) != 0;
   }
 

@@ -27,7 +27,7 @@ __device__ inline void leave(void* message, std::uint64_t i, std::uint64_t bytes
     if (at + b < bytes) to[b] = static_cast<unsigned char>(data.word[b / 4] >> (b % 4 * 8));
 }
 
-__device__ inline void send_packets(const PacketSend& send, Word tag) {
+__device__ inline void send_packets(const PacketSend& send, PacketUse use) {
   std::uint64_t most = 1;
   for (unsigned k = 0; k < send.count; ++k)
     if (packets_of(send.bytes[k]) > most) most = packets_of(send.bytes[k]);
@@ -41,7 +41,7 @@ __device__ inline void send_packets(const PacketSend& send, Word tag) {
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
       if (k >= send.count) break;
-      if (i < packets_of(send.bytes[k])) put(send.to[k] + i, data[k], tag);
+      if (i < packets_of(send.bytes[k])) put(send.to[k] + use.offset + i, data[k], use.tag);
     }
   }
 }
@@ -73,14 +73,16 @@ __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word
 }
 
 template <class Gone>
-__device__ bool receive_packets(const PacketReceive& receive, Word tag, Gone gone) {
+__device__ bool receive_packets(const PacketReceive& receive, PacketUse use, Gone gone) {
   std::uint64_t most = 1;
   for (unsigned k = 0; k < receive.count; ++k)
     if (packets_of(receive.bytes[k]) > most) most = packets_of(receive.bytes[k]);
   for (std::uint64_t i = threadIdx.x; i < most; i += blockDim.x) {
     Pack<8> data[kMostOperands];
-    const auto from = [&](unsigned k) { return i < packets_of(receive.bytes[k]) ? receive.from[k] + i : nullptr; };
-    if (!get_packets(data, receive.count, tag, from, gone)) return false;
+    const auto from = [&](unsigned k) {
+      return i < packets_of(receive.bytes[k]) ? receive.from[k] + use.offset + i : nullptr;
+    };
+    if (!get_packets(data, receive.count, use.tag, from, gone)) return false;
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
       if (k >= receive.count) break;
@@ -91,13 +93,15 @@ __device__ bool receive_packets(const PacketReceive& receive, Word tag, Gone gon
 }
 
 template <class Gone, class Rule>
-__device__ bool reduce_packets(const PacketReduce& reduce, Word tag, Gone gone, const Rule& rule, Stage stage) {
+__device__ bool reduce_packets(const PacketReduce& reduce, PacketUse use, Gone gone, const Rule& rule, Stage stage) {
   const std::uint64_t packets = packets_of(reduce.bytes);
   for (std::uint64_t i = threadIdx.x; i < packets; i += blockDim.x) {
     Pack<8> data[kMostOperands];
     const Pack<8> own = take(reduce.own, i, reduce.bytes);
-    const auto from = [&](unsigned k) { return reduce.from[k] == nullptr ? nullptr : reduce.from[k] + i; };
-    if (!get_packets(data, reduce.sources, tag, from, gone)) return false;
+    const auto from = [&](unsigned k) {
+      return reduce.from[k] == nullptr ? nullptr : reduce.from[k] + use.offset + i;
+    };
+    if (!get_packets(data, reduce.sources, use.tag, from, gone)) return false;
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k)
       if (k < reduce.sources && reduce.from[k] == nullptr) data[k] = own;
@@ -105,7 +109,7 @@ __device__ bool reduce_packets(const PacketReduce& reduce, Word tag, Gone gone, 
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
       if (k >= reduce.destinations) break;
-      put(reduce.to[k] + i, result, tag);
+      put(reduce.to[k] + use.offset + i, result, use.tag);
     }
     leave(reduce.result, i, reduce.bytes, result);
   }

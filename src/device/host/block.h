@@ -100,31 +100,31 @@ class HostBlock {
     reduce_on_host(reduction, operands, bytes, stage);
   }
 
-  void send_packets(const PacketSend& send, Word tag) {
+  void send_packets(const PacketSend& send, PacketUse use) {
     for (unsigned k = 0; k < send.count; ++k)
       for (std::uint64_t i = 0; i < packets_of(send.bytes[k]); ++i)
-        put(send.to[k] + i, take(send.from[k], i, send.bytes[k]), tag);
+        put(send.to[k] + use.offset + i, take(send.from[k], i, send.bytes[k]), use.tag);
   }
-  bool receive_packets(const PacketReceive& receive, Word tag, Word site) {
+  bool receive_packets(const PacketReceive& receive, PacketUse use, Word site) {
     for (unsigned k = 0; k < receive.count; ++k)
       for (std::uint64_t i = 0; i < packets_of(receive.bytes[k]); ++i) {
         Pack<8> data;
-        if (!get(receive.from[k] + i, tag, data, site, receive.peer[k])) return false;
+        if (!get(receive.from[k] + use.offset + i, use.tag, data, site, receive.peer[k])) return false;
         leave(receive.to[k], i, receive.bytes[k], data);
       }
     return true;
   }
-  bool reduce_packets(const PacketReduce& reduce, Word tag, Word site, const Reduction& reduction, Stage stage) {
+  bool reduce_packets(const PacketReduce& reduce, PacketUse use, Word site, const Reduction& reduction, Stage stage) {
     for (std::uint64_t i = 0; i < packets_of(reduce.bytes); ++i) {
       Pack<8> from[kMostOperands];
       for (unsigned k = 0; k < reduce.sources; ++k)
         if (reduce.from[k] == nullptr)
           from[k] = take(reduce.own, i, reduce.bytes);
-        else if (!get(reduce.from[k] + i, tag, from[k], site, reduce.peer[k]))
+        else if (!get(reduce.from[k] + use.offset + i, use.tag, from[k], site, reduce.peer[k]))
           return false;
       const Pack<8> result = reduce_pack_on_host(reduction, from, reduce.sources, stage);
       leave(reduce.result, i, reduce.bytes, result);
-      for (unsigned k = 0; k < reduce.destinations; ++k) put(reduce.to[k] + i, result, tag);
+      for (unsigned k = 0; k < reduce.destinations; ++k) put(reduce.to[k] + use.offset + i, result, use.tag);
     }
     return true;
   }

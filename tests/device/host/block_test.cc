@@ -77,7 +77,7 @@ TEST(HostBlock, PacketsCarryAnyNumberOfBytesAndAreClearedOnceRead) {
       send.from[0] = source.data();
       send.to[0] = packets.data();
       send.bytes[send.count++] = bytes;
-      block.send_packets(send, tag_of(3));
+      block.send_packets(send, {tag_of(3), 0});
     });
     HostBlock block(0, 1, patient());
     PacketReceive receive;
@@ -85,7 +85,7 @@ TEST(HostBlock, PacketsCarryAnyNumberOfBytesAndAreClearedOnceRead) {
     receive.to[0] = sink.data();
     receive.peer[0] = 1;
     receive.bytes[receive.count++] = bytes;
-    ASSERT_TRUE(block.receive_packets(receive, tag_of(3), 5));
+    ASSERT_TRUE(block.receive_packets(receive, {tag_of(3), 0}, 5));
     sender.join();  // packets order nothing but themselves
     EXPECT_TRUE(std::equal(sink.begin(), sink.begin() + std::ptrdiff_t(bytes), source.begin())) << bytes;
     EXPECT_EQ(sink[bytes], std::byte{1}) << "written beyond " << bytes;
@@ -103,7 +103,7 @@ TEST(HostBlock, APacketThatDoesNotComeNamesItsSender) {
   receive.to[0] = &to;
   receive.peer[0] = 2;
   receive.bytes[receive.count++] = 8;
-  EXPECT_FALSE(block.receive_packets(receive, tag_of(1), 9));
+  EXPECT_FALSE(block.receive_packets(receive, {tag_of(1), 0}, 9));
   EXPECT_EQ(fault.site, 9u);
   EXPECT_EQ(fault.peer, 3u);
 }
