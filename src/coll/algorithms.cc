@@ -35,11 +35,11 @@ std::uint64_t unlimited(const Team&, unsigned) {
 }
 /// Packets of every peer at the same time.
 std::uint64_t packets_of_all(const Team& team, unsigned blocks) {
-  return packet_room(static_cast<unsigned>(team.size)) * blocks;
+  return packet_room(static_cast<unsigned>(team.size - 1)) * blocks;
 }
 std::uint64_t packets_of_slices(const Team& team, unsigned blocks) {
   const auto ranks = static_cast<unsigned>(team.size);
-  return device::in_units(packet_room(2 * ranks) * blocks) * ranks;
+  return device::in_units(packet_room(2 * (ranks - 1)) * blocks) * ranks;
 }
 /// A plain ring passes each rank's slice on as a whole.
 std::uint64_t one_segment(const Team& team, unsigned blocks) {

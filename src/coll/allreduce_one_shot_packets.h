@@ -23,51 +23,36 @@ struct AllreduceOneShotPackets {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const unsigned b = block.index(), shares = static_cast<unsigned>(team.size);
+    const unsigned b = block.index();
     const auto part = device::part_at(call.bytes, call.cut.each, b);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
 
-    device::PacketSend send;  // 2.
-    for (int step = 1; step < team.size; ++step) {
-      const int peer = team.after(step);
-      send.from[send.count] = call.input + part.begin;
-      send.to[send.count] = team.packets(peer, b, static_cast<unsigned>(team.rank), shares);
-      send.bytes[send.count++] = call.wants(peer) ? part.bytes() : 0;
-    }
-    block.send_packets(send, Team::use_of(epoch));
+    const auto send = [&](unsigned k) -> device::PacketSend {  // 2.
+      const int peer = team.after(static_cast<int>(k) + 1);
+      return {call.input + part.begin, team.packets(peer, team.rank, b), call.wants(peer) ? part.bytes() : 0};
+    };
+    block.send_packets(team.peers(), send, Team::use_of(epoch));
     const bool done = call.wants(team.rank) ? reduce(block, epoch, part) : stand_by(block, epoch);  // 3.
     if (done) block.store(&counts.epoch, epoch);
   }
 
   template <class Block>
   SENNIT_DEVICE bool reduce(Block& block, std::uint64_t epoch, device::Part part) const {
-    const unsigned shares = static_cast<unsigned>(team.size);
-    device::PacketReduce reduce;
-    reduce.own = call.input + part.begin;
-    reduce.result = call.output + part.begin;
-    reduce.bytes = part.bytes();
-    for (int rank = 0; rank < team.size; ++rank) {
-      reduce.peer[rank] = rank;
-      reduce.from[rank] =
-          rank == team.rank ? nullptr : team.packets(team.rank, block.index(), static_cast<unsigned>(rank), shares);
-    }
-    reduce.sources = shares;
-    return block.reduce_packets(reduce, Team::use_of(epoch), kParts, call.reduction, whole(team.size));
+    const auto source = [&](unsigned k) { return team.source(static_cast<int>(k), block.index()); };
+    const auto nobody = [](unsigned) -> device::Packet* { return nullptr; };
+    return block.reduce_packets(
+        {call.input + part.begin, call.output + part.begin, part.bytes(), static_cast<unsigned>(team.size), 0},
+        source, nobody, Team::use_of(epoch), kParts, call.reduction, whole(team.size));
   }
 
   template <class Block>
   SENNIT_DEVICE bool stand_by(Block& block, std::uint64_t epoch) const {
-    const unsigned shares = static_cast<unsigned>(team.size);
-    device::PacketReceive receive;
-    for (int step = 1; step < team.size; ++step) {
-      const int peer = team.after(step);
-      receive.peer[receive.count] = peer;
-      receive.from[receive.count] = team.packets(team.rank, block.index(), static_cast<unsigned>(peer), shares);
-      receive.to[receive.count] = nullptr;
-      receive.bytes[receive.count++] = 0;
-    }
-    return block.receive_packets(receive, Team::use_of(epoch), kParts);
+    const auto receive = [&](unsigned k) -> device::PacketReceive {
+      const int peer = team.after(static_cast<int>(k) + 1);
+      return {team.packets(team.rank, peer, block.index()), nullptr, 0, peer};
+    };
+    return block.receive_packets(team.peers(), receive, Team::use_of(epoch), kParts);
   }
 };
 

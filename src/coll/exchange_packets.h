@@ -21,37 +21,30 @@ struct ExchangePackets {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const unsigned b = block.index(), ranks = static_cast<unsigned>(team.size);
+    const unsigned b = block.index();
     BlockCounts& counts = team.counts[b];  // 1.
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
     const device::PacketUse use = Team::use_of(epoch);
 
-    device::PacketSend send;  // 2.
-    for (int step = 1; step < team.size; ++step) {
-      const int peer = team.after(step);
+    const auto send = [&](unsigned k) -> device::PacketSend {  // 2.
+      const int peer = team.after(static_cast<int>(k) + 1);
       const Exchange::Message& with = exchange.with[peer];
       const auto part = device::part_at(with.sent, with.block_sent, b);
-      send.from[send.count] = with.from + part.begin;
-      send.to[send.count] = team.packets(peer, b, static_cast<unsigned>(team.rank), ranks);
-      send.bytes[send.count++] = part.bytes();
-    }
-    block.send_packets(send, use);
+      return {with.from + part.begin, team.packets(peer, team.rank, b), part.bytes()};
+    };
+    block.send_packets(team.peers(), send, use);
 
     if (const Exchange::Message& own = exchange.with[team.rank]; own.from != own.to) {  // 3.
       const auto part = device::part_at(own.sent, own.block_sent, b);
       block.copy(own.to + part.begin, own.from + part.begin, part.bytes());
     }
-    device::PacketReceive receive;
-    for (int step = 1; step < team.size; ++step) {
-      const int peer = team.after(step);
+    const auto receive = [&](unsigned k) -> device::PacketReceive {
+      const int peer = team.after(static_cast<int>(k) + 1);
       const Exchange::Message& with = exchange.with[peer];
       const auto part = device::part_at(with.received, with.block_received, b);
-      receive.peer[receive.count] = peer;
-      receive.from[receive.count] = team.packets(team.rank, b, static_cast<unsigned>(peer), ranks);
-      receive.to[receive.count] = with.to + part.begin;
-      receive.bytes[receive.count++] = part.bytes();
-    }
-    if (!block.receive_packets(receive, use, kParts)) return;
+      return {team.packets(team.rank, peer, b), with.to + part.begin, part.bytes(), peer};
+    };
+    if (!block.receive_packets(team.peers(), receive, use, kParts)) return;
     block.store(&counts.epoch, epoch);
   }
 };

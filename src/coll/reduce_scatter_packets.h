@@ -20,33 +20,24 @@ struct ReduceScatterPackets {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    const unsigned b = block.index(), ranks = static_cast<unsigned>(team.size);
+    const unsigned b = block.index();
     const auto part = device::part_at(call.bytes, call.cut.each, b);  // 1.
     BlockCounts& counts = team.counts[b];
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
     const device::PacketUse use = Team::use_of(epoch);
 
-    device::PacketSend send;  // 2.
-    for (int step = 1; step < team.size; ++step) {
-      const int peer = team.after(step);
-      send.from[send.count] = call.input_for(peer) + part.begin;
-      send.to[send.count] = team.packets(peer, b, static_cast<unsigned>(team.rank), ranks);
-      send.bytes[send.count++] = part.bytes();
-    }
-    block.send_packets(send, use);
+    const auto send = [&](unsigned k) -> device::PacketSend {  // 2.
+      const int peer = team.after(static_cast<int>(k) + 1);
+      return {call.input_for(peer) + part.begin, team.packets(peer, team.rank, b), part.bytes()};
+    };
+    block.send_packets(team.peers(), send, use);
 
-    device::PacketReduce reduce;  // 3.
-    reduce.own = call.input_for(team.rank) + part.begin;
-    reduce.result = call.output + part.begin;
-    reduce.bytes = part.bytes();
-    reduce.sources = ranks;
-    for (int rank = 0; rank < team.size; ++rank) {
-      reduce.peer[rank] = rank;
-      reduce.from[rank] =
-          rank == team.rank ? nullptr : team.packets(team.rank, b, static_cast<unsigned>(rank), ranks);
-    }
-    if (!block.reduce_packets(reduce, use, kParts, call.reduction, whole(team.size))) return;
-    block.store(&counts.epoch, epoch);
+    const auto source = [&](unsigned k) { return team.source(static_cast<int>(k), b); };  // 3.
+    const auto nobody = [](unsigned) -> device::Packet* { return nullptr; };
+    const bool reduced = block.reduce_packets({call.input_for(team.rank) + part.begin, call.output + part.begin,
+                                               part.bytes(), static_cast<unsigned>(team.size), 0},
+                                              source, nobody, use, kParts, call.reduction, whole(team.size));
+    if (reduced) block.store(&counts.epoch, epoch);
   }
 };
 

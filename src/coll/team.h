@@ -35,7 +35,8 @@ inline constexpr unsigned kLayouts = 3;
 SENNIT_DEVICE constexpr std::uint32_t depth_of(Layout layout) {
   return layout == Layout::direct ? 2 : 4;
 }
-/// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 1.5 MiB.
+/// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 2 MiB at 4
+/// ranks.
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
 
 /// Packets in one of `shares` equal shares of a place.
@@ -98,6 +99,7 @@ struct Team {
 
   SENNIT_DEVICE int leader_of(int of) const { return leader[of]; }
 
+  SENNIT_DEVICE unsigned peers() const { return static_cast<unsigned>(size - 1); }
   /// The rank `step` places after this one: peers are gone through in another order on every rank, so that they do
   /// not all turn to the same one.
   SENNIT_DEVICE int after(int step) const {
@@ -117,10 +119,17 @@ struct Team {
   SENNIT_DEVICE static device::PacketUse use_of(std::uint64_t epoch) {
     return {device::tag_of(epoch), (epoch & 1) * kMostBlocks * (kPlaceBytes / sizeof(device::Packet))};
   }
-  /// Packets at `at` of share `share` of `shares` equal ones, in a block's first place.
-  SENNIT_DEVICE device::Packet* packets(int at, unsigned block, unsigned share, unsigned shares) const {
+  /// Packets at `at` from `from`, in a block's first place, where each peer has `each` shares of it: of those the one
+  /// with this number.
+  SENNIT_DEVICE device::Packet* packets(int at, int from, unsigned block, unsigned share = 0,
+                                        unsigned each = 1) const {
     std::byte* const place = scratch[at] + Shape::kPacketsOffset + block * kPlaceBytes;
-    return reinterpret_cast<device::Packet*>(place) + share * packets_in_share(shares);
+    const unsigned shares = static_cast<unsigned>(size - 1) * each;
+    return reinterpret_cast<device::Packet*>(place) + (sender(at, from) * each + share) * packets_in_share(shares);
+  }
+  /// As a source of what this rank reduces: its peers' packets, and its own message.
+  SENNIT_DEVICE device::PacketSource source(int from, unsigned block, unsigned share = 0, unsigned each = 1) const {
+    return {from == rank ? nullptr : packets(rank, from, block, share, each), from};
   }
   /// Word `kind` at `at` that `from` writes for the whole launch.
   SENNIT_DEVICE device::Word* news(int at, int from, unsigned kind) const {
@@ -130,13 +139,16 @@ struct Team {
   SENNIT_DEVICE std::byte* slots(int at) const { return scratch[at] + Shape::kSlotsOffset; }
   /// The slot at `at` for chunk number `count` from `from`.
   SENNIT_DEVICE std::byte* slot(Layout layout, int at, int from, unsigned block, device::Word count) const {
-    const int senders_before = layout == Layout::single ? 0 : from < at ? from : from - 1;  // nobody sends to itself
     const std::uint32_t depth = depth_of(layout);
-    const std::uint64_t place = static_cast<unsigned>(senders_before) * depth + count % depth;
+    const std::uint64_t place = (layout == Layout::single ? 0 : sender(at, from)) * depth + count % depth;
     return slots(at) + block * shape.block_bytes + place * shape.slot(layout);
   }
 
  private:
+  /// Numbers the peers of `at`: nobody sends to itself.
+  SENNIT_DEVICE static unsigned sender(int at, int from) {
+    return static_cast<unsigned>(from < at ? from : from - 1);
+  }
   SENNIT_DEVICE device::Word* words(int at, unsigned block) const {
     return reinterpret_cast<device::Word*>(scratch[at]) + block * 4 * kMostRanks;
   }

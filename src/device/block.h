@@ -43,11 +43,14 @@
 //
 // Packets (device/packet.h). No signal and no barrier belongs to them: a packet that has arrived is its own signal.
 // Nothing else is ordered by it, neither the sender's other writes nor its reads.
-//   block.send_packets(send, use)   Each message into its packets. Does not wait.
-//   block.receive_packets(receive, use, site)
-//                                     Waits for all packets of each message. False as for await(): return at once.
-//   block.reduce_packets(reduce, use, site, reduction, stage)
-//                                     Waits, reduces in order, stores the result and sends it on as packets.
+//   block.send_packets(count, message, use)
+//                                     Each message(k) for k below `count` (at most kMostOperands) into its packets.
+//                                     Does not wait.
+//   block.receive_packets(count, message, use, site)
+//                                     Waits for all packets of each message(k). False as for await(): return at once.
+//   block.reduce_packets(reduce, source, taker, use, site, reduction, stage)
+//                                     Waits, reduces the source(k) in order, stores the result and sends it on as
+//                                     packets, to each taker(k).
 #pragma once
 
 #include <cstdint>

@@ -39,33 +39,37 @@ struct PacketUse {
   std::uint64_t offset = 0;
 };
 
-/// Several plain messages, each to packets of its own.
+// What the block's primitives are told of each of several messages, by functions of their number: an array would lie
+// in a thread's memory, and small messages would wait for it.
+
+/// A plain message, to packets of its own.
 struct PacketSend {
-  const void* from[kMostOperands];
-  Packet* to[kMostOperands];
-  std::uint64_t bytes[kMostOperands];
-  unsigned count = 0;
+  const void* from = nullptr;
+  Packet* to = nullptr;
+  std::uint64_t bytes = 0;
 };
 
-/// Packets of several messages, each to plain memory of its own.
+/// Packets of a message, to plain memory of its own.
 struct PacketReceive {
-  Packet* from[kMostOperands];
-  void* to[kMostOperands];
-  std::uint64_t bytes[kMostOperands];
-  int peer[kMostOperands];  ///< rank that sends them, for faults
-  unsigned count = 0;
+  Packet* from = nullptr;
+  void* to = nullptr;
+  std::uint64_t bytes = 0;
+  int peer = 0;  ///< rank that sends them, for faults
+};
+
+/// One of the sources of a reduction.
+struct PacketSource {
+  Packet* from = nullptr;  ///< null: the own message stands at this place
+  int peer = 0;
 };
 
 /// Packets of several messages, and one message of this rank's own, reduced in the order of the sources.
 struct PacketReduce {
-  Packet* from[kMostOperands];  ///< null: the own message stands at this place
-  int peer[kMostOperands];
-  unsigned sources = 0;
   const void* own = nullptr;
   void* result = nullptr;  ///< plain memory; may be `own`
-  Packet* to[kMostOperands];
-  unsigned destinations = 0;  ///< that get the result as packets too
   std::uint64_t bytes = 0;
+  unsigned sources = 0;
+  unsigned takers = 0;  ///< that get the result as packets too
 };
 
 }  // namespace sennit::device

@@ -374,7 +374,8 @@ TEST(Collective, NoPacketOutlivesItsCall) {
     for (std::uint64_t epoch : {0, 1})
       for (unsigned block = 0; block < 2; ++block)
         for (std::uint64_t i = 0; i < kPlaceBytes / sizeof(device::Packet); ++i) {
-          const device::Packet& packet = local.team(0).packets(rank, block, 0, 1)[Team::use_of(epoch).offset + i];
+          const device::Packet& packet =
+              local.team(0).packets(rank, rank == 0 ? 1 : 0, block)[Team::use_of(epoch).offset + i];
           ASSERT_TRUE(packet.tag0 == 0 && packet.tag1 == 0) << "rank " << rank << ", packet " << i;
         }
 }

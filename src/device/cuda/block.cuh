@@ -105,20 +105,24 @@ class CudaBlock {
     cuda::reduce(operands, bytes, reduction, stage);
   }
 
-  __device__ void send_packets(const PacketSend& send, PacketUse use) { cuda::send_packets(send, use); }
-
-  __device__ bool receive_packets(const PacketReceive& receive, PacketUse use, Word site) {
-    return __syncthreads_and(cuda::receive_packets(receive, use, Patience{*this, site, receive.peer})) != 0;
+  template <class Message>
+  __device__ void send_packets(unsigned count, Message message, PacketUse use) {
+    cuda::send_packets(count, message, use);
   }
-  __device__ bool reduce_packets(const PacketReduce& reduce, PacketUse use, Word site, const Reduction& reduction,
-                                 Stage stage) {
+  template <class Message>
+  __device__ bool receive_packets(unsigned count, Message message, PacketUse use, Word site) {
+    return __syncthreads_and(cuda::receive_packets(count, message, use, Patience{*this, site})) != 0;
+  }
+  template <class Source, class Taker>
+  __device__ bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
+                                 const Reduction& reduction, Stage stage) {
     bool arrived = true, fixed = false;
-    const Patience patience{*this, site, reduce.peer};
+    const Patience patience{*this, site};
     cuda::with_fixed_rule(reduction, [&](const auto& rule) {
-      arrived = cuda::reduce_packets(reduce, use, patience, rule, stage);
+      arrived = cuda::reduce_packets(reduce, source, taker, use, patience, rule, stage);
       fixed = true;
     });
-    if (!fixed) arrived = cuda::reduce_packets(reduce, use, patience, AnyRule{reduction}, stage);
+    if (!fixed) arrived = cuda::reduce_packets(reduce, source, taker, use, patience, AnyRule{reduction}, stage);
     return __syncthreads_and(arrived) != 0;
   }
 
@@ -170,10 +174,10 @@ class CudaBlock {
   __device__ bool reach(Word* word, Word value, Word site, int peer) {
     Word seen = cuda::acquire(word);
     if (reached(seen, value)) return true;
-    const Patience patience{*this, site, &peer};
+    const Patience patience{*this, site};
     // Relaxed: an acquire empties the cache of all blocks of the SM.
     for (unsigned spin = 1; !reached(seen, value); ++spin, seen = cuda::relaxed(word))
-      if (spin % Patience::kSpins == 0 && patience(value, seen, 0)) return false;
+      if (spin % Patience::kSpins == 0 && patience(value, seen, peer)) return false;
     cuda::acquire(word);
     return true;
   }
@@ -186,9 +190,8 @@ class CudaBlock {
     static constexpr std::uint64_t kLookNs = 1 << 23;  ///< between looks at the flag: 8 ms, a default
     CudaBlock& block;
     Word site;
-    const int* peer;
     mutable std::uint64_t start = 0, look = 0;
-    __device__ bool operator()(Word expected, Word seen, unsigned k) const {
+    __device__ bool operator()(Word expected, Word seen, int peer) const {
       const std::uint64_t now = cuda::now();
       if (start == 0) {
         start = now;
@@ -201,7 +204,7 @@ class CudaBlock {
       look = now + kLookNs;
       const bool aborted = block.limits_.abort != nullptr && cuda::relaxed(block.limits_.abort) != 0;
       if (!aborted && !late) return false;
-      block.give_up(aborted, site, expected, seen, peer[k]);
+      block.give_up(aborted, site, expected, seen, peer);
       return true;
     }
   };
@@ -221,8 +224,11 @@ class CudaBlock {
   Limits limits_;
 };
 
+// Arguments stay where the launch put them: a program that picks a rank's address by number would otherwise have all
+// of them copied for each thread.
 template <class P>
-__global__ void __launch_bounds__(kBlockThreads) run_program(P program, Limits limits) {
+__global__ void __launch_bounds__(kBlockThreads)
+    run_program(const __grid_constant__ P program, const __grid_constant__ Limits limits) {
   CudaBlock block(limits);
   program(block);
 }

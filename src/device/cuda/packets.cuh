@@ -27,29 +27,36 @@ __device__ inline void leave(void* message, std::uint64_t i, std::uint64_t bytes
     if (at + b < bytes) to[b] = static_cast<unsigned char>(data.word[b / 4] >> (b % 4 * 8));
 }
 
-__device__ inline void send_packets(const PacketSend& send, PacketUse use) {
+template <class Message>
+__device__ void send_packets(unsigned count, Message message, PacketUse use) {
+  PacketSend sends[kMostOperands];
   std::uint64_t most = 1;
-  for (unsigned k = 0; k < send.count; ++k)
-    if (packets_of(send.bytes[k]) > most) most = packets_of(send.bytes[k]);
+#pragma unroll
+  for (unsigned k = 0; k < kMostOperands; ++k) {
+    if (k >= count) break;
+    sends[k] = message(k);
+    if (packets_of(sends[k].bytes) > most) most = packets_of(sends[k].bytes);
+  }
   for (std::uint64_t i = threadIdx.x; i < most; i += blockDim.x) {
     Pack<8> data[kMostOperands];
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= send.count) break;
-      data[k] = take(send.from[k], i, send.bytes[k]);
+      if (k >= count) break;
+      data[k] = take(sends[k].from, i, sends[k].bytes);
     }
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= send.count) break;
-      if (i < packets_of(send.bytes[k])) put(send.to[k] + use.offset + i, data[k], use.tag);
+      if (k >= count) break;
+      if (i < packets_of(sends[k].bytes)) put(sends[k].to + use.offset + i, data[k], use.tag);
     }
   }
 }
 
-/// Waits for packet `i` of each of `count` messages, and clears it: gone(expected, seen, k) says now and then whether
-/// to give up. Messages that have no such packet, or null, are left out.
-template <class From, class Gone>
-__device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word tag, From from, Gone gone) {
+/// Waits for a packet of each of `count` messages, and clears it: gone(expected, seen, peer) says now and then
+/// whether to give up. from(k) is where message k's is; null: it has none.
+template <class From, class Peer, class Gone>
+__device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word tag, From from, Peer peer,
+                            Gone gone) {
   Packet got[kMostOperands];
 #pragma unroll
   for (unsigned k = 0; k < kMostOperands; ++k) {
@@ -63,7 +70,7 @@ __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word
     Packet* const packet = from(k);
     if (packet == nullptr) continue;
     for (unsigned spin = 1; got[k].tag0 != tag || got[k].tag1 != tag; ++spin) {
-      if (spin % Gone::kSpins == 0 && gone(tag, got[k].tag0, k)) return false;
+      if (spin % Gone::kSpins == 0 && gone(tag, got[k].tag0, peer(k))) return false;
       got[k] = poll(packet);
     }
     put(packet, {}, 0);
@@ -72,44 +79,53 @@ __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word
   return true;
 }
 
-template <class Gone>
-__device__ bool receive_packets(const PacketReceive& receive, PacketUse use, Gone gone) {
+template <class Message, class Gone>
+__device__ bool receive_packets(unsigned count, Message message, PacketUse use, Gone gone) {
+  PacketReceive receives[kMostOperands];
   std::uint64_t most = 1;
-  for (unsigned k = 0; k < receive.count; ++k)
-    if (packets_of(receive.bytes[k]) > most) most = packets_of(receive.bytes[k]);
+#pragma unroll
+  for (unsigned k = 0; k < kMostOperands; ++k) {
+    if (k >= count) break;
+    receives[k] = message(k);
+    if (packets_of(receives[k].bytes) > most) most = packets_of(receives[k].bytes);
+  }
   for (std::uint64_t i = threadIdx.x; i < most; i += blockDim.x) {
     Pack<8> data[kMostOperands];
     const auto from = [&](unsigned k) {
-      return i < packets_of(receive.bytes[k]) ? receive.from[k] + use.offset + i : nullptr;
+      return i < packets_of(receives[k].bytes) ? receives[k].from + use.offset + i : nullptr;
     };
-    if (!get_packets(data, receive.count, use.tag, from, gone)) return false;
+    const auto peer = [&](unsigned k) { return receives[k].peer; };
+    if (!get_packets(data, count, use.tag, from, peer, gone)) return false;
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= receive.count) break;
-      leave(receive.to[k], i, receive.bytes[k], data[k]);
+      if (k >= count) break;
+      leave(receives[k].to, i, receives[k].bytes, data[k]);
     }
   }
   return true;
 }
 
-template <class Gone, class Rule>
-__device__ bool reduce_packets(const PacketReduce& reduce, PacketUse use, Gone gone, const Rule& rule, Stage stage) {
+template <class Source, class Taker, class Gone, class Rule>
+__device__ bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Gone gone,
+                               const Rule& rule, Stage stage) {
   const std::uint64_t packets = packets_of(reduce.bytes);
   for (std::uint64_t i = threadIdx.x; i < packets; i += blockDim.x) {
     Pack<8> data[kMostOperands];
     const Pack<8> own = take(reduce.own, i, reduce.bytes);
     const auto from = [&](unsigned k) {
-      return reduce.from[k] == nullptr ? nullptr : reduce.from[k] + use.offset + i;
+      Packet* const packets_from = source(k).from;
+      return packets_from == nullptr ? nullptr : packets_from + use.offset + i;
     };
-    if (!get_packets(data, reduce.sources, use.tag, from, gone)) return false;
+    const auto peer = [&](unsigned k) { return source(k).peer; };
+    if (!get_packets(data, reduce.sources, use.tag, from, peer, gone)) return false;
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k)
-      if (k < reduce.sources && reduce.from[k] == nullptr) data[k] = own;
+      if (k < reduce.sources && from(k) == nullptr) data[k] = own;
     const Pack<8> result = rule(data, reduce.sources, stage);
 #pragma unroll
     for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= reduce.destinations) break;
-      put(reduce.to[k] + use.offset + i, result, use.tag);
+      if (k >= reduce.takers) break;
+      put(taker(k) + use.offset + i, result, use.tag);
     }
     leave(reduce.result, i, reduce.bytes, result);
   }

@@ -100,31 +100,39 @@ class HostBlock {
     reduce_on_host(reduction, operands, bytes, stage);
   }
 
-  void send_packets(const PacketSend& send, PacketUse use) {
-    for (unsigned k = 0; k < send.count; ++k)
-      for (std::uint64_t i = 0; i < packets_of(send.bytes[k]); ++i)
-        put(send.to[k] + use.offset + i, take(send.from[k], i, send.bytes[k]), use.tag);
+  template <class Message>
+  void send_packets(unsigned count, Message message, PacketUse use) {
+    for (unsigned k = 0; k < count; ++k) {
+      const PacketSend send = message(k);
+      for (std::uint64_t i = 0; i < packets_of(send.bytes); ++i)
+        put(send.to + use.offset + i, take(send.from, i, send.bytes), use.tag);
+    }
   }
-  bool receive_packets(const PacketReceive& receive, PacketUse use, Word site) {
-    for (unsigned k = 0; k < receive.count; ++k)
-      for (std::uint64_t i = 0; i < packets_of(receive.bytes[k]); ++i) {
+  template <class Message>
+  bool receive_packets(unsigned count, Message message, PacketUse use, Word site) {
+    for (unsigned k = 0; k < count; ++k) {
+      const PacketReceive receive = message(k);
+      for (std::uint64_t i = 0; i < packets_of(receive.bytes); ++i) {
         Pack<8> data;
-        if (!get(receive.from[k] + use.offset + i, use.tag, data, site, receive.peer[k])) return false;
-        leave(receive.to[k], i, receive.bytes[k], data);
+        if (!get(receive.from + use.offset + i, use.tag, data, site, receive.peer)) return false;
+        leave(receive.to, i, receive.bytes, data);
       }
+    }
     return true;
   }
-  bool reduce_packets(const PacketReduce& reduce, PacketUse use, Word site, const Reduction& reduction, Stage stage) {
+  template <class Source, class Taker>
+  bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
+                      const Reduction& reduction, Stage stage) {
     for (std::uint64_t i = 0; i < packets_of(reduce.bytes); ++i) {
       Pack<8> from[kMostOperands];
       for (unsigned k = 0; k < reduce.sources; ++k)
-        if (reduce.from[k] == nullptr)
+        if (const PacketSource one = source(k); one.from == nullptr)
           from[k] = take(reduce.own, i, reduce.bytes);
-        else if (!get(reduce.from[k] + use.offset + i, use.tag, from[k], site, reduce.peer[k]))
+        else if (!get(one.from + use.offset + i, use.tag, from[k], site, one.peer))
           return false;
       const Pack<8> result = reduce_pack_on_host(reduction, from, reduce.sources, stage);
       leave(reduce.result, i, reduce.bytes, result);
-      for (unsigned k = 0; k < reduce.destinations; ++k) put(reduce.to[k] + use.offset + i, result, use.tag);
+      for (unsigned k = 0; k < reduce.takers; ++k) put(taker(k) + use.offset + i, result, use.tag);
     }
     return true;
   }

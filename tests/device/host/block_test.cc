@@ -73,19 +73,15 @@ TEST(HostBlock, PacketsCarryAnyNumberOfBytesAndAreClearedOnceRead) {
     for (std::uint64_t i = 0; i < bytes; ++i) source[i] = std::byte(i * 5 + 1);
     std::jthread sender([&] {
       HostBlock block(0, 1, patient());
-      PacketSend send;
-      send.from[0] = source.data();
-      send.to[0] = packets.data();
-      send.bytes[send.count++] = bytes;
-      block.send_packets(send, {tag_of(3), 0});
+      block.send_packets(1,
+                         [&](unsigned) -> PacketSend {
+                           return {source.data(), packets.data(), bytes};
+                         },
+                         {tag_of(3), 0});
     });
     HostBlock block(0, 1, patient());
-    PacketReceive receive;
-    receive.from[0] = packets.data();
-    receive.to[0] = sink.data();
-    receive.peer[0] = 1;
-    receive.bytes[receive.count++] = bytes;
-    ASSERT_TRUE(block.receive_packets(receive, {tag_of(3), 0}, 5));
+    const auto receive = [&](unsigned) -> PacketReceive { return {packets.data(), sink.data(), bytes, 1}; };
+    ASSERT_TRUE(block.receive_packets(1, receive, {tag_of(3), 0}, 5));
     sender.join();  // packets order nothing but themselves
     EXPECT_TRUE(std::equal(sink.begin(), sink.begin() + std::ptrdiff_t(bytes), source.begin())) << bytes;
     EXPECT_EQ(sink[bytes], std::byte{1}) << "written beyond " << bytes;
@@ -97,13 +93,9 @@ TEST(HostBlock, APacketThatDoesNotComeNamesItsSender) {
   Fault fault{};
   Packet packet{};
   HostBlock block(0, 1, {20'000'000, nullptr, &fault, 1});
-  PacketReceive receive;
   std::uint64_t to = 0;
-  receive.from[0] = &packet;
-  receive.to[0] = &to;
-  receive.peer[0] = 2;
-  receive.bytes[receive.count++] = 8;
-  EXPECT_FALSE(block.receive_packets(receive, {tag_of(1), 0}, 9));
+  const auto receive = [&](unsigned) -> PacketReceive { return {&packet, &to, 8, 2}; };
+  EXPECT_FALSE(block.receive_packets(1, receive, {tag_of(1), 0}, 9));
   EXPECT_EQ(fault.site, 9u);
   EXPECT_EQ(fault.peer, 3u);
 }
