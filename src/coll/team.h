@@ -40,14 +40,15 @@ SENNIT_DEVICE constexpr std::uint32_t depth_of(Layout layout) {
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
 
 /// Packets in one of `shares` equal shares of a place.
-SENNIT_DEVICE constexpr std::uint64_t packets_in_share(unsigned shares) {
-  return kPlaceBytes / sizeof(device::Packet) / shares;
+constexpr unsigned packets_in_share(unsigned shares) {
+  return static_cast<unsigned>(kPlaceBytes / sizeof(device::Packet)) / shares;
 }
 
 /// How scratch of a certain size is cut up: the same on every rank.
 struct Shape {
   std::uint64_t block_bytes = 0;            ///< of one block's slots
   std::uint64_t slot_bytes[kLayouts] = {};  ///< room in one, by layout
+  unsigned share_packets[2] = {};           ///< in a share of a place, where each peer has one, or two
 
   static constexpr std::uint64_t kWordsBytes = kMostBlocks * 4 * kMostRanks * sizeof(device::Word);
   static constexpr std::uint64_t kNewsBytes = 4096;
@@ -69,6 +70,8 @@ struct Shape {
       const unsigned senders = layout == Layout::single ? 1 : static_cast<unsigned>(ranks - 1);
       shape.slot_bytes[i] = device::in_units(shape.block_bytes / (depth_of(layout) * senders));
     }
+    for (unsigned i = 0; i < 2; ++i)
+      shape.share_packets[i] = packets_in_share(static_cast<unsigned>(ranks - 1) * (i + 1));
     return shape;
   }
   SENNIT_DEVICE constexpr std::uint64_t slot(Layout layout) const {
@@ -119,13 +122,13 @@ struct Team {
   SENNIT_DEVICE static device::PacketUse use_of(std::uint64_t epoch) {
     return {device::tag_of(epoch), (epoch & 1) * kMostBlocks * (kPlaceBytes / sizeof(device::Packet))};
   }
-  /// Packets at `at` from `from`, in a block's first place, where each peer has `each` shares of it: of those the one
-  /// with this number.
+  /// Packets at `at` from `from`, in a block's first place, where each peer has `each` shares of it, one or two: of
+  /// those the one with this number.
   SENNIT_DEVICE device::Packet* packets(int at, int from, unsigned block, unsigned share = 0,
                                         unsigned each = 1) const {
     std::byte* const place = scratch[at] + Shape::kPacketsOffset + block * kPlaceBytes;
-    const unsigned shares = static_cast<unsigned>(size - 1) * each;
-    return reinterpret_cast<device::Packet*>(place) + (sender(at, from) * each + share) * packets_in_share(shares);
+    return reinterpret_cast<device::Packet*>(place) +
+           (sender(at, from) * each + share) * shape.share_packets[each - 1];
   }
   /// As a source of what this rank reduces: its peers' packets, and its own message.
   SENNIT_DEVICE device::PacketSource source(int from, unsigned block, unsigned share = 0, unsigned each = 1) const {

@@ -107,11 +107,15 @@ class CudaBlock {
 
   template <class Message>
   __device__ void send_packets(unsigned count, Message message, PacketUse use) {
-    cuda::send_packets(count, message, use);
+    cuda::with_most(count, [&](auto most) { cuda::send_packets<decltype(most)::value>(count, message, use); });
   }
   template <class Message>
   __device__ bool receive_packets(unsigned count, Message message, PacketUse use, Word site) {
-    return __syncthreads_and(cuda::receive_packets(count, message, use, Patience{*this, site})) != 0;
+    const Patience patience{*this, site};
+    const bool arrived = cuda::with_most(count, [&](auto most) {
+      return cuda::receive_packets<decltype(most)::value>(count, message, use, patience);
+    });
+    return __syncthreads_and(arrived) != 0;
   }
   template <class Source, class Taker>
   __device__ bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
@@ -119,10 +123,13 @@ class CudaBlock {
     bool arrived = true, fixed = false;
     const Patience patience{*this, site};
     cuda::with_fixed_rule(reduction, [&](const auto& rule) {
-      arrived = cuda::reduce_packets(reduce, source, taker, use, patience, rule, stage);
+      arrived = cuda::with_most(reduce.sources, [&](auto most) {
+        return cuda::reduce_packets<decltype(most)::value>(reduce, source, taker, use, patience, rule, stage);
+      });
       fixed = true;
     });
-    if (!fixed) arrived = cuda::reduce_packets(reduce, source, taker, use, patience, AnyRule{reduction}, stage);
+    if (!fixed)
+      arrived = cuda::reduce_packets<kMostOperands>(reduce, source, taker, use, patience, AnyRule{reduction}, stage);
     return __syncthreads_and(arrived) != 0;
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "device/block.h"
 #include "device/cuda/instructions.cuh"
@@ -27,47 +28,48 @@ __device__ inline void leave(void* message, std::uint64_t i, std::uint64_t bytes
     if (at + b < bytes) to[b] = static_cast<unsigned char>(data.word[b / 4] >> (b % 4 * 8));
 }
 
-template <class Message>
+/// Calls use(most) with a bound of `count` that the compiler knows: what a thread keeps of each message then lies in
+/// registers, of few messages without spilling.
+template <class Use>
+__device__ auto with_most(unsigned count, Use use) {
+  if (count <= 4) return use(std::integral_constant<unsigned, 4>{});
+  return use(std::integral_constant<unsigned, kMostOperands>{});
+}
+
+template <unsigned kMost, class Message>
 __device__ void send_packets(unsigned count, Message message, PacketUse use) {
-  PacketSend sends[kMostOperands];
+  PacketSend sends[kMost];
   std::uint64_t most = 1;
 #pragma unroll
-  for (unsigned k = 0; k < kMostOperands; ++k) {
-    if (k >= count) break;
-    sends[k] = message(k);
+  for (unsigned k = 0; k < kMost; ++k) {
+    sends[k] = k < count ? message(k) : PacketSend{};
     if (packets_of(sends[k].bytes) > most) most = packets_of(sends[k].bytes);
   }
   for (std::uint64_t i = threadIdx.x; i < most; i += blockDim.x) {
-    Pack<8> data[kMostOperands];
+    Pack<8> data[kMost];
 #pragma unroll
-    for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= count) break;
-      data[k] = take(sends[k].from, i, sends[k].bytes);
-    }
+    for (unsigned k = 0; k < kMost; ++k)
+      if (k < count) data[k] = take(sends[k].from, i, sends[k].bytes);
 #pragma unroll
-    for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= count) break;
-      if (i < packets_of(sends[k].bytes)) put(sends[k].to + use.offset + i, data[k], use.tag);
-    }
+    for (unsigned k = 0; k < kMost; ++k)
+      if (k < count && i < packets_of(sends[k].bytes)) put(sends[k].to + use.offset + i, data[k], use.tag);
   }
 }
 
 /// Waits for a packet of each of `count` messages, and clears it: gone(expected, seen, peer) says now and then
 /// whether to give up. from(k) is where message k's is; null: it has none.
-template <class From, class Peer, class Gone>
+template <unsigned kMost, class From, class Peer, class Gone>
 __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word tag, From from, Peer peer,
                             Gone gone) {
-  Packet got[kMostOperands];
+  Packet got[kMost];
 #pragma unroll
-  for (unsigned k = 0; k < kMostOperands; ++k) {
-    if (k >= count) break;
-    Packet* const packet = from(k);
+  for (unsigned k = 0; k < kMost; ++k) {
+    Packet* const packet = k < count ? from(k) : nullptr;
     if (packet != nullptr) got[k] = poll(packet);
   }
 #pragma unroll
-  for (unsigned k = 0; k < kMostOperands; ++k) {
-    if (k >= count) break;
-    Packet* const packet = from(k);
+  for (unsigned k = 0; k < kMost; ++k) {
+    Packet* const packet = k < count ? from(k) : nullptr;
     if (packet == nullptr) continue;
     for (unsigned spin = 1; got[k].tag0 != tag || got[k].tag1 != tag; ++spin) {
       if (spin % Gone::kSpins == 0 && gone(tag, got[k].tag0, peer(k))) return false;
@@ -79,14 +81,13 @@ __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word
   return true;
 }
 
-template <class Message, class Gone>
+template <unsigned kMost, class Message, class Gone>
 __device__ bool receive_packets(unsigned count, Message message, PacketUse use, Gone gone) {
-  PacketReceive receives[kMostOperands];
+  PacketReceive receives[kMost];
   std::uint64_t most = 1;
 #pragma unroll
-  for (unsigned k = 0; k < kMostOperands; ++k) {
-    if (k >= count) break;
-    receives[k] = message(k);
+  for (unsigned k = 0; k < kMost; ++k) {
+    receives[k] = k < count ? message(k) : PacketReceive{};
     if (packets_of(receives[k].bytes) > most) most = packets_of(receives[k].bytes);
   }
   for (std::uint64_t i = threadIdx.x; i < most; i += blockDim.x) {
@@ -94,39 +95,38 @@ __device__ bool receive_packets(unsigned count, Message message, PacketUse use, 
     const auto from = [&](unsigned k) {
       return i < packets_of(receives[k].bytes) ? receives[k].from + use.offset + i : nullptr;
     };
-    const auto peer = [&](unsigned k) { return receives[k].peer; };
-    if (!get_packets(data, count, use.tag, from, peer, gone)) return false;
+    const auto peer = [&](unsigned k) { return message(k).peer; };
+    if (!get_packets<kMost>(data, count, use.tag, from, peer, gone)) return false;
 #pragma unroll
-    for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= count) break;
-      leave(receives[k].to, i, receives[k].bytes, data[k]);
-    }
+    for (unsigned k = 0; k < kMost; ++k)
+      if (k < count) leave(receives[k].to, i, receives[k].bytes, data[k]);
   }
   return true;
 }
 
-template <class Source, class Taker, class Gone, class Rule>
+template <unsigned kMost, class Source, class Taker, class Gone, class Rule>
 __device__ bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Gone gone,
                                const Rule& rule, Stage stage) {
   const std::uint64_t packets = packets_of(reduce.bytes);
+  Packet *sources[kMost], *takers[kMost];
+#pragma unroll
+  for (unsigned k = 0; k < kMost; ++k) {
+    sources[k] = k < reduce.sources ? source(k).from : nullptr;
+    takers[k] = k < reduce.takers ? taker(k) + use.offset : nullptr;
+  }
   for (std::uint64_t i = threadIdx.x; i < packets; i += blockDim.x) {
     Pack<8> data[kMostOperands];
     const Pack<8> own = take(reduce.own, i, reduce.bytes);
-    const auto from = [&](unsigned k) {
-      Packet* const packets_from = source(k).from;
-      return packets_from == nullptr ? nullptr : packets_from + use.offset + i;
-    };
+    const auto from = [&](unsigned k) { return sources[k] == nullptr ? nullptr : sources[k] + use.offset + i; };
     const auto peer = [&](unsigned k) { return source(k).peer; };
-    if (!get_packets(data, reduce.sources, use.tag, from, peer, gone)) return false;
+    if (!get_packets<kMost>(data, reduce.sources, use.tag, from, peer, gone)) return false;
 #pragma unroll
-    for (unsigned k = 0; k < kMostOperands; ++k)
-      if (k < reduce.sources && from(k) == nullptr) data[k] = own;
+    for (unsigned k = 0; k < kMost; ++k)
+      if (k < reduce.sources && sources[k] == nullptr) data[k] = own;
     const Pack<8> result = rule(data, reduce.sources, stage);
 #pragma unroll
-    for (unsigned k = 0; k < kMostOperands; ++k) {
-      if (k >= reduce.takers) break;
-      put(taker(k) + use.offset + i, result, use.tag);
-    }
+    for (unsigned k = 0; k < kMost; ++k)
+      if (k < reduce.takers) put(takers[k] + i, result, use.tag);
     leave(reduce.result, i, reduce.bytes, result);
   }
   return true;
