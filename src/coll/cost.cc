@@ -77,7 +77,7 @@ struct Formula {
         return {.crossings = 2 * peers(),
                 .handovers = 2 * peers() - 1,
                 .sent = 2 * most(),
-                .pauses = 1.4,
+                .pauses = 1.05,
                 .copied = most(),
                 .reduced = 2 * most(),
                 .part = s / n,
@@ -126,7 +126,7 @@ struct Formula {
         return {.crossings = peers(),
                 .handovers = peers(),
                 .sent = peers() * s,
-                .pauses = 1.4,
+                .pauses = 1.1,
                 .reduced = 2 * peers() * s,
                 .part = s,
                 .layout = Layout::single};
@@ -161,14 +161,20 @@ struct Formula {
   Work rooted(Algorithm algorithm) const {
     switch (algorithm) {
       case Algorithm::packets:
-        return {.packets = true, .apart = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .part = s};
+        return {.packets = true,
+                .apart = true,
+                .crossings = 1,
+                .fan = peers(),
+                .sent = peers() * s,
+                .copied = peers() * s,
+                .part = s};
       case Algorithm::direct:
         return {.apart = true,
                 .crossings = 1,
                 .fan = peers(),
                 .handovers = n > 2 ? 0.4 : 0.1,  // fitted
                 .sent = peers() * s,
-                .copied = s,
+                .copied = peers() * s,
                 .part = s,
                 .layout = Layout::direct};
       case Algorithm::chain:
@@ -232,7 +238,8 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
     cost.crossing_us = figures.packet_block_us * blocks +
                        work.crossings * (figures.packet_crossing_us + figures.packet_peer_us * further);
     sending = time(2 * work.sent, figures.packet_gbps) * (1 + figures.packet_contention * further);
-    taking = time(reduced + work.copied, figures.packet_read_gbps * blocks);
+    taking =
+        time(reduced + work.copied, figures.packet_read_gbps * std::min(blocks, static_cast<double>(figures.sms)));
   } else {
     const auto chunks = [&](double part, std::uint64_t chunk) {
       return std::ceil(part / static_cast<double>(std::max<std::uint64_t>(chunk, 1)));
@@ -248,8 +255,12 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
       if (work.part > 0)
         cost.crossing_us += (chunks(work.part / blocks, team.shape.slot(work.layout)) - 1) * figures.chunk_us;
     }
+    // Blocks that begin together turn from peer to peer together; with every further chunk they keep step less.
+    const bool keeps_step = chunks(work.part / blocks, team.shape.slot(work.layout)) <= 1;
+    const double drift = work.layout == Layout::direct ? figures.direct_drift : figures.mesh_drift;
+    const double contention = keeps_step ? figures.contention : drift;
     sending = work.engines ? time(work.sent, figures.engine_gbps)
-                           : time(work.sent, figures.link_gbps) * work.pauses * (1 + figures.contention * further);
+                           : time(work.sent, figures.link_gbps) * work.pauses * (1 + contention * further);
     taking = time(reduced, figures.block_reduce_gbps * blocks) + time(work.copied, figures.block_copy_gbps * blocks);
   }
   cost.moving_us = work.apart ? std::max(sending, taking) : sending + taking;
