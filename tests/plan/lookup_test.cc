@@ -30,7 +30,7 @@ TEST(Lookup, DoesNotGuessFarBeyondWhatWasTuned) {
 TEST(Lookup, NeverGivesAPlanThatCannotDoIt) {
   Table table = empty_table();
   const coll::Plan one_block{coll::Algorithm::one_shot_packets, 1, 256};
-  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(4 * KiB), {{one_block, 3, 0.1}}));
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(8 * KiB), {{one_block, 3, 0.1}}));
   insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(32 * KiB), {{kTwoShot, 14, 0.1}}));
   const Lookup lookup(table, {"gpu0", "gpu1"}, measured_machine());
   const std::uint64_t most = coll::most_bytes(coll::Operation::allreduce, one_block, team_of(2));
