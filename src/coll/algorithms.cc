@@ -153,6 +153,7 @@ constexpr auto kEntries = [] {
       reduction<AllreduceTwoShot>(reduce, two_shot),
       reduction<AllreduceOneShotPackets>(reduce, packets, &packets_of_all),
       reduction<AllreduceLinear>(reduce, linear),
+      reduction<ReduceChain>(reduce, chain),
 
       exchange<ExchangeDirect>(broadcast, direct),
       exchange<ExchangePackets>(broadcast, packets, &packets_of_all),

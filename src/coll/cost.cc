@@ -108,6 +108,13 @@ struct Formula {
       case Algorithm::packets: return one_shot_packets();
       case Algorithm::two_shot: return two_shot();
       case Algorithm::linear: return linear_reduce();
+      case Algorithm::chain:
+        return {.apart = true,
+                .crossings = overlapped(peers()),
+                .sent = s,
+                .reduced = 2 * s,
+                .part = s,
+                .layout = Layout::single};
       default: return {};
     }
   }

@@ -18,6 +18,7 @@
 #include "coll/exchange_direct.h"
 #include "coll/exchange_packets.h"
 #include "coll/reduce_alone.h"
+#include "coll/reduce_chain.h"
 #include "coll/reduce_scatter_direct.h"
 #include "coll/reduce_scatter_packets.h"
 #include "coll/reduce_scatter_ring.h"

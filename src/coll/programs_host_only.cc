@@ -28,6 +28,7 @@ template const void* cuda_entry<coll::EngineStart>();
 template const void* cuda_entry<coll::ExchangeDirect>();
 template const void* cuda_entry<coll::ExchangePackets>();
 template const void* cuda_entry<coll::ReduceAlone>();
+template const void* cuda_entry<coll::ReduceChain>();
 template const void* cuda_entry<coll::ReduceScatterDirect>();
 template const void* cuda_entry<coll::ReduceScatterPackets>();
 template const void* cuda_entry<coll::ReduceScatterRing>();

@@ -20,6 +20,7 @@ template const void* cuda_entry<coll::EngineKeep>();
 template const void* cuda_entry<coll::EngineReduce>();
 template const void* cuda_entry<coll::EngineStart>();
 template const void* cuda_entry<coll::ReduceAlone>();
+template const void* cuda_entry<coll::ReduceChain>();
 template const void* cuda_entry<coll::ReduceScatterDirect>();
 template const void* cuda_entry<coll::ReduceScatterRing>();
 
