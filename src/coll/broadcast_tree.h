@@ -30,7 +30,8 @@ struct BroadcastTree {
       children = children | Peers::one(rank_of(child));
     const Peers above = parent < 0 ? Peers::none() : Peers::one(parent);
     // In a chain, whatever its root, the rank before sends.
-    Links<Block> links(block, team, Layout::single, fan_out == 1 ? 0 : static_cast<device::Word>(1 + call.root));
+    Links<Block> links(block, team, Layout::single,
+                       fan_out == 1 ? 0 : static_cast<device::Word>(fan_out << 8 | (1 + call.root)));
     const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 2.
     for (unsigned i = 0; i < message.count(); ++i) {                               // 3.
       if (!links.await(above, children)) return;

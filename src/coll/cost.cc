@@ -173,7 +173,7 @@ struct Formula {
                 .crossings = 1,
                 .fan = peers(),
                 .sent = peers() * s,
-                .copied = peers() * s,
+                .copied = peers() * s,  // by the root of a gather; of others too little to count
                 .part = s};
       case Algorithm::direct:
         return {.apart = true,

@@ -7,8 +7,8 @@
 //   news      what copy engines tell: see allreduce_copy_engines.h.
 //   packets   for every block two places, used in turn by epochs; see device/packet.h.
 //   slots     for every block rings of chunks that peers write, laid out as the algorithm wants; see links.h.
-// A block has places of its own in all three, so that blocks never wait for other blocks of their rank, and launches
-// of different sizes, algorithms and operations follow each other without a barrier.
+// A block has words, places and slots of its own, so that blocks never wait for other blocks of their rank, and
+// launches of different sizes, algorithms and operations follow each other without a barrier.
 #pragma once
 
 #include <cstddef>
@@ -60,15 +60,15 @@ struct Shape {
   static constexpr Shape of(std::uint64_t bytes, int ranks) {
     return of_block(bytes > kSlotsOffset ? (bytes - kSlotsOffset) / kMostBlocks : 0, ranks);
   }
-  /// Slots begin at multiples of device::kPartUnit, long ones at cache lines: stores that straddle them cross a link
-  /// as two.
+  /// Slots of 1 KiB or more begin at cache lines: stores that straddle them cross a link as two. So do two of them
+  /// together end at one: no part of a message that is rounded up to lines outgrows them.
   static constexpr Shape of_block(std::uint64_t block_bytes, int ranks) {
     Shape shape;
-    shape.block_bytes = device::in_units(block_bytes);
+    shape.block_bytes = whole(block_bytes);
     for (unsigned i = 0; i < kLayouts; ++i) {
       const auto layout = static_cast<Layout>(i);
       const unsigned senders = layout == Layout::single ? 1 : static_cast<unsigned>(ranks - 1);
-      shape.slot_bytes[i] = device::in_units(shape.block_bytes / (depth_of(layout) * senders));
+      shape.slot_bytes[i] = whole(shape.block_bytes / (depth_of(layout) * senders));
     }
     for (unsigned i = 0; i < 2; ++i)
       shape.share_packets[i] = packets_in_share(static_cast<unsigned>(ranks - 1) * (i + 1));
@@ -76,6 +76,10 @@ struct Shape {
   }
   SENNIT_DEVICE constexpr std::uint64_t slot(Layout layout) const {
     return slot_bytes[static_cast<unsigned>(layout)];
+  }
+  static constexpr std::uint64_t whole(std::uint64_t bytes) {
+    const std::uint64_t unit = bytes < 1024 ? device::kPartUnit : device::kLongPartUnit;
+    return bytes / unit * unit;
   }
   constexpr std::uint64_t bytes() const { return kSlotsOffset + slots_bytes(); }
   /// Of all slots together.

@@ -9,10 +9,10 @@ namespace sennit::device {
 
 /// Parts begin at multiples of it, so that they keep the alignment of the whole, and no number is cut.
 inline constexpr std::uint64_t kPartUnit = 16;
-/// Long ones begin at multiples of it: a cache line. `long`: more than kLongPart, a default.
+/// Those longer than kLongPart, a default, begin at multiples of it: a cache line.
 inline constexpr std::uint64_t kLongPartUnit = 128, kLongPart = 8192;
 
-/// Whole units of what is as long as `bytes`.
+/// `bytes` rounded down to units of parts that are so long.
 SENNIT_DEVICE constexpr std::uint64_t in_units(std::uint64_t bytes) {
   const std::uint64_t unit = bytes > kLongPart ? kLongPartUnit : kPartUnit;
   return bytes / unit * unit;

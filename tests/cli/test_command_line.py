@@ -333,7 +333,14 @@ def test_log_lines_pass_to_stderr(programs: Programs) -> None:
 def test_whoever_ends_it_ends_the_program_too(programs: Programs, number: signal.Signals) -> None:
     programs.add("sennit-bench-put", data("result"), sleep=30)
     command = [sys.executable, "-m", "sennit", "bench", "put"]
-    with subprocess.Popen(command, env=programs.environment(), stderr=subprocess.PIPE, text=True) as process:
+    # A shell's background job inherits that it ignores SIGINT.
+    with subprocess.Popen(
+        command,
+        env=programs.environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),
+    ) as process:
         deadline = time.monotonic() + 20
         while not programs.calls("sennit-bench-put"):
             assert time.monotonic() < deadline

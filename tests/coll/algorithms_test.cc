@@ -294,7 +294,7 @@ TEST(Collective, RandomCallsAreRight) {
   const auto subjects = counting_subjects();
   for (int round = 0; round < 8; ++round) {
     const int ranks = 2 + int(upto(7));
-    LocalTeam local(ranks, 16 * (1 + upto(64)));
+    LocalTeam local(ranks, 16 * (4 + upto(64)));
     std::vector<int> sockets;
     for (int rank = 0; rank < ranks; ++rank) sockets.push_back(int(upto(3)));
     local.set_sockets(sockets);
@@ -327,7 +327,7 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereTheUseOfSlotsChanges) {
   for (std::uint32_t seed = first; seed < first + 12; ++seed) {
     SCOPED_TRACE("SENNIT_TEST_SEED=" + std::to_string(seed));
     std::mt19937 random(seed);
-    const int ranks = 3 + static_cast<int>(seed % 3);
+    const int ranks = 3 + static_cast<int>(seed % 6);
     LocalTeam local(ranks, 64);
     std::vector<std::unique_ptr<Job>> jobs;
     for (unsigned call = 0; call < 24; ++call) {
@@ -344,6 +344,17 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereTheUseOfSlotsChanges) {
     for (const auto& job : jobs) job->verify();
     if (testing::Test::HasFatalFailure()) return;
   }
+}
+
+TEST(Collective, PartsRoundedUpToLinesFitTheirSlots) {
+  // Slots of no special length, as any size of scratch makes them, and parts that are a little more than whole ones.
+  for (const std::uint64_t slot : {5088, 1040, 9000})
+    for (const Subject& subject : counting_subjects())
+      for (const std::uint64_t slots : {2, 4}) {
+        LocalTeam local(3, slot);
+        check(local, {subject.operation, {subject.algorithm, 1}, kSum, slots * slot / sizeof(float)});
+        if (testing::Test::HasFatalFailure()) return;
+      }
 }
 
 TEST(Collective, CountsWrapAround) {
