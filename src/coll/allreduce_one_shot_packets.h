@@ -29,7 +29,7 @@ struct AllreduceOneShotPackets {
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
 
     const auto send = [&](unsigned k) -> device::PacketSend {  // 2.
-      const int peer = team.after(static_cast<int>(k) + 1);
+      const int peer = team.peer(k);
       return {call.input + part.begin, team.packets(peer, team.rank, b), call.wants(peer) ? part.bytes() : 0};
     };
     block.send_packets(team.peers(), send, Team::use_of(epoch));
@@ -40,16 +40,15 @@ struct AllreduceOneShotPackets {
   template <class Block>
   SENNIT_DEVICE bool reduce(Block& block, std::uint64_t epoch, device::Part part) const {
     const auto source = [&](unsigned k) { return team.source(static_cast<int>(k), block.index()); };
-    const auto nobody = [](unsigned) -> device::Packet* { return nullptr; };
-    return block.reduce_packets(
-        {call.input + part.begin, call.output + part.begin, part.bytes(), static_cast<unsigned>(team.size), 0},
-        source, nobody, Team::use_of(epoch), kParts, call.reduction, whole(team.size));
+    return block.reduce_packets({call.input + part.begin, call.output + part.begin, part.bytes(), team.ranks(), 0},
+                                source, device::NoTakers{}, Team::use_of(epoch), kParts, call.reduction,
+                                whole(team.size));
   }
 
   template <class Block>
   SENNIT_DEVICE bool stand_by(Block& block, std::uint64_t epoch) const {
     const auto receive = [&](unsigned k) -> device::PacketReceive {
-      const int peer = team.after(static_cast<int>(k) + 1);
+      const int peer = team.peer(k);
       return {team.packets(team.rank, peer, block.index()), nullptr, 0, peer};
     };
     return block.receive_packets(team.peers(), receive, Team::use_of(epoch), kParts);

@@ -31,23 +31,22 @@ struct AllreduceTwoShotPackets {
     const std::uint64_t epoch = block.load(&counts.epoch) + 1;
     const device::PacketUse use = Team::use_of(epoch);
 
-    const auto peer_of = [&](unsigned k) { return team.after(static_cast<int>(k) + 1); };
     const auto send = [&](unsigned k) -> device::PacketSend {  // 2.
-      const auto part = slices.of(peer_of(k), 0);
-      return {call.input + part.begin, team.packets(peer_of(k), team.rank, b, kInput, kShares), part.bytes()};
+      const auto part = slices.of(team.peer(k), 0);
+      return {call.input + part.begin, team.packets(team.peer(k), team.rank, b, kInput, kShares), part.bytes()};
     };
     block.send_packets(team.peers(), send, use);
 
     const auto own = slices.of(team.rank, 0);  // 3.
     const auto source = [&](unsigned k) { return team.source(static_cast<int>(k), b, kInput, kShares); };
-    const auto taker = [&](unsigned k) { return team.packets(peer_of(k), team.rank, b, kResult, kShares); };
-    const bool reduced = block.reduce_packets({call.input + own.begin, call.output + own.begin, own.bytes(),
-                                               static_cast<unsigned>(team.size), team.peers()},
-                                              source, taker, use, kInputs, call.reduction, whole(team.size));
+    const auto taker = [&](unsigned k) { return team.packets(team.peer(k), team.rank, b, kResult, kShares); };
+    const bool reduced = block.reduce_packets(
+        {call.input + own.begin, call.output + own.begin, own.bytes(), team.ranks(), team.peers()}, source, taker,
+        use, kInputs, call.reduction, whole(team.size));
     if (!reduced) return;
 
     const auto receive = [&](unsigned k) -> device::PacketReceive {  // 4.
-      const int peer = peer_of(k);
+      const int peer = team.peer(k);
       const auto part = slices.of(peer, 0);
       return {team.packets(team.rank, peer, b, kResult, kShares), call.output + part.begin, part.bytes(), peer};
     };

@@ -254,20 +254,18 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
     if (work.engines) {
       cost.launch_us += figures.engine_us;
       cost.crossing_us = chunks(work.part, EngineShape::of(team).room) * work.fan * figures.engine_chunk_us;
+      sending = time(work.sent, figures.engine_gbps);
     } else {
       const double crowd = std::max(0.0, blocks - figures.sms) * figures.crowd_us;
+      const double more_chunks = std::max(0.0, chunks(work.part / blocks, team.shape.slot(work.layout)) - 1);
       cost.crossing_us = work.crossings * (figures.crossing_us + figures.peer_us * further + crowd) +
-                         work.handovers * figures.handover_us;
+                         work.handovers * figures.handover_us + more_chunks * figures.chunk_us;
       if (work.reduced > 0) cost.crossing_us += figures.reduction_us;
-      if (work.part > 0)
-        cost.crossing_us += (chunks(work.part / blocks, team.shape.slot(work.layout)) - 1) * figures.chunk_us;
+      // Blocks that begin together turn from peer to peer together; with every further chunk they keep step less.
+      const double drift = work.layout == Layout::direct ? figures.direct_drift : figures.mesh_drift;
+      const double contention = more_chunks == 0 ? figures.contention : drift;
+      sending = time(work.sent, figures.link_gbps) * work.pauses * (1 + contention * further);
     }
-    // Blocks that begin together turn from peer to peer together; with every further chunk they keep step less.
-    const bool keeps_step = chunks(work.part / blocks, team.shape.slot(work.layout)) <= 1;
-    const double drift = work.layout == Layout::direct ? figures.direct_drift : figures.mesh_drift;
-    const double contention = keeps_step ? figures.contention : drift;
-    sending = work.engines ? time(work.sent, figures.engine_gbps)
-                           : time(work.sent, figures.link_gbps) * work.pauses * (1 + contention * further);
     taking = time(reduced, figures.block_reduce_gbps * blocks) + time(work.copied, figures.block_copy_gbps * blocks);
   }
   cost.moving_us = work.apart ? std::max(sending, taking) : sending + taking;

@@ -27,7 +27,7 @@ struct ExchangePackets {
     const device::PacketUse use = Team::use_of(epoch);
 
     const auto send = [&](unsigned k) -> device::PacketSend {  // 2.
-      const int peer = team.after(static_cast<int>(k) + 1);
+      const int peer = team.peer(k);
       const Exchange::Message& with = exchange.with[peer];
       const auto part = device::part_at(with.sent, with.block_sent, b);
       return {with.from + part.begin, team.packets(peer, team.rank, b), part.bytes()};
@@ -39,7 +39,7 @@ struct ExchangePackets {
       block.copy(own.to + part.begin, own.from + part.begin, part.bytes());
     }
     const auto receive = [&](unsigned k) -> device::PacketReceive {
-      const int peer = team.after(static_cast<int>(k) + 1);
+      const int peer = team.peer(k);
       const Exchange::Message& with = exchange.with[peer];
       const auto part = device::part_at(with.received, with.block_received, b);
       return {team.packets(team.rank, peer, b), with.to + part.begin, part.bytes(), peer};

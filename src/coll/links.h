@@ -44,9 +44,9 @@ class Links {
   // Number i of the parallel calls below is about peer i / 2: even ones are about what it sends, odd ones about what
   // we send to it.
 
-  /// `pattern`: tells launches of a layout apart in which other peers send; below 2^24.
+  /// `pattern`: see use_of_slots().
   SENNIT_DEVICE Links(Block& block, const Team& team, Layout layout, device::Word pattern = 0)
-      : Links(block, team, (static_cast<device::Word>(layout) | pattern << 8) + 1) {}
+      : Links(block, team, use_of_slots(layout, pattern)) {}
   /// For programs that use no slots: as they are.
   SENNIT_DEVICE Links(Block& block, const Team& team)
       : Links(block, team, block.load(&team.counts[block.index()].use)) {}
@@ -130,7 +130,7 @@ class Links {
     return true;
   }
 
-  SENNIT_DEVICE Layout layout() const { return static_cast<Layout>((use_ - 1) % 256); }
+  SENNIT_DEVICE Layout layout() const { return layout_in(use_); }
   SENNIT_DEVICE unsigned both() const { return 2 * static_cast<unsigned>(team_.size); }
   SENNIT_DEVICE device::Word& count(unsigned i) const {
     return i % 2 == 0 ? counts_.taken[i / 2] : counts_.sent[i / 2];

@@ -27,16 +27,15 @@ struct ReduceScatterPackets {
     const device::PacketUse use = Team::use_of(epoch);
 
     const auto send = [&](unsigned k) -> device::PacketSend {  // 2.
-      const int peer = team.after(static_cast<int>(k) + 1);
+      const int peer = team.peer(k);
       return {call.input_for(peer) + part.begin, team.packets(peer, team.rank, b), part.bytes()};
     };
     block.send_packets(team.peers(), send, use);
 
     const auto source = [&](unsigned k) { return team.source(static_cast<int>(k), b); };  // 3.
-    const auto nobody = [](unsigned) -> device::Packet* { return nullptr; };
-    const bool reduced = block.reduce_packets({call.input_for(team.rank) + part.begin, call.output + part.begin,
-                                               part.bytes(), static_cast<unsigned>(team.size), 0},
-                                              source, nobody, use, kParts, call.reduction, whole(team.size));
+    const bool reduced = block.reduce_packets(
+        {call.input_for(team.rank) + part.begin, call.output + part.begin, part.bytes(), team.ranks(), 0}, source,
+        device::NoTakers{}, use, kParts, call.reduction, whole(team.size));
     if (reduced) block.store(&counts.epoch, epoch);
   }
 };

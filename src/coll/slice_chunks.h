@@ -34,7 +34,7 @@ struct SliceChunks {
     constexpr std::uint64_t kShort = 24 * 1024;  // a default
     if (part.bytes() <= kShort && part.bytes() <= chunk) return *this;
     SliceChunks chunks = *this;
-    const auto pairs = static_cast<unsigned>((part.bytes() + 2 * chunk - 1) / (2 * chunk));
+    const unsigned pairs = chunks_of(part.bytes(), 2 * chunk);
     chunks.chunk = device::part_of(part.bytes(), 0, 2 * pairs).end;
     return chunks;
   }

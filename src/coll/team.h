@@ -35,6 +35,14 @@ inline constexpr unsigned kLayouts = 3;
 SENNIT_DEVICE constexpr std::uint32_t depth_of(Layout layout) {
   return layout == Layout::direct ? 2 : 4;
 }
+/// How a launch uses the slots, as BlockCounts keeps it: never 0. `pattern`: tells launches of a layout apart in
+/// which other peers send; below 2^24.
+SENNIT_DEVICE constexpr device::Word use_of_slots(Layout layout, device::Word pattern) {
+  return (pattern << 8) + static_cast<device::Word>(layout) + 1;
+}
+SENNIT_DEVICE constexpr Layout layout_in(device::Word use) {
+  return static_cast<Layout>(use % 256 - 1);
+}
 /// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 2 MiB at 4
 /// ranks.
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
@@ -106,7 +114,10 @@ struct Team {
 
   SENNIT_DEVICE int leader_of(int of) const { return leader[of]; }
 
-  SENNIT_DEVICE unsigned peers() const { return static_cast<unsigned>(size - 1); }
+  SENNIT_DEVICE unsigned ranks() const { return static_cast<unsigned>(size); }
+  SENNIT_DEVICE unsigned peers() const { return ranks() - 1; }
+  /// Peer `k` of peers(), in the order of after().
+  SENNIT_DEVICE int peer(unsigned k) const { return after(static_cast<int>(k) + 1); }
   /// The rank `step` places after this one: peers are gone through in another order on every rank, so that they do
   /// not all turn to the same one.
   SENNIT_DEVICE int after(int step) const {

@@ -72,4 +72,9 @@ struct PacketReduce {
   unsigned takers = 0;  ///< that get the result as packets too
 };
 
+/// Who takes the result of a reduction that has no takers.
+struct NoTakers {
+  SENNIT_DEVICE Packet* operator()(unsigned) const { return nullptr; }
+};
+
 }  // namespace sennit::device

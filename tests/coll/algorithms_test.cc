@@ -7,6 +7,7 @@
 #include <random>
 
 #include "base/units.h"
+#include "coll/cost.h"
 #include "device/host/delays.h"
 #include "job.h"
 
@@ -389,6 +390,17 @@ TEST(Collective, NoPacketOutlivesItsCall) {
               local.team(0).packets(rank, rank == 0 ? 1 : 0, block)[Team::use_of(epoch).offset + i];
           ASSERT_TRUE(packet.tag0 == 0 && packet.tag1 == 0) << "rank " << rank << ", packet " << i;
         }
+}
+
+TEST(Collective, TheCostModelKnowsHowSlotsAreUsed) {
+  for (const Subject& subject : counting_subjects()) {
+    const Work work = work_of({subject.operation, Arithmetic::fast, 1000}, subject.algorithm, 4);
+    if (work.packets || work.engines) continue;
+    LocalTeam local(4, 256);
+    check(local, {subject.operation, {subject.algorithm, 1}, kSum, 250});
+    EXPECT_EQ(layout_in(local.counts(0)[0].use), work.layout)
+        << name(subject.operation) << " by " << name(subject.algorithm);
+  }
 }
 
 TEST(Collective, PlansThatCannotWorkAreRefused) {
