@@ -1,7 +1,5 @@
 #include "coll/candidates.h"
 
-#include "coll/cost.h"
-
 namespace sennit::coll {
 
 namespace {
@@ -16,16 +14,6 @@ std::vector<Plan> fixed(const Case& which, device::Kind kind) {
   for (const Algorithm algorithm : algorithms_of(which.operation)) plans.push_back({algorithm, 1, 32});
   return plans;
 }
-
-/// Packets that a thread sends to a peer one after the other. Where they are many, a rank that waits for them polls
-/// so much that the sender slows down, and it may stay so (2 × H200, ranks that start 300 µs apart: allreduce of 1
-/// MiB by one_shot_packets of 128 blocks, four a thread: 330 instead of 12 µs, call after call).
-double packets_of_a_thread(const Case& which, const Plan& plan, const Team& team) {
-  const Work work = work_of(which, plan.algorithm, team.size);
-  const double threads = static_cast<double>(plan.blocks) * plan.threads;
-  return work.packets ? work.part / static_cast<double>(device::kPacketBytes) / threads : 0;
-}
-constexpr double kMostPacketsOfAThread = 2;  // a default
 
 }  // namespace
 
@@ -45,7 +33,6 @@ std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind k
       for (const unsigned threads : {kNarrow, kWide}) {
         const Plan plan{algorithm, blocks, threads};
         if (on_host && threads != kNarrow) continue;
-        if (!on_host && packets_of_a_thread(which, plan, team) > kMostPacketsOfAThread) continue;
         if (which.bytes <= most_bytes(which.operation, plan, team)) plans.push_back(plan);
       }
   return plans;
