@@ -35,8 +35,8 @@ struct AllgatherRing {
       const auto chunk = message.of(0, i);
       const std::byte* const from = begins ? input + chunk.begin : links.incoming(before);  // 2., or 3.
       std::byte* const to = output_of(team.after((team.size - step) % team.size)) + chunk.begin;
-      if (!ends) block.copy(links.outgoing(next), from, chunk.bytes(), device::Flight::much);
-      if (to != from) block.copy(to, from, chunk.bytes(), device::Flight::much);
+      if (!ends) block.copy(links.outgoing(next), from, chunk.bytes());
+      if (to != from) block.copy(to, from, chunk.bytes());
       links.advance(ends ? Peers::none() : to_next, begins ? Peers::none() : from_before);
       return true;
     });

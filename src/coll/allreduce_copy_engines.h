@@ -138,12 +138,12 @@ struct EngineReduce {
     const Team& team = step.team;
     const auto chunk = step.chunk_of(team.rank);
     const auto part = device::part_of(chunk.bytes(), block.index(), block.count());
-    device::Operands operands;
-    for (int rank = 0; rank < team.size; ++rank)
-      operands.from[operands.sources++] =
-          part.begin + (rank == team.rank ? step.call.input + chunk.begin : step.arrived_from(rank, kScattered));
-    operands.to[operands.destinations++] = step.call.output + chunk.begin + part.begin;
-    block.reduce(operands, part.bytes(), step.call.reduction, whole(team.size));
+    const auto source = [&](unsigned rank) -> const void* {
+      const int of = static_cast<int>(rank);
+      return part.begin + (of == team.rank ? step.call.input + chunk.begin : step.arrived_from(of, kScattered));
+    };
+    const auto destination = [&](unsigned) { return step.call.output + chunk.begin + part.begin; };
+    block.reduce({part.bytes(), team.ranks(), 1}, source, destination, step.call.reduction, whole(team.size));
   }
 };
 

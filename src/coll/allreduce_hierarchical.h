@@ -33,45 +33,39 @@ struct AllreduceHierarchical {
   template <class Block>
   SENNIT_DEVICE bool lead(Block& block, const SliceChunks& message, Links<Block>& links) const {
     Peers members = Peers::none(), leaders = Peers::none();
-    unsigned others = 0;
     for (int rank = 0; rank < team.size; ++rank) {
       if (rank == team.rank) continue;
-      if (team.leader_of(rank) == team.rank) {
+      if (team.leader_of(rank) == team.rank)
         members = members | Peers::one(rank);
-      } else if (team.leader_of(rank) == rank) {
+      else if (team.leader_of(rank) == rank)
         leaders = leaders | Peers::one(rank);
-        ++others;
-      }
     }
+    const Peers self = Peers::one(team.rank);
+    const bool alone = leaders.count() == 0;
     for (unsigned i = 0; i < message.count(); ++i) {
       const auto chunk = message.of(0, i);
       std::byte* const result = call.output + chunk.begin;
       // With a single socket its sum is the result.
-      const Peers next = others == 0 ? members : leaders;
+      const Peers next = alone ? members : leaders;
       if (!links.await(members, next)) return false;
-      device::Operands socket;  // 2.
-      unsigned raw = 0;
-      socket.to[socket.destinations++] = result;
-      for (int rank = 0; rank < team.size; ++rank) {
-        if (rank == team.rank || members.has(rank)) {
-          raw |= 1u << socket.sources;
-          socket.from[socket.sources++] = rank == team.rank ? call.input + chunk.begin : links.incoming(rank);
-        }
-        if (next.has(rank)) socket.to[socket.destinations++] = links.outgoing(rank);
-      }
-      block.reduce(socket, chunk.bytes(), call.reduction, {raw, others == 0});
+      const auto number = [&](unsigned k) -> const void* {  // 2.
+        const int rank = (members | self).at(k);
+        return rank == team.rank ? call.input + chunk.begin : links.incoming(rank);
+      };
+      const auto onward = [&](unsigned k) { return k == 0 ? result : links.outgoing(next.at(k - 1)); };
+      const unsigned numbers = 1 + members.count();
+      block.reduce({chunk.bytes(), numbers, 1 + next.count()}, number, onward, call.reduction,
+                   {(1u << numbers) - 1, alone});
       links.advance(next, members);
-      if (others == 0) continue;
+      if (alone) continue;
 
       if (!links.await(leaders, members)) return false;
-      device::Operands node;  // 3. and 4.
-      node.to[node.destinations++] = result;
-      for (int rank = 0; rank < team.size; ++rank) {
-        if (rank == team.rank || leaders.has(rank))
-          node.from[node.sources++] = rank == team.rank ? result : links.incoming(rank);
-        if (members.has(rank)) node.to[node.destinations++] = links.outgoing(rank);
-      }
-      block.reduce(node, chunk.bytes(), call.reduction, {0, true});
+      const auto sum = [&](unsigned k) -> const void* {  // 3. and 4.
+        const int rank = (leaders | self).at(k);
+        return rank == team.rank ? result : links.incoming(rank);
+      };
+      const auto back = [&](unsigned k) { return k == 0 ? result : links.outgoing(members.at(k - 1)); };
+      block.reduce({chunk.bytes(), 1 + leaders.count(), 1 + members.count()}, sum, back, call.reduction, {0, true});
       links.advance(members, leaders);
     }
     return true;

@@ -37,14 +37,15 @@ struct AllreduceLinear {
     for (unsigned step = 0; step < message.count(); ++step) {  // 3.
       if (!links.await(peers, takers)) return false;
       const auto chunk = message.of(0, step);
-      device::Operands operands;
-      for (int rank = 0; rank < team.size; ++rank) {
-        const bool own = rank == team.rank;
-        operands.from[operands.sources++] = own ? call.input + chunk.begin : links.incoming(rank);
-        if (own || takers.has(rank))
-          operands.to[operands.destinations++] = own ? call.output + chunk.begin : links.outgoing(rank);
-      }
-      block.reduce(operands, chunk.bytes(), call.reduction, whole(team.size));
+      const auto source = [&](unsigned rank) -> const void* {
+        const int of = static_cast<int>(rank);
+        return of == team.rank ? call.input + chunk.begin : links.incoming(of);
+      };
+      const auto destination = [&](unsigned k) {
+        return k == 0 ? call.output + chunk.begin : links.outgoing(takers.at(k - 1));
+      };
+      block.reduce({chunk.bytes(), team.ranks(), 1 + takers.count()}, source, destination, call.reduction,
+                   whole(team.size));
       links.advance(takers, peers);
     }
     return true;

@@ -17,6 +17,7 @@ namespace sennit::coll {
 
 struct AllreduceOneShotPackets {
   static constexpr const char* kName = "allreduce_one_shot_packets";
+  static constexpr bool kEarly = true;
   enum Site : device::Word { kParts = 11 };
   ReduceCall call;
   Team team;

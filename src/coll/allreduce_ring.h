@@ -38,15 +38,18 @@ struct AllreduceRing {
       if (!links.await(begins ? Peers::none() : from_before, sends ? to_next : Peers::none())) return false;
       const auto chunk = slices.of(team.after((2 * team.size - step) % team.size), segment);
       if (adds) {  // 2.
-        device::Operands operands;
-        if (!begins) operands.from[operands.sources++] = links.incoming(before);
-        operands.from[operands.sources++] = call.input + chunk.begin;
-        operands.to[operands.destinations++] = links.outgoing(next);
-        if (step == steps) operands.to[operands.destinations++] = call.output + chunk.begin;
-        block.reduce(operands, chunk.bytes(), call.reduction, {begins ? 1u : 2u, step == steps});
+        const bool ends = step == steps;
+        const auto source = [&](unsigned k) -> const void* {
+          return k == 0 && !begins ? links.incoming(before) : call.input + chunk.begin;
+        };
+        const auto destination = [&](unsigned k) {
+          return k == 0 ? links.outgoing(next) : call.output + chunk.begin;
+        };
+        block.reduce({chunk.bytes(), begins ? 1u : 2u, ends ? 2u : 1u}, source, destination, call.reduction,
+                     {begins ? 1u : 2u, ends});
       } else {  // 3.
-        if (sends) block.copy(links.outgoing(next), links.incoming(before), chunk.bytes(), device::Flight::much);
-        block.copy(call.output + chunk.begin, links.incoming(before), chunk.bytes(), device::Flight::much);
+        if (sends) block.copy(links.outgoing(next), links.incoming(before), chunk.bytes());
+        block.copy(call.output + chunk.begin, links.incoming(before), chunk.bytes());
       }
       links.advance(sends ? to_next : Peers::none(), begins ? Peers::none() : from_before);
       return true;

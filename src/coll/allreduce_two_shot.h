@@ -22,46 +22,47 @@ struct AllreduceTwoShot {
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;
   Team team;
+  Way way = Way::push;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    Links<Block> links(block, team, Layout::mesh);
+    Links<Block> links(block, team, Layout::mesh, way);
     const SliceChunks slices(call.bytes, call.cut, block.index(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const bool takes = call.wants(team.rank);
-    Peers takers = Peers::none();
-    for (int turn = 1; turn < team.size; ++turn)
-      if (call.wants(team.after(turn))) takers = takers | Peers::one(team.after(turn));
+    const bool everyone = call.root == kEveryRank;
+    const Peers takers = everyone ? peers : takes ? Peers::none() : Peers::one(call.root);
     const unsigned chunks = slices.count();
     for (unsigned step = 0; step < chunks + 2 && chunks != 0; ++step) {
       if (step < chunks) {  // 2.
         if (!links.await_room(peers)) return;
-        for (int turn = 1; turn < team.size; ++turn) {
-          const int peer = team.after(turn);
-          const auto chunk = slices.of(peer, step);
-          block.copy(links.outgoing(peer), call.input + chunk.begin, chunk.bytes());
-        }
+        block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {
+          const auto chunk = slices.of(team.peer(k), step);
+          return {links.outgoing(team.peer(k)), call.input + chunk.begin, chunk.bytes()};
+        });
         links.advance(peers, Peers::none());
       }
       if (step >= 1 && step <= chunks) {  // 3.
         if (!links.await(peers, takers)) return;
         const auto chunk = slices.of(team.rank, step - 1);
-        device::Operands operands;
-        for (int rank = 0; rank < team.size; ++rank)
-          operands.from[operands.sources++] = rank == team.rank ? call.input + chunk.begin : links.incoming(rank);
-        if (takes) operands.to[operands.destinations++] = call.output + chunk.begin;
-        for (int turn = 1; turn < team.size; ++turn)
-          if (takers.has(team.after(turn))) operands.to[operands.destinations++] = links.outgoing(team.after(turn));
-        block.reduce(operands, chunk.bytes(), call.reduction, whole(team.size));
+        const auto source = [&](unsigned rank) -> const void* {
+          const int of = static_cast<int>(rank);
+          return of == team.rank ? call.input + chunk.begin : links.incoming(of);
+        };
+        const unsigned own = takes ? 1 : 0;
+        const auto destination = [&](unsigned k) {
+          return k < own ? call.output + chunk.begin : links.outgoing(everyone ? team.peer(k - own) : call.root);
+        };
+        block.reduce({chunk.bytes(), team.ranks(), own + takers.count()}, source, destination, call.reduction,
+                     whole(team.size));
         links.advance(takers, peers);
       }
       if (takes && step >= 2) {  // 4.
         if (!links.await_arrival(peers)) return;
-        for (int turn = 1; turn < team.size; ++turn) {
-          const int peer = team.after(turn);
-          const auto chunk = slices.of(peer, step - 2);
-          block.copy(call.output + chunk.begin, links.incoming(peer), chunk.bytes());
-        }
+        block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {
+          const auto chunk = slices.of(team.peer(k), step - 2);
+          return {call.output + chunk.begin, links.incoming(team.peer(k)), chunk.bytes()};
+        });
         links.advance(Peers::none(), peers);
       }
     }

@@ -17,6 +17,7 @@ namespace sennit::coll {
 
 struct AllreduceTwoShotPackets {
   static constexpr const char* kName = "allreduce_two_shot_packets";
+  static constexpr bool kEarly = true;
   enum Site : device::Word { kInputs = 21, kResults = 22 };
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;

@@ -10,6 +10,7 @@ namespace sennit::coll {
 
 struct BarrierDirect {
   static constexpr const char* kName = "barrier_direct";
+  static constexpr bool kEarly = true;
   Team team;
 
   template <class Block>

@@ -12,6 +12,7 @@ namespace sennit::coll {
 
 struct BarrierDissemination {
   static constexpr const char* kName = "barrier_dissemination";
+  static constexpr bool kEarly = true;
   Team team;
 
   template <class Block>

@@ -37,12 +37,12 @@ struct BroadcastScatterAllgather {
       for (int turn = 1; turn < team.size; ++turn) {
         const int peer = team.after(turn);
         const auto chunk = slices.of(slice_of(peer), step);
-        block.copy(links.outgoing(peer), call.input + chunk.begin, chunk.bytes(), device::Flight::much);
+        block.copy(links.outgoing(peer), call.input + chunk.begin, chunk.bytes());
       }
       links.advance(peers, Peers::none());
       for (int slice = 0; slice < team.size - 1 && call.output != call.input; ++slice) {
         const auto chunk = slices.of(slice, step);
-        block.copy(call.output + chunk.begin, call.input + chunk.begin, chunk.bytes(), device::Flight::much);
+        block.copy(call.output + chunk.begin, call.input + chunk.begin, chunk.bytes());
       }
     }
     return true;
@@ -62,8 +62,8 @@ struct BroadcastScatterAllgather {
         const std::byte* const arrived = links.incoming(call.root);
         for (int turn = 1; turn < team.size; ++turn)
           if (const int peer = team.after(turn); others.has(peer))
-            block.copy(links.outgoing(peer), arrived, chunk.bytes(), device::Flight::much);
-        block.copy(call.output + chunk.begin, arrived, chunk.bytes(), device::Flight::much);
+            block.copy(links.outgoing(peer), arrived, chunk.bytes());
+        block.copy(call.output + chunk.begin, arrived, chunk.bytes());
         links.advance(others, root);
       }
       if (step >= 1) {  // 4.
@@ -72,7 +72,7 @@ struct BroadcastScatterAllgather {
           const int peer = team.after(turn);
           if (!others.has(peer)) continue;
           const auto chunk = slices.of(slice_of(peer), step - 1);
-          block.copy(call.output + chunk.begin, links.incoming(peer), chunk.bytes(), device::Flight::much);
+          block.copy(call.output + chunk.begin, links.incoming(peer), chunk.bytes());
         }
         links.advance(Peers::none(), others);
       }

@@ -30,7 +30,7 @@ struct BroadcastTree {
       children = children | Peers::one(rank_of(child));
     const Peers above = parent < 0 ? Peers::none() : Peers::one(parent);
     // In a chain, whatever its root, the rank before sends.
-    Links<Block> links(block, team, Layout::single,
+    Links<Block> links(block, team, Layout::single, Way::push,
                        fan_out == 1 ? 0 : static_cast<device::Word>(fan_out << 8 | (1 + call.root)));
     const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 2.
     for (unsigned i = 0; i < message.count(); ++i) {                               // 3.
@@ -39,9 +39,8 @@ struct BroadcastTree {
       const std::byte* const from = parent < 0 ? call.input + chunk.begin : links.incoming(parent);
       for (int turn = 1; turn < team.size; ++turn)
         if (const int peer = team.after(turn); children.has(peer))
-          block.copy(links.outgoing(peer), from, chunk.bytes(), device::Flight::much);
-      if (std::byte* const to = call.output + chunk.begin; to != from)
-        block.copy(to, from, chunk.bytes(), device::Flight::much);
+          block.copy(links.outgoing(peer), from, chunk.bytes());
+      if (std::byte* const to = call.output + chunk.begin; to != from) block.copy(to, from, chunk.bytes());
       links.advance(children, above);
     }
     links.finish();

@@ -60,7 +60,8 @@ struct Formula {
     switch (algorithm) {
       case Algorithm::one_shot_packets: return one_shot_packets();
       case Algorithm::two_shot_packets: return two_shot_packets();
-      case Algorithm::two_shot: return two_shot();
+      case Algorithm::two_shot:
+      case Algorithm::two_shot_loads: return two_shot();
       case Algorithm::linear: return by_a_root(2);
       case Algorithm::recursive_doubling: {
         const double steps = rounds() + folds();
@@ -122,6 +123,7 @@ struct Formula {
     switch (algorithm) {
       case Algorithm::packets: return one_shot_packets();
       case Algorithm::direct:
+      case Algorithm::direct_loads:
         return {.crossings = 1,
                 .fan = peers(),
                 .handovers = 1,
@@ -147,6 +149,7 @@ struct Formula {
         return {
             .packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
       case Algorithm::direct:
+      case Algorithm::direct_loads:
         return {.crossings = 1,
                 .fan = peers(),
                 .handovers = 1,
@@ -176,6 +179,7 @@ struct Formula {
                 .copied = peers() * s,  // by the root of a gather; of others too little to count
                 .part = s};
       case Algorithm::direct:
+      case Algorithm::direct_loads:
         return {.apart = true,
                 .crossings = 1,
                 .fan = peers(),

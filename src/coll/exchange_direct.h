@@ -18,10 +18,11 @@ struct ExchangeDirect {
   static constexpr const char* kName = "exchange_direct";
   Exchange exchange;
   Team team;
+  Way way = Way::push;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    Links<Block> links(block, team, Layout::direct);
+    Links<Block> links(block, team, Layout::direct, way);
     const std::uint64_t most = links.room();
     std::uint64_t longest = 0;
     for (int rank = 0; rank < team.size; ++rank) {
@@ -58,12 +59,11 @@ struct ExchangeDirect {
     for (int turn = 1; turn < team.size; ++turn)
       if (const int peer = team.after(turn); at < to(peer, block).bytes()) takers = takers | Peers::one(peer);
     if (!links.await_room(takers)) return false;
-    for (int turn = 1; turn < team.size; ++turn) {
-      const int peer = team.after(turn);
-      if (!takers.has(peer)) continue;
-      const auto part = chunk(to(peer, block), at);
-      block.copy(links.outgoing(peer), exchange.with[peer].from + part.begin, part.bytes(), device::Flight::much);
-    }
+    block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {
+      const int peer = team.peer(k);
+      const auto part = chunk(to(peer, block), at);  // empty where there is nothing to send
+      return {links.outgoing(peer), exchange.with[peer].from + part.begin, part.bytes()};
+    });
     links.advance(takers, Peers::none());
     return true;
   }
@@ -72,18 +72,17 @@ struct ExchangeDirect {
   SENNIT_DEVICE bool keep(Block& block, Links<Block>& links, std::uint64_t at) const {  // 3.
     if (const Exchange::Message& own = exchange.with[team.rank]; own.from != own.to) {
       const auto part = chunk(to(team.rank, block), at);
-      block.copy(own.to + part.begin, own.from + part.begin, part.bytes(), device::Flight::much);
+      block.copy(own.to + part.begin, own.from + part.begin, part.bytes());
     }
     Peers givers = Peers::none();
     for (int turn = 1; turn < team.size; ++turn)
       if (const int peer = team.after(turn); at < from(peer, block).bytes()) givers = givers | Peers::one(peer);
     if (!links.await_arrival(givers)) return false;
-    for (int turn = 1; turn < team.size; ++turn) {
-      const int peer = team.after(turn);
-      if (!givers.has(peer)) continue;
+    block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {
+      const int peer = team.peer(k);
       const auto part = chunk(from(peer, block), at);
-      block.copy(exchange.with[peer].to + part.begin, links.incoming(peer), part.bytes(), device::Flight::much);
-    }
+      return {exchange.with[peer].to + part.begin, links.incoming(peer), part.bytes()};
+    });
     links.advance(Peers::none(), givers);
     return true;
   }

@@ -15,6 +15,7 @@ namespace sennit::coll {
 
 struct ExchangePackets {
   static constexpr const char* kName = "exchange_packets";
+  static constexpr bool kEarly = true;
   enum Site : device::Word { kParts = 51 };
   Exchange exchange;
   Team team;

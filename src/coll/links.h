@@ -29,6 +29,17 @@ class Peers {
   SENNIT_DEVICE static Peers all_but(int rank, int size) { return Peers(((1u << size) - 1) & ~(1u << rank)); }
   SENNIT_DEVICE Peers operator|(Peers other) const { return Peers(bits_ | other.bits_); }
   SENNIT_DEVICE bool has(int rank) const { return (bits_ >> rank & 1) != 0; }
+  SENNIT_DEVICE unsigned count() const {
+    unsigned ranks = 0;
+    for (unsigned bits = bits_; bits != 0; bits &= bits - 1) ++ranks;
+    return ranks;
+  }
+  /// Number `k` of count(), from the lowest rank up.
+  SENNIT_DEVICE int at(unsigned k) const {
+    int rank = 0;
+    for (unsigned bits = bits_; (bits & 1) == 0 || k-- != 0; bits >>= 1) ++rank;
+    return rank;
+  }
 
  private:
   SENNIT_DEVICE explicit Peers(unsigned bits) : bits_(bits) {}
@@ -45,8 +56,8 @@ class Links {
   // we send to it.
 
   /// `pattern`: see use_of_slots().
-  SENNIT_DEVICE Links(Block& block, const Team& team, Layout layout, device::Word pattern = 0)
-      : Links(block, team, use_of_slots(layout, pattern)) {}
+  SENNIT_DEVICE Links(Block& block, const Team& team, Layout layout, Way way = Way::push, device::Word pattern = 0)
+      : Links(block, team, use_of_slots(layout, way, pattern)) {}
   /// For programs that use no slots: as they are.
   SENNIT_DEVICE Links(Block& block, const Team& team)
       : Links(block, team, block.load(&team.counts[block.index()].use)) {}
@@ -70,12 +81,8 @@ class Links {
   SENNIT_DEVICE bool await_arrival(Peers peers) { return await(peers, Peers::none()); }
 
   // After a wait: the counts are as the threads that keep them left them then.
-  SENNIT_DEVICE std::byte* outgoing(int rank) const {
-    return team_.slot(layout(), rank, team_.rank, block_.index(), counts_.sent[rank]);
-  }
-  SENNIT_DEVICE const std::byte* incoming(int rank) const {
-    return team_.slot(layout(), team_.rank, rank, block_.index(), counts_.taken[rank]);
-  }
+  SENNIT_DEVICE std::byte* outgoing(int rank) const { return slot(rank, team_.rank, counts_.sent[rank]); }
+  SENNIT_DEVICE const std::byte* incoming(int rank) const { return slot(team_.rank, rank, counts_.taken[rank]); }
 
   /// A chunk has been written to each of `sent`, and the chunk of each of `taken` has been read.
   SENNIT_DEVICE void advance(Peers sent, Peers taken) {
@@ -130,6 +137,11 @@ class Links {
     return true;
   }
 
+  /// Where chunk number `count` lies on its way.
+  SENNIT_DEVICE std::byte* slot(int to, int from, device::Word count) const {
+    const bool pull = way_in(use_) == Way::pull;
+    return team_.slot(layout(), pull ? from : to, pull ? to : from, block_.index(), count);
+  }
   SENNIT_DEVICE Layout layout() const { return layout_in(use_); }
   SENNIT_DEVICE unsigned both() const { return 2 * static_cast<unsigned>(team_.size); }
   SENNIT_DEVICE device::Word& count(unsigned i) const {

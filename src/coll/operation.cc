@@ -20,6 +20,8 @@ constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames{
     "two_shot_packets",
     "direct",
     "two_shot",
+    "direct_loads",
+    "two_shot_loads",
     "linear",
     "recursive_doubling",
     "ring",

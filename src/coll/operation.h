@@ -30,6 +30,8 @@ enum class Algorithm : std::uint8_t {
   two_shot_packets,
   direct,
   two_shot,
+  direct_loads,
+  two_shot_loads,
   linear,
   recursive_doubling,
   ring,
@@ -42,7 +44,7 @@ enum class Algorithm : std::uint8_t {
   scatter_allgather,
   dissemination,
 };
-inline constexpr int kAlgorithms = 16;
+inline constexpr int kAlgorithms = 18;
 
 std::string_view name(Operation operation);  ///< "reduce_scatter"
 std::string_view name(Algorithm algorithm);  ///< "two_shot_packets"

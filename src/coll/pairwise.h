@@ -17,10 +17,9 @@ struct Pairwise {
 
   /// The input of a part, as its operator wants it (a pre-multiplied sum multiplies here), into the output.
   SENNIT_DEVICE void lift(device::Part part) const {
-    device::Operands operands;
-    operands.from[operands.sources++] = call.input + part.begin;
-    operands.to[operands.destinations++] = call.output + part.begin;
-    block.reduce(operands, part.bytes(), call.reduction, {1, false});
+    const auto source = [&](unsigned) -> const void* { return call.input + part.begin; };
+    const auto destination = [&](unsigned) { return call.output + part.begin; };
+    block.reduce({part.bytes(), 1, 1}, source, destination, call.reduction, {1, false});
   }
 
   SENNIT_DEVICE bool send(int peer, device::Part part) const {
@@ -40,13 +39,11 @@ struct Pairwise {
   /// What the lower rank has is the first source, here and at the peer, so that both get the same bits.
   SENNIT_DEVICE bool add(int peer, device::Part part, bool last) const {
     if (!links.await_arrival(Peers::one(peer))) return false;
-    const void* const own = call.output + part.begin;
-    const void* const theirs = links.incoming(peer);
-    device::Operands operands;
-    operands.from[operands.sources++] = peer < rank ? theirs : own;
-    operands.from[operands.sources++] = peer < rank ? own : theirs;
-    operands.to[operands.destinations++] = call.output + part.begin;
-    block.reduce(operands, part.bytes(), call.reduction, {0, last});
+    const auto source = [&](unsigned k) -> const void* {
+      return (k == 0) == (peer < rank) ? links.incoming(peer) : call.output + part.begin;
+    };
+    const auto destination = [&](unsigned) { return call.output + part.begin; };
+    block.reduce({part.bytes(), 2, 1}, source, destination, call.reduction, {0, last});
     links.advance(Peers::none(), Peers::one(peer));
     return true;
   }

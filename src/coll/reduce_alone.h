@@ -14,10 +14,9 @@ struct ReduceAlone {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const auto part = device::part_of(call.bytes, block.index(), block.count());
-    device::Operands operands;
-    operands.from[operands.sources++] = call.input + part.begin;
-    operands.to[operands.destinations++] = call.output + part.begin;
-    block.reduce(operands, part.bytes(), call.reduction, whole(1));
+    const auto source = [&](unsigned) -> const void* { return call.input + part.begin; };
+    const auto destination = [&](unsigned) { return call.output + part.begin; };
+    block.reduce({part.bytes(), 1, 1}, source, destination, call.reduction, whole(1));
   }
 };
 

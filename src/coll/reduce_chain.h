@@ -29,11 +29,12 @@ struct ReduceChain {
     for (unsigned i = 0; i < message.count(); ++i) {  // 2.
       if (!links.await(from, to)) return;
       const auto chunk = message.of(0, i);
-      device::Operands operands;
-      if (!begins) operands.from[operands.sources++] = links.incoming(before);
-      operands.from[operands.sources++] = call.input + chunk.begin;
-      operands.to[operands.destinations++] = ends ? call.output + chunk.begin : links.outgoing(next);
-      block.reduce(operands, chunk.bytes(), call.reduction, {begins ? 1u : 2u, ends});
+      const auto source = [&](unsigned k) -> const void* {
+        return k == 0 && !begins ? links.incoming(before) : call.input + chunk.begin;
+      };
+      const auto destination = [&](unsigned) { return ends ? call.output + chunk.begin : links.outgoing(next); };
+      block.reduce({chunk.bytes(), begins ? 1u : 2u, 1}, source, destination, call.reduction,
+                   {begins ? 1u : 2u, ends});
       links.advance(to, from);
     }
     links.finish();

@@ -15,10 +15,11 @@ struct ReduceScatterDirect {
   static constexpr const char* kName = "reduce_scatter_direct";
   ReduceCall call;
   Team team;
+  Way way = Way::push;
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    Links<Block> links(block, team, Layout::direct);
+    Links<Block> links(block, team, Layout::direct, way);
     const SliceChunks message(call.bytes, call.cut, block.index(), links.room());  // 1.
     const Peers peers = Peers::all_but(team.rank, team.size);
     const unsigned chunks = message.count();
@@ -26,21 +27,20 @@ struct ReduceScatterDirect {
       if (step < chunks) {  // 2.
         if (!links.await_room(peers)) return;
         const auto chunk = message.of(0, step);
-        for (int turn = 1; turn < team.size; ++turn) {
-          const int peer = team.after(turn);
-          block.copy(links.outgoing(peer), call.input_for(peer) + chunk.begin, chunk.bytes());
-        }
+        block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {
+          return {links.outgoing(team.peer(k)), call.input_for(team.peer(k)) + chunk.begin, chunk.bytes()};
+        });
         links.advance(peers, Peers::none());
       }
       if (step >= 1) {  // 3.
         if (!links.await_arrival(peers)) return;
         const auto chunk = message.of(0, step - 1);
-        device::Operands operands;
-        for (int rank = 0; rank < team.size; ++rank)
-          operands.from[operands.sources++] =
-              rank == team.rank ? call.input_for(rank) + chunk.begin : links.incoming(rank);
-        operands.to[operands.destinations++] = call.output + chunk.begin;
-        block.reduce(operands, chunk.bytes(), call.reduction, whole(team.size));
+        const auto source = [&](unsigned rank) -> const void* {
+          const int of = static_cast<int>(rank);
+          return of == team.rank ? call.input_for(of) + chunk.begin : links.incoming(of);
+        };
+        const auto destination = [&](unsigned) { return call.output + chunk.begin; };
+        block.reduce({chunk.bytes(), team.ranks(), 1}, source, destination, call.reduction, whole(team.size));
         links.advance(Peers::none(), peers);
       }
     }

@@ -31,11 +31,12 @@ struct ReduceScatterRing {
       const bool begins = step == 0, ends = step == steps;
       if (!links.await(begins ? Peers::none() : from_before, ends ? Peers::none() : to_next)) return false;
       const auto chunk = message.of(0, i);
-      device::Operands operands;
-      if (!begins) operands.from[operands.sources++] = links.incoming(before);  // 3., else 2.
-      operands.from[operands.sources++] = call.input_for(team.after(steps - step)) + chunk.begin;
-      operands.to[operands.destinations++] = ends ? call.output + chunk.begin : links.outgoing(next);
-      block.reduce(operands, chunk.bytes(), call.reduction, {begins ? 1u : 2u, ends});
+      const auto source = [&](unsigned k) -> const void* {
+        return k == 0 && !begins ? links.incoming(before) : call.input_for(team.after(steps - step)) + chunk.begin;
+      };
+      const auto destination = [&](unsigned) { return ends ? call.output + chunk.begin : links.outgoing(next); };
+      block.reduce({chunk.bytes(), begins ? 1u : 2u, 1}, source, destination, call.reduction,
+                   {begins ? 1u : 2u, ends});
       links.advance(ends ? Peers::none() : to_next, begins ? Peers::none() : from_before);
       return true;
     });

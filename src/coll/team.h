@@ -35,13 +35,21 @@ inline constexpr unsigned kLayouts = 3;
 SENNIT_DEVICE constexpr std::uint32_t depth_of(Layout layout) {
   return layout == Layout::direct ? 2 : 4;
 }
+/// In whose slots a chunk lies, and so who takes it over the link.
+enum class Way : std::uint8_t {
+  push,  ///< the receiver's: the sender stores it there
+  pull,  ///< the sender's: the receiver loads it from there
+};
 /// How a launch uses the slots, as BlockCounts keeps it: never 0. `pattern`: tells launches of a layout apart in
 /// which other peers send; below 2^24.
-SENNIT_DEVICE constexpr device::Word use_of_slots(Layout layout, device::Word pattern) {
-  return (pattern << 8) + static_cast<device::Word>(layout) + 1;
+SENNIT_DEVICE constexpr device::Word use_of_slots(Layout layout, Way way, device::Word pattern) {
+  return (pattern << 8) + (static_cast<device::Word>(way) << 4) + static_cast<device::Word>(layout) + 1;
 }
 SENNIT_DEVICE constexpr Layout layout_in(device::Word use) {
-  return static_cast<Layout>(use % 256 - 1);
+  return static_cast<Layout>(use % 16 - 1);
+}
+SENNIT_DEVICE constexpr Way way_in(device::Word use) {
+  return static_cast<Way>(use >> 4 & 1);
 }
 /// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 2 MiB at 4
 /// ranks.

@@ -2,10 +2,12 @@
 // (a thread block) implement this contract; a block program is a template over either.
 //
 //   block.index(), block.count()      this block among the blocks of the launch.
-//   block.copy(dst, src, bytes, flight)
+//   block.copy(dst, src, bytes)
 //                                     All of the block moves bytes. Any alignment. Source and destination may be
 //                                     local, peer or pinned host memory and must not overlap. Reads never come
 //                                     from a stale cache line. Not ordered against other blocks until signal().
+//   block.copy_each(count, message)   As copy() of each Copy that message(k) returns for k below `count` (at most
+//                                     kMostOperands), all at the same time. Aligned to 16 bytes, it is faster.
 //   block.signal(word, value)         Publishes: every byte this block copied, read or wrote before is performed
 //                                     before `value` becomes visible in *word, to any device or the host (release,
 //                                     system scope). One block at a time writes a word.
@@ -38,8 +40,8 @@
 //                                     program asks for one T alone: another would be the same memory.
 //
 // Numbers (device/reduction.h), whole ones, at element alignment; a destination may be a source.
-//   block.reduce(operands, bytes, reduction, stage)
-//                                     Every source, in order, into every destination. Ordered as copy() is.
+//   block.reduce(what, source, destination, reduction, stage)
+//                                     Every source(k), in order, into every destination(k). Ordered as copy() is.
 //
 // Packets (device/packet.h). No signal and no barrier belongs to them: a packet that has arrived is its own signal.
 // Nothing else is ordered by it, neither the sender's other writes nor its reads.
@@ -64,11 +66,6 @@ namespace sennit::device {
 /// Threads a block has on a GPU. A default: 16 warps keep enough 16-byte loads in flight to cover a PCIe round trip.
 inline constexpr unsigned kBlockThreads = 512;
 
-/// How much of a copy a thread has in flight. Programs that do nothing but copy are faster with much (2 × H200,
-/// allgather of 64 MiB: 122 instead of 127 µs), those that also reduce with less (two-shot allreduce: 240 instead of
-/// 247 µs).
-enum class Flight { some, much };
-
 /// What a waiting block writes down when it gives up. In pinned host memory; the first fault of a process is kept.
 struct Fault {
   Word raised;          ///< 1 once the other fields are valid
@@ -92,6 +89,19 @@ struct Wait {
   Word value = 0;
   Word site = 0;  ///< the program's own number for the place of the wait
   int peer = -1;
+};
+
+/// A message to copy from one place to another.
+struct Copy {
+  void* to = nullptr;
+  const void* from = nullptr;
+  std::uint64_t bytes = 0;
+};
+
+/// What to reduce, and how many of the functions' values there are. Of each at most kMostOperands.
+struct Reduce {
+  std::uint64_t bytes = 0;
+  unsigned sources = 0, destinations = 0;
 };
 
 /// Bytes that shared() has.

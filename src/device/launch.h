@@ -15,7 +15,7 @@ void host_entry(HostBlock& block, const void* arguments) {
 /// The descriptor of P. P::kName is what users see.
 template <class P>
 const Program& program_of() {
-  static const Program program{P::kName, sizeof(P), &host_entry<P>, cuda_entry<P>()};
+  static const Program program{P::kName, sizeof(P), &host_entry<P>, cuda_entry<P>(), kIsEarly<P>};
   return program;
 }
 

@@ -22,8 +22,20 @@ struct Program {
   const char* name;                                       ///< for errors and traces
   std::size_t argument_bytes;                             ///< size of the argument struct, copied at launch
   void (*host)(HostBlock& block, const void* arguments);  ///< runs one block in the calling thread
-  const void* cuda;  ///< __global__ function (arguments, Limits); null without CUDA
+  const void* cuda;    ///< __global__ function (arguments, Limits); null without CUDA
+  bool early = false;  ///< its blocks may take their places while the launch before still runs: see kIsEarly
 };
+
+/// Programs that say `static constexpr bool kEarly = true`. What small messages take is to a good part the time from
+/// the end of one launch to the start of the next; an early program's blocks are there by then, and wait. It still
+/// does nothing before all that was enqueued before it is done.
+template <class P>
+constexpr bool kIsEarly = [] {
+  if constexpr (requires { P::kEarly; })
+    return P::kEarly;
+  else
+    return false;
+}();
 
 /// The cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
 template <class P>

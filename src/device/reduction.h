@@ -299,13 +299,14 @@ SENNIT_DEVICE Pack<kBytes> AnyRule::operator()(const Pack<kBytes> (&from)[kMostO
   return result;
 }
 
-/// `bytes` bytes (whole numbers) of each source into each destination, which may be one of the sources; on the host.
+/// What is reduced, and where the result goes: a destination may be one of the sources.
 struct Operands {
   const void* from[kMostOperands] = {};
   unsigned sources = 0;
   void* to[kMostOperands] = {};
   unsigned destinations = 0;
 };
+/// `bytes` bytes, whole numbers, of each source into each destination.
 void reduce_on_host(const Reduction& reduction, const Operands& operands, std::uint64_t bytes, Stage stage);
 
 }  // namespace sennit::device

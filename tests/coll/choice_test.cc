@@ -39,14 +39,6 @@ TEST(Choice, EveryCandidateCanDoWhatItIsFor) {
         }
 }
 
-TEST(Choice, LeavesOutPacketsThatThreadsSendOneAfterTheOther) {
-  const Team team = team_of(2);
-  for (const Plan& plan : candidates(allreduce_of(MiB), team, device::Kind::cuda))
-    EXPECT_FALSE(plan.algorithm == Algorithm::one_shot_packets && plan.blocks * plan.threads < 256 * 256)
-        << plan.blocks << " x " << plan.threads;
-  EXPECT_EQ(candidates(allreduce_of(1), team, device::Kind::cuda).front().blocks, 1u);
-}
-
 TEST(Choice, IsTheSameOnEveryRank) {
   for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30; bytes *= 4)
     for (const Case& which : cases(bytes)) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "device/block.h"
+#include "device/cuda/copy.cuh"
 #include "device/cuda/instructions.cuh"
 #include "device/cuda/packets.cuh"
 #include "device/cuda/reduce.cuh"
@@ -17,15 +18,19 @@ class CudaBlock {
   __device__ unsigned index() const { return blockIdx.x; }
   __device__ unsigned count() const { return gridDim.x; }
 
-  // 1. Bytes up to the destination's next 16-byte boundary, one thread each.
-  // 2. Sixteen-byte vectors, several loads in flight a thread before the first store; when source and destination
-  //    differ in alignment, as wide as both allow (8, 4, or 1 byte).
-  // 3. The bytes that are left.
-  __device__ void copy(void* dst, const void* src, std::uint64_t bytes, Flight flight = Flight::some) {
-    if (flight == Flight::much)
-      copy_with<Flight::much>(dst, src, bytes);
-    else
-      copy_with<Flight::some>(dst, src, bytes);
+  __device__ void copy(void* dst, const void* src, std::uint64_t bytes) { cuda::copy(dst, src, bytes); }
+  // Each message is asked for by a thread of its own.
+  template <class Message>
+  __device__ void copy_each(unsigned count, Message message) {
+    __shared__ Copy copies[kMostOperands];
+    __syncthreads();  // the use before is over
+    bool aligned = true;
+    if (threadIdx.x < count) {
+      copies[threadIdx.x] = message(threadIdx.x);
+      aligned = cuda::is_aligned(copies[threadIdx.x]) || copies[threadIdx.x].bytes == 0;
+    }
+    if (__syncthreads_and(aligned)) return cuda::copy_each(copies, count);
+    for (unsigned k = 0; k < count; ++k) cuda::copy(copies[k].to, copies[k].from, copies[k].bytes);
   }
 
   // The barrier orders the other threads' copies before thread 0's release, which is cumulative.
@@ -101,8 +106,28 @@ class CudaBlock {
     if (threadIdx.x == 0) *count = value;
   }
 
-  __device__ void reduce(const Operands& operands, std::uint64_t bytes, const Reduction& reduction, Stage stage) {
-    cuda::reduce(operands, bytes, reduction, stage);
+  // Each operand is asked for by a thread of its own, and kept in shared memory: in registers they would leave too
+  // few for what is in flight, and in a thread's own memory every thread would write them.
+  template <class Source, class Destination>
+  __device__ void reduce(const Reduce& what, Source source, Destination destination, const Reduction& reduction,
+                         Stage stage) {
+    __shared__ Operands operands;
+    __syncthreads();  // the use before is over
+    std::uintptr_t place = 0;
+    const unsigned k = threadIdx.x % kMostOperands;
+    if (threadIdx.x < what.sources) {
+      operands.from[k] = source(k);
+      place = reinterpret_cast<std::uintptr_t>(operands.from[k]);
+    } else if (threadIdx.x >= kMostOperands && threadIdx.x < kMostOperands + what.destinations) {
+      operands.to[k] = destination(k);
+      place = reinterpret_cast<std::uintptr_t>(operands.to[k]);
+    }
+    if (threadIdx.x == 0) {
+      operands.sources = what.sources;
+      operands.destinations = what.destinations;
+    }
+    const bool aligned = __syncthreads_and(place % 16 == 0) != 0;
+    cuda::reduce(operands, aligned, what.bytes, reduction, stage);
   }
 
   template <class Message>
@@ -134,49 +159,6 @@ class CudaBlock {
   }
 
  private:
-  // Not inlined: a call is nothing beside memory, and programs copy in many places.
-  template <Flight kFlight>
-  __device__ static __noinline__ void copy_with(void* dst, const void* src, std::uint64_t bytes) {
-    auto* to = static_cast<unsigned char*>(dst);
-    const auto* from = static_cast<const unsigned char*>(src);
-    const auto skew = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
-    if ((skew & 15) == 0) return copy_as<kFlight, int4>(to, from, bytes);
-    if ((skew & 7) == 0) return copy_as<kFlight, int2>(to, from, bytes);
-    if ((skew & 3) == 0) return copy_as<kFlight, int>(to, from, bytes);
-    copy_as<kFlight, unsigned char>(to, from, bytes);
-  }
-
-  template <Flight kFlight, class Vector>
-  __device__ static void copy_as(unsigned char* to, const unsigned char* from, std::uint64_t bytes) {
-    constexpr std::uint64_t kWidth = sizeof(Vector);
-    const std::uint64_t misaligned = reinterpret_cast<std::uintptr_t>(to) % kWidth;
-    std::uint64_t head = misaligned == 0 ? 0 : kWidth - misaligned;
-    if (head > bytes) head = bytes;
-    for (std::uint64_t i = threadIdx.x; i < head; i += blockDim.x) to[i] = __ldcv(from + i);
-
-    auto* target = reinterpret_cast<Vector*>(to + head);
-    const auto* source = reinterpret_cast<const Vector*>(from + head);
-    const std::uint64_t count = (bytes - head) / kWidth;
-    // Much: eight, also of the last few. Some: four, and the last few one by one.
-    constexpr unsigned kAtOnce = kFlight == Flight::much ? 8 : 4;
-    constexpr bool kLastToo = kFlight == Flight::much;
-    const std::uint64_t step = blockDim.x;
-    std::uint64_t i = threadIdx.x;
-    for (; kLastToo ? i < count : i + (kAtOnce - 1) * step < count; i += kAtOnce * step) {
-      Vector moving[kAtOnce];
-#pragma unroll
-      for (unsigned u = 0; u < kAtOnce; ++u)
-        if (!kLastToo || i + u * step < count) moving[u] = __ldcv(source + i + u * step);
-#pragma unroll
-      for (unsigned u = 0; u < kAtOnce; ++u)
-        if (!kLastToo || i + u * step < count) target[i + u * step] = moving[u];
-    }
-    for (; i < count; i += step) target[i] = __ldcv(source + i);
-
-    for (std::uint64_t at = head + count * kWidth + threadIdx.x; at < bytes; at += blockDim.x)
-      to[at] = __ldcv(from + at);
-  }
-
   /// A thread's wait for its word.
   __device__ bool reach(Word* word, Word value, Word site, int peer) {
     Word seen = cuda::acquire(word);
@@ -231,11 +213,23 @@ class CudaBlock {
   Limits limits_;
 };
 
+/// Blocks of P that an SM has room for, whatever their threads: two, since all 256 of a launch have to run at the
+/// same time. A thread then has 64 registers. Those of early programs, which are for small messages, have 128.
+template <class P>
+constexpr unsigned kBlocksOfAnSm = kIsEarly<P> ? 1 : 2;
+
 // Arguments stay where the launch put them: a program that picks a rank's address by number would otherwise have all
 // of them copied for each thread.
 template <class P>
-__global__ void __launch_bounds__(kBlockThreads)
+__global__ void __launch_bounds__(kBlockThreads, kBlocksOfAnSm<P>)
     run_program(const __grid_constant__ P program, const __grid_constant__ Limits limits) {
+#if __CUDA_ARCH__ >= 900
+  // The next launch may come as early, and is of no more use later: it waits for our end, too.
+  if constexpr (kIsEarly<P>) {
+    cudaTriggerProgrammaticLaunchCompletion();
+    cudaGridDependencySynchronize();
+  }
+#endif
   CudaBlock block(limits);
   program(block);
 }

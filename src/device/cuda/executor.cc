@@ -64,6 +64,7 @@ class CudaExecutor final : public Executor {
       info.sm_count = properties.multiProcessorCount;
       info.copy_engines = properties.asyncEngineCount;
       devices_.push_back(info);
+      most_early_threads_.push_back(most_early_threads(i));
     }
     reach_.assign(devices_.size() * devices_.size(), -1);
     return {};
@@ -211,14 +212,16 @@ class CudaExecutor final : public Executor {
     cudaStream_t stream = nullptr;
     if (auto status = check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "create a stream"); !status)
       return status;
-    return std::unique_ptr<Lane>(new CudaLane(device, stream, true, limits_));
+    return std::unique_ptr<Lane>(
+        new CudaLane(device, stream, true, limits_, most_early_threads_[static_cast<std::size_t>(device)]));
   }
 
   Result<std::unique_ptr<Lane>> adopt(int device, void* stream) override {
     if (stream == cudaStreamPerThread)
       return Status(Code::invalid_argument, "cudaStreamPerThread is another stream in every thread", {},
                     "Pass a stream of your own (cudaStreamCreate)");
-    return std::unique_ptr<Lane>(new CudaLane(device, static_cast<cudaStream_t>(stream), false, limits_));
+    return std::unique_ptr<Lane>(new CudaLane(device, static_cast<cudaStream_t>(stream), false, limits_,
+                                              most_early_threads_[static_cast<std::size_t>(device)]));
   }
 
   Result<std::unique_ptr<Event>> event(int device, bool timing) override {
@@ -268,6 +271,7 @@ class CudaExecutor final : public Executor {
   }
 
   std::vector<DeviceInfo> devices_;
+  std::vector<unsigned> most_early_threads_;  // by device
   std::mutex mutex_;
   std::vector<int> reach_;  // -1 unknown, 0 no, 1 yes and enabled
   std::shared_ptr<CudaLimits> limits_ = std::make_shared<CudaLimits>();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "device/packet.h"
 
@@ -46,6 +47,14 @@ __device__ inline void put(Packet* packet, Pack<8> data, Word tag) {
                : "memory");
 }
 
+/// Calls use(most) with a bound of `count` that the compiler knows: what a thread keeps of each message then lies in
+/// registers, of few messages without spilling.
+template <class Use>
+__device__ auto with_most(unsigned count, Use use) {
+  if (count <= 4) return use(std::integral_constant<unsigned, 4>{});
+  return use(std::integral_constant<unsigned, kMostOperands>{});
+}
+
 /// `kBytes` bytes by loads of `kWidth`, from memory that others may have written: never from a stale cache line.
 template <unsigned kBytes, unsigned kWidth>
 __device__ Pack<kBytes> load(const void* from) {
@@ -69,5 +78,16 @@ __device__ void store(void* to, const Pack<kBytes>& pack) {
 #pragma unroll
   for (unsigned i = 0; i < kBytes / kWidth; ++i) static_cast<Wide*>(to)[i] = part[i];
 }
+
+/// A pack, or none. Never just a pack left as it was: it would live from one round of a loop to the next, in the
+/// thread's memory, and every load would be waited for in order to put it there.
+__device__ inline Pack<16> load_if(bool there, const Pack<16>* from) {
+  Pack<16> pack{};
+  if (there) pack = load<16, 16>(from);
+  return pack;
+}
+
+/// Packs of 16 bytes that a thread has in flight: 32 registers of its 64, and none spilled.
+constexpr unsigned kPacksInFlight = 8;
 
 }  // namespace sennit::device::cuda

@@ -27,6 +27,16 @@ Limits CudaLimits::next() {
   return {timeout_ns.load(), abort, fault, ++sequence};
 }
 
+unsigned most_early_threads(int device) {
+  constexpr int kHopper = 9, kDriver = 12030;
+  int driver = 0, major = 0, sms = 0;
+  const bool known = cudaDriverGetVersion(&driver) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+                     cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device) == cudaSuccess;
+  if (!known) (void)cudaGetLastError();
+  return known && driver >= kDriver && major >= kHopper ? static_cast<unsigned>(sms) * kMostEarlyThreads : 0;
+}
+
 CudaEvent::~CudaEvent() {
   (void)cudaEventDestroy(event_);
 }
@@ -77,7 +87,16 @@ Status CudaLane::launch(const Program& program, const void* arguments, unsigned 
   const CurrentDevice current(device_);
   Limits limits = limits_->next();
   void* parameters[] = {const_cast<void*>(arguments), &limits};
-  return check(cudaLaunchKernel(program.cuda, dim3(blocks), dim3(threads), parameters, 0, stream_), program.name);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(blocks);
+  config.blockDim = dim3(threads);
+  config.stream = stream_;
+  config.attrs = &attribute;
+  config.numAttrs = program.early && blocks * threads <= most_early_threads_ ? 1 : 0;
+  return check(cudaLaunchKernelExC(&config, program.cuda, parameters), program.name);
 }
 
 Status CudaLane::record(Event& event) {

@@ -27,6 +27,12 @@ struct CudaLimits {
   Limits next();
 };
 
+/// Threads of an early launch, and of a device's SM, at most: a default. Two launches of two communicators each then
+/// find places at the same time, whatever their order (four times as many threads of 64 registers are resident).
+inline constexpr unsigned kMostEarlyThreads = 256;
+/// Threads that an early launch may have on `device`; 0: it has to start late (Hopper and a driver of CUDA 12.3).
+unsigned most_early_threads(int device);
+
 class CudaEvent final : public Event {
  public:
   explicit CudaEvent(cudaEvent_t event) : event_(event) {}
@@ -41,8 +47,14 @@ class CudaEvent final : public Event {
 
 class CudaLane final : public Lane {
  public:
-  CudaLane(int device, cudaStream_t stream, bool owned, std::shared_ptr<CudaLimits> limits)
-      : device_(device), stream_(stream), owned_(owned), limits_(std::move(limits)) {}
+  /// `most_early_threads`: see there.
+  CudaLane(int device, cudaStream_t stream, bool owned, std::shared_ptr<CudaLimits> limits,
+           unsigned most_early_threads)
+      : device_(device),
+        stream_(stream),
+        owned_(owned),
+        limits_(std::move(limits)),
+        most_early_threads_(most_early_threads) {}
   ~CudaLane() override;
 
   int device() const override { return device_; }
@@ -61,6 +73,7 @@ class CudaLane final : public Lane {
   const cudaStream_t stream_;
   const bool owned_;
   const std::shared_ptr<CudaLimits> limits_;
+  const unsigned most_early_threads_;
 };
 
 }  // namespace sennit::device

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <type_traits>
 
 #include "device/block.h"
 #include "device/cuda/instructions.cuh"
@@ -28,14 +27,6 @@ __device__ inline void leave(void* message, std::uint64_t i, std::uint64_t bytes
     if (at + b < bytes) to[b] = static_cast<unsigned char>(data.word[b / 4] >> (b % 4 * 8));
 }
 
-/// Calls use(most) with a bound of `count` that the compiler knows: what a thread keeps of each message then lies in
-/// registers, of few messages without spilling.
-template <class Use>
-__device__ auto with_most(unsigned count, Use use) {
-  if (count <= 4) return use(std::integral_constant<unsigned, 4>{});
-  return use(std::integral_constant<unsigned, kMostOperands>{});
-}
-
 template <unsigned kMost, class Message>
 __device__ void send_packets(unsigned count, Message message, PacketUse use) {
   PacketSend sends[kMost];
@@ -46,19 +37,18 @@ __device__ void send_packets(unsigned count, Message message, PacketUse use) {
     if (packets_of(sends[k].bytes) > most) most = packets_of(sends[k].bytes);
   }
   for (std::uint64_t i = threadIdx.x; i < most; i += blockDim.x) {
-    Pack<8> data[kMost];
+    Pack<8> data[kMost];  // each is set, if only to nothing: see load_if()
 #pragma unroll
-    for (unsigned k = 0; k < kMost; ++k)
-      if (k < count) data[k] = take(sends[k].from, i, sends[k].bytes);
+    for (unsigned k = 0; k < kMost; ++k) data[k] = k < count ? take(sends[k].from, i, sends[k].bytes) : Pack<8>{};
 #pragma unroll
     for (unsigned k = 0; k < kMost; ++k)
       if (k < count && i < packets_of(sends[k].bytes)) put(sends[k].to + use.offset + i, data[k], use.tag);
   }
 }
 
-/// Polls of a packet one upon the other, and how long a thread rests before each later one. Tens of thousands that poll
-/// without rest slow down the stores that they wait for, and it stays so call after call (4 × H200, ranks that start
-/// 300 µs apart: allreduce of 256 KiB by one_shot_packets of 128 blocks 275 instead of 9.5 µs). Defaults.
+/// Polls of a packet one upon the other, and how long a thread rests before each later one. Tens of thousands that
+/// poll without rest slow down the stores that they wait for, and it stays so call after call (4 × H200, ranks that
+/// start 300 µs apart: allreduce of 256 KiB by one_shot_packets of 128 blocks 275 instead of 9.5 µs). Defaults.
 constexpr unsigned kEagerPolls = 16, kRestNs = 200;
 
 /// Waits for a packet of each of `count` messages, and clears it: gone(expected, seen, peer) says now and then
@@ -70,11 +60,12 @@ __device__ bool get_packets(Pack<8> (&data)[kMostOperands], unsigned count, Word
 #pragma unroll
   for (unsigned k = 0; k < kMost; ++k) {
     Packet* const packet = k < count ? from(k) : nullptr;
-    if (packet != nullptr) got[k] = poll(packet);
+    got[k] = packet != nullptr ? poll(packet) : Packet{};
   }
 #pragma unroll
   for (unsigned k = 0; k < kMost; ++k) {
     Packet* const packet = k < count ? from(k) : nullptr;
+    data[k] = {};
     if (packet == nullptr) continue;
     for (unsigned spin = 1; got[k].tag0 != tag || got[k].tag1 != tag; ++spin) {
       if (spin > kEagerPolls) __nanosleep(kRestNs);

@@ -18,34 +18,28 @@ __device__ void with_fixed_rule(const Reduction& reduction, Use use) {
   if (reduction.type == Type::float16) use(Fixed<rules::Sum<Float16>>{});
 }
 
-// Whole packs. A thread has eight of them in flight before it uses the first, and so 32 registers of data: with more
-// the compiler spills.
-//
-// Not inlined: a call is nothing beside memory, and programs reduce in many places.
+/// Whole packs. `operands`: in shared memory.
 template <unsigned kSources, class Rule>
-__device__ __noinline__ void reduce_aligned(const Operands& operands, std::uint64_t bytes, const Rule& rule,
-                                            Stage stage) {
-  constexpr unsigned kAtOnce = kMostOperands / kSources;
-  const std::uint64_t packs = bytes / 16, step = blockDim.x;
+__device__ void reduce_packs(const Operands& operands, std::uint64_t packs, const Rule& rule, Stage stage) {
+  constexpr unsigned kAtOnce = kPacksInFlight / kSources;
+  const std::uint64_t step = blockDim.x;
+  const unsigned sources = operands.sources < kSources ? operands.sources : kSources;
   for (std::uint64_t i = threadIdx.x; i < packs; i += kAtOnce * step) {
     Pack<16> from[kAtOnce][kMostOperands];
 #pragma unroll
     for (unsigned k = 0; k < kSources; ++k) {
-      if (k >= operands.sources) break;
+      const auto* const source = static_cast<const Pack<16>*>(operands.from[k]) + i;
 #pragma unroll
       for (unsigned u = 0; u < kAtOnce; ++u)
-        if (i + u * step < packs)
-          from[u][k] = load<16, 16>(static_cast<const Pack<16>*>(operands.from[k]) + i + u * step);
+        from[u][k] = load_if(k < sources && i + u * step < packs, source + u * step);
     }
 #pragma unroll
     for (unsigned u = 0; u < kAtOnce; ++u) {
       if (i + u * step >= packs) break;
-      const Pack<16> result = rule(from[u], operands.sources < kSources ? operands.sources : kSources, stage);
-#pragma unroll
-      for (unsigned k = 0; k < kMostOperands; ++k) {
-        if (k >= operands.destinations) break;
+      const Pack<16> result = rule(from[u], sources, stage);
+#pragma unroll 1
+      for (unsigned k = 0; k < operands.destinations; ++k)
         store<16, 16>(static_cast<Pack<16>*>(operands.to[k]) + i + u * step, result);
-      }
     }
   }
 }
@@ -66,10 +60,15 @@ __device__ inline void store_some(unsigned char* to, const Pack<16>& pack, unsig
   for (unsigned b = 0; b < bytes; ++b) to[b] = reinterpret_cast<const unsigned char*>(&pack)[b];
 }
 
+// Not inlined: it is as fast as memory at the far end of a link anyway.
 /// Any rule, any alignment, also the last bytes: from byte `at` on.
 __device__ __noinline__ inline void reduce_anyhow(const Operands& operands, std::uint64_t at, std::uint64_t bytes,
-                                                  unsigned width, const Reduction& reduction, Stage stage) {
+                                                  const Reduction& reduction, Stage stage) {
   const AnyRule rule{reduction};
+  std::uintptr_t all = 0;
+  for (unsigned k = 0; k < operands.sources; ++k) all |= reinterpret_cast<std::uintptr_t>(operands.from[k]);
+  for (unsigned k = 0; k < operands.destinations; ++k) all |= reinterpret_cast<std::uintptr_t>(operands.to[k]);
+  const unsigned width = all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 1;
   for (std::uint64_t i = at + threadIdx.x * std::uint64_t{16}; i < bytes; i += blockDim.x * std::uint64_t{16}) {
     const unsigned here = bytes - i < 16 ? static_cast<unsigned>(bytes - i) : 16;
     Pack<16> from[kMostOperands];
@@ -83,24 +82,21 @@ __device__ __noinline__ inline void reduce_anyhow(const Operands& operands, std:
   }
 }
 
-__device__ inline void reduce(const Operands& operands, std::uint64_t bytes, const Reduction& reduction,
+/// `aligned`: all operands, to 16 bytes.
+__device__ inline void reduce(const Operands& operands, bool aligned, std::uint64_t bytes, const Reduction& reduction,
                               Stage stage) {
-  std::uintptr_t all = 0;
-  for (unsigned k = 0; k < operands.sources; ++k) all |= reinterpret_cast<std::uintptr_t>(operands.from[k]);
-  for (unsigned k = 0; k < operands.destinations; ++k) all |= reinterpret_cast<std::uintptr_t>(operands.to[k]);
-  const unsigned width = all % 16 == 0 ? 16 : all % 4 == 0 ? 4 : 1;
   std::uint64_t done = 0;
-  if (width == 16)
+  if (aligned)
     with_fixed_rule(reduction, [&](const auto& rule) {
-      if (operands.sources <= 2)
-        reduce_aligned<2>(operands, bytes, rule, stage);
-      else if (operands.sources <= 4)
-        reduce_aligned<4>(operands, bytes, rule, stage);
-      else
-        reduce_aligned<8>(operands, bytes, rule, stage);
       done = bytes / 16 * 16;
+      if (operands.sources <= 2)
+        reduce_packs<2>(operands, bytes / 16, rule, stage);
+      else if (operands.sources <= 4)
+        reduce_packs<4>(operands, bytes / 16, rule, stage);
+      else
+        reduce_packs<8>(operands, bytes / 16, rule, stage);
     });
-  if (done < bytes) reduce_anyhow(operands, done, bytes, width, reduction, stage);
+  if (done < bytes) reduce_anyhow(operands, done, bytes, reduction, stage);
 }
 
 }  // namespace sennit::device::cuda

@@ -21,8 +21,16 @@ class HostBlock {
   unsigned index() const { return index_; }
   unsigned count() const { return count_; }
 
-  void copy(void* dst, const void* src, std::uint64_t bytes, Flight = Flight::some) {
+  void copy(void* dst, const void* src, std::uint64_t bytes) {
     if (bytes != 0) std::memcpy(dst, src, bytes);
+  }
+
+  template <class Message>
+  void copy_each(unsigned count, Message message) {
+    for (unsigned k = 0; k < count; ++k) {
+      const Copy one = message(k);
+      copy(one.to, one.from, one.bytes);
+    }
   }
 
   void signal(Word* word, Word value) {
@@ -96,8 +104,12 @@ class HostBlock {
     return true;
   }
 
-  void reduce(const Operands& operands, std::uint64_t bytes, const Reduction& reduction, Stage stage) {
-    reduce_on_host(reduction, operands, bytes, stage);
+  template <class Source, class Destination>
+  void reduce(const Reduce& what, Source source, Destination destination, const Reduction& reduction, Stage stage) {
+    Operands operands;
+    for (unsigned k = 0; k < what.sources; ++k) operands.from[operands.sources++] = source(k);
+    for (unsigned k = 0; k < what.destinations; ++k) operands.to[operands.destinations++] = destination(k);
+    reduce_on_host(reduction, operands, what.bytes, stage);
   }
 
   template <class Message>
