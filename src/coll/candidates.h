@@ -13,6 +13,6 @@ namespace sennit::coll {
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind);
 
 /// The most blocks that candidates of the algorithm have.
-unsigned most_candidate_blocks(Operation operation, Algorithm algorithm, device::Kind kind);
+unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind);
 
 }  // namespace sennit::coll

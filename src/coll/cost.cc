@@ -20,6 +20,10 @@ struct Formula {
     return std::has_single_bit(static_cast<unsigned>(n)) ? 0 : 2;
   }  ///< of pairs, before and after
 
+  static Work by_loads(Work work) {
+    work.way = Way::pull;
+    return work;
+  }
   Work one_shot_packets() const {
     return {.packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .reduced = n * s, .part = s};
   }
@@ -60,8 +64,8 @@ struct Formula {
     switch (algorithm) {
       case Algorithm::one_shot_packets: return one_shot_packets();
       case Algorithm::two_shot_packets: return two_shot_packets();
-      case Algorithm::two_shot:
-      case Algorithm::two_shot_loads: return two_shot();
+      case Algorithm::two_shot: return two_shot();
+      case Algorithm::two_shot_loads: return by_loads(two_shot());
       case Algorithm::linear: return by_a_root(2);
       case Algorithm::recursive_doubling: {
         const double steps = rounds() + folds();
@@ -122,8 +126,8 @@ struct Formula {
   Work reduce_scatter(Algorithm algorithm) const {
     switch (algorithm) {
       case Algorithm::packets: return one_shot_packets();
+      case Algorithm::direct_loads: return by_loads(reduce_scatter(Algorithm::direct));
       case Algorithm::direct:
-      case Algorithm::direct_loads:
         return {.crossings = 1,
                 .fan = peers(),
                 .handovers = 1,
@@ -148,8 +152,8 @@ struct Formula {
       case Algorithm::packets:
         return {
             .packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
+      case Algorithm::direct_loads: return by_loads(everyone(Algorithm::direct));
       case Algorithm::direct:
-      case Algorithm::direct_loads:
         return {.crossings = 1,
                 .fan = peers(),
                 .handovers = 1,
@@ -179,7 +183,6 @@ struct Formula {
                 .copied = peers() * s,  // by the root of a gather; of others too little to count
                 .part = s};
       case Algorithm::direct:
-      case Algorithm::direct_loads:
         return {.apart = true,
                 .crossings = 1,
                 .fan = peers(),
@@ -243,14 +246,15 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
   const double blocks = plan.blocks, further = work.fan - 1;
   const double reduced = work.reduced * (which.arithmetic == Arithmetic::general ? figures.general_factor : 1);
   Cost cost;
-  cost.launch_us = figures.launch_us + (plan.threads > 256 ? figures.wide_us : 0);
+  const bool early =
+      work.packets && plan.blocks * plan.threads <= static_cast<unsigned>(figures.sms) * device::kMostEarlyThreads;
+  cost.launch_us = figures.launch_us + (early ? 0 : figures.late_us) + (plan.threads > 256 ? figures.wide_us : 0);
   double sending = 0, taking = 0;
   if (work.packets) {
-    cost.crossing_us = figures.packet_block_us * blocks +
-                       work.crossings * (figures.packet_crossing_us + figures.packet_peer_us * further);
+    cost.crossing_us = work.crossings * (figures.packet_crossing_us + figures.packet_peer_us * further);
     sending = time(2 * work.sent, figures.packet_gbps) * (1 + figures.packet_contention * further);
-    taking =
-        time(reduced + work.copied, figures.packet_read_gbps * std::min(blocks, static_cast<double>(figures.sms)));
+    const double rounds = std::ceil(work.part / static_cast<double>(device::kPacketBytes) / (blocks * plan.threads));
+    taking = rounds * figures.packet_round_us + time(reduced + work.copied, figures.packet_read_gbps);
   } else {
     const auto chunks = [&](double part, std::uint64_t chunk) {
       return std::ceil(part / static_cast<double>(std::max<std::uint64_t>(chunk, 1)));
@@ -264,11 +268,13 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
       const double more_chunks = std::max(0.0, chunks(work.part / blocks, team.shape.slot(work.layout)) - 1);
       cost.crossing_us = work.crossings * (figures.crossing_us + figures.peer_us * further + crowd) +
                          work.handovers * figures.handover_us + more_chunks * figures.chunk_us;
-      if (work.reduced > 0) cost.crossing_us += figures.reduction_us;
       // Blocks that begin together turn from peer to peer together; with every further chunk they keep step less.
+      const bool pull = work.way == Way::pull;
+      if (pull) cost.crossing_us += work.crossings * figures.pull_us;
       const double drift = work.layout == Layout::direct ? figures.direct_drift : figures.mesh_drift;
       const double contention = more_chunks == 0 ? figures.contention : drift;
-      sending = time(work.sent, figures.link_gbps) * work.pauses * (1 + contention * further);
+      sending =
+          time(work.sent, pull ? figures.pull_gbps : figures.link_gbps) * work.pauses * (1 + contention * further);
     }
     taking = time(reduced, figures.block_reduce_gbps * blocks) + time(work.copied, figures.block_copy_gbps * blocks);
   }

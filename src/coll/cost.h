@@ -22,36 +22,39 @@ struct Work {
   double reduced = 0;    ///< bytes that its reductions read
   double part = 0;       ///< bytes of which every block sends its part, chunk by chunk
   Layout layout = Layout::mesh;
+  Way way = Way::push;
 };
 
 /// Where the formulas have none for an algorithm of the operation: all zero.
 Work work_of(const Case& which, Algorithm algorithm, int ranks);
 
-/// What a machine's GPUs take for it. Each number is a default: together they fit some 2000 measurements on 2 and 4 ×
-/// H200, of all algorithms and most operations with 4 to 256 blocks from 1 KiB to 256 MiB, to within 15 % (root mean
-/// square; what is near the best counts most). What they choose is within 20 % of the best of these everywhere.
+/// What a machine's GPUs take for it. Each number is a default: together they fit some 5000 measurements on 2 and 4 ×
+/// H200, of all algorithms and most operations with 4 to 256 blocks from 1 KiB to 256 MiB, to within 12 % (root mean
+/// square; what is near the best counts most). What they choose is within 12 % of the best of these everywhere.
 struct Figures {
-  double launch_us = 2.46;    ///< of a kernel in a graph
-  double wide_us = 0.37;      ///< more, of blocks of more than 256 threads
-  double crossing_us = 1.44;  ///< of a chunk and its signal
-  double peer_us = 0.34;      ///< more, for every further peer
-  double crowd_us = 0.0145;   ///< more, for every block beyond one an SM
-  double handover_us = 3.33;
-  double reduction_us = 2.31;  ///< of a program that reduces
-  double chunk_us = 3.06;      ///< of every further chunk
-  double packet_crossing_us = 0.53;
-  double packet_peer_us = 0.5;      ///< more, for every further peer
-  double packet_block_us = 0.0017;  ///< more, for every block that polls
-  double link_gbps = 424;           ///< one way, of what a rank's blocks send to one peer
-  double contention = 0.002;        ///< how much longer that takes, for every further peer at the same time
-  double mesh_drift = 0.07;         ///< the same where blocks send more than a chunk
-  double direct_drift = 0.2;        ///< and where nothing is sent on
-  double packet_gbps = 462;         ///< the same of packets, tags counted
-  double packet_contention = 0.1;
-  double packet_read_gbps = 11.3;   ///< of packets taken or reduced by one block, tags not counted
-  double block_copy_gbps = 26.1;    ///< of one block
-  double block_reduce_gbps = 12.7;  ///< read by one block
-  double general_factor = 1.2;      ///< on that, where rules are looked up
+  double launch_us = 1.89;   ///< of a kernel in a graph
+  double late_us = 0.97;     ///< more, of one that does not begin before the end of the one before
+  double wide_us = 0.18;     ///< more, of blocks of more than 256 threads
+  double crossing_us = 1.2;  ///< of a chunk and its signal
+  double peer_us = 0.28;     ///< more, for every further peer
+  double crowd_us = 0.0101;  ///< more, for every block beyond one an SM
+  double handover_us = 3.14;
+  double chunk_us = 3.17;  ///< of every further chunk
+  double packet_crossing_us = 0.57;
+  double packet_peer_us = 0.49;  ///< more, for every further peer
+  double link_gbps = 400;        ///< one way, of what a rank's blocks send to one peer
+  double pull_gbps = 331;        ///< the same of what they load from one
+  double pull_us = 0.34;         ///< more, of a crossing, where they load
+  double contention = 0.044;     ///< how much longer that takes, for every further peer at the same time
+  double mesh_drift = 0.031;     ///< the same where blocks send more than a chunk
+  double direct_drift = 0.072;   ///< and where nothing is sent on
+  double packet_gbps = 462;      ///< the same of packets, tags counted
+  double packet_contention = 0.09;
+  double packet_round_us = 0.32;  ///< of every packet that a thread sends to a peer, one after the other
+  double packet_read_gbps = 930;  ///< of packets taken or reduced, tags not counted
+  double block_copy_gbps = 25;    ///< of one block
+  double block_reduce_gbps = 45;  ///< read by one block
+  double general_factor = 1.2;    ///< on that, where rules are looked up
   double engine_gbps = 380;
   double engine_us = 30;        ///< of a call by copy engines
   double engine_chunk_us = 18;  ///< of a chunk and a peer: between a copy and the word that follows it, and waits

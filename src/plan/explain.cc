@@ -108,7 +108,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   Json rejected = Json::array();
   for (const coll::Algorithm algorithm : coll::algorithms_of(which.operation)) {
     if (best.contains(algorithm)) continue;
-    const unsigned most_blocks = coll::most_candidate_blocks(which.operation, algorithm, question.kind);
+    const unsigned most_blocks = coll::most_candidate_blocks(algorithm, question.kind);
     const std::uint64_t most = coll::most_bytes(which.operation, {algorithm, most_blocks}, team);
     rejected.push_back({{"algorithm", coll::name(algorithm)},
                         {"why", fmt::format("takes at most {} with {} blocks", format_bytes(most), most_blocks)}});

@@ -59,7 +59,8 @@ TEST(Choice, GoesFromPacketsToChunksAsMessagesGrow) {
     EXPECT_LT(work_of(allreduce_of(64 * MiB), chosen(64 * MiB), ranks).sent, 2.0 * 64 * MiB) << ranks;
   }
   EXPECT_EQ(choose(allreduce_of(256 * MiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::segmented_ring);
-  EXPECT_EQ(choose(allreduce_of(MiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::two_shot_packets);
+  EXPECT_EQ(choose(allreduce_of(512 * KiB), team_of(4), device::Kind::cuda, {}).algorithm,
+            Algorithm::two_shot_packets);
 }
 
 TEST(Choice, FollowsTheMachine) {

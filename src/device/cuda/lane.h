@@ -27,9 +27,6 @@ struct CudaLimits {
   Limits next();
 };
 
-/// Threads of an early launch, and of a device's SM, at most: a default. Two launches of two communicators each then
-/// find places at the same time, whatever their order (four times as many threads of 64 registers are resident).
-inline constexpr unsigned kMostEarlyThreads = 256;
 /// Threads that an early launch may have on `device`; 0: it has to start late (Hopper and a driver of CUDA 12.3).
 unsigned most_early_threads(int device);
 
