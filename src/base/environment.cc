@@ -25,6 +25,8 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_TABLE", "",
              "File of tuned collectives instead of this machine's own; none: the cost model alone"},
     Variable{"SENNIT_IPC", "1", "0 forbids sharing GPU memory between processes (as some containers do)"},
+    Variable{"SENNIT_EARLY", "1",
+             "0 lets small collectives start only after the end of what is before them on their GPU"},
     Variable{"SENNIT_PEER", "1", "0 forbids direct access between GPUs, so that only staged paths remain"},
     Variable{"SENNIT_NODE", "", "Name of the node this rank pretends to be on; divides one host into several"},
     Variable{"SENNIT_HOST_DEVICES", "4", "Devices that the host executor presents"},

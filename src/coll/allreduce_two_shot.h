@@ -1,6 +1,7 @@
 // Allreduce, two shots, through scratch: the flat two-stage design for fully connected nodes (each rank reduces its
-// slice, then everyone sends its slice to everyone), for buffers that peers need not reach. Peers are only written
-// to, never read from: stores cross a link without waiting for an answer. Reduce likewise: then only the root gets
+// slice, then everyone sends its slice to everyone), for buffers that peers need not reach. Chunks are
+// stored into the peers' slots, since stores cross a link without waiting for an answer; or, by Way::pull, loaded
+// from them. Reduce likewise: then only the root gets
 // the slices.
 //
 // 1. Each block takes its part of every slice, in chunks of at most a slot. Three steps overlap:

@@ -1,6 +1,6 @@
-// A block's links to the same block of its peers: chunks into a ring of slots in the peer's scratch, in order, with
-// counts for what has been sent and what has been taken. Every algorithm of coll/ that is not for packets is written
-// with them.
+// A block's links to the same block of its peers: chunks into a ring of slots in the peer's scratch, or in its own
+// (see Way), in order, with counts for what has been sent and what has been taken. Every algorithm of coll/ that is
+// not for packets is written with them.
 //
 //   Sending:    await_room(peers), write outgoing(peer) of each, advance(peers, {}).
 //   Receiving:  await_arrival(peers), read incoming(peer) of each, advance({}, peers).
@@ -9,10 +9,11 @@
 // overwritten before. An algorithm sends at most depth_of(layout) chunks to a peer that the peer has not taken, or it
 // waits.
 //
-// Use of the slots: a slot of one layout lies across slots of another, so a rank must not write to a peer whose block
-// still reads chunks of a launch that used the slots in another way. Counts do not tell. So where the use changes
-// from one launch to the next, the block meets all its peers' before it sends, or ends: all launches before are over
-// then, on every rank. Every rank launches the same blocks with the same use, so that all know when to meet.
+// Use of the slots: a slot of one layout lies across slots of another, so a rank must not write where a block, its
+// own or a peer's, still has to read a chunk of a launch that used the slots in another way. Counts do not tell. So
+// where the use changes from one launch to the next, the block meets all its peers' before it sends, or ends: all
+// launches before are over then, on every rank. Every rank launches the same blocks with the same use, so that all
+// know when to meet.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +85,7 @@ class Links {
   SENNIT_DEVICE std::byte* outgoing(int rank) const { return slot(rank, team_.rank, counts_.sent[rank]); }
   SENNIT_DEVICE const std::byte* incoming(int rank) const { return slot(team_.rank, rank, counts_.taken[rank]); }
 
-  /// A chunk has been written to each of `sent`, and the chunk of each of `taken` has been read.
+  /// A chunk has been written for each of `sent`, and the chunk of each of `taken` has been read.
   SENNIT_DEVICE void advance(Peers sent, Peers taken) {
     block_.signal_each(both(), [&](unsigned i) -> device::Signal {
       const int peer = static_cast<int>(i / 2);

@@ -1,12 +1,12 @@
 // The ranks of a node as block programs see them: where each one's scratch memory is, and how it is laid out.
 //
-// Scratch of a rank, zeroed when made, written by its peers and read by itself:
+// Scratch of a rank, zeroed when made, written by its peers and read by itself (slots also the other way round):
 //   words     for every block, per peer: how many chunks the peer has sent (produced), how many of ours it has taken
 //             (consumed), how often it has met us (met). One cache line a block: the peers' words are polled
 //             together.
 //   news      what copy engines tell: see allreduce_copy_engines.h.
 //   packets   for every block two places, used in turn by epochs; see device/packet.h.
-//   slots     for every block rings of chunks that peers write, laid out as the algorithm wants; see links.h.
+//   slots     for every block rings of chunks, laid out as the algorithm wants; see links.h.
 // A block has words, places and slots of its own, so that blocks never wait for other blocks of their rank, and
 // launches of different sizes, algorithms and operations follow each other without a barrier.
 #pragma once
@@ -51,7 +51,7 @@ SENNIT_DEVICE constexpr Layout layout_in(device::Word use) {
 SENNIT_DEVICE constexpr Way way_in(device::Word use) {
   return static_cast<Way>(use >> 4 & 1);
 }
-/// Bytes of packets in one of a block's two places. A default: with all blocks, two-shot packets reach 2 MiB at 4
+/// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 1 MiB at 4
 /// ranks.
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
 

@@ -37,9 +37,10 @@ constexpr bool kIsEarly = [] {
     return false;
 }();
 
-/// Threads of an early launch for each SM of its device, at most; a larger one starts as others do. A default: two
-/// launches of two communicators each then find places at the same time, whatever their order.
-inline constexpr unsigned kMostEarlyThreads = 256;
+/// Threads of an early launch for each SM of its device, at most; a larger one starts as others do. A default: with
+/// 128 registers a thread, an SM holds four times as many, so that two launches of two communicators each find places
+/// at the same time, whatever their order.
+inline constexpr unsigned kMostEarlyThreads = 128;
 
 /// The cuda entry of program P: defined beside P for nvcc, or as nullptr in a build without CUDA.
 template <class P>

@@ -39,6 +39,7 @@ coll::Figures figures_of(const machine::Machine& machine, const Layout& layout) 
   if (slowest == 0) return figures;  // nothing is known
   const double factor = slowest / kReferenceGbps;
   figures.link_gbps *= factor;
+  figures.pull_gbps *= factor;
   figures.packet_gbps *= factor;
   figures.engine_gbps *= factor;
   const machine::Device* const first = machine.find(layout.front());

@@ -19,6 +19,9 @@ TEST(Figures, FollowTheSlowestPair) {
   const double far = figures_of(mist, {"gpu0", "gpu1", "gpu2"}).link_gbps;
   EXPECT_LT(far, near);
   EXPECT_LT(near, 0.5 * coll::Figures().link_gbps);
+  // Loads stay slower than stores.
+  const coll::Figures figures = figures_of(mist, {"gpu0", "gpu1"});
+  EXPECT_NEAR(figures.pull_gbps / figures.link_gbps, coll::Figures().pull_gbps / coll::Figures().link_gbps, 1e-9);
 }
 
 TEST(Figures, AreTheDefaultsWhereNothingIsKnown) {

@@ -22,7 +22,7 @@ class CudaBlock {
   // Each message is asked for by a thread of its own.
   template <class Message>
   __device__ void copy_each(unsigned count, Message message) {
-    __shared__ Copy copies[kMostOperands];
+    auto& copies = shared_by_block<Copy[kMostOperands], Message>();
     __syncthreads();  // the use before is over
     bool aligned = true;
     if (threadIdx.x < count) {
@@ -41,8 +41,7 @@ class CudaBlock {
   template <class T>
   __device__ T& shared() {
     static_assert(sizeof(T) <= kSharedBytes);
-    __shared__ alignas(16) unsigned char memory[kSharedBytes];
-    return *reinterpret_cast<T*>(memory);
+    return shared_by_block<T, CudaBlock>();
   }
   template <class Call>
   __device__ void each(unsigned count, Call call) {
@@ -111,7 +110,7 @@ class CudaBlock {
   template <class Source, class Destination>
   __device__ void reduce(const Reduce& what, Source source, Destination destination, const Reduction& reduction,
                          Stage stage) {
-    __shared__ Operands operands;
+    auto& operands = shared_by_block<Operands, Source>();
     __syncthreads();  // the use before is over
     std::uintptr_t place = 0;
     const unsigned k = threadIdx.x % kMostOperands;
@@ -159,6 +158,13 @@ class CudaBlock {
   }
 
  private:
+  /// Memory of the block, never initialised: another for each `Use`.
+  template <class T, class Use>
+  __device__ static T& shared_by_block() {
+    __shared__ alignas(16) unsigned char memory[sizeof(T)];
+    return *reinterpret_cast<T*>(memory);
+  }
+
   /// A thread's wait for its word.
   __device__ bool reach(Word* word, Word value, Word site, int peer) {
     Word seen = cuda::acquire(word);
@@ -224,10 +230,10 @@ template <class P>
 __global__ void __launch_bounds__(kBlockThreads, kBlocksOfAnSm<P>)
     run_program(const __grid_constant__ P program, const __grid_constant__ Limits limits) {
 #if __CUDA_ARCH__ >= 900
-  // The next launch may come as early, and is of no more use later: it waits for our end, too.
+  // In this order, so that one launch at most waits behind the one that runs.
   if constexpr (kIsEarly<P>) {
-    cudaTriggerProgrammaticLaunchCompletion();
     cudaGridDependencySynchronize();
+    cudaTriggerProgrammaticLaunchCompletion();
   }
 #endif
   CudaBlock block(limits);

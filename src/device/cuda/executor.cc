@@ -236,7 +236,10 @@ class CudaExecutor final : public Executor {
     if (program.cuda == nullptr) return {};  // the launch tells
     const CurrentDevice current(device);
     cudaFuncAttributes attributes{};
-    return check(cudaFuncGetAttributes(&attributes, program.cuda), program.name);
+    if (auto status = check(cudaFuncGetAttributes(&attributes, program.cuda), program.name); !status) return status;
+    constexpr int kHopper = 90;
+    if (attributes.ptxVersion < kHopper) limits_->early = false;
+    return {};
   }
 
   // One block an SM is always resident together, whatever else the kernel uses.

@@ -2,12 +2,15 @@
 
 #include <cstring>
 
+#include "base/environment.h"
 #include "device/cuda/check.h"
 #include "device/fault.h"
 
 namespace sennit::device {
 
 CudaLimits::CudaLimits() {
+  const auto allowed = environment_switch("SENNIT_EARLY");
+  early = !allowed.ok() || *allowed;
   // One page of pinned memory for both; portable, so that kernels of every device reach it.
   void* page = nullptr;
   if (cudaHostAlloc(&page, 4096, cudaHostAllocPortable | cudaHostAllocMapped) != cudaSuccess) {
@@ -95,7 +98,7 @@ Status CudaLane::launch(const Program& program, const void* arguments, unsigned 
   config.blockDim = dim3(threads);
   config.stream = stream_;
   config.attrs = &attribute;
-  config.numAttrs = program.early && blocks * threads <= most_early_threads_ ? 1 : 0;
+  config.numAttrs = program.early && limits_->early && blocks * threads <= most_early_threads_ ? 1 : 0;
   return check(cudaLaunchKernelExC(&config, program.cuda, parameters), program.name);
 }
 
