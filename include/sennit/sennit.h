@@ -129,6 +129,13 @@ typedef struct sennit_options {
  * a variable), NOT_FOUND (no such device, GPU or machine), PERMISSION_DENIED (another secret), MISMATCH. */
 SENNIT_API sennit_result sennit_comm_create(const sennit_options* options, sennit_comm** comm) SENNIT_NOEXCEPT;
 
+/* Collective over `comm`. Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where
+ * that is equal, by their ranks in `comm`; a rank with a negative color gets none (null). Its device, machine and
+ * time limit are those of `comm`, which goes on beside it: either may be destroyed first. Errors, the same on every
+ * rank: UNSUPPORTED (ranks of one color are on several nodes), TIMED_OUT, PEER_LOST, ABORTED, MISMATCH. */
+SENNIT_API sennit_result sennit_comm_split(sennit_comm* comm, int color, int key,
+                                           sennit_comm** split) SENNIT_NOEXCEPT;
+
 /* Collective. Waits for this communicator's transfers, then for all ranks, and frees it with its memory and windows:
  * nothing of them may be used any more, by any thread. Also frees when it fails (a dead rank is not waited for). Null
  * does nothing. Errors: what ended the communicator, if anything did. */

@@ -186,6 +186,15 @@ class Communicator {
     return result == SENNIT_OK ? Result<Communicator>(Communicator(made, std::move(exchange))) : Status(result);
   }
 
+  /// sennit_comm_split; none for a rank with a negative color.
+  Result<std::optional<Communicator>> split(int color, int key = 0) {
+    sennit_comm* made = nullptr;
+    if (const sennit_result result = sennit_comm_split(handle(), color, key, &made); result != SENNIT_OK)
+      return Status(result);
+    if (made == nullptr) return std::optional<Communicator>();
+    return std::optional<Communicator>(Communicator(made, nullptr));
+  }
+
   Communicator(Communicator&&) noexcept = default;
   /// The communicator that was here ends first, and may still talk through its own exchange.
   Communicator& operator=(Communicator&& other) noexcept {

@@ -95,6 +95,19 @@ sennit_result sennit_comm_create(const sennit_options* options, sennit_comm** co
   return guarded([&]() -> Status { return create(options, comm).in("create communicator"); });
 }
 
+sennit_result sennit_comm_split(sennit_comm* comm, int color, int key, sennit_comm** split) noexcept {
+  return guarded([&]() -> Status {
+    if (split == nullptr) return null_argument("split");
+    *split = nullptr;
+    const auto found = communicators().find(comm, "comm");
+    if (!found) return found.status();
+    auto made = (*found)->split(color, key);
+    if (!made) return std::move(made).status().in("split communicator");
+    if (*made != nullptr) *split = communicators().add(std::move(*made));
+    return {};
+  });
+}
+
 sennit_result sennit_comm_destroy(sennit_comm* comm) noexcept {
   return guarded([&]() -> Status {
     if (comm == nullptr) return {};

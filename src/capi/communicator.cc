@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "comm/bootstrap.h"
+#include "comm/division.h"
 #include "plan/chooser.h"
 
 namespace sennit::capi {
@@ -28,9 +30,11 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   auto executor = device::open_executor();
   if (auto agreed = comm::agree(*exchange, executor.status(), {}); !agreed) return agreed.status();
   made->executor_ = std::move(*executor);
+  made->options_ = options;
   auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
+  made->options_.device = made->node_->device();
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
   made->lanes_[nullptr].lane = &made->node_->lane();
   return made;
@@ -131,6 +135,7 @@ std::string_view Communicator::name(Call call) {
     case Call::close: return "sennit_deregister";
     case Call::barrier: return "sennit_comm_barrier";
     case Call::leave: return "sennit_comm_destroy";
+    case Call::split: return "sennit_comm_split";
   }
   return "another call";
 }
@@ -170,6 +175,56 @@ Status Communicator::meet(Call call, std::uint64_t number) {
 Status Communicator::barrier() {
   const std::lock_guard lock(collective_);
   return meet(Call::barrier, 0);
+}
+
+Result<comm::JobPlace> Communicator::divide(int color, int key, UniqueFd& listener) {
+  const std::lock_guard lock(collective_);
+  if (auto status = meet(Call::split, 0); !status) return status;
+  comm::Group& group = node_->group();
+  const comm::Wish mine{color, key, group.leader()};
+  auto cards = comm::agree(group.exchange(), {}, comm::write(mine));
+  if (!cards) return cards.status();
+  std::vector<comm::Wish> wishes;
+  for (const comm::Bytes& card : *cards) {
+    auto wish = comm::read_wish(card);
+    if (!wish) return wish.status();
+    wishes.push_back(*wish);
+  }
+  auto seat = comm::seat_of(wishes, node_->rank());
+  if (!seat) return seat.status();
+
+  comm::JobPlace place;
+  place.rank = seat->rank;
+  place.size = place.local_size = seat->size;
+  place.launcher = "sennit_comm_split";
+  Status status;
+  if (seat->size > 1 && seat->rank == 0) {
+    auto rendezvous = comm::open_rendezvous();
+    status = rendezvous.status();
+    if (rendezvous.ok()) {
+      listener = std::move(rendezvous->listener);
+      place.rendezvous = rendezvous->address;
+      place.secret = rendezvous->secret;
+    }
+  }
+  auto places =
+      comm::agree(group.exchange(), status, comm::Writer().text(place.rendezvous).text(place.secret).take());
+  if (!places) return places.status();
+  comm::Reader first((*places)[std::size_t(seat->first)]);
+  place.rendezvous = first.text();
+  place.secret = first.text();
+  if (status = first.finish(); !status.ok()) return status;
+  return place;
+}
+
+Result<std::shared_ptr<Communicator>> Communicator::split(int color, int key) {
+  UniqueFd listener;
+  auto place = divide(color, key, listener);
+  if (!place) return place.status();
+  if (place->size == 0) return std::shared_ptr<Communicator>();
+  auto exchange = comm::meet_over_tcp(*place, std::move(listener));
+  if (!exchange) return exchange.status();
+  return create(std::move(*exchange), options_);
 }
 
 Result<std::shared_ptr<path::Window>> Communicator::open(void* data, std::uint64_t bytes) {

@@ -14,6 +14,7 @@
 #include "capi/handles.h"
 #include "coll/collectives.h"
 #include "comm/exchange.h"
+#include "comm/job_place.h"
 #include "device/executor.h"
 #include "path/node.h"
 
@@ -24,6 +25,11 @@ class Communicator {
   /// Collective. Errors: the same on every rank.
   static Result<std::shared_ptr<Communicator>> create(std::unique_ptr<comm::Exchange> exchange,
                                                       path::Node::Options options);
+
+  /// Collective. Of the ranks that give this rank's color, ordered by key; null where that is negative. Device,
+  /// machine and limit are this communicator's, which goes on beside it. Errors, the same on every rank: unsupported
+  /// (a color on several nodes), those of the meeting.
+  Result<std::shared_ptr<Communicator>> split(int color, int key);
 
   path::Node& node() { return *node_; }
   const path::Node& node() const { return *node_; }
@@ -49,7 +55,7 @@ class Communicator {
   Status leave();
 
  private:
-  enum class Call : std::uint64_t { open = 1, close, barrier, leave };
+  enum class Call : std::uint64_t { open = 1, close, barrier, leave, split };
   static std::string_view name(Call call);
 
   struct Adopted {
@@ -64,7 +70,11 @@ class Communicator {
   Status meet(Call call, std::uint64_t number);
   Status compare(const std::vector<comm::Bytes>& cards, Call call, std::uint64_t number) const;
   Result<void*> keep(Result<device::Memory> memory);
+  /// What the ranks of this rank's new communicator meet by; of size 0 where it is to be in none. `listener`: of the
+  /// first of them.
+  Result<comm::JobPlace> divide(int color, int key, UniqueFd& listener);
 
+  path::Node::Options options_;  // as created, with the device that was found
   std::shared_ptr<device::Executor> executor_;
   std::mutex collective_;  // held during a collective call
   std::mutex memory_mutex_;

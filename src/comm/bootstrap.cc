@@ -32,14 +32,16 @@ std::optional<Meeting> parse_meeting(const std::string& text) {
   return Meeting{*address, text.substr(blank + 1)};
 }
 
-Result<std::unique_ptr<Exchange>> host(const JobPlace& place, Deadline deadline) {
-  Meeting meeting{{"127.0.0.1", "0"}, place.secret};
+constexpr const char* kLoopback = "127.0.0.1";
+
+Result<std::unique_ptr<Exchange>> host(const JobPlace& place, UniqueFd known, Deadline deadline) {
+  Meeting meeting{{kLoopback, "0"}, place.secret};
   if (!place.rendezvous.empty()) {
     Result<Address> address = parse_address(place.rendezvous);
     if (!address) return std::move(address).status().in("SENNIT_RENDEZVOUS");
     meeting.address = *address;
   }
-  Result<UniqueFd> listener = listen_tcp(meeting.address);
+  Result<UniqueFd> listener = known.valid() ? std::move(known) : listen_tcp(meeting.address);
   if (!listener) return listener.status();
   std::optional<RendezvousFile> file;
   if (place.rendezvous.empty()) {
@@ -120,7 +122,17 @@ Result<std::unique_ptr<Exchange>> join(const JobPlace& place, Deadline deadline)
 
 }  // namespace
 
-Result<std::unique_ptr<Exchange>> meet_over_tcp(const JobPlace& place) {
+Result<Rendezvous> open_rendezvous() {
+  Address address{kLoopback, "0"};
+  auto listener = listen_tcp(address);
+  if (!listener) return listener.status();
+  auto secret = random_hex(32);
+  if (!secret) return secret.status();
+  address.port = std::to_string(local_port(listener->get()));
+  return Rendezvous{std::move(*listener), address.text(), *secret};
+}
+
+Result<std::unique_ptr<Exchange>> meet_over_tcp(const JobPlace& place, UniqueFd listener) {
   if (place.size < 1 || place.rank < 0 || place.rank >= place.size)
     return Status(Code::invalid_argument, fmt::format("rank {} of {} cannot be", place.rank, place.size));
   if (place.size == 1) return alone();
@@ -133,7 +145,7 @@ Result<std::unique_ptr<Exchange>> meet_over_tcp(const JobPlace& place) {
   const Result<Clock::duration> limit = wait_limit();
   if (!limit) return limit.status();
   const Deadline deadline = Deadline::after(*limit);
-  return place.rank == 0 ? host(place, deadline) : join(place, deadline);
+  return place.rank == 0 ? host(place, std::move(listener), deadline) : join(place, deadline);
 }
 
 }  // namespace sennit::comm

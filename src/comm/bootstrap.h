@@ -1,6 +1,7 @@
 // Every rank of a job meets every other.
 #pragma once
 
+#include "base/unique_fd.h"
 #include "comm/exchange.h"
 #include "comm/job_place.h"
 
@@ -12,6 +13,15 @@ namespace sennit::comm {
 /// listener nor file exists any more. Within SENNIT_TIMEOUT.
 /// Errors: timed_out names the ranks that did not come; permission_denied (wrong secret); mismatch (sizes differ,
 /// a rank twice); unsupported (several hosts and no SENNIT_RENDEZVOUS); what the runtime folder or network refuse.
-Result<std::unique_ptr<Exchange>> meet_over_tcp(const JobPlace& place);
+/// `listener`: of rank 0, where it listens at place.rendezvous already.
+Result<std::unique_ptr<Exchange>> meet_over_tcp(const JobPlace& place, UniqueFd listener = {});
+
+/// Where the rank 0 of ranks of one host, who know each other by other means, waits for the others: they are to be
+/// told.
+struct Rendezvous {
+  UniqueFd listener;
+  std::string address, secret;  ///< for JobPlace
+};
+Result<Rendezvous> open_rendezvous();
 
 }  // namespace sennit::comm

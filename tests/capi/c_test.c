@@ -69,6 +69,11 @@ int main(void) {
   EXPECT(sennit_synchronize(comm, NULL) == SENNIT_OK);
   EXPECT(strcmp(back, text) == 0);
   EXPECT(sennit_comm_barrier(comm) == SENNIT_OK && sennit_comm_check(comm) == SENNIT_OK);
+  sennit_comm *part = NULL, *no_part = comm;
+  EXPECT(sennit_comm_split(comm, 0, 0, &part) == SENNIT_OK && sennit_comm_size(part) == 1);
+  EXPECT(sennit_comm_split(comm, -1, 0, &no_part) == SENNIT_OK && no_part == NULL);
+  EXPECT(sennit_comm_split(comm, 0, 0, NULL) == SENNIT_INVALID_ARGUMENT);
+  EXPECT(sennit_comm_destroy(part) == SENNIT_OK);
   EXPECT(sennit_deregister(window) == SENNIT_OK);
   EXPECT(sennit_memory_free(comm, data) == SENNIT_OK);
   EXPECT(sennit_comm_abort(comm, "enough") == SENNIT_OK && sennit_comm_check(comm) == SENNIT_ABORTED);

@@ -73,6 +73,11 @@ TEST_F(FaceTest, MovesMessages) {
   EXPECT_TRUE(gives(moved.all_to_all_v(&number, &one, &none, &result, &one, &none, SENNIT_INT32)));
   EXPECT_TRUE(moved.stream_barrier());
   EXPECT_EQ(window->put(1, 0, text, 1).result(), SENNIT_INVALID_ARGUMENT);
+  auto part = moved.split(3);
+  ASSERT_TRUE(part.ok() && part->has_value());
+  EXPECT_EQ((*part)->size(), 1);
+  auto none_of_it = moved.split(-1);
+  EXPECT_TRUE(none_of_it.ok() && !none_of_it->has_value());
   const int before = gathered;
   EXPECT_TRUE(window->close());
   EXPECT_TRUE(moved.barrier());

@@ -117,6 +117,59 @@ int exchange(const Arguments& arguments) {
   return failures;
 }
 
+/// The sum of what the ranks of `comm` give.
+int sum_of(sennit_comm* comm, int mine) {
+  void *in = nullptr, *out = nullptr;
+  must(sennit_memory_allocate(comm, sizeof mine, &in));
+  must(sennit_memory_allocate(comm, sizeof mine, &out));
+  must(sennit_copy(comm, in, &mine, sizeof mine, nullptr));
+  must(sennit_allreduce(comm, in, out, 1, SENNIT_INT32, SENNIT_SUM, nullptr, nullptr));
+  int sum = 0;
+  must(sennit_copy(comm, &sum, out, sizeof sum, nullptr));
+  must(sennit_synchronize(comm, nullptr));
+  must(sennit_memory_free(comm, in));
+  must(sennit_memory_free(comm, out));
+  return sum;
+}
+
+// Halves by parity, from the highest rank down, and all but rank 0, and a half once more, while the whole goes on;
+// then the whole ends before its parts, and these in different orders. Ranks add up the numbers that they have in the
+// whole.
+int split(const Arguments&) {
+  sennit_comm *all = create(), *half = nullptr, *others = nullptr, *again = nullptr;
+  const int mine = sennit_comm_rank(all);
+  const auto show = [mine](const char* what, sennit_comm* comm) {
+    say("{}: rank {} of {}, sum {}", what, sennit_comm_rank(comm), sennit_comm_size(comm), sum_of(comm, mine));
+  };
+  must(sennit_comm_split(all, mine % 2, -mine, &half));
+  show("half", half);
+  show("all", all);
+  must(sennit_comm_split(all, mine == 0 ? -1 : 7, 0, &others));
+  if ((others == nullptr) != (mine == 0)) say("rank {} is wrong about the others", mine);
+  if (others != nullptr) show("others", others);
+  must(sennit_comm_split(half, 0, 0, &again));
+  if (sennit_comm_device(again) != sennit_comm_device(all)) say("another device");
+  must(sennit_comm_destroy(all));
+  show("again", again);
+  must(sennit_comm_destroy(mine % 2 == 0 ? half : again));
+  show("last", mine % 2 == 0 ? again : half);
+  must(sennit_comm_destroy(mine % 2 == 0 ? again : half));
+  if (others != nullptr) must(sennit_comm_destroy(others));
+  return 0;
+}
+
+// One color for all, whatever the nodes; and the rest of the communicator's life.
+int split_all(const Arguments&) {
+  sennit_comm *all = create(), *whole = nullptr;
+  say("{}", outcome(sennit_comm_split(all, 0, 0, &whole)));
+  must(sennit_comm_barrier(all));
+  must(sennit_comm_split(all, sennit_comm_rank(all) == 1 ? 1 : 0, 0, &whole));
+  say("rank {} of {}", sennit_comm_rank(whole), sennit_comm_size(whole));
+  must(sennit_comm_destroy(whole));
+  must(sennit_comm_destroy(all));
+  return 0;
+}
+
 // What a communicator says of its ranks.
 int shape(const Arguments&) {
   sennit_comm* comm = create();
@@ -136,7 +189,7 @@ int shape(const Arguments&) {
 }  // namespace
 
 std::vector<Scenario> life_scenarios() {
-  return {{"cycles", cycles}, {"exchange", exchange}, {"shape", shape}};
+  return {{"cycles", cycles}, {"exchange", exchange}, {"shape", shape}, {"split", split}, {"split_all", split_all}};
 }
 
 }  // namespace sennit::capi

@@ -1,0 +1,34 @@
+// Dividing the ranks of a group into parts, as MPI_Comm_split does.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/status.h"
+#include "comm/wire.h"
+
+namespace sennit::comm {
+
+/// What one rank asks for.
+struct Wish {
+  int color = 0;  ///< ranks of the same one make up a part; negative: this rank goes into none
+  int key = 0;    ///< orders the ranks of a part; of equal ones the lower rank of the group comes first
+  int node = 0;   ///< its node: the lowest rank there
+};
+
+/// A wish as the other ranks get it. Errors: corrupt.
+Bytes write(const Wish& wish);
+Result<Wish> read_wish(std::span<const std::byte> bytes);
+
+/// A rank's place in its part.
+struct Seat {
+  int rank = 0;
+  int size = 0;   ///< 0: it is in no part
+  int first = 0;  ///< rank in the group of the part's rank 0
+};
+
+/// Where `rank` of the group goes; `wishes` by rank. Pure. Errors, the same whatever the rank: unsupported where a
+/// part would reach over several nodes.
+Result<Seat> seat_of(std::span<const Wish> wishes, int rank);
+
+}  // namespace sennit::comm

@@ -1,0 +1,71 @@
+#include "comm/division.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sennit::comm {
+namespace {
+
+std::vector<Seat> seats(const std::vector<Wish>& wishes) {
+  std::vector<Seat> all;
+  for (int rank = 0; rank < static_cast<int>(wishes.size()); ++rank) {
+    auto seat = seat_of(wishes, rank);
+    EXPECT_TRUE(seat.ok());
+    all.push_back(seat.ok() ? *seat : Seat{-1, -1, -1});
+  }
+  return all;
+}
+
+void expect(const Seat& seat, int rank, int size, int first) {
+  EXPECT_EQ(seat.rank, rank);
+  EXPECT_EQ(seat.size, size);
+  EXPECT_EQ(seat.first, first);
+}
+
+TEST(Division, PutsRanksOfAColorTogetherInTheOrderOfTheGroup) {
+  const auto all = seats({{0, 0, 0}, {7, 0, 0}, {0, 0, 0}, {7, 0, 0}, {7, 0, 0}});
+  expect(all[0], 0, 2, 0);
+  expect(all[2], 1, 2, 0);
+  expect(all[1], 0, 3, 1);
+  expect(all[3], 1, 3, 1);
+  expect(all[4], 2, 3, 1);
+}
+
+TEST(Division, FollowsTheKeysAndThenTheRanks) {
+  const auto all = seats({{0, 5, 0}, {0, -1, 0}, {0, 5, 0}, {0, 2, 0}});
+  expect(all[1], 0, 4, 1);
+  expect(all[3], 1, 4, 1);
+  expect(all[0], 2, 4, 1);
+  expect(all[2], 3, 4, 1);
+}
+
+TEST(Division, LeavesOutWhoGivesNoColor) {
+  const auto all = seats({{-1, 0, 0}, {3, 0, 0}, {-5, 0, 0}});
+  expect(all[0], 0, 0, 0);
+  expect(all[1], 0, 1, 1);
+  expect(all[2], 0, 0, 0);
+}
+
+TEST(Division, WishesTravel) {
+  const auto read = read_wish(write({-7, -2147483647, 12}));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->color, -7);
+  EXPECT_EQ(read->key, -2147483647);
+  EXPECT_EQ(read->node, 12);
+  EXPECT_FALSE(read_wish({}).ok());
+}
+
+TEST(Division, AcrossNodesIsRefusedOnEveryRank) {
+  const std::vector<Wish> wishes = {{0, 0, 0}, {1, 0, 0}, {1, 0, 2}};
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto seat = seat_of(wishes, rank);
+    ASSERT_FALSE(seat.ok());
+    EXPECT_EQ(seat.status().code(), Code::unsupported);
+    EXPECT_NE(seat.status().what().find("ranks 1 and 2 give color 1"), std::string::npos) << seat.status().what();
+  }
+  EXPECT_TRUE(seat_of(std::vector<Wish>{{0, 0, 0}, {1, 0, 1}}, 1).ok());
+}
+
+}  // namespace
+}  // namespace sennit::comm
