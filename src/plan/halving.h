@@ -24,8 +24,8 @@ using Measure = std::function<Result<Timed>(const coll::Plan& plan, int effort)>
 
 struct HalvingOptions {
   /// Candidates are tried that are predicted within this factor of the best, but no fewer than `least` and no more
-  /// than `most`: the model is a third wrong at worst where it matters.
-  double promising = 1.8;
+  /// than `most`. Defaults: of all cases that the model is fitted to, the best was among those within 1.33.
+  double promising = 1.4;
   std::size_t least = 6, most = 24;
   int efforts = 4;  ///< rounds at most: the last ones are timed 2^(efforts - 1) times as long
   /// What a plan must gain on the model's choice to be taken instead, beyond the noise of both.
