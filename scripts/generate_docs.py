@@ -26,7 +26,7 @@ from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
 from sennit.views.chart import standalone
-from sennit.views.collective_table import collective_markdown
+from sennit.views.collective_table import OWN, by_operation, collective_markdown, of, peer_of, ratio
 from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table
@@ -139,6 +139,36 @@ def highlights(results: list[Kept]) -> str:
     return origin(longest) + "\n\n" + "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
+COLLECTIVE_SIZES = (
+    1 << 10,
+    64 << 10,
+    1 << 20,
+    16 << 20,
+    64 << 20,
+    1 << 30,
+)  # bytes; others: docs/bench-collectives.md
+
+
+def collective_highlights(root: Path) -> str:
+    """README: every operation beside NCCL, of the result in results/ that says most."""
+    results = [parse(CollectiveResult, document, path) for _, path, document in documents(root, COLLECTIVE)]
+    for result in sorted(results, key=lambda one: len(one.rows), reverse=True):
+        lines = []
+        for rows in by_operation(result):
+            cells = []
+            for size in COLLECTIVE_SIZES:
+                own = next((row for row in of(OWN, rows) if row.bytes == size), None)
+                found = ratio(own, peer_of(rows, own)) if own else None
+                cells.append(f"{found.value:.2f} × ({units.time(own.median_us)})" if own and found else NOTHING)
+            if any(cell != NOTHING for cell in cells):
+                lines.append([rows[0].operation.replace("_", "-"), *cells])
+        if lines:
+            head = [f"× NCCL, {result.rows[0].ranks} GPUs", *(units.size(size) for size in COLLECTIVE_SIZES)]
+            table = [head, ["---", *(["---:"] * len(COLLECTIVE_SIZES))], *lines]
+            return origin(result) + "\n\n" + "\n".join("| " + " | ".join(cells) + " |" for cells in table)
+    return NONE_YET
+
+
 def between(text: str, name: str, content: str) -> str:
     """`text` with what stands between the markers of `name` replaced. Raises SystemExit where they are missing."""
     begin, end = f"<!-- generated from results/: {name} -->", f"<!-- end of {name} -->"
@@ -167,7 +197,7 @@ def generated(root: Path) -> dict[Path, str]:
     for file, name, content in (
         (root / "docs" / "bench-put.md", PUT, sections),
         (root / "docs" / "bench-collectives.md", COLLECTIVE, collective_sections(root)),
-        (root / "README.md", "highlights", highlights(results)),
+        (root / "README.md", "highlights", f"{collective_highlights(root)}\n\n{highlights(results)}"),
     ):
         files[file] = between(file.read_text(encoding="utf-8"), name, content)
     files[root / "schemas" / "result.schema.json"] = schema(

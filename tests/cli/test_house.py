@@ -58,6 +58,7 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     for name in re.findall(r"\(figures/([^)]*)\)", page):
         assert (tree / "docs/figures" / name) in files
     assert "256 MiB" in files[tree / "README.md"]
+    assert "| × NCCL, 4 GPUs | 1 KiB |" in files[tree / "README.md"]
     collectives = files[tree / "docs/bench-collectives.md"]
     assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | 28 | two_shot_packets 128x256 |" in collectives
     assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
