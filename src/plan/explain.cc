@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "coll/candidates.h"
 #include "coll/choice.h"
+#include "coll/cost.h"
 #include "plan/figures.h"
 #include "plan/lookup.h"
 
@@ -113,6 +114,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
     rejected.push_back({{"algorithm", coll::name(algorithm)},
                         {"why", fmt::format("takes at most {} with {} blocks", format_bytes(most), most_blocks)}});
   }
+  const bool loads = coll::work_of(which, chosen.algorithm, team.size).way == coll::Way::pull;
   Json candidates = Json::array();
   for (const Line& line : lines) candidates.push_back(line_json(line, which, team.size));
   return {{"version", 1},
@@ -126,7 +128,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
           {"machine", machine.name},
           {"layout", question.layout},
           {"scratch_bytes", question.scratch_bytes},
-          {"link_gbps", figures.link_gbps},
+          {"link_gbps", loads ? figures.pull_gbps : figures.link_gbps},
           {"source", entry ? "table" : "model"},
           {"measured_bytes", entry ? Json(entry->which.bytes) : Json()},
           {"chosen", plan_json(chosen)},
