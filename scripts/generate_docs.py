@@ -29,7 +29,7 @@ from sennit.views.chart import standalone
 from sennit.views.collective_table import OWN, by_operation, collective_markdown, of, peer_of, ratio
 from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
-from sennit.views.markdown import case_table
+from sennit.views.markdown import case_table, pipes
 from sennit.views.origin import origin, repetitions
 
 PUT, COLLECTIVE = "bench put", "bench collective"
@@ -136,17 +136,11 @@ def highlights(results: list[Kept]) -> str:
         return NONE_YET
     lines = [headings, ["---", *(["---:"] * (len(headings) - 1))], *rows]
     longest = max((kept.result for kept in first), key=lambda result: len(result.versions))
-    return origin(longest) + "\n\n" + "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+    return origin(longest) + "\n\n" + pipes(lines)
 
 
-COLLECTIVE_SIZES = (
-    1 << 10,
-    64 << 10,
-    1 << 20,
-    16 << 20,
-    64 << 20,
-    1 << 30,
-)  # bytes; others: docs/bench-collectives.md
+# Bytes; others stand in docs/bench-collectives.md.
+COLLECTIVE_SIZES = (1 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30)
 
 
 def collective_highlights(root: Path) -> str:
@@ -165,7 +159,7 @@ def collective_highlights(root: Path) -> str:
         if lines:
             head = [f"× NCCL, {result.rows[0].ranks} GPUs", *(units.size(size) for size in COLLECTIVE_SIZES)]
             table = [head, ["---", *(["---:"] * len(COLLECTIVE_SIZES))], *lines]
-            return origin(result) + "\n\n" + "\n".join("| " + " | ".join(cells) + " |" for cells in table)
+            return origin(result) + "\n\n" + pipes(table)
     return NONE_YET
 
 

@@ -8,7 +8,6 @@
 
 #include "base/units.h"
 #include "comm/bootstrap.h"
-#include "comm/division.h"
 #include "plan/chooser.h"
 
 namespace sennit::capi {
@@ -177,52 +176,18 @@ Status Communicator::barrier() {
   return meet(Call::barrier, 0);
 }
 
-Result<comm::JobPlace> Communicator::divide(int color, int key, UniqueFd& listener) {
+Result<comm::Part> Communicator::divide(int color, int key) {
   const std::lock_guard lock(collective_);
   if (auto status = meet(Call::split, 0); !status) return status;
   comm::Group& group = node_->group();
-  const comm::Wish mine{color, key, group.leader()};
-  auto cards = comm::agree(group.exchange(), {}, comm::write(mine));
-  if (!cards) return cards.status();
-  std::vector<comm::Wish> wishes;
-  for (const comm::Bytes& card : *cards) {
-    auto wish = comm::read_wish(card);
-    if (!wish) return wish.status();
-    wishes.push_back(*wish);
-  }
-  auto seat = comm::seat_of(wishes, node_->rank());
-  if (!seat) return seat.status();
-
-  comm::JobPlace place;
-  place.rank = seat->rank;
-  place.size = place.local_size = seat->size;
-  place.launcher = "sennit_comm_split";
-  Status status;
-  if (seat->size > 1 && seat->rank == 0) {
-    auto rendezvous = comm::open_rendezvous();
-    status = rendezvous.status();
-    if (rendezvous.ok()) {
-      listener = std::move(rendezvous->listener);
-      place.rendezvous = rendezvous->address;
-      place.secret = rendezvous->secret;
-    }
-  }
-  auto places =
-      comm::agree(group.exchange(), status, comm::Writer().text(place.rendezvous).text(place.secret).take());
-  if (!places) return places.status();
-  comm::Reader first((*places)[std::size_t(seat->first)]);
-  place.rendezvous = first.text();
-  place.secret = first.text();
-  if (status = first.finish(); !status.ok()) return status;
-  return place;
+  return comm::divide(group.exchange(), {color, key, group.leader()});
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::split(int color, int key) {
-  UniqueFd listener;
-  auto place = divide(color, key, listener);
-  if (!place) return place.status();
-  if (place->size == 0) return std::shared_ptr<Communicator>();
-  auto exchange = comm::meet_over_tcp(*place, std::move(listener));
+  auto part = divide(color, key);
+  if (!part) return part.status();
+  if (part->place.size == 0) return std::shared_ptr<Communicator>();
+  auto exchange = comm::meet_over_tcp(part->place, std::move(part->listener));
   if (!exchange) return exchange.status();
   return create(std::move(*exchange), options_);
 }

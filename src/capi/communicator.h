@@ -13,8 +13,8 @@
 
 #include "capi/handles.h"
 #include "coll/collectives.h"
+#include "comm/division.h"
 #include "comm/exchange.h"
-#include "comm/job_place.h"
 #include "device/executor.h"
 #include "path/node.h"
 
@@ -70,9 +70,7 @@ class Communicator {
   Status meet(Call call, std::uint64_t number);
   Status compare(const std::vector<comm::Bytes>& cards, Call call, std::uint64_t number) const;
   Result<void*> keep(Result<device::Memory> memory);
-  /// What the ranks of this rank's new communicator meet by; of size 0 where it is to be in none. `listener`: of the
-  /// first of them.
-  Result<comm::JobPlace> divide(int color, int key, UniqueFd& listener);
+  Result<comm::Part> divide(int color, int key);
 
   path::Node::Options options_;  // as created, with the device that was found
   std::shared_ptr<device::Executor> executor_;

@@ -54,12 +54,12 @@ Cut cut_for(const Start& start) {
   if constexpr (requires { Program::slices(0); }) slices = Program::slices(start.team.size);
   return Cut::of(start.call.bytes, slices, start.plan.blocks);
 }
-template <class Program, auto... ways>
+template <class Program, Way... way>
 Status start_reduction(const Start& start) {
   const Call& call = start.call;
   const int root = call.operation == Operation::reduce ? call.root : kEveryRank;
   return start.launch(Program{
-      {call.input, call.output, call.bytes, call.reduction, root, cut_for<Program>(start)}, start.team, ways...});
+      {call.input, call.output, call.bytes, call.reduction, root, cut_for<Program>(start)}, start.team, way...});
 }
 Status start_copy_engines(const Start& start) {
   if (start.engines == nullptr) return Status(Code::invalid_argument, "copy_engines needs lanes for its copies");
@@ -67,13 +67,13 @@ Status start_copy_engines(const Start& start) {
   return start.engines->run({call.input, call.output, call.bytes, call.reduction, kEveryRank, {}}, start.lane,
                             start.plan.blocks);
 }
-template <class Program, auto... ways>
+template <class Program, Way... way>
 Status start_exchange(const Start& start) {
   const Call& call = start.call;
   Exchange exchange =
       exchange_of(call.operation, call.input, call.output, call.bytes, call.root, start.team.rank, start.team.size);
   exchange.cut(start.plan.blocks);
-  return start.launch(Program{exchange, start.team, ways...});
+  return start.launch(Program{exchange, start.team, way...});
 }
 /// Two ranks know how long their messages are, and nobody else does: how they are cut depends on that alone. All
 /// launch the same blocks, though some may have nothing to do: see links.h.
@@ -115,15 +115,16 @@ struct Entry {
 template <class Program>
 constexpr auto of = &device::program_of<Program>;
 
-template <class Program>
+// `way`: for programs that have one, where it is not their default.
+template <class Program, Way... way>
 constexpr Entry reduction(Operation operation, Algorithm algorithm,
                           std::uint64_t (*most)(const Team&, unsigned) = &unlimited) {
-  return {operation, algorithm, most, of<Program>, &start_reduction<Program>};
+  return {operation, algorithm, most, of<Program>, &start_reduction<Program, way...>};
 }
-template <class Program>
+template <class Program, Way... way>
 constexpr Entry exchange(Operation operation, Algorithm algorithm,
                          std::uint64_t (*most)(const Team&, unsigned) = &unlimited) {
-  return {operation, algorithm, most, of<Program>, &start_exchange<Program>};
+  return {operation, algorithm, most, of<Program>, &start_exchange<Program, way...>};
 }
 
 // Of each operation the first is without limits.
@@ -132,8 +133,7 @@ constexpr auto kEntries = [] {
   using enum Algorithm;
   return std::array{
       reduction<AllreduceTwoShot>(allreduce, two_shot),
-      Entry{allreduce, two_shot_loads, &unlimited, of<AllreduceTwoShot>,
-            &start_reduction<AllreduceTwoShot, Way::pull>},
+      reduction<AllreduceTwoShot, Way::pull>(allreduce, two_shot_loads),
       reduction<AllreduceOneShotPackets>(allreduce, one_shot_packets, &packets_of_all),
       reduction<AllreduceTwoShotPackets>(allreduce, two_shot_packets, &packets_of_slices),
       reduction<AllreduceLinear>(allreduce, linear),
@@ -145,13 +145,12 @@ constexpr auto kEntries = [] {
       Entry{allreduce, copy_engines, &CopyEngines::most_bytes, of<EngineReduce>, &start_copy_engines},
 
       reduction<ReduceScatterDirect>(reduce_scatter, direct),
-      Entry{reduce_scatter, direct_loads, &unlimited, of<ReduceScatterDirect>,
-            &start_reduction<ReduceScatterDirect, Way::pull>},
+      reduction<ReduceScatterDirect, Way::pull>(reduce_scatter, direct_loads),
       reduction<ReduceScatterPackets>(reduce_scatter, packets, &packets_of_all),
       reduction<ReduceScatterRing>(reduce_scatter, ring),
 
       exchange<ExchangeDirect>(allgather, direct),
-      Entry{allgather, direct_loads, &unlimited, of<ExchangeDirect>, &start_exchange<ExchangeDirect, Way::pull>},
+      exchange<ExchangeDirect, Way::pull>(allgather, direct_loads),
       exchange<ExchangePackets>(allgather, packets, &packets_of_all),
       Entry{allgather, ring, &unlimited, of<AllgatherRing>, &start_allgather_ring},
 

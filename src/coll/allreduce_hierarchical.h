@@ -48,9 +48,8 @@ struct AllreduceHierarchical {
       // With a single socket its sum is the result.
       const Peers next = alone ? members : leaders;
       if (!links.await(members, next)) return false;
-      const auto number = [&](unsigned k) -> const void* {  // 2.
-        const int rank = (members | self).at(k);
-        return rank == team.rank ? call.input + chunk.begin : links.incoming(rank);
+      const auto number = [&](unsigned k) {  // 2.
+        return links.given_by((members | self).at(k), call.input + chunk.begin);
       };
       const auto onward = [&](unsigned k) { return k == 0 ? result : links.outgoing(next.at(k - 1)); };
       const unsigned numbers = 1 + members.count();
@@ -60,10 +59,7 @@ struct AllreduceHierarchical {
       if (alone) continue;
 
       if (!links.await(leaders, members)) return false;
-      const auto sum = [&](unsigned k) -> const void* {  // 3. and 4.
-        const int rank = (leaders | self).at(k);
-        return rank == team.rank ? result : links.incoming(rank);
-      };
+      const auto sum = [&](unsigned k) { return links.given_by((leaders | self).at(k), result); };  // 3. and 4.
       const auto back = [&](unsigned k) { return k == 0 ? result : links.outgoing(members.at(k - 1)); };
       block.reduce({chunk.bytes(), 1 + leaders.count(), 1 + members.count()}, sum, back, call.reduction, {0, true});
       links.advance(members, leaders);

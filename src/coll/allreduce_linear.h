@@ -37,10 +37,7 @@ struct AllreduceLinear {
     for (unsigned step = 0; step < message.count(); ++step) {  // 3.
       if (!links.await(peers, takers)) return false;
       const auto chunk = message.of(0, step);
-      const auto source = [&](unsigned rank) -> const void* {
-        const int of = static_cast<int>(rank);
-        return of == team.rank ? call.input + chunk.begin : links.incoming(of);
-      };
+      const auto source = [&](unsigned rank) { return links.given_by(rank, call.input + chunk.begin); };
       const auto destination = [&](unsigned k) {
         return k == 0 ? call.output + chunk.begin : links.outgoing(takers.at(k - 1));
       };

@@ -1,8 +1,7 @@
 // Allreduce, two shots, through scratch: the flat two-stage design for fully connected nodes (each rank reduces its
 // slice, then everyone sends its slice to everyone), for buffers that peers need not reach. Chunks are
-// stored into the peers' slots, since stores cross a link without waiting for an answer; or, by Way::pull, loaded
-// from them. Reduce likewise: then only the root gets
-// the slices.
+// stored into the peers' slots, since stores cross a link without waiting for an answer; or, by Way::pull, they lie
+// in the rank's own, and peers load them. Reduce likewise: then only the root gets the slices.
 //
 // 1. Each block takes its part of every slice, in chunks of at most a slot. Three steps overlap:
 // 2. scatter: the chunk of every peer's slice, to that peer;
@@ -46,10 +45,7 @@ struct AllreduceTwoShot {
       if (step >= 1 && step <= chunks) {  // 3.
         if (!links.await(peers, takers)) return;
         const auto chunk = slices.of(team.rank, step - 1);
-        const auto source = [&](unsigned rank) -> const void* {
-          const int of = static_cast<int>(rank);
-          return of == team.rank ? call.input + chunk.begin : links.incoming(of);
-        };
+        const auto source = [&](unsigned rank) { return links.given_by(rank, call.input + chunk.begin); };
         const unsigned own = takes ? 1 : 0;
         const auto destination = [&](unsigned k) {
           return k < own ? call.output + chunk.begin : links.outgoing(everyone ? team.peer(k - own) : call.root);

@@ -30,9 +30,7 @@ bool has_blocks_to_spare(const Case& which, const Plan& plan, const Team& team) 
 unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
   if (kind == device::Kind::host) return 4;  // blocks are threads on a few cores
   // Threads with packets have so many registers that no more blocks of 512 are resident together.
-  const bool packets = algorithm == Algorithm::packets || algorithm == Algorithm::one_shot_packets ||
-                       algorithm == Algorithm::two_shot_packets;
-  return packets ? kMostBlocks / 2 : kMostBlocks;
+  return sends_packets(algorithm) ? kMostBlocks / 2 : kMostBlocks;
 }
 
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind) {

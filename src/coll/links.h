@@ -85,6 +85,14 @@ class Links {
   SENNIT_DEVICE std::byte* outgoing(int rank) const { return slot(rank, team_.rank, counts_.sent[rank]); }
   SENNIT_DEVICE const std::byte* incoming(int rank) const { return slot(team_.rank, rank, counts_.taken[rank]); }
 
+  /// What `rank` gives to a reduction: `own` of this rank, of others the chunk that has come.
+  SENNIT_DEVICE const std::byte* given_by(int rank, const std::byte* own) const {
+    return rank == team_.rank ? own : incoming(rank);
+  }
+  SENNIT_DEVICE const std::byte* given_by(unsigned rank, const std::byte* own) const {
+    return given_by(static_cast<int>(rank), own);
+  }
+
   /// A chunk has been written for each of `sent`, and the chunk of each of `taken` has been read.
   SENNIT_DEVICE void advance(Peers sent, Peers taken) {
     block_.signal_each(both(), [&](unsigned i) -> device::Signal {

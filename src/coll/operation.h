@@ -46,6 +46,12 @@ enum class Algorithm : std::uint8_t {
 };
 inline constexpr int kAlgorithms = 18;
 
+/// Whether data travels with its tags: device/packet.h.
+constexpr bool sends_packets(Algorithm algorithm) {
+  return algorithm == Algorithm::packets || algorithm == Algorithm::one_shot_packets ||
+         algorithm == Algorithm::two_shot_packets;
+}
+
 std::string_view name(Operation operation);  ///< "reduce_scatter"
 std::string_view name(Algorithm algorithm);  ///< "two_shot_packets"
 std::span<const Operation> all_operations();

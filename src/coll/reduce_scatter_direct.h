@@ -35,10 +35,8 @@ struct ReduceScatterDirect {
       if (step >= 1) {  // 3.
         if (!links.await_arrival(peers)) return;
         const auto chunk = message.of(0, step - 1);
-        const auto source = [&](unsigned rank) -> const void* {
-          const int of = static_cast<int>(rank);
-          return of == team.rank ? call.input_for(of) + chunk.begin : links.incoming(of);
-        };
+        const std::byte* const own = call.input_for(team.rank) + chunk.begin;
+        const auto source = [&](unsigned rank) { return links.given_by(rank, own); };
         const auto destination = [&](unsigned) { return call.output + chunk.begin; };
         block.reduce({chunk.bytes(), team.ranks(), 1}, source, destination, call.reduction, whole(team.size));
         links.advance(Peers::none(), peers);

@@ -32,35 +32,32 @@ std::optional<Meeting> parse_meeting(const std::string& text) {
   return Meeting{*address, text.substr(blank + 1)};
 }
 
-constexpr const char* kLoopback = "127.0.0.1";
-
-Result<std::unique_ptr<Exchange>> host(const JobPlace& place, UniqueFd known, Deadline deadline) {
-  Meeting meeting{{kLoopback, "0"}, place.secret};
-  if (!place.rendezvous.empty()) {
-    Result<Address> address = parse_address(place.rendezvous);
-    if (!address) return std::move(address).status().in("SENNIT_RENDEZVOUS");
-    meeting.address = *address;
-  }
-  Result<UniqueFd> listener = known.valid() ? std::move(known) : listen_tcp(meeting.address);
-  if (!listener) return listener.status();
+Result<std::unique_ptr<Exchange>> host(const JobPlace& place, UniqueFd listener, Deadline deadline) {
+  std::string secret = place.secret;
   std::optional<RendezvousFile> file;
   if (place.rendezvous.empty()) {
-    Result<std::string> secret = random_hex(32);
-    if (!secret) return secret.status();
-    meeting.secret = *secret;
-    meeting.address.port = std::to_string(local_port(listener->get()));
-    Result<RendezvousFile> published = RendezvousFile::publish(runtime_folder(), rendezvous_name(place.job),
-                                                               meeting.address.text() + " " + meeting.secret);
+    Result<Rendezvous> opened = open_rendezvous();
+    if (!opened) return opened.status();
+    listener = std::move(opened->listener);
+    secret = opened->secret;
+    Result<RendezvousFile> published =
+        RendezvousFile::publish(runtime_folder(), rendezvous_name(place.job), opened->address + " " + secret);
     if (!published) return published.status();
     file.emplace(std::move(*published));
+  } else if (!listener.valid()) {
+    Result<Address> address = parse_address(place.rendezvous);
+    if (!address) return std::move(address).status().in("SENNIT_RENDEZVOUS");
+    Result<UniqueFd> listening = listen_tcp(*address);
+    if (!listening) return listening.status();
+    listener = std::move(*listening);
   }
   std::set<int> expected;
   for (int rank = 1; rank < place.size; ++rank) expected.insert(rank);
-  Admitted admitted = admit(listener->get(), {kPurpose, meeting.secret, 0, place.size}, expected, false, deadline);
+  Admitted admitted = admit(listener.get(), {kPurpose, secret, 0, place.size}, expected, false, deadline);
   // Both go before anyone hears that all have met: a rank that meets again must not find this meeting's traces.
   file.reset();
-  listener->reset();
-  return host_exchange(place.size, meeting.secret, std::move(admitted));
+  listener.reset();
+  return host_exchange(place.size, secret, std::move(admitted));
 }
 
 // One attempt to reach rank 0. not_found, peer_lost and timed_out are worth another.
@@ -123,7 +120,7 @@ Result<std::unique_ptr<Exchange>> join(const JobPlace& place, Deadline deadline)
 }  // namespace
 
 Result<Rendezvous> open_rendezvous() {
-  Address address{kLoopback, "0"};
+  Address address{"127.0.0.1", "0"};
   auto listener = listen_tcp(address);
   if (!listener) return listener.status();
   auto secret = random_hex(32);

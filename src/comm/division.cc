@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "comm/bootstrap.h"
+
 namespace sennit::comm {
 
 Bytes write(const Wish& wish) {
@@ -40,6 +42,39 @@ Result<Seat> seat_of(std::span<const Wish> wishes, int rank) {
   std::ranges::sort(part, {}, [&](int other) { return std::tuple(wish(other).key, other); });
   return Seat{static_cast<int>(std::ranges::find(part, rank) - part.begin()), static_cast<int>(part.size()),
               part.front()};
+}
+
+Result<Part> divide(Exchange& whole, const Wish& mine) {
+  auto cards = agree(whole, {}, write(mine));
+  if (!cards) return cards.status();
+  std::vector<Wish> wishes;
+  for (const Bytes& card : *cards) {
+    auto wish = read_wish(card);
+    if (!wish) return wish.status();
+    wishes.push_back(*wish);
+  }
+  auto seat = seat_of(wishes, whole.rank());
+  if (!seat) return seat.status();
+
+  Part part;
+  part.place.rank = seat->rank;
+  part.place.size = part.place.local_size = seat->size;
+  part.place.launcher = "sennit_comm_split";
+  Rendezvous own;
+  Status status;
+  if (seat->size > 1 && seat->rank == 0) {
+    auto opened = open_rendezvous();
+    status = opened.status();
+    if (opened.ok()) own = std::move(*opened);
+  }
+  auto told = agree(whole, status, Writer().text(own.address).text(own.secret).take());
+  if (!told) return told.status();
+  Reader first((*told)[std::size_t(seat->first)]);
+  part.place.rendezvous = first.text();
+  part.place.secret = first.text();
+  if (status = first.finish(); !status.ok()) return status;
+  part.listener = std::move(own.listener);
+  return part;
 }
 
 }  // namespace sennit::comm

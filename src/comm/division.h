@@ -5,6 +5,9 @@
 #include <span>
 
 #include "base/status.h"
+#include "base/unique_fd.h"
+#include "comm/exchange.h"
+#include "comm/job_place.h"
 #include "comm/wire.h"
 
 namespace sennit::comm {
@@ -30,5 +33,15 @@ struct Seat {
 /// Where `rank` of the group goes; `wishes` by rank. Pure. Errors, the same whatever the rank: unsupported where a
 /// part would reach over several nodes.
 Result<Seat> seat_of(std::span<const Wish> wishes, int rank);
+
+/// By what the ranks of a part meet: meet_over_tcp(place, listener).
+struct Part {
+  JobPlace place;     ///< of size 0 where this rank is in no part
+  UniqueFd listener;  ///< of the part's rank 0
+};
+
+/// Collective over `whole`. Errors, the same on every rank: those of seat_of() and of the exchange, and what keeps a
+/// rank from listening.
+Result<Part> divide(Exchange& whole, const Wish& mine);
 
 }  // namespace sennit::comm

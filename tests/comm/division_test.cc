@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "thread_exchange.h"
+
 namespace sennit::comm {
 namespace {
 
@@ -54,6 +56,28 @@ TEST(Division, WishesTravel) {
   EXPECT_EQ(read->key, -2147483647);
   EXPECT_EQ(read->node, 12);
   EXPECT_FALSE(read_wish({}).ok());
+}
+
+TEST(Division, TellsThePartsWhereToMeet) {
+  Table table(5);
+  std::vector<Part> parts(5);
+  const std::vector<Wish> wishes = {{4, 1, 0}, {4, 0, 0}, {-1, 0, 0}, {0, 0, 0}, {4, 2, 0}};
+  on_ranks(5, [&](int rank) {
+    ThreadExchange exchange(table, rank);
+    auto part = divide(exchange, wishes[std::size_t(rank)]);
+    ASSERT_TRUE(part.ok()) << part.status().text();
+    parts[std::size_t(rank)] = std::move(*part);
+  });
+  for (const std::size_t rank : {0, 1, 4}) {
+    EXPECT_EQ(parts[rank].place.size, 3);
+    EXPECT_EQ(parts[rank].place.rendezvous, parts[1].place.rendezvous);
+    EXPECT_EQ(parts[rank].place.secret, parts[1].place.secret);
+    EXPECT_EQ(parts[rank].listener.valid(), rank == 1);
+  }
+  EXPECT_FALSE(parts[1].place.secret.empty());
+  EXPECT_EQ(parts[2].place.size, 0);
+  EXPECT_EQ(parts[3].place.size, 1);
+  EXPECT_FALSE(parts[3].listener.valid());
 }
 
 TEST(Division, AcrossNodesIsRefusedOnEveryRank) {

@@ -12,7 +12,7 @@ from sennit import units
 from sennit.model.collective import BARRIER, REDUCING, CollectiveResult, CollectiveRow
 from sennit.ratio import Ratio, speedup
 from sennit.views.columns import NOTHING
-from sennit.views.markdown import escaped
+from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
@@ -157,6 +157,6 @@ def collective_markdown(result: CollectiveResult) -> str:
         names = headings(rows, result.links_gbps)
         lines = [names, ["---" if name == "plan" else "--:" for name in names], *cells(rows, result.links_gbps)]
         parts += [f"**{title(rows)}.**"] if len(operations) > 1 else []
-        parts.append("\n".join("| " + " | ".join(escaped(cell) for cell in line) + " |" for line in lines))
+        parts.append(pipes(lines))
         parts += ["\n".join(sentences(rows))]
     return "\n\n".join(part for part in parts if part) + "\n"

@@ -23,6 +23,11 @@ def case_table(comparison: Comparison) -> str:
     """The table of one case."""
     headings, rows = table(comparison)
     lines = [headings, ["---" if heading == "split" else "---:" for heading in headings], *rows]
+    return pipes(lines)
+
+
+def pipes(lines: list[list[str]]) -> str:
+    """A table of its lines, the second of which says how columns are aligned."""
     return "\n".join("| " + " | ".join(escaped(cell) for cell in cells) + " |" for cells in lines)
 
 

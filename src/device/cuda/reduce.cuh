@@ -60,8 +60,8 @@ __device__ inline void store_some(unsigned char* to, const Pack<16>& pack, unsig
   for (unsigned b = 0; b < bytes; ++b) to[b] = reinterpret_cast<const unsigned char*>(&pack)[b];
 }
 
-// Not inlined: it is as fast as memory at the far end of a link anyway.
-/// Any rule, any alignment, also the last bytes: from byte `at` on.
+/// Any rule, any alignment, also the last bytes: from byte `at` on. Not inlined: beside the look-up a call is
+/// nothing.
 __device__ __noinline__ inline void reduce_anyhow(const Operands& operands, std::uint64_t at, std::uint64_t bytes,
                                                   const Reduction& reduction, Stage stage) {
   const AnyRule rule{reduction};
