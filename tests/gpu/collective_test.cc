@@ -51,6 +51,14 @@ TEST_F(GpuCollectives, TwoStreamsInTurn) {
   expect_all_right(run_on_gpus(gpus(), {"allreduce_streams", "2000"}));
 }
 
+TEST_F(GpuCollectives, AnEarlyLaunchWaitsForCopiesOnOtherStreams) {
+  expect_all_right(run_on_gpus(gpus(), {"allreduce_behind_a_copy", "40"}));
+}
+
+TEST_F(GpuCollectives, OfPartsOfACommunicator) {
+  expect_all_right(run_on_gpus(gpus(), {"allreduce_parts", "3", "1000", "1000003"}));
+}
+
 TEST_F(GpuCollectives, ADeathIsNoticedWithinFiveSeconds) {
   const comm::Job job = run_on_gpus(gpus(), {"allreduce_killed", "1"});
   const std::string line = job.line(0);

@@ -196,6 +196,81 @@ int allreduce_streams(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// ROUNDS: small sums, which launch early, right behind a long copy of their input on another stream; every second
+// round as a graph. Each round's copy overwrites the numbers of the one before.
+int allreduce_behind_a_copy(const Arguments& arguments) {
+  const Member job;
+  const Stream stream, other;
+  constexpr std::uint64_t kCount = 8 << 20, kReduced = 512;  // the last ones of a copy
+  Buffer input("malloc", kCount * 4), output("malloc", kReduced * 4);
+  std::array<Buffer, 2> fresh{Buffer("malloc", kCount * 4), Buffer("malloc", kCount * 4)};
+  auto* const last = reinterpret_cast<std::int32_t*>(input.data()) + kCount - kReduced;
+  for (std::size_t which = 0; which < fresh.size(); ++which) {
+    const auto mine = samples(job.rank, kReduced, which);
+    must(cudaMemcpy(fresh[which].data() + (kCount - kReduced) * 4, mine.data(), kReduced * 4, cudaMemcpyDefault),
+         "cudaMemcpy");
+  }
+  must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  cudaEvent_t fork = nullptr, copied = nullptr;
+  must(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming), "cudaEventCreate");
+  must(cudaEventCreateWithFlags(&copied, cudaEventDisableTiming), "cudaEventCreate");
+  bool good = true;
+  for (std::uint64_t round = 0; round < std::stoull(arguments.at(0)) && good; ++round) {
+    const auto enqueue = [&] {
+      for (const std::size_t which : {round % 2, (round + 1) % 2}) {  // two calls: the second one starts early
+        must(cudaEventRecord(fork, stream.handle), "cudaEventRecord");
+        must(cudaStreamWaitEvent(other.handle, fork), "cudaStreamWaitEvent");
+        must(cudaMemcpyAsync(input.data(), fresh[which].data(), kCount * 4, cudaMemcpyDefault, other.handle),
+             "cudaMemcpyAsync");
+        must(cudaEventRecord(copied, other.handle), "cudaEventRecord");
+        must(cudaStreamWaitEvent(stream.handle, copied), "cudaStreamWaitEvent");
+        must(sennit_allreduce(job.comm, last, output.data(), kReduced, SENNIT_INT32, SENNIT_SUM, nullptr,
+                              stream.handle));
+      }
+    };
+    if (round % 4 < 2) {
+      enqueue();
+      must(sennit_synchronize(job.comm, stream.handle));
+    } else {
+      replay(stream.handle, 1, enqueue);
+    }
+    good = right(job, reinterpret_cast<const std::int32_t*>(output.data()), kReduced, (round + 1) % 2);
+  }
+  (void)cudaEventDestroy(fork);
+  (void)cudaEventDestroy(copied);
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
+// COUNTS…: sums in parts of the communicator, even ranks and odd ones, and between them in the whole.
+int allreduce_parts(const Arguments& arguments) {
+  const Member job;
+  const Stream stream;
+  sennit_comm* part = nullptr;
+  must(sennit_comm_split(job.comm, job.rank % 2, -job.rank, &part));
+  bool good = sennit_comm_size(part) == (job.size + 1 - job.rank % 2) / 2;
+  for (const std::string& argument : arguments)
+    for (const bool whole : {false, true}) {
+      const std::uint64_t count = std::stoull(argument);
+      Buffer data("malloc", count * 4);
+      const std::vector<std::int32_t> ones(count, 1 + job.rank);
+      must(cudaMemcpy(data.data(), ones.data(), count * 4, cudaMemcpyDefault), "cudaMemcpy");
+      must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+      must(sennit_allreduce(whole ? job.comm : part, data.data(), data.data(), count, SENNIT_INT32, SENNIT_SUM,
+                            nullptr, stream.handle));
+      must(sennit_synchronize(whole ? job.comm : part, stream.handle));
+      std::int32_t sum = 0;
+      for (int rank = 0; rank < job.size; ++rank)
+        if (whole || rank % 2 == job.rank % 2) sum += 1 + rank;
+      std::vector<std::int32_t> got(count);
+      must(cudaMemcpy(got.data(), data.data(), count * 4, cudaMemcpyDefault), "cudaMemcpy");
+      good = std::ranges::count(got, sum) == std::ptrdiff_t(count) && good;
+    }
+  must(sennit_comm_destroy(part));
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
 // VICTIM: that rank is killed while the others reduce.
 int allreduce_killed(const Arguments& arguments) {
   sennit_comm* comm = capi::create();
@@ -229,6 +304,8 @@ std::vector<capi::Scenario> collective_scenarios() {
           {"soak", soak_collectives},
           {"allreduce_graphs", allreduce_graphs},
           {"allreduce_streams", allreduce_streams},
+          {"allreduce_behind_a_copy", allreduce_behind_a_copy},
+          {"allreduce_parts", allreduce_parts},
           {"allreduce_killed", allreduce_killed}};
 }
 
