@@ -17,7 +17,7 @@ from typing import Any
 from house import ROOT
 from sennit import units
 from sennit.comparison import Comparison, comparisons, of_limit, spoken
-from sennit.model.collective import CollectiveResult
+from sennit.model.collective import OWN, CollectiveResult
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
@@ -26,13 +26,14 @@ from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
 from sennit.views.chart import standalone
-from sennit.views.collective_table import OWN, by_operation, collective_markdown, of, peer_of, ratio
+from sennit.views.collective_table import by_operation, collective_markdown, of, peer_of, ratio
 from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table, pipes
 from sennit.views.origin import origin, repetitions
 
 PUT, COLLECTIVE = "bench put", "bench collective"
+NCCL = "nccl"
 NONE_YET = "No measurement is kept in `results/` yet."
 
 
@@ -152,7 +153,7 @@ def collective_highlights(root: Path) -> str:
             cells = []
             for size in COLLECTIVE_SIZES:
                 own = next((row for row in of(OWN, rows) if row.bytes == size), None)
-                found = ratio(own, peer_of(rows, own)) if own else None
+                found = ratio(own, peer_of(rows, own, NCCL)) if own else None
                 cells.append(f"{found.value:.2f} × ({units.time(own.median_us)})" if own and found else NOTHING)
             if any(cell != NOTHING for cell in cells):
                 lines.append([rows[0].operation.replace("_", "-"), *cells])

@@ -86,10 +86,14 @@ class Comparison:
         """Who did it → how many times as fast that is in the second run. Plans that were forced are one."""
         found: dict[str, list[Judged]] = {}
         for pair in self.pairs:
-            variant = pair.case.variant
-            found.setdefault(variant if variant in comparison.NAMES else "forced plans", []).append(pair.judged)
+            found.setdefault(who(pair.first), []).append(pair.judged)
         means = {variant: geometric_mean(those) for variant, those in found.items()}
         return {variant: mean for variant, mean in means.items() if mean is not None}
+
+
+def who(row: AnyRow) -> str:
+    """Who did it: sennit, a peer, or any of the plans that were forced."""
+    return "forced plans" if isinstance(row, CollectiveRow) and row.is_forced else row.variant
 
 
 @dataclass(frozen=True)

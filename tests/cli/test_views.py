@@ -264,6 +264,40 @@ def test_a_peer_is_compared_at_its_own_operation() -> None:
     assert "| 17.0 | 2.00 ± 0.03 |" in parts[1]
 
 
+def with_peers(*names: str) -> CollectiveResult:
+    """The made-up allreduce beside others, of which each is twice as slow as the one before."""
+    result = collective("allreduce")
+    own = [row for row in result.rows if row.variant == "sennit"]
+    for power, name in enumerate(names, start=1):
+        more = {"variant": name, "plan": "", "blocks": 0}
+        result.rows += [row.model_copy(update=more | {"median_us": row.median_us * 2**power}) for row in own[:2]]
+    return result
+
+
+def test_every_peer_has_columns_and_sentences_of_its_own() -> None:
+    text = collective_markdown(with_peers("openmpi", "mpich"))
+    assert "| plan | nccl µs | × nccl | openmpi µs | × openmpi | mpich µs | × mpich |" in text
+    assert "| 6.40 | 2.00 ± 0.03 | 12.8 | 4.00 ± 0.06 |" in text
+    assert "| 4521 | 0.923 ± 0.002 | – | – | – | – |" in text  # not measured at this size
+    places = [text.index(said) for said in ("Slower than nccl", "Faster than openmpi", "Faster than mpich at 1 KiB")]
+    assert places == sorted(places)
+    assert "At 1 MiB two_shot 128x256 is 1.18 ± 0.01 times as fast as the plan taken." in text
+    assert "two_shot 128x256 µs" not in text
+
+
+def test_a_narrow_screen_leaves_out_the_times_of_several_peers() -> None:
+    result = with_peers("openmpi", "[bold]")
+    wide = shown(lambda console: print_collective(result, console), width=160)
+    narrow = shown(lambda console: print_collective(result, console), width=132)
+    assert "openmpi µs" in wide
+    assert "openmpi µs" not in narrow
+    assert "nccl µs" not in narrow
+    for text in (wide, narrow):
+        assert "× openmpi" in text
+        assert "× [bold]" in text
+        assert "…" not in text
+
+
 def test_a_barrier_has_no_size_and_no_bandwidth() -> None:
     text = collective_markdown(collective("barrier"))
     assert "Barrier: 4 ranks, as a CUDA graph." in text

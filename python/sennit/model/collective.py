@@ -12,6 +12,7 @@ from sennit.model.result import MeasuredOn
 
 REDUCING = ("allreduce", "reduce_scatter", "reduce")
 BARRIER = "barrier"  # of no size
+OWN = "sennit"
 
 
 class CollectiveRow(Part):
@@ -19,7 +20,7 @@ class CollectiveRow(Part):
 
     operation: str = Field(description="allreduce, reduce_scatter, allgather, reduce, broadcast, gather, scatter, "
                            "all_to_all, all_to_all_v or barrier")  # fmt: skip
-    variant: str = Field(description="sennit, the peer measured in the same run, or a plan that was forced")
+    variant: str = Field(description="sennit, a peer measured in the same run, or a plan that was forced")
     bytes: int = Field(ge=0, description="Size of the larger buffer of any rank; of a barrier 0")
     type: str = Field(description="Element type")
     operator: str = Field(description="Of no meaning where nothing is reduced")
@@ -38,6 +39,21 @@ class CollectiveRow(Part):
     plan: str = Field(default="", description="Algorithm, blocks and threads of a block")
     blocks: int = Field(default=0, ge=0, description="Blocks of the kernel, at most two an SM")
     verified: bool = Field(default=False, description="Every number was checked in a separate call")
+
+    @property
+    def is_own(self) -> bool:
+        """Whether sennit did it, by the plan that it takes itself."""
+        return self.variant == OWN
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether it is a plan that was asked for. Peers have no plan."""
+        return not self.is_own and bool(self.plan)
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether somebody else did it."""
+        return not self.is_own and not self.plan
 
 
 class CollectiveResult(Part):

@@ -9,14 +9,13 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.collective import BARRIER, REDUCING, CollectiveResult, CollectiveRow
+from sennit.model.collective import BARRIER, OWN, REDUCING, CollectiveResult, CollectiveRow
 from sennit.ratio import Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
-OWN, PEER = "sennit", "nccl"
 
 Rows = list[CollectiveRow]  # of one operation
 
@@ -29,15 +28,16 @@ def by_operation(result: CollectiveResult) -> list[Rows]:
     return list(found.values())
 
 
-def has_peer(rows: Rows) -> bool:
-    """Whether NCCL was measured in the same run; without it its columns are left out."""
-    return any(row.variant == PEER for row in rows)
+def peers(rows: Rows) -> list[str]:
+    """Everybody else who was measured in the same run, in the document's order."""
+    return list(dict.fromkeys(row.variant for row in rows if row.is_peer))
 
 
 def headings(rows: Rows, links_gbps: float) -> list[str]:
     """The names of the columns. `links_gbps`: what a rank's links carry each way, 0 where nobody measured it."""
     links = ["% links"] if links_gbps > 0 else []
-    return ["size", "time µs", "algbw", "busbw", *links, "plan"] + (["nccl µs", "× nccl"] if has_peer(rows) else [])
+    beside = [name for peer in peers(rows) for name in (f"{peer} µs", f"× {peer}")]
+    return ["size", "time µs", "algbw", "busbw", *links, "plan", *beside]
 
 
 def cells(rows: Rows, links_gbps: float) -> list[list[str]]:
@@ -52,8 +52,8 @@ def cells(rows: Rows, links_gbps: float) -> list[list[str]]:
             *([_part(own, links_gbps)] if links_gbps > 0 else []),
             own.plan,
         ]
-        if has_peer(rows):
-            peer = peer_of(rows, own)
+        for name in peers(rows):
+            peer = peer_of(rows, own, name)
             line.append(units.three_digits(peer.median_us) if peer else NOTHING)
             line.append(str(ratio(own, peer) or NOTHING))
         lines.append(line)
@@ -74,9 +74,9 @@ def of(variant: str, rows: Rows) -> Rows:
     return [row for row in rows if row.variant == variant]
 
 
-def peer_of(rows: Rows, own: CollectiveRow) -> CollectiveRow | None:
-    """NCCL's row of the same size."""
-    return next((row for row in of(PEER, rows) if row.bytes == own.bytes), None)
+def peer_of(rows: Rows, own: CollectiveRow, peer: str) -> CollectiveRow | None:
+    """The peer's row of the same size."""
+    return next((row for row in of(peer, rows) if row.bytes == own.bytes), None)
 
 
 def ratio(own: CollectiveRow, peer: CollectiveRow | None) -> Ratio | None:
@@ -85,25 +85,31 @@ def ratio(own: CollectiveRow, peer: CollectiveRow | None) -> Ratio | None:
 
 
 def sentences(rows: Rows) -> list[str]:
-    """What the figures come to: where sennit is faster, where slower, and which forced plans beat its choice."""
-    verdicts: dict[str, list[str]] = {"faster": [], "slower": [], "same": []}
+    """What the figures come to: than whom sennit is faster and where, where slower, and which forced plans beat its
+    choice."""
+    said = [sentence for peer in peers(rows) for sentence in beside(rows, peer)]
     for row in of(OWN, rows):
-        if found := ratio(row, peer_of(rows, row)):
-            verdicts[found.verdict].append(f"{units.size(row.bytes)} ({found})" if sized(row) else f"({found})")
-    at = "at " if sized(rows[0]) else ""
-    said = [
-        f"{verdict.capitalize()} than nccl {at}{', '.join(verdicts[verdict])}."
-        for verdict in ("faster", "slower")
-        if verdicts[verdict]
-    ]
-    for row in of(OWN, rows):
-        forced = [other for other in rows if other.bytes == row.bytes and other.variant not in (OWN, PEER)]
+        forced = [other for other in rows if other.bytes == row.bytes and other.is_forced]
         best = min(forced, key=lambda other: other.median_us, default=None)
         better = speedup(best.median_us, best.spread_us, row.median_us, row.spread_us) if best else None
         if best and better and better.verdict == "faster":
             where = f"At {units.size(row.bytes)} " if sized(row) else ""
             said.append(f"{where}{best.plan} is {better} times as fast as the plan taken.")
     return said
+
+
+def beside(rows: Rows, peer: str) -> list[str]:
+    """Where sennit is faster than this peer, and where slower."""
+    verdicts: dict[str, list[str]] = {"faster": [], "slower": [], "same": []}
+    for row in of(OWN, rows):
+        if found := ratio(row, peer_of(rows, row, peer)):
+            verdicts[found.verdict].append(f"{units.size(row.bytes)} ({found})" if sized(row) else f"({found})")
+    at = "at " if sized(rows[0]) else ""
+    return [
+        f"{verdict.capitalize()} than {peer} {at}{', '.join(verdicts[verdict])}."
+        for verdict in ("faster", "slower")
+        if verdicts[verdict]
+    ]
 
 
 def title(rows: Rows) -> str:
@@ -127,22 +133,38 @@ def print_collective(result: CollectiveResult, console: Console) -> None:
     for rows in by_operation(result):
         console.print()
         console.print(Text(title(rows), style="bold"))
-        console.print(table(rows, result.links_gbps))
+        console.print(table(rows, result.links_gbps, console.width))
         for sentence in sentences(rows):
             console.print(Padding(Text(sentence), (0, 0, 0, 1)))
     for warning in result.warnings:
         console.print(Text(f"\nwarning: {warning}", style="yellow"))
 
 
-def table(rows: Rows, links_gbps: float) -> Table:
-    """The table of an operation."""
+def fitting(names: list[str], lines: list[list[str]], others: list[str], width: int) -> list[str]:
+    """The columns that a screen has room for: where those of several peers are too many, their times go and how many
+    times as fast sennit is stays."""
+    columns = zip(names, *lines, strict=True)
+    if len(others) < 2 or sum(max(map(len, column)) + 3 for column in columns) <= width + 3:
+        return names
+    return [name for name in names if name not in [f"{peer} µs" for peer in others]]
+
+
+def table(rows: Rows, links_gbps: float, width: int) -> Table:
+    """The table of an operation, for a screen of that width."""
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in headings(rows, links_gbps):
+    names, lines = headings(rows, links_gbps), cells(rows, links_gbps)
+    kept = fitting(names, lines, peers(rows), width)
+    for name in kept:
+        # As Text: a peer's name is nothing for rich to find styles in.
         drawn.add_column(Text(name), justify="left" if name == "plan" else "right", no_wrap=True)
-    for row, line in zip(of(OWN, rows), cells(rows, links_gbps), strict=True):
-        found = ratio(row, peer_of(rows, row))
-        style = COLOURS[found.verdict] if found else ""
-        drawn.add_row(*(Text(cell) for cell in line[:-1]), Text(line[-1], style=style))
+    for row, line in zip(of(OWN, rows), lines, strict=True):
+        found = {f"× {peer}": ratio(row, peer_of(rows, row, peer)) for peer in peers(rows)}
+        texts = []
+        for name, cell in zip(names, line, strict=True):
+            judged = found.get(name)
+            if name in kept:
+                texts.append(Text(cell, style=COLOURS[judged.verdict] if judged else ""))
+        drawn.add_row(*texts)
     return drawn
 
 
