@@ -190,6 +190,28 @@ def test_bench_allreduce_without_a_gpu(tmp_path: Path) -> None:
     assert "bit_and is not for float32" in wrong.stderr
 
 
+def test_bench_allreduce_beside_mpi(tmp_path: Path) -> None:
+    options = ["--executor", "host", "--ranks", "2", "--sizes", "64K", "--vs", "openmpi,mpich", "--seconds", "0.05"]
+    result = document("bench", "allreduce", *options, "--json", "-", cache=tmp_path)
+    assert result["warnings"] == []
+    rows = {row["variant"]: row for row in result["rows"]}
+    assert list(rows) == ["sennit", "openmpi", "mpich"]
+    for row in rows.values():
+        assert (row["verified"], row["bytes"], row["ranks"], row["in_place"]) == (True, 65536, 2, True)
+    assert result["versions"].keys() >= {"sennit", "openmpi", "mpich"}
+
+
+@pytest.mark.parametrize("peer", ["openmpi", "mpich"])
+@pytest.mark.parametrize("options", [["--type", "int16", "--op", "max"], ["--out-of-place"]])
+def test_mpi_does_every_collective(tmp_path: Path, peer: str, options: list[str]) -> None:
+    options = [*options, "--executor", "host", "--ranks", "3", "--sizes", "12K", "--vs", peer, "--seconds", "0.001"]
+    result = document("bench", "collectives", *options, "--json", "-", cache=tmp_path)
+    assert result["warnings"] == []
+    own, theirs = ([row for row in result["rows"] if row["variant"] == variant] for variant in ("sennit", peer))
+    for member in ("operation", "bytes", "verified"):
+        assert [row[member] for row in theirs] == [row[member] for row in own]
+
+
 def test_bench_collectives_offers_what_its_program_does() -> None:
     assert options_of_program(collective.PROGRAM) - options_of(collective.FAMILY) == {"--progress"}
 

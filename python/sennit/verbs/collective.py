@@ -12,6 +12,7 @@ import typer
 from sennit import console, programs
 from sennit.model.collective import REDUCING, CollectiveResult
 from sennit.model.document import parse
+from sennit.peers import versus as peers
 from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
 from sennit.views.collective_table import collective_markdown, print_collective
 
@@ -96,7 +97,11 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, average.")] = None,
         versus: Annotated[
             str | None,
-            typer.Option("--vs", metavar="PEER", help="nccl (default with GPUs), or none; in the same run."),
+            typer.Option(
+                "--vs",
+                metavar="PEER,…",
+                help="nccl (default with GPUs) and torch on GPUs, openmpi and mpich on the host executor; or none.",
+            ),
         ] = None,
         algorithms: Annotated[
             str | None, typer.Option(metavar="NAME,…|all", help="Also each of these, whatever would be chosen.")
@@ -131,12 +136,13 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         ] = None,
         markdown_file: Markdown = None,
     ) -> None:
+        program_versus, others = peers.split(versus)
         options: dict[str, object] = {
             "--operations": operations if name == FAMILY else operation_of(name),
             "--sizes": sizes,
             "--type": element,
             "--op": operator,
-            "--vs": versus,
+            "--vs": program_versus,
             "--algorithms": algorithms,
             "--blocks": blocks,
             "--threads": threads,
@@ -151,6 +157,9 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         arguments += ["--eager"] if eager else []
         document, code = programs.document(PROGRAM, *arguments, title="measuring")
         result = parse(CollectiveResult, document, f"the document of {PROGRAM}")
+        if others:
+            document = peers.add(document, result, others, skew or 0)
+            result = parse(CollectiveResult, document, "the document with the rows of peers")
         show_collective(result, document, json_file, markdown_file)
         if code != 0:
             raise typer.Exit(code)

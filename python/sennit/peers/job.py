@@ -1,0 +1,67 @@
+"""What the ranks of a peer are asked to measure, and how they tell what they found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sennit import units
+
+PREFIX = "sennit-peer: "  # before what rank 0 tells on stdout, so that what libraries print there is not taken for it
+ERROR = "sennit-peer-error: "  # before why a rank gives up, on stderr
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row to be measured."""
+
+    operation: str
+    bytes: int  # of the larger buffer of any rank
+    type: str
+    operator: str
+    in_place: bool
+
+    def __str__(self) -> str:
+        """For example: allreduce of 64 KiB."""
+        return f"{self.operation} of {units.size(self.bytes)}" if self.bytes else self.operation
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that the ranks of one peer are asked. They get it as a file."""
+
+    peer: str
+    ranks: int
+    cases: list[Case]
+    seconds: float  # for each case
+    skew_us: float = 0  # by which the last rank starts each run later
+    eager: bool = False  # call by call instead of as a CUDA graph
+    limit_s: int = 600  # after which every rank ends itself, whatever it waits for
+
+    def text(self) -> str:
+        """As a file."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> Job:
+        """From such a file."""
+        found = json.loads(text)
+        return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
+
+
+def message(**said: Any) -> str:
+    """One line by which rank 0 tells something: a row, a warning, a version or progress."""
+    return PREFIX + json.dumps(said)
+
+
+def heard(line: str) -> Mapping[str, Any]:
+    """What such a line tells; nothing when it is somebody else's."""
+    if not line.startswith(PREFIX):
+        return {}
+    try:
+        said = json.loads(line[len(PREFIX) :])
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
