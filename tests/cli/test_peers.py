@@ -15,7 +15,7 @@ from conftest import Programs, data
 from sennit.model.collective import CollectiveResult
 from sennit.peers import layout, mpi, numbers, symmetric, timing, versus
 from sennit.peers import run as running
-from sennit.peers.job import ERROR, Case, Job, heard, message
+from sennit.peers.job import ERROR, Case, Job, heard, message, shared_files
 from sennit.peers.layout import Layout
 from sennit.peers.run import Outcome
 
@@ -100,6 +100,15 @@ def test_what_a_peer_cannot_do_is_said_once_for_each_reason() -> None:
 def test_one_shot_is_for_small_messages() -> None:
     assert symmetric.variants(CASE) == ["torch_one_shot", "torch_two_shot"]
     assert symmetric.variants(Case("allreduce", 17 << 20, "float32", "sum", True)) == ["torch_two_shot"]
+
+
+def test_symmetric_memory_has_a_process_for_each_gpu(tmp_path: Path) -> None:
+    job = Job("torch", 3, [CASE], 0.1)
+    commands, environments = versus.processes(symmetric.Installed("2.8"), job, tmp_path / "job.json", {"PATH": "/bin"})
+    assert [line[2:] for line in commands] == [
+        ["sennit.peers.symmetric_rank", str(tmp_path / "job.json"), rank] for rank in "012"
+    ]
+    assert {around["TMPDIR"] for around in environments} == {str(tmp_path)}
 
 
 def test_no_multicast_object_is_made(tmp_path: Path) -> None:
@@ -238,6 +247,20 @@ def test_a_peer_that_fails_says_why_and_keeps_its_rows(tmp_path: Path) -> None:
     assert mute.reason == "it ended with exit code 4 (last words)"
     assert ran(tmp_path, of_python("import os", "os.kill(os.getpid(), 9)")).reason == "it ended with signal 9"
     assert "does not start" in ran(tmp_path, [str(tmp_path / "nothing")]).reason
+
+
+def test_shared_memory_of_ranks_that_were_killed_is_freed(tmp_path: Path) -> None:
+    maps = """7f00-7f10 rw-s 00000000 00:1a 2 /dev/shm/mine_1
+7f20-7f30 rw-s 00000000 00:1a 3 /dev/shm/gone (deleted)
+7f40-7f50 rw-s 00001000 00:1a 2 /dev/shm/mine_1
+7f60-7f70 r-xp 00000000 00:1a 4 /usr/lib/libmpi.so.12
+7f80-7f90 rw-p 00000000 00:00 0
+"""
+    assert shared_files(maps) == ["/dev/shm/mine_1"]
+    left, freed = tmp_path / "left", tmp_path / "freed"
+    left.touch()
+    ran(tmp_path, of_python(f"print({message(shared=[str(left), str(freed)])!r})"))
+    assert not left.exists()
 
 
 HANGS = ("import signal, time", "signal.signal(signal.SIGTERM, signal.SIG_IGN)", "time.sleep(60)")

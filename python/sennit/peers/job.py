@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -52,8 +53,14 @@ class Job:
 
 
 def message(**said: Any) -> str:
-    """One line by which rank 0 tells something: a row, a warning, a version or progress."""
+    """One line by which rank 0 tells something: a row, a warning, versions, progress, or files that may stay behind
+    when it is killed."""
     return PREFIX + json.dumps(said)
+
+
+def shared_files(maps: str) -> list[str]:
+    """The files in shared memory that a process has mapped, given its /proc/self/maps."""
+    return sorted({found[0] for found in re.findall(r" (/dev/shm/\S+)( \(deleted\))?$", maps, re.M) if not found[1]})
 
 
 def heard(line: str) -> Mapping[str, Any]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from mpi4py import MPI
 
 from sennit.peers import numbers
-from sennit.peers.job import ERROR, Case, Job, message
+from sennit.peers.job import ERROR, Case, Job, message, shared_files
 from sennit.peers.layout import ALL_TO_ALL, ROOT, Layout
 from sennit.peers.timing import row_of, timed
 
@@ -49,7 +49,9 @@ class Rank:
             self._tell(progress=[done, len(job.cases), f"{case} by {job.peer}"])
             layout = self._layout(case)
             call = self._call(case, layout)
-            if wrong := self._verify(case, layout, call):
+            wrong = self._verify(case, layout, call)
+            self._tell(shared=shared_files(Path("/proc/self/maps").read_text(encoding="utf-8")))
+            if wrong:
                 self._tell(warning=f"{job.peer} is left out of {case}: {wrong}; please report this.")
                 continue
             times = timed(partial(self._prepare, call), self._run, job.seconds)

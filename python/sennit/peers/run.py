@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from sennit.peers.job import ERROR, heard
+from sennit.peers.job import ERROR, heard, shared_files
 
 GRACE_S = 5.0  # for other ranks to end by themselves after one has failed, and for a launcher that is asked to end
 MARK = "SENNIT_PEER"  # in the environment of all processes of a run: its folder
@@ -29,6 +29,7 @@ class Outcome:
     versions: dict[str, str] = field(default_factory=dict)
     reason: str = ""
     errors: list[str] = field(default_factory=list)  # lines of stderr
+    shared: set[Path] = field(default_factory=set)  # files in shared memory that ranks made
 
     def hear(self, line: str, progress: Callable[[int, int, str], None]) -> None:
         """A line of a rank's stdout."""
@@ -38,6 +39,7 @@ class Outcome:
         if "warning" in said:
             self.warnings.append(said["warning"])
         self.versions.update(said.get("versions", {}))
+        self.shared.update(map(Path, said.get("shared", [])))
         if "progress" in said:
             progress(*said["progress"])
 
@@ -91,10 +93,13 @@ def run(
         outcome.reason = f"it does not start: {error.strerror}"
         return outcome
     finally:
+        outcome.shared.update(mapped(folder))
         end(processes)
         end_marked(folder)
         for reader in readers:
             reader.join(timeout=5)
+        for file in outcome.shared:  # MPICH leaves one where its ranks are killed
+            file.unlink(missing_ok=True)
     outcome.reason = outcome.why(codes, limit_s)
     return outcome
 
@@ -140,6 +145,16 @@ def end_marked(folder: Path) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(each, signal.SIGKILL)
         time.sleep(0.01)
+
+
+def mapped(folder: Path) -> list[Path]:
+    """The files in shared memory that the processes of a run have mapped."""
+    found = []
+    for process in marked(folder):
+        with suppress(OSError):
+            maps = Path(f"/proc/{process}/maps").read_text(encoding="utf-8", errors="replace")
+            found += [Path(file) for file in shared_files(maps)]
+    return found
 
 
 def marked(folder: Path) -> list[int]:

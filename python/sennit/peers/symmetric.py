@@ -13,7 +13,7 @@ from sennit.peers.job import Case
 
 NAME = "torch"
 ONE_SHOT, TWO_SHOT = "torch_one_shot", "torch_two_shot"  # as rows name them
-TYPES = ("float32", "bfloat16", "float16")
+TYPES = ("float32", "bfloat16", "float16")  # the last is refused, with a warning, where its kernels lack it
 MOST_ONE_SHOT = 16 << 20  # bytes; every rank reads all of every other's, which pays for small messages only
 
 

@@ -63,7 +63,7 @@ class Rank:
                 try:
                     row = self._measure(case, variant)
                 except Refused as refused:
-                    self._tell(warning=f"{variant} is left out of {case}: {refused}.")
+                    self._tell(warning=f"{variant} is left out of {case}: {refused}; try other --sizes or --type.")
                 else:
                     self._tell(row=row)
         self._meet()  # nobody frees what others may still read

@@ -132,14 +132,14 @@ def _run(job: Job, limit: int, progress: Callable[[int, int, str], None]) -> Out
         folder = Path(name)
         file = folder / "job.json"
         file.write_text(job.text(), encoding="utf-8")
-        commands, environments = _processes(found, job, file, os.environ)
+        commands, environments = processes(found, job, file, os.environ)
         outcome = run(commands, environments, folder, limit, progress)
     if isinstance(found, mpi.Installed):
         outcome.versions[job.peer] = found.version
     return outcome
 
 
-def _processes(
+def processes(
     found: mpi.Installed | symmetric.Installed, job: Job, file: Path, inherited: Mapping[str, str]
 ) -> tuple[list[list[str]], list[dict[str, str]]]:
     """The command lines to start at once, and their environments."""
