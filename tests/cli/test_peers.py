@@ -104,7 +104,9 @@ def test_one_shot_is_for_small_messages() -> None:
 
 def test_symmetric_memory_has_a_process_for_each_gpu(tmp_path: Path) -> None:
     job = Job("torch", 3, [CASE], 0.1)
-    commands, environments = versus.processes(symmetric.Installed("2.8"), job, tmp_path / "job.json", {"PATH": "/bin"})
+    commands, environments = versus.processes(
+        symmetric.Installed("2.8"), job, tmp_path / "job.json", {"PATH": "/bin"}
+    )
     assert [line[2:] for line in commands] == [
         ["sennit.peers.symmetric_rank", str(tmp_path / "job.json"), rank] for rank in "012"
     ]
