@@ -192,6 +192,15 @@ typedef struct sennit_window sennit_window;
 SENNIT_API sennit_result sennit_register(sennit_comm* comm, void* data, uint64_t bytes,
                                          sennit_window** window) SENNIT_NOEXCEPT;
 
+/* Collective. As sennit_register(), and promises: a collective whose buffer lies in the window on some rank has it in
+ * the window, at the same offset, on every rank. Allreduce (input and output), allgather (output) and all-to-all
+ * (both, not in place) then go straight from buffer to buffer where that is faster: in fewer steps, or by copy
+ * engines, which take no SM. Where ranks break the promise their data is wrong. All ranks register as many bytes.
+ * Graphs with such collectives must not be launched after the window has ended. Errors: those of sennit_register(),
+ * INVALID_ARGUMENT (different lengths). */
+SENNIT_API sennit_result sennit_register_symmetric(sennit_comm* comm, void* data, uint64_t bytes,
+                                                   sennit_window** window) SENNIT_NOEXCEPT;
+
 /* Collective. Waits for this rank's transfers, then for all ranks, and ends the registration. Graphs with transfers
  * to the window must not be launched any more. Also ends it when it fails. Null does nothing on this rank; the others
  * then get MISMATCH or TIMED_OUT. Errors: MISMATCH (another window on another rank), those of sennit_comm_barrier().

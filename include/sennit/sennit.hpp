@@ -217,10 +217,10 @@ class Communicator {
   /// sennit_memory_allocate_pinned
   Result<Memory> allocate_pinned(std::uint64_t bytes) { return allocate(sennit_memory_allocate_pinned, bytes); }
   /// sennit_register
-  Result<Window> open(void* data, std::uint64_t bytes) {
-    sennit_window* made = nullptr;
-    const sennit_result result = sennit_register(handle(), data, bytes, &made);
-    return result == SENNIT_OK ? Result<Window>(Window(made)) : Status(result);
+  Result<Window> open(void* data, std::uint64_t bytes) { return open(sennit_register, data, bytes); }
+  /// sennit_register_symmetric
+  Result<Window> open_symmetric(void* data, std::uint64_t bytes) {
+    return open(sennit_register_symmetric, data, bytes);
   }
   /// sennit_copy
   Status copy(void* dst, const void* src, std::uint64_t bytes, void* stream = nullptr) {
@@ -288,6 +288,12 @@ class Communicator {
 
   static int all_gather(void* context, const void* send, void* receive, std::size_t bytes) {
     return static_cast<Exchange*>(context)->all_gather(send, receive, bytes) ? 0 : 1;
+  }
+  Result<Window> open(sennit_result (*how)(sennit_comm*, void*, std::uint64_t, sennit_window**) noexcept, void* data,
+                      std::uint64_t bytes) {
+    sennit_window* made = nullptr;
+    const sennit_result result = how(handle(), data, bytes, &made);
+    return result == SENNIT_OK ? Result<Window>(Window(made)) : Status(result);
   }
   Result<Memory> allocate(sennit_result (*how)(sennit_comm*, std::uint64_t, void**) noexcept, std::uint64_t bytes) {
     void* data = nullptr;

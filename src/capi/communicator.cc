@@ -131,6 +131,7 @@ Status Communicator::free(void* data) {
 std::string_view Communicator::name(Call call) {
   switch (call) {
     case Call::open: return "sennit_register";
+    case Call::open_symmetric: return "sennit_register_symmetric";
     case Call::close: return "sennit_deregister";
     case Call::barrier: return "sennit_comm_barrier";
     case Call::leave: return "sennit_comm_destroy";
@@ -192,11 +193,16 @@ Result<std::shared_ptr<Communicator>> Communicator::split(int color, int key) {
   return create(std::move(*exchange), options_);
 }
 
-Result<std::shared_ptr<path::Window>> Communicator::open(void* data, std::uint64_t bytes) {
+Result<std::shared_ptr<path::Window>> Communicator::open(void* data, std::uint64_t bytes, bool symmetric) {
   const std::lock_guard lock(collective_);
-  if (auto status = meet(Call::open, 0); !status) return status;
+  if (auto status = meet(symmetric ? Call::open_symmetric : Call::open, 0); !status) return status;
   auto window = node_->open(data, bytes);
   if (!window) return window;
+  if (symmetric)
+    if (auto status = collectives_->use(*window); !status) {
+      (void)node_->close(*window);  // on every rank: the error is the same
+      return status;
+    }
   const std::lock_guard memory_lock(memory_mutex_);
   windows_.push_back(window->get());
   return window;
@@ -210,6 +216,7 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
   }
   Status settled = settle();
   if (auto status = meet(Call::close, window->number()); !status) return status;
+  collectives_->forget(*window);
   if (auto status = node_->close(window); !status) return status;
   return settled;
 }

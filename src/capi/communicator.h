@@ -49,13 +49,14 @@ class Communicator {
   Status free(void* data);
 
   Status barrier();
-  Result<std::shared_ptr<path::Window>> open(void* data, std::uint64_t bytes);
+  /// `symmetric`: collectives may use it too; see coll::Windows.
+  Result<std::shared_ptr<path::Window>> open(void* data, std::uint64_t bytes, bool symmetric = false);
   Status close(const std::shared_ptr<path::Window>& window);
   /// Waits for all ranks; none may make another call.
   Status leave();
 
  private:
-  enum class Call : std::uint64_t { open = 1, close, barrier, leave, split };
+  enum class Call : std::uint64_t { open = 1, close, barrier, leave, split, open_symmetric };
   static std::string_view name(Call call);
 
   struct Adopted {

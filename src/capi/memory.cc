@@ -23,6 +23,19 @@ sennit_result allocate(sennit_comm* comm, std::uint64_t bytes, void** data, Allo
   });
 }
 
+sennit_result open(sennit_comm* comm, void* data, std::uint64_t bytes, bool symmetric,
+                   sennit_window** window) noexcept {
+  return guarded([&]() -> Status {
+    if (window == nullptr) return null_argument("window");
+    const auto found = communicators().find(comm, "comm");
+    if (!found) return found.status();
+    auto opened = (*found)->open(data, bytes, symmetric);
+    if (!opened) return std::move(opened).status().in("register");
+    *window = registrations().add(std::make_shared<const Registration>(Registration{*found, *opened}));
+    return {};
+  });
+}
+
 }  // namespace
 
 sennit_result sennit_memory_allocate(sennit_comm* comm, uint64_t bytes, void** data) noexcept {
@@ -42,15 +55,12 @@ sennit_result sennit_memory_free(sennit_comm* comm, void* data) noexcept {
 }
 
 sennit_result sennit_register(sennit_comm* comm, void* data, uint64_t bytes, sennit_window** window) noexcept {
-  return guarded([&]() -> Status {
-    if (window == nullptr) return null_argument("window");
-    const auto found = communicators().find(comm, "comm");
-    if (!found) return found.status();
-    auto opened = (*found)->open(data, bytes);
-    if (!opened) return std::move(opened).status().in("register");
-    *window = registrations().add(std::make_shared<const Registration>(Registration{*found, *opened}));
-    return {};
-  });
+  return open(comm, data, bytes, false, window);
+}
+
+sennit_result sennit_register_symmetric(sennit_comm* comm, void* data, uint64_t bytes,
+                                        sennit_window** window) noexcept {
+  return open(comm, data, bytes, true, window);
 }
 
 sennit_result sennit_deregister(sennit_window* window) noexcept {

@@ -41,6 +41,14 @@ std::uint64_t packets_of_slices(const Team& team, unsigned blocks) {
   const auto ranks = static_cast<unsigned>(team.size);
   return device::in_units(packet_room(2 * (ranks - 1)) * blocks) * ranks;
 }
+/// Each block's part of a message in one slot.
+std::uint64_t one_slot(const Team& team, unsigned blocks) {
+  return device::in_units(team.shape.slot(Layout::direct)) * blocks;
+}
+/// The same of every rank's slice.
+std::uint64_t one_slot_of_slices(const Team& team, unsigned blocks) {
+  return one_slot(team, blocks) * team.ranks();
+}
 /// A plain ring passes each rank's slice on as a whole.
 std::uint64_t one_segment(const Team& team, unsigned blocks) {
   return AllreduceRing::segment_bytes(team) * blocks;
@@ -61,17 +69,74 @@ Status start_reduction(const Start& start) {
   return start.launch(Program{
       {call.input, call.output, call.bytes, call.reduction, root, cut_for<Program>(start)}, start.team, way...});
 }
+Status no_engines(const Start& start) {
+  return Status(Code::invalid_argument, fmt::format("{} needs lanes for its copies", name(start.plan.algorithm)));
+}
 Status start_copy_engines(const Start& start) {
-  if (start.engines == nullptr) return Status(Code::invalid_argument, "copy_engines needs lanes for its copies");
+  if (start.engines == nullptr) return no_engines(start);
   const Call& call = start.call;
   return start.engines->run({call.input, call.output, call.bytes, call.reduction, kEveryRank, {}}, start.lane,
                             start.plan.blocks);
 }
+/// A reduce-scatter has a slice for every rank side by side; of an allreduce in one shot all are the same.
+template <Way... way>
+Status start_reduce_direct(const Start& start) {
+  const Call& call = start.call;
+  const bool scatters = call.operation == Operation::reduce_scatter;
+  Cut cut = Cut::of(call.bytes, 1, start.plan.blocks);
+  cut.apart = scatters ? call.bytes : 0;
+  const std::uint64_t all = scatters ? call.bytes * start.team.ranks() : call.bytes;
+  return start.launch(ReduceScatterDirect{{call.input, call.output, all, call.reduction, kEveryRank, cut},
+                                          start.team,
+                                          cut.apart * static_cast<unsigned>(start.team.rank),
+                                          way...});
+}
+Status start_two_shot_windows(const Start& start) {
+  const Call& call = start.call;
+  return start.launch(AllreduceTwoShotWindows{
+      {call.input, call.output, call.bytes, call.reduction, kEveryRank, cut_for<AllreduceTwoShotWindows>(start)},
+      start.team,
+      *call.reach});
+}
+Status start_allreduce_engines_windows(const Start& start) {
+  if (start.engines == nullptr) return no_engines(start);
+  const Call& call = start.call;
+  const Cut cut = Cut::of(call.bytes, start.team.ranks(), start.plan.blocks);
+  const auto slice = device::part_at(call.bytes, cut.slice, static_cast<unsigned>(start.team.rank));
+  std::array<WindowMessage, kMostRanks> messages{};
+  for (unsigned rank = 0; rank < start.team.ranks(); ++rank)
+    messages[rank] = {call.output + slice.begin, call.reach->output[rank] + slice.begin, slice.bytes()};
+  return start.engines->exchange(messages, start.lane, [&] {
+    return start.launch(
+        ReduceScatterDirect{{call.input, call.output, call.bytes, call.reduction, kEveryRank, cut}, start.team, 0});
+  });
+}
+// Of operations whose every rank gets a message from each, side by side, into windows.
+std::byte* place_at(const Start& start, unsigned rank) {
+  return start.call.reach->output[rank] + static_cast<unsigned>(start.team.rank) * start.call.bytes;
+}
+Exchange exchange_for(const Start& start) {
+  const Call& call = start.call;
+  return exchange_of(call.operation, call.input, call.output, call.bytes, call.root, start.team.rank,
+                     start.team.size);
+}
+Status start_exchange_windows(const Start& start) {
+  ExchangeWindows program{exchange_for(start), start.team, {}};
+  program.exchange.cut(start.plan.blocks);
+  for (unsigned rank = 0; rank < start.team.ranks(); ++rank) program.to[rank] = place_at(start, rank);
+  return start.launch(program);
+}
+Status start_exchange_engines_windows(const Start& start) {
+  if (start.engines == nullptr) return no_engines(start);
+  const Exchange exchange = exchange_for(start);
+  std::array<WindowMessage, kMostRanks> messages{};
+  for (unsigned rank = 0; rank < start.team.ranks(); ++rank)
+    messages[rank] = {exchange.with[rank].from, place_at(start, rank), start.call.bytes};
+  return start.engines->exchange(messages, start.lane);
+}
 template <class Program, Way... way>
 Status start_exchange(const Start& start) {
-  const Call& call = start.call;
-  Exchange exchange =
-      exchange_of(call.operation, call.input, call.output, call.bytes, call.root, start.team.rank, start.team.size);
+  Exchange exchange = exchange_for(start);
   exchange.cut(start.plan.blocks);
   return start.launch(Program{exchange, start.team, way...});
 }
@@ -134,6 +199,10 @@ constexpr auto kEntries = [] {
   return std::array{
       reduction<AllreduceTwoShot>(allreduce, two_shot),
       reduction<AllreduceTwoShot, Way::pull>(allreduce, two_shot_loads),
+      reduction<AllreduceTwoShotWhole>(allreduce, two_shot_whole, &one_slot_of_slices),
+      Entry{allreduce, two_shot_windows, &unlimited, of<AllreduceTwoShotWindows>, &start_two_shot_windows},
+      Entry{allreduce, one_shot, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<>},
+      Entry{allreduce, one_shot_loads, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<Way::pull>},
       reduction<AllreduceOneShotPackets>(allreduce, one_shot_packets, &packets_of_all),
       reduction<AllreduceTwoShotPackets>(allreduce, two_shot_packets, &packets_of_slices),
       reduction<AllreduceLinear>(allreduce, linear),
@@ -143,16 +212,21 @@ constexpr auto kEntries = [] {
       reduction<AllreduceReduceScatterAllgather>(allreduce, reduce_scatter_allgather),
       reduction<AllreduceHierarchical>(allreduce, hierarchical),
       Entry{allreduce, copy_engines, &CopyEngines::most_bytes, of<EngineReduce>, &start_copy_engines},
+      Entry{allreduce, copy_engines_windows, &unlimited, of<WindowsEnd>, &start_allreduce_engines_windows},
 
-      reduction<ReduceScatterDirect>(reduce_scatter, direct),
-      reduction<ReduceScatterDirect, Way::pull>(reduce_scatter, direct_loads),
+      Entry{reduce_scatter, direct, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<>},
+      Entry{reduce_scatter, direct_loads, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<Way::pull>},
+      reduction<ReduceScatterWhole>(reduce_scatter, direct_whole, &one_slot),
       reduction<ReduceScatterPackets>(reduce_scatter, packets, &packets_of_all),
       reduction<ReduceScatterRing>(reduce_scatter, ring),
 
       exchange<ExchangeDirect>(allgather, direct),
       exchange<ExchangeDirect, Way::pull>(allgather, direct_loads),
+      exchange<ExchangeWhole>(allgather, direct_whole, &one_slot),
       exchange<ExchangePackets>(allgather, packets, &packets_of_all),
       Entry{allgather, ring, &unlimited, of<AllgatherRing>, &start_allgather_ring},
+      Entry{allgather, direct_windows, &unlimited, of<ExchangeWindows>, &start_exchange_windows},
+      Entry{allgather, copy_engines_windows, &unlimited, of<WindowsEnd>, &start_exchange_engines_windows},
 
       reduction<AllreduceTwoShot>(reduce, two_shot),
       reduction<AllreduceOneShotPackets>(reduce, packets, &packets_of_all),
@@ -170,7 +244,10 @@ constexpr auto kEntries = [] {
       exchange<ExchangeDirect>(scatter, direct),
       exchange<ExchangePackets>(scatter, packets, &packets_of_all),
       exchange<ExchangeDirect>(all_to_all, direct),
+      exchange<ExchangeWhole>(all_to_all, direct_whole, &one_slot),
       exchange<ExchangePackets>(all_to_all, packets, &packets_of_all),
+      Entry{all_to_all, direct_windows, &unlimited, of<ExchangeWindows>, &start_exchange_windows},
+      Entry{all_to_all, copy_engines_windows, &unlimited, of<WindowsEnd>, &start_exchange_engines_windows},
       Entry{all_to_all_v, direct, &unlimited, of<ExchangeDirect>, &start_all_to_all_v},
 
       Entry{barrier, direct, &unlimited, of<BarrierDirect>, &start_barrier<BarrierDirect>},
@@ -223,6 +300,9 @@ Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines*
                   fmt::format("{} takes at most {} at a time with {} blocks, not {}", name(plan.algorithm),
                               format_bytes(most), plan.blocks, format_bytes(call.bytes)),
                   {}, "Use more blocks, or another algorithm");
+  if (needs_windows(plan.algorithm) && !call.reach)
+    return Status(Code::invalid_argument, fmt::format("{} needs buffers in symmetric windows", name(plan.algorithm)),
+                  {}, "Register them with sennit_register_symmetric(), or use another algorithm");
   return entry->start({plan, call, team, engines, lane});
 }
 

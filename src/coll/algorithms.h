@@ -1,10 +1,12 @@
 // Which algorithms there are for each operation, what each can do, and how each is started.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "coll/exchange.h"
 #include "coll/operation.h"
+#include "coll/reach.h"
 #include "coll/reduce_call.h"
 #include "device/executor.h"
 
@@ -19,9 +21,10 @@ struct Call {
   std::byte* output = nullptr;
   /// Of the message; where messages of several ranks lie side by side, of each. All-to-all-v: 0, `messages` says it.
   std::uint64_t bytes = 0;
-  int root = kEveryRank;        ///< of operations that have one
-  device::Reduction reduction;  ///< of operations that reduce
-  Exchange messages;            ///< of all-to-all-v
+  int root = kEveryRank;                      ///< of operations that have one
+  device::Reduction reduction;                ///< of operations that reduce
+  Exchange messages;                          ///< of all-to-all-v
+  std::optional<Reach> reach = std::nullopt;  ///< where the buffers are in symmetric windows on all ranks
 };
 
 /// An algorithm with its settings: all that a rank needs to know to take part, and the same on all of them.
@@ -41,8 +44,9 @@ Result<Algorithm> parse_algorithm(Operation operation, std::string_view text);
 /// Admission: the largest Call::bytes that the plan can do. 0: there is no such algorithm for the operation.
 std::uint64_t most_bytes(Operation operation, const Plan& plan, const Team& team);
 
-/// Starts the plan on `lane`. Two or more ranks, `bytes` at most most_bytes(). `engines`: what copy_engines needs,
-/// null for the others. Errors: invalid_argument, those of the lane.
+/// Starts the plan on `lane`. Two or more ranks, `bytes` at most most_bytes(). `engines`: for
+/// algorithms that use them, null for the others. Algorithms that need windows are told the call's reach. Errors:
+/// invalid_argument, those of the lane.
 Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines* engines, device::Lane& lane);
 
 /// Brings the code of all algorithms to the device: see Executor::load.

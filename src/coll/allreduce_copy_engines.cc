@@ -1,5 +1,7 @@
 #include "coll/allreduce_copy_engines.h"
 
+#include "coll/copy_engines_windows.h"
+
 #include <algorithm>
 
 #include "base/units.h"
@@ -22,8 +24,9 @@ Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& execu
     if (one.ok()) to = std::move(*one);
     return one.status();
   };
-  for (const device::Program* program : {&device::program_of<EngineStart>(), &device::program_of<EngineReduce>(),
-                                         &device::program_of<EngineKeep>(), &device::program_of<EngineEnd>()})
+  for (const device::Program* program :
+       {&device::program_of<EngineStart>(), &device::program_of<EngineReduce>(), &device::program_of<EngineKeep>(),
+        &device::program_of<EngineEnd>(), &device::program_of<WindowsEnd>()})
     if (auto status = executor.load(*program, device); !status) return status;
   auto engine = executor.lane(device);
   if (!engine) return engine.status();

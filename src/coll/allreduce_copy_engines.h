@@ -24,7 +24,9 @@
 // and a graph may run its branches one after the other.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "coll/reduce_call.h"
@@ -179,6 +181,13 @@ struct EngineEnd {
   }
 };
 
+/// What this rank copies to another, or to itself, in their window.
+struct WindowMessage {
+  const std::byte* from = nullptr;
+  std::byte* to = nullptr;
+  std::uint64_t bytes = 0;
+};
+
 /// What the host keeps for it: lanes for the copies, and the points they wait for. One call at a time is enqueued.
 class CopyEngines {
  public:
@@ -187,6 +196,10 @@ class CopyEngines {
 
   /// `blocks` of the kernels that add and keep. Errors: those of the lanes.
   Status run(const ReduceCall& call, device::Lane& lane, unsigned blocks);
+  /// Straight into the peers' buffers: copy_engines_windows.h. `before` enqueues what comes between the meeting and
+  /// the copies.
+  Status exchange(std::span<const WindowMessage> messages, device::Lane& lane,
+                  const std::function<Status()>& before = {});
   /// Admission: whatever the blocks.
   static std::uint64_t most_bytes(const Team& team, unsigned blocks);
 

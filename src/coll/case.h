@@ -26,6 +26,7 @@ struct Case {
   Operation operation = Operation::allreduce;
   Arithmetic arithmetic = Arithmetic::none;
   std::uint64_t bytes = 0;  ///< Call::bytes
+  bool windows = false;     ///< the buffers lie in symmetric windows on every rank: windows.h
 
   bool operator==(const Case&) const = default;
 };
@@ -34,16 +35,17 @@ struct HashOfCase {
   std::size_t operator()(const Case& which) const {
     const auto kind =
         static_cast<std::size_t>(which.operation) * kArithmetics + static_cast<std::size_t>(which.arithmetic);
-    return std::hash<std::uint64_t>()(which.bytes) * 31 + kind;
+    return std::hash<std::uint64_t>()(which.bytes) * 63 + 2 * kind + (which.windows ? 1 : 0);
   }
 };
 
-constexpr Case case_of(Operation operation, const device::Reduction& reduction, std::uint64_t bytes) {
-  if (!reduces(operation)) return {operation, Arithmetic::none, bytes};
+constexpr Case case_of(Operation operation, const device::Reduction& reduction, std::uint64_t bytes,
+                       bool windows = false) {
+  if (!reduces(operation)) return {operation, Arithmetic::none, bytes, windows};
   const bool narrow = reduction.type == device::Type::float32 || reduction.type == device::Type::float16 ||
                       reduction.type == device::Type::bfloat16;
   const bool fast = narrow && reduction.op == device::Operator::sum;
-  return {operation, fast ? Arithmetic::fast : Arithmetic::general, bytes};
+  return {operation, fast ? Arithmetic::fast : Arithmetic::general, bytes, windows};
 }
 
 /// Calls that share a decision: `bytes` rounded up to four sizes an octave, so that what fits at this size fits
@@ -55,7 +57,7 @@ constexpr std::uint64_t bucket_of(std::uint64_t bytes) {
   return (bytes + step - 1) / step * step;
 }
 constexpr Case bucket_of(const Case& which) {
-  return {which.operation, which.arithmetic, bucket_of(which.bytes)};
+  return {which.operation, which.arithmetic, bucket_of(which.bytes), which.windows};
 }
 
 }  // namespace sennit::coll

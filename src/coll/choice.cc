@@ -16,7 +16,11 @@ Plan choose_on_host(const Case& which, const Team& team) {
       which.bytes <= std::min(4 * KiB, most_bytes(which.operation, small, team)))
     return small;
   const unsigned blocks = which.bytes >= MiB ? 2 : 1;
+  if (which.operation == Operation::allreduce && which.windows) return {Algorithm::two_shot_windows, blocks, 256};
   if (which.operation == Operation::broadcast && which.bytes > 64 * KiB) return {Algorithm::chain, blocks, 256};
+  if (const Plan whole{Algorithm::two_shot_whole, blocks, 256};
+      which.operation == Operation::allreduce && which.bytes <= most_bytes(which.operation, whole, team))
+    return whole;
   return {algorithms_of(which.operation).front(), blocks, 256};
 }
 

@@ -118,6 +118,21 @@ Plan Collectives::plan(const Case& which) {
   return chooser_->plan(which);
 }
 
+bool Collectives::reaches(const Call& call) {
+  const std::lock_guard lock(mutex_);
+  return windows_.reach(call, node_.size()).has_value();
+}
+
+Status Collectives::use(const std::shared_ptr<path::Window>& window) {
+  const std::lock_guard lock(mutex_);
+  return windows_.add(node_, window);
+}
+
+void Collectives::forget(const path::Window& window) {
+  const std::lock_guard lock(mutex_);
+  windows_.remove(window);
+}
+
 Status Collectives::check(const Request& request) const {
   const device::Reduction& reduction = request.reduction;
   if (reduces(request.operation) && !device::supports(reduction.type, reduction.op))
@@ -229,8 +244,10 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   const Noted noted{call.operation, noted_.load(std::memory_order_relaxed).sequence + 1};
   noted_.store(noted, std::memory_order_relaxed);
   node_.group().note(name(noted.operation), noted.sequence, -1, call.bytes);
-  const Plan plan = forced != nullptr ? *forced : chooser_->call(case_of(call.operation, call.reduction, call.bytes));
-  if (plan.algorithm == Algorithm::copy_engines && engines_ == nullptr) {
+  call.reach = windows_.reach(call, node_.size());
+  const Case which = case_of(call.operation, call.reduction, call.bytes, call.reach.has_value());
+  const Plan plan = forced != nullptr ? *forced : chooser_->call(which);
+  if (uses_engines(plan.algorithm) && engines_ == nullptr) {
     const device::SetUp set_up(&node_.executor());
     auto engines = CopyEngines::create(node_.executor(), lane.device(), scratch_->team());
     if (!engines) return engines.status();

@@ -11,6 +11,7 @@
 #include "coll/allreduce_copy_engines.h"
 #include "coll/choice.h"
 #include "coll/scratch.h"
+#include "coll/windows.h"
 #include "path/node.h"
 
 namespace sennit::coll {
@@ -46,6 +47,15 @@ class Collectives {
   /// What call() would take. After the first call.
   Plan plan(const Case& which);
 
+  /// Whether such a call would go straight between the ranks' buffers, if that is faster: see Windows::reach.
+  bool reaches(const Call& call);
+
+  /// Collective. From now on calls whose buffers lie in `window`, at the same offsets on every rank, may use those of
+  /// all ranks straight. Errors: those of Windows::add.
+  Status use(const std::shared_ptr<path::Window>& window);
+  /// Before the window is closed.
+  void forget(const path::Window& window);
+
   /// What a wait that passed its limit meant for the collectives: names the ranks that have not made the latest call,
   /// and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
   Status explain(Status status);
@@ -73,6 +83,7 @@ class Collectives {
   std::unique_ptr<Chooser> chooser_;
   std::mutex mutex_;  // held while a call is enqueued: threads' calls do not mix
   std::unique_ptr<Scratch> scratch_;
+  Windows windows_;
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
   std::unique_ptr<device::Event> last_;   // the end of the call before
   std::uint64_t last_stream_ = 0;

@@ -24,6 +24,12 @@ struct Formula {
     work.way = Way::pull;
     return work;
   }
+  /// In one chunk a block, with meetings instead of counts.
+  static Work at_once(Work work) {
+    work.meets = true;
+    work.handovers = work.crossings;
+    return work;
+  }
   Work one_shot_packets() const {
     return {.packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .reduced = n * s, .part = s};
   }
@@ -44,6 +50,36 @@ struct Formula {
             .copied = most(),
             .reduced = s,
             .part = s / n};
+  }
+  Work two_shot_windows() const {
+    return {.crossings = 2,
+            .fan = peers(),
+            .handovers = 1,
+            .sent = 2 * most(),
+            .reduced = s,
+            .part = s / n,
+            .way = Way::pull,
+            .meets = true};
+  }
+  /// Every rank has `bytes` for each.
+  Work reduce_direct(double bytes) const {
+    return {.crossings = 1,
+            .fan = peers(),
+            .handovers = 1,
+            .sent = peers() * bytes,
+            .reduced = n * bytes,
+            .part = bytes,
+            .layout = Layout::direct};
+  }
+  Work one_shot() const {
+    Work work = reduce_direct(s);
+    work.pauses = 1.08;
+    return work;
+  }
+  /// The ranks meet, or do `first`, which makes them meet too.
+  static Work then_by_engines(double bytes, Work first = {.crossings = 1, .meets = true}) {
+    first.by_engines = bytes;
+    return first;
   }
   /// One rank reduces for all and sends to all.
   Work by_a_root(double crossings) const {
@@ -66,6 +102,11 @@ struct Formula {
       case Algorithm::two_shot_packets: return two_shot_packets();
       case Algorithm::two_shot: return two_shot();
       case Algorithm::two_shot_loads: return by_loads(two_shot());
+      case Algorithm::two_shot_windows: return two_shot_windows();
+      case Algorithm::two_shot_whole: return at_once(two_shot());
+      case Algorithm::copy_engines_windows: return then_by_engines(most(), reduce_direct(s / n));
+      case Algorithm::one_shot: return one_shot();
+      case Algorithm::one_shot_loads: return by_loads(one_shot());
       case Algorithm::linear: return by_a_root(2);
       case Algorithm::recursive_doubling: {
         const double steps = rounds() + folds();
@@ -82,7 +123,7 @@ struct Formula {
         return {.crossings = 2 * peers(),
                 .handovers = 2 * peers() - 1,
                 .sent = 2 * most(),
-                .pauses = 1.05,
+                .pauses = 1.02,
                 .copied = most(),
                 .reduced = 2 * most(),
                 .part = s / n,
@@ -127,19 +168,13 @@ struct Formula {
     switch (algorithm) {
       case Algorithm::packets: return one_shot_packets();
       case Algorithm::direct_loads: return by_loads(reduce_scatter(Algorithm::direct));
-      case Algorithm::direct:
-        return {.crossings = 1,
-                .fan = peers(),
-                .handovers = 1,
-                .sent = peers() * s,
-                .reduced = n * s,
-                .part = s,
-                .layout = Layout::direct};
+      case Algorithm::direct: return reduce_direct(s);
+      case Algorithm::direct_whole: return at_once(reduce_direct(s));
       case Algorithm::ring:
         return {.crossings = peers(),
                 .handovers = peers(),
                 .sent = peers() * s,
-                .pauses = 1.1,
+                .pauses = 1.04,
                 .reduced = 2 * peers() * s,
                 .part = s,
                 .layout = Layout::single};
@@ -152,6 +187,16 @@ struct Formula {
       case Algorithm::packets:
         return {
             .packets = true, .crossings = 1, .fan = peers(), .sent = peers() * s, .copied = peers() * s, .part = s};
+      case Algorithm::copy_engines_windows: return then_by_engines(peers() * s);
+      case Algorithm::direct_whole: return at_once(everyone(Algorithm::direct));
+      case Algorithm::direct_windows:
+        // Nothing is taken, but few blocks do not fill the links: half is fitted.
+        return {.crossings = 2,
+                .fan = peers(),
+                .sent = peers() * s,
+                .copied = 0.5 * peers() * s,
+                .part = s,
+                .meets = true};
       case Algorithm::direct_loads: return by_loads(everyone(Algorithm::direct));
       case Algorithm::direct:
         return {.crossings = 1,
@@ -265,12 +310,14 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
       sending = time(work.sent, figures.engine_gbps);
     } else {
       const double crowd = std::max(0.0, blocks - figures.sms) * figures.crowd_us;
-      const double more_chunks = std::max(0.0, chunks(work.part / blocks, team.shape.slot(work.layout)) - 1);
-      cost.crossing_us = work.crossings * (figures.crossing_us + figures.peer_us * further + crowd) +
-                         work.handovers * figures.handover_us + more_chunks * figures.chunk_us;
+      const double more_chunks =
+          work.meets ? 0 : std::max(0.0, chunks(work.part / blocks, team.shape.slot(work.layout)) - 1);
+      const double crossing = work.meets ? figures.meeting_us : figures.crossing_us + figures.peer_us * further;
+      const double handover = work.meets ? figures.meeting_handover_us : figures.handover_us;
+      cost.crossing_us =
+          work.crossings * (crossing + crowd) + work.handovers * handover + more_chunks * figures.chunk_us;
       // Blocks that begin together turn from peer to peer together; with every further chunk they keep step less.
       const bool pull = work.way == Way::pull;
-      if (pull) cost.crossing_us += work.crossings * figures.pull_us;
       const double drift = work.layout == Layout::direct ? figures.direct_drift : figures.mesh_drift;
       const double contention = more_chunks == 0 ? figures.contention : drift;
       sending =
@@ -279,6 +326,11 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
     taking = time(reduced, figures.block_reduce_gbps * blocks) + time(work.copied, figures.block_copy_gbps * blocks);
   }
   cost.moving_us = work.apart ? std::max(sending, taking) : sending + taking;
+  if (work.by_engines > 0) {
+    cost.launch_us += figures.engine_call_us;
+    cost.crossing_us += figures.engine_flow_us * (team.size - 1);
+    cost.moving_us += time(work.by_engines, figures.engine_gbps);
+  }
   return cost;
 }
 

@@ -23,41 +23,47 @@ struct Work {
   double part = 0;       ///< bytes of which every block sends its part, chunk by chunk
   Layout layout = Layout::mesh;
   Way way = Way::push;
+  bool meets = false;     ///< blocks meet, and send all at once, instead of chunks that are counted
+  double by_engines = 0;  ///< bytes that copy engines carry afterwards, one flow to each peer
 };
 
 /// Where the formulas have none for an algorithm of the operation: all zero.
 Work work_of(const Case& which, Algorithm algorithm, int ranks);
 
-/// What a machine's GPUs take for it. Each number is a default: together they fit some 5000 measurements on 2 and 4 ×
+/// What a machine's GPUs take for it. Each number is a default: together they fit some 8400 measurements on 2 and 4 ×
 /// H200, of all algorithms and most operations with 4 to 256 blocks from 1 KiB to 256 MiB, to within 12 % (root mean
-/// square; what is near the best counts most). What they choose is within 12 % of the best of these everywhere.
+/// square; what is near the best counts most). What they choose is within 18 % of the best of these everywhere, and
+/// within 8 % of it mostly.
 struct Figures {
-  double launch_us = 1.89;   ///< of a kernel in a graph
-  double late_us = 0.97;     ///< more, of one that does not begin before the end of the one before
-  double wide_us = 0.18;     ///< more, of blocks of more than 256 threads
-  double crossing_us = 1.2;  ///< of a chunk and its signal
-  double peer_us = 0.28;     ///< more, for every further peer
-  double crowd_us = 0.0101;  ///< more, for every block beyond one an SM
-  double handover_us = 3.14;
-  double chunk_us = 3.17;  ///< of every further chunk
-  double packet_crossing_us = 0.57;
-  double packet_peer_us = 0.49;  ///< more, for every further peer
-  double link_gbps = 400;        ///< one way, of what a rank's blocks send to one peer
-  double pull_gbps = 331;        ///< the same of what they load from one
-  double pull_us = 0.34;         ///< more, of a crossing, where they load
-  double contention = 0.044;     ///< how much longer that takes, for every further peer at the same time
-  double mesh_drift = 0.031;     ///< the same where blocks send more than a chunk
-  double direct_drift = 0.072;   ///< and where nothing is sent on
-  double packet_gbps = 462;      ///< the same of packets, tags counted
-  double packet_contention = 0.09;
-  double packet_round_us = 0.32;  ///< of every packet that a thread sends to a peer, one after the other
-  double packet_read_gbps = 930;  ///< of packets taken or reduced, tags not counted
-  double block_copy_gbps = 25;    ///< of one block
-  double block_reduce_gbps = 45;  ///< read by one block
-  double general_factor = 1.2;    ///< on that, where rules are looked up
-  double engine_gbps = 380;
-  double engine_us = 30;        ///< of a call by copy engines
-  double engine_chunk_us = 18;  ///< of a chunk and a peer: between a copy and the word that follows it, and waits
+  double launch_us = 2;               ///< of a kernel in a graph
+  double late_us = 0.5;               ///< more, of one that does not begin before the end of the one before
+  double wide_us = 0.172;             ///< more, of blocks of more than 256 threads
+  double crossing_us = 1.44;          ///< of a chunk and its signal
+  double peer_us = 0.32;              ///< more, for every further peer
+  double crowd_us = 0.0107;           ///< more, for every block beyond one an SM
+  double meeting_us = 1.1;            ///< of blocks with all their peers, or what they sent before
+  double meeting_handover_us = 1.13;  ///< of a block that goes on to read what came
+  double handover_us = 3.26;
+  double chunk_us = 3.83;  ///< of every further chunk
+  double packet_crossing_us = 0.407;
+  double packet_peer_us = 0.426;  ///< more, for every further peer
+  double link_gbps = 394;         ///< one way, of what a rank's blocks send to one peer
+  double pull_gbps = 349;         ///< the same of what they load from one
+  double contention = 0.031;      ///< how much longer that takes, for every further peer at the same time
+  double mesh_drift = 0.0217;     ///< the same where blocks send more than a chunk
+  double direct_drift = 0.0776;   ///< and where nothing is sent on
+  double packet_gbps = 492;       ///< the same of packets, tags counted
+  double packet_contention = 0.175;
+  double packet_round_us = 0.3;     ///< of every packet that a thread sends to a peer, one after the other
+  double packet_read_gbps = 604;    ///< of packets taken or reduced, tags not counted
+  double block_copy_gbps = 22;      ///< of one block
+  double block_reduce_gbps = 44.7;  ///< read by one block
+  double general_factor = 1.2;      ///< on that, where rules are looked up
+  double engine_gbps = 374;
+  double engine_us = 30;         ///< of a call by copy engines
+  double engine_chunk_us = 18;   ///< of a chunk and a peer: between a copy and the word that follows it, and waits
+  double engine_call_us = 8.92;  ///< of copies into windows: meeting, and waiting for the last one
+  double engine_flow_us = 5.11;  ///< of each such copy, beside its bytes
   int sms = 132;
 
   bool operator==(const Figures&) const = default;

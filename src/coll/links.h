@@ -18,6 +18,7 @@
 
 #include <cstdint>
 
+#include "coll/meeting.h"
 #include "coll/team.h"
 
 namespace sennit::coll {
@@ -123,24 +124,11 @@ class Links {
         to_meet_(block.load(&kept_.use) != use) {
     block.each(both(),
                [&](unsigned i) { count(i) = block.load(i % 2 == 0 ? &kept_.taken[i / 2] : &kept_.sent[i / 2]); });
-    if (!to_meet_) return;
-    const device::Word meeting = block.load(&kept_.meetings) + 1;
-    block.signal_each(static_cast<unsigned>(team.size), [&](unsigned i) -> device::Signal {
-      const int peer = static_cast<int>(i);
-      if (peer == team.rank) return {};
-      return {team.met(peer, team.rank, block.index()), meeting};
-    });
+    if (to_meet_) Meetings(block, team).come();
   }
 
   SENNIT_DEVICE bool meet() {
-    const device::Word meeting = block_.load(&kept_.meetings) + 1;
-    const bool met = block_.await_each(static_cast<unsigned>(team_.size), [&](unsigned i) -> device::Wait {
-      const int peer = static_cast<int>(i);
-      if (peer == team_.rank) return {};
-      return {team_.met(team_.rank, peer, block_.index()), meeting, kMeeting, peer};
-    });
-    if (!met) return false;
-    block_.store(&kept_.meetings, meeting);
+    if (!Meetings(block_, team_).end(kMeeting)) return false;
     block_.store(&kept_.use, use_);
     to_meet_ = false;
     return true;

@@ -32,6 +32,12 @@ enum class Algorithm : std::uint8_t {
   two_shot,
   direct_loads,
   two_shot_loads,
+  two_shot_whole,
+  direct_whole,
+  two_shot_windows,
+  direct_windows,
+  one_shot,
+  one_shot_loads,
   linear,
   recursive_doubling,
   ring,
@@ -39,17 +45,28 @@ enum class Algorithm : std::uint8_t {
   reduce_scatter_allgather,
   hierarchical,
   copy_engines,
+  copy_engines_windows,
   chain,
   tree,
   scatter_allgather,
   dissemination,
 };
-inline constexpr int kAlgorithms = 18;
+inline constexpr int kAlgorithms = 25;
 
 /// Whether data travels with its tags: device/packet.h.
 constexpr bool sends_packets(Algorithm algorithm) {
   return algorithm == Algorithm::packets || algorithm == Algorithm::one_shot_packets ||
          algorithm == Algorithm::two_shot_packets;
+}
+
+/// Whether it works straight on the buffers of all ranks, which must lie in symmetric windows: windows.h.
+constexpr bool needs_windows(Algorithm algorithm) {
+  return algorithm == Algorithm::two_shot_windows || algorithm == Algorithm::direct_windows ||
+         algorithm == Algorithm::copy_engines_windows;
+}
+/// Whether copy engines carry its bytes.
+constexpr bool uses_engines(Algorithm algorithm) {
+  return algorithm == Algorithm::copy_engines || algorithm == Algorithm::copy_engines_windows;
 }
 
 std::string_view name(Operation operation);  ///< "reduce_scatter"

@@ -16,6 +16,8 @@ template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
 template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
 template const void* cuda_entry<coll::AllreduceRing>();
 template const void* cuda_entry<coll::AllreduceTwoShot>();
+template const void* cuda_entry<coll::AllreduceTwoShotWhole>();
+template const void* cuda_entry<coll::AllreduceTwoShotWindows>();
 template const void* cuda_entry<coll::AllreduceTwoShotPackets>();
 template const void* cuda_entry<coll::BarrierDirect>();
 template const void* cuda_entry<coll::BarrierDissemination>();
@@ -27,10 +29,14 @@ template const void* cuda_entry<coll::EngineReduce>();
 template const void* cuda_entry<coll::EngineStart>();
 template const void* cuda_entry<coll::ExchangeDirect>();
 template const void* cuda_entry<coll::ExchangePackets>();
+template const void* cuda_entry<coll::ExchangeWhole>();
+template const void* cuda_entry<coll::ExchangeWindows>();
 template const void* cuda_entry<coll::ReduceAlone>();
 template const void* cuda_entry<coll::ReduceChain>();
 template const void* cuda_entry<coll::ReduceScatterDirect>();
 template const void* cuda_entry<coll::ReduceScatterPackets>();
 template const void* cuda_entry<coll::ReduceScatterRing>();
+template const void* cuda_entry<coll::ReduceScatterWhole>();
+template const void* cuda_entry<coll::WindowsEnd>();
 
 }  // namespace sennit::device

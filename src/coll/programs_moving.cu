@@ -15,5 +15,7 @@ template const void* cuda_entry<coll::BarrierDissemination>();
 template const void* cuda_entry<coll::BroadcastScatterAllgather>();
 template const void* cuda_entry<coll::BroadcastTree>();
 template const void* cuda_entry<coll::ExchangeDirect>();
+template const void* cuda_entry<coll::ExchangeWhole>();
+template const void* cuda_entry<coll::ExchangeWindows>();
 
 }  // namespace sennit::device

@@ -15,6 +15,8 @@ template const void* cuda_entry<coll::AllreduceRecursiveDoubling>();
 template const void* cuda_entry<coll::AllreduceReduceScatterAllgather>();
 template const void* cuda_entry<coll::AllreduceRing>();
 template const void* cuda_entry<coll::AllreduceTwoShot>();
+template const void* cuda_entry<coll::AllreduceTwoShotWhole>();
+template const void* cuda_entry<coll::AllreduceTwoShotWindows>();
 template const void* cuda_entry<coll::EngineEnd>();
 template const void* cuda_entry<coll::EngineKeep>();
 template const void* cuda_entry<coll::EngineReduce>();
@@ -23,5 +25,7 @@ template const void* cuda_entry<coll::ReduceAlone>();
 template const void* cuda_entry<coll::ReduceChain>();
 template const void* cuda_entry<coll::ReduceScatterDirect>();
 template const void* cuda_entry<coll::ReduceScatterRing>();
+template const void* cuda_entry<coll::ReduceScatterWhole>();
+template const void* cuda_entry<coll::WindowsEnd>();
 
 }  // namespace sennit::device

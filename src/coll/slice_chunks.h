@@ -9,22 +9,23 @@ namespace sennit::coll {
 struct Cut {
   std::uint64_t slice = 0;  ///< of each rank but the last ones; all of a message that is not sliced
   std::uint64_t each = 0;   ///< of a slice, of each block but the last ones
+  std::uint64_t apart = 0;  ///< from the begin of a slice to that of the next; 0: every rank has the same one
 
   SENNIT_DEVICE static Cut of(std::uint64_t bytes, unsigned slices, unsigned blocks) {
     const std::uint64_t slice = device::part_of(bytes, 0, slices).end;
-    return {slice, device::part_of(slice, 0, blocks).end};
+    return {slice, device::part_of(slice, 0, blocks).end, slice};
   }
 };
 
 struct SliceChunks {
   std::uint64_t bytes;  ///< of the message
-  std::uint64_t slice;
+  std::uint64_t apart;
   device::Part part;  ///< of this block, in a whole slice
   std::uint64_t chunk;
 
   SENNIT_DEVICE SliceChunks(std::uint64_t message, const Cut& cut, unsigned block, std::uint64_t most)
       : bytes(message),
-        slice(cut.slice),
+        apart(cut.apart),
         part(device::part_at(cut.slice, cut.each, block)),
         // Equal ones: none is short.
         chunk(part.bytes() <= most ? most : device::part_of(part.bytes(), 0, chunks_of(part.bytes(), most)).end) {}
@@ -46,8 +47,8 @@ struct SliceChunks {
   SENNIT_DEVICE unsigned count() const { return chunks_of(part.bytes(), chunk); }
   /// Where chunk `index` of slice `of` lies in the message; may be empty, and is beyond the last.
   SENNIT_DEVICE device::Part of(int of, unsigned index) const {
-    const std::uint64_t end = slice * static_cast<unsigned>(of) + part.end;
-    std::uint64_t first = slice * static_cast<unsigned>(of) + part.begin + index * chunk;
+    const std::uint64_t end = apart * static_cast<unsigned>(of) + part.end;
+    std::uint64_t first = apart * static_cast<unsigned>(of) + part.begin + index * chunk;
     if (first > end) first = end;
     const std::uint64_t last = first + chunk < end ? first + chunk : end;
     return {first < bytes ? first : bytes, last < bytes ? last : bytes};

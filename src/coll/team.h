@@ -51,6 +51,8 @@ SENNIT_DEVICE constexpr Layout layout_in(device::Word use) {
 SENNIT_DEVICE constexpr Way way_in(device::Word use) {
   return static_cast<Way>(use >> 4 & 1);
 }
+/// Patterns of programs whose blocks meet, and count no chunks: of no launch that does.
+inline constexpr device::Word kInOneShot = 0xFFFFFE, kInTwoShots = 0xFFFFFF;
 /// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 1 MiB at 4
 /// ranks.
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;

@@ -22,11 +22,12 @@ constexpr double kLeastSampled = 20;
 
 // A case in one word.
 std::uint64_t key_of(const coll::Case& which) {
-  return which.bytes << 8 | static_cast<std::uint64_t>(which.operation) << 4 |
+  return which.bytes << 8 | static_cast<std::uint64_t>(which.operation) << 4 | std::uint64_t(which.windows) << 3 |
          static_cast<std::uint64_t>(which.arithmetic);
 }
 coll::Case case_of_key(std::uint64_t key) {
-  return {static_cast<coll::Operation>(key >> 4 & 15), static_cast<coll::Arithmetic>(key & 15), key >> 8};
+  return {static_cast<coll::Operation>(key >> 4 & 15), static_cast<coll::Arithmetic>(key & 7), key >> 8,
+          (key >> 3 & 1) != 0};
 }
 
 void warn(const std::string& why) {

@@ -35,7 +35,7 @@ Json line_json(const Line& line, const coll::Case& which, int ranks) {
   json["launch_us"] = line.cost.launch_us;
   json["crossing_us"] = line.cost.crossing_us;
   json["moving_us"] = line.cost.moving_us;
-  json["sent_bytes"] = static_cast<std::uint64_t>(work.sent);
+  json["sent_bytes"] = static_cast<std::uint64_t>(work.sent + work.by_engines);
   json["crossings"] = work.crossings;
   return json;
 }
@@ -109,6 +109,10 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   Json rejected = Json::array();
   for (const coll::Algorithm algorithm : coll::algorithms_of(which.operation)) {
     if (best.contains(algorithm)) continue;
+    if (coll::needs_windows(algorithm) && !which.windows) {
+      rejected.push_back({{"algorithm", coll::name(algorithm)}, {"why", "needs buffers in symmetric windows"}});
+      continue;
+    }
     const unsigned most_blocks = coll::most_candidate_blocks(algorithm, question.kind);
     const std::uint64_t most = coll::most_bytes(which.operation, {algorithm, most_blocks}, team);
     rejected.push_back({{"algorithm", coll::name(algorithm)},
@@ -124,6 +128,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
           {"type", device::name(question.reduction.type)},
           {"operator", device::name(question.reduction.op)},
           {"arithmetic", coll::name(which.arithmetic)},
+          {"windows", which.windows},
           {"ranks", team.size},
           {"machine", machine.name},
           {"layout", question.layout},

@@ -31,6 +31,7 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
 }
 
 std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& team) const {
+  if (which.windows) return std::nullopt;
   const auto kind = entries_.find({which.operation, which.arithmetic});
   if (kind == entries_.end()) return std::nullopt;
   std::vector<Entry> sizes = kind->second;

@@ -26,6 +26,23 @@ TEST(CollectiveJob, EveryOperationOfAnyRanks) {
   for (const int ranks : {1, 2, 5}) expect_right(run_ranks(ranks, {"family", "1", "7", "1000", "40001"}));
 }
 
+TEST(CollectiveJob, BetweenSymmetricWindows) {
+  for (const int ranks : {1, 2, 4}) expect_right(run_ranks(ranks, {"between_windows", "1", "1000", "300001"}));
+}
+
+TEST(CollectiveJob, WindowsThatCannotBeMappedAreNoUseButNoHarm) {
+  expect_right(run_ranks(3, {"between_windows", "1000"}, {{"SENNIT_IPC", "0"}}));
+}
+
+TEST(CollectiveJob, RanksRegisterAlike) {
+  const comm::Job job = run_ranks(2, {"bad_windows"});
+  for (int rank = 0; rank < 2; ++rank)
+    EXPECT_THAT(
+        job.lines.at(std::size_t(rank)),
+        testing::ElementsAre(AllOf(StartsWith("lengths: invalid_argument"), HasSubstr("has registered")), "again: ok",
+                             AllOf(StartsWith("kinds: mismatch"), HasSubstr("sennit_register_symmetric"))));
+}
+
 TEST(CollectiveJob, RandomOperationsOnSeveralCommunicators) {
   expect_right(run_ranks(4, {"soak", "12", "20261122"}));
 }

@@ -94,6 +94,64 @@ int soak_collectives(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// COUNTS…: allreduces, allgathers and all-to-alls between symmetric windows, and, after these are gone, without.
+int between_windows(const Arguments& arguments) {
+  sennit_comm* comm = create();
+  const auto rank = std::uint64_t(sennit_comm_rank(comm)), size = std::uint64_t(sennit_comm_size(comm));
+  std::uint64_t most = 1;
+  for (const std::string& count : arguments) most = std::max<std::uint64_t>(most, std::stoull(count));
+  Numbers in(comm, most * size + 1), out(comm, most * size + 1);
+  sennit_window* windows[2] = {};
+  must(sennit_register_symmetric(comm, in.at, (most * size + 1) * sizeof(float), &windows[0]));
+  must(sennit_register_symmetric(comm, out.at, (most * size + 1) * sizeof(float), &windows[1]));
+  in.at += 1;  // not at the begin of the windows
+  out.at += 1;
+  bool good = true;
+  std::uint64_t call = 0;
+  const auto moved = [&](bool to_all, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count * size; ++i) in.at[i] = sample(int(rank), i, ++call) + float(i % 5);
+    const std::uint64_t base = call - count * size;
+    if (to_all)
+      must(sennit_all_to_all(comm, in.at, out.at, count, SENNIT_FLOAT32, nullptr));
+    else
+      must(sennit_allgather(comm, in.at, out.at, count, SENNIT_FLOAT32, nullptr));
+    must(sennit_synchronize(comm, nullptr));
+    for (std::uint64_t peer = 0; peer < size; ++peer)
+      for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint64_t at = (to_all ? rank * count : 0) + i;
+        good = good && out.at[peer * count + i] == sample(int(peer), at, base + at + 1) + float(at % 5);
+      }
+  };
+  for (const bool registered : {true, false}) {
+    for (const std::string& text : arguments) {
+      const std::uint64_t count = std::stoull(text);
+      for (Numbers* to : {&out, &in}) good = sum_is_right(comm, in, *to, count, ++call) && good;
+      moved(false, count);
+      moved(true, count);
+    }
+    if (registered)
+      for (sennit_window* window : windows) must(sennit_deregister(window));
+  }
+  say("{}", good ? "all right" : "wrong");
+  must(sennit_comm_destroy(comm));
+  return 0;
+}
+
+// Ranks that do not register alike.
+int bad_windows(const Arguments&) {
+  sennit_comm* comm = create();
+  const int rank = sennit_comm_rank(comm);
+  Numbers data(comm, 1000);
+  sennit_window* window = nullptr;
+  say("lengths: {}", outcome(sennit_register_symmetric(comm, data.at, rank == 0 ? 4000 : 2000, &window)));
+  say("again: {}", outcome(sennit_register_symmetric(comm, data.at, 4000, &window)));
+  must(sennit_deregister(window));
+  say("kinds: {}", outcome(rank == 0 ? sennit_register(comm, data.at, 4000, &window)
+                                     : sennit_register_symmetric(comm, data.at, 4000, &window)));
+  must(sennit_comm_destroy(comm));
+  return 0;
+}
+
 // A barrier of streams: what every rank put into rank 0's memory before it is there for rank 0's lane after it.
 int stream_barrier(const Arguments&) {
   sennit_comm* comm = create();
@@ -214,6 +272,8 @@ std::vector<Scenario> collective_scenarios() {
           {"missing_rank", missing_rank},
           {"family", family},
           {"soak", soak_collectives},
+          {"between_windows", between_windows},
+          {"bad_windows", bad_windows},
           {"stream_barrier", stream_barrier},
           {"other_operation", other_operation}};
 }

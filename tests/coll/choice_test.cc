@@ -59,18 +59,19 @@ TEST(Choice, GoesFromPacketsToChunksAsMessagesGrow) {
     EXPECT_LT(work_of(allreduce_of(64 * MiB), chosen(64 * MiB), ranks).sent, 2.0 * 64 * MiB) << ranks;
   }
   EXPECT_EQ(choose(allreduce_of(256 * MiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::segmented_ring);
-  EXPECT_EQ(choose(allreduce_of(512 * KiB), team_of(4), device::Kind::cuda, {}).algorithm,
+  EXPECT_EQ(choose(allreduce_of(256 * KiB), team_of(4), device::Kind::cuda, {}).algorithm,
             Algorithm::two_shot_packets);
+  EXPECT_EQ(choose(allreduce_of(4 * MiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::two_shot_whole);
 }
 
 TEST(Choice, FollowsTheMachine) {
   // Where crossing a link is dear, fewer crossings are taken for longer.
-  const Case which = allreduce_of(512 * KiB);
+  const Case which = allreduce_of(256 * KiB);
   const Team team = team_of(4);
   EXPECT_EQ(choose(which, team, device::Kind::cuda, {}).algorithm, Algorithm::two_shot_packets);
-  EXPECT_EQ(choose(which, team, device::Kind::cuda, {.crossing_us = 50, .packet_crossing_us = 50, .engine_us = 500})
-                .algorithm,
-            Algorithm::one_shot_packets);
+  const Plan plan =
+      choose(which, team, device::Kind::cuda, {.crossing_us = 50, .meeting_us = 50, .packet_crossing_us = 50});
+  EXPECT_EQ(work_of(which, plan.algorithm, 4).crossings, 1) << name(plan.algorithm);
 }
 
 TEST(Choice, AChooserDecidesForAllSizesOfABucketAlike) {

@@ -59,6 +59,15 @@ TEST_F(GpuCollectives, OfPartsOfACommunicator) {
   expect_all_right(run_on_gpus(gpus(), {"allreduce_parts", "3", "1000", "1000003"}));
 }
 
+TEST_F(GpuCollectives, BetweenSymmetricWindows) {
+  for (const char* kind : {"malloc", "vmm", "shared_pool"})
+    expect_all_right(run_on_gpus(gpus(), {"between_windows", kind, "5", "4099", "300001", "8388608"}));
+}
+
+TEST_F(GpuCollectives, WindowsThatCannotBeMappedAreNoUseButNoHarm) {
+  expect_all_right(run_on_gpus(gpus(), {"between_windows", "malloc", "4099"}, {{"SENNIT_IPC", "0"}}));
+}
+
 TEST_F(GpuCollectives, ADeathIsNoticedWithinFiveSeconds) {
   const comm::Job job = run_on_gpus(gpus(), {"allreduce_killed", "1"});
   const std::string line = job.line(0);

@@ -271,6 +271,66 @@ int allreduce_parts(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// KIND COUNTS…: allreduces, allgathers and all-to-alls between symmetric windows in memory of a kind, beginning
+// behind their begins, call by call and as a graph that is replayed.
+int between_windows(const Arguments& arguments) {
+  const Member job;
+  const Stream stream;
+  bool good = true;
+  std::uint64_t call = 0;
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::uint64_t count = std::stoull(arguments[i]), ranks = std::uint64_t(job.size), shift = 3;
+    Buffer input(arguments.at(0), (ranks * count + shift) * 4), output(arguments.at(0), (ranks * count + shift) * 4);
+    sennit_window* windows[2] = {};
+    must(sennit_register_symmetric(job.comm, input.data(), input.bytes(), &windows[0]));
+    must(sennit_register_symmetric(job.comm, output.data(), output.bytes(), &windows[1]));
+    auto* const from = reinterpret_cast<std::int32_t*>(input.data()) + shift;
+    auto* const to = reinterpret_cast<std::int32_t*>(output.data()) + shift;
+    std::vector<std::int32_t> got(ranks * count);
+    const auto fetch = [&](const std::int32_t* data) {
+      must(cudaMemcpy(got.data(), data, got.size() * 4, cudaMemcpyDefault), "cudaMemcpy");
+    };
+    for (const bool graph : {false, true}) {
+      const auto run = [&](const std::function<void()>& enqueue) {
+        const auto mine = samples(job.rank, ranks * count, ++call);
+        must(cudaMemcpy(from, mine.data(), ranks * count * 4, cudaMemcpyDefault), "cudaMemcpy");
+        must(cudaMemset(output.data(), 0xA5, output.bytes()), "cudaMemset");
+        must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+        if (graph)
+          replay(stream.handle, 3, enqueue);
+        else
+          enqueue();
+        must(sennit_synchronize(job.comm, stream.handle));
+      };
+      run([&] {
+        must(sennit_allreduce(job.comm, from, to, count, SENNIT_INT32, SENNIT_SUM, nullptr, stream.handle));
+      });
+      good = right(job, to, count, call) && good;
+      run([&] {
+        must(sennit_allreduce(job.comm, from, from, count, SENNIT_INT32, SENNIT_MAX, nullptr, stream.handle));
+      });
+      fetch(from);
+      for (std::uint64_t at = 0; at < count; ++at) {
+        std::int32_t most = sample(0, at, call);
+        for (int peer = 1; peer < job.size; ++peer) most = std::max(most, sample(peer, at, call));
+        good = good && got[at] == most;
+      }
+      run([&] { must(sennit_allgather(job.comm, from, to, count, SENNIT_INT32, stream.handle)); });
+      fetch(to);
+      for (std::uint64_t at = 0; at < ranks * count; ++at)
+        good = good && got[at] == sample(int(at / count), at % count, call);
+      run([&] { must(sennit_all_to_all(job.comm, from, to, count, SENNIT_INT32, stream.handle)); });
+      fetch(to);
+      for (std::uint64_t at = 0; at < ranks * count; ++at)
+        good = good && got[at] == sample(int(at / count), unsigned(job.rank) * count + at % count, call);
+      if (!good) say("{} of {}{}", arguments.at(0), count, graph ? ", as a graph" : "");
+    }
+    for (sennit_window* window : windows) must(sennit_deregister(window));
+  }
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
 // VICTIM: that rank is killed while the others reduce.
 int allreduce_killed(const Arguments& arguments) {
   sennit_comm* comm = capi::create();
@@ -306,6 +366,7 @@ std::vector<capi::Scenario> collective_scenarios() {
           {"allreduce_streams", allreduce_streams},
           {"allreduce_behind_a_copy", allreduce_behind_a_copy},
           {"allreduce_parts", allreduce_parts},
+          {"between_windows", between_windows},
           {"allreduce_killed", allreduce_killed}};
 }
 

@@ -25,9 +25,21 @@ TEST(Explain, EveryAlgorithmIsACandidateOrRejectedWithItsReason) {
     const Json said = explain(question_of(bytes), measured_machine(), nullptr);
     std::size_t algorithms = said["rejected"].size() + said["candidates"].size();
     EXPECT_EQ(algorithms, coll::algorithms_of(coll::Operation::allreduce).size());
-    for (const Json& each : said["rejected"])
-      EXPECT_NE(each["why"].get<std::string>().find("takes at most"), std::string::npos);
+    for (const Json& each : said["rejected"]) {
+      const auto why = each["why"].get<std::string>();
+      EXPECT_TRUE(why.find("takes at most") != std::string::npos || why.find("needs buffers") != std::string::npos);
+    }
   }
+}
+
+TEST(Explain, WindowsGiveTheirAlgorithmsAChance) {
+  Question question = question_of(4 * MiB);
+  EXPECT_NE(explain(question, measured_machine(), nullptr)["chosen"]["algorithm"], "two_shot_windows");
+  question.which.windows = true;
+  const Table table = small_table();
+  const Json said = explain(question, measured_machine(), &table);
+  EXPECT_EQ(said["chosen"]["algorithm"], "two_shot_windows");
+  EXPECT_EQ(said["source"], "model") << "tables are of other buffers";
 }
 
 TEST(Explain, CandidatesAreInOrderAndAddUp) {

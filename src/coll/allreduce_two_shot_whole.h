@@ -1,0 +1,62 @@
+// Allreduce, two shots, through scratch, of a message whose parts each fit into a slot: as allreduce_two_shot.h, but
+// that blocks meet, instead of counting chunks and telling each other of room. Fewer waits: for the sizes between
+// packets and long pipelines.
+//
+// 1. Each block takes its part of every slice: that of every peer's goes into the peer's slot for what is scattered.
+// 2. It meets the block of every rank: all has come.
+// 3. It reduces the part of its own slice, from all ranks in their order, into its output and into every peer's slot
+//    for what is gathered.
+// 4. It meets them again: all results have come.
+// 5. It copies them into its output.
+//
+// Slots need no second set. Who begins the next call has passed 4, so that every peer has done 3 and reads no more of
+// what was scattered; who comes to 3 of the next call has passed its 2, to which peers come after 5.
+#pragma once
+
+#include "coll/links.h"
+#include "coll/reduce_call.h"
+
+namespace sennit::coll {
+
+struct AllreduceTwoShotWhole {
+  static constexpr const char* kName = "allreduce_two_shot_whole";
+  enum Site : device::Word { kUse = 51, kScattered = 52, kGathered = 53 };
+  static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
+  ReduceCall call;
+  Team team;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    Meetings meetings(block, team);
+    if (!meetings.own_the_slots(use_of_slots(kLayout, Way::push, kInTwoShots), kUse)) return;
+    const SliceChunks slices(call.bytes, call.cut, block.index(), call.cut.slice);  // one chunk of each
+    block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {                 // 1.
+      const auto part = slices.of(team.peer(k), 0);
+      return {slot(team.peer(k), team.rank, block.index(), 0), call.input + part.begin, part.bytes()};
+    });
+    if (!meetings.meet(kScattered)) return;  // 2.
+    const auto own = slices.of(team.rank, 0);
+    const auto source = [&](unsigned from) -> const std::byte* {  // 3.
+      const int rank = static_cast<int>(from);
+      return rank == team.rank ? call.input + own.begin : slot(team.rank, rank, block.index(), 0);
+    };
+    const auto destination = [&](unsigned k) {
+      return k == 0 ? call.output + own.begin : slot(team.peer(k - 1), team.rank, block.index(), 1);
+    };
+    block.reduce({own.bytes(), team.ranks(), team.ranks()}, source, destination, call.reduction, whole(team.size));
+    if (!meetings.meet(kGathered)) return;                           // 4.
+    block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {  // 5.
+      const auto part = slices.of(team.peer(k), 0);
+      return {call.output + part.begin, slot(team.rank, team.peer(k), block.index(), 1), part.bytes()};
+    });
+  }
+
+ private:
+  static constexpr Layout kLayout = Layout::direct;  // two slots of each peer
+
+  SENNIT_DEVICE std::byte* slot(int at, int from, unsigned block, device::Word which) const {
+    return team.slot(kLayout, at, from, block, which);
+  }
+};
+
+}  // namespace sennit::coll

@@ -1,0 +1,37 @@
+// Collectives by copy engines straight into the ranks' buffers: for those in symmetric windows. No scratch, no
+// copies, and no SM but for the moments in which one block waits or tells.
+//
+// A lane program of all-to-all and allgather, and of the second half of an allreduce; copies go in rounds on a lane
+// of their own, in each of which a rank sends to one peer and gets from one.
+//
+// 1. All ranks meet (EngineStart): every output may be written. The ticket is written: the count that this call has.
+// 2. Of an allreduce: reduce-scatter, through scratch by kernels (reduce_scatter_direct.h), into the rank's own slice
+//    of its output. What a peer's copies will overwrite, a rank has sent by then: the peer has reduced it.
+// 3. Round k: the message for the rank k places after this one, into its output, and behind it the ticket.
+// 4. Meanwhile the caller's lane copies the message to oneself, and waits until the own copies are done.
+// 5. WindowsEnd: a block waits for every peer's ticket.
+#pragma once
+
+#include "coll/allreduce_copy_engines.h"
+
+namespace sennit::coll {
+
+struct WindowsEnd {
+  static constexpr const char* kName = "copy_engines_windows end";
+  enum Site : device::Word { kArrived = 35 };
+  Team team;
+  Tickets* tickets;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    const device::Word expected = block.load(&tickets->ticket[0]);
+    const bool arrived = block.await_each(team.ranks(), [&](unsigned i) -> device::Wait {
+      const int peer = static_cast<int>(i);
+      if (peer == team.rank) return {};
+      return {team.news(team.rank, peer, kGathered), expected, kArrived, peer};
+    });
+    if (arrived) block.store(&tickets->chunks, expected);
+  }
+};
+
+}  // namespace sennit::coll

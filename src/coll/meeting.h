@@ -1,0 +1,60 @@
+// The blocks of one number, of all ranks, wait for each other: what each did before is done, and seen by all.
+//
+// Every rank launches the same programs with the same blocks, so that all know when to meet. Meetings are counted
+// from launch to launch, in memory of the rank.
+#pragma once
+
+#include "coll/team.h"
+
+namespace sennit::coll {
+
+template <class Block>
+class Meetings {
+ public:
+  SENNIT_DEVICE Meetings(Block& block, const Team& team)
+      : block_(block), team_(team), next_(block.load(&kept().meetings) + 1) {}
+
+  /// The number of the next one, the same for all.
+  SENNIT_DEVICE device::Word next() const { return next_; }
+
+  /// First half: says that this block has come.
+  SENNIT_DEVICE void come() {
+    block_.signal_each(team_.ranks(), [&](unsigned i) -> device::Signal {
+      const int peer = static_cast<int>(i);
+      if (peer == team_.rank) return {};
+      return {team_.met(peer, team_.rank, block_.index()), next_};
+    });
+  }
+  /// Second half: waits until all have come. `site`: the program's number for the wait. False: give up, at once.
+  SENNIT_DEVICE bool end(device::Word site) {
+    const bool met = block_.await_each(team_.ranks(), [&](unsigned i) -> device::Wait {
+      const int peer = static_cast<int>(i);
+      if (peer == team_.rank) return {};
+      return {team_.met(team_.rank, peer, block_.index()), next_, site, peer};
+    });
+    if (met) block_.store(&kept().meetings, next_++);
+    return met;
+  }
+  SENNIT_DEVICE bool meet(device::Word site) {
+    come();
+    return end(site);
+  }
+
+  /// For programs that lay out the slots in a way of their own: waits for the end of launches that did it in another;
+  /// see links.h. False: give up, at once.
+  SENNIT_DEVICE bool own_the_slots(device::Word use, device::Word site) {
+    if (block_.load(&kept().use) == use) return true;
+    if (!meet(site)) return false;
+    block_.store(&kept().use, use);
+    return true;
+  }
+
+ private:
+  SENNIT_DEVICE BlockCounts& kept() const { return team_.counts[block_.index()]; }
+
+  Block& block_;
+  const Team& team_;
+  device::Word next_;
+};
+
+}  // namespace sennit::coll

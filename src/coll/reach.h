@@ -1,0 +1,17 @@
+// Where the buffers of a call are on every rank, as this one reaches them.
+#pragma once
+
+#include <cstddef>
+
+#include "coll/team.h"
+
+namespace sennit::coll {
+
+/// By rank, this one too. Known where the buffers lie in symmetric windows: see windows.h. Plain data, passed to
+/// kernels.
+struct Reach {
+  std::byte* input[kMostRanks] = {};
+  std::byte* output[kMostRanks] = {};
+};
+
+}  // namespace sennit::coll

@@ -1,0 +1,79 @@
+#include "coll/windows.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/units.h"
+
+namespace sennit::coll {
+
+Status Windows::add(path::Node& node, const std::shared_ptr<path::Window>& window) {
+  const int size = node.size();
+  One one{window.get(), window->data(), window->bytes(node.rank()), {}};
+  for (int rank = 0; rank < size; ++rank)
+    if (const std::uint64_t theirs = window->bytes(rank); theirs != one.bytes)
+      return Status(Code::invalid_argument,
+                    fmt::format("rank {} has registered {}, rank {} {}", node.rank(), format_bytes(one.bytes), rank,
+                                format_bytes(theirs)),
+                    {}, "Register as many bytes on every rank, or with sennit_register()");
+  if (size > kMostRanks || one.bytes == 0) return {};
+  std::string why_not;
+  for (int rank = 0; rank < size; ++rank) {
+    auto end = window->end(rank, 0, one.bytes);
+    if (!end) why_not = end.status().what();
+    if (end.ok() && end->data == nullptr) why_not = fmt::format("the memory of rank {} cannot be mapped", rank);
+    if (end.ok()) one.at[rank] = end->data;
+  }
+  auto all = node.group().exchange().all_gather(comm::Writer().text(why_not).take());
+  if (!all) return all.status();
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    comm::Reader reader((*all)[rank]);
+    if (const std::string theirs = reader.text(); !theirs.empty()) {
+      log(LogLevel::info,
+          fmt::format("collectives do not use window {}: rank {}: {}", window->number(), rank, theirs));
+      return {};
+    }
+  }
+  all_.push_back(one);
+  return {};
+}
+
+void Windows::remove(const path::Window& window) {
+  std::erase_if(all_, [&](const One& one) { return one.window == &window; });
+}
+
+bool Windows::find(const std::byte* data, std::uint64_t bytes, std::byte* (&at)[kMostRanks]) const {
+  for (const One& one : all_) {
+    if (data < one.data || data + bytes > one.data + one.bytes) continue;
+    const auto offset = data - one.data;
+    for (std::size_t rank = 0; rank < kMostRanks; ++rank)
+      at[rank] = one.at[rank] != nullptr ? one.at[rank] + offset : nullptr;
+    return true;
+  }
+  return false;
+}
+
+std::optional<Reach> Windows::reach(const Call& call, int size) const {
+  if (all_.empty()) return std::nullopt;
+  const auto all = call.bytes * static_cast<unsigned>(size);
+  Reach reach;
+  switch (call.operation) {
+    case Operation::allreduce:
+      if (find(call.input, call.bytes, reach.input) && find(call.output, call.bytes, reach.output)) return reach;
+      break;
+    case Operation::allgather:
+      if (find(call.output, all, reach.output)) return reach;
+      break;
+    case Operation::all_to_all:
+      // In place, peers would overwrite what is not sent yet.
+      if (call.input != call.output && find(call.input, all, reach.input) && find(call.output, all, reach.output))
+        return reach;
+      break;
+    default: break;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sennit::coll
