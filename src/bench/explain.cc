@@ -49,6 +49,7 @@ Result<Exit> explain_put(const Question& question) {
 struct Collective {
   std::string operation, bytes, machine, executor, type = "float32", op = "sum";
   int ranks = 0;  ///< 0: all GPUs of the machine
+  bool registered = false;
 };
 
 Result<Exit> explain_collective(const Collective& asked) {
@@ -62,7 +63,7 @@ Result<Exit> explain_collective(const Collective& asked) {
   auto bytes = parse_bytes(asked.bytes);
   if (!bytes) return std::move(bytes).status().in("--bytes");
   question.reduction = {*type, *op};
-  question.which = coll::case_of(*operation, question.reduction, *bytes);
+  question.which = coll::case_of(*operation, question.reduction, *bytes, asked.registered);
   auto scratch = coll::wanted_scratch();
   if (!scratch) return scratch.status();
   question.scratch_bytes = *scratch;
@@ -123,6 +124,7 @@ int run(int argc, const char* const* argv) {
   collective.add_option("--bytes", asked.bytes, "Size of one message, such as 64M")->required();
   collective.add_option("--ranks", asked.ranks, "On the first so many GPUs; default all")
       ->check(CLI::Range(2, coll::kMostRanks));
+  collective.add_flag("--registered", asked.registered, "The buffers lie in symmetric windows");
   collective.add_option("--type", asked.type, "Element type, such as float32 (default)");
   collective.add_option("--op", asked.op, "Operator, such as sum (default)");
   collective.add_option("--machine", asked.machine, "Name of a shipped machine, or a file; default: this machine");

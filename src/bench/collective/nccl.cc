@@ -45,6 +45,26 @@ Result<std::unique_ptr<Nccl>> Nccl::open(path::Node& node, const std::string& gi
 
 Nccl::~Nccl() {
   if (communicator_ != nullptr) (void)library_.abort(communicator_);
+  for (void* const memory : window_)
+    if (memory != nullptr) (void)library_.free(memory);
+}
+
+Status Nccl::make_windows(path::Node& node, std::uint64_t bytes) {
+  constexpr int kSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
+  const device::CurrentDevice current(device_);
+  Status status;
+  if (library_.open_window == nullptr)
+    status = Status(Code::unsupported, fmt::format("NCCL {} has no windows", version_), {}, "Use 2.27 or later");
+  for (void*& memory : window_) {
+    if (int error = status.ok() ? library_.allocate(&memory, bytes) : 0; error != 0)
+      status = Status(Code::device_error, fmt::format("ncclMemAlloc: {}", library_.text(error)));
+    // Its registration is collective: all ranks come, or none.
+    if (auto all = comm::agree(node.group().exchange(), status, {}); !all) return all.status();
+    void* window = nullptr;
+    if (const int error = library_.open_window(communicator_, memory, bytes, &window, kSymmetric); error != 0)
+      status = Status(Code::device_error, fmt::format("ncclCommWindowRegister: {}", library_.text(error)));
+  }
+  return comm::agree(node.group().exchange(), status, {}).status();
 }
 
 int Nccl::number_of(device::Type type) {

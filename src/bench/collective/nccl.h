@@ -37,6 +37,13 @@ class Nccl {
   /// as grouped sends and receives; a barrier as an allreduce of one number.
   Status call(const NcclCall& call, void* stream);
 
+  /// Collective. Makes two buffers in windows that NCCL's symmetric kernels and copy engines work on. Errors, the
+  /// same on every rank: unsupported (a library before 2.27), those of NCCL.
+  Status make_windows(path::Node& node, std::uint64_t bytes);
+  bool has_windows() const { return window_[0] != nullptr; }
+  /// One of the two, 0 or 1.
+  std::byte* window(unsigned which) const { return static_cast<std::byte*>(window_[which]); }
+
  private:
   Nccl() = default;
   int exchange(const NcclCall& call, NcclLibrary::Stream stream);
@@ -45,6 +52,7 @@ class Nccl {
   int device_ = 0, rank_ = 0, size_ = 1;
   NcclCommunicator communicator_ = nullptr;
   device::Memory one_;  // the number that a barrier reduces
+  void* window_[2] = {};
   std::string version_;
 };
 

@@ -15,9 +15,11 @@ void add_options(CLI::App& app, Options& options) {
       ->delimiter(',');
   app.add_option("--type", options.type, "Element type, such as float32 (default), bfloat16, int64");
   app.add_option("--op", options.op, "Operator, such as sum (default), max, average, bit_and");
-  app.add_option("--vs", options.versus, "Measured in the same run: nccl (default with GPUs)")
+  app.add_option("--vs", options.versus,
+                 "Measured in the same run: nccl (default with GPUs), nccl_windows (on memory registered with it), "
+                 "nccl_nowin (with NCCL_SYM_NOWIN_ENABLE=1)")
       ->delimiter(',')
-      ->check(CLI::IsMember({"nccl", "none"}));
+      ->check(CLI::IsMember({"nccl", "nccl_windows", "nccl_nowin", "none"}));
   app.add_option("--algorithms", options.algorithms, "Also each of these, or `all`, with --blocks and --threads")
       ->delimiter(',');
   app.add_option("--blocks", options.blocks, "Blocks for --algorithms; default 1")
@@ -36,9 +38,15 @@ void add_options(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"auto", "cuda", "host"}));
   app.add_option("--nccl", options.nccl, "libnccl.so.2, or the folder that holds it");
   app.add_flag("--out-of-place", options.out_of_place, "Into another buffer, instead of in place");
+  app.add_flag("--registered", options.registered, "Buffers registered as symmetric windows");
   app.add_flag("--eager", options.eager, "Call by call, instead of as a CUDA graph");
   app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
   app.add_flag("--rank", options.rank)->group("");
+  app.add_option("--only", options.only)->group("");
+}
+
+bool Options::against(std::string_view peer) const {
+  return std::ranges::count(versus, peer) != 0;
 }
 
 Result<std::vector<coll::Operation>> operations_of(const Options& options) {

@@ -18,8 +18,12 @@ struct Options {
   int ranks = 0;  ///< 0: one a GPU; four without GPUs
   double seconds = 0.2;
   double skew_us = 0;
-  bool out_of_place = false, eager = false, progress = false;
+  bool out_of_place = false, registered = false, eager = false, progress = false;
   bool rank = false;  ///< this process is one
+  std::string only;   ///< of a rank: the one variant of NCCL to measure, with nothing beside it
+
+  /// Whether --vs names it.
+  bool against(std::string_view peer) const;
 };
 
 void add_options(CLI::App& app, Options& options);

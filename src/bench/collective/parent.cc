@@ -27,6 +27,9 @@ double links_gbps(const machine::Machine& machine, int ranks) {
   return layout.size() < static_cast<std::size_t>(ranks) ? 0 : plan::exchange_gbps(machine, layout);
 }
 
+constexpr const char* kNoWin = "nccl_nowin";
+constexpr const char* kSwitch = "NCCL_SYM_NOWIN_ENABLE";
+
 }  // namespace
 
 Result<int> ranks_for(const device::Executor& executor, int wanted) {
@@ -65,15 +68,34 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   auto known = machine::known_machine("", device::name((*executor)->kind()), path::extras_of(**executor));
   if (!known) return known.status();
 
-  comm::Launch launch;
-  launch.ranks = *ranks;
-  launch.command = {put::own_program().string(), "--rank"};
-  launch.command.insert(launch.command.end(), arguments.begin(), arguments.end());
-  auto child = put::run_child(std::move(launch), put::kOutcomePrefix, options.progress);
-  if (!child) return child.status();
-  if (child->ended.status != 0) return put::end_as(*child, "bench collective");
-  auto found = parse_json(child->document, "what rank 0 printed");
+  std::optional<Exit> ended;
+  const auto job = [&](const std::string& only) -> Result<Json> {
+    comm::Launch launch;
+    launch.ranks = *ranks;
+    launch.command = {put::own_program().string(), "--rank"};
+    launch.command.insert(launch.command.end(), arguments.begin(), arguments.end());
+    if (!only.empty()) launch.command.insert(launch.command.end(), {"--only", only});
+    if (only == kNoWin) launch.environment = [](int) { return std::map<std::string, std::string>{{kSwitch, "1"}}; };
+    auto child = put::run_child(std::move(launch), put::kOutcomePrefix, options.progress);
+    if (!child) return child.status();
+    if (child->ended.status != 0) {
+      ended = put::end_as(*child, "bench collective");
+      return Json();
+    }
+    return parse_json(child->document, "what rank 0 printed");
+  };
+  auto found = job("");
+  if (ended) return *ended;
   if (!found) return found.status();
+  // NCCL reads its switches once in a process: a job of its own.
+  if (options.against(kNoWin)) {
+    auto more = job(kNoWin);
+    if (ended) return *ended;
+    if (!more) return more.status();
+    for (const char* member : {"rows", "warnings"})
+      for (Json& each : more->at(member)) found->at(member).push_back(std::move(each));
+    found->at("versions").update(more->at("versions"));
+  }
 
   put::Outcome outcome;
   outcome.warnings = found->at("warnings").get<std::vector<std::string>>();
@@ -82,6 +104,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   Json settings = {{"executor", std::string(device::name((*executor)->kind()))},
                    {"ranks", *ranks},
                    {"seconds", options.seconds},
+                   {"registered", options.registered},
                    {"sizes", *sizes},
                    {"scratch_bytes", found->at("scratch_bytes")}};
   if (outcome.versions.contains("nccl")) {

@@ -18,7 +18,7 @@ namespace {
 struct Variant {
   std::string name;
   std::optional<coll::Plan> forced;
-  bool is_nccl = false;
+  bool is_nccl = false, nccl_windows = false;
 };
 
 class Rank {
@@ -65,8 +65,8 @@ class Rank {
       if (!status.ok()) return status;
     sizes_ = std::move(*sizes);
     operations_ = std::move(*operations);
-    auto site = Site::open(
-        *executor, {std::ranges::max(sizes_), options_.eager, options_.skew_us, std::make_unique<plan::Chooser>()});
+    auto site = Site::open(*executor, {std::ranges::max(sizes_), options_.eager, options_.registered,
+                                       options_.skew_us, std::make_unique<plan::Chooser>()});
     if (!site) return site.status();
     site_ = std::move(*site);
     reduction_ = {*type, *op};
@@ -75,10 +75,17 @@ class Rank {
   }
 
   Status open_nccl() {
-    auto warning = site_->open_nccl(options_.versus, options_.nccl);
+    std::vector<std::string> versus = options_.versus;
+    if (!options_.only.empty() || options_.against("nccl_windows")) versus.push_back("nccl");
+    auto warning = site_->open_nccl(versus, options_.nccl);
     if (!warning) return warning.status();
     if (!warning->empty()) warnings_.push_back(*warning);
     if (site_->nccl() == nullptr) return {};
+    if (options_.only.empty() && options_.against("nccl_windows")) {
+      auto windows = site_->open_nccl_windows();
+      if (!windows) return windows.status();
+      if (!windows->empty()) warnings_.push_back(*windows);
+    }
     versions_["nccl"] = site_->nccl()->version();
     for (const coll::Operation operation : operations_)
       if (!Site::nccl_can(operation, reduction_))
@@ -90,13 +97,19 @@ class Rank {
   }
 
   std::vector<Variant> variants_of(coll::Operation operation) const {
+    if (!options_.only.empty()) return only_of(operation);
     std::vector<Variant> variants{{"sennit", std::nullopt, false}};
     const auto forced = plans_of(options_, operation);  // the parent has looked at it
     if (forced.ok())
       for (const coll::Plan& plan : *forced) variants.push_back({name(plan), plan, false});
-    if (site_->nccl() != nullptr && Site::nccl_can(operation, reduction_))
-      variants.push_back({"nccl", std::nullopt, true});
+    if (site_->nccl() == nullptr || !Site::nccl_can(operation, reduction_)) return variants;
+    if (options_.versus.empty() || options_.against("nccl")) variants.push_back({"nccl", std::nullopt, true});
+    if (site_->nccl()->has_windows()) variants.push_back({"nccl_windows", std::nullopt, true, true});
     return variants;
+  }
+  std::vector<Variant> only_of(coll::Operation operation) const {
+    if (site_->nccl() == nullptr || !Site::nccl_can(operation, reduction_)) return {};
+    return {{options_.only, std::nullopt, true}};
   }
   std::vector<std::uint64_t> sizes_of(coll::Operation operation) const {
     return operation == coll::Operation::barrier ? std::vector<std::uint64_t>{0} : sizes_;
@@ -107,11 +120,12 @@ class Rank {
     const coll::Operation operation = layout.operation;
     Way way;
     way.chosen = !variant.is_nccl && !variant.forced;
-    if (!variant.is_nccl)
-      way.plan = variant.forced ? *variant.forced
-                                : site_->collectives().plan(case_of(operation, reduction_, layout.planned_bytes()));
+    way.nccl_windows = variant.nccl_windows;
+    const coll::Case which = site_->case_of(layout, reduction_);
+    if (!variant.is_nccl) way.plan = variant.forced ? *variant.forced : site_->collectives().plan(which);
     const coll::Team& team = site_->collectives().scratch()->team();
     if (way.plan && coll::most_bytes(operation, *way.plan, team) < layout.message) return Json();
+    if (way.plan && coll::needs_windows(way.plan->algorithm) && !which.windows) return Json();
     if (auto status = site_->verify(way, layout, reduction_); !status) return status;
     auto times = site_->time(way, layout, reduction_, options_.seconds);
     if (!times) return times.status();
@@ -124,6 +138,7 @@ class Rank {
                 {"operator", options_.op},
                 {"ranks", layout.size},
                 {"in_place", layout.in_place},
+                {"registered", which.windows && !variant.is_nccl},
                 {"graph", site_->by_graph()},
                 {"skew_us", options_.skew_us},
                 {"calls", times->calls},

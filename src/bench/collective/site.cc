@@ -48,6 +48,13 @@ Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> execu
     if (!made) return made.status();
     *memory = std::move(*made);
   }
+  for (const device::Memory* memory : {&site->input_, &site->output_}) {
+    if (!options.registered) break;
+    auto window = site->node_->open(memory->data(), room);
+    if (!window) return window.status();
+    if (auto status = site->collectives_->use(*window); !status) return status;
+    site->windows_.push_back(std::move(*window));
+  }
   // Sets up scratch memory, for the plans to be asked for.
   const coll::Request nothing;
   if (auto status = site->collectives_->call(nothing, site->stream_->lane()); !status) return status;
@@ -65,6 +72,13 @@ Result<std::string> Site::open_nccl(const std::vector<std::string>& versus, cons
   return std::string();
 }
 
+Result<std::string> Site::open_nccl_windows() {
+  const Status status = nccl_->make_windows(*node_, input_.bytes());
+  if (status.code() == Code::peer_lost) return status;
+  return status.ok() ? std::string()
+                     : fmt::format("nccl_windows is left out: {}; leave it out of --vs.", status.what());
+}
+
 bool Site::nccl_can(coll::Operation operation, const device::Reduction& reduction) {
   return Nccl::number_of(reduction.type) >= 0 && (!coll::reduces(operation) || Nccl::number_of(reduction.op) >= 0);
 }
@@ -73,16 +87,28 @@ Layout Site::layout(coll::Operation operation, std::uint64_t bytes, device::Type
   return {operation, bytes, device::bytes_of(type), in_place, node_->rank(), node_->size()};
 }
 
+coll::Case Site::case_of(const Layout& layout, const device::Reduction& reduction) const {
+  const Way ours{coll::Plan{}, true};
+  const coll::Call call{layout.operation,
+                        input_of(ours, layout),
+                        output_of(ours, layout),
+                        layout.planned_bytes(),
+                        Layout::kRoot,
+                        reduction,
+                        {}};
+  return coll::case_of(layout.operation, reduction, call.bytes, collectives_->reaches(call));
+}
+
 Status Site::call(const Way& way, const Layout& layout, const device::Reduction& reduction) {
   const std::uint64_t count = layout.message / device::bytes_of(reduction.type);
   if (!way.plan)
-    return nccl_->call(
-        {layout.operation, input_of(layout), output_of(layout), count, reduction.type, reduction.op, Layout::kRoot},
-        stream_->handle());
+    return nccl_->call({layout.operation, input_of(way, layout), output_of(way, layout), count, reduction.type,
+                        reduction.op, Layout::kRoot},
+                       stream_->handle());
   coll::Request request;
   request.operation = layout.operation;
-  request.input = input_of(layout);
-  request.output = output_of(layout);
+  request.input = input_of(way, layout);
+  request.output = output_of(way, layout);
   request.reduction = reduction;
   if (coll::has_root(layout.operation)) request.root = Layout::kRoot;
   // On the stack: this is within what --eager times.
@@ -118,11 +144,11 @@ Status Site::spoil(std::byte* data, std::uint64_t bytes) {
 Status Site::verify_here(const Way& way, const Layout& layout, const device::Reduction& reduction) {
   const std::vector<std::byte> margin(kMargin, std::byte{0x5A});
   const std::vector<std::byte> mine = given(layout, reduction.type);
-  std::byte* const begin = (layout.in_place ? input_ : output_).data();
+  std::byte* const begin = base(way, layout.in_place);
   // In place the rest of the buffer is input; otherwise nothing at all lies behind the output.
   std::byte* const end = begin + (layout.in_place ? layout.bytes() : layout.taken() * layout.message);
   if (auto status = spoil(begin, layout.bytes()); !status) return status;
-  if (auto status = move(input_of(layout), mine.data(), mine.size()); !status) return status;
+  if (auto status = move(input_of(way, layout), mine.data(), mine.size()); !status) return status;
   if (auto status = move(end, margin.data(), kMargin); !status) return status;
   if (auto status = call(way, layout, reduction); !status) return status;
   if (auto status = stream_->lane().synchronize(); !status) return collectives_->explain(std::move(status));
@@ -131,7 +157,7 @@ Status Site::verify_here(const Way& way, const Layout& layout, const device::Red
   if (std::memcmp(got.data(), margin.data(), kMargin) != 0)
     return Status(Code::corrupt, "bytes beyond the output were written");
   for (unsigned index = 0; index < layout.taken(); ++index) {
-    if (auto status = move(got.data(), output_of(layout) + index * layout.message, layout.message); !status)
+    if (auto status = move(got.data(), output_of(way, layout) + index * layout.message, layout.message); !status)
       return status;
     const std::vector<std::byte> right = expected(layout, reduction, index);
     for (std::uint64_t at = 0; at < layout.message; at += kPeriod)
@@ -205,6 +231,10 @@ Result<Times> Site::time(const Way& way, const Layout& layout, const device::Red
 }
 
 Status Site::close() {
+  for (const auto& window : windows_) {
+    collectives_->forget(*window);
+    if (auto status = node_->close(window); !status) return status;
+  }
   if (auto status = collectives_->close(); !status) return status;
   return node_->group().exchange().barrier();
 }

@@ -19,6 +19,7 @@ namespace sennit::bench::collective {
 struct Way {
   std::optional<coll::Plan> plan;  ///< none: NCCL
   bool chosen = false;             ///< leave it to the communicator, which would take this plan, as programs do
+  bool nccl_windows = false;       ///< NCCL on memory that is registered with it
 };
 
 /// All times are of one call, from the last rank's start to the last rank's end, and the same on every rank.
@@ -32,6 +33,7 @@ class Site {
   struct Options {
     std::uint64_t most_bytes = 0;  ///< of a Layout
     bool eager = false;            ///< call by call, instead of as a CUDA graph
+    bool registered = false;       ///< the buffers, as symmetric windows
     double skew_us = 0;            ///< by which the last rank starts each run later: as in programs, which compute
     std::unique_ptr<coll::Chooser> chooser = std::make_unique<coll::ModelChooser>();
   };
@@ -48,10 +50,14 @@ class Site {
   /// Collective. NCCL where `versus` names it, or is empty on GPUs; `file`: libnccl or its folder, empty where the
   /// loader finds it. Returns a warning where it is wanted and cannot be had. Errors: peer_lost.
   Result<std::string> open_nccl(const std::vector<std::string>& versus, const std::string& file);
+  /// Collective. Its windows, once it is open; returns a warning where they cannot be had.
+  Result<std::string> open_nccl_windows();
   /// Null unless opened.
   Nccl* nccl() { return nccl_.get(); }
   static bool nccl_can(coll::Operation operation, const device::Reduction& reduction);
 
+  /// What a call's plan is chosen for.
+  coll::Case case_of(const Layout& layout, const device::Reduction& reduction) const;
   Layout layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const;
 
   /// One call on fresh numbers against the host's own reference, and nothing written beyond the buffer. Collective.
@@ -65,9 +71,14 @@ class Site {
 
  private:
   Site() = default;
-  std::byte* input_of(const Layout& layout) const { return input_.data() + layout.input_at(); }
-  std::byte* output_of(const Layout& layout) const {
-    return (layout.in_place ? input_ : output_).data() + layout.output_at();
+  /// Where the way has its buffers; in place both are the first.
+  std::byte* base(const Way& way, bool first) const {
+    if (way.nccl_windows) return nccl_->window(first ? 0 : 1);
+    return (first ? input_ : output_).data();
+  }
+  std::byte* input_of(const Way& way, const Layout& layout) const { return base(way, true) + layout.input_at(); }
+  std::byte* output_of(const Way& way, const Layout& layout) const {
+    return base(way, layout.in_place) + layout.output_at();
   }
   Status call(const Way& way, const Layout& layout, const device::Reduction& reduction);
   Status move(void* dst, const void* src, std::uint64_t bytes);
@@ -83,7 +94,8 @@ class Site {
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
   device::Memory input_, output_;
-  std::unique_ptr<Nccl> nccl_;  // after the stream's graph of its calls: it waits for that
+  std::vector<std::shared_ptr<path::Window>> windows_;  // of both, where they are registered
+  std::unique_ptr<Nccl> nccl_;                          // after the stream's graph of its calls: it waits for that
   std::unique_ptr<Stream> stream_;
 };
 

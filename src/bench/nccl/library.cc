@@ -53,6 +53,8 @@ Result<NcclLibrary> open_nccl_library(const std::string& given) {
       (void)look_up(handle, "ncclAlltoAll", library.all_to_all);
       (void)look_up(handle, "ncclGather", library.gather);
       (void)look_up(handle, "ncclScatter", library.scatter);
+      (void)(look_up(handle, "ncclMemAlloc", library.allocate) && look_up(handle, "ncclMemFree", library.free) &&
+             look_up(handle, "ncclCommWindowRegister", library.open_window));
       return library;
     }
     why = name + " lacks a function of NCCL 2.7";

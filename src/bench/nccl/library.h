@@ -36,6 +36,10 @@ struct NcclLibrary {
   int (*all_to_all)(const void*, void*, std::size_t, int, NcclCommunicator, Stream) = nullptr;
   int (*gather)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
   int (*scatter)(const void*, void*, std::size_t, int, int, NcclCommunicator, Stream) = nullptr;
+  // Of NCCL 2.27 and later; all null before.
+  int (*allocate)(void**, std::size_t) = nullptr;
+  int (*free)(void*) = nullptr;
+  int (*open_window)(NcclCommunicator, void*, std::size_t, void**, int) = nullptr;
 };
 
 /// `given`: the library's file or the folder that holds it; empty: what the loader finds, else $NCCL_HOME/lib. Stays
