@@ -182,7 +182,7 @@ def test_bench_allreduce_without_a_gpu(tmp_path: Path) -> None:
     kept = tmp_path / "kept.json"
     done = sennit(*options, "--algorithms", "ring", "--json", str(kept), cache=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "two_shot 1x256" in done.stdout
+    assert "two_shot_whole 1x256" in done.stdout
     shown_again = sennit("bench", "show", str(kept), cache=tmp_path)
     assert shown_again.stdout == done.stdout
     wrong = sennit(*options, "--op", "bit_and", cache=tmp_path)

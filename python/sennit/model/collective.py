@@ -11,6 +11,7 @@ from sennit.model.document import Part
 from sennit.model.result import MeasuredOn
 
 REDUCING = ("allreduce", "reduce_scatter", "reduce")
+WINDOWED = ("allreduce", "allgather", "all_to_all")  # that go straight between symmetric windows
 BARRIER = "barrier"  # of no size
 OWN = "sennit"
 
@@ -26,6 +27,7 @@ class CollectiveRow(Part):
     operator: str = Field(description="Of no meaning where nothing is reduced")
     ranks: int = Field(ge=1)
     in_place: bool = True
+    registered: bool = Field(default=False, description="The buffers lay in symmetric windows, known to all ranks")
     graph: bool = Field(default=False, description="Calls were replayed as a CUDA graph, not made one by one")
     calls: int = Field(default=1, ge=1, description="Calls back to back, of which a time is the average")
     repetitions: int = Field(default=0, ge=0)

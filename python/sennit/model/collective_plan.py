@@ -48,6 +48,7 @@ class CollectivePlan(Part):
     type: str = ""
     operator: str = ""
     arithmetic: Literal["none", "fast", "general"] = "none"
+    windows: bool = Field(default=False, description="The buffers lie in symmetric windows")
     ranks: int = Field(ge=1)
     machine: str = ""
     layout: list[str] = []

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from sennit import console, programs
-from sennit.model.collective import REDUCING, CollectiveResult
+from sennit.model.collective import REDUCING, WINDOWED, CollectiveResult
 from sennit.model.document import parse
 from sennit.peers import versus as peers
 from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
@@ -47,6 +47,8 @@ def left_out(verb: str) -> set[str]:
     if verb == FAMILY:
         return set()
     out = {"operations"}
+    if operation_of(verb) not in WINDOWED:
+        out.add("registered")
     if operation_of(verb) not in REDUCING:
         out.add("operator")
     if verb.startswith("all-to-all"):  # never in place
@@ -100,7 +102,8 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
             typer.Option(
                 "--vs",
                 metavar="PEER,…",
-                help="nccl (default with GPUs) and torch on GPUs, openmpi and mpich on the host executor; or none.",
+                help="nccl (default with GPUs), nccl_windows, nccl_nowin and torch on GPUs, openmpi and mpich on the "
+                "host executor; or none.",
             ),
         ] = None,
         algorithms: Annotated[
@@ -112,6 +115,9 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         ] = None,
         out_of_place: Annotated[
             bool, typer.Option("--out-of-place", help="Into another buffer, instead of in place.")
+        ] = False,
+        registered: Annotated[
+            bool, typer.Option("--registered", help="Buffers in symmetric windows, registered once with all ranks.")
         ] = False,
         eager: Annotated[bool, typer.Option("--eager", help="Call by call, instead of as a CUDA graph.")] = False,
         executor: OnExecutor = None,
@@ -154,6 +160,7 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
         arguments += [*executor_arguments(executor), "--progress"]
         arguments += ["--out-of-place"] if out_of_place else []
+        arguments += ["--registered"] if registered else []
         arguments += ["--eager"] if eager else []
         document, code = programs.document(PROGRAM, *arguments, title="measuring")
         result = parse(CollectiveResult, document, f"the document of {PROGRAM}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from sennit import console, programs
-from sennit.model.collective import REDUCING
+from sennit.model.collective import REDUCING, WINDOWED
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.document import parse
 from sennit.model.explain import Explanation
@@ -79,6 +79,9 @@ def _add_verb(name: str) -> None:
             str | None, typer.Option("--type", metavar="TYPE", help="Such as float32, bfloat16, int64.")
         ] = None,
         operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, average.")] = None,
+        registered: Annotated[
+            bool, typer.Option("--registered", help="The buffers lie in symmetric windows.")
+        ] = False,
         executor: OnExecutor = None,
         as_json: AsJson = False,
     ) -> None:
@@ -91,7 +94,7 @@ def _add_verb(name: str) -> None:
             "--op": operator,
         }
         arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
-        more = executor_arguments(executor)
+        more = executor_arguments(executor) + (["--registered"] if registered else [])
         document, _ = programs.document(PROGRAM, "collective", *arguments, *more, title="planning")
         found = parse(CollectivePlan, document, f"the document of {PROGRAM}")
         if as_json:
@@ -102,7 +105,10 @@ def _add_verb(name: str) -> None:
     # Typer reads the options from the signature. What is only moved has no type, and no operator.
     reduces = operation_of(name) in REDUCING
     signature = inspect.signature(verb, eval_str=True)
-    kept = [part for part in signature.parameters.values() if reduces or part.name not in ("element", "operator")]
+    out = set() if reduces else {"element", "operator"}
+    if operation_of(name) not in WINDOWED:
+        out.add("registered")
+    kept = [part for part in signature.parameters.values() if part.name not in out]
     verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     said = f"Say which plan {name} takes, what every other one should cost, and what decided."
     types = [f"sennit explain {name} 1M --type float64 --op max"] if reduces else []

@@ -121,6 +121,7 @@ def title(rows: Rows) -> str:
     what.append(f"{row.ranks} ranks")
     if sized(row):
         what.append("in place" if row.in_place else "out of place")
+        what += ["registered"] if row.registered else []
     what.append("as a CUDA graph" if row.graph else "call by call")
     return f"{row.operation.replace('_', '-').capitalize()}: {', '.join(what)}"
 
