@@ -142,11 +142,12 @@ Status start_exchange(const Start& start) {
 }
 /// Two ranks know how long their messages are, and nobody else does: how they are cut depends on that alone. All
 /// launch the same blocks, though some may have nothing to do: see links.h.
+template <Way... way>
 Status start_all_to_all_v(const Start& start) {
-  constexpr std::uint64_t kLeast = 16 * KiB;  // a default
+  constexpr std::uint64_t kLeast = 4 * KiB;  // a default
   Exchange exchange = start.call.messages;
   exchange.cut(start.plan.blocks, kLeast);
-  return start.launch(ExchangeDirect{exchange, start.team});
+  return start.launch(ExchangeDirect{exchange, start.team, way...});
 }
 Status start_allgather_ring(const Start& start) {
   return start.launch(AllgatherRing{start.call.input, start.call.output, start.call.bytes,
@@ -248,7 +249,8 @@ constexpr auto kEntries = [] {
       exchange<ExchangePackets>(all_to_all, packets, &packets_of_all),
       Entry{all_to_all, direct_windows, &unlimited, of<ExchangeWindows>, &start_exchange_windows},
       Entry{all_to_all, copy_engines_windows, &unlimited, of<WindowsEnd>, &start_exchange_engines_windows},
-      Entry{all_to_all_v, direct, &unlimited, of<ExchangeDirect>, &start_all_to_all_v},
+      Entry{all_to_all_v, direct, &unlimited, of<ExchangeDirect>, &start_all_to_all_v<>},
+      Entry{all_to_all_v, direct_loads, &unlimited, of<ExchangeDirect>, &start_all_to_all_v<Way::pull>},
 
       Entry{barrier, direct, &unlimited, of<BarrierDirect>, &start_barrier<BarrierDirect>},
       Entry{barrier, dissemination, &unlimited, of<BarrierDissemination>, &start_barrier<BarrierDissemination>},

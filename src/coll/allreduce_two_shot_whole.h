@@ -20,6 +20,7 @@ namespace sennit::coll {
 
 struct AllreduceTwoShotWhole {
   static constexpr const char* kName = "allreduce_two_shot_whole";
+  static constexpr bool kEarly = true, kManyBlocks = true;
   enum Site : device::Word { kUse = 51, kScattered = 52, kGathered = 53 };
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;

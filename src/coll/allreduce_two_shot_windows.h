@@ -16,6 +16,7 @@ namespace sennit::coll {
 
 struct AllreduceTwoShotWindows {
   static constexpr const char* kName = "allreduce_two_shot_windows";
+  static constexpr bool kEarly = true, kManyBlocks = true;
   enum Site : device::Word { kBegin = 41, kEnd = 42 };
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;

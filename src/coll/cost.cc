@@ -121,9 +121,8 @@ struct Formula {
       case Algorithm::ring:
       case Algorithm::segmented_ring:
         return {.crossings = 2 * peers(),
-                .handovers = 2 * peers() - 1,
+                .handovers = peers(),  // of twice as many: while one chunk is handed over, another one is sent
                 .sent = 2 * most(),
-                .pauses = 1.02,
                 .copied = most(),
                 .reduced = 2 * most(),
                 .part = s / n,
@@ -291,8 +290,9 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
   const double blocks = plan.blocks, further = work.fan - 1;
   const double reduced = work.reduced * (which.arithmetic == Arithmetic::general ? figures.general_factor : 1);
   Cost cost;
+  const bool can_be_early = work.packets || (work.meets && work.by_engines == 0);
   const bool early =
-      work.packets && plan.blocks * plan.threads <= static_cast<unsigned>(figures.sms) * device::kMostEarlyThreads;
+      can_be_early && plan.blocks * plan.threads <= static_cast<unsigned>(figures.sms) * device::kMostEarlyThreads;
   cost.launch_us = figures.launch_us + (early ? 0 : figures.late_us) + (plan.threads > 256 ? figures.wide_us : 0);
   double sending = 0, taking = 0;
   if (work.packets) {

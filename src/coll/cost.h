@@ -50,7 +50,7 @@ struct Figures {
   double link_gbps = 394;         ///< one way, of what a rank's blocks send to one peer
   double pull_gbps = 349;         ///< the same of what they load from one
   double contention = 0.031;      ///< how much longer that takes, for every further peer at the same time
-  double mesh_drift = 0.0217;     ///< the same where blocks send more than a chunk
+  double mesh_drift = 0.026;      ///< the same where blocks send more than a chunk
   double direct_drift = 0.0776;   ///< and where nothing is sent on
   double packet_gbps = 492;       ///< the same of packets, tags counted
   double packet_contention = 0.175;

@@ -16,6 +16,7 @@ namespace sennit::coll {
 
 struct ExchangeWhole {
   static constexpr const char* kName = "exchange_whole";
+  static constexpr bool kEarly = true, kManyBlocks = true;
   enum Site : device::Word { kUse = 54, kSent = 55 };
   Exchange exchange;
   Team team;

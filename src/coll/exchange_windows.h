@@ -15,6 +15,7 @@ namespace sennit::coll {
 
 struct ExchangeWindows {
   static constexpr const char* kName = "exchange_windows";
+  static constexpr bool kEarly = true, kManyBlocks = true;
   enum Site : device::Word { kBegin = 43, kEnd = 44 };
   Exchange exchange;
   Team team;

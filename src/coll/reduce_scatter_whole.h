@@ -15,6 +15,7 @@ namespace sennit::coll {
 
 struct ReduceScatterWhole {
   static constexpr const char* kName = "reduce_scatter_whole";
+  static constexpr bool kEarly = true, kManyBlocks = true;
   enum Site : device::Word { kUse = 56, kScattered = 57 };
   ReduceCall call;
   Team team;

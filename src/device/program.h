@@ -28,7 +28,8 @@ struct Program {
 
 /// Programs that say `static constexpr bool kEarly = true`. What small messages take is to a good part the time from
 /// the end of one launch to the start of the next; an early program's blocks are there by then, and wait. It still
-/// does nothing before all that was enqueued before it is done.
+/// does nothing before all that was enqueued before it is done. `kManyBlocks = true` beside it: launches of more than
+/// a block an SM are made, too; these are not early.
 template <class P>
 constexpr bool kIsEarly = [] {
   if constexpr (requires { P::kEarly; })

@@ -236,7 +236,8 @@ TEST(AllToAllV, AnyLengths) {
           received += lengths[peer][rank];
         }
         const int at = static_cast<int>(rank);
-        ASSERT_TRUE(launch({Algorithm::direct, 2}, call, local.team(at), nullptr, local.lane(at)).ok());
+        const Algorithm algorithm = round % 4 < 2 ? Algorithm::direct : Algorithm::direct_loads;
+        ASSERT_TRUE(launch({algorithm, 2}, call, local.team(at), nullptr, local.lane(at)).ok());
       }
       finish(local);
       for (std::size_t rank = 0; rank < n; ++rank) {

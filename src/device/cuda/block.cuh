@@ -220,9 +220,13 @@ class CudaBlock {
 };
 
 /// Blocks of P that an SM has room for, whatever their threads: two, since all 256 of a launch have to run at the
-/// same time. A thread then has 64 registers. Those of early programs, which are for small messages, have 128.
+/// same time. A thread then has 64 registers. Those of early programs, which are for small messages, have 128, unless
+/// they say kManyBlocks.
 template <class P>
-constexpr unsigned kBlocksOfAnSm = kIsEarly<P> ? 1 : 2;
+constexpr unsigned kBlocksOfAnSm = kIsEarly<P> && !requires {
+  P::kManyBlocks;
+}
+? 1 : 2;
 
 // Arguments stay where the launch put them: a program that picks a rank's address by number would otherwise have all
 // of them copied for each thread.

@@ -84,7 +84,8 @@ TEST(BenchCollective, WrongUsageIsToldAtOnce) {
       {{"--op", "median"}, "there is no operator"},
       {{"--op", "bit_and"}, "bit_and is not for float32"},
       {{"--algorithms", "magic"}, "there is no allreduce algorithm"},
-      {{"--operations", "allgather", "--algorithms", "two_shot"}, "Use one of direct, direct_loads, direct_whole, packets, ring, direct_windows"},
+      {{"--operations", "allgather", "--algorithms", "two_shot"},
+       "Use one of direct, direct_loads, direct_whole, packets, ring, direct_windows"},
       {{"--operations", "sort"}, "there is no operation"}};
   for (const auto& [arguments, text] : cases) {
     const Ran ran = run(arguments);
