@@ -1,6 +1,8 @@
 // Collectives between processes on GPUs; each rank has one of its own.
 #include <cuda_runtime.h>
 
+#include <cstdlib>
+
 #include "gpu_jobs.h"
 
 namespace sennit::gpu {
@@ -66,6 +68,22 @@ TEST_F(GpuCollectives, BetweenSymmetricWindows) {
 
 TEST_F(GpuCollectives, WindowsThatCannotBeMappedAreNoUseButNoHarm) {
   expect_all_right(run_on_gpus(gpus(), {"between_windows", "malloc", "4099"}, {{"SENNIT_IPC", "0"}}));
+}
+
+/// compute-sanitizer's memcheck on every rank. It slows kernels down a hundredfold, so messages are small.
+TEST_F(GpuCollectives, TouchNoMemoryBesideTheirOwn) {
+  if (std::system("compute-sanitizer --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "no compute-sanitizer here";
+  const std::vector<std::string> tool = {"compute-sanitizer", "--error-exitcode", "9", "--require-cuda-init", "no"};
+  for (const std::vector<std::string>& scenario : {std::vector<std::string>{"family", "1000"},
+                                                   {"between_windows", "malloc", "4099"},
+                                                   {"allreduces", "malloc", "65537"}}) {
+    const comm::Job job = run_on_gpus(gpus(), scenario, {{"SENNIT_TIMEOUT", "120"}}, tool);
+    EXPECT_EQ(job.ended.status, 0);
+    for (int rank = 0; rank < gpus(); ++rank)
+      EXPECT_THAT(job.lines.at(std::size_t(rank)),
+                  testing::IsSupersetOf({testing::HasSubstr("all right"), testing::HasSubstr("ERROR SUMMARY: 0")}))
+          << "rank " << rank;
+  }
 }
 
 TEST_F(GpuCollectives, ADeathIsNoticedWithinFiveSeconds) {

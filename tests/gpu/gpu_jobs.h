@@ -9,9 +9,9 @@
 namespace sennit::gpu {
 
 inline comm::Job run_on_gpus(int ranks, std::vector<std::string> scenario,
-                             std::map<std::string, std::string> more = {}) {
+                             std::map<std::string, std::string> more = {}, std::vector<std::string> under = {}) {
   more.emplace("SENNIT_EXECUTOR", "cuda");
-  return capi::run_ranks(ranks, std::move(scenario), std::move(more));
+  return capi::run_ranks(ranks, std::move(scenario), std::move(more), {}, std::move(under));
 }
 
 inline void expect_all_right(const comm::Job& job, const std::string& text = "all right") {

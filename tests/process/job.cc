@@ -24,13 +24,15 @@ std::map<std::string, std::string> no_launcher() {
   return none;
 }
 
-Job run_job(int ranks, std::vector<std::string> scenario, const Variables& variables, bool announce) {
+Job run_job(int ranks, std::vector<std::string> scenario, const Variables& variables, bool announce,
+            std::vector<std::string> under) {
   Job job;
   job.lines.resize(std::size_t(ranks));
   Launch launch_job;
   launch_job.ranks = ranks;
-  launch_job.command = std::move(scenario);
-  launch_job.command.insert(launch_job.command.begin(), SENNIT_RANK_PROGRAM);
+  launch_job.command = std::move(under);
+  launch_job.command.emplace_back(SENNIT_RANK_PROGRAM);
+  launch_job.command.insert(launch_job.command.end(), scenario.begin(), scenario.end());
   launch_job.announce = announce;
   launch_job.stop_on_failure = false;
   launch_job.environment = [&](int rank) {

@@ -22,8 +22,9 @@ struct Job {
 using Variables = std::function<std::map<std::string, std::string>(int rank)>;
 
 /// Ranks that fail do not end the others here: what those do about it is what is tested. Fails the test, and
-/// returns an empty job, when the job cannot be started.
-Job run_job(int ranks, std::vector<std::string> scenario, const Variables& variables = {}, bool announce = true);
+/// returns an empty job, when the job cannot be started. `under`: a tool with its options, in which the ranks run.
+Job run_job(int ranks, std::vector<std::string> scenario, const Variables& variables = {}, bool announce = true,
+            std::vector<std::string> under = {});
 
 /// All job's variables removed that this process may have inherited, so that tests may run under any launcher.
 std::map<std::string, std::string> no_launcher();
