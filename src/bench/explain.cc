@@ -64,6 +64,9 @@ Result<Exit> explain_collective(const Collective& asked) {
   if (!bytes) return std::move(bytes).status().in("--bytes");
   question.reduction = {*type, *op};
   question.which = coll::case_of(*operation, question.reduction, *bytes, asked.registered);
+  if (asked.registered && !std::ranges::any_of(coll::algorithms_of(*operation), coll::needs_windows))
+    return Status(Code::invalid_argument, fmt::format("{} makes no use of windows", coll::name(*operation)),
+                  "--registered", "Leave it out");
   auto scratch = coll::wanted_scratch();
   if (!scratch) return scratch.status();
   question.scratch_bytes = *scratch;

@@ -215,7 +215,11 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
     std::erase(windows_, window.get());
   }
   Status settled = settle();
-  if (auto status = meet(Call::close, window->number()); !status) return status;
+  if (auto status = meet(Call::close, window->number()); !status) {
+    // Its memory may be freed after this; and of ranks that end different windows each would go on with another one.
+    collectives_->forget_windows();
+    return status;
+  }
   collectives_->forget(*window);
   if (auto status = node_->close(window); !status) return status;
   return settled;

@@ -7,7 +7,7 @@
 // 3557 instead of 3471). Slices are cut into chunks; the slots of the scratch hold the arrivals of kDepth chunks of
 // both kinds.
 //
-// 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Tickets are written:
+// 1. All ranks meet (EngineStart): nobody uses the slots any more for what came before. Then tickets are written:
 //    the counts that this call's chunks will have, in memory of this rank, since a captured call must find new ones
 //    every time.
 // 2. For each chunk, scatter: each peer gets its slice's chunk of our input, and then the chunk's ticket.
@@ -96,11 +96,12 @@ struct EngineStart {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const device::Word before = block.load(&tickets->chunks);
+    // Not before all have come: engines copy whatever happens, but what follows is then no ticket.
+    if (!meet_all(block, team, *tickets, kStart)) return;
     for (unsigned first = 0; first < chunks; first += 32)
       block.each(32, [&](unsigned i) {
         if (first + i < chunks) tickets->ticket[first + i] = before + first + i + 1;
       });
-    (void)meet_all(block, team, *tickets, kStart);
   }
 };
 
@@ -108,7 +109,7 @@ struct EngineStart {
 struct EngineStep {
   ReduceCall call;
   Team team;
-  const device::Word* ticket;
+  device::Word* ticket;
   std::uint64_t most;  ///< bytes of a chunk, as all ranks cut it
   unsigned chunk;
 
@@ -136,7 +137,10 @@ struct EngineReduce {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    if (!step.await(block, kScattered, kArrived)) return;
+    if (!step.await(block, kScattered, kArrived)) {
+      block.store(step.ticket, block.load(step.ticket) - 1);  // of what is not reduced peers shall not think so
+      return;
+    }
     const Team& team = step.team;
     const auto chunk = step.chunk_of(team.rank);
     const auto part = device::part_of(chunk.bytes(), block.index(), block.count());
@@ -200,20 +204,32 @@ class CopyEngines {
   /// the copies.
   Status exchange(std::span<const WindowMessage> messages, device::Lane& lane,
                   const std::function<Status()>& before = {});
+  /// Brings their programs to the device.
+  static Status load(device::Executor& executor, int device);
   /// Admission: whatever the blocks.
   static std::uint64_t most_bytes(const Team& team, unsigned blocks);
 
  private:
-  explicit CopyEngines(const Team& team) : team_(team) {}
-  Status send(const ReduceCall& call, device::Lane& lane, News kind, unsigned chunk, std::uint64_t most,
-              device::Event* after);
+  /// A lane for copies. One that has joined a capture belongs to that until the capture ends.
+  struct Engine {
+    std::unique_ptr<device::Event> fork, sent;
+    std::vector<std::unique_ptr<device::Event>> reduced, kept;  // by chunk, in turn
+    std::unique_ptr<device::Lane> lane;                         // last: it ends before what it uses
+  };
+  CopyEngines(device::Executor& executor, int device, const Team& team)
+      : executor_(executor), device_(device), team_(team) {}
+  Result<Engine> make_engine();
+  /// One that works beside `lane`: in no capture, or in the same one.
+  Result<Engine*> engine_for(device::Lane& lane);
+  Status send(const ReduceCall& call, Engine& engine, device::Lane& lane, News kind, unsigned chunk,
+              std::uint64_t most, device::Event* after);
 
+  device::Executor& executor_;
+  int device_;
   Team team_;
   device::Memory memory_;  // of the tickets
   Tickets* tickets_ = nullptr;
-  std::unique_ptr<device::Event> fork_, sent_;
-  std::vector<std::unique_ptr<device::Event>> reduced_, kept_;  // by chunk, in turn
-  std::unique_ptr<device::Lane> engine_;                        // last: it ends before what it uses
+  std::vector<std::unique_ptr<Engine>> engines_;
 };
 
 }  // namespace sennit::coll

@@ -13,7 +13,7 @@
 // what was scattered; who comes to 3 of the next call has passed its 2, to which peers come after 5.
 #pragma once
 
-#include "coll/links.h"
+#include "coll/meeting.h"
 #include "coll/reduce_call.h"
 
 namespace sennit::coll {

@@ -27,6 +27,12 @@ bool has_blocks_to_spare(const Case& which, const Plan& plan, const Team& team) 
   return plan.blocks > 1 && work.part < static_cast<double>(plan.blocks * least);
 }
 
+/// Engines do everything.
+bool has_no_blocks(const Case& which, const Plan& plan, const Team& team) {
+  const Work work = work_of(which, plan.algorithm, team.size);
+  return work.by_engines > 0 && work.sent == 0;
+}
+
 }  // namespace
 
 unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
@@ -45,6 +51,7 @@ std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind k
       for (const unsigned threads : {kNarrow, kWide}) {
         const Plan plan{algorithm, blocks, threads};
         if (on_host ? threads != kNarrow : has_blocks_to_spare(which, plan, team)) continue;
+        if (has_no_blocks(which, plan, team) && (blocks > 1 || threads != kNarrow)) continue;
         if (which.bytes <= most_bytes(which.operation, plan, team)) plans.push_back(plan);
       }
   }

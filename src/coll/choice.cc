@@ -9,8 +9,8 @@ namespace sennit::coll {
 
 namespace {
 
-/// Threads that take turns on a few cores: a block each. A second one of each of 4 ranks on 2 cores made an allreduce of
-/// 1 MiB take 530 instead of 370 µs, and helped at no size to 64 MiB.
+/// Threads that take turns on a few cores: a block each. A second one of each of 4 ranks on 2 cores made an allreduce
+/// of 1 MiB take 530 instead of 370 µs, and helped at no size to 64 MiB.
 Plan choose_on_host(const Case& which, const Team& team) {
   const Plan small{Algorithm::one_shot_packets, 1, 256};
   if (which.operation == Operation::allreduce &&

@@ -118,14 +118,22 @@ Plan Collectives::plan(const Case& which) {
   return chooser_->plan(which);
 }
 
+void Collectives::forget_windows() {
+  const std::lock_guard lock(mutex_);
+  windows_ = {};
+}
+
 bool Collectives::reaches(const Call& call) {
   const std::lock_guard lock(mutex_);
   return windows_.reach(call, node_.size()).has_value();
 }
 
 Status Collectives::use(const std::shared_ptr<path::Window>& window) {
+  auto one = Windows::look_at(node_, *window);  // meets all ranks: not while other threads' calls wait
+  if (!one) return one.status();
   const std::lock_guard lock(mutex_);
-  return windows_.add(node_, window);
+  if (*one) windows_.add(**one);
+  return {};
 }
 
 void Collectives::forget(const path::Window& window) {

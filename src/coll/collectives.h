@@ -51,10 +51,12 @@ class Collectives {
   bool reaches(const Call& call);
 
   /// Collective. From now on calls whose buffers lie in `window`, at the same offsets on every rank, may use those of
-  /// all ranks straight. Errors: those of Windows::add.
+  /// all ranks straight. Errors: those of Windows::look_at.
   Status use(const std::shared_ptr<path::Window>& window);
   /// Before the window is closed.
   void forget(const path::Window& window);
+  /// All of them, on every rank.
+  void forget_windows();
 
   /// What a wait that passed its limit meant for the collectives: names the ranks that have not made the latest call,
   /// and ends the communicator, so that all ranks learn the same. Other results pass unchanged.

@@ -1,6 +1,6 @@
 // A block's links to the same block of its peers: chunks into a ring of slots in the peer's scratch, or in its own
-// (see Way), in order, with counts for what has been sent and what has been taken. Every algorithm of coll/ that is
-// not for packets is written with them.
+// (see Way), in order, with counts for what has been sent and what has been taken. The algorithms that cut long
+// messages into chunks are written with them.
 //
 //   Sending:    await_room(peers), write outgoing(peer) of each, advance(peers, {}).
 //   Receiving:  await_arrival(peers), read incoming(peer) of each, advance({}, peers).

@@ -38,5 +38,6 @@ template const void* cuda_entry<coll::ReduceScatterPackets>();
 template const void* cuda_entry<coll::ReduceScatterRing>();
 template const void* cuda_entry<coll::ReduceScatterWhole>();
 template const void* cuda_entry<coll::WindowsEnd>();
+template const void* cuda_entry<coll::WindowsReduced>();
 
 }  // namespace sennit::device

@@ -110,7 +110,7 @@ struct BlockCounts {
   std::uint64_t epoch = 0;  ///< launches that used packets
   device::Word sent[kMostRanks] = {};
   device::Word taken[kMostRanks] = {};
-  device::Word meetings = 0;  ///< with all peers, where the use of the slots changed
+  device::Word meetings = 0;  ///< with all peers; see meeting.h
   device::Word use = 0;       ///< of the slots, by the last launch that used them; see links.h
 };
 

@@ -9,19 +9,19 @@
 
 namespace sennit::coll {
 
-Status Windows::add(path::Node& node, const std::shared_ptr<path::Window>& window) {
+Result<std::optional<Windows::One>> Windows::look_at(path::Node& node, path::Window& window) {
   const int size = node.size();
-  One one{window.get(), window->data(), window->bytes(node.rank()), {}};
+  One one{&window, window.data(), window.bytes(node.rank()), {}};
   for (int rank = 0; rank < size; ++rank)
-    if (const std::uint64_t theirs = window->bytes(rank); theirs != one.bytes)
+    if (const std::uint64_t theirs = window.bytes(rank); theirs != one.bytes)
       return Status(Code::invalid_argument,
                     fmt::format("rank {} has registered {}, rank {} {}", node.rank(), format_bytes(one.bytes), rank,
                                 format_bytes(theirs)),
                     {}, "Register as many bytes on every rank, or with sennit_register()");
-  if (size > kMostRanks || one.bytes == 0) return {};
+  if (size > kMostRanks || one.bytes == 0) return std::optional<One>();
   std::string why_not;
   for (int rank = 0; rank < size; ++rank) {
-    auto end = window->end(rank, 0, one.bytes);
+    auto end = window.end(rank, 0, one.bytes);
     if (!end) why_not = end.status().what();
     if (end.ok() && end->data == nullptr) why_not = fmt::format("the memory of rank {} cannot be mapped", rank);
     if (end.ok()) one.at[rank] = end->data;
@@ -32,12 +32,11 @@ Status Windows::add(path::Node& node, const std::shared_ptr<path::Window>& windo
     comm::Reader reader((*all)[rank]);
     if (const std::string theirs = reader.text(); !theirs.empty()) {
       log(LogLevel::info,
-          fmt::format("collectives do not use window {}: rank {}: {}", window->number(), rank, theirs));
-      return {};
+          fmt::format("collectives do not use window {}: rank {}: {}", window.number(), rank, theirs));
+      return std::optional<One>();
     }
   }
-  all_.push_back(one);
-  return {};
+  return std::optional(one);
 }
 
 void Windows::remove(const path::Window& window) {

@@ -13,9 +13,17 @@ namespace sennit::coll {
 
 class Windows {
  public:
-  /// Collective. Where some rank cannot map another's part, it is no use to collectives, on any rank: they go through
-  /// scratch. Errors, the same on every rank: invalid_argument (ranks have registered different lengths).
-  Status add(path::Node& node, const std::shared_ptr<path::Window>& window);
+  struct One {
+    const path::Window* window;
+    std::byte* data;  ///< of this rank
+    std::uint64_t bytes;
+    std::byte* at[kMostRanks];  ///< every rank's, as this one reaches it
+  };
+  /// Collective. What there is to add; nothing where some rank cannot map another's part: then it is no use to
+  /// collectives, on any rank, and they go through scratch. Errors, the same on every rank: invalid_argument (ranks
+  /// have registered different lengths).
+  static Result<std::optional<One>> look_at(path::Node& node, path::Window& window);
+  void add(const One& one) { all_.push_back(one); }
   /// Also of one that was never added.
   void remove(const path::Window& window);
 
@@ -24,12 +32,6 @@ class Windows {
   std::optional<Reach> reach(const Call& call, int size) const;
 
  private:
-  struct One {
-    const path::Window* window;
-    std::byte* data;  ///< of this rank
-    std::uint64_t bytes;
-    std::byte* at[kMostRanks];  ///< every rank's, as this one reaches it
-  };
   /// Fills `at` with where `data` is at each rank.
   bool find(const std::byte* data, std::uint64_t bytes, std::byte* (&at)[kMostRanks]) const;
 

@@ -28,12 +28,20 @@ struct Program {
 
 /// Programs that say `static constexpr bool kEarly = true`. What small messages take is to a good part the time from
 /// the end of one launch to the start of the next; an early program's blocks are there by then, and wait. It still
-/// does nothing before all that was enqueued before it is done. `kManyBlocks = true` beside it: launches of more than
-/// a block an SM are made, too; these are not early.
+/// does nothing before all that was enqueued before it is done. `kManyBlocks = true` beside it: two blocks of any
+/// size have room in an SM, as those of other programs; launches beyond kMostEarlyThreads are not early.
 template <class P>
 constexpr bool kIsEarly = [] {
   if constexpr (requires { P::kEarly; })
     return P::kEarly;
+  else
+    return false;
+}();
+
+template <class P>
+constexpr bool kHasManyBlocks = [] {
+  if constexpr (requires { P::kManyBlocks; })
+    return P::kManyBlocks;
   else
     return false;
 }();

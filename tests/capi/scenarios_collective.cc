@@ -146,6 +146,12 @@ int bad_windows(const Arguments&) {
   say("lengths: {}", outcome(sennit_register_symmetric(comm, data.at, rank == 0 ? 4000 : 2000, &window)));
   say("again: {}", outcome(sennit_register_symmetric(comm, data.at, 4000, &window)));
   must(sennit_deregister(window));
+  Numbers other(comm, 1000);
+  sennit_window* windows[2] = {};
+  must(sennit_register_symmetric(comm, data.at, 4000, &windows[0]));
+  must(sennit_register_symmetric(comm, other.at, 4000, &windows[1]));
+  say("crosswise: {}", outcome(sennit_deregister(windows[rank == 0 ? 0 : 1])));
+  say("after: {}", sum_is_right(comm, data, other, 1000, 1) ? "all right" : "wrong");
   say("kinds: {}", outcome(rank == 0 ? sennit_register(comm, data.at, 4000, &window)
                                      : sennit_register_symmetric(comm, data.at, 4000, &window)));
   must(sennit_comm_destroy(comm));

@@ -188,6 +188,21 @@ TEST_P(Algorithms, ARankThatDoesNotComeIsNamed) {
   EXPECT_EQ(named, waited);
 }
 
+TEST_P(Algorithms, CallsBehindOneThatGaveUpDoNotWaitTheirOwnTime) {
+  LocalTeam local(2, 256, std::chrono::milliseconds(400));
+  Trial what = make(1, kSum, 100);
+  what.root = 1;
+  std::vector<std::unique_ptr<Job>> jobs;
+  for (int call = 0; call < 8; ++call) jobs.push_back(std::make_unique<Job>(local, what));
+  const auto start = std::chrono::steady_clock::now();
+  for (const auto& job : jobs) job->start(0);
+  const Status status = local.lane(0).synchronize();
+  const auto took = std::chrono::steady_clock::now() - start;
+  if (status.ok()) return;  // to send is not to wait
+  EXPECT_EQ(status.code(), Code::timed_out);
+  EXPECT_LT(took, std::chrono::milliseconds(3 * 400)) << "eight calls, and several waits in some";
+}
+
 INSTANTIATE_TEST_SUITE_P(Every, Algorithms, testing::ValuesIn(counting_subjects()), title);
 
 TEST(Hierarchical, SocketsOfAnySize) {

@@ -64,7 +64,9 @@ Status Nccl::make_windows(path::Node& node, std::uint64_t bytes) {
     if (const int error = library_.open_window(communicator_, memory, bytes, &window, kSymmetric); error != 0)
       status = Status(Code::device_error, fmt::format("ncclCommWindowRegister: {}", library_.text(error)));
   }
-  return comm::agree(node.group().exchange(), status, {}).status();
+  auto all = comm::agree(node.group().exchange(), status, {});
+  has_windows_ = all.ok();
+  return all.status();
 }
 
 int Nccl::number_of(device::Type type) {

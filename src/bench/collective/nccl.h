@@ -40,7 +40,7 @@ class Nccl {
   /// Collective. Makes two buffers in windows that NCCL's symmetric kernels and copy engines work on. Errors, the
   /// same on every rank: unsupported (a library before 2.27), those of NCCL.
   Status make_windows(path::Node& node, std::uint64_t bytes);
-  bool has_windows() const { return window_[0] != nullptr; }
+  bool has_windows() const { return has_windows_; }
   /// One of the two, 0 or 1.
   std::byte* window(unsigned which) const { return static_cast<std::byte*>(window_[which]); }
 
@@ -53,6 +53,7 @@ class Nccl {
   NcclCommunicator communicator_ = nullptr;
   device::Memory one_;  // the number that a barrier reduces
   void* window_[2] = {};
+  bool has_windows_ = false;  // both, on all ranks
   std::string version_;
 };
 

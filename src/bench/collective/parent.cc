@@ -75,7 +75,10 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
     launch.command = {put::own_program().string(), "--rank"};
     launch.command.insert(launch.command.end(), arguments.begin(), arguments.end());
     if (!only.empty()) launch.command.insert(launch.command.end(), {"--only", only});
-    if (only == kNoWin) launch.environment = [](int) { return std::map<std::string, std::string>{{kSwitch, "1"}}; };
+    if (options.against(kNoWin))  // one job with it, the other without
+      launch.environment = [on = only == kNoWin](int) {
+        return std::map<std::string, std::string>{{kSwitch, on ? "1" : "0"}};
+      };
     auto child = put::run_child(std::move(launch), put::kOutcomePrefix, options.progress);
     if (!child) return child.status();
     if (child->ended.status != 0) {
@@ -88,7 +91,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
   if (ended) return *ended;
   if (!found) return found.status();
   // NCCL reads its switches once in a process: a job of its own.
-  if (options.against(kNoWin)) {
+  if (options.against(kNoWin) && gpus) {
     auto more = job(kNoWin);
     if (ended) return *ended;
     if (!more) return more.status();

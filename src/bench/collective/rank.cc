@@ -153,6 +153,9 @@ class Rank {
     if (way.plan) {
       row["plan"] = name(*way.plan);
       row["blocks"] = way.plan->blocks;
+      // Blocks are spread over all SMs before one gets a second.
+      const int sms = site_->executor().devices()[std::size_t(site_->node().device())].sm_count;
+      if (sms > 0) row["sms"] = std::min(static_cast<int>(way.plan->blocks), sms);
     }
     return row;
   }

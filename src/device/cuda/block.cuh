@@ -96,6 +96,8 @@ class CudaBlock {
     return __syncthreads_and(threadIdx.x != 0 || cuda::acquire(word) == value) != 0;
   }
 
+  __device__ bool sound() const { return __syncthreads_and(threadIdx.x != 0 || !has_fault()) != 0; }
+
   template <class Count>
   __device__ Count load(const Count* count) const {
     return *count;
@@ -197,12 +199,16 @@ class CudaBlock {
       const bool late = now - start >= block.limits_.timeout_ns;
       if (!late && now < look) return false;
       look = now + kLookNs;
-      const bool aborted = block.limits_.abort != nullptr && cuda::relaxed(block.limits_.abort) != 0;
+      // What is enqueued behind a launch that gave up need not wait its own time.
+      const bool aborted =
+          (block.limits_.abort != nullptr && cuda::relaxed(block.limits_.abort) != 0) || block.has_fault();
       if (!aborted && !late) return false;
       block.give_up(aborted, site, expected, seen, peer);
       return true;
     }
   };
+
+  __device__ bool has_fault() const { return limits_.fault != nullptr && cuda::relaxed(&limits_.fault->raised) != 0; }
 
   __device__ void give_up(bool aborted, Word site, Word expected, Word seen, int peer) {
     if (limits_.fault == nullptr || atomicCAS_system(&limits_.fault->raised, 0u, 2u) != 0) return;
@@ -223,10 +229,7 @@ class CudaBlock {
 /// same time. A thread then has 64 registers. Those of early programs, which are for small messages, have 128, unless
 /// they say kManyBlocks.
 template <class P>
-constexpr unsigned kBlocksOfAnSm = kIsEarly<P> && !requires {
-  P::kManyBlocks;
-}
-? 1 : 2;
+constexpr unsigned kBlocksOfAnSm = kIsEarly<P> && !kHasManyBlocks<P> ? 1 : 2;
 
 // Arguments stay where the launch put them: a program that picks a rank's address by number would otherwise have all
 // of them copied for each thread.

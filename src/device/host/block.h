@@ -33,6 +33,8 @@ class HostBlock {
     }
   }
 
+  bool sound() const { return limits_.fault == nullptr || load_flag(&limits_.fault->raised) == 0; }
+
   void signal(Word* word, Word value) {
     Delays::hold_up();
     tell_others();
@@ -193,7 +195,8 @@ class HostBlock {
     const auto deadline = Clock::now() + std::chrono::nanoseconds(limits_.timeout_ns);
     for (unsigned spin = 0;; ++spin) {
       if (arrived()) return true;
-      const bool aborted = limits_.abort != nullptr && load_flag(limits_.abort) != 0;
+      // What is enqueued behind a launch that gave up need not wait its own time.
+      const bool aborted = (limits_.abort != nullptr && load_flag(limits_.abort) != 0) || !sound();
       if (aborted || Clock::now() > deadline) {
         give_up_waiting(aborted);
         return false;
