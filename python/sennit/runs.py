@@ -192,6 +192,7 @@ def _case(row: AnyRow) -> Case:
     if row.operation != BARRIER:
         what.insert(0, f"{row.type} {row.operator}" if row.operation in REDUCING else row.type)
         what.append("in place" if row.in_place else "out of place")
+        what += ["registered"] if row.registered else []
     return Case(f"{row.operation.replace('_', '-').capitalize()}: {', '.join(what)}", row.variant, row.bytes)
 
 

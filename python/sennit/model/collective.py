@@ -40,6 +40,7 @@ class CollectiveRow(Part):
                               "and reduce, × (n - 1) / n of others, as nccl-tests defines it")  # fmt: skip
     plan: str = Field(default="", description="Algorithm, blocks and threads of a block")
     blocks: int = Field(default=0, ge=0, description="Blocks of the kernel, at most two an SM")
+    sms: int = Field(default=0, ge=0, description="SMs that they take; 0 on the host executor")
     verified: bool = Field(default=False, description="Every number was checked in a separate call")
 
     @property

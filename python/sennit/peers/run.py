@@ -17,6 +17,7 @@ from sennit.peers.job import ERROR, heard, shared_files
 
 GRACE_S = 5.0  # for other ranks to end by themselves after one has failed, and for a launcher that is asked to end
 MARK = "SENNIT_PEER"  # in the environment of all processes of a run: its folder
+SHARED = Path("/dev/shm")
 NOISE = 2000  # lines of stderr that are kept for a reason to be found in
 
 
@@ -72,6 +73,7 @@ def run(
     """Runs one process for each command at once, in `folder`, to the end of all or to the limit. Whatever ends it,
     also an exception in this thread, ends all their processes."""
     outcome = Outcome()
+    before = set(SHARED.glob("**/*"))  # of others
     processes: list[subprocess.Popen[bytes]] = []
     readers: list[threading.Thread] = []
     try:
@@ -98,8 +100,10 @@ def run(
         end_marked(folder)
         for reader in readers:
             reader.join(timeout=5)
-        for file in outcome.shared:  # MPICH leaves one where its ranks are killed
-            file.unlink(missing_ok=True)
+        for file in outcome.shared - before:  # MPICH leaves one where its ranks are killed
+            with suppress(OSError):
+                if file.stat().st_uid == os.geteuid():
+                    file.unlink()
     outcome.reason = outcome.why(codes, limit_s)
     return outcome
 

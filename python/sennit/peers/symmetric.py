@@ -65,6 +65,6 @@ def environment(inherited: Mapping[str, str], folder: Path) -> dict[str, str]:
         "TMPDIR": str(folder),
         "TORCH_SYMM_MEM_DISABLE_MULTICAST": "1",
         "NCCL_NVLS_ENABLE": "0",
-        "TORCH_SYMMEM": "CUDA",  # its own kernels, not those of NVSHMEM or NCCL
+        "TORCH_SYMMMEM": "CUDA",  # its own kernels, not those of NVSHMEM or NCCL
         "GLOO_SOCKET_IFNAME": inherited.get("GLOO_SOCKET_IFNAME", "lo"),  # ranks of one machine meet
     }

@@ -37,7 +37,13 @@ def headings(rows: Rows, links_gbps: float) -> list[str]:
     """The names of the columns. `links_gbps`: what a rank's links carry each way, 0 where nobody measured it."""
     links = ["% links"] if links_gbps > 0 else []
     beside = [name for peer in peers(rows) for name in (f"{peer} µs", f"× {peer}")]
-    return ["size", "time µs", "algbw", "busbw", *links, "plan", *beside]
+    sms = ["SMs"] if on_gpus(rows) else []
+    return ["size", "time µs", "algbw", "busbw", *links, *sms, "plan", *beside]
+
+
+def on_gpus(rows: Rows) -> bool:
+    """Whether it is known how many SMs were taken."""
+    return any(row.sms > 0 for row in rows)
 
 
 def cells(rows: Rows, links_gbps: float) -> list[list[str]]:
@@ -50,6 +56,7 @@ def cells(rows: Rows, links_gbps: float) -> list[list[str]]:
             units.three_digits(own.gbps) if sized(own) else NOTHING,
             units.three_digits(own.busbw_gbps) if sized(own) else NOTHING,
             *([_part(own, links_gbps)] if links_gbps > 0 else []),
+            *([str(own.sms)] if on_gpus(rows) else []),
             own.plan,
         ]
         for name in peers(rows):
