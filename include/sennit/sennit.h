@@ -193,12 +193,13 @@ SENNIT_API sennit_result sennit_register(sennit_comm* comm, void* data, uint64_t
                                          sennit_window** window) SENNIT_NOEXCEPT;
 
 /* Collective. As sennit_register(), and promises: a collective whose buffer lies in the window on some rank has it in
- * the window, at the same offset, on every rank. Allreduce (input and output), allgather (output) and all-to-all
- * (both, not in place) then go straight from buffer to buffer where that is faster: in fewer steps, or by copy
- * engines, which take no SM. Ranks that break the promise write to wrong places of each other's memory, or wait until
- * the time limit. All ranks register as many bytes. Graphs with such collectives must be done before the window ends,
- * and not be launched after it. Where a call fails the window's bytes are undefined until all ranks have ended:
- * engines may still write to them. Errors: those of sennit_register(), INVALID_ARGUMENT (different lengths). */
+ * the window, at the same offset, on every rank (of an allgather the output: in place the input is a part of it).
+ * Allreduce (input and output), allgather (output) and all-to-all (both, not in place) then go straight from buffer
+ * to buffer where that is faster: in fewer steps, or by copy engines, which take no SM. Ranks that break the promise
+ * write to wrong places of each other's memory, or wait until the time limit. All ranks register as many bytes.
+ * Graphs with such collectives must be done before the window ends, and not be launched after it. Where a call fails
+ * the window's bytes are undefined until all ranks have ended: engines may still write to them. Errors: those of
+ * sennit_register(), INVALID_ARGUMENT (different lengths). */
 SENNIT_API sennit_result sennit_register_symmetric(sennit_comm* comm, void* data, uint64_t bytes,
                                                    sennit_window** window) SENNIT_NOEXCEPT;
 

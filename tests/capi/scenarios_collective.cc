@@ -64,10 +64,11 @@ class HostSpace {
   void put(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
   void get(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
 
- private:
   static void copy(void* to, const void* from, std::uint64_t bytes) {
     if (bytes != 0) std::memcpy(to, from, bytes);
   }
+
+ private:
   std::vector<std::byte> all_;
 };
 

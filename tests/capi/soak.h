@@ -1,5 +1,6 @@
-// Random collectives one after the other on several communicators and streams, with nothing waiting in between: what
-// `make soak` runs for minutes, and the tests for seconds. Every rank makes the same choices from the same seed.
+// Random collectives one after the other on several communicators and streams, half of their numbers in symmetric
+// windows, with nothing waiting in between: what `make soak` runs for minutes, and the tests for seconds. Every rank
+// makes the same choices from the same seed.
 #pragma once
 
 #include <functional>
@@ -7,6 +8,7 @@
 #include <random>
 #include <vector>
 
+#include "arena.h"
 #include "exercise.h"
 
 namespace sennit::capi {
@@ -19,8 +21,10 @@ struct SoakOptions {
 };
 
 /// A round is a batch of up to eight calls on each communicator.
-template <class Space>
+template <class Memory>
 bool soak(const std::vector<sennit_comm*>& comms, const SoakOptions& options) {
+  using Space = Placed<Memory>;
+  for (sennit_comm* comm : comms) Space::arenas.emplace(comm, comm);
   std::mt19937_64 random(options.seed);
   const auto upto = [&](std::uint64_t n) { return random() % n; };
   bool good = true;
@@ -34,6 +38,7 @@ bool soak(const std::vector<sennit_comm*>& comms, const SoakOptions& options) {
     const bool replayed = options.replay && upto(4) == 0;
     std::vector<Started> batch;
     for (sennit_comm* comm : comms) {
+      Space::arenas.at(comm).reuse();
       void* const only = options.streams[upto(options.streams.size())];
       for (std::uint64_t i = 0, n = 1 + upto(8); i < n; ++i) {
         Task task;
@@ -43,6 +48,7 @@ bool soak(const std::vector<sennit_comm*>& comms, const SoakOptions& options) {
         task.root = int(upto(std::uint64_t(sennit_comm_size(comm))));
         task.in_place = upto(2) == 0 && !replayed;  // a replay would reduce the results again
         task.call = ++call;
+        Space::in_arena = upto(2) == 0;
         void* const stream = replayed ? only : options.streams[upto(options.streams.size())];
         batch.push_back({comm, std::make_unique<Exercise<Space>>(comm, task), stream});
       }
@@ -66,6 +72,8 @@ bool soak(const std::vector<sennit_comm*>& comms, const SoakOptions& options) {
     for (Started& each : batch) good = each.one->right() && good;
     if (!good) say("round {} of seed {} is wrong", round, options.seed);
   }
+  if (good)
+    for (sennit_comm* comm : comms) Space::arenas.at(comm).close();
   return good;
 }
 

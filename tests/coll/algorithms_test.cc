@@ -78,18 +78,20 @@ TEST_P(Algorithms, AnyRanksAndAwkwardCounts) {
 }
 
 TEST_P(Algorithms, EveryTypeAndOperator) {
-  // Of the two numbers of ranks each type and operator meets one; which, no pattern of either decides.
-  for (const int ranks : {3, 8}) {
+  // Each type and operator meets two numbers of ranks; which, no pattern of either decides.
+  constexpr int kNumbers = kMostRanks - 1;
+  for (int ranks = 2; ranks <= kMostRanks; ++ranks) {
     LocalTeam local(ranks, 256);
     for (const device::Type type : device::all_types())
       for (const device::Operator op : device::all_operators()) {
-        if (!device::supports(type, op) || (int(type) * 5 + int(op) * 3 + int(op) / 4) % 2 != ranks % 2) continue;
+        const int turn = (int(type) * 5 + int(op) * 3 + int(op) / 4 + ranks) % kNumbers;
+        if (!device::supports(type, op) || (turn != 0 && turn != 3)) continue;
         if (!reduces(GetParam().operation) && op != device::Operator::sum) continue;
         device::Reduction reduction{type, op};
         reduction.real_scale = 0.5;
         reduction.integer_scale = type == device::Type::int8 ? 1 : 3;
         if (type == device::Type::float8_e5m2 || type == device::Type::float8_e4m3) reduction.real_scale = 1;
-        Trial what = make(2, reduction, 171);
+        Trial what = make(2, reduction, 107 + 13 * static_cast<unsigned>(ranks));
         what.in_place = (int(type) + int(op)) % 2 == 0;
         what.root = ranks - 1;
         check(local, what);

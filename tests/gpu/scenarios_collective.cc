@@ -79,11 +79,12 @@ class GpuSpace {
   void get(void* to, const void* from, std::uint64_t bytes) { copy(to, from, bytes); }
   static inline bool shifted = false;
 
- private:
   static void copy(void* to, const void* from, std::uint64_t bytes) {
     must(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
     must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   }
+
+ private:
   Buffer buffer_;
 };
 
