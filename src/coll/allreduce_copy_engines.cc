@@ -36,7 +36,7 @@ Result<std::unique_ptr<CopyEngines>> CopyEngines::create(device::Executor& execu
 Status CopyEngines::load(device::Executor& executor, int device) {
   for (const device::Program* program :
        {&device::program_of<EngineStart>(), &device::program_of<EngineReduce>(), &device::program_of<EngineKeep>(),
-        &device::program_of<EngineEnd>(), &device::program_of<WindowsReduced>(), &device::program_of<WindowsEnd>()})
+        &device::program_of<EngineEnd>(), &device::program_of<EngineReduced>(), &device::program_of<WindowsEnd>()})
     if (auto status = executor.load(*program, device); !status) return status;
   return {};
 }
@@ -113,6 +113,7 @@ Status CopyEngines::run(const ReduceCall& call, device::Lane& lane, unsigned blo
       if (auto status = send(call, engine, lane, kScattered, i, most, room_made); !status) return status;  // 2.
       const EngineReduce reduce{{call, team_, &tickets_->ticket[i], most, i}};
       if (auto status = device::launch(lane, reduce, blocks); !status) return status;  // 3.
+      if (auto status = device::launch(lane, EngineReduced{tickets_, i}, 1, 32); !status) return status;
       if (auto status = lane.record(at(engine.reduced, i)); !status) return status;
     }
     if (i > 0) {

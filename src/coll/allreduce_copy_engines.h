@@ -109,13 +109,14 @@ struct EngineStart {
 struct EngineStep {
   ReduceCall call;
   Team team;
-  device::Word* ticket;
+  const device::Word* ticket;
   std::uint64_t most;  ///< bytes of a chunk, as all ranks cut it
   unsigned chunk;
 
-  /// Waits for every peer's ticket.
+  /// Waits for every peer's ticket. False too where there is none of this call, since ranks have not met.
   template <class Block>
   SENNIT_DEVICE bool await(Block& block, News kind, device::Word site) const {
+    if (!block.sound()) return false;
     const device::Word expected = block.load(ticket);
     return block.await_each(static_cast<unsigned>(team.size), [&](unsigned i) -> device::Wait {
       const int peer = static_cast<int>(i);
@@ -137,10 +138,7 @@ struct EngineReduce {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    if (!step.await(block, kScattered, kArrived)) {
-      block.store(step.ticket, block.load(step.ticket) - 1);  // of what is not reduced peers shall not think so
-      return;
-    }
+    if (!step.await(block, kScattered, kArrived)) return;
     const Team& team = step.team;
     const auto chunk = step.chunk_of(team.rank);
     const auto part = device::part_of(chunk.bytes(), block.index(), block.count());
@@ -150,6 +148,19 @@ struct EngineReduce {
     };
     const auto destination = [&](unsigned) { return step.call.output + chunk.begin + part.begin; };
     block.reduce({part.bytes(), team.ranks(), 1}, source, destination, step.call.reduction, whole(team.size));
+  }
+};
+
+/// Engines copy whatever happens. Where a block has given up, what follows is no ticket, so that no peer takes for
+/// reduced what is not.
+struct EngineReduced {
+  static constexpr const char* kName = "allreduce_copy_engines reduced";
+  Tickets* tickets;
+  unsigned chunk;
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    if (!block.sound()) block.store(&tickets->ticket[chunk], block.load(&tickets->chunks));
   }
 };
 

@@ -21,7 +21,7 @@ namespace sennit::coll {
 struct AllreduceTwoShotWhole {
   static constexpr const char* kName = "allreduce_two_shot_whole";
   static constexpr bool kEarly = true, kManyBlocks = true;
-  enum Site : device::Word { kUse = 51, kScattered = 52, kGathered = 53 };
+  enum Site : device::Word { kUse = 51, kAllSent = 52, kAllReduced = 53 };
   static unsigned slices(int ranks) { return static_cast<unsigned>(ranks); }
   ReduceCall call;
   Team team;
@@ -35,7 +35,7 @@ struct AllreduceTwoShotWhole {
       const auto part = slices.of(team.peer(k), 0);
       return {slot(team.peer(k), team.rank, block.index(), 0), call.input + part.begin, part.bytes()};
     });
-    if (!meetings.meet(kScattered)) return;  // 2.
+    if (!meetings.meet(kAllSent)) return;  // 2.
     const auto own = slices.of(team.rank, 0);
     const auto source = [&](unsigned from) -> const std::byte* {  // 3.
       const int rank = static_cast<int>(from);
@@ -45,7 +45,7 @@ struct AllreduceTwoShotWhole {
       return k == 0 ? call.output + own.begin : slot(team.peer(k - 1), team.rank, block.index(), 1);
     };
     block.reduce({own.bytes(), team.ranks(), team.ranks()}, source, destination, call.reduction, whole(team.size));
-    if (!meetings.meet(kGathered)) return;                           // 4.
+    if (!meetings.meet(kAllReduced)) return;                         // 4.
     block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {  // 5.
       const auto part = slices.of(team.peer(k), 0);
       return {call.output + part.begin, slot(team.rank, team.peer(k), block.index(), 1), part.bytes()};

@@ -12,7 +12,7 @@ Status CopyEngines::exchange(std::span<const WindowMessage> messages, device::La
   if (auto status = device::launch(lane, EngineStart{team_, tickets_, 1}, 1, 32); !status) return status;  // 1.
   if (before) {                                                                                            // 2.
     if (auto status = before(); !status) return status;
-    if (auto status = device::launch(lane, WindowsReduced{tickets_}, 1, 32); !status) return status;
+    if (auto status = device::launch(lane, EngineReduced{tickets_, 0}, 1, 32); !status) return status;
   }
   if (auto status = lane.record(*engine.fork); !status) return status;
   if (auto status = engine.lane->wait(*engine.fork); !status) return status;

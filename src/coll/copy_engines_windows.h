@@ -7,7 +7,7 @@
 // 1. All ranks meet (EngineStart): every output may be written. The ticket is written: the count that this call has.
 // 2. Of an allreduce: reduce-scatter, through scratch by kernels (reduce_scatter_direct.h), into the rank's own slice
 //    of its output. What a peer's copies will overwrite, a rank has sent by then: the peer has reduced it. Where a
-//    kernel gave up the ticket is taken back (WindowsReduced): engines copy all the same, but no peer trusts it.
+//    kernel gave up the ticket is taken back (EngineReduced): engines copy all the same, but no peer trusts it.
 // 3. Round k: the message for the rank k places after this one, into its output, and behind it the ticket.
 // 4. Meanwhile the caller's lane copies the message to oneself, and waits until the own copies are done.
 // 5. WindowsEnd: a block waits for every peer's ticket.
@@ -17,16 +17,6 @@
 
 namespace sennit::coll {
 
-struct WindowsReduced {
-  static constexpr const char* kName = "copy_engines_windows reduced";
-  Tickets* tickets;
-
-  template <class Block>
-  SENNIT_DEVICE void operator()(Block& block) const {
-    if (!block.sound()) block.store(&tickets->ticket[0], block.load(&tickets->chunks));
-  }
-};
-
 struct WindowsEnd {
   static constexpr const char* kName = "copy_engines_windows end";
   enum Site : device::Word { kArrived = 35 };
@@ -35,6 +25,7 @@ struct WindowsEnd {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
+    if (!block.sound()) return;  // there may be no ticket of this call
     const device::Word expected = block.load(&tickets->ticket[0]);
     const bool arrived = block.await_each(team.ranks(), [&](unsigned i) -> device::Wait {
       const int peer = static_cast<int>(i);

@@ -17,7 +17,7 @@ namespace sennit::coll {
 struct ExchangeWhole {
   static constexpr const char* kName = "exchange_whole";
   static constexpr bool kEarly = true, kManyBlocks = true;
-  enum Site : device::Word { kUse = 54, kSent = 55 };
+  enum Site : device::Word { kUse = 54, kAllSent = 55 };
   Exchange exchange;
   Team team;
 
@@ -33,7 +33,7 @@ struct ExchangeWhole {
       const auto part = device::part_at(message.sent, message.block_sent, block.index());
       return {slot(peer, team.rank), message.from + part.begin, part.bytes()};
     });
-    if (!meetings.meet(kSent)) return;                               // 2.
+    if (!meetings.meet(kAllSent)) return;                            // 2.
     block.copy_each(team.ranks(), [&](unsigned k) -> device::Copy {  // 3.
       const int rank = k < team.peers() ? team.peer(k) : team.rank;
       const Exchange::Message& message = exchange.with[rank];

@@ -26,6 +26,7 @@ template const void* cuda_entry<coll::BroadcastTree>();
 template const void* cuda_entry<coll::EngineEnd>();
 template const void* cuda_entry<coll::EngineKeep>();
 template const void* cuda_entry<coll::EngineReduce>();
+template const void* cuda_entry<coll::EngineReduced>();
 template const void* cuda_entry<coll::EngineStart>();
 template const void* cuda_entry<coll::ExchangeDirect>();
 template const void* cuda_entry<coll::ExchangePackets>();
@@ -38,6 +39,5 @@ template const void* cuda_entry<coll::ReduceScatterPackets>();
 template const void* cuda_entry<coll::ReduceScatterRing>();
 template const void* cuda_entry<coll::ReduceScatterWhole>();
 template const void* cuda_entry<coll::WindowsEnd>();
-template const void* cuda_entry<coll::WindowsReduced>();
 
 }  // namespace sennit::device

@@ -20,6 +20,7 @@ template const void* cuda_entry<coll::AllreduceTwoShotWindows>();
 template const void* cuda_entry<coll::EngineEnd>();
 template const void* cuda_entry<coll::EngineKeep>();
 template const void* cuda_entry<coll::EngineReduce>();
+template const void* cuda_entry<coll::EngineReduced>();
 template const void* cuda_entry<coll::EngineStart>();
 template const void* cuda_entry<coll::ReduceAlone>();
 template const void* cuda_entry<coll::ReduceChain>();
@@ -27,6 +28,5 @@ template const void* cuda_entry<coll::ReduceScatterDirect>();
 template const void* cuda_entry<coll::ReduceScatterRing>();
 template const void* cuda_entry<coll::ReduceScatterWhole>();
 template const void* cuda_entry<coll::WindowsEnd>();
-template const void* cuda_entry<coll::WindowsReduced>();
 
 }  // namespace sennit::device

@@ -16,7 +16,7 @@ namespace sennit::coll {
 struct ReduceScatterWhole {
   static constexpr const char* kName = "reduce_scatter_whole";
   static constexpr bool kEarly = true, kManyBlocks = true;
-  enum Site : device::Word { kUse = 56, kScattered = 57 };
+  enum Site : device::Word { kUse = 56, kAllSent = 57 };
   ReduceCall call;
   Team team;
 
@@ -31,7 +31,7 @@ struct ReduceScatterWhole {
       const int peer = team.peer(k);
       return {slot(peer, team.rank), call.input_for(peer) + part.begin, part.bytes()};
     });
-    if (!meetings.meet(kScattered)) return;                       // 2.
+    if (!meetings.meet(kAllSent)) return;                         // 2.
     const auto source = [&](unsigned from) -> const std::byte* {  // 3.
       const int rank = static_cast<int>(from);
       return rank == team.rank ? call.input_for(rank) + part.begin : slot(team.rank, rank);
