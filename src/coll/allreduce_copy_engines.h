@@ -29,20 +29,20 @@
 #include <span>
 #include <vector>
 
+#include "coll/meeting.h"
 #include "coll/reduce_call.h"
 #include "device/executor.h"
 
 namespace sennit::coll {
 
 /// Words of Team::news.
-enum News : unsigned { kMet = 0, kScattered = 1, kGathered = 2 };
+enum News : unsigned { kScattered = 0, kGathered = 1 };
 
 /// In memory of its rank; zeroed when made.
 struct Tickets {
   /// Most chunks of a call: a limit of the memory.
   static constexpr unsigned kMost = 1024;
   device::Word chunks = 0;  ///< of all calls so far
-  device::Word meetings = 0;
   device::Word ticket[kMost] = {};
 };
 
@@ -71,19 +71,17 @@ SENNIT_DEVICE SliceChunks engine_chunks(const ReduceCall& call, const Team& team
           device::part_of(slice, 0, count).end};
 }
 
-/// The block waits for that of every rank. False: it has to give up.
+/// Waits for every peer's ticket. False too where there is none of this call, since ranks have not met.
 template <class Block>
-SENNIT_DEVICE bool meet_all(Block& block, const Team& team, Tickets& tickets, device::Word site) {
-  const auto size = static_cast<unsigned>(team.size);
-  const device::Word meeting = block.load(&tickets.meetings) + 1;
-  block.signal_each(size, [&](unsigned peer) -> device::Signal {
-    return {team.news(static_cast<int>(peer), team.rank, kMet), meeting};
+SENNIT_DEVICE bool await_tickets(Block& block, const Team& team, const device::Word* ticket, News kind,
+                                 device::Word site) {
+  if (!block.sound()) return false;
+  const device::Word expected = block.load(ticket);
+  return block.await_each(team.ranks(), [&](unsigned i) -> device::Wait {
+    const int peer = static_cast<int>(i);
+    if (peer == team.rank) return {};
+    return {team.news(team.rank, peer, kind), expected, site, peer};
   });
-  const bool met = block.await_each(size, [&](unsigned peer) -> device::Wait {
-    return {team.news(team.rank, static_cast<int>(peer), kMet), meeting, site, static_cast<int>(peer)};
-  });
-  if (met) block.store(&tickets.meetings, meeting);
-  return met;
 }
 
 struct EngineStart {
@@ -97,7 +95,7 @@ struct EngineStart {
   SENNIT_DEVICE void operator()(Block& block) const {
     const device::Word before = block.load(&tickets->chunks);
     // Not before all have come: engines copy whatever happens, but what follows is then no ticket.
-    if (!meet_all(block, team, *tickets, kStart)) return;
+    if (!Meetings(block, team).meet(kStart)) return;
     for (unsigned first = 0; first < chunks; first += 32)
       block.each(32, [&](unsigned i) {
         if (first + i < chunks) tickets->ticket[first + i] = before + first + i + 1;
@@ -113,16 +111,9 @@ struct EngineStep {
   std::uint64_t most;  ///< bytes of a chunk, as all ranks cut it
   unsigned chunk;
 
-  /// Waits for every peer's ticket. False too where there is none of this call, since ranks have not met.
   template <class Block>
   SENNIT_DEVICE bool await(Block& block, News kind, device::Word site) const {
-    if (!block.sound()) return false;
-    const device::Word expected = block.load(ticket);
-    return block.await_each(static_cast<unsigned>(team.size), [&](unsigned i) -> device::Wait {
-      const int peer = static_cast<int>(i);
-      if (peer == team.rank) return {};
-      return {team.news(team.rank, peer, kind), expected, site, peer};
-    });
+    return await_tickets(block, team, ticket, kind, site);
   }
   /// The rank's chunk in the message.
   SENNIT_DEVICE device::Part chunk_of(int rank) const { return engine_chunks(call, team, most).of(rank, chunk); }
@@ -192,7 +183,7 @@ struct EngineEnd {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const device::Word all = block.load(&tickets->chunks) + chunks;
-    if (meet_all(block, team, *tickets, kEnd)) block.store(&tickets->chunks, all);
+    if (Meetings(block, team).meet(kEnd)) block.store(&tickets->chunks, all);
   }
 };
 

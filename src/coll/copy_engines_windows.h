@@ -25,14 +25,8 @@ struct WindowsEnd {
 
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
-    if (!block.sound()) return;  // there may be no ticket of this call
-    const device::Word expected = block.load(&tickets->ticket[0]);
-    const bool arrived = block.await_each(team.ranks(), [&](unsigned i) -> device::Wait {
-      const int peer = static_cast<int>(i);
-      if (peer == team.rank) return {};
-      return {team.news(team.rank, peer, kGathered), expected, kArrived, peer};
-    });
-    if (arrived) block.store(&tickets->chunks, expected);
+    const device::Word* const ticket = &tickets->ticket[0];
+    if (await_tickets(block, team, ticket, kGathered, kArrived)) block.store(&tickets->chunks, block.load(ticket));
   }
 };
 

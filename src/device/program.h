@@ -31,20 +31,13 @@ struct Program {
 /// does nothing before all that was enqueued before it is done. `kManyBlocks = true` beside it: two blocks of any
 /// size have room in an SM, as those of other programs; launches beyond kMostEarlyThreads are not early.
 template <class P>
-constexpr bool kIsEarly = [] {
-  if constexpr (requires { P::kEarly; })
-    return P::kEarly;
-  else
-    return false;
-}();
-
+constexpr bool kIsEarly = requires {
+  requires P::kEarly;
+};
 template <class P>
-constexpr bool kHasManyBlocks = [] {
-  if constexpr (requires { P::kManyBlocks; })
-    return P::kManyBlocks;
-  else
-    return false;
-}();
+constexpr bool kHasManyBlocks = requires {
+  requires P::kManyBlocks;
+};
 
 /// Threads of an early launch for each SM of its device, at most; a larger one starts as others do. A default: with
 /// 128 registers a thread, an SM holds four times as many, so that two launches of two communicators each find places
