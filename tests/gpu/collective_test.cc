@@ -66,6 +66,11 @@ TEST_F(GpuCollectives, BetweenSymmetricWindows) {
     expect_all_right(run_on_gpus(gpus(), {"between_windows", kind, "5", "4099", "300001", "8388608"}));
 }
 
+TEST_F(GpuCollectives, CapturedWhileOthersAreCalled) {
+  for (const char* count : {"1000", "16777216"})
+    expect_all_right(run_on_gpus(gpus(), {"captures_beside_calls", count}));
+}
+
 TEST_F(GpuCollectives, WindowsThatCannotBeMappedAreNoUseButNoHarm) {
   expect_all_right(run_on_gpus(gpus(), {"between_windows", "malloc", "4099"}, {{"SENNIT_IPC", "0"}}));
 }

@@ -332,6 +332,72 @@ int between_windows(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// COUNT: allgathers between windows, some captured and, before the capture ends, some called on another stream; then
+// the graph, and what was called again.
+int captures_beside_calls(const Arguments& arguments) {
+  const Member job;
+  const Stream captured, called;
+  const std::uint64_t count = std::stoull(arguments.at(0)), all = count * std::uint64_t(job.size);
+  struct Exchange {
+    explicit Exchange(std::uint64_t bytes) : buffer("malloc", bytes) {}
+    Buffer buffer;
+    sennit_window* window = nullptr;
+    std::int32_t* numbers() { return reinterpret_cast<std::int32_t*>(buffer.data()); }
+  };
+  std::array<Exchange, 3> exchanges{Exchange(all * 4), Exchange(all * 4), Exchange(all * 4)};
+  for (Exchange& each : exchanges)
+    must(sennit_register_symmetric(job.comm, each.buffer.data(), each.buffer.bytes(), &each.window));
+  const auto prepare = [&](std::size_t which) {
+    const auto mine = samples(job.rank, count, which);
+    must(cudaMemset(exchanges[which].buffer.data(), 0xA5, all * 4), "cudaMemset");
+    must(cudaMemcpy(exchanges[which].numbers() + std::uint64_t(job.rank) * count, mine.data(), count * 4,
+                    cudaMemcpyDefault),
+         "cudaMemcpy");
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    must(sennit_comm_barrier(job.comm));  // nobody's memset comes behind another's bytes
+  };
+  const auto gather = [&](std::size_t which, cudaStream_t stream) {
+    std::int32_t* const to = exchanges[which].numbers();
+    must(sennit_allgather(job.comm, to + std::uint64_t(job.rank) * count, to, count, SENNIT_INT32, stream));
+  };
+  const auto gathered = [&](std::size_t which) {
+    std::vector<std::int32_t> got(all);
+    must(cudaMemcpy(got.data(), exchanges[which].numbers(), all * 4, cudaMemcpyDefault), "cudaMemcpy");
+    for (std::uint64_t at = 0; at < all; ++at)
+      if (got[at] != sample(int(at / count), at % count, which)) {
+        say("exchange {}, element {} of {}: {}", which, at, all, got[at]);
+        return false;
+      }
+    return true;
+  };
+  for (const std::size_t which : {0u, 1u, 2u}) prepare(which);
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replayable = nullptr;
+  must(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  gather(0, captured.handle);
+  gather(1, called.handle);
+  gather(2, captured.handle);
+  gather(1, called.handle);
+  must(cudaStreamEndCapture(captured.handle, &graph), "cudaStreamEndCapture");
+  must(sennit_synchronize(job.comm, called.handle));
+  bool good = gathered(1);
+  must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
+  must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  for (int replays = 0; replays < 3; ++replays) {
+    for (const std::size_t which : {0u, 1u, 2u}) prepare(which);
+    must(cudaGraphLaunch(replayable, captured.handle), "cudaGraphLaunch");
+    must(sennit_synchronize(job.comm, captured.handle));
+    gather(1, called.handle);
+    must(sennit_synchronize(job.comm, called.handle));
+    for (const std::size_t which : {0u, 1u, 2u}) good = gathered(which) && good;
+  }
+  must(sennit_comm_barrier(job.comm));
+  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
+  for (Exchange& each : exchanges) must(sennit_deregister(each.window));
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
 // VICTIM: that rank is killed while the others reduce.
 int allreduce_killed(const Arguments& arguments) {
   sennit_comm* comm = capi::create();
@@ -368,6 +434,7 @@ std::vector<capi::Scenario> collective_scenarios() {
           {"allreduce_behind_a_copy", allreduce_behind_a_copy},
           {"allreduce_parts", allreduce_parts},
           {"between_windows", between_windows},
+          {"captures_beside_calls", captures_beside_calls},
           {"allreduce_killed", allreduce_killed}};
 }
 
