@@ -1,5 +1,6 @@
-// The primitives a block program is written in, and what each promises. HostBlock (a thread) and CudaBlock
-// (a thread block) implement this contract; a block program is a template over either.
+// The primitives a block program is written in, and what each promises. HostBlock (a thread), CudaBlock
+// (a thread block) and TraceBlock (which writes down what it is asked to do) implement this contract; a block program
+// is a template over them.
 //
 //   block.index(), block.count()      this block among the blocks of the launch.
 //   block.copy(dst, src, bytes)

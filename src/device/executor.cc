@@ -7,7 +7,12 @@
 namespace sennit::device {
 
 std::string_view name(Kind kind) {
-  return kind == Kind::cuda ? "cuda" : "host";
+  switch (kind) {
+    case Kind::cuda: return "cuda";
+    case Kind::host: return "host";
+    case Kind::trace: return "trace";
+  }
+  return "?";
 }
 
 int Executor::find(std::string_view uuid) const {

@@ -16,7 +16,7 @@
 
 namespace sennit::device {
 
-enum class Kind { cuda, host };
+enum class Kind { cuda, host, trace };
 std::string_view name(Kind kind);
 
 struct DeviceInfo {

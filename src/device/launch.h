@@ -4,6 +4,7 @@
 #include "device/host/block.h"
 #include "device/lane.h"
 #include "device/program.h"
+#include "device/trace/block.h"
 
 namespace sennit::device {
 
@@ -12,10 +13,15 @@ void host_entry(HostBlock& block, const void* arguments) {
   (*static_cast<const P*>(arguments))(block);
 }
 
+template <class P>
+void trace_entry(TraceBlock& block, const void* arguments) {
+  (*static_cast<const P*>(arguments))(block);
+}
+
 /// The descriptor of P. P::kName is what users see.
 template <class P>
 const Program& program_of() {
-  static const Program program{P::kName, sizeof(P), &host_entry<P>, cuda_entry<P>(), kIsEarly<P>};
+  static const Program program{P::kName, sizeof(P), &host_entry<P>, &trace_entry<P>, cuda_entry<P>(), kIsEarly<P>};
   return program;
 }
 

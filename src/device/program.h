@@ -16,12 +16,14 @@
 namespace sennit::device {
 
 class HostBlock;
+class TraceBlock;
 
 /// How each executor enters one program. Lives for the whole process.
 struct Program {
-  const char* name;                                       ///< for errors and traces
-  std::size_t argument_bytes;                             ///< size of the argument struct, copied at launch
-  void (*host)(HostBlock& block, const void* arguments);  ///< runs one block in the calling thread
+  const char* name;                                         ///< for errors and traces
+  std::size_t argument_bytes;                               ///< size of the argument struct, copied at launch
+  void (*host)(HostBlock& block, const void* arguments);    ///< runs one block in the calling thread
+  void (*trace)(TraceBlock& block, const void* arguments);  ///< writes down what one block would do
   const void* cuda;    ///< __global__ function (arguments, Limits); null without CUDA
   bool early = false;  ///< its blocks may take their places while the launch before still runs: see kIsEarly
 };

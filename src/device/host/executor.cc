@@ -26,7 +26,7 @@ namespace sennit::device {
 namespace {
 
 /// One region this process allocated or mapped.
-struct Region {
+struct HostRegion {
   std::size_t bytes = 0;
   int device = -1;
   int file = -1;  // borrowed: the region's Memory owns it
@@ -34,9 +34,9 @@ struct Region {
 };
 
 /// All regions, by address. Shared with the Memory values, which may outlive the executor.
-struct Regions {
+struct HostRegions {
   std::mutex mutex;
-  std::map<std::byte*, Region> by_base;
+  std::map<std::byte*, HostRegion> by_base;
   std::uint64_t next_identity = 1;
 };
 
@@ -193,7 +193,7 @@ class HostExecutor final : public Executor {
     const int fd = file.release();
     {
       const std::lock_guard lock(regions_->mutex);
-      regions_->by_base[base] = Region{bytes, device, fd, regions_->next_identity++};
+      regions_->by_base[base] = HostRegion{bytes, device, fd, regions_->next_identity++};
     }
     return Memory(base + offset, bytes - offset, [regions = regions_, base, bytes, fd](void*) {
       {
@@ -206,7 +206,7 @@ class HostExecutor final : public Executor {
   }
 
   std::vector<DeviceInfo> devices_;
-  std::shared_ptr<Regions> regions_ = std::make_shared<Regions>();
+  std::shared_ptr<HostRegions> regions_ = std::make_shared<HostRegions>();
   std::shared_ptr<HostLimits> limits_ = std::make_shared<HostLimits>();
 };
 

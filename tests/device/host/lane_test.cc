@@ -94,7 +94,7 @@ TEST_F(HostLaneTest, SynchronizeReportsABlockThatGaveUp) {
   const Program alone{
       "alone", sizeof(Word*),
       [](HostBlock& block, const void* arguments) { (void)block.await(*static_cast<Word* const*>(arguments), 1, 3); },
-      nullptr};
+      nullptr, nullptr};
   Word* word = &never;
   ASSERT_TRUE(one->launch(alone, &word, 1, device::kBlockThreads).ok());
   const Status status = one->synchronize();

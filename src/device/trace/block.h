@@ -1,0 +1,163 @@
+// The primitives of device/block.h, written down instead of done. No byte moves and nothing waits: the program takes
+// the way on which every wait ends well. What a block keeps for itself (load, store, shared, each) is real memory, so
+// that counts go on from launch to launch as they do elsewhere.
+#pragma once
+
+#include <cstdint>
+
+#include "device/block.h"
+#include "device/trace/recorder.h"
+
+namespace sennit::device {
+
+class TraceBlock {
+ public:
+  TraceBlock(Recorder& recorder, std::uint32_t strand, unsigned index, unsigned count)
+      : recorder_(recorder), strand_(strand), index_(index), count_(count) {}
+
+  unsigned index() const { return index_; }
+  unsigned count() const { return count_; }
+
+  void copy(void* dst, const void* src, std::uint64_t bytes) {
+    recorder_.next_group(strand_);
+    move({dst, src, bytes});
+  }
+  template <class Message>
+  void copy_each(unsigned count, Message message) {
+    recorder_.next_group(strand_);
+    for (unsigned k = 0; k < count; ++k) move(message(k));
+  }
+
+  bool sound() const { return true; }
+
+  void signal(Word* word, Word value) {
+    recorder_.next_group(strand_);
+    tell(Act::signal, word, value);
+  }
+  void post(Word* word, Word value) {
+    recorder_.next_group(strand_);
+    tell(Act::post, word, value);
+  }
+  bool await(Word* word, Word value, Word site, int peer = -1) {
+    recorder_.next_group(strand_);
+    ask({word, value, site, peer});
+    return true;
+  }
+  bool await_for(Word* word, Word value, std::uint64_t) { return await(word, value, 0); }
+  /// Who meets comes first.
+  bool meet(Word* mine, Word value, Word*) {
+    post(mine, value);
+    return false;
+  }
+  bool equals(Word*, Word) { return true; }
+
+  template <class Count>
+  Count load(const Count* count) const {
+    return *count;
+  }
+  template <class Count>
+  void store(Count* count, Count value) {
+    *count = value;
+  }
+
+  template <class T>
+  T& shared() {
+    static_assert(sizeof(T) <= kSharedBytes);
+    return *reinterpret_cast<T*>(shared_);
+  }
+  template <class Call>
+  void each(unsigned count, Call call) {
+    for (unsigned i = 0; i < count; ++i) call(i);
+  }
+  template <class Ask>
+  void signal_each(unsigned count, Ask ask_for) {
+    recorder_.next_group(strand_);
+    for (unsigned i = 0; i < count; ++i)
+      if (const Signal one = ask_for(i); one.word != nullptr) tell(Act::signal, one.word, one.value);
+  }
+  template <class Ask>
+  bool await_each(unsigned count, Ask ask_for) {
+    recorder_.next_group(strand_);
+    for (unsigned i = 0; i < count; ++i)
+      if (const Wait one = ask_for(i); one.word != nullptr) ask(one);
+    return true;
+  }
+
+  template <class Source, class Destination>
+  void reduce(const Reduce& what, Source source, Destination destination, const Reduction&, Stage) {
+    if (what.bytes == 0) return;
+    recorder_.next_group(strand_);
+    recorder_.add(strand_, Act::move).bytes = what.bytes;
+    for (unsigned k = 0; k < what.sources; ++k) recorder_.add_source(strand_, source(k));
+    for (unsigned k = 0; k < what.destinations; ++k) recorder_.add_destination(strand_, destination(k));
+  }
+
+  template <class Message>
+  void send_packets(unsigned count, Message message, PacketUse use) {
+    recorder_.next_group(strand_);
+    for (unsigned k = 0; k < count; ++k) {
+      const PacketSend send = message(k);
+      packets(send.bytes, use.tag, 0, -1);
+      if (send.bytes != 0) recorder_.add_source(strand_, send.from);
+      recorder_.add_destination(strand_, send.to + use.offset, true);
+    }
+  }
+  template <class Message>
+  bool receive_packets(unsigned count, Message message, PacketUse use, Word site) {
+    recorder_.next_group(strand_);
+    for (unsigned k = 0; k < count; ++k) {
+      const PacketReceive receive = message(k);
+      packets(receive.bytes, use.tag, site, receive.peer);
+      recorder_.add_source(strand_, receive.from + use.offset, true);
+      if (receive.bytes != 0) recorder_.add_destination(strand_, receive.to);
+    }
+    return true;
+  }
+  template <class Source, class Taker>
+  bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
+                      const Reduction&, Stage) {
+    recorder_.next_group(strand_);
+    packets(reduce.bytes, use.tag, site, -1);
+    for (unsigned k = 0; k < reduce.sources; ++k)
+      if (const PacketSource one = source(k); one.from != nullptr)
+        recorder_.add_source(strand_, one.from + use.offset, true);
+      else if (reduce.bytes != 0)
+        recorder_.add_source(strand_, reduce.own);
+    if (reduce.bytes != 0) recorder_.add_destination(strand_, reduce.result);
+    for (unsigned k = 0; k < reduce.takers; ++k) recorder_.add_destination(strand_, taker(k) + use.offset, true);
+    return true;
+  }
+
+ private:
+  void move(const Copy& copy) {
+    if (copy.bytes == 0) return;
+    recorder_.add(strand_, Act::move).bytes = copy.bytes;
+    recorder_.add_source(strand_, copy.from);
+    recorder_.add_destination(strand_, copy.to);
+  }
+  void tell(Act act, const Word* word, Word value) {
+    recorder_.add(strand_, act).value = value;
+    recorder_.add_destination(strand_, word);
+  }
+  void ask(const Wait& wait) {
+    Step& step = recorder_.add(strand_, Act::await);
+    step.value = wait.value;
+    step.site = wait.site;
+    step.peer = wait.peer;
+    recorder_.add_source(strand_, wait.word);
+  }
+  void packets(std::uint64_t bytes, Word tag, Word site, int peer) {
+    Step& step = recorder_.add(strand_, Act::move);
+    step.bytes = bytes;
+    step.value = tag;
+    step.site = site;
+    step.peer = peer;
+  }
+
+  Recorder& recorder_;
+  const std::uint32_t strand_;
+  const unsigned index_, count_;
+  alignas(16) std::byte shared_[kSharedBytes];
+};
+
+}  // namespace sennit::device

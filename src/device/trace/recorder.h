@@ -1,0 +1,50 @@
+// Where the virtual ranks of one job write down what they do: one Recording, and which addresses mean what in it.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "device/trace/recording.h"
+
+namespace sennit::device {
+
+class Recorder {
+ public:
+  explicit Recorder(int ranks) { recording_.ranks = ranks; }
+
+  /// From now on addresses [base, base + bytes) are this region.
+  void add(const void* base, Region region);
+
+  std::uint32_t add_lane(int rank);
+  /// Strands of all its blocks; the launch is a step of `lane`.
+  const Launch& add_launch(std::uint32_t lane, std::string program, unsigned blocks, unsigned threads);
+  std::uint32_t add_event() { return next_event_++; }
+
+  /// Begins a step that no other happens at the same time as; add() the step itself, then its ends.
+  void next_group(std::uint32_t strand) { ++group_of(strand); }
+  /// Sources first. A step of the current group.
+  Step& add(std::uint32_t strand, Act act);
+  void add_source(std::uint32_t strand, const void* address, bool packets = false);
+  void add_destination(std::uint32_t strand, const void* address, bool packets = false);
+
+  /// Drops all steps and launches so far, but no region, lane or event: what a job does before it begins.
+  void forget_steps();
+
+  /// Where an address lies.
+  End place(const void* address) const { return end_at(address, false); }
+  const Recording& recording() const { return recording_; }
+
+ private:
+  End end_at(const void* address, bool packets) const;
+  std::uint32_t& group_of(std::uint32_t strand) {
+    if (groups_.size() <= strand) groups_.resize(strand + 1);
+    return groups_[strand];
+  }
+
+  Recording recording_;
+  std::map<const std::byte*, std::uint32_t> regions_;  // by address of their begin
+  std::vector<std::uint32_t> groups_;                  // of each strand's latest step
+  std::uint32_t next_event_ = 0;
+};
+
+}  // namespace sennit::device
