@@ -300,8 +300,10 @@ typedef enum sennit_operator {
  * - In place: this rank's own message has the same address in both (so the whole, where both are as long). Otherwise
  *   input and output do not overlap.
  * - Messages of several ranks lie side by side, in the order of ranks.
- * - Every rank gets the same bits, and gets them again from the same inputs. float16, bfloat16 and float8 are
- * computed in float32 and rounded when stored.
+ * - Every rank gets the same bits, and gets them again from the same inputs by the same plan. With a table the plan
+ * may change while the program runs: SENNIT_ADAPT=0 keeps it. float16, bfloat16 and float8 are computed in float32
+ * and rounded when stored: once where ranks' numbers meet at one place, at each rank where they are passed on
+ * (rings).
  * - All ranks are on one node, at most 8.
  * - A rank that does not come within the time limit is named by the error that ends the communicator.
  * - Errors of all: INVALID_ARGUMENT (null, freed, overlapping or pageable memory, on the host executor also too

@@ -2,9 +2,8 @@
 // k, and adds; log2(n) steps, each with the whole message.
 //
 // 1. Each block takes its part of the message, and takes each chunk of it through all steps before the next.
-// 2. The input, as its operator wants it (a pre-multiplied sum multiplies here), goes into the output, where the
-// chunk
-//    is worked on.
+// 2. The input, as its operator wants it (a pre-multiplied sum multiplies here), goes into the output, where
+//    the chunk is worked on.
 // 3. Ranks beyond a power of two give their chunk to a partner and wait for the result.
 // 4. Doubling.
 // 5. Partners get the result.

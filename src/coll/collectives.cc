@@ -95,22 +95,25 @@ Status Collectives::prepare() {
   return {};
 }
 
-Status Collectives::take_turn(device::Lane& lane) {
-  if (last_ == nullptr) {
+Status Collectives::take_turn(device::Lane& lane, std::uint64_t capture) {
+  for (Turn* turn : {&eager_, &captured_}) {
+    if (turn->end != nullptr) continue;
     const device::SetUp set_up(&node_.executor());
     auto event = node_.executor().event(lane.device());
     if (!event) return event.status();
-    last_ = std::move(*event);
+    turn->end = std::move(*event);
   }
-  // A capture is ordered by its own stream; what was enqueued outside of it cannot be waited for inside.
-  if (last_stream_ == 0 || last_stream_ == lane.stream() || lane.capturing()) return {};
-  return lane.wait(*last_);
+  // What was enqueued outside of a capture, or in another one, cannot be waited for inside.
+  const Turn& before = turn_of(capture);
+  if (before.stream == 0 || before.stream == lane.stream() || before.capture != capture) return {};
+  return lane.wait(*before.end);
 }
 
-Status Collectives::end_turn(device::Lane& lane) {
-  if (lane.capturing()) return {};
-  last_stream_ = lane.stream();
-  return lane.record(*last_);
+Status Collectives::end_turn(device::Lane& lane, std::uint64_t capture) {
+  Turn& turn = turn_of(capture);
+  turn.stream = lane.stream();
+  turn.capture = capture;
+  return lane.record(*turn.end);
 }
 
 Plan Collectives::plan(const Case& which) {
@@ -242,10 +245,11 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     if (auto status = check_buffers(request, call.bytes); !status) return status;
 
   const std::lock_guard lock(mutex_);
+  const std::uint64_t capture = lane.capture();
   if (node_.size() == 1) {
-    if (auto status = take_turn(lane); !status) return status;
+    if (auto status = take_turn(lane, capture); !status) return status;
     if (auto status = do_alone(call, lane); !status) return status;
-    return end_turn(lane);
+    return end_turn(lane, capture);
   }
   if (auto status = prepare(); !status) return status;
   if (call.bytes == 0 && !always) return {};
@@ -261,13 +265,13 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     if (!engines) return engines.status();
     engines_ = std::move(*engines);
   }
-  if (auto status = take_turn(lane); !status) return status;
+  if (auto status = take_turn(lane, capture); !status) return status;
   if (forced == nullptr)
     if (auto status = chooser_->starts(lane); !status) return status;
   if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;
   if (forced == nullptr)
     if (auto status = chooser_->ends(lane); !status) return status;
-  return end_turn(lane);
+  return end_turn(lane, capture);
 }
 
 Status Collectives::explain(Status status) {

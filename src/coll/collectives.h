@@ -77,9 +77,11 @@ class Collectives {
   /// `what`: its name in errors.
   Status check_buffer(const void* data, std::uint64_t bytes, device::Access access, std::string_view what) const;
   Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
-  /// Lets `lane` wait for the call before, where that was on another stream.
-  Status take_turn(device::Lane& lane);
-  Status end_turn(device::Lane& lane);
+  struct Turn;
+  /// Lets `lane`, in that capture, wait for the call before, where that was on another stream.
+  Status take_turn(device::Lane& lane, std::uint64_t capture);
+  Status end_turn(device::Lane& lane, std::uint64_t capture);
+  Turn& turn_of(std::uint64_t capture) { return capture == 0 ? eager_ : captured_; }
 
   path::Node& node_;
   std::unique_ptr<Chooser> chooser_;
@@ -87,8 +89,13 @@ class Collectives {
   std::unique_ptr<Scratch> scratch_;
   Windows windows_;
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
-  std::unique_ptr<device::Event> last_;   // the end of the call before
-  std::uint64_t last_stream_ = 0;
+  /// The end of the call before, and where it was: of calls that run at once, and of those in a capture.
+  struct Turn {
+    std::unique_ptr<device::Event> end;
+    std::uint64_t stream = 0;   // 0: there was none
+    std::uint64_t capture = 0;  // 0: outside of captures
+  };
+  Turn eager_, captured_;
 
   /// The latest call, as other ranks see it too. Read without the mutex, so in one piece.
   struct alignas(8) Noted {

@@ -15,7 +15,7 @@ namespace sennit::coll {
 struct ReduceScatterPackets {
   static constexpr const char* kName = "reduce_scatter_packets";
   static constexpr bool kEarly = true;
-  enum Site : device::Word { kParts = 41 };
+  enum Site : device::Word { kParts = 36 };
   ReduceCall call;
   Team team;
 

@@ -20,8 +20,7 @@
 //   block.await_for(word, value, ns)  As await(), but false after `ns` nanoseconds without a fault: the program does
 //                                     something else then. Does not look for an abort.
 //   block.sound()                     False: a block has given up, here or in a launch before, so that what ought to
-//   be done
-//                                     may not be. Whoever waits after that gives up soon, too.
+//                                     be done may not be. Whoever waits after that gives up soon, too.
 //   block.post(word, value)           Publishes `value` alone: no bytes go with it (relaxed, system scope).
 //   block.meet(mine, value, theirs)   Posts `value` in *mine, then says whether *theirs has reached it. Of two blocks
 //                                     that do this with the words exchanged at least one sees the other's

@@ -38,9 +38,11 @@ class Lane {
   /// did before is seen by whoever awaits the word (as Block::signal()).
   virtual Status post(Word* there, const Word* here) = 0;
 
-  /// Runs `blocks` blocks of a program in lane order; the argument struct is copied before return. All blocks of a
-  /// launch run at the same time (programs may wait for each other): at most concurrent_blocks() of the executor.
-  /// `threads` of a block, a multiple of 32 up to kBlockThreads: GPUs alone have them.
+  /// Runs `blocks` blocks of a program in lane order; the argument struct is copied before return. Blocks may
+  /// wait for blocks of the same number elsewhere. Those that wait for others all have to run at the same time: at
+  /// most concurrent_blocks() of the executor; of the rest there may be more, since devices begin blocks in the order
+  /// of their numbers, and so every device comes to the lowest that is not done. `threads` of a block, a multiple of
+  /// 32 up to kBlockThreads: GPUs alone have them.
   virtual Status launch(const Program& program, const void* arguments, unsigned blocks, unsigned threads) = 0;
 
   virtual Status record(Event& event) = 0;

@@ -28,9 +28,7 @@ struct Term {
   std::int64_t shift = 0;
 
   bool operator==(const Term&) const = default;
-  bool operator<(const Term& other) const {
-    return std::pair(region, shift) < std::pair(other.region, other.shift);
-  }
+  bool operator<(const Term& other) const { return std::pair(region, shift) < std::pair(other.region, other.shift); }
 };
 
 /// All forms of one job. Equal forms have equal numbers.

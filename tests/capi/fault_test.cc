@@ -133,6 +133,29 @@ TEST(Death, EndsABarrierThatOthersWaitIn) {
   for (const int rank : {0, 2}) EXPECT_THAT(job.line(rank), StartsWith("within 5 s: peer_lost: rank 1 died")) << rank;
 }
 
+TEST(Abort, EndsAllreduces) {
+  const comm::Job job = run_ranks(3, {"gone_from_allreduces", "aborted"});
+  for (const int rank : {0, 1, 2}) {
+    EXPECT_THAT(said(job, rank, "within 9 s"), AllOf(StartsWith("aborted: "), HasSubstr("the answer is not 42")));
+    EXPECT_THAT(said(job, rank, "again"), StartsWith("aborted: "));
+  }
+}
+
+TEST(Death, EndsAllreduces) {
+  const comm::Job job = run_ranks(3, {"gone_from_allreduces", "killed"});
+  for (const int rank : {0, 2}) {
+    EXPECT_THAT(said(job, rank, "within 9 s"), AllOf(StartsWith("peer_lost: "), HasSubstr("rank 1 died")));
+    EXPECT_THAT(said(job, rank, "again"), StartsWith("peer_lost: "));
+  }
+}
+
+TEST(Standstill, EndsAllreducesByTheLimit) {
+  const comm::Job job = run_ranks(3, {"gone_from_allreduces", "stopped"}, {{"SENNIT_TIMEOUT", "2"}});
+  for (const int rank : {0, 2})
+    // Who notices first ends the communicator for the others.
+    EXPECT_THAT(said(job, rank, "within 9 s"), HasSubstr("waited longer than its limit for rank 1"));
+}
+
 TEST(Late, EndsAWaitByTheLimitOfTheCommunicator) {
   EXPECT_THAT(run_ranks(2, {"late"}).line(0), AllOf(StartsWith("within 2.5 s: timed_out: "), HasSubstr("1")));
 }

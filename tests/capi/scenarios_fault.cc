@@ -146,6 +146,42 @@ int killed(const Arguments& arguments) {
   return 0;
 }
 
+// HOW: rank 1 is killed, gives up or stands still in an endless stream of allreduces, small ones and large ones.
+int gone_from_allreduces(const Arguments& arguments) {
+  sennit_comm* comm = create();
+  const std::string& how = arguments.at(0);
+  constexpr std::uint64_t kMost = 1 << 18;
+  std::vector<float> numbers(kMost, 0);
+  const auto call = [&](std::uint64_t count) {
+    const sennit_result result =
+        sennit_allreduce(comm, numbers.data(), numbers.data(), count, SENNIT_FLOAT32, SENNIT_SUM, nullptr, nullptr);
+    return result == SENNIT_OK ? sennit_synchronize(comm, nullptr) : result;
+  };
+  must(call(1));
+  const auto start = Clock::now();
+  std::jthread end([&] {
+    if (sennit_comm_rank(comm) != 1) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    if (how == "killed") (void)::kill(::getpid(), SIGKILL);
+    if (how == "aborted") (void)sennit_comm_abort(comm, "the answer is not 42");
+    if (how != "stopped") return;
+    if (::fork() == 0) {  // who lets it go on later
+      std::this_thread::sleep_for(std::chrono::seconds(6));
+      (void)::kill(::getppid(), SIGCONT);
+      ::_exit(0);
+    }
+    (void)::kill(::getpid(), SIGSTOP);
+  });
+  sennit_result result = SENNIT_OK;
+  for (std::uint64_t i = 0; result == SENNIT_OK && ms_since(start) < 20000; ++i)
+    result = call(i % 2 == 0 ? 100 : kMost);
+  say("{} 9 s: {}", ms_since(start) < 9000 ? "within" : "after", outcome(result));
+  say("again: {}", outcome(call(100)));
+  end.join();
+  (void)sennit_comm_destroy(comm);
+  return 0;
+}
+
 // Rank 1 gives up; the others hear why, also those that wait.
 int aborted(const Arguments&) {
   sennit_comm* comm = create();
@@ -210,6 +246,7 @@ std::vector<Scenario> fault_scenarios() {
           {"bad_registrations", bad_registrations},
           {"mismatch", mismatch},
           {"killed", killed},
+          {"gone_from_allreduces", gone_from_allreduces},
           {"aborted", aborted},
           {"gone_from_barrier", gone_from_barrier},
           {"late", late},

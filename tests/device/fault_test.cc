@@ -20,7 +20,7 @@ TEST(Fault, NamesEverythingABlockKnew) {
     EXPECT_NE(status.text().find(part), std::string::npos) << part;
   EXPECT_EQ(status.text().find("for rank"), std::string::npos);
   const Fault of_a_peer{1, 0, 4, 2, 9, 8, 31, 7};
-  EXPECT_NE(describe(of_a_peer).text().find("wait 2 for rank 6"), std::string::npos);
+  EXPECT_NE(describe(of_a_peer).text().find("its limit for rank 6"), std::string::npos);
   const Fault aborted{1, 1, 0, 0, 0, 0, 0, 0};
   EXPECT_EQ(describe(aborted).code(), Code::aborted);
 }

@@ -2,7 +2,9 @@
 #include <cuda_runtime.h>
 
 #include <cstdlib>
+#include <string>
 
+#include "device/type.h"
 #include "gpu_jobs.h"
 
 namespace sennit::gpu {
@@ -36,6 +38,22 @@ TEST_F(GpuCollectives, EveryOperation) {
     expect_all_right(run_on_gpus(ranks, {"family", "1", "1000", "65537", "1000003"}));
 }
 
+/// The benchmark verifies every plan before it times it. Each type with its sum, where products and extremes of
+/// others and averages take turns.
+TEST_F(GpuCollectives, EveryAlgorithmOnNumbersOfEveryType) {
+  const char* const others[] = {"max", "average", "premultiplied_sum", "product", "min"};
+  std::size_t turn = 0;
+  for (const device::Type type : device::all_types())
+    for (const std::string op : {"sum", others[turn++ % 5]}) {
+      const std::string command =
+          std::string(SENNIT_BENCH_COLLECTIVE) +
+          " --executor cuda --operations allreduce,reduce_scatter,reduce --algorithms all"
+          " --blocks 4 --registered --sizes 4K,300004 --seconds 0.001 --nccl /nonexistent --type " +
+          std::string(device::name(type)) + " --op " + op + " > /dev/null";
+      EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    }
+}
+
 TEST_F(GpuCollectives, RandomOperationsOnTwoStreamsAndAsGraphs) {
   expect_all_right(run_on_gpus(gpus(), {"soak", "60", "20261122"}));
 }
@@ -64,6 +82,11 @@ TEST_F(GpuCollectives, OfPartsOfACommunicator) {
 TEST_F(GpuCollectives, BetweenSymmetricWindows) {
   for (const char* kind : {"malloc", "vmm", "shared_pool"})
     expect_all_right(run_on_gpus(gpus(), {"between_windows", kind, "5", "4099", "300001", "8388608"}));
+}
+
+TEST_F(GpuCollectives, OnTwoStreamsOfOneCapture) {
+  for (const char* count : {"100", "100000", "3000000"})
+    expect_all_right(run_on_gpus(gpus(), {"captured_on_two_streams", count}));
 }
 
 TEST_F(GpuCollectives, CapturedWhileOthersAreCalled) {

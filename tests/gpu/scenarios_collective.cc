@@ -1,4 +1,4 @@
-// Collectives on GPUs: kinds of memory, types, graphs replayed in turn, streams, a rank that is killed or missing.
+// Collectives on GPUs: kinds of memory, graphs replayed in turn, streams, windows, a rank that is killed.
 #include <unistd.h>
 
 #include <array>
@@ -332,6 +332,42 @@ int between_windows(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// COUNT: sums in turn on two streams of one capture, forked and joined by events alone; replayed.
+int captured_on_two_streams(const Arguments& arguments) {
+  const Member job;
+  const Stream first, second;
+  const std::uint64_t count = std::stoull(arguments.at(0));
+  Buffer data("malloc", count * 4);
+  auto* const numbers = reinterpret_cast<std::int32_t*>(data.data());
+  cudaEvent_t fork = nullptr, join = nullptr;
+  must(cudaEventCreateWithFlags(&fork, cudaEventDisableTiming), "cudaEventCreate");
+  must(cudaEventCreateWithFlags(&join, cudaEventDisableTiming), "cudaEventCreate");
+  constexpr int kCalls = 6, kReplays = 3;
+  const auto enqueue = [&] {
+    must(cudaEventRecord(fork, first.handle), "cudaEventRecord");
+    must(cudaStreamWaitEvent(second.handle, fork), "cudaStreamWaitEvent");
+    for (int call = 0; call < kCalls; ++call)
+      must(sennit_allreduce(job.comm, numbers, numbers, count, SENNIT_INT32, SENNIT_SUM, nullptr,
+                            (call % 2 == 0 ? first : second).handle));
+    must(cudaEventRecord(join, second.handle), "cudaEventRecord");
+    must(cudaStreamWaitEvent(first.handle, join), "cudaStreamWaitEvent");
+  };
+  const std::vector<std::int32_t> ones(count, 1);
+  must(cudaMemcpy(numbers, ones.data(), count * 4, cudaMemcpyDefault), "cudaMemcpy");
+  must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  replay(first.handle, kReplays, enqueue);
+  must(sennit_synchronize(job.comm, first.handle));
+  std::uint32_t expected = 1;
+  for (int call = 0; call < kCalls * kReplays; ++call) expected *= static_cast<std::uint32_t>(job.size);
+  std::vector<std::int32_t> got(count);
+  must(cudaMemcpy(got.data(), numbers, count * 4, cudaMemcpyDefault), "cudaMemcpy");
+  const bool good = std::ranges::count(got, static_cast<std::int32_t>(expected)) == std::ptrdiff_t(count);
+  (void)cudaEventDestroy(fork);
+  (void)cudaEventDestroy(join);
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
 // COUNT: allgathers between windows, some captured and, before the capture ends, some called on another stream; then
 // the graph, and what was called again.
 int captures_beside_calls(const Arguments& arguments) {
@@ -434,6 +470,7 @@ std::vector<capi::Scenario> collective_scenarios() {
           {"allreduce_behind_a_copy", allreduce_behind_a_copy},
           {"allreduce_parts", allreduce_parts},
           {"between_windows", between_windows},
+          {"captured_on_two_streams", captured_on_two_streams},
           {"captures_beside_calls", captures_beside_calls},
           {"allreduce_killed", allreduce_killed}};
 }

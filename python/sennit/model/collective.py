@@ -35,6 +35,9 @@ class CollectiveRow(Part):
     spread_us: float = Field(default=0, ge=0, description="Half the interquartile range")
     min_us: float = Field(default=0, ge=0)
     p95_us: float = Field(default=0, ge=0)
+    host_us: float = Field(
+        default=0, ge=0, description="What a call takes of the busiest caller's own time; 0: not made call by call"
+    )
     gbps: float = Field(default=0, ge=0, description="algbw: bytes over time, 10^9 bytes/s")
     busbw_gbps: float = Field(default=0, ge=0, description="algbw × 2 (n - 1) / n of an allreduce, × 1 of broadcast "
                               "and reduce, × (n - 1) / n of others, as nccl-tests defines it")  # fmt: skip

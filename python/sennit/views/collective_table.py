@@ -38,12 +38,18 @@ def headings(rows: Rows, links_gbps: float) -> list[str]:
     links = ["% links"] if links_gbps > 0 else []
     beside = [name for peer in peers(rows) for name in (f"{peer} µs", f"× {peer}")]
     sms = ["SMs"] if on_gpus(rows) else []
-    return ["size", "time µs", "algbw", "busbw", *links, *sms, "plan", *beside]
+    host = ["host µs"] if by_call(rows) else []
+    return ["size", "time µs", *host, "algbw", "busbw", *links, *sms, "plan", *beside]
 
 
 def on_gpus(rows: Rows) -> bool:
     """Whether it is known how many SMs were taken."""
     return any(row.sms > 0 for row in rows)
+
+
+def by_call(rows: Rows) -> bool:
+    """Whether it is known how long callers were busy with a call."""
+    return any(row.host_us > 0 for row in rows)
 
 
 def cells(rows: Rows, links_gbps: float) -> list[list[str]]:
@@ -53,6 +59,7 @@ def cells(rows: Rows, links_gbps: float) -> list[list[str]]:
         line = [
             units.size(own.bytes) if sized(own) else NOTHING,
             units.time(own.median_us, own.spread_us).removesuffix(" µs"),
+            *([units.three_digits(own.host_us)] if by_call(rows) else []),
             units.three_digits(own.gbps) if sized(own) else NOTHING,
             units.three_digits(own.busbw_gbps) if sized(own) else NOTHING,
             *([_part(own, links_gbps)] if links_gbps > 0 else []),
@@ -89,6 +96,31 @@ def peer_of(rows: Rows, own: CollectiveRow, peer: str) -> CollectiveRow | None:
 def ratio(own: CollectiveRow, peer: CollectiveRow | None) -> Ratio | None:
     """How many times as fast as the peer."""
     return speedup(own.median_us, own.spread_us, peer.median_us, peer.spread_us) if peer else None
+
+
+def alternatives(rows: Rows) -> list[list[str]]:
+    """What other plans would have taken, where they were asked for: of each algorithm the fastest at each size, and
+    how many times as fast as the plan taken it is. A line each, the fastest first."""
+    lines = []
+    for own in of(OWN, rows):
+        best: dict[str, CollectiveRow] = {}
+        for row in rows:
+            algorithm = row.plan.split(" ")[0]
+            if row.is_forced and row.bytes == own.bytes:
+                best[algorithm] = min(best.get(algorithm, row), row, key=lambda each: each.median_us)
+        for row in sorted(best.values(), key=lambda each: each.median_us):
+            lines.append(
+                [
+                    units.size(row.bytes) if sized(row) else NOTHING,
+                    row.plan,
+                    units.time(row.median_us, row.spread_us).removesuffix(" µs"),
+                    str(speedup(row.median_us, row.spread_us, own.median_us, own.spread_us)),
+                ]
+            )
+    return lines
+
+
+ALTERNATIVES = ["size", "plan asked for", "time µs", "× plan taken"]
 
 
 def sentences(rows: Rows) -> list[str]:
@@ -142,6 +174,9 @@ def print_collective(result: CollectiveResult, console: Console) -> None:
         console.print()
         console.print(Text(title(rows), style="bold"))
         console.print(table(rows, result.links_gbps, console.width))
+        if others := alternatives(rows):
+            console.print()
+            console.print(plain_table(ALTERNATIVES, others))
         for sentence in sentences(rows):
             console.print(Padding(Text(sentence), (0, 0, 0, 1)))
     for warning in result.warnings:
@@ -176,6 +211,16 @@ def table(rows: Rows, links_gbps: float, width: int) -> Table:
     return drawn
 
 
+def plain_table(names: list[str], lines: list[list[str]]) -> Table:
+    """Numbers to the right, plans to the left."""
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for name in names:
+        drawn.add_column(Text(name), justify="left" if name.startswith("plan") else "right", no_wrap=True)
+    for line in lines:
+        drawn.add_row(*map(Text, line))
+    return drawn
+
+
 def collective_markdown(result: CollectiveResult) -> str:
     """The same as Markdown."""
     operations = by_operation(result)
@@ -188,5 +233,8 @@ def collective_markdown(result: CollectiveResult) -> str:
         lines = [names, ["---" if name == "plan" else "--:" for name in names], *cells(rows, result.links_gbps)]
         parts += [f"**{title(rows)}.**"] if len(operations) > 1 else []
         parts.append(pipes(lines))
+        if others := alternatives(rows):
+            marks = ["---" if name.startswith("plan") else "--:" for name in ALTERNATIVES]
+            parts.append(pipes([ALTERNATIVES, marks, *others]))
         parts += ["\n".join(sentences(rows))]
     return "\n\n".join(part for part in parts if part) + "\n"

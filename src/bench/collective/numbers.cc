@@ -1,6 +1,7 @@
 #include "bench/collective/numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "coll/reduce_call.h"
@@ -23,6 +24,35 @@ void encode(device::Type type, double number, std::byte* to) {
       const auto whole = static_cast<std::uint64_t>(number);
       std::memcpy(to, &whole, bytes_of(type));
     }
+  }
+}
+
+template <class T>
+double decode_as(const std::byte* from) {
+  T stored;
+  std::memcpy(&stored, from, sizeof stored);
+  return double(device::Number<T>::widen(stored));
+}
+double decode(device::Type type, const std::byte* from) {
+  using namespace device;
+  switch (type) {
+    case Type::float64: return decode_as<double>(from);
+    case Type::float16: return decode_as<Float16>(from);
+    case Type::bfloat16: return decode_as<Bfloat16>(from);
+    case Type::float8_e4m3: return decode_as<Float8E4m3>(from);
+    case Type::float8_e5m2: return decode_as<Float8E5m2>(from);
+    default: return decode_as<float>(from);
+  }
+}
+/// Of a number that is rounded at each of at most 8 steps: relative to it.
+double tolerance(device::Type type) {
+  switch (type) {
+    case device::Type::float64: return 1e-14;
+    case device::Type::float16: return 8e-3;
+    case device::Type::bfloat16: return 6e-2;
+    case device::Type::float8_e4m3: return 0.5;
+    case device::Type::float8_e5m2: return 1;
+    default: return 1e-5;
   }
 }
 
@@ -81,6 +111,20 @@ std::vector<std::byte> expected(const Layout& layout, const device::Reduction& r
   operands.to[operands.destinations++] = result.data();
   device::reduce_on_host(reduction, operands, result.size(), coll::whole(layout.size));
   return result;
+}
+
+bool agree(const device::Reduction& reduction, bool reduced, const std::byte* got, const std::byte* right,
+           std::uint64_t bytes) {
+  if (std::memcmp(got, right, bytes) == 0) return true;
+  if (!reduced || reduction.op != device::Operator::average || device::is_integer(reduction.type)) return false;
+  const unsigned width = device::bytes_of(reduction.type);
+  for (std::uint64_t at = 0; at + width <= bytes; at += width) {
+    const double expected_number = decode(reduction.type, right + at);
+    if (!(std::abs(decode(reduction.type, got + at) - expected_number) <=
+          tolerance(reduction.type) * std::abs(expected_number)))
+      return false;
+  }
+  return true;
 }
 
 }  // namespace sennit::bench::collective

@@ -147,6 +147,7 @@ class Rank {
                 {"spread_us", time.spread_us},
                 {"min_us", time.min_us},
                 {"p95_us", time.p95_us},
+                {"host_us", times->host_us},
                 {"gbps", algbw},
                 {"busbw_gbps", algbw * layout.bus_factor()},
                 {"verified", operation != coll::Operation::barrier}};

@@ -25,7 +25,8 @@ struct Way {
 /// All times are of one call, from the last rank's start to the last rank's end, and the same on every rank.
 struct Times {
   measure::Summary summary;
-  int calls = 0;  ///< in each run
+  int calls = 0;       ///< in each run
+  double host_us = 0;  ///< that the busiest caller spent in one call; 0 where they were a graph
 };
 
 class Site {

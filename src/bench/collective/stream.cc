@@ -20,14 +20,21 @@ class HostStream final : public Stream {
     const auto begin = std::chrono::steady_clock::now();
     for (int i = 0; i < calls_; ++i)
       if (auto status = call_(); !status) return status;
+    host_us_ = since(begin);
     if (auto status = lane_->synchronize(); !status) return status;
+    return since(begin);
+  }
+  double host_us() const override { return host_us_; }
+
+ private:
+  static double since(std::chrono::steady_clock::time_point begin) {
     return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
   }
 
- private:
   std::unique_ptr<device::Lane> lane_;
   std::function<Status()> call_;
   int calls_ = 0;
+  double host_us_ = 0;
 };
 
 }  // namespace

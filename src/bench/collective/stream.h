@@ -19,6 +19,8 @@ class Stream {
   virtual Status prepare(const std::function<Status()>& call, int calls, bool graph) = 0;
   /// Runs them and waits; µs from the first's start to the last's end.
   virtual Result<double> run() = 0;
+  /// µs that the caller spent in the calls of the latest run; 0 where they were a graph.
+  virtual double host_us() const = 0;
 };
 
 /// Errors: those of the executor.

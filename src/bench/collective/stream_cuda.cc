@@ -1,3 +1,5 @@
+#include <chrono>
+
 #include "bench/collective/stream.h"
 #include "device/cuda/check.h"
 
@@ -33,12 +35,14 @@ class CudaStream final : public Stream {
 
   device::Lane& lane() override { return *lane_; }
   void* handle() override { return stream_; }
+  double host_us() const override { return host_us_; }
 
   Status prepare(const std::function<Status()>& call, int calls, bool graph) override {
     const device::CurrentDevice current(device_);
     drop_graph();
     call_ = call;
     calls_ = calls;
+    host_us_ = 0;
     if (!graph) return {};
     if (auto begun = check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeThreadLocal), "begin a capture");
         !begun)
@@ -60,8 +64,10 @@ class CudaStream final : public Stream {
     if (graph_ != nullptr) {
       if (auto status = check(cudaGraphLaunch(graph_, stream_), "launch the graph"); !status) return status;
     } else {
+      const auto begin = std::chrono::steady_clock::now();
       for (int i = 0; i < calls_; ++i)
         if (auto status = call_(); !status) return status;
+      host_us_ = std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
     }
     if (auto status = check(cudaEventRecord(events_[1], stream_), "record an event"); !status) return status;
     if (auto status = lane_->synchronize(); !status) return status;
@@ -84,6 +90,7 @@ class CudaStream final : public Stream {
   std::unique_ptr<device::Lane> lane_;
   std::function<Status()> call_;
   int calls_ = 0;
+  double host_us_ = 0;
 };
 
 }  // namespace

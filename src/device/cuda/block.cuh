@@ -225,9 +225,9 @@ class CudaBlock {
   Limits limits_;
 };
 
-/// Blocks of P that an SM has room for, whatever their threads: two, since all 256 of a launch have to run at the
-/// same time. A thread then has 64 registers. Those of early programs, which are for small messages, have 128, unless
-/// they say kManyBlocks.
+/// Blocks of P that an SM has room for, whatever their threads: two, so that all 256 of a launch run at the same time
+/// on a GPU of 128 SMs. A thread then has 64 registers. Those of early programs, which are for small messages, have
+/// 128, unless they say kManyBlocks.
 template <class P>
 constexpr unsigned kBlocksOfAnSm = kIsEarly<P> && !kHasManyBlocks<P> ? 1 : 2;
 

@@ -70,6 +70,15 @@ TEST(BenchCollective, MeasuresEveryOperation) {
   EXPECT_EQ(sizes["barrier"], std::vector<std::uint64_t>{0});
 }
 
+/// A third and a fifth are rounded, and each algorithm adds in an order of its own.
+TEST(BenchCollective, AveragesOfRanksThatDoNotDivideAreVerified) {
+  for (const std::string type : {"float32", "bfloat16", "float8_e4m3"}) {
+    const Ran ran = run({"--ranks", "5", "--sizes", "64K", "--operations", "allreduce,reduce_scatter,reduce",
+                         "--algorithms", "all", "--blocks", "1", "--type", type, "--op", "average"});
+    EXPECT_EQ(ran.status, 0) << ran.error;
+  }
+}
+
 TEST(BenchCollective, ManyRowsAreNotCutOff) {
   const Ran ran = run({"--ranks", "2", "--sizes", "8,16,24,32,40,48", "--operations", "all", "--algorithms", "all"});
   ASSERT_EQ(ran.status, 0) << ran.error;
