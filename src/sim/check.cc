@@ -178,13 +178,13 @@ class Checker {
     if (!lane.launched) {
       lane.launched = true;
       clocks_at_launch_.push_back(lane.clock);
-      for (std::uint32_t i = launch.first; i < launch.first + launch.blocks; ++i) {
+      for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i) {
         progress_[i].begun = true;
         progress_[i].launch = static_cast<std::uint32_t>(clocks_at_launch_.size() - 1);
         join(progress_[i].clock, lane.clock);
       }
     }
-    for (std::uint32_t i = launch.first; i < launch.first + launch.blocks; ++i)
+    for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i)
       if (progress_[i].next < recording_.strands[i].steps.size()) return false;
     return true;
   }
@@ -217,7 +217,7 @@ class Checker {
       }
       case Act::launch: {
         const device::Launch& launch = recording_.launches[step.subject];
-        for (std::uint32_t i = launch.first; i < launch.first + launch.blocks; ++i)
+        for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i)
           join(progress.clock, progress_[i].clock);
         progress.launched = false;
         return;
@@ -407,8 +407,8 @@ class Checker {
   }
 
   void report_results(const Promises& promises) {
-    std::map<std::uint64_t, Content> first;  // by position in the result
-    for (const Promise& promise : promises.results) {
+    std::map<int, Cells<std::uint32_t>> references;  // forms of the results so far
+    for (const Promise& promise : promises) {
       std::vector<Term> expected;
       for (const End& source : promise.sources)
         expected.push_back({source.region, static_cast<std::int64_t>(source.offset) -
@@ -426,9 +426,9 @@ class Checker {
                                  cell.written.time != 0 ? "; last written by " + place(cell.written) : ""));
             forms.set(begin - at.offset, end - at.offset, cell.content.form);
           });
-      if (!promises.same_bits) continue;
+      if (promise.same_bits < 0) continue;
       forms.each([&](std::uint64_t begin, std::uint64_t end, std::uint32_t form) {
-        reference_.visit(begin, end, [&](std::uint64_t from, std::uint64_t to, std::uint32_t& known) {
+        references[promise.same_bits].visit(begin, end, [&](std::uint64_t from, std::uint64_t to, std::uint32_t& known) {
           if (known == 0) known = form;
           if (known != form)
             report(Fault::result,
@@ -460,7 +460,6 @@ class Checker {
   std::vector<Cells<Packets>> packets_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Signalled> words_;
   std::map<std::pair<std::uint32_t, device::Word>, std::optional<Clock>> events_;
-  Cells<std::uint32_t> reference_;  // forms of the results so far
 };
 
 }  // namespace

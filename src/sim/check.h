@@ -23,12 +23,10 @@ struct Promise {
   device::End result;
   std::uint64_t bytes = 0;
   std::vector<device::End> sources;
+  /// Promises of the same number, where it is not negative, have the same bits: they are reduced in the same order.
+  int same_bits = -1;
 };
-
-struct Promises {
-  std::vector<Promise> results;
-  bool same_bits = false;  ///< all results are reduced in the same order
-};
+using Promises = std::vector<Promise>;
 
 enum class Fault {
   deadlock,

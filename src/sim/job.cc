@@ -10,7 +10,7 @@ namespace sennit::sim {
 
 using coll::Operation;
 
-Result<Job> Job::create(const std::vector<int>& sockets, std::uint64_t scratch_bytes) {
+Result<Job> Job::create(const std::vector<int>& sockets, std::uint64_t scratch_bytes, unsigned most_blocks) {
   const auto size = static_cast<int>(sockets.size());
   if (size < 2 || size > coll::kMostRanks)
     return Status(Code::invalid_argument, fmt::format("{} ranks", size), {},
@@ -19,7 +19,7 @@ Result<Job> Job::create(const std::vector<int>& sockets, std::uint64_t scratch_b
   if (shape.slot(coll::Layout::mesh) == 0)
     return Status(Code::invalid_argument, format_bytes(scratch_bytes) + " of scratch are too few", {},
                   "Use the default of SENNIT_SCRATCH, 64 MiB");
-  Job job(size);
+  Job job(size, most_blocks);
   job.counts_.resize(static_cast<std::size_t>(size));
   for (int rank = 0; rank < size; ++rank) {
     job.executors_.push_back(std::make_unique<device::TraceExecutor>(job.recorder_, rank));
@@ -62,7 +62,7 @@ bool Job::admits(const Collective& what) const {
 }
 
 std::uint64_t Job::length(const Collective& what, int from, int to) {
-  return what.bytes * static_cast<unsigned>((from + 2 * to) % 4) / 3 / 4 * 4;
+  return what.uneven ? what.bytes * static_cast<unsigned>((from + 2 * to) % 4) / 3 / 4 * 4 : what.bytes;
 }
 
 Result<Job::Buffers> Job::make_buffers(const Collective& what, int rank) {
@@ -130,7 +130,7 @@ void Job::promise(const Collective& what, std::span<const Buffers* const> buffer
   const auto place_of = [&](const std::byte* data) { return recorder_->place(data); };
   const auto own = [&](int rank) { return static_cast<unsigned>(rank) * what.bytes; };
   const bool sums = coll::reduces(what.operation);
-  promises_.same_bits = what.operation == Operation::allreduce;
+  const int same = what.operation == Operation::allreduce ? static_cast<int>(promises_.size()) : -1;
   for (int rank = 0; rank < ranks(); ++rank) {
     if (!coll::takes(what.operation, rank == what.root)) continue;
     const std::byte* const to = buffers[static_cast<std::size_t>(rank)]->to;
@@ -142,7 +142,8 @@ void Job::promise(const Collective& what, std::span<const Buffers* const> buffer
       for (int giver = 0; giver < ranks(); ++giver)
         if (sums || giver == (coll::gathers(what.operation) ? from : what.root))
           promise.sources.push_back(place_of(buffers[static_cast<std::size_t>(giver)]->from + offset));
-      promises_.results.push_back(std::move(promise));
+      promise.same_bits = same;
+      promises_.push_back(std::move(promise));
     }
   }
 }

@@ -16,17 +16,19 @@ namespace sennit::sim {
 struct Collective {
   coll::Operation operation = coll::Operation::allreduce;
   coll::Plan plan;
-  std::uint64_t bytes = 0;  ///< coll::Call::bytes; of an all-to-all-v the longest message, others are shorter
+  std::uint64_t bytes = 0;  ///< coll::Call::bytes; of an all-to-all-v the longest message
   int root = 0;
   bool in_place = false;
   device::Reduction reduction;
+  bool uneven = false;  ///< of an all-to-all-v: messages of several lengths, 0 too; else all are as long
 };
 
 class Job {
  public:
-  /// `sockets`: of each rank. `scratch_bytes`: of each. Errors: invalid_argument (numbers of ranks that no node has,
+  /// `sockets`: of each rank. `scratch_bytes`: of each. `most_blocks`: as Recorder has it. Errors: invalid_argument (numbers of ranks that no node has,
   /// scratch too small).
-  static Result<Job> create(const std::vector<int>& sockets, std::uint64_t scratch_bytes);
+  static Result<Job> create(const std::vector<int>& sockets, std::uint64_t scratch_bytes,
+                            unsigned most_blocks = ~0u);
 
   int ranks() const { return static_cast<int>(teams_.size()); }
   const coll::Team& team(int rank) const { return teams_[static_cast<std::size_t>(rank)]; }
@@ -41,8 +43,9 @@ class Job {
   const Promises& promises() const { return promises_; }
 
  private:
-  explicit Job(int ranks) : recorder_(std::make_shared<device::Recorder>(ranks)) {}
-  /// Length of the message between two ranks of an all-to-all-v: all kinds, 0 too.
+  Job(int ranks, unsigned most_blocks)
+      : recorder_(std::make_shared<device::Recorder>(ranks, most_blocks)) {}
+  /// Of the message between two ranks of an all-to-all-v.
   static std::uint64_t length(const Collective& what, int from, int to);
 
   struct Buffers {

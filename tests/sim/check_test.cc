@@ -59,7 +59,7 @@ TEST(Check, EveryAlgorithmOfEveryOperationIsRight) {
         for (const std::uint64_t bytes : {0, 4, 1000, 100'004})
           for (const bool in_place : {false, true})
             for (const std::uint64_t scratch : {kScratch, kLittle}) {
-              const Collective what{operation, {algorithm, 2, 256}, bytes, 1, in_place, {}};
+              const Collective what{operation, {algorithm, 2, 256}, bytes, 1, in_place, {}, true};
               const auto job = job_of(what, one_socket(ranks), scratch);
               if (job == nullptr) continue;
               const auto findings = check(job->recording(), job->promises());
@@ -99,15 +99,13 @@ TEST(Check, AnyCollectiveAfterAnyOther) {
       const unsigned blocks = 1 + static_cast<unsigned>(draw(3));
       const Collective what{operation,    {algorithms[draw(algorithms.size())], blocks, 256},
                             bytes,        static_cast<int>(draw(static_cast<std::size_t>(ranks))),
-                            draw(2) == 0, {}};
+                            draw(2) == 0, {}, true};
       if (!job->admits(what)) continue;
       calls += describe(what) + "\n";
       const Status called = job->call(what);
       ASSERT_TRUE(called.ok()) << called.text();
     }
-    Promises promises = job->promises();
-    promises.same_bits = false;  // of several results
-    const auto findings = check(job->recording(), promises);
+    const auto findings = check(job->recording(), job->promises());
     ASSERT_TRUE(findings.empty()) << ranks << " ranks\n" << calls << text(findings);
   }
 }

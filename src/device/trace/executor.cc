@@ -53,10 +53,24 @@ class TraceLane final : public Lane {
     return {};
   }
   Status launch(const Program& program, const void* arguments, unsigned blocks, unsigned threads) override {
-    const std::uint32_t first = recorder_->add_launch(strand_, program.name, blocks, threads).first;
-    for (unsigned b = 0; b < blocks; ++b) {
-      TraceBlock block(*recorder_, first + b, b, blocks);
+    const Launch launched = recorder_->add_launch(strand_, program, blocks, threads);
+    for (unsigned b = 0; b < launched.recorded; ++b) {
+      TraceBlock block(*recorder_, launched.first + b, b, blocks);
       program.trace(block, arguments);
+    }
+    if (launched.recorded < blocks) {
+      std::uint64_t recorded = 0, all = 0;
+      for (unsigned b = 0; b < launched.recorded; ++b)
+        recorded += Recorder::moved(recorder_->recording().strands[launched.first + b]);
+      all = recorded;
+      for (unsigned b = launched.recorded; b < blocks; ++b) {
+        TraceBlock block(*recorder_, recorder_->add_spare(), b, blocks);
+        program.trace(block, arguments);
+        all += recorder_->drop_spare();
+      }
+      recorder_->set_fold(static_cast<std::uint32_t>(recorder_->recording().launches.size() - 1),
+                          recorded == 0 ? 1.0 * blocks / launched.recorded
+                                        : static_cast<double>(all) / static_cast<double>(recorded));
     }
     return {};
   }

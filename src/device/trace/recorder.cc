@@ -1,5 +1,6 @@
 #include "device/trace/recorder.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace sennit::device {
@@ -15,14 +16,31 @@ std::uint32_t Recorder::add_lane(int rank) {
   return index;
 }
 
-const Launch& Recorder::add_launch(std::uint32_t lane, std::string program, unsigned blocks, unsigned threads) {
+const Launch& Recorder::add_launch(std::uint32_t lane, const Program& program, unsigned blocks, unsigned threads) {
   next_group(lane);
   add(lane, Act::launch).subject = static_cast<std::uint32_t>(recording_.launches.size());
   const auto first = static_cast<std::uint32_t>(recording_.strands.size());
-  recording_.launches.push_back({std::move(program), first, blocks, threads});
-  for (unsigned block = 0; block < blocks; ++block)
+  const unsigned recorded = std::min(blocks, most_blocks_);
+  recording_.launches.push_back({program.name, first, recorded, blocks, threads, program.early});
+  for (unsigned block = 0; block < recorded; ++block)
     recording_.strands.push_back({recording_.strands[lane].rank, lane, static_cast<int>(block), {}, {}});
   return recording_.launches.back();
+}
+
+std::uint32_t Recorder::add_spare() {
+  recording_.strands.emplace_back();
+  return static_cast<std::uint32_t>(recording_.strands.size() - 1);
+}
+std::uint64_t Recorder::drop_spare() {
+  const std::uint64_t bytes = moved(recording_.strands.back());
+  recording_.strands.pop_back();
+  return bytes;
+}
+std::uint64_t Recorder::moved(const Strand& strand) {
+  std::uint64_t bytes = 0;
+  for (const Step& step : strand.steps)
+    if (step.act == Act::move) bytes += step.bytes;
+  return bytes;
 }
 
 Step& Recorder::add(std::uint32_t strand, Act act) {

@@ -4,20 +4,27 @@
 #include <map>
 #include <string>
 
+#include "device/program.h"
 #include "device/trace/recording.h"
 
 namespace sennit::device {
 
 class Recorder {
  public:
-  explicit Recorder(int ranks) { recording_.ranks = ranks; }
+  /// `most_blocks`: of the blocks of a launch, which do the same with other bytes, no more are written down.
+  explicit Recorder(int ranks, unsigned most_blocks = ~0u) : most_blocks_(most_blocks) { recording_.ranks = ranks; }
 
   /// From now on addresses [base, base + bytes) are this region.
   void add(const void* base, Region region);
 
   std::uint32_t add_lane(int rank);
-  /// Strands of all its blocks; the launch is a step of `lane`.
-  const Launch& add_launch(std::uint32_t lane, std::string program, unsigned blocks, unsigned threads);
+  /// Strands of its blocks; the launch is a step of `lane`.
+  const Launch& add_launch(std::uint32_t lane, const Program& program, unsigned blocks, unsigned threads);
+  /// A strand that is not kept, for blocks that have none: see Launch::fold. drop_spare() says how many bytes it moved.
+  std::uint32_t add_spare();
+  std::uint64_t drop_spare();
+  static std::uint64_t moved(const Strand& strand);
+  void set_fold(std::uint32_t launch, double fold) { recording_.launches[launch].fold = fold; }
   std::uint32_t add_event() { return next_event_++; }
 
   /// Begins a step that no other happens at the same time as; add() the step itself, then its ends.
@@ -41,6 +48,7 @@ class Recorder {
     return groups_[strand];
   }
 
+  const unsigned most_blocks_;
   Recording recording_;
   std::map<const std::byte*, std::uint32_t> regions_;  // by address of their begin
   std::vector<std::uint32_t> groups_;                  // of each strand's latest step

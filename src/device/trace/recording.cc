@@ -25,7 +25,7 @@ std::string describe(const Recording& recording, std::uint32_t strand) {
   const Strand& which = recording.strands[strand];
   if (which.block < 0) return fmt::format("rank {}, lane {}", which.rank, strand);
   for (const Launch& launch : recording.launches)
-    if (strand >= launch.first && strand < launch.first + launch.blocks)
+    if (strand >= launch.first && strand < launch.first + launch.recorded)
       return fmt::format("rank {}, {} block {}", which.rank, launch.program, which.block);
   return fmt::format("rank {}, block {}", which.rank, which.block);
 }

@@ -72,9 +72,13 @@ struct Strand {
 
 struct Launch {
   std::string program;
-  std::uint32_t first = 0;  ///< strand of block 0; the others follow
+  std::uint32_t first = 0;     ///< strand of block 0; the others follow
+  std::uint32_t recorded = 0;  ///< blocks that have a strand: all, or, folded, the first ones for all
   std::uint32_t blocks = 0;
   std::uint32_t threads = 0;
+  bool early = false;  ///< Program::early
+  /// For how many blocks each recorded one stands, by the bytes that all move: a short message keeps few of them busy.
+  double fold = 1;
 
   bool operator==(const Launch&) const = default;
 };

@@ -1,0 +1,183 @@
+// sennit-sim: what would happen, without the hardware: protocols proved right, and replayed over a machine's links; the
+// program behind `sennit check`, `sennit sim` and `sennit reproduce`.
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "bench/program.h"
+#include "bench/sim/against.h"
+#include "bench/sim/check_all.h"
+#include "machine/known.h"
+#include "sim/predict.h"
+#include "sim/timeline.h"
+#include "sim/what_if.h"
+
+namespace sennit::bench {
+
+namespace {
+
+Status set_costs(sim::Costs& costs, const std::vector<std::string>& texts) {
+  for (const std::string& text : texts) {
+    const auto equals = text.find('=');
+    const auto* const named = std::ranges::find(sim::kCosts, text.substr(0, equals), &sim::NamedCost::name);
+    char* end = nullptr;
+    const double value = equals == std::string::npos ? -1 : std::strtod(text.c_str() + equals + 1, &end);
+    if (named != std::end(sim::kCosts) && value >= 0 && *end == 0) {
+      costs.*named->cost = value;
+      continue;
+    }
+    std::string known;
+    for (const sim::NamedCost& each : sim::kCosts) known += (known.empty() ? "" : ", ") + std::string(each.name);
+    return Status(Code::invalid_argument, fmt::format("'{}' is no cost with a value", text), "--costs",
+                  "Write NAME=VALUE, where NAME is one of " + known);
+  }
+  return {};
+}
+
+struct Asked {
+  std::string operation, bytes, machine, algorithm, timeline, type = "float32", op = "sum";
+  unsigned blocks = 0;
+  int ranks = 0, root = 0;
+  bool registered = false, out_of_place = false;
+  double epsilon_us = 0;
+  std::vector<std::string> what_if, costs;
+};
+
+Result<sim::Question> question_of(const Asked& asked) {
+  sim::Question question;
+  auto operation = coll::parse_operation(asked.operation);
+  if (!operation) return std::move(operation).status().in("--operation");
+  auto bytes = parse_bytes(asked.bytes);
+  if (!bytes) return std::move(bytes).status().in("--bytes");
+  auto type = device::parse_type(asked.type);
+  if (!type) return std::move(type).status().in("--type");
+  auto op = device::parse_operator(asked.op);
+  if (!op) return std::move(op).status().in("--op");
+  question.what.operation = *operation;
+  question.what.bytes = *bytes;
+  question.what.reduction = {*type, *op};
+  question.what.root = asked.root;
+  question.what.in_place = !asked.out_of_place && *operation != coll::Operation::all_to_all &&
+                           *operation != coll::Operation::all_to_all_v;
+  if (!asked.algorithm.empty()) {
+    auto algorithm = coll::parse_algorithm(*operation, asked.algorithm);
+    if (!algorithm) return std::move(algorithm).status().in("--algorithm");
+    question.algorithm = *algorithm;
+    question.registered = coll::needs_windows(*algorithm);
+  }
+  if (asked.blocks != 0) question.blocks = asked.blocks;
+  question.ranks = asked.ranks;
+  question.registered = question.registered || asked.registered;
+  question.epsilon_us = asked.epsilon_us;
+  question.timeline = !asked.timeline.empty();
+  if (auto status = set_costs(question.costs, asked.costs); !status) return status;
+  return question;
+}
+
+Json json_of(const sim::Prediction& prediction) {
+  const std::string plan = fmt::format("{} {}x{}", coll::name(prediction.plan.algorithm), prediction.plan.blocks,
+                                       prediction.plan.threads);
+  return {{"plan", plan},
+          {"algorithm", coll::name(prediction.plan.algorithm)},
+          {"blocks", prediction.plan.blocks},
+          {"once_us", prediction.once.us},
+          {"us", prediction.back_to_back_us},
+          {"flows", prediction.once.flows}};
+}
+
+Status write_timeline(const std::string& file, const sim::Prediction& prediction) {
+  std::ofstream out(file);
+  out << sim::timeline_of(*prediction.recording, prediction.once).dump() << '\n';
+  if (!out.flush())
+    return Status(Code::invalid_argument, "cannot write " + file, "--timeline", "Name a file in a folder you may write to");
+  return {};
+}
+
+Result<Exit> simulate(const Asked& asked) {
+  auto question = question_of(asked);
+  if (!question) return question.status();
+  auto known = machine::known_machine(asked.machine, "");
+  if (!known) return of_arguments(known.status());
+  machine::Machine& machine = known->machine;
+  for (const std::string& text : asked.what_if)
+    if (auto status = sim::apply_what_if(machine, text); !status) return std::move(status).in("--what-if");
+  auto predictions = sim::predict(machine, *question);
+  if (!predictions) return predictions.status();
+  const sim::Prediction& best = predictions->front();
+  if (question->timeline)
+    if (auto status = write_timeline(asked.timeline, best); !status) return status;
+  Json plans = Json::array(), critical = Json::array(), loads = Json::array();
+  for (const sim::Prediction& each : *predictions) plans.push_back(json_of(each));
+  for (const sim::Critical& each : best.once.critical) critical.push_back({{"what", each.what}, {"us", each.us}});
+  for (const sim::Load& each : best.once.loads)
+    loads.push_back({{"resource", each.resource}, {"bytes", each.bytes}, {"busy", each.busy}});
+  print({{"version", 1},
+         {"kind", "sim"},
+         {"operation", asked.operation},
+         {"bytes", question->what.bytes},
+         {"ranks", question->ranks != 0 ? question->ranks : std::min<int>(int(sim::gpus_of(machine).size()), coll::kMostRanks)},
+         {"machine", machine.name},
+         {"what_if", asked.what_if},
+         {"epsilon_us", question->epsilon_us},
+         {"plans", std::move(plans)},
+         {"critical", std::move(critical)},
+         {"loads", std::move(loads)}});
+  return Exit::ok;
+}
+
+int run(int argc, const char* const* argv) {
+  Program program("sennit-sim", "What would happen: protocols proved right, and replayed over a machine's links.",
+                  "  sennit-sim check\n"
+                  "  sennit-sim collective --operation allreduce --bytes 64M --machine hgx-h200-4\n"
+                  "  sennit-sim collective --operation allreduce --bytes 64M --machine mist --algorithm hierarchical\n"
+                  "  sennit-sim against results/hgx-h200-4/collectives.json --machine hgx-h200-4");
+
+  CheckAll check;
+  CLI::App& checks = program.command(
+      "check", "Proves every algorithm right, for every order in which its parties could run", [&] { return check_all(check); });
+  checks.add_flag("--progress", check.progress, "Report progress on stderr");
+  checks.add_option("--ranks", check.most_ranks, "Numbers of ranks: 2 to this")->check(CLI::Range(2, coll::kMostRanks));
+
+  Asked asked;
+  CLI::App& one = program.command("collective", "What a collective would take on a machine",
+                                  [&] { return simulate(asked); });
+  one.add_option("--operation", asked.operation, "Such as allreduce, allgather, broadcast")->required();
+  one.add_option("--bytes", asked.bytes, "Size of one message, such as 64M")->required();
+  one.add_option("--machine", asked.machine, "Name of a shipped machine, or a file; default: this machine");
+  one.add_option("--algorithm", asked.algorithm, "One algorithm; default: all there are, the fastest first");
+  one.add_option("--blocks", asked.blocks, "Blocks of its kernels")->check(CLI::Range(1u, coll::kMostBlocks));
+  one.add_option("--ranks", asked.ranks, "On the first so many GPUs; default all")->check(CLI::Range(2, coll::kMostRanks));
+  one.add_option("--root", asked.root, "Rank of operations that have one")->check(CLI::Range(0, coll::kMostRanks - 1));
+  one.add_option("--type", asked.type, "Element type, such as float32 (default)");
+  one.add_option("--op", asked.op, "Operator, such as sum (default)");
+  one.add_flag("--registered", asked.registered, "The buffers lie in symmetric windows");
+  one.add_flag("--out-of-place", asked.out_of_place, "Into another buffer");
+  one.add_option("--what-if", asked.what_if, "Another link, such as nvlink.bandwidth=2x or gpu0-gpu1.bandwidth=50");
+  one.add_option("--costs", asked.costs, "Other costs of steps than the defaults, such as launch_us=2")->delimiter(',');
+  one.add_option("--epsilon", asked.epsilon_us, "Ends of flows within so many µs are taken together; default 0: exact")
+      ->check(CLI::NonNegativeNumber);
+  one.add_option("--timeline", asked.timeline, "Write what everybody does when, for a viewer of traces, to this file");
+
+  Against against;
+  CLI::App& held = program.command("against", "Replays the plans of a measured result, beside what they took",
+                                   [&]() -> Result<Exit> {
+                                     if (auto status = set_costs(against.costs, against.given_costs); !status)
+                                       return status;
+                                     return hold_against(against);
+                                   });
+  held.add_option("file", against.file, "Result of sennit bench")->required();
+  held.add_option("--machine", against.machine, "Name of a shipped machine, or a file")->required();
+  held.add_option("--costs", against.given_costs, "As of collective")->delimiter(',');
+  return program.run(argc, argv);
+}
+
+}  // namespace
+
+}  // namespace sennit::bench
+
+int main(int argc, char** argv) {
+  return sennit::bench::run(argc, argv);
+}

@@ -1,0 +1,113 @@
+#include "sim/predict.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "coll/candidates.h"
+
+namespace sennit::sim {
+
+namespace {
+
+/// Calls of which the time back to back is taken. The first ones are told apart: they begin on idle links.
+constexpr int kCalls = 4;
+
+/// Ranks of one socket, by the memory that their GPUs hang off.
+std::vector<int> sockets_of(const machine::Machine& machine, const std::vector<std::string>& gpus) {
+  std::vector<int> sockets;
+  for (const std::string& gpu : gpus) sockets.push_back(machine.find(gpu)->numa);
+  return sockets;
+}
+
+Result<std::vector<std::string>> ranks_on(const machine::Machine& machine, int ranks) {
+  std::vector<std::string> gpus = gpus_of(machine);
+  const auto all = static_cast<int>(gpus.size());
+  const int wanted = ranks == 0 ? std::min(all, coll::kMostRanks) : ranks;
+  if (wanted < 2 || wanted > all || wanted > coll::kMostRanks)
+    return Status(Code::invalid_argument, fmt::format("{} ranks on the {} GPUs of '{}'", wanted, all, machine.name), {},
+                  fmt::format("Use 2 to {}, or a machine with more", std::min(all, coll::kMostRanks)));
+  gpus.resize(static_cast<std::size_t>(wanted));
+  return gpus;
+}
+
+}  // namespace
+
+std::vector<std::string> gpus_of(const machine::Machine& machine) {
+  std::vector<std::string> gpus;
+  for (const machine::Device& device : machine.devices)
+    if (device.kind == machine::DeviceKind::gpu) gpus.push_back(device.id);
+  return gpus;
+}
+
+Result<std::optional<Prediction>> predict(const machine::Machine& machine, const Question& question,
+                                          const coll::Plan& plan) {
+  auto gpus = ranks_on(machine, question.ranks);
+  if (!gpus) return gpus.status();
+  auto job = Job::create(sockets_of(machine, *gpus), question.scratch_bytes, kBlocksForAll);
+  if (!job) return job.status();
+  Collective what = question.what;
+  what.plan = plan;
+  if (!job->admits(what)) return std::optional<Prediction>();
+  Setting setting{std::move(*gpus), question.costs, question.epsilon_us, question.timeline};
+  Prediction prediction;
+  prediction.plan = plan;
+  if (auto status = job->call(what); !status) return status;
+  auto once = replay(job->recording(), machine, setting);
+  if (!once) return once.status();
+  prediction.once = std::move(*once);
+  if (question.timeline) prediction.recording = job->recording();
+  for (int call = 1; call < kCalls; ++call)
+    if (auto status = job->call(what); !status) return status;
+  setting.timeline = false;
+  const auto all = replay(job->recording(), machine, setting);
+  if (!all) return all.status();
+  prediction.back_to_back_us = (all->us - prediction.once.us) / (kCalls - 1);
+  return std::optional(std::move(prediction));
+}
+
+Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Question& question) {
+  auto gpus = ranks_on(machine, question.ranks);
+  if (!gpus) return gpus.status();
+  const coll::Operation operation = question.what.operation;
+  coll::Team team;
+  team.size = static_cast<int>(gpus->size());
+  team.shape = coll::Shape::of(question.scratch_bytes, team.size);
+  coll::Case which = coll::case_of(operation, question.what.reduction, question.what.bytes, question.registered);
+  std::vector<coll::Plan> plans;
+  for (coll::Plan plan : coll::candidates(which, team, device::Kind::cuda)) {
+    if (question.algorithm && plan.algorithm != *question.algorithm) continue;
+    // Threads of a block do not count here: of both widths one is enough.
+    if (question.blocks) plan.blocks = *question.blocks;
+    if (question.threads) plan.threads = *question.threads;
+    if (std::ranges::find_if(plans, [&](const coll::Plan& other) {
+          return other.algorithm == plan.algorithm && other.blocks == plan.blocks;
+        }) == plans.end())
+      plans.push_back(plan);
+  }
+  // One that is named need not be sensible.
+  if (plans.empty() && question.algorithm)
+    plans.push_back({*question.algorithm, question.blocks.value_or(1), question.threads.value_or(256)});
+  std::vector<Prediction> predictions;
+  for (const coll::Plan& plan : plans) {
+    Question without = question;
+    without.timeline = question.timeline && plans.size() == 1;
+    auto one = predict(machine, without, plan);
+    if (!one) return one.status();
+    if (*one) predictions.push_back(std::move(**one));
+  }
+  if (predictions.empty())
+    return Status(Code::invalid_argument,
+                  fmt::format("{} of {} has no such plan", coll::name(operation), format_bytes(question.what.bytes)), {},
+                  "Use more blocks, or another algorithm");
+  std::ranges::stable_sort(predictions, {}, &Prediction::back_to_back_us);
+  if (question.timeline && plans.size() > 1) {
+    auto first = predict(machine, question, predictions.front().plan);
+    if (!first) return first.status();
+    predictions.front() = std::move(**first);
+  }
+  return predictions;
+}
+
+}  // namespace sennit::sim

@@ -1,0 +1,45 @@
+// What a collective would take on a machine: a plan that is named, or all that could be taken.
+#pragma once
+
+#include <optional>
+
+#include "sim/job.h"
+#include "sim/replay.h"
+
+namespace sennit::sim {
+
+/// Blocks that stand for all of a launch. A default: a few, since long messages let blocks drift apart, and what one
+/// leaves of a link another one takes.
+inline constexpr unsigned kBlocksForAll = 4;
+
+struct Question {
+  Collective what;  ///< its plan does not count
+  std::optional<coll::Algorithm> algorithm;
+  std::optional<unsigned> blocks, threads;
+  int ranks = 0;            ///< on the first GPUs of the machine; 0: on all
+  bool registered = false;  ///< the buffers lie in symmetric windows
+  std::uint64_t scratch_bytes = std::uint64_t{64} << 20;
+  Costs costs;
+  double epsilon_us = 0;
+  bool timeline = false;
+};
+
+struct Prediction {
+  coll::Plan plan;
+  Replayed once;             ///< one call, from the start of all ranks to the end of the last
+  std::optional<device::Recording> recording;  ///< of that call, where a timeline was asked for
+  double back_to_back_us = 0;  ///< of each of many calls, one behind the other, as benchmarks make them
+};
+
+/// Fastest first by calls back to back; only the first has a timeline. Errors: invalid_argument (no such algorithm, too
+/// large for the plan, numbers of ranks), those of replay().
+Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Question& question);
+
+/// Of one plan: Question's own choices do not count. Null where the plan does not admit the call.
+Result<std::optional<Prediction>> predict(const machine::Machine& machine, const Question& question,
+                                          const coll::Plan& plan);
+
+/// The machine's GPUs in its order; ids.
+std::vector<std::string> gpus_of(const machine::Machine& machine);
+
+}  // namespace sennit::sim

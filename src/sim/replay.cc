@@ -1,0 +1,559 @@
+#include "sim/replay.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <queue>
+
+#include <fmt/format.h>
+
+#include "device/block.h"
+#include "path/network.h"
+#include "sim/fluid.h"
+
+namespace sennit::sim {
+
+using device::Act;
+using device::End;
+using device::Recording;
+using device::Step;
+using device::Strand;
+using machine::DeviceKind;
+using machine::Method;
+
+namespace {
+
+/// GB/s are bytes/ns.
+constexpr double kPerUs = 1000;
+
+/// Where a piece of the critical way comes from: what had to end before something could begin.
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+
+class Replay {
+ public:
+  Replay(const Recording& recording, const machine::Machine& machine, const Setting& setting)
+      : recording_(recording), setting_(setting), costs_(setting.costs), network_(machine) {}
+
+  Result<Replayed> run();
+
+ private:
+  /// A piece of the past: what `cause` led to in `us`.
+  struct Moment {
+    std::uint32_t cause = kNobody;
+    double us = 0;
+    int what = 0;  // index into reasons_
+  };
+  struct Party {
+    std::size_t next = 0;       // step
+    std::uint32_t moving = 0;   // flows under way
+    double began = 0;           // of what it does now
+    std::uint32_t last = kNobody;  // moment at which it did its latest step
+    bool begun = false, waiting = false, paid = false;  // paid: for the start of its movement, or a launch
+    std::uint32_t running = 0;  // of a lane: blocks that have not ended
+  };
+  struct Arrival {
+    device::Word value;
+    std::uint32_t moment;
+    double time;
+  };
+  struct Board {  // a word, or the first of a message's packets
+    std::vector<Arrival> values;
+    std::vector<std::uint32_t> waiting;  // strands
+  };
+  struct Timer {
+    double time;
+    std::uint64_t order;
+    std::uint32_t strand;
+    std::uint32_t board;  // kNobody: the strand goes on
+    device::Word value;
+    std::uint32_t moment;
+    bool operator>(const Timer& other) const {
+      return time > other.time || (time == other.time && order > other.order);
+    }
+  };
+  struct Moving {
+    std::uint32_t strand, step;
+    double began;
+  };
+
+  Status prepare();
+  Result<int> place_of(const End& end, std::uint32_t strand) const;
+  const std::vector<path::Usage>* way(int from, int to, Method method);
+
+  void go(std::uint32_t strand);
+  bool drifts(std::uint32_t strand) const;
+  bool step(std::uint32_t strand, std::size_t end);
+  bool arrived(std::uint32_t strand, const Step& step, const End& end, bool packets);
+  bool begin_moves(std::uint32_t strand, std::size_t end);
+  void ended_move(const Fluid::End& end, const Moving& moved);
+  void send(std::uint32_t strand, const Step& step, const End& to, double after, int reason);
+  void after(double us, std::uint32_t strand, int reason);
+  void wake(std::uint32_t board);
+  void end_strand(std::uint32_t strand);
+
+  std::uint32_t moment(std::uint32_t cause, double us, int what) {
+    moments_.push_back({cause, us, what});
+    return static_cast<std::uint32_t>(moments_.size() - 1);
+  }
+  int reason(const std::string& text) {
+    const auto [found, is_new] = reason_of_.emplace(text, static_cast<int>(reasons_.size()));
+    if (is_new) reasons_.push_back(text);
+    return found->second;
+  }
+  std::uint32_t board_of(const End& end, bool packets) {
+    const auto next = static_cast<std::uint32_t>(boards_.size());
+    const auto [found, is_new] = board_by_place_.emplace(std::tuple(end.region, end.offset, packets), next);
+    if (is_new) boards_.emplace_back();
+    return found->second;
+  }
+  double times(std::uint32_t strand) const { return folds_[strand]; }
+  int gpu_of(std::uint32_t strand) const { return gpus_[static_cast<std::size_t>(recording_.strands[strand].rank)]; }
+  void keep(Span::Kind kind, std::uint32_t strand, std::size_t step, double begin) {
+    if (setting_.timeline && now() > begin)
+      spans_.push_back({kind, strand, begin, now(), static_cast<std::uint32_t>(step)});
+  }
+  double now() const { return now_; }
+  std::string stuck() const;
+  std::vector<Critical> critical() const;
+  std::vector<Load> loads() const;
+
+  const Recording& recording_;
+  const Setting& setting_;
+  const Costs& costs_;
+  path::Network network_;
+  std::vector<int> gpus_;       // of each rank
+  std::vector<int> places_;     // of each region: the device whose memory it is
+  std::vector<double> folds_;   // of each strand: how many blocks it stands for
+  std::vector<unsigned> shares_;  // of each strand: of how many blocks at the same time
+  int memory_ = 0;              // resource of the first device's memory
+  std::optional<Fluid> fluid_;
+  std::map<std::tuple<int, int, Method>, std::vector<path::Usage>> ways_;
+  std::vector<Party> parties_;
+  std::vector<std::uint32_t> launch_of_;  // of each strand of a block: its lane
+  std::vector<Board> boards_;
+  std::map<std::tuple<std::uint32_t, std::uint64_t, bool>, std::uint32_t> board_by_place_;
+  std::map<std::pair<std::uint32_t, device::Word>, Board> events_;
+  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
+  std::vector<Moving> moving_;  // by flow
+  std::vector<Moment> moments_;
+  std::map<std::string, int> reason_of_;
+  std::vector<std::string> reasons_;
+  std::vector<Span> spans_;
+  Status failed_;
+  double now_ = 0, ended_ = 0;  // ended: the latest end of a strand; signals that nobody waits for may come later
+  std::uint32_t last_ = kNobody;  // the latest moment
+  std::uint64_t timed_ = 0, flows_ = 0;
+};
+
+Status Replay::prepare() {
+  if (setting_.gpus.size() != static_cast<std::size_t>(recording_.ranks))
+    return Status(Code::invalid_argument,
+                  fmt::format("{} GPUs for {} ranks", setting_.gpus.size(), recording_.ranks), {},
+                  "Name a GPU of the machine for each rank");
+  for (const std::string& id : setting_.gpus) {
+    const machine::Device* const device = network_.machine().find(id);
+    if (device == nullptr || device->kind != DeviceKind::gpu)
+      return Status(Code::invalid_argument, fmt::format("machine '{}' has no GPU '{}'", network_.machine().name, id), {},
+                    "Use the ids that `sennit topo --machine` shows");
+    gpus_.push_back(static_cast<int>(device - network_.machine().devices.data()));
+  }
+  // As coll::Scratch has it: where some GPU cannot reach another one, scratch lies in host memory.
+  bool all_reach = true;
+  for (const int from : gpus_)
+    for (const int to : gpus_) all_reach = all_reach && (from == to || network_.find_hop(from, to).exists());
+  int host = -1;
+  for (int device = 0; device < network_.devices() && host < 0; ++device)
+    if (network_.is(device, DeviceKind::host)) host = device;
+  for (const device::Region& region : recording_.regions)
+    places_.push_back(region.name == "scratch" && !all_reach ? host : gpus_[static_cast<std::size_t>(region.rank)]);
+  if (!all_reach && host < 0)
+    return Status(Code::unsupported, "the GPUs do not reach each other, and there is no host memory", {},
+                  "Add the missing links to the machine's file");
+
+  std::vector<double> capacity;
+  for (const double gbps : network_.capacity()) capacity.push_back(gbps * kPerUs);
+  // Of engines, the capacity is how many there are, and a use the time it takes one: see path::Usage.
+  memory_ = static_cast<int>(capacity.size());
+  for (int device = 0; device < network_.devices(); ++device) capacity.push_back(costs_.memory_gbps * kPerUs);
+  fluid_.emplace(std::move(capacity), setting_.epsilon_us);
+
+  parties_.resize(recording_.strands.size());
+  folds_.assign(recording_.strands.size(), 1);
+  shares_.assign(recording_.strands.size(), 1);
+  launch_of_.assign(recording_.strands.size(), kNobody);
+  for (std::uint32_t i = 0; i < parties_.size(); ++i) {
+    parties_[i].begun = recording_.strands[i].block < 0;
+    if (!parties_[i].begun) launch_of_[i] = recording_.strands[i].lane;
+  }
+  for (const device::Launch& launch : recording_.launches)
+    for (std::uint32_t i = 0; i < launch.recorded; ++i) {
+      folds_[launch.first + i] = launch.fold;
+      shares_[launch.first + i] = launch.blocks;
+    }
+  return {};
+}
+
+Result<int> Replay::place_of(const End& end, std::uint32_t strand) const {
+  if (end.region < places_.size()) return places_[end.region];
+  return Status(Code::invalid_argument, "a step refers to memory of no region", device::describe(recording_, strand),
+                "Check the recording: sennit check");
+}
+
+/// What a byte from one memory to another takes; null where no link leads there.
+const std::vector<path::Usage>* Replay::way(int from, int to, Method method) {
+  const auto [found, is_new] = ways_.try_emplace(std::tuple(from, to, method));
+  if (is_new && from != to) {
+    const path::Hop hop = network_.find_hop(from, to);
+    if (!hop.exists()) {
+      ways_.erase(found);
+      return nullptr;
+    }
+    found->second = network_.usage(hop, method, false);
+    if (method == Method::sm)
+      for (path::Usage& use : found->second) use.weight /= costs_.link_efficiency;
+  }
+  return &found->second;
+}
+
+void Replay::after(double us, std::uint32_t strand, int why) {
+  const std::uint32_t cause = moment(parties_[strand].last, us, why);
+  timers_.push({now() + us, timed_++, strand, kNobody, 0, cause});
+}
+
+/// Does all that a strand can do now.
+void Replay::go(std::uint32_t strand) {
+  Party& party = parties_[strand];
+  const auto& steps = recording_.strands[strand].steps;
+  while (party.begun && failed_.ok()) {
+    if (party.next == steps.size()) return end_strand(strand);
+    std::size_t end = party.next;
+    while (end < steps.size() && steps[end].group == steps[party.next].group) ++end;
+    if (!step(strand, end)) return;
+    party.next = end;
+    party.began = now();
+    party.paid = false;
+  }
+}
+
+/// Blocks that go through many movements are soon apart from each other; those with a few keep step.
+bool Replay::drifts(std::uint32_t strand) const {
+  constexpr unsigned kMovements = 5;
+  unsigned movements = 0;
+  std::uint32_t group = kNobody;
+  for (const Step& each : recording_.strands[strand].steps)
+    if (each.act == Act::move && each.group != group) {
+      group = each.group;
+      if (++movements >= kMovements) return true;
+    }
+  return false;
+}
+
+/// The group of steps that it stands at; false: not yet, and somebody will see to it.
+bool Replay::step(std::uint32_t index, std::size_t end) {
+  const Strand& strand = recording_.strands[index];
+  Party& party = parties_[index];
+  const Step& first = strand.steps[party.next];
+  switch (first.act) {
+    case Act::await:
+      for (std::size_t i = party.next; i < end; ++i)
+        if (!arrived(index, strand.steps[i], strand.source(strand.steps[i], 0), false)) return false;
+      keep(Span::Kind::wait, index, party.next, party.began);
+      return true;
+    case Act::move: return begin_moves(index, end);
+    case Act::signal:
+    case Act::post: {
+      const bool lane = strand.block < 0;
+      if (lane && !party.paid) {
+        party.paid = true;
+        after(costs_.engine_signal_us, index, reason("words behind copies"));
+        return false;
+      }
+      for (std::size_t i = party.next; i < end; ++i)
+        send(index, strand.steps[i], strand.destination(strand.steps[i], 0), costs_.signal_us, reason("signals"));
+      return true;
+    }
+    case Act::launch: {
+      const device::Launch& launch = recording_.launches[first.subject];
+      if (!party.paid) {
+        party.paid = true;
+        party.running = launch.recorded + 1;  // and this one, until they have begun
+        after(launch.early ? costs_.early_us : costs_.launch_us, index, reason("launches"));
+        return false;
+      }
+      if (party.running == launch.recorded + 1) {
+        keep(Span::Kind::launch, index, party.next, party.began);
+        party.running = launch.recorded;
+        for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i) {
+          parties_[i].begun = true;
+          parties_[i].began = now();
+          parties_[i].last = party.last;
+        }
+        for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i)
+          if (i == launch.first || costs_.stagger_us == 0 || !drifts(i))
+            go(i);
+          else
+            after(costs_.stagger_us * (i - launch.first), i, reason("blocks that drift apart"));
+        if (launch.recorded == 0) timers_.push({now(), timed_++, index, kNobody, 0, party.last});
+        return false;  // the last of them says when
+      }
+      return party.running == 0;
+    }
+    case Act::record: {
+      Board& board = events_[{first.subject, first.value}];
+      board.values.push_back({first.value, moment(party.last, 0, reason("events")), now()});
+      for (const std::uint32_t other : board.waiting) {
+        parties_[other].last = moment(party.last, costs_.event_us, reason("events"));
+        timers_.push({now() + costs_.event_us, timed_++, other, kNobody, 0, parties_[other].last});
+      }
+      board.waiting.clear();
+      return true;
+    }
+    case Act::wait: {
+      Board& board = events_[{first.subject, first.value}];
+      if (!board.values.empty()) {
+        keep(Span::Kind::wait, index, party.next, party.began);
+        return true;
+      }
+      board.waiting.push_back(index);
+      return false;
+    }
+  }
+  return true;
+}
+
+bool Replay::arrived(std::uint32_t index, const Step& step, const End& end, bool packets) {
+  if (!packets && device::reached(0, step.value)) return true;
+  const std::uint32_t at = board_of(end, packets);
+  Party& party = parties_[index];
+  for (const Arrival& each : boards_[at].values)
+    if (packets ? each.value == step.value : device::reached(each.value, step.value)) {
+      // Of all that it waits for, the last to come is what it has waited for.
+      if (party.waiting && each.time >= now()) party.last = each.moment;
+      return true;
+    }
+  party.waiting = true;
+  boards_[at].waiting.push_back(index);
+  return false;
+}
+
+void Replay::wake(std::uint32_t at) {
+  std::vector<std::uint32_t> waiting;
+  std::swap(waiting, boards_[at].waiting);
+  for (const std::uint32_t strand : waiting) {
+    parties_[strand].waiting = true;
+    go(strand);
+    parties_[strand].waiting = false;
+  }
+}
+
+void Replay::send(std::uint32_t strand, const Step& step, const End& to, double us, int why) {
+  const std::uint32_t cause = moment(parties_[strand].last, us, why);
+  timers_.push({now() + us, timed_++, strand, board_of(to, to.packets), step.value, cause});
+}
+
+bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
+  const Strand& strand = recording_.strands[index];
+  Party& party = parties_[index];
+  const bool lane = strand.block < 0;
+  bool packets = false;
+  for (std::size_t i = party.next; i < end; ++i)
+    for (unsigned k = 0; k < strand.steps[i].sources + strand.steps[i].destinations; ++k) {
+      const End& each = strand.ends[strand.steps[i].ends + k];
+      packets = packets || each.packets;
+      if (each.packets && k < strand.steps[i].sources && !party.paid && !arrived(index, strand.steps[i], each, true))
+        return false;
+    }
+  if (!party.paid) {
+    keep(Span::Kind::wait, index, party.next, party.began);
+    party.began = now();
+    party.paid = true;
+    if (packets) return begin_moves(index, end);
+    after(lane ? costs_.engine_us : costs_.move_us, index, reason(lane ? "starts of copies" : "starts of movements"));
+    return false;
+  }
+  if (party.moving > 0) return false;
+  const int self = gpu_of(index);
+  const Method method = lane ? Method::engine : Method::sm;
+  const double part = std::min(1.0, costs_.blocks_at_once / shares_[index]);
+  const double moves = static_cast<double>(end - party.next);
+  for (std::size_t i = party.next; i < end; ++i) {
+    const Step& step = strand.steps[i];
+    if (step.bytes == 0) {
+      for (unsigned k = 0; k < step.destinations; ++k)
+        if (const End& to = strand.destination(step, k); to.packets)
+          send(index, step, to, costs_.packet_us, reason("packets on their way"));
+      continue;
+    }
+    std::vector<path::Usage> uses;
+    const auto take = [&](int from, int to, double weight) {
+      const std::vector<path::Usage>* const found = way(from, to, method);
+      if (found == nullptr) {
+        failed_ = Status(Code::unsupported,
+                         fmt::format("no links lead from {} to {}", network_.device(from).id, network_.device(to).id),
+                         "machine '" + network_.machine().name + "'", "Add the missing links to its file");
+        return;
+      }
+      std::vector<path::Usage> more = *found;
+      for (path::Usage& use : more) use.weight *= weight * times(index);
+      path::merge(uses, more);
+    };
+    for (unsigned k = 0; k < step.sources + step.destinations; ++k) {
+      const End& each = strand.ends[step.ends + k];
+      const Result<int> place = place_of(each, index);
+      if (!place) {
+        failed_ = place.status();
+        return false;
+      }
+      const double weight = each.packets ? 2 : 1;  // tags
+      if (lane)
+        continue;
+      if (k < step.sources)
+        take(*place, self, weight);
+      else
+        take(self, *place, weight);
+    }
+    if (lane) take(*place_of(strand.source(step, 0), index), *place_of(strand.destination(step, 0), index), 1);
+    if (!failed_.ok()) return false;
+    double gbps = kNever;
+    if (!lane) {
+      path::merge(uses, {{memory_ + self, times(index)}});
+      gbps = packets            ? costs_.packet_gbps
+             : step.sources > 1 ? costs_.block_reduce_gbps / step.sources
+                                : costs_.block_gbps;
+      gbps *= part / moves;
+    } else if (uses.empty()) {
+      path::merge(uses, {{memory_ + self, 1}});
+    }
+    const Fluid::Id flow = fluid_->begin({static_cast<double>(step.bytes), uses, gbps < kNever ? gbps * kPerUs : kNever});
+    if (moving_.size() <= flow) moving_.resize(flow + 1);
+    moving_[flow] = {index, static_cast<std::uint32_t>(i), now()};
+    ++party.moving;
+    ++flows_;
+  }
+  return party.moving == 0;
+}
+
+void Replay::ended_move(const Fluid::End& end, const Moving& moved) {
+  const Strand& strand = recording_.strands[moved.strand];
+  Party& party = parties_[moved.strand];
+  const int self = gpu_of(moved.strand);
+  std::string why = fmt::format("blocks of {} move no faster", network_.device(self).id);
+  if (end.limit >= memory_)
+    why = fmt::format("the memory of {} is busy", network_.device(end.limit - memory_).id);
+  else if (end.limit >= 0)
+    why = network_.resource_name(end.limit) + " is full";
+  const std::uint32_t cause = moment(party.last, end.time - moved.began, reason(why));
+  const Step& step = strand.steps[moved.step];
+  const std::uint32_t before = party.last;
+  party.last = cause;
+  for (unsigned k = 0; k < step.destinations; ++k)
+    if (const End& to = strand.destination(step, k); to.packets)
+      send(moved.strand, step, to, costs_.packet_us, reason("packets on their way"));
+  if (--party.moving > 0) {
+    party.last = before;  // the last of the group is what counts
+    return;
+  }
+  keep(strand.block < 0 ? Span::Kind::engine : Span::Kind::move, moved.strand, party.next, party.began);
+  std::size_t next = party.next;
+  while (next < strand.steps.size() && strand.steps[next].group == strand.steps[party.next].group) ++next;
+  party.next = next;
+  party.began = now();
+  party.paid = false;
+  go(moved.strand);
+}
+
+void Replay::end_strand(std::uint32_t strand) {
+  Party& party = parties_[strand];
+  party.begun = false;
+  last_ = party.last;
+  ended_ = now();
+  if (launch_of_[strand] == kNobody) return;
+  Party& lane = parties_[launch_of_[strand]];
+  lane.last = party.last;  // the last to end is what the lane has waited for
+  // Not at once: the lane may be about to begin the others.
+  if (--lane.running == 0) timers_.push({now(), timed_++, launch_of_[strand], kNobody, 0, lane.last});
+}
+
+std::string Replay::stuck() const {
+  for (std::uint32_t i = 0; i < parties_.size(); ++i)
+    if (parties_[i].begun && recording_.strands[i].block >= 0)
+      return device::describe(recording_, i, parties_[i].next);
+  for (std::uint32_t i = 0; i < parties_.size(); ++i)
+    if (parties_[i].begun && parties_[i].next < recording_.strands[i].steps.size())
+      return device::describe(recording_, i, parties_[i].next);
+  return {};
+}
+
+Result<Replayed> Replay::run() {
+  if (auto status = prepare(); !status) return status;
+  for (std::uint32_t i = 0; i < parties_.size(); ++i)
+    if (recording_.strands[i].block < 0) go(i);
+  std::vector<Fluid::End> ends;
+  std::vector<Moving> moved;
+  while (failed_.ok()) {
+    const double flow = fluid_->next(), timer = timers_.empty() ? kNever : timers_.top().time;
+    if (flow == kNever && timer == kNever) break;
+    ends.clear();
+    fluid_->advance(std::min(flow, timer), ends);
+    now_ = std::max(fluid_->now(), now_);
+    // What follows from one end may begin a flow with the number of another.
+    moved.clear();
+    for (const Fluid::End& end : ends) moved.push_back(moving_[end.flow]);
+    for (std::size_t i = 0; i < ends.size(); ++i) ended_move(ends[i], moved[i]);
+    if (!ends.empty()) continue;
+    const Timer due = timers_.top();
+    timers_.pop();
+    if (due.board != kNobody) {
+      boards_[due.board].values.push_back({due.value, due.moment, now()});
+      wake(due.board);
+    } else {
+      parties_[due.strand].last = due.moment;
+      go(due.strand);
+    }
+  }
+  if (!failed_.ok()) return failed_;
+  if (const std::string which = stuck(); !which.empty())
+    return Status(Code::corrupt, "the recording never ends: " + which + " waits for ever", {}, "sennit check says why");
+  Replayed result;
+  result.us = ended_;
+  result.critical = critical();
+  result.loads = loads();
+  result.timeline = std::move(spans_);
+  std::ranges::sort(result.timeline, {}, &Span::begin_us);
+  result.flows = flows_;
+  return result;
+}
+
+/// From the last moment back: what each had to wait for.
+std::vector<Critical> Replay::critical() const {
+  std::vector<double> us(reasons_.size());
+  for (std::uint32_t at = last_; at != kNobody; at = moments_[at].cause)
+    us[static_cast<std::size_t>(moments_[at].what)] += moments_[at].us;
+  std::vector<Critical> all;
+  for (std::size_t i = 0; i < us.size(); ++i)
+    if (us[i] > 0) all.push_back({reasons_[i], us[i]});
+  std::ranges::sort(all, std::greater<>(), &Critical::us);
+  return all;
+}
+
+std::vector<Load> Replay::loads() const {
+  std::vector<Load> all;
+  for (int resource = 0; resource < memory_ + network_.devices(); ++resource) {
+    const double bytes = fluid_->carried(resource);
+    if (bytes <= 0) continue;
+    const bool memory = resource >= memory_;
+    const double gbps = memory ? costs_.memory_gbps : network_.capacity()[static_cast<std::size_t>(resource)];
+    all.push_back({memory ? network_.device(resource - memory_).id + ":memory" : network_.resource_name(resource), bytes,
+                   ended_ > 0 ? bytes / (gbps * kPerUs * ended_) : 0});
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &Load::busy);
+  return all;
+}
+
+}  // namespace
+
+Result<Replayed> replay(const Recording& recording, const machine::Machine& machine, const Setting& setting) {
+  return Replay(recording, machine, setting).run();
+}
+
+}  // namespace sennit::sim

@@ -1,0 +1,60 @@
+// How long a recorded job would take on a machine, and what holds it up.
+//
+// Every strand goes through its steps. Movements are flows over the machine's links (fluid.h): of a block, one flow
+// through all that it reads and writes at the same time, as fast as the block can and as what it shares with others
+// allows; of a lane, a copy by an engine. Signals arrive after a while; who waits for one goes on then. What steps take
+// beside their bytes is in costs.h.
+//
+// A folded recording has one block of a launch for all: its flows count as many times as there are blocks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "device/trace/recording.h"
+#include "machine/machine.h"
+#include "sim/costs.h"
+
+namespace sennit::sim {
+
+struct Setting {
+  std::vector<std::string> gpus;  ///< of each rank, ids of the machine's devices
+  Costs costs;
+  double epsilon_us = 0;  ///< as Fluid has it
+  bool timeline = false;  ///< keep spans
+};
+
+/// What a strand did for a while.
+struct Span {
+  enum class Kind { move, wait, launch, engine, signal } kind = Kind::move;
+  std::uint32_t strand = 0;
+  double begin_us = 0, end_us = 0;
+  std::uint32_t step = 0;  ///< the first of its group
+};
+
+/// Part of the time from begin to end, on the way along which nothing could have been sooner.
+struct Critical {
+  std::string what;  ///< "gpu0>nvswitch0 is full", "blocks of gpu0 move no faster", "signals", "launches", …
+  double us = 0;
+};
+
+struct Load {
+  std::string resource;  ///< as path::Network names it, or "gpu0:memory"
+  double bytes = 0;      ///< each times its use's weight
+  double busy = 0;       ///< part of what it could have carried in the time
+};
+
+struct Replayed {
+  double us = 0;
+  std::vector<Critical> critical;  ///< longest first; together `us`
+  std::vector<Load> loads;         ///< busiest first, without idle ones
+  std::vector<Span> timeline;      ///< where it was asked for, by begin
+  std::uint64_t flows = 0;
+};
+
+/// Errors: invalid_argument (a rank without a GPU of this machine; memory of no region), unsupported (ranks that no link
+/// joins), corrupt (strands that wait for ever: names the first).
+Result<Replayed> replay(const device::Recording& recording, const machine::Machine& machine, const Setting& setting);
+
+}  // namespace sennit::sim

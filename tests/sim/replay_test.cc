@@ -1,0 +1,187 @@
+#include "sim/replay.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "sim/job.h"
+
+namespace sennit::sim {
+namespace {
+
+using coll::Algorithm;
+using coll::Operation;
+using testing::DoubleNear;
+using testing::HasSubstr;
+
+/// GPUs of which every pair has a link of its own.
+machine::Machine mesh(int gpus, double gbps) {
+  machine::Machine machine;
+  machine.name = "mesh";
+  for (int i = 0; i < gpus; ++i) {
+    machine::Device gpu;
+    gpu.id = "gpu" + std::to_string(i);
+    machine.devices.push_back(gpu);
+    for (int j = 0; j < i; ++j) {
+      machine::Link link;
+      link.from = "gpu" + std::to_string(j);
+      link.to = gpu.id;
+      link.kind = machine::LinkKind::nvlink;
+      link.forward_gbps.value = link.backward_gbps.value = gbps;
+      machine.links.push_back(link);
+    }
+  }
+  return machine;
+}
+
+/// Nothing takes time but the links.
+Costs free_of_charge() {
+  Costs costs;
+  for (const NamedCost& each : kCosts) costs.*each.cost = 0;
+  costs.block_gbps = costs.block_reduce_gbps = costs.packet_gbps = costs.memory_gbps = 1e9;
+  costs.link_efficiency = 1;
+  costs.blocks_at_once = 1e9;
+  return costs;
+}
+
+Setting setting_of(int ranks, const Costs& costs = free_of_charge()) {
+  Setting setting;
+  for (int rank = 0; rank < ranks; ++rank) setting.gpus.push_back("gpu" + std::to_string(rank));
+  setting.costs = costs;
+  return setting;
+}
+
+Job job_of(const Collective& what, int ranks, unsigned most_blocks = ~0u) {
+  auto job = Job::create(std::vector<int>(static_cast<std::size_t>(ranks), 0), std::uint64_t{64} << 20, most_blocks);
+  EXPECT_TRUE(job.ok()) << job.status().text();
+  const Status called = job->call(what);
+  EXPECT_TRUE(called.ok()) << called.text();
+  return std::move(*job);
+}
+
+double us(const Job& job, const machine::Machine& machine, const Setting& setting) {
+  const auto replayed = replay(job.recording(), machine, setting);
+  EXPECT_TRUE(replayed.ok()) << replayed.status().text();
+  return replayed.ok() ? replayed->us : -1;
+}
+
+constexpr std::uint64_t kLong = std::uint64_t{256} << 20;
+
+/// Where bytes alone take time, algorithms take what their formulas say: docs/algorithms/.
+TEST(Replay, TakesWhatTheClosedFormsSay) {
+  struct Form {
+    Operation operation;
+    Algorithm algorithm;
+    double bytes_over_a_link;  // of the busiest link, for each byte of the message
+  };
+  for (const int n : {2, 3, 4, 8})
+    for (const Form& form : {Form{Operation::allreduce, Algorithm::two_shot, 2.0 / n},
+                             {Operation::allreduce, Algorithm::segmented_ring, 2.0 * (n - 1) / n},
+                             {Operation::reduce_scatter, Algorithm::direct, 1},
+                             {Operation::allgather, Algorithm::direct, 1},
+                             {Operation::all_to_all, Algorithm::direct, 1},
+                             {Operation::all_to_all, Algorithm::copy_engines_windows, 1.0 * (n - 1)},
+                             {Operation::broadcast, Algorithm::chain, 1},
+                             {Operation::scatter, Algorithm::direct, 1}}) {
+      const Job job = job_of({form.operation, {form.algorithm, 16, 256}, kLong, 0, false, {}}, n, 1);
+      // A ring of two goes both ways over the same link, which carries each at full speed. Rounds of an all-to-all by
+      // engines use one link at a time.
+      const double expected = static_cast<double>(kLong) * form.bytes_over_a_link / 100e3;
+      EXPECT_THAT(us(job, mesh(n, 100), setting_of(n)), DoubleNear(expected, 0.1 * expected))
+          << coll::name(form.operation) << " by " << coll::name(form.algorithm) << ", " << n << " ranks";
+    }
+}
+
+TEST(Replay, EachCostCountsAsOftenAsItIsMet) {
+  const Collective what{Operation::barrier, {Algorithm::direct, 1, 32}, 0, 0, false, {}};
+  const Job barrier = job_of(what, 2);
+  Costs costs = free_of_charge();
+  costs.early_us = 3;
+  costs.launch_us = 3;
+  costs.signal_us = 2;
+  EXPECT_DOUBLE_EQ(us(barrier, mesh(2, 100), setting_of(2, costs)), 5) << "a launch and a signal";
+  const Job packets = job_of({Operation::allgather, {Algorithm::packets, 1, 256}, 8, 0, false, {}}, 2);
+  costs.packet_us = 7;
+  EXPECT_THAT(us(packets, mesh(2, 100), setting_of(2, costs)), DoubleNear(10, 0.01)) << "a launch and a packet";
+}
+
+TEST(Replay, FoldedBlocksTakeAsLongAsAllOfThem) {
+  const Costs costs;
+  for (const Algorithm algorithm : {Algorithm::two_shot_whole, Algorithm::two_shot_packets}) {
+    const Collective what{Operation::allreduce, {algorithm, 32, 256}, 256 << 10, 0, false, {}};
+    const double all = us(job_of(what, 4), mesh(4, 100), setting_of(4, costs)),
+                 folded = us(job_of(what, 4, 1), mesh(4, 100), setting_of(4, costs));
+    EXPECT_THAT(folded, DoubleNear(all, 0.02 * all)) << coll::name(algorithm);
+  }
+}
+
+TEST(Replay, ShortMessagesKeepOnlyTheBlocksBusyThatHaveAPart) {
+  const Collective what{Operation::all_to_all_v, {Algorithm::direct, 256, 256}, 64 << 10, 0, false, {}};
+  const double all = us(job_of(what, 4), mesh(4, 10), setting_of(4)),
+               folded = us(job_of(what, 4, 1), mesh(4, 10), setting_of(4));
+  EXPECT_THAT(folded, DoubleNear(all, 0.05 * all));
+}
+
+TEST(Replay, SaysWhatTheTimeWentInto) {
+  const Job job = job_of({Operation::broadcast, {Algorithm::chain, 16, 256}, kLong, 0, false, {}}, 3, 4);
+  machine::Machine machine = mesh(3, 100);
+  machine.links[2].forward_gbps.value = 20;  // gpu1 to gpu2
+  const auto replayed = replay(job.recording(), machine, setting_of(3, Costs()));
+  ASSERT_TRUE(replayed.ok()) << replayed.status().text();
+  EXPECT_EQ(replayed->critical.front().what, "gpu1>gpu2 is full");
+  EXPECT_GT(replayed->critical.front().us, 0.9 * replayed->us);
+  double sum = 0;
+  for (const Critical& each : replayed->critical) sum += each.us;
+  EXPECT_NEAR(sum, replayed->us, 1e-6 * replayed->us);
+  EXPECT_EQ(replayed->loads.front().resource, "gpu1>gpu2");
+  EXPECT_GT(replayed->loads.front().busy, 0.9);
+  EXPECT_LE(replayed->loads.front().busy, 1 / Costs().link_efficiency + 1e-9);
+}
+
+TEST(Replay, DrawsATimelineOfEveryStrand) {
+  const Job job = job_of({Operation::allreduce, {Algorithm::two_shot_whole, 4, 256}, 256 << 10, 0, false, {}}, 2);
+  Setting setting = setting_of(2, Costs());
+  setting.timeline = true;
+  const auto replayed = replay(job.recording(), mesh(2, 100), setting);
+  ASSERT_TRUE(replayed.ok());
+  std::map<std::uint32_t, double> until;
+  for (const Span& span : replayed->timeline) {
+    EXPECT_LT(span.begin_us, span.end_us);
+    EXPECT_GE(span.begin_us, until[span.strand] - 1e-9) << "a strand does one thing at a time";
+    EXPECT_LE(span.end_us, replayed->us + 1e-9);
+    until[span.strand] = span.end_us;
+  }
+  EXPECT_EQ(until.size(), 2u * (1 + 4)) << "a lane and four blocks of each rank";
+}
+
+TEST(Replay, IsTheSameAgain) {
+  const Job job = job_of({Operation::allreduce, {Algorithm::segmented_ring, 64, 256}, 16 << 20, 0, false, {}}, 4, 4);
+  EXPECT_EQ(us(job, mesh(4, 100), setting_of(4, Costs())), us(job, mesh(4, 100), setting_of(4, Costs())));
+}
+
+TEST(Replay, ALinkTwiceAsFastHalvesWhatItHoldsUp) {
+  const Job job = job_of({Operation::allreduce, {Algorithm::two_shot, 64, 256}, kLong, 0, false, {}}, 4, 4);
+  const double slow = us(job, mesh(4, 25), setting_of(4, Costs())), fast = us(job, mesh(4, 50), setting_of(4, Costs()));
+  EXPECT_THAT(slow / fast, DoubleNear(2, 0.1));
+}
+
+TEST(Replay, BadInputIsNamed) {
+  const Job job = job_of({Operation::barrier, {Algorithm::direct, 1, 32}, 0, 0, false, {}}, 2);
+  EXPECT_THAT(replay(job.recording(), mesh(2, 100), setting_of(3)).status().text(), HasSubstr("3 GPUs for 2 ranks"));
+  EXPECT_THAT(replay(job.recording(), mesh(1, 100), setting_of(2)).status().text(),
+              HasSubstr("machine 'mesh' has no GPU 'gpu1'"));
+  machine::Machine apart = mesh(2, 100);
+  apart.links.clear();
+  EXPECT_THAT(replay(job.recording(), apart, setting_of(2)).status().text(), HasSubstr("do not reach each other"));
+  device::Recording stuck = job.recording();
+  for (device::Strand& strand : stuck.strands)
+    if (strand.rank == 1)
+      std::erase_if(strand.steps, [](const device::Step& step) { return step.act == device::Act::signal; });
+  const Status status = replay(stuck, mesh(2, 100), setting_of(2)).status();
+  EXPECT_EQ(status.code(), Code::corrupt);
+  EXPECT_THAT(status.text(), HasSubstr("rank 0, barrier_direct block 0"));
+}
+
+}  // namespace
+}  // namespace sennit::sim
