@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sennit import console
 from sennit.problem import Problem
-from sennit.verbs import bench, compare, doctor, explain, table, topo, tune, version
+from sennit.verbs import bench, compare, doctor, explain, sim, table, topo, tune, version
 from sennit.verbs.options import examples
 
 app = typer.Typer(
@@ -32,6 +32,9 @@ app.add_typer(table.app, name="table")
 app.add_typer(bench.app, name="bench")
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.add_typer(explain.app, name="explain")
+app.add_typer(sim.app, name="sim")
+app.command("check", epilog=sim.CHECK_EXAMPLES)(sim.check)
+app.command("reproduce", epilog=sim.REPRODUCE_EXAMPLES)(sim.reproduce)
 app.command("version", epilog=version.EXAMPLES)(version.version)
 
 

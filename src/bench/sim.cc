@@ -1,5 +1,5 @@
-// sennit-sim: what would happen, without the hardware: protocols proved right, and replayed over a machine's links; the
-// program behind `sennit check`, `sennit sim` and `sennit reproduce`.
+// sennit-sim: what would happen, without the hardware: protocols proved right, and replayed over a machine's links;
+// the program behind `sennit check`, `sennit sim` and `sennit reproduce`.
 #include <fstream>
 #include <string>
 #include <vector>
@@ -60,8 +60,8 @@ Result<sim::Question> question_of(const Asked& asked) {
   question.what.bytes = *bytes;
   question.what.reduction = {*type, *op};
   question.what.root = asked.root;
-  question.what.in_place = !asked.out_of_place && *operation != coll::Operation::all_to_all &&
-                           *operation != coll::Operation::all_to_all_v;
+  question.what.in_place =
+      !asked.out_of_place && *operation != coll::Operation::all_to_all && *operation != coll::Operation::all_to_all_v;
   if (!asked.algorithm.empty()) {
     auto algorithm = coll::parse_algorithm(*operation, asked.algorithm);
     if (!algorithm) return std::move(algorithm).status().in("--algorithm");
@@ -78,8 +78,8 @@ Result<sim::Question> question_of(const Asked& asked) {
 }
 
 Json json_of(const sim::Prediction& prediction) {
-  const std::string plan = fmt::format("{} {}x{}", coll::name(prediction.plan.algorithm), prediction.plan.blocks,
-                                       prediction.plan.threads);
+  const std::string plan =
+      fmt::format("{} {}x{}", coll::name(prediction.plan.algorithm), prediction.plan.blocks, prediction.plan.threads);
   return {{"plan", plan},
           {"algorithm", coll::name(prediction.plan.algorithm)},
           {"blocks", prediction.plan.blocks},
@@ -92,7 +92,8 @@ Status write_timeline(const std::string& file, const sim::Prediction& prediction
   std::ofstream out(file);
   out << sim::timeline_of(*prediction.recording, prediction.once).dump() << '\n';
   if (!out.flush())
-    return Status(Code::invalid_argument, "cannot write " + file, "--timeline", "Name a file in a folder you may write to");
+    return Status(Code::invalid_argument, "cannot write " + file, "--timeline",
+                  "Name a file in a folder you may write to");
   return {};
 }
 
@@ -118,7 +119,8 @@ Result<Exit> simulate(const Asked& asked) {
          {"kind", "sim"},
          {"operation", asked.operation},
          {"bytes", question->what.bytes},
-         {"ranks", question->ranks != 0 ? question->ranks : std::min<int>(int(sim::gpus_of(machine).size()), coll::kMostRanks)},
+         {"ranks", question->ranks != 0 ? question->ranks
+                                        : std::min<int>(int(sim::gpus_of(machine).size()), coll::kMostRanks)},
          {"machine", machine.name},
          {"what_if", asked.what_if},
          {"epsilon_us", question->epsilon_us},
@@ -129,37 +131,45 @@ Result<Exit> simulate(const Asked& asked) {
 }
 
 int run(int argc, const char* const* argv) {
-  Program program("sennit-sim", "What would happen: protocols proved right, and replayed over a machine's links.",
-                  "  sennit-sim check\n"
-                  "  sennit-sim collective --operation allreduce --bytes 64M --machine hgx-h200-4\n"
-                  "  sennit-sim collective --operation allreduce --bytes 64M --machine mist --algorithm hierarchical\n"
-                  "  sennit-sim against results/hgx-h200-4/collectives.json --machine hgx-h200-4");
+  Program program(
+      "sennit-sim", "What would happen: protocols proved right, and replayed over a machine's links.",
+      "  sennit-sim check\n"
+      "  sennit-sim collective --operation allreduce --bytes 64M --machine hgx-h200-4\n"
+      "  sennit-sim collective --operation allreduce --bytes 64M --machine mist --algorithm hierarchical\n"
+      "  sennit-sim against results/hgx-h200-4/collectives.json --machine hgx-h200-4");
 
   CheckAll check;
-  CLI::App& checks = program.command(
-      "check", "Proves every algorithm right, for every order in which its parties could run", [&] { return check_all(check); });
+  CLI::App& checks =
+      program.command("check", "Proves every algorithm right, for every order in which its parties could run",
+                      [&] { return check_all(check); });
   checks.add_flag("--progress", check.progress, "Report progress on stderr");
-  checks.add_option("--ranks", check.most_ranks, "Numbers of ranks: 2 to this")->check(CLI::Range(2, coll::kMostRanks));
+  checks.add_option("--ranks", check.most_ranks, "Numbers of ranks: 2 to this")
+      ->check(CLI::Range(2, coll::kMostRanks));
 
   Asked asked;
-  CLI::App& one = program.command("collective", "What a collective would take on a machine",
-                                  [&] { return simulate(asked); });
+  CLI::App& one =
+      program.command("collective", "What a collective would take on a machine", [&] { return simulate(asked); });
   one.add_option("--operation", asked.operation, "Such as allreduce, allgather, broadcast")->required();
   one.add_option("--bytes", asked.bytes, "Size of one message, such as 64M")->required();
   one.add_option("--machine", asked.machine, "Name of a shipped machine, or a file; default: this machine");
   one.add_option("--algorithm", asked.algorithm, "One algorithm; default: all there are, the fastest first");
   one.add_option("--blocks", asked.blocks, "Blocks of its kernels")->check(CLI::Range(1u, coll::kMostBlocks));
-  one.add_option("--ranks", asked.ranks, "On the first so many GPUs; default all")->check(CLI::Range(2, coll::kMostRanks));
-  one.add_option("--root", asked.root, "Rank of operations that have one")->check(CLI::Range(0, coll::kMostRanks - 1));
+  one.add_option("--ranks", asked.ranks, "On the first so many GPUs; default all")
+      ->check(CLI::Range(2, coll::kMostRanks));
+  one.add_option("--root", asked.root, "Rank of operations that have one")
+      ->check(CLI::Range(0, coll::kMostRanks - 1));
   one.add_option("--type", asked.type, "Element type, such as float32 (default)");
   one.add_option("--op", asked.op, "Operator, such as sum (default)");
   one.add_flag("--registered", asked.registered, "The buffers lie in symmetric windows");
   one.add_flag("--out-of-place", asked.out_of_place, "Into another buffer");
   one.add_option("--what-if", asked.what_if, "Another link, such as nvlink.bandwidth=2x or gpu0-gpu1.bandwidth=50");
-  one.add_option("--costs", asked.costs, "Other costs of steps than the defaults, such as launch_us=2")->delimiter(',');
-  one.add_option("--epsilon", asked.epsilon_us, "Ends of flows within so many µs are taken together; default 0: exact")
+  one.add_option("--costs", asked.costs, "Other costs of steps than the defaults, such as launch_us=2")
+      ->delimiter(',');
+  one.add_option("--epsilon", asked.epsilon_us,
+                 "Ends of flows within so many µs are taken together; default 0: exact")
       ->check(CLI::NonNegativeNumber);
-  one.add_option("--timeline", asked.timeline, "Write what everybody does when, for a viewer of traces, to this file");
+  one.add_option("--timeline", asked.timeline,
+                 "Write what everybody does when, for a viewer of traces, to this file");
 
   Against against;
   CLI::App& held = program.command("against", "Replays the plans of a measured result, beside what they took",

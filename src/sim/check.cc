@@ -428,13 +428,15 @@ class Checker {
           });
       if (promise.same_bits < 0) continue;
       forms.each([&](std::uint64_t begin, std::uint64_t end, std::uint32_t form) {
-        references[promise.same_bits].visit(begin, end, [&](std::uint64_t from, std::uint64_t to, std::uint32_t& known) {
-          if (known == 0) known = form;
-          if (known != form)
-            report(Fault::result,
-                   fmt::format("bytes {} to {} of the result are added in another order on rank {} than on others",
-                               from, to, recording_.regions[at.region].rank));
-        });
+        references[promise.same_bits].visit(
+            begin, end, [&](std::uint64_t from, std::uint64_t to, std::uint32_t& known) {
+              if (known == 0) known = form;
+              if (known != form)
+                report(
+                    Fault::result,
+                    fmt::format("bytes {} to {} of the result are added in another order on rank {} than on others",
+                                from, to, recording_.regions[at.region].rank));
+            });
       });
     }
   }

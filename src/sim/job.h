@@ -25,10 +25,9 @@ struct Collective {
 
 class Job {
  public:
-  /// `sockets`: of each rank. `scratch_bytes`: of each. `most_blocks`: as Recorder has it. Errors: invalid_argument (numbers of ranks that no node has,
-  /// scratch too small).
-  static Result<Job> create(const std::vector<int>& sockets, std::uint64_t scratch_bytes,
-                            unsigned most_blocks = ~0u);
+  /// `sockets`: of each rank. `scratch_bytes`: of each. `most_blocks`: as Recorder has it. Errors: invalid_argument
+  /// (numbers of ranks that no node has, scratch too small).
+  static Result<Job> create(const std::vector<int>& sockets, std::uint64_t scratch_bytes, unsigned most_blocks = ~0u);
 
   int ranks() const { return static_cast<int>(teams_.size()); }
   const coll::Team& team(int rank) const { return teams_[static_cast<std::size_t>(rank)]; }
@@ -43,8 +42,7 @@ class Job {
   const Promises& promises() const { return promises_; }
 
  private:
-  Job(int ranks, unsigned most_blocks)
-      : recorder_(std::make_shared<device::Recorder>(ranks, most_blocks)) {}
+  Job(int ranks, unsigned most_blocks) : recorder_(std::make_shared<device::Recorder>(ranks, most_blocks)) {}
   /// Of the message between two ranks of an all-to-all-v.
   static std::uint64_t length(const Collective& what, int from, int to);
 

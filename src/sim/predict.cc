@@ -26,8 +26,8 @@ Result<std::vector<std::string>> ranks_on(const machine::Machine& machine, int r
   const auto all = static_cast<int>(gpus.size());
   const int wanted = ranks == 0 ? std::min(all, coll::kMostRanks) : ranks;
   if (wanted < 2 || wanted > all || wanted > coll::kMostRanks)
-    return Status(Code::invalid_argument, fmt::format("{} ranks on the {} GPUs of '{}'", wanted, all, machine.name), {},
-                  fmt::format("Use 2 to {}, or a machine with more", std::min(all, coll::kMostRanks)));
+    return Status(Code::invalid_argument, fmt::format("{} ranks on the {} GPUs of '{}'", wanted, all, machine.name),
+                  {}, fmt::format("Use 2 to {}, or a machine with more", std::min(all, coll::kMostRanks)));
   gpus.resize(static_cast<std::size_t>(wanted));
   return gpus;
 }
@@ -99,8 +99,8 @@ Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Q
   }
   if (predictions.empty())
     return Status(Code::invalid_argument,
-                  fmt::format("{} of {} has no such plan", coll::name(operation), format_bytes(question.what.bytes)), {},
-                  "Use more blocks, or another algorithm");
+                  fmt::format("{} of {} has no such plan", coll::name(operation), format_bytes(question.what.bytes)),
+                  {}, "Use more blocks, or another algorithm");
   std::ranges::stable_sort(predictions, {}, &Prediction::back_to_back_us);
   if (question.timeline && plans.size() > 1) {
     auto first = predict(machine, question, predictions.front().plan);

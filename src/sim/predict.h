@@ -26,13 +26,13 @@ struct Question {
 
 struct Prediction {
   coll::Plan plan;
-  Replayed once;             ///< one call, from the start of all ranks to the end of the last
+  Replayed once;                               ///< one call, from the start of all ranks to the end of the last
   std::optional<device::Recording> recording;  ///< of that call, where a timeline was asked for
   double back_to_back_us = 0;  ///< of each of many calls, one behind the other, as benchmarks make them
 };
 
-/// Fastest first by calls back to back; only the first has a timeline. Errors: invalid_argument (no such algorithm, too
-/// large for the plan, numbers of ranks), those of replay().
+/// Fastest first by calls back to back; only the first has a timeline. Errors: invalid_argument (no such algorithm,
+/// too large for the plan, numbers of ranks), those of replay().
 Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Question& question);
 
 /// Of one plan: Question's own choices do not count. Null where the plan does not admit the call.

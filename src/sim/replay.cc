@@ -44,12 +44,12 @@ class Replay {
     int what = 0;  // index into reasons_
   };
   struct Party {
-    std::size_t next = 0;       // step
-    std::uint32_t moving = 0;   // flows under way
-    double began = 0;           // of what it does now
-    std::uint32_t last = kNobody;  // moment at which it did its latest step
+    std::size_t next = 0;                               // step
+    std::uint32_t moving = 0;                           // flows under way
+    double began = 0;                                   // of what it does now
+    std::uint32_t last = kNobody;                       // moment at which it did its latest step
     bool begun = false, waiting = false, paid = false;  // paid: for the start of its movement, or a launch
-    std::uint32_t running = 0;  // of a lane: blocks that have not ended
+    std::uint32_t running = 0;                          // of a lane: blocks that have not ended
   };
   struct Arrival {
     device::Word value;
@@ -121,11 +121,11 @@ class Replay {
   const Setting& setting_;
   const Costs& costs_;
   path::Network network_;
-  std::vector<int> gpus_;       // of each rank
-  std::vector<int> places_;     // of each region: the device whose memory it is
-  std::vector<double> folds_;   // of each strand: how many blocks it stands for
+  std::vector<int> gpus_;         // of each rank
+  std::vector<int> places_;       // of each region: the device whose memory it is
+  std::vector<double> folds_;     // of each strand: how many blocks it stands for
   std::vector<unsigned> shares_;  // of each strand: of how many blocks at the same time
-  int memory_ = 0;              // resource of the first device's memory
+  int memory_ = 0;                // resource of the first device's memory
   std::optional<Fluid> fluid_;
   std::map<std::tuple<int, int, Method>, std::vector<path::Usage>> ways_;
   std::vector<Party> parties_;
@@ -140,21 +140,20 @@ class Replay {
   std::vector<std::string> reasons_;
   std::vector<Span> spans_;
   Status failed_;
-  double now_ = 0, ended_ = 0;  // ended: the latest end of a strand; signals that nobody waits for may come later
+  double now_ = 0, ended_ = 0;    // ended: the latest end of a strand; signals that nobody waits for may come later
   std::uint32_t last_ = kNobody;  // the latest moment
   std::uint64_t timed_ = 0, flows_ = 0;
 };
 
 Status Replay::prepare() {
   if (setting_.gpus.size() != static_cast<std::size_t>(recording_.ranks))
-    return Status(Code::invalid_argument,
-                  fmt::format("{} GPUs for {} ranks", setting_.gpus.size(), recording_.ranks), {},
-                  "Name a GPU of the machine for each rank");
+    return Status(Code::invalid_argument, fmt::format("{} GPUs for {} ranks", setting_.gpus.size(), recording_.ranks),
+                  {}, "Name a GPU of the machine for each rank");
   for (const std::string& id : setting_.gpus) {
     const machine::Device* const device = network_.machine().find(id);
     if (device == nullptr || device->kind != DeviceKind::gpu)
-      return Status(Code::invalid_argument, fmt::format("machine '{}' has no GPU '{}'", network_.machine().name, id), {},
-                    "Use the ids that `sennit topo --machine` shows");
+      return Status(Code::invalid_argument, fmt::format("machine '{}' has no GPU '{}'", network_.machine().name, id),
+                    {}, "Use the ids that `sennit topo --machine` shows");
     gpus_.push_back(static_cast<int>(device - network_.machine().devices.data()));
   }
   // As coll::Scratch has it: where some GPU cannot reach another one, scratch lies in host memory.
@@ -209,8 +208,6 @@ const std::vector<path::Usage>* Replay::way(int from, int to, Method method) {
       return nullptr;
     }
     found->second = network_.usage(hop, method, false);
-    if (method == Method::sm)
-      for (path::Usage& use : found->second) use.weight /= costs_.link_efficiency;
   }
   return &found->second;
 }
@@ -394,7 +391,12 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
         return;
       }
       std::vector<path::Usage> more = *found;
-      for (path::Usage& use : more) use.weight *= weight * times(index);
+      // Stores cross a link without waiting for an answer; loads do not.
+      const double efficiency = lane         ? 1
+                                : packets    ? costs_.packet_efficiency
+                                : to == self ? costs_.load_efficiency
+                                             : costs_.link_efficiency;
+      for (path::Usage& use : more) use.weight *= weight * times(index) / efficiency;
       path::merge(uses, more);
     };
     for (unsigned k = 0; k < step.sources + step.destinations; ++k) {
@@ -405,8 +407,7 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
         return false;
       }
       const double weight = each.packets ? 2 : 1;  // tags
-      if (lane)
-        continue;
+      if (lane) continue;
       if (k < step.sources)
         take(*place, self, weight);
       else
@@ -424,7 +425,8 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
     } else if (uses.empty()) {
       path::merge(uses, {{memory_ + self, 1}});
     }
-    const Fluid::Id flow = fluid_->begin({static_cast<double>(step.bytes), uses, gbps < kNever ? gbps * kPerUs : kNever});
+    const Fluid::Id flow =
+        fluid_->begin({static_cast<double>(step.bytes), uses, gbps < kNever ? gbps * kPerUs : kNever});
     if (moving_.size() <= flow) moving_.resize(flow + 1);
     moving_[flow] = {index, static_cast<std::uint32_t>(i), now()};
     ++party.moving;
@@ -513,7 +515,8 @@ Result<Replayed> Replay::run() {
   }
   if (!failed_.ok()) return failed_;
   if (const std::string which = stuck(); !which.empty())
-    return Status(Code::corrupt, "the recording never ends: " + which + " waits for ever", {}, "sennit check says why");
+    return Status(Code::corrupt, "the recording never ends: " + which + " waits for ever", {},
+                  "sennit check says why");
   Replayed result;
   result.us = ended_;
   result.critical = critical();
@@ -543,8 +546,8 @@ std::vector<Load> Replay::loads() const {
     if (bytes <= 0) continue;
     const bool memory = resource >= memory_;
     const double gbps = memory ? costs_.memory_gbps : network_.capacity()[static_cast<std::size_t>(resource)];
-    all.push_back({memory ? network_.device(resource - memory_).id + ":memory" : network_.resource_name(resource), bytes,
-                   ended_ > 0 ? bytes / (gbps * kPerUs * ended_) : 0});
+    all.push_back({memory ? network_.device(resource - memory_).id + ":memory" : network_.resource_name(resource),
+                   bytes, ended_ > 0 ? bytes / (gbps * kPerUs * ended_) : 0});
   }
   std::ranges::stable_sort(all, std::greater<>(), &Load::busy);
   return all;

@@ -2,8 +2,8 @@
 //
 // Every strand goes through its steps. Movements are flows over the machine's links (fluid.h): of a block, one flow
 // through all that it reads and writes at the same time, as fast as the block can and as what it shares with others
-// allows; of a lane, a copy by an engine. Signals arrive after a while; who waits for one goes on then. What steps take
-// beside their bytes is in costs.h.
+// allows; of a lane, a copy by an engine. Signals arrive after a while; who waits for one goes on then. What steps
+// take beside their bytes is in costs.h.
 //
 // A folded recording has one block of a launch for all: its flows count as many times as there are blocks.
 #pragma once
@@ -53,8 +53,8 @@ struct Replayed {
   std::uint64_t flows = 0;
 };
 
-/// Errors: invalid_argument (a rank without a GPU of this machine; memory of no region), unsupported (ranks that no link
-/// joins), corrupt (strands that wait for ever: names the first).
+/// Errors: invalid_argument (a rank without a GPU of this machine; memory of no region), unsupported (ranks that no
+/// link joins), corrupt (strands that wait for ever: names the first).
 Result<Replayed> replay(const device::Recording& recording, const machine::Machine& machine, const Setting& setting);
 
 }  // namespace sennit::sim

@@ -61,10 +61,10 @@ Status apply_what_if(machine::Machine& machine, std::string_view text) {
     if (!change->factor) link.both_gbps.reset();
   }
   if (!found)
-    return Status(Code::invalid_argument,
-                  fmt::format("machine '{}' has no link '{}'", machine.name, change->which), {},
-                  fmt::format("It has links of kind {}; or name one by its ends, such as {}-{}", fmt::join(known, ", "),
-                              machine.links.empty() ? "gpu0" : machine.links.front().from,
+    return Status(Code::invalid_argument, fmt::format("machine '{}' has no link '{}'", machine.name, change->which),
+                  {},
+                  fmt::format("It has links of kind {}; or name one by its ends, such as {}-{}",
+                              fmt::join(known, ", "), machine.links.empty() ? "gpu0" : machine.links.front().from,
                               machine.links.empty() ? "gpu1" : machine.links.front().to));
   machine.curves.clear();
   machine.staged.clear();

@@ -99,7 +99,8 @@ TEST(Check, AnyCollectiveAfterAnyOther) {
       const unsigned blocks = 1 + static_cast<unsigned>(draw(3));
       const Collective what{operation,    {algorithms[draw(algorithms.size())], blocks, 256},
                             bytes,        static_cast<int>(draw(static_cast<std::size_t>(ranks))),
-                            draw(2) == 0, {}, true};
+                            draw(2) == 0, {},
+                            true};
       if (!job->admits(what)) continue;
       calls += describe(what) + "\n";
       const Status called = job->call(what);

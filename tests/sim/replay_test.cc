@@ -40,7 +40,7 @@ Costs free_of_charge() {
   Costs costs;
   for (const NamedCost& each : kCosts) costs.*each.cost = 0;
   costs.block_gbps = costs.block_reduce_gbps = costs.packet_gbps = costs.memory_gbps = 1e9;
-  costs.link_efficiency = 1;
+  costs.link_efficiency = costs.load_efficiency = costs.packet_efficiency = 1;
   costs.blocks_at_once = 1e9;
   return costs;
 }
@@ -162,7 +162,8 @@ TEST(Replay, IsTheSameAgain) {
 
 TEST(Replay, ALinkTwiceAsFastHalvesWhatItHoldsUp) {
   const Job job = job_of({Operation::allreduce, {Algorithm::two_shot, 64, 256}, kLong, 0, false, {}}, 4, 4);
-  const double slow = us(job, mesh(4, 25), setting_of(4, Costs())), fast = us(job, mesh(4, 50), setting_of(4, Costs()));
+  const double slow = us(job, mesh(4, 25), setting_of(4, Costs())),
+               fast = us(job, mesh(4, 50), setting_of(4, Costs()));
   EXPECT_THAT(slow / fast, DoubleNear(2, 0.1));
 }
 

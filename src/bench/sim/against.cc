@@ -62,7 +62,8 @@ Result<Exit> hold_against(const Against& asked) {
   std::ifstream in(asked.file);
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   if (!in.is_open())
-    return Status(Code::invalid_argument, "cannot read " + asked.file, {}, "Name a result that `sennit bench --json` kept");
+    return Status(Code::invalid_argument, "cannot read " + asked.file, {},
+                  "Name a result that `sennit bench --json` kept");
   auto document = parse_json(text, asked.file);
   if (!document) return of_arguments(document.status());
   if (document->value("kind", "") != "bench collective")
@@ -79,7 +80,8 @@ Result<Exit> hold_against(const Against& asked) {
   print({{"version", 1},
          {"kind", "sim against"},
          {"machine", known->machine.name},
-         {"measured", {{"date", document->value("date", "")}, {"versions", document->value("versions", Json::object())}}},
+         {"measured",
+          {{"date", document->value("date", "")}, {"versions", document->value("versions", Json::object())}}},
          {"costs", std::move(costs)},
          {"rows", std::move(rows)}});
   return Exit::ok;

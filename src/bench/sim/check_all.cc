@@ -18,7 +18,7 @@ constexpr unsigned kBlocks = 3;
 struct Size {
   std::uint64_t bytes, scratch;
 };
-constexpr Size kSizes[] = {{0, kAmple},       {4, kAmple},      {1000, kAmple},  {100'004, kAmple},
+constexpr Size kSizes[] = {{0, kAmple},       {4, kAmple},     {1000, kAmple},    {100'004, kAmple},
                            {3 * MiB, kAmple}, {1000, kLittle}, {100'004, kLittle}};
 
 }  // namespace
@@ -41,7 +41,8 @@ Result<Exit> check_all(const CheckAll& asked) {
             for (int rank = ranks / 3; rank < ranks; ++rank) sockets[static_cast<std::size_t>(rank)] = 1;
             auto job = sim::Job::create(sockets, size.scratch);
             if (!job) return job.status();
-            const sim::Collective what{operation, {algorithm, kBlocks, 256}, size.bytes, ranks - 1, in_place, {}, true};
+            const sim::Collective what{operation, {algorithm, kBlocks, 256}, size.bytes, ranks - 1, in_place, {},
+                                       true};
             if (!job->admits(what)) continue;
             // Twice: the second call begins on what the first has left.
             for (int call = 0; call < 2; ++call)

@@ -77,7 +77,8 @@ struct Launch {
   std::uint32_t blocks = 0;
   std::uint32_t threads = 0;
   bool early = false;  ///< Program::early
-  /// For how many blocks each recorded one stands, by the bytes that all move: a short message keeps few of them busy.
+  /// For how many blocks each recorded one stands, by the bytes that all move: a short message keeps few of them
+  /// busy.
   double fold = 1;
 
   bool operator==(const Launch&) const = default;

@@ -1,0 +1,116 @@
+"""The documents of sennit-sim: what a collective would take, what checking found, and the simulator beside results."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sennit.model.document import Part
+
+
+class SimulatedPlan(Part):
+    """A plan and what it would take."""
+
+    plan: str
+    algorithm: str
+    blocks: int = Field(ge=1)
+    once_us: float = Field(ge=0, description="One call, from the start of all ranks to the end of the last")
+    us: float = Field(ge=0, description="Each of many calls, one behind the other, as benchmarks make them")
+    flows: int = Field(default=0, ge=0)
+
+
+class Delay(Part):
+    """Part of the way along which nothing could have been sooner."""
+
+    what: str
+    us: float = Field(ge=0)
+
+
+class Load(Part):
+    """What a resource has carried in a call."""
+
+    resource: str
+    bytes: float = Field(ge=0)
+    busy: float = Field(ge=0, description="Part of what it could have carried")
+
+
+class Simulation(Part):
+    """A collective on a machine: plans, the fastest first, and what holds that one up."""
+
+    version: Literal[1]
+    kind: Literal["sim"]
+    operation: str
+    bytes: int = Field(ge=0)
+    ranks: int = Field(ge=2)
+    machine: str
+    what_if: list[str] = []
+    epsilon_us: float = Field(default=0, ge=0)
+    plans: list[SimulatedPlan] = Field(min_length=1)
+    critical: list[Delay] = []
+    loads: list[Load] = []
+
+
+class Finding(Part):
+    """What is wrong with a job."""
+
+    operation: str
+    algorithm: str
+    ranks: int
+    bytes: int
+    in_place: bool
+    fault: str
+    what: str
+
+
+class Check(Part):
+    """How many jobs were proved right, and what was found."""
+
+    version: Literal[1]
+    kind: Literal["check"]
+    operations: int
+    algorithms: int
+    jobs: int
+    steps: int
+    findings: list[Finding] = []
+
+
+class HeldRow(Part):
+    """A measured row and the simulator's."""
+
+    operation: str
+    bytes: int = Field(ge=0)
+    ranks: int = Field(ge=2)
+    registered: bool = False
+    plan: str
+    measured_us: float = Field(gt=0)
+    us: float = Field(ge=0)
+    limit: str = Field(default="", description="What holds a call up for the longest")
+    limit_share: float = Field(default=0, ge=0, description="Part of a call's time")
+
+    @property
+    def ratio(self) -> float:
+        """Simulated over measured."""
+        return self.us / self.measured_us
+
+
+class Held(Part):
+    """One result, replayed."""
+
+    version: Literal[1]
+    kind: Literal["sim against"]
+    machine: str
+    measured: dict[str, Any] = {}
+    costs: dict[str, float] = {}
+    rows: list[HeldRow] = []
+
+
+class Reproduction(Part):
+    """The simulator beside everything that was measured on a machine."""
+
+    version: Literal[1] = 1
+    kind: Literal["reproduction"] = "reproduction"
+    machine: str
+    sources: list[str] = Field(default=[], description="The results, by their paths in results/")
+    costs: dict[str, float] = Field(default={}, description="What steps take beside their bytes: src/sim/costs.h")
+    rows: list[HeldRow]

@@ -1,0 +1,173 @@
+"""`sennit check`, `sennit sim` and `sennit reproduce`: what would happen, without the hardware."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sennit import console, programs
+from sennit.model.collective import REDUCING, WINDOWED
+from sennit.model.document import parse
+from sennit.model.sim import Check, Held, Reproduction, Simulation
+from sennit.problem import Exit, Problem
+from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
+from sennit.verbs.options import AsJson, Markdown, examples, print_json, write
+from sennit.views.reproduction import print_reproduction, reproduction_markdown
+from sennit.views.sim_text import print_check, print_simulation
+
+PROGRAM = "sennit-sim"
+CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4")
+REPRODUCE_EXAMPLES = examples("sennit reproduce hgx-h200-4", "sennit reproduce my-machine --results measured/")
+
+app = typer.Typer(
+    no_args_is_help=True,
+    epilog=examples(
+        "sennit sim allreduce 64M --machine mist", "sennit sim allreduce 1M --what-if nvlink.bandwidth=2x"
+    ),
+    help="Say what a collective would take on a machine, and what limits it.",
+)
+
+
+def check(
+    ranks: Annotated[
+        int | None, typer.Option(min=2, metavar="N", help="Numbers of ranks: 2 to N; default 8.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Prove every algorithm right for every order in which ranks and blocks could run: no deadlock, no race, no byte
+    unread or unwritten, every result as promised. Takes seconds, and needs no GPU."""
+    arguments = ["--ranks", str(ranks)] if ranks else []
+    document, code = programs.document(PROGRAM, "check", "--progress", *arguments, title="checking")
+    found = parse(Check, document, f"the document of {PROGRAM}")
+    if as_json:
+        print_json(document)
+    else:
+        print_check(found, console.results())
+    raise typer.Exit(code)
+
+
+def reproduce(
+    machine: Annotated[str, typer.Argument(metavar="MACHINE", help="A machine's name or file.")],
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--results",
+            metavar="FILE|FOLDER",
+            help="Results of `sennit bench … --json` from it; default: those of the source tree.",
+        ),
+    ] = None,
+    markdown: Markdown = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay what was measured on a machine, and say how far off the simulator is."""
+    files = measured_files(machine, results or [])
+    held = []
+    for file in files:
+        document, _ = programs.document(
+            PROGRAM, "against", str(file), "--machine", machine, title=f"replaying {file}"
+        )
+        held.append(parse(Held, document, f"the document of {PROGRAM}"))
+    rows = [row for one in held for row in one.rows]
+    if not rows:
+        raise Problem(
+            "none of the results has a plan to replay", "Name results of `sennit bench allreduce --json`", 2
+        )
+    found = Reproduction(
+        machine=held[0].machine, sources=[shown(file) for file in files], costs=held[0].costs, rows=rows
+    )
+    if markdown:
+        write(markdown, reproduction_markdown(found))
+    if as_json:
+        print_json(found.model_dump(mode="json"))
+    else:
+        print_reproduction(found, console.results())
+
+
+def shown(file: Path) -> str:
+    """A file's name with its folder: results of several machines have the same names."""
+    return f"{file.parent.name}/{file.name}"
+
+
+def measured_files(machine: str, given: list[Path]) -> list[Path]:
+    """The results to replay. Raises Problem where there are none."""
+    tree = Path(__file__).resolve().parents[3] / "results"
+    folders = given or sorted(tree.glob(f"{machine}*/"))
+    files = []
+    for each in folders:
+        files += sorted(each.glob("collectives*.json")) if each.is_dir() else [each]
+    # Late ranks are another question, and peers were measured beside plans that stand in the others.
+    files = [file for file in files if given or not file.stem.endswith(("-late", "-eager", "-peers", "-bfloat16"))]
+    if not files:
+        raise Problem(f"there are no results of {machine}", "Name some: --results FILE", Exit.USAGE)
+    return files
+
+
+def _add_verb(name: str) -> None:
+    """One collective, with the options that mean something for it."""
+
+    def verb(
+        size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes of one message, such as 4096, 64K or 64M.")],
+        machine: Annotated[
+            str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
+        ] = None,
+        algorithm: Annotated[
+            str | None, typer.Option(metavar="NAME", help="One algorithm; default: all, the fastest first.")
+        ] = None,
+        blocks: Annotated[int | None, typer.Option(min=1, metavar="N", help="Blocks of its kernels.")] = None,
+        ranks: Annotated[
+            int | None, typer.Option(min=2, metavar="N", help="On the first so many GPUs; default all.")
+        ] = None,
+        operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, average.")] = None,
+        registered: Annotated[
+            bool, typer.Option("--registered", help="The buffers lie in symmetric windows.")
+        ] = False,
+        what_if: Annotated[
+            list[str] | None,
+            typer.Option(metavar="LINK.bandwidth=VALUE", help="Such as nvlink.bandwidth=2x, gpu0-gpu1.bandwidth=50."),
+        ] = None,
+        timeline: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Also write who does what when; opens in ui.perfetto.dev.")
+        ] = None,
+        as_json: AsJson = False,
+    ) -> None:
+        options: dict[str, object] = {
+            "--operation": operation_of(name),
+            "--bytes": size,
+            "--machine": machine,
+            "--algorithm": algorithm,
+            "--blocks": blocks,
+            "--ranks": ranks,
+            "--op": operator,
+            "--timeline": timeline,
+        }
+        arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
+        arguments += [part for text in what_if or [] for part in ("--what-if", text)]
+        arguments += ["--registered"] if registered else []
+        document, _ = programs.document(PROGRAM, "collective", *arguments, title="simulating")
+        found = parse(Simulation, document, f"the document of {PROGRAM}")
+        if as_json:
+            print_json(document)
+        else:
+            print_simulation(found, console.results())
+
+    signature = inspect.signature(verb, eval_str=True)
+    out = set() if operation_of(name) in REDUCING else {"operator"}
+    if operation_of(name) not in WINDOWED:
+        out.add("registered")
+    kept = [part for part in signature.parameters.values() if part.name not in out]
+    verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    shown_examples = examples(
+        f"sennit sim {name} 64M --machine hgx-h200-4",
+        f"sennit sim {name} 64M --machine mist --what-if nvlink.bandwidth=2x",
+    )
+    app.command(
+        name, help=f"Say what {name} would take: {OPERATIONS[name]}.", epilog=shown_examples, rich_help_panel=PANEL
+    )(verb)
+
+
+for _name in OPERATIONS:
+    if _name not in ("all-to-all-v", "barrier"):
+        _add_verb(_name)

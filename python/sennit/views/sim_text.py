@@ -1,0 +1,73 @@
+"""What a collective would take: plans as a table, and what holds the fastest up, in words."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sennit import units
+from sennit.model.sim import Check, SimulatedPlan, Simulation
+
+SHOWN = 5  # of delays and of loads
+
+
+def print_simulation(found: Simulation, console: Console) -> None:
+    """Prints the whole document, of each algorithm the fastest plan."""
+    console.print(Text(title(found), style="bold"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in ("plan", "one call", "back to back", "× fastest"):
+        table.add_column(heading, justify="left" if heading == "plan" else "right", no_wrap=True)
+    fastest = found.plans[0]
+    for each in of_each_algorithm(found.plans):
+        table.add_row(Text(each.plan), units.time(each.once_us), units.time(each.us), f"{each.us / fastest.us:.2f}")
+    console.print(table)
+    console.print()
+    for sentence in sentences(found):
+        console.print(Text(sentence))
+
+
+def title(found: Simulation) -> str:
+    """For example: allreduce 64 MiB, 4 ranks on mist, if nvlink.bandwidth=2x."""
+    what_if = f", if {' and '.join(found.what_if)}" if found.what_if else ""
+    operation = found.operation.replace("_", "-")
+    return f"{operation} {units.size(found.bytes)}, {found.ranks} ranks on {found.machine}{what_if} (simulated)"
+
+
+def of_each_algorithm(plans: list[SimulatedPlan]) -> list[SimulatedPlan]:
+    """The first plan of each algorithm: they come with the fastest first."""
+    first: dict[str, SimulatedPlan] = {}
+    for plan in plans:
+        first.setdefault(plan.algorithm, plan)
+    return list(first.values())
+
+
+def sentences(found: Simulation) -> list[str]:
+    """What a call by the fastest plan waits for, and how busy links are."""
+    total = found.plans[0].once_us
+    lines = [f"Of a call by {found.plans[0].plan}, {units.time(total)}:"]
+    for each in found.critical[:SHOWN]:
+        if total > 0:
+            lines.append(f"  {units.percent(each.us / total):>5} of the time  {each.what}")
+    busy = [f"{each.resource} {units.percent(each.busy)}" for each in found.loads[:SHOWN]]
+    if busy:
+        lines.append(f"Busy: {', '.join(busy)}.")
+    if found.epsilon_us > 0:
+        lines.append(f"Ends of flows within {found.epsilon_us:g} µs of each other were taken together.")
+    return lines
+
+
+def print_check(found: Check, console: Console) -> None:
+    """Says what was proved, or everything that is wrong."""
+    console.print(
+        Text(
+            f"{found.algorithms} algorithms of {found.operations} operations in {found.jobs} jobs of "
+            f"{found.steps / 1e6:.1f} million steps: "
+            + ("right, in every order in which their parties could run." if not found.findings else "not right.")
+        )
+    )
+    for each in found.findings:
+        place = ", in place" if each.in_place else ""
+        case = f"{each.operation} by {each.algorithm}, {each.ranks} ranks, {each.bytes} bytes{place}"
+        console.print(Text(f"\n{each.fault}: {case}\n  {each.what}"))
