@@ -22,6 +22,7 @@ from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
+from sennit.model.sim import Reproduction
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
@@ -31,8 +32,9 @@ from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table, pipes
 from sennit.views.origin import origin, repetitions
+from sennit.views.reproduction import reproduction_markdown
 
-PUT, COLLECTIVE = "bench put", "bench collective"
+PUT, COLLECTIVE, REPRODUCTION = "bench put", "bench collective", "reproduction"
 NCCL = "nccl"
 NONE_YET = "No measurement is kept in `results/` yet."
 
@@ -104,6 +106,15 @@ def collective_sections(root: Path) -> str:
         result = parse(CollectiveResult, document, path)
         warnings = [f"Warning: {warning}" for warning in result.warnings]
         parts += [f"## {name}", f"Source: `{path}`.", *warnings, collective_markdown(result).strip()]
+    return "\n\n".join(parts) or NONE_YET
+
+
+def reproductions(root: Path) -> str:
+    """The simulator beside measured machines, in docs/reproduction.md."""
+    parts = []
+    for _, path, document in documents(root, REPRODUCTION):
+        found = parse(Reproduction, document, path)
+        parts += [f"## {found.machine}", f"Source: `{path}`.", reproduction_markdown(found).strip()]
     return "\n\n".join(parts) or NONE_YET
 
 
@@ -192,6 +203,7 @@ def generated(root: Path) -> dict[Path, str]:
     for file, name, content in (
         (root / "docs" / "bench-put.md", PUT, sections),
         (root / "docs" / "bench-collectives.md", COLLECTIVE, collective_sections(root)),
+        (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
         (root / "README.md", "highlights", f"{collective_highlights(root)}\n\n{highlights(results)}"),
     ):
         files[file] = between(file.read_text(encoding="utf-8"), name, content)

@@ -38,7 +38,7 @@ Status set_costs(sim::Costs& costs, const std::vector<std::string>& texts) {
 }
 
 struct Asked {
-  std::string operation, bytes, machine, algorithm, timeline, type = "float32", op = "sum";
+  std::string operation, bytes, machine, algorithm, timeline;
   unsigned blocks = 0;
   int ranks = 0, root = 0;
   bool registered = false, out_of_place = false;
@@ -52,13 +52,8 @@ Result<sim::Question> question_of(const Asked& asked) {
   if (!operation) return std::move(operation).status().in("--operation");
   auto bytes = parse_bytes(asked.bytes);
   if (!bytes) return std::move(bytes).status().in("--bytes");
-  auto type = device::parse_type(asked.type);
-  if (!type) return std::move(type).status().in("--type");
-  auto op = device::parse_operator(asked.op);
-  if (!op) return std::move(op).status().in("--op");
   question.what.operation = *operation;
   question.what.bytes = *bytes;
-  question.what.reduction = {*type, *op};
   question.what.root = asked.root;
   question.what.in_place =
       !asked.out_of_place && *operation != coll::Operation::all_to_all && *operation != coll::Operation::all_to_all_v;
@@ -158,8 +153,6 @@ int run(int argc, const char* const* argv) {
       ->check(CLI::Range(2, coll::kMostRanks));
   one.add_option("--root", asked.root, "Rank of operations that have one")
       ->check(CLI::Range(0, coll::kMostRanks - 1));
-  one.add_option("--type", asked.type, "Element type, such as float32 (default)");
-  one.add_option("--op", asked.op, "Operator, such as sum (default)");
   one.add_flag("--registered", asked.registered, "The buffers lie in symmetric windows");
   one.add_flag("--out-of-place", asked.out_of_place, "Into another buffer");
   one.add_option("--what-if", asked.what_if, "Another link, such as nvlink.bandwidth=2x or gpu0-gpu1.bandwidth=50");

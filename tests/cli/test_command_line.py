@@ -30,7 +30,7 @@ def error_line(error: dict[str, str]) -> str:
         [], ["doctor"], ["topo"], ["tune"], ["bench"], ["bench", "put"], ["bench", "show"], ["explain", "put"],
         ["version"], ["bench", "allreduce"], ["bench", "all-to-all-v"], ["bench", "barrier"],
         ["bench", "collectives"], ["explain", "allreduce"], ["explain", "all-to-all"], ["table"], ["table", "show"],
-        ["table", "diff"], ["table", "check"], ["compare"],
+        ["table", "diff"], ["table", "check"], ["compare"], ["check"], ["sim"], ["sim", "allreduce"], ["reproduce"],
     ],
 )  # fmt: skip
 def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) -> None:
@@ -39,7 +39,7 @@ def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) 
     assert "$ sennit " in done.stdout
 
 
-@pytest.mark.parametrize("verb", ["run", "profile", "sim"])
+@pytest.mark.parametrize("verb", ["run", "profile", "map"])
 def test_what_does_not_exist_yet_is_not_shown(programs: Programs, verb: str) -> None:
     assert f" {verb} " not in programs.sennit("--help").stdout
     assert programs.sennit(verb).returncode == 2
@@ -191,6 +191,60 @@ def test_explain_asks_for_the_operation_of_the_verb(programs: Programs) -> None:
     done = programs.sennit("explain", "allreduce", "64M", "--json")
     assert json.loads(done.stdout) == data("collective_plan")
     assert programs.calls("sennit-explain")[-1] == ["collective", "--operation", "allreduce", "--bytes", "64M"]
+
+
+def test_sim_passes_its_options_on(programs: Programs) -> None:
+    programs.add("sennit-sim", data("sim"))
+    options = ["--machine", "made-up-4", "--algorithm", "ring", "--blocks", "8", "--ranks", "3"]
+    for verb in [
+        "allreduce",
+        "reduce-scatter",
+        "allgather",
+        "reduce",
+        "broadcast",
+        "gather",
+        "scatter",
+        "all-to-all",
+    ]:
+        done = programs.sennit("sim", verb, "64M", *options, "--what-if", "nvlink.bandwidth=2x")
+        assert done.returncode == 0, done.stderr
+        assert "of the time" in done.stdout
+        called = ["collective", "--operation", verb.replace("-", "_"), "--bytes", "64M", *options]
+        assert programs.calls("sennit-sim")[-1] == [*called, "--what-if", "nvlink.bandwidth=2x"]
+    done = programs.sennit("sim", "allreduce", "1K", "--registered", "--timeline", "t.json", "--json")
+    assert json.loads(done.stdout) == data("sim")
+    called = ["collective", "--operation", "allreduce", "--bytes", "1K", "--timeline", "t.json"]
+    assert programs.calls("sennit-sim")[-1] == [*called, "--registered"]
+
+
+def test_check_exits_with_what_it_found(programs: Programs) -> None:
+    programs.add("sennit-sim", data("check"), code=1)
+    done = programs.sennit("check", "--ranks", "3")
+    assert done.returncode == 1
+    assert "not right" in done.stdout
+    assert "race: allreduce by ring, 3 ranks, 1000 bytes, in place" in done.stdout
+    assert programs.calls("sennit-sim") == [["check", "--progress", "--ranks", "3"]]
+    programs.add("sennit-sim", data("check") | {"findings": []})
+    done = programs.sennit("check")
+    assert done.returncode == 0
+    assert "right, in every order" in done.stdout
+
+
+def test_reproduce_replays_every_result(programs: Programs, tmp_path: Path) -> None:
+    programs.add("sennit-sim", data("sim_against"))
+    for name in ("collectives.json", "collectives-late.json", "put.json"):
+        (tmp_path / name).write_text("{}")
+    done = programs.sennit("reproduce", "made-up-4", "--results", str(tmp_path), "--markdown", str(tmp_path / "r.md"))
+    assert done.returncode == 0, done.stderr
+    assert "3 cases of 64 KiB and more: median error 5 %" in done.stdout
+    assert "Beyond 25 %: gather 4 MiB by direct 32x256 (1.36)." in done.stdout
+    assert [call[1] for call in programs.calls("sennit-sim")] == [
+        str(tmp_path / "collectives-late.json"), str(tmp_path / "collectives.json")
+    ]  # fmt: skip
+    assert "| reduce-scatter | 4 | 64 MiB | ring 256x256 |" in (tmp_path / "r.md").read_text()
+    done = programs.sennit("reproduce", "nowhere")
+    assert done.returncode == 2
+    assert "there are no results of nowhere" in done.stderr
 
 
 @pytest.mark.parametrize(

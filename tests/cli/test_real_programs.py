@@ -14,7 +14,7 @@ import pytest
 import typer
 from conftest import ROOT
 from sennit import __main__
-from sennit.verbs import bench, collective, explain
+from sennit.verbs import bench, collective, explain, sim
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names no folder; make test sets it")
@@ -150,6 +150,53 @@ def test_tune_offers_what_its_programs_do() -> None:
 def test_explain_offers_what_its_program_does() -> None:
     asked = {"--operation", "--bytes"}  # the verb, and its argument
     assert options_of_program("sennit-explain", "collective") - options_of("allreduce", explain.app) == asked
+
+
+def test_sim_offers_what_its_program_does() -> None:
+    asked = {"--operation", "--bytes"}  # the verb, and its argument
+    offered = options_of("allreduce", sim.app) | options_of("broadcast", sim.app)
+    assert options_of_program("sennit-sim", "collective") - offered == asked
+    assert options_of_program("sennit-sim", "check") - options_of("check", __main__.app) == {"--progress"}
+
+
+def test_check_proves_every_algorithm(tmp_path: Path) -> None:
+    found = document("check", "--ranks", "5", "--json", cache=tmp_path)
+    assert found["findings"] == []
+    assert found["operations"] == 10
+    assert found["jobs"] > 1000
+
+
+def test_sim_asks_other_machines(tmp_path: Path) -> None:
+    timeline = tmp_path / "timeline.json"
+    arguments = ["sim", "allreduce", "64M", "--machine", "mist"]
+    found = document(*arguments, "--timeline", str(timeline), "--json", cache=tmp_path)
+    # The paper's point: within sockets first, leaders between them (thesis, chapter 5).
+    assert found["plans"][0]["algorithm"] == "hierarchical"
+    events = json.loads(timeline.read_text())["traceEvents"]
+    assert {event["pid"] for event in events} == {0, 1, 2, 3}
+    faster = document(*arguments, "--what-if", "socket.bandwidth=2x", "--json", cache=tmp_path)
+    assert faster["plans"][0]["us"] < 0.9 * found["plans"][0]["us"]
+    for wrong, named in (
+        (["--what-if", "rope.bandwidth=2x"], "rope"), (["--what-if", "nvlink.bandwidth=fast"], "positive number"),
+        (["--costs", "patience_us=3"], "launch_us"), (["--algorithm", "magic"], "hierarchical"),
+        (["--ranks", "5"], "Use 2 to 4"), (["--timeline", "/nonexistent/t.json"], "/nonexistent/t.json"),
+    ):  # fmt: skip
+        done = sennit(*arguments, *wrong, cache=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert named in done.stderr
+
+
+def test_the_simulator_holds_against_what_was_measured(tmp_path: Path) -> None:
+    found = document("reproduce", "hgx-h200-4", "--json", cache=tmp_path)
+    errors = sorted(abs(row["us"] / row["measured_us"] - 1) for row in found["rows"] if row["bytes"] >= 64 << 10)
+    assert len(errors) > 150
+    assert errors[len(errors) // 2] < 0.1
+    kept = json.loads((ROOT / "results/hgx-h200-4/reproduction.json").read_text())
+    assert found["sources"] == kept["sources"]
+    for row, before in zip(found["rows"], kept["rows"], strict=True):
+        assert row["us"] == pytest.approx(before["us"], rel=1e-6), (
+            "run: sennit reproduce hgx-h200-4 --json > results/hgx-h200-4/reproduction.json; make docs"
+        )
 
 
 def test_bench_put(tmp_path: Path) -> None:

@@ -14,13 +14,15 @@ from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
 from sennit.model.result import Result
-from sennit.views import collective_plan_text, result_charts
+from sennit.model.sim import Reproduction, Simulation
+from sennit.views import collective_plan_text, result_charts, sim_text
 from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor, summary
 from sennit.views.explain_text import print_explanation, sentences
 from sennit.views.html import html
 from sennit.views.markdown import markdown
+from sennit.views.reproduction import reproduction_markdown
 from sennit.views.result_table import print_result
 
 
@@ -177,6 +179,15 @@ def test_explain_says_when_one_path_is_best() -> None:
 def test_explain_makes_no_ratio_of_a_time_that_is_none() -> None:
     said = " ".join(sentences(Explanation.model_validate(data("explain") | {"predicted_us": 5e-324})))
     assert "times as fast" not in said
+
+
+def test_what_a_collective_would_take() -> None:
+    found = Simulation.model_validate(data("sim"))
+    check_snapshot("sim.txt", shown(lambda console: sim_text.print_simulation(found, console)))
+
+
+def test_the_simulator_beside_results() -> None:
+    check_snapshot("reproduction.md", reproduction_markdown(Reproduction.model_validate(data("reproduction"))))
 
 
 def collective_plan(**changes: object) -> CollectivePlan:

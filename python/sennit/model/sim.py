@@ -1,4 +1,4 @@
-"""The documents of sennit-sim: what a collective would take, what checking found, and the simulator beside results."""
+"""The documents of sennit-sim: what a collective would take, what checking found, the simulator beside results."""
 
 from __future__ import annotations
 

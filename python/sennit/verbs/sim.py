@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from sennit import console, programs
-from sennit.model.collective import REDUCING, WINDOWED
+from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
 from sennit.model.sim import Check, Held, Reproduction, Simulation
 from sennit.problem import Exit, Problem
@@ -19,6 +19,7 @@ from sennit.views.reproduction import print_reproduction, reproduction_markdown
 from sennit.views.sim_text import print_check, print_simulation
 
 PROGRAM = "sennit-sim"
+ROOTED = ("reduce", "broadcast", "gather", "scatter")
 CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4")
 REPRODUCE_EXAMPLES = examples("sennit reproduce hgx-h200-4", "sennit reproduce my-machine --results measured/")
 
@@ -120,13 +121,20 @@ def _add_verb(name: str) -> None:
         ranks: Annotated[
             int | None, typer.Option(min=2, metavar="N", help="On the first so many GPUs; default all.")
         ] = None,
-        operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, average.")] = None,
+        root: Annotated[int | None, typer.Option(min=0, metavar="RANK", help="The root; default 0.")] = None,
+        out_of_place: Annotated[bool, typer.Option("--out-of-place", help="Into another buffer.")] = False,
         registered: Annotated[
             bool, typer.Option("--registered", help="The buffers lie in symmetric windows.")
         ] = False,
         what_if: Annotated[
             list[str] | None,
             typer.Option(metavar="LINK.bandwidth=VALUE", help="Such as nvlink.bandwidth=2x, gpu0-gpu1.bandwidth=50."),
+        ] = None,
+        costs: Annotated[
+            str | None, typer.Option(metavar="NAME=µs,…", help="Other costs of steps than the defaults: launch_us=2.")
+        ] = None,
+        epsilon: Annotated[
+            float | None, typer.Option(min=0, metavar="µs", help="Take ends of flows within it together; default 0.")
         ] = None,
         timeline: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Also write who does what when; opens in ui.perfetto.dev.")
@@ -140,12 +148,15 @@ def _add_verb(name: str) -> None:
             "--algorithm": algorithm,
             "--blocks": blocks,
             "--ranks": ranks,
-            "--op": operator,
+            "--root": root,
+            "--costs": costs,
+            "--epsilon": epsilon,
             "--timeline": timeline,
         }
         arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
         arguments += [part for text in what_if or [] for part in ("--what-if", text)]
         arguments += ["--registered"] if registered else []
+        arguments += ["--out-of-place"] if out_of_place else []
         document, _ = programs.document(PROGRAM, "collective", *arguments, title="simulating")
         found = parse(Simulation, document, f"the document of {PROGRAM}")
         if as_json:
@@ -154,9 +165,13 @@ def _add_verb(name: str) -> None:
             print_simulation(found, console.results())
 
     signature = inspect.signature(verb, eval_str=True)
-    out = set() if operation_of(name) in REDUCING else {"operator"}
+    out = set()
     if operation_of(name) not in WINDOWED:
         out.add("registered")
+    if name not in ROOTED:
+        out.add("root")
+    if name.startswith("all-to-all"):  # never in place
+        out.add("out_of_place")
     kept = [part for part in signature.parameters.values() if part.name not in out]
     verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     shown_examples = examples(
