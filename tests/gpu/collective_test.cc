@@ -48,7 +48,7 @@ TEST_F(GpuCollectives, EveryAlgorithmOnNumbersOfEveryType) {
       const std::string command =
           std::string(SENNIT_BENCH_COLLECTIVE) +
           " --executor cuda --operations allreduce,reduce_scatter,reduce --algorithms all"
-          " --blocks 4 --registered --sizes 4K,300004 --seconds 0.001 --nccl /nonexistent --type " +
+          " --blocks 4 --registered --sizes 4K,300008 --seconds 0.001 --nccl /nonexistent --type " +
           std::string(device::name(type)) + " --op " + op + " > /dev/null";
       EXPECT_EQ(std::system(command.c_str()), 0) << command;
     }

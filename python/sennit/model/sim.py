@@ -108,8 +108,8 @@ class Held(Part):
 class Reproduction(Part):
     """The simulator beside everything that was measured on a machine."""
 
-    version: Literal[1] = 1
-    kind: Literal["reproduction"] = "reproduction"
+    version: Literal[1]
+    kind: Literal["reproduction"]
     machine: str
     sources: list[str] = Field(default=[], description="The results, by their paths in results/")
     costs: dict[str, float] = Field(default={}, description="What steps take beside their bytes: src/sim/costs.h")

@@ -77,7 +77,12 @@ def reproduce(
             "none of the results has a plan to replay", "Name results of `sennit bench allreduce --json`", 2
         )
     found = Reproduction(
-        machine=held[0].machine, sources=[shown(file) for file in files], costs=held[0].costs, rows=rows
+        version=1,
+        kind="reproduction",
+        machine=held[0].machine,
+        sources=[shown(file) for file in files],
+        costs=held[0].costs,
+        rows=rows,
     )
     if markdown:
         write(markdown, reproduction_markdown(found))
