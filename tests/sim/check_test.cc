@@ -53,7 +53,7 @@ std::string describe(const Collective& what) {
 
 TEST(Check, EveryAlgorithmOfEveryOperationIsRight) {
   int checked = 0;
-  for (int ranks = 2; ranks <= coll::kMostRanks; ++ranks)
+  for (const int ranks : {2, 3, 5, 8})
     for (const Operation operation : coll::all_operations())
       for (const Algorithm algorithm : coll::algorithms_of(operation))
         for (const std::uint64_t bytes : {0, 4, 1000, 100'004})
@@ -66,7 +66,7 @@ TEST(Check, EveryAlgorithmOfEveryOperationIsRight) {
               ASSERT_TRUE(findings.empty()) << describe(what) << ", " << ranks << " ranks\n" << text(findings);
               ++checked;
             }
-  EXPECT_GT(checked, 3000);
+  EXPECT_GT(checked, 1500);
 }
 
 TEST(Check, RanksOfSeveralSockets) {

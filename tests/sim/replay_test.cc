@@ -66,7 +66,7 @@ double us(const Job& job, const machine::Machine& machine, const Setting& settin
   return replayed.ok() ? replayed->us : -1;
 }
 
-constexpr std::uint64_t kLong = std::uint64_t{256} << 20;
+constexpr std::uint64_t kLong = std::uint64_t{64} << 20;
 
 /// Where bytes alone take time, algorithms take what their formulas say: docs/algorithms/.
 TEST(Replay, TakesWhatTheClosedFormsSay) {
