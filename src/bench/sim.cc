@@ -1,5 +1,8 @@
 // sennit-sim: what would happen, without the hardware: protocols proved right, and replayed over a machine's links;
 // the program behind `sennit check`, `sennit sim` and `sennit reproduce`.
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -19,26 +22,35 @@ namespace sennit::bench {
 
 namespace {
 
+/// Rates, efficiencies and numbers of blocks are divided by; times may be 0.
+bool makes_sense(std::string_view name, double value) {
+  if (!std::isfinite(value) || value < 0) return false;
+  if (name.ends_with("_efficiency")) return value > 0 && value <= 1;
+  return value > 0 || name.ends_with("_us");
+}
+
 Status set_costs(sim::Costs& costs, const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const auto equals = text.find('=');
-    const auto* const named = std::ranges::find(sim::kCosts, text.substr(0, equals), &sim::NamedCost::name);
+    const std::string name = text.substr(0, equals),
+                      number = equals == std::string::npos ? "" : text.substr(equals + 1);
+    const auto* const named = std::ranges::find(sim::kCosts, name, &sim::NamedCost::name);
     char* end = nullptr;
-    const double value = equals == std::string::npos ? -1 : std::strtod(text.c_str() + equals + 1, &end);
-    if (named != std::end(sim::kCosts) && value >= 0 && *end == 0) {
+    const double value = std::strtod(number.c_str(), &end);
+    if (named != std::end(sim::kCosts) && !number.empty() && *end == 0 && makes_sense(name, value)) {
       costs.*named->cost = value;
       continue;
     }
     std::string known;
     for (const sim::NamedCost& each : sim::kCosts) known += (known.empty() ? "" : ", ") + std::string(each.name);
-    return Status(Code::invalid_argument, fmt::format("'{}' is no cost with a value", text), "--costs",
-                  "Write NAME=VALUE, where NAME is one of " + known);
+    return Status(Code::invalid_argument, fmt::format("'{}' gives no cost a value that makes sense", text), "--costs",
+                  "Write NAME=VALUE, with a positive VALUE and NAME one of " + known);
   }
   return {};
 }
 
 struct Asked {
-  std::string operation, bytes, machine, algorithm, timeline;
+  std::string operation, bytes, machine, algorithm, timeline, schedule;
   unsigned blocks = 0;
   int ranks = 0, root = 0;
   bool registered = false, out_of_place = false;
@@ -83,6 +95,17 @@ Json json_of(const sim::Prediction& prediction) {
           {"flows", prediction.once.flows}};
 }
 
+/// What both kinds of answers say of a replayed job.
+Json lists_of(const sim::Replayed& replayed, Json document) {
+  Json critical = Json::array(), loads = Json::array();
+  for (const sim::Critical& each : replayed.critical) critical.push_back({{"what", each.what}, {"us", each.us}});
+  for (const sim::Load& each : replayed.loads)
+    loads.push_back({{"resource", each.resource}, {"bytes", each.bytes}, {"busy", each.busy}});
+  document["critical"] = std::move(critical);
+  document["loads"] = std::move(loads);
+  return document;
+}
+
 Status write_timeline(const std::string& file, const sim::Prediction& prediction) {
   std::ofstream out(file);
   out << sim::timeline_of(*prediction.recording, prediction.once).dump() << '\n';
@@ -105,23 +128,54 @@ Result<Exit> simulate(const Asked& asked) {
   const sim::Prediction& best = predictions->front();
   if (question->timeline)
     if (auto status = write_timeline(asked.timeline, best); !status) return status;
-  Json plans = Json::array(), critical = Json::array(), loads = Json::array();
+  if (!asked.schedule.empty()) {
+    const auto schedule = sim::schedule_of(machine, *question, best.plan);
+    if (!schedule) return schedule.status();
+    if (auto status = sim::write_schedule(asked.schedule, *schedule); !status)
+      return std::move(status).in("--schedule");
+  }
+  Json plans = Json::array();
   for (const sim::Prediction& each : *predictions) plans.push_back(json_of(each));
-  for (const sim::Critical& each : best.once.critical) critical.push_back({{"what", each.what}, {"us", each.us}});
-  for (const sim::Load& each : best.once.loads)
-    loads.push_back({{"resource", each.resource}, {"bytes", each.bytes}, {"busy", each.busy}});
-  print({{"version", 1},
-         {"kind", "sim"},
-         {"operation", asked.operation},
-         {"bytes", question->what.bytes},
-         {"ranks", question->ranks != 0 ? question->ranks
-                                        : std::min<int>(int(sim::gpus_of(machine).size()), coll::kMostRanks)},
-         {"machine", machine.name},
-         {"what_if", asked.what_if},
-         {"epsilon_us", question->epsilon_us},
-         {"plans", std::move(plans)},
-         {"critical", std::move(critical)},
-         {"loads", std::move(loads)}});
+  const int all = std::min(static_cast<int>(sim::gpus_of(machine).size()), coll::kMostRanks);
+  print(lists_of(best.once, {{"version", 1},
+                             {"kind", "sim"},
+                             {"operation", asked.operation},
+                             {"bytes", question->what.bytes},
+                             {"ranks", question->ranks != 0 ? question->ranks : all},
+                             {"machine", machine.name},
+                             {"what_if", asked.what_if},
+                             {"epsilon_us", question->epsilon_us},
+                             {"plans", std::move(plans)}}));
+  return Exit::ok;
+}
+
+struct Replayed {
+  std::string file, machine;
+  std::vector<std::string> costs;
+};
+
+Result<Exit> replay_schedule(const Replayed& asked) {
+  auto schedule = sim::read_schedule(asked.file);
+  if (!schedule) return of_arguments(schedule.status());
+  auto known = machine::known_machine(asked.machine, "");
+  if (!known) return of_arguments(known.status());
+  sim::Setting setting;
+  if (auto status = set_costs(setting.costs, asked.costs); !status) return status;
+  setting.gpus = sim::gpus_of(known->machine);
+  if (setting.gpus.size() < static_cast<std::size_t>(schedule->recording.ranks))
+    return Status(Code::invalid_argument,
+                  fmt::format("a schedule of {} ranks on the {} GPUs of '{}'", schedule->recording.ranks,
+                              setting.gpus.size(), known->machine.name),
+                  "--machine", "Name a machine with as many GPUs");
+  setting.gpus.resize(static_cast<std::size_t>(schedule->recording.ranks));
+  const auto replayed = sim::replay(schedule->recording, known->machine, setting);
+  if (!replayed) return replayed.status();
+  print(lists_of(*replayed, {{"version", 1},
+                             {"kind", "sim replay"},
+                             {"machine", known->machine.name},
+                             {"ranks", schedule->recording.ranks},
+                             {"us", replayed->us},
+                             {"flows", replayed->flows}}));
   return Exit::ok;
 }
 
@@ -131,12 +185,16 @@ int run(int argc, const char* const* argv) {
       "  sennit-sim check\n"
       "  sennit-sim collective --operation allreduce --bytes 64M --machine hgx-h200-4\n"
       "  sennit-sim collective --operation allreduce --bytes 64M --machine mist --algorithm hierarchical\n"
+      "  sennit-sim collective --operation allreduce --bytes 1M --machine mist --schedule allreduce.json\n"
+      "  sennit-sim check allreduce.json\n"
+      "  sennit-sim replay allreduce.json --machine cedar\n"
       "  sennit-sim against results/hgx-h200-4/collectives.json --machine hgx-h200-4");
 
   CheckAll check;
   CLI::App& checks =
       program.command("check", "Proves every algorithm right, for every order in which its parties could run",
                       [&] { return check_all(check); });
+  checks.add_option("file", check.file, "A schedule to prove instead");
   checks.add_flag("--progress", check.progress, "Report progress on stderr");
   checks.add_option("--ranks", check.most_ranks, "Numbers of ranks: 2 to this")
       ->check(CLI::Range(2, coll::kMostRanks));
@@ -161,8 +219,16 @@ int run(int argc, const char* const* argv) {
   one.add_option("--epsilon", asked.epsilon_us,
                  "Ends of flows within so many µs are taken together; default 0: exact")
       ->check(CLI::NonNegativeNumber);
+  one.add_option("--schedule", asked.schedule, "Write every step to this file: JSON where it ends in .json");
   one.add_option("--timeline", asked.timeline,
                  "Write what everybody does when, for a viewer of traces, to this file");
+
+  Replayed replayed;
+  CLI::App& replay = program.command("replay", "How long a schedule from a file would take on a machine",
+                                     [&] { return replay_schedule(replayed); });
+  replay.add_option("file", replayed.file, "A schedule that --schedule wrote")->required();
+  replay.add_option("--machine", replayed.machine, "Name of a shipped machine, or a file; default: this machine");
+  replay.add_option("--costs", replayed.costs, "As of collective")->delimiter(',');
 
   Against against;
   CLI::App& held = program.command("against", "Replays the plans of a measured result, beside what they took",

@@ -96,23 +96,24 @@ Status Collectives::prepare() {
 }
 
 Status Collectives::take_turn(device::Lane& lane, std::uint64_t capture) {
-  for (Turn* turn : {&eager_, &captured_}) {
-    if (turn->end != nullptr) continue;
+  Turn& before = turns_[capture];
+  if (before.end == nullptr) {
+    // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
+    constexpr std::size_t kMostTurns = 64;
+    if (turns_.size() > kMostTurns) turns_.erase(turns_.upper_bound(0));
     const device::SetUp set_up(&node_.executor());
     auto event = node_.executor().event(lane.device());
     if (!event) return event.status();
-    turn->end = std::move(*event);
+    before.end = std::move(*event);
   }
   // What was enqueued outside of a capture, or in another one, cannot be waited for inside.
-  const Turn& before = turn_of(capture);
-  if (before.stream == 0 || before.stream == lane.stream() || before.capture != capture) return {};
+  if (before.stream == 0 || before.stream == lane.stream()) return {};
   return lane.wait(*before.end);
 }
 
 Status Collectives::end_turn(device::Lane& lane, std::uint64_t capture) {
-  Turn& turn = turn_of(capture);
+  Turn& turn = turns_[capture];
   turn.stream = lane.stream();
-  turn.capture = capture;
   return lane.record(*turn.end);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -81,7 +82,6 @@ class Collectives {
   /// Lets `lane`, in that capture, wait for the call before, where that was on another stream.
   Status take_turn(device::Lane& lane, std::uint64_t capture);
   Status end_turn(device::Lane& lane, std::uint64_t capture);
-  Turn& turn_of(std::uint64_t capture) { return capture == 0 ? eager_ : captured_; }
 
   path::Node& node_;
   std::unique_ptr<Chooser> chooser_;
@@ -89,13 +89,12 @@ class Collectives {
   std::unique_ptr<Scratch> scratch_;
   Windows windows_;
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
-  /// The end of the call before, and where it was: of calls that run at once, and of those in a capture.
+  /// The end of the call before, and where it was.
   struct Turn {
     std::unique_ptr<device::Event> end;
-    std::uint64_t stream = 0;   // 0: there was none
-    std::uint64_t capture = 0;  // 0: outside of captures
+    std::uint64_t stream = 0;  // 0: there was none
   };
-  Turn eager_, captured_;
+  std::map<std::uint64_t, Turn> turns_;  // by capture; 0: of calls that run at once
 
   /// The latest call, as other ranks see it too. Read without the mutex, so in one piece.
   struct alignas(8) Noted {

@@ -65,6 +65,9 @@ struct Packets {
   std::uint32_t launch = 0;  // whose clock goes with them: clocks_at_launch
 };
 
+/// What a place in memory is used for. One at a time: words that data comes to lie on are a mistake of the layout.
+enum class Kind : std::uint8_t { unused, bytes, packets, word };
+
 /// One value that a word has had. No clock: it was posted.
 struct Value {
   device::Word value;
@@ -74,7 +77,7 @@ struct Value {
 struct Signalled {
   std::vector<Value> values;
   bool awaited = false;
-  Stamp first;
+  Stamp first, latest;
 };
 
 class Checker {
@@ -104,6 +107,7 @@ class Checker {
     progress_.resize(recording_.strands.size());
     bytes_.resize(recording_.regions.size());
     packets_.resize(recording_.regions.size());
+    kinds_.resize(recording_.regions.size());
     std::map<std::pair<std::uint32_t, int>, std::uint32_t> parties;
     for (std::size_t i = 0; i < recording_.strands.size(); ++i) {
       const Strand& strand = recording_.strands[i];
@@ -141,7 +145,6 @@ class Checker {
     for (std::size_t i = first; i < end; ++i)
       if (!ready(index, strand.steps[i])) return false;
     ++progress.clock[progress.party];
-    // Movements at the same time: all read before any writes would hide a conflict among them, so each is done alone.
     for (std::size_t i = first; i < end; ++i) perform(index, i);
     progress.next = end;
     return true;
@@ -200,8 +203,21 @@ class Checker {
       case Act::post: {
         const End& word = strand.destination(step, 0);
         if (word.region == device::kNowhere) return outside(stamp);
+        if (!within(word, sizeof(device::Word), stamp)) return;
+        use(word, sizeof(device::Word), Kind::word, stamp);
         Signalled& signalled = words_[{word.region, word.offset}];
-        if (signalled.values.empty()) signalled.first = stamp;
+        if (signalled.values.empty()) {
+          signalled.first = stamp;
+        } else {
+          // Who waits sees any value that comes; so they come in order, and only grow.
+          if (!signalled.latest.before(progress.clock))
+            report(Fault::race,
+                   fmt::format("{} signals a word while {} may be doing so", place(stamp), place(signalled.latest)));
+          if (!device::reached(step.value, signalled.values.back().value))
+            report(Fault::race,
+                   fmt::format("{} takes back what {} has signalled", place(stamp), place(signalled.latest)));
+        }
+        signalled.latest = stamp;
         Value value{step.value, std::nullopt};
         if (step.act == Act::signal) value.clock = progress.clock;
         signalled.values.push_back(std::move(value));
@@ -235,6 +251,14 @@ class Checker {
     outside(stamp);
     return false;
   }
+  void use(const End& end, std::uint64_t bytes, Kind kind, const Stamp& stamp) {
+    kinds_[end.region].visit(end.offset, end.offset + bytes, [&](std::uint64_t begin, std::uint64_t, Kind& known) {
+      if (known != Kind::unused && known != kind)
+        report(Fault::outside,
+               fmt::format("{} uses byte {} of the region, which is something else elsewhere", place(stamp), begin));
+      known = kind;
+    });
+  }
   std::string place(const Stamp& stamp) const { return device::describe(recording_, stamp.strand, stamp.step); }
 
   // Of packets, offsets and lengths are those of the message they carry: see Packets.
@@ -257,15 +281,22 @@ class Checker {
 
   void move(const Strand& strand, const Step& step, Progress& progress, const Stamp& stamp) {
     std::vector<std::vector<Piece>> read;
+    if (step.sources == 0 && step.bytes != 0) {  // the caller's own
+      const End& to = strand.destination(step, 0);
+      if (to.region == device::kNowhere) return outside(stamp);
+      read.push_back({{0, step.bytes, forms_.given(to.region).moved(to.offset, 0)}});
+    }
     for (unsigned k = 0; k < step.sources; ++k) {
       const End& from = strand.source(step, k);
       if (!within(from, from.packets ? 2 * room(step.bytes) : step.bytes, stamp)) return;
+      use(from, from.packets ? 2 * room(step.bytes) : step.bytes, from.packets ? Kind::packets : Kind::bytes, stamp);
       read.push_back(from.packets ? take(from, step, progress, stamp) : load(from, step, progress, stamp));
     }
     const std::vector<Piece> result = reduce(read, step.bytes);
     for (unsigned k = 0; k < step.destinations; ++k) {
       const End& to = strand.destination(step, k);
       if (!within(to, to.packets ? 2 * room(step.bytes) : step.bytes, stamp)) return;
+      use(to, to.packets ? 2 * room(step.bytes) : step.bytes, to.packets ? Kind::packets : Kind::bytes, stamp);
       if (to.packets)
         send(to, step, progress, stamp, result);
       else
@@ -283,6 +314,9 @@ class Checker {
           else if (cell.content.form == 0)
             report(Fault::unwritten,
                    fmt::format("{} reads {} bytes that nobody has written", place(stamp), end - begin));
+          if (together(cell.written, stamp))
+            report(Fault::race,
+                   fmt::format("{} reads what {} writes at the same time", place(stamp), place(cell.written)));
           std::erase_if(cell.read, [&](const Stamp& other) { return other.party == stamp.party; });
           cell.read.push_back(stamp);
           pieces.push_back({begin - from.offset, end - from.offset, cell.content.moved(from.offset, 0)});
@@ -300,12 +334,25 @@ class Checker {
       else if (lost(to.region, cell))
         report(Fault::unread,
                fmt::format("{} overwrites what {} wrote and nobody read", place(stamp), place(cell.written)));
+      if (together(cell.written, stamp))
+        report(Fault::race,
+               fmt::format("{} writes where {} writes at the same time", place(stamp), place(cell.written)));
       for (const Stamp& reader : cell.read)
-        if (!reader.before(progress.clock))
+        if (together(reader, stamp))
+          report(Fault::race,
+                 fmt::format("{} overwrites what {} reads at the same time", place(stamp), place(reader)));
+        else if (!reader.before(progress.clock))
           report(Fault::race, fmt::format("{} overwrites what {} may still be reading", place(stamp), place(reader)));
     });
     for (const Piece& piece : pieces)
       cells.set(to.offset + piece.begin, to.offset + piece.end, {piece.content.moved(0, to.offset), stamp, {}});
+  }
+
+  /// Two steps of a group; one step may read what it writes.
+  bool together(const Stamp& one, const Stamp& other) const {
+    if (one.time == 0 || one.strand != other.strand || one.step == other.step) return false;
+    const auto& steps = recording_.strands[one.strand].steps;
+    return steps[one.step].group == steps[other.step].group;
   }
 
   /// Bytes on their way, which nobody has taken.
@@ -460,6 +507,7 @@ class Checker {
   std::vector<Clock> clocks_at_launch_;
   std::vector<Cells<Bytes>> bytes_;  // by region
   std::vector<Cells<Packets>> packets_;
+  std::vector<Cells<Kind>> kinds_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, Signalled> words_;
   std::map<std::pair<std::uint32_t, device::Word>, std::optional<Clock>> events_;
 };

@@ -25,6 +25,8 @@ struct Promise {
   std::vector<device::End> sources;
   /// Promises of the same number, where it is not negative, have the same bits: they are reduced in the same order.
   int same_bits = -1;
+
+  bool operator==(const Promise&) const = default;
 };
 using Promises = std::vector<Promise>;
 

@@ -22,7 +22,7 @@ struct Costs {
   double engine_us = 3.5;           ///< of a copy by an engine, beside its bytes
   double engine_signal_us = 2.0;    ///< of a word behind it
   double event_us = 1.0;            ///< from a lane's event to a lane that waits for it
-  double stagger_us = 1;            ///< by which blocks that stand for others begin after each other
+  double drift_us = 4;              ///< over which blocks that go through many movements begin: they drift apart
   double blocks_at_once = 264;      ///< more of a launch share what these can do
 };
 
@@ -47,7 +47,7 @@ inline constexpr NamedCost kCosts[] = {
     {"engine_us", &Costs::engine_us},
     {"engine_signal_us", &Costs::engine_signal_us},
     {"event_us", &Costs::event_us},
-    {"stagger_us", &Costs::stagger_us},
+    {"drift_us", &Costs::drift_us},
     {"blocks_at_once", &Costs::blocks_at_once},
 };
 

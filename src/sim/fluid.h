@@ -13,7 +13,8 @@
 // 4. The next end is at the top of a heap, in which only flows whose rate has changed move.
 //
 // With an epsilon, ends that come within it are taken together and rates found once for all of them: each flow still
-// ends at its own time, but what it leaves to others is theirs up to an epsilon later. 0 is exact.
+// ends at its own time, but what it leaves to others is theirs, and what waits for it goes on, up to an epsilon
+// later: once for each of a chain of flows. 0 is exact.
 #pragma once
 
 #include <cstdint>

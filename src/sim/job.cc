@@ -83,6 +83,11 @@ Result<Job::Buffers> Job::make_buffers(const Collective& what, int rank) {
     if (!made) return made.status();
     buffers.output = std::move(*made);
   }
+  if (what.operation == Operation::barrier) {
+    auto made = executor.reserve("mark", 4);
+    if (!made) return made.status();
+    buffers.mark = std::move(*made);
+  }
   const bool to_itself = gathers(what.operation) == scatters(what.operation) || !what.in_place;
   if (gives) buffers.from = buffers.input.data() + (to_itself || scatters(what.operation) ? 0 : own);
   if (takes)
@@ -103,6 +108,7 @@ Status Job::call(const Collective& what) {
 
   for (int rank = 0; rank < ranks(); ++rank) {
     const Buffers& own = *buffers[static_cast<std::size_t>(rank)];
+    begin(what, rank, own);
     coll::Call call{what.operation, own.from, own.to, what.bytes, what.root, what.reduction, {}};
     call.reduction.ranks = static_cast<unsigned>(ranks());
     call.reach.emplace();
@@ -121,9 +127,30 @@ Status Job::call(const Collective& what) {
     const auto index = static_cast<std::size_t>(rank);
     if (auto status = coll::launch(what.plan, call, teams_[index], engines_[index].get(), *lanes_[index]); !status)
       return status;
+    end(what, rank, buffers);
   }
   promise(what, buffers);
   return {};
+}
+
+void Job::begin(const Collective& what, int rank, const Buffers& own) {
+  if (own.mark.bytes() != 0) recorder_->add_fill(lane_of(rank), own.mark.data(), own.mark.bytes());
+  if (coll::gives(what.operation, rank == what.root) && own.input.bytes() != 0)
+    recorder_->add_fill(lane_of(rank), own.input.data(), own.input.bytes());
+}
+
+/// Behind a call its rank has what it wanted, and may do with its input what it likes; behind a barrier it sees what
+/// all had done before.
+void Job::end(const Collective& what, int rank, std::span<const Buffers* const> buffers) {
+  const Buffers& own = *buffers[static_cast<std::size_t>(rank)];
+  if (what.operation == Operation::barrier)
+    for (const Buffers* each : buffers) recorder_->add_read(lane_of(rank), each->mark.data(), each->mark.bytes());
+  if (!coll::takes(what.operation, rank == what.root)) return;
+  const bool uneven = what.operation == Operation::all_to_all_v && what.uneven;  // has holes
+  if (what.bytes != 0 && !uneven)
+    recorder_->add_read(lane_of(rank), own.to, what.bytes * (coll::gathers(what.operation) ? team(0).ranks() : 1));
+  if (!what.in_place && own.input.bytes() != 0)
+    recorder_->add_fill(lane_of(rank), own.input.data(), own.input.bytes());
 }
 
 void Job::promise(const Collective& what, std::span<const Buffers* const> buffers) {

@@ -48,8 +48,15 @@ class Job {
 
   struct Buffers {
     device::Memory input, output;  // the second is empty in place
+    device::Memory mark;           // of a barrier: see call()
     std::byte *from = nullptr, *to = nullptr;
   };
+  std::uint32_t lane_of(int rank) const {
+    return static_cast<std::uint32_t>(lanes_[static_cast<std::size_t>(rank)]->stream() - 1);
+  }
+  /// What callers do around a call: they fill their buffers, and read what they get.
+  void begin(const Collective& what, int rank, const Buffers& own);
+  void end(const Collective& what, int rank, std::span<const Buffers* const> buffers);
   Result<Buffers> make_buffers(const Collective& what, int rank);
   void promise(const Collective& what, std::span<const Buffers* const> buffers);
 

@@ -32,6 +32,13 @@ Result<std::vector<std::string>> ranks_on(const machine::Machine& machine, int r
   return gpus;
 }
 
+Status no_such_plan(const Question& question) {
+  return Status(Code::invalid_argument,
+                fmt::format("{} of {} has no such plan", coll::name(question.what.operation),
+                            format_bytes(question.what.bytes)),
+                {}, "Use more blocks, or another algorithm");
+}
+
 }  // namespace
 
 std::vector<std::string> gpus_of(const machine::Machine& machine) {
@@ -67,10 +74,27 @@ Result<std::optional<Prediction>> predict(const machine::Machine& machine, const
   return std::optional(std::move(prediction));
 }
 
+Result<Schedule> schedule_of(const machine::Machine& machine, const Question& question, const coll::Plan& plan) {
+  auto gpus = ranks_on(machine, question.ranks);
+  if (!gpus) return gpus.status();
+  auto job = Job::create(sockets_of(machine, *gpus), question.scratch_bytes);
+  if (!job) return job.status();
+  Collective what = question.what;
+  what.plan = plan;
+  if (!job->admits(what)) return no_such_plan(question);
+  if (auto status = job->call(what); !status) return status;
+  return Schedule{job->recording(), job->promises()};
+}
+
 Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Question& question) {
   auto gpus = ranks_on(machine, question.ranks);
   if (!gpus) return gpus.status();
   const coll::Operation operation = question.what.operation;
+  if (coll::has_root(operation) && (question.what.root < 0 || question.what.root >= static_cast<int>(gpus->size())))
+    return Status(Code::invalid_argument, fmt::format("there is no rank {} to be the root", question.what.root), {},
+                  fmt::format("Use 0 to {}", gpus->size() - 1));
+  if (question.what.bytes == 0 && operation != coll::Operation::barrier)
+    return Status(Code::invalid_argument, "of 0 bytes nothing is launched", {}, "Ask for a message of some bytes");
   coll::Team team;
   team.size = static_cast<int>(gpus->size());
   team.shape = coll::Shape::of(question.scratch_bytes, team.size);
@@ -97,10 +121,7 @@ Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Q
     if (!one) return one.status();
     if (*one) predictions.push_back(std::move(**one));
   }
-  if (predictions.empty())
-    return Status(Code::invalid_argument,
-                  fmt::format("{} of {} has no such plan", coll::name(operation), format_bytes(question.what.bytes)),
-                  {}, "Use more blocks, or another algorithm");
+  if (predictions.empty()) return no_such_plan(question);
   std::ranges::stable_sort(predictions, {}, &Prediction::back_to_back_us);
   if (question.timeline && plans.size() > 1) {
     auto first = predict(machine, question, predictions.front().plan);

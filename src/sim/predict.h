@@ -5,6 +5,7 @@
 
 #include "sim/job.h"
 #include "sim/replay.h"
+#include "sim/schedule.h"
 
 namespace sennit::sim {
 
@@ -38,6 +39,10 @@ Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Q
 /// Of one plan: Question's own choices do not count. Null where the plan does not admit the call.
 Result<std::optional<Prediction>> predict(const machine::Machine& machine, const Question& question,
                                           const coll::Plan& plan);
+
+/// One call of the plan, with all blocks, and what must come of it. Errors: as predict(); invalid_argument where the
+/// plan does not admit the call.
+Result<Schedule> schedule_of(const machine::Machine& machine, const Question& question, const coll::Plan& plan);
 
 /// The machine's GPUs in its order; ids.
 std::vector<std::string> gpus_of(const machine::Machine& machine);

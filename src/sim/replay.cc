@@ -156,16 +156,23 @@ Status Replay::prepare() {
                     {}, "Use the ids that `sennit topo --machine` shows");
     gpus_.push_back(static_cast<int>(device - network_.machine().devices.data()));
   }
-  // As coll::Scratch has it: where some GPU cannot reach another one, scratch lies in host memory.
+  // Where some GPU cannot reach another one, scratch lies in host memory: each rank's in its own socket's.
   bool all_reach = true;
   for (const int from : gpus_)
     for (const int to : gpus_) all_reach = all_reach && (from == to || network_.find_hop(from, to).exists());
-  int host = -1;
-  for (int device = 0; device < network_.devices() && host < 0; ++device)
-    if (network_.is(device, DeviceKind::host)) host = device;
-  for (const device::Region& region : recording_.regions)
-    places_.push_back(region.name == "scratch" && !all_reach ? host : gpus_[static_cast<std::size_t>(region.rank)]);
-  if (!all_reach && host < 0)
+  const auto host_of = [&](int gpu) {
+    int host = -1;
+    for (int device = 0; device < network_.devices(); ++device)
+      if (network_.is(device, DeviceKind::host) &&
+          (host < 0 || network_.device(device).numa == network_.device(gpu).numa))
+        host = device;
+    return host;
+  };
+  for (const device::Region& region : recording_.regions) {
+    const int gpu = gpus_[static_cast<std::size_t>(region.rank)];
+    places_.push_back(region.name == "scratch" && !all_reach ? host_of(gpu) : gpu);
+  }
+  if (!all_reach && host_of(gpus_.front()) < 0)
     return Status(Code::unsupported, "the GPUs do not reach each other, and there is no host memory", {},
                   "Add the missing links to the machine's file");
 
@@ -256,7 +263,9 @@ bool Replay::step(std::uint32_t index, std::size_t end) {
         if (!arrived(index, strand.steps[i], strand.source(strand.steps[i], 0), false)) return false;
       keep(Span::Kind::wait, index, party.next, party.began);
       return true;
-    case Act::move: return begin_moves(index, end);
+    case Act::move:
+      if (strand.block < 0 && (first.sources == 0 || first.destinations == 0)) return true;  // the caller's own time
+      return begin_moves(index, end);
     case Act::signal:
     case Act::post: {
       const bool lane = strand.block < 0;
@@ -286,10 +295,10 @@ bool Replay::step(std::uint32_t index, std::size_t end) {
           parties_[i].last = party.last;
         }
         for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i)
-          if (i == launch.first || costs_.stagger_us == 0 || !drifts(i))
+          if (i == launch.first || costs_.drift_us == 0 || !drifts(i))
             go(i);
           else
-            after(costs_.stagger_us * (i - launch.first), i, reason("blocks that drift apart"));
+            after(costs_.drift_us * (i - launch.first) / launch.recorded, i, reason("blocks that drift apart"));
         if (launch.recorded == 0) timers_.push({now(), timed_++, index, kNobody, 0, party.last});
         return false;  // the last of them says when
       }

@@ -1,5 +1,6 @@
 #include "sim/what_if.h"
 
+#include <algorithm>
 #include <charconv>
 #include <set>
 
@@ -48,13 +49,21 @@ Status apply_what_if(machine::Machine& machine, std::string_view text) {
   const auto change = parse(text);
   if (!change) return change.status();
   std::set<std::string> known;
-  bool found = false, of_gpus = false;
+  bool found = false;
+  std::set<std::string> touched;  // devices at the ends of what changes
   for (machine::Link& link : machine.links) {
     known.insert(std::string(name(link.kind)));
     const bool by_ends = change->which == link.from + "-" + link.to || change->which == link.to + "-" + link.from;
     if (change->which != name(link.kind) && !by_ends) continue;
     found = true;
-    of_gpus = of_gpus || link.kind == machine::LinkKind::nvlink;
+    // A GPU's own limits are those towards other GPUs: of its NVLink where it has any.
+    const auto has_nvlink = [&](const std::string& id) {
+      return std::ranges::any_of(machine.links, [&](const machine::Link& other) {
+        return other.kind == machine::LinkKind::nvlink && (other.from == id || other.to == id);
+      });
+    };
+    for (const std::string& end : {link.from, link.to})
+      if (link.kind == machine::LinkKind::nvlink || !has_nvlink(end)) touched.insert(end);
     set(link.forward_gbps, *change);
     set(link.backward_gbps, *change);
     if (link.both_gbps && change->factor) set(*link.both_gbps, *change);
@@ -69,13 +78,12 @@ Status apply_what_if(machine::Machine& machine, std::string_view text) {
   machine.curves.clear();
   machine.staged.clear();
   // What a GPU sends and receives over all its links was found to be what these carry.
-  if (of_gpus)
-    for (machine::Device& device : machine.devices)
-      if (device.kind == machine::DeviceKind::gpu)
-        for (auto* const limit : {&device.read_gbps, &device.write_gbps, &device.read_write_gbps}) {
-          if (*limit && change->factor) set(**limit, *change);
-          if (!change->factor) limit->reset();
-        }
+  for (machine::Device& device : machine.devices)
+    if (device.kind == machine::DeviceKind::gpu && touched.contains(device.id))
+      for (auto* const limit : {&device.read_gbps, &device.write_gbps, &device.read_write_gbps}) {
+        if (*limit && change->factor) set(**limit, *change);
+        if (!change->factor) limit->reset();
+      }
   return {};
 }
 

@@ -236,11 +236,9 @@ def test_reproduce_replays_every_result(programs: Programs, tmp_path: Path) -> N
         (tmp_path / name).write_text("{}")
     done = programs.sennit("reproduce", "made-up-4", "--results", str(tmp_path), "--markdown", str(tmp_path / "r.md"))
     assert done.returncode == 0, done.stderr
-    assert "6 cases of 64 KiB and more: median error 5 %" in done.stdout
+    assert "3 cases of 64 KiB and more: median error 5 %" in done.stdout
     assert "Beyond 25 %: gather 4 MiB by direct 32x256 (1.36)" in done.stdout
-    assert [call[1] for call in programs.calls("sennit-sim")] == [
-        str(tmp_path / "collectives-late.json"), str(tmp_path / "collectives.json")
-    ]  # fmt: skip
+    assert [call[1] for call in programs.calls("sennit-sim")] == [str(tmp_path / "collectives.json")]
     assert "| reduce-scatter | 4 | 64 MiB | ring 256x256 |" in (tmp_path / "r.md").read_text()
     done = programs.sennit("reproduce", "nowhere")
     assert done.returncode == 2

@@ -156,6 +156,7 @@ def test_sim_offers_what_its_program_does() -> None:
     asked = {"--operation", "--bytes"}  # the verb, and its argument
     offered = options_of("allreduce", sim.app) | options_of("broadcast", sim.app)
     assert options_of_program("sennit-sim", "collective") - offered == asked
+    assert options_of_program("sennit-sim", "replay") - options_of("replay", sim.app) == set()
     assert options_of_program("sennit-sim", "check") - options_of("check", __main__.app) == {"--progress"}
 
 
@@ -184,6 +185,31 @@ def test_sim_asks_other_machines(tmp_path: Path) -> None:
         done = sennit(*arguments, *wrong, cache=tmp_path)
         assert done.returncode == 2, done.stderr
         assert named in done.stderr
+
+
+def test_a_schedule_is_written_proved_and_replayed(tmp_path: Path) -> None:
+    for name in ("ring.json", "ring.bin"):
+        file = tmp_path / name
+        arguments = ["sim", "allreduce", "1M", "--machine", "mist", "--algorithm", "segmented_ring", "--blocks", "4"]
+        assert sennit(*arguments, "--schedule", str(file), cache=tmp_path).returncode == 0
+        assert document("check", str(file), "--json", cache=tmp_path)["findings"] == []
+        found = document("sim", "replay", str(file), "--machine", "cedar", "--json", cache=tmp_path)
+        assert found["us"] > 0
+        assert (
+            "ranks on cedar (simulated)"
+            in sennit("sim", "replay", str(file), "--machine", "cedar", cache=tmp_path).stdout
+        )
+    broken = json.loads((tmp_path / "ring.json").read_text())
+    strand = next(each for each in broken["strands"] if each["block"] >= 0)
+    strand["steps"] = [step for step in strand["steps"] if step["act"] != "signal"]
+    (tmp_path / "broken.json").write_text(json.dumps(broken))
+    done = sennit("check", str(tmp_path / "broken.json"), cache=tmp_path)
+    assert done.returncode == 1
+    assert "deadlock" in done.stdout
+    (tmp_path / "ring.bin").write_bytes((tmp_path / "ring.bin").read_bytes()[:-9])
+    done = sennit("sim", "replay", str(tmp_path / "ring.bin"), "--machine", "cedar", cache=tmp_path)
+    assert done.returncode == 2
+    assert "at byte" in done.stderr
 
 
 def test_the_simulator_holds_against_what_was_measured(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 
 #include <numeric>
 #include <random>
+#include <set>
 
 #include "coll/links.h"
 #include "device/trace/block.h"
@@ -189,6 +190,10 @@ TEST(CheckFinds, BytesThatAreStillOnTheirWay) {
 TEST(CheckFinds, PacketsThatNobodyTakes) {
   Broken job(kPackets);
   job.block(0).steps.pop_back();
+  EXPECT_THAT(job.found(), finds(Fault::unwritten, "rank 0, lane"));  // its caller misses a part of the result
+  for (device::Strand& strand : job.recording.strands)
+    if (strand.rank == 0 && strand.block < 0)
+      std::erase_if(strand.steps, [](const device::Step& step) { return step.act == Act::move; });
   EXPECT_THAT(job.found(), finds(Fault::unread, "nobody takes the packets that"));
 }
 
@@ -208,9 +213,80 @@ TEST(CheckFinds, BytesThatNobodyReads) {
 }
 
 TEST(CheckFinds, ASignalForWhichNobodyWaits) {
-  Broken job({Operation::barrier, {Algorithm::direct, 1, 32}, 0, 0, false, {}});
-  job.drop(1, Act::await);
+  Broken job(kTwoShot);
+  device::Strand& block = job.block(1);
+  device::Step signal = job.first(1, Act::signal);
+  device::End nobodys = block.destination(signal, 0);
+  nobodys.offset = 7 * sizeof(device::Word);  // of a rank that there is not
+  signal.ends = static_cast<std::uint32_t>(block.ends.size());
+  block.ends.push_back(nobodys);
+  block.steps.push_back(signal);
   EXPECT_THAT(job.found(), finds(Fault::unawaited, "nobody waits for what"));
+}
+
+TEST(CheckFinds, ABarrierThatDoesNotWait) {
+  for (const Algorithm algorithm : {Algorithm::direct, Algorithm::dissemination}) {
+    Broken job({Operation::barrier, {algorithm, 1, 32}, 0, 0, false, {}}, 4);
+    auto& steps = job.block(1).steps;
+    const auto last = std::ranges::find(steps.rbegin(), steps.rend(), Act::await, &device::Step::act);
+    steps.erase(std::next(last).base());
+    EXPECT_THAT(job.found(), finds(Fault::race, "rank 1, lane")) << coll::name(algorithm);
+  }
+}
+
+/// Ranks work straight on each other's buffers: what callers do before and after has to be kept apart from that.
+TEST(CheckFinds, WindowsWhoseRanksDoNotMeetBeforeOrAfter) {
+  const Collective what{Operation::allreduce, {Algorithm::two_shot_windows, 1, 256}, 3000, 0, false, {}};
+  const Broken whole(what);
+  std::set<device::Word> sites;
+  for (const device::Strand& strand : whole.recording.strands)
+    for (const device::Step& step : strand.steps)
+      if (step.act == Act::await) sites.insert(step.site);
+  EXPECT_GE(sites.size(), 2u);
+  for (const device::Word site : sites) {
+    Broken job(whole);
+    for (device::Strand& strand : job.recording.strands)
+      std::erase_if(strand.steps,
+                    [&](const device::Step& step) { return step.act == Act::await && step.site == site; });
+    EXPECT_THAT(job.found(), Contains(Field(&Finding::fault, Fault::race))) << "without wait " << site;
+  }
+}
+
+TEST(CheckFinds, AWordThatGoesBackOrHasTwoWriters) {
+  Broken back(kTwoShot);
+  auto& steps = back.block(1).steps;
+  const auto last = std::ranges::find(steps.rbegin(), steps.rend(), Act::signal, &device::Step::act);
+  last->value -= 5;
+  EXPECT_THAT(back.found(), finds(Fault::race, "takes back what"));
+
+  Broken two(kTwoShot);
+  const device::Step& first = two.first(1, Act::signal);
+  const device::End word = two.block(1).destination(first, 0);
+  device::Strand& other = two.block(2);
+  device::Step same = two.first(2, Act::signal);
+  same.ends = static_cast<std::uint32_t>(other.ends.size());
+  other.ends.push_back(word);
+  other.steps.insert(other.steps.begin(), same);
+  EXPECT_THAT(two.found(), finds(Fault::race, "signals a word while"));
+}
+
+TEST(CheckFinds, WhatHappensAtTheSameTime) {
+  // Rank 1 sends one peer what it receives from the other in the same step.
+  Broken job({Operation::allgather, {Algorithm::direct_whole, 1, 256}, 1000, 0, false, {}});
+  device::Strand& block = job.block(1);
+  const auto first = std::ranges::find(block.steps, Act::move, &device::Step::act);
+  const auto second = std::next(first);
+  ASSERT_EQ(first->group, second->group);
+  block.ends[second->ends] = block.ends[first->ends + 1];
+  EXPECT_THAT(job.found(), finds(Fault::race, "at the same time"));
+}
+
+TEST(CheckFinds, DataWhereAWordIs) {
+  Broken job(kTwoShot);
+  device::Strand& block = job.block(1);
+  const device::Step& send = job.first(1, Act::move);
+  block.ends[send.ends + 1].offset = 0;  // of the words
+  EXPECT_THAT(job.found(), finds(Fault::outside, "is something else elsewhere"));
 }
 
 TEST(CheckFinds, MemoryOutsideOfEveryRegion) {

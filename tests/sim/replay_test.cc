@@ -106,6 +106,15 @@ TEST(Replay, EachCostCountsAsOftenAsItIsMet) {
   EXPECT_THAT(us(packets, mesh(2, 100), setting_of(2, costs)), DoubleNear(10, 0.01)) << "a launch and a packet";
 }
 
+/// Who has nothing to send still says that it has come.
+TEST(Replay, EmptyPacketsArriveToo) {
+  const Collective what{Operation::broadcast, {Algorithm::packets, 2, 256}, 64, 0, true, {}};
+  EXPECT_GT(us(job_of(what, 4), mesh(4, 100), setting_of(4, Costs())), 0);
+  EXPECT_GT(us(job_of({Operation::allreduce, {Algorithm::one_shot_packets, 4, 256}, 8, 0, true, {}}, 4), mesh(4, 100),
+               setting_of(4, Costs())),
+            0);
+}
+
 TEST(Replay, FoldedBlocksTakeAsLongAsAllOfThem) {
   const Costs costs;
   for (const Algorithm algorithm : {Algorithm::two_shot_whole, Algorithm::two_shot_packets}) {
@@ -114,6 +123,14 @@ TEST(Replay, FoldedBlocksTakeAsLongAsAllOfThem) {
                  folded = us(job_of(what, 4, 1), mesh(4, 100), setting_of(4, costs));
     EXPECT_THAT(folded, DoubleNear(all, 0.02 * all)) << coll::name(algorithm);
   }
+}
+
+/// However many blocks stand for all, they drift apart as far.
+TEST(Replay, BlocksThatDriftApartDoSoAlike) {
+  const Collective what{Operation::allreduce, {Algorithm::segmented_ring, 64, 256}, 32 << 20, 0, false, {}};
+  const double all = us(job_of(what, 4), mesh(4, 100), setting_of(4, Costs())),
+               folded = us(job_of(what, 4, 4), mesh(4, 100), setting_of(4, Costs()));
+  EXPECT_THAT(folded, DoubleNear(all, 0.03 * all));
 }
 
 TEST(Replay, ShortMessagesKeepOnlyTheBlocksBusyThatHaveAPart) {

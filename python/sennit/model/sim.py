@@ -51,6 +51,19 @@ class Simulation(Part):
     loads: list[Load] = []
 
 
+class Replay(Part):
+    """A schedule from a file on a machine."""
+
+    version: Literal[1]
+    kind: Literal["sim replay"]
+    machine: str
+    ranks: int = Field(ge=1)
+    us: float = Field(ge=0)
+    flows: int = Field(default=0, ge=0)
+    critical: list[Delay] = []
+    loads: list[Load] = []
+
+
 class Finding(Part):
     """What is wrong with a job."""
 

@@ -11,16 +11,17 @@ import typer
 from sennit import console, programs
 from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
-from sennit.model.sim import Check, Held, Reproduction, Simulation
+from sennit.model.sim import Check, Held, Replay, Reproduction, Simulation
 from sennit.problem import Exit, Problem
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
 from sennit.verbs.options import AsJson, Markdown, examples, print_json, write
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
-from sennit.views.sim_text import print_check, print_simulation
+from sennit.views.sim_text import print_check, print_replay, print_simulation
 
 PROGRAM = "sennit-sim"
+LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16")  # by the ends of their names
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
-CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4")
+CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4", "sennit check schedule.json")
 REPRODUCE_EXAMPLES = examples("sennit reproduce hgx-h200-4", "sennit reproduce my-machine --results measured/")
 
 app = typer.Typer(
@@ -33,6 +34,9 @@ app = typer.Typer(
 
 
 def check(
+    schedule: Annotated[
+        Path | None, typer.Argument(metavar="[SCHEDULE]", help="A schedule that --schedule wrote, instead of all.")
+    ] = None,
     ranks: Annotated[
         int | None, typer.Option(min=2, metavar="N", help="Numbers of ranks: 2 to N; default 8.")
     ] = None,
@@ -40,7 +44,7 @@ def check(
 ) -> None:
     """Prove every algorithm right for every order in which ranks and blocks could run: no deadlock, no race, no byte
     unread or unwritten, every result as promised. Takes seconds, and needs no GPU."""
-    arguments = ["--ranks", str(ranks)] if ranks else []
+    arguments = ([str(schedule)] if schedule else []) + (["--ranks", str(ranks)] if ranks else [])
     document, code = programs.document(PROGRAM, "check", "--progress", *arguments, title="checking")
     found = parse(Check, document, f"the document of {PROGRAM}")
     if as_json:
@@ -100,15 +104,37 @@ def shown(file: Path) -> str:
 def measured_files(machine: str, given: list[Path]) -> list[Path]:
     """The results to replay. Raises Problem where there are none."""
     tree = Path(__file__).resolve().parents[3] / "results"
-    folders = given or sorted(tree.glob(f"{machine}*/"))
+    folders = given or sorted(tree.glob(f"{Path(machine).stem}*/"))
     files = []
     for each in folders:
-        files += sorted(each.glob("collectives*.json")) if each.is_dir() else [each]
-    # Late ranks are another question, and peers were measured beside plans that stand in the others.
-    files = [file for file in files if given or not file.stem.endswith(("-late", "-eager", "-peers", "-bfloat16"))]
+        # Late ranks and calls one by one are other questions; plans beside peers stand in the others too.
+        kept = [file for file in sorted(each.glob("collectives*.json")) if not file.stem.endswith(LEFT_OUT)]
+        files += kept if each.is_dir() else [each]
     if not files:
         raise Problem(f"there are no results of {machine}", "Name some: --results FILE", Exit.USAGE)
     return files
+
+
+@app.command("replay", epilog=examples("sennit sim replay schedule.json --machine cedar"), rich_help_panel="A file")
+def replay(
+    schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE", help="A schedule that --schedule wrote.")],
+    machine: Annotated[
+        str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
+    ] = None,
+    costs: Annotated[
+        str | None, typer.Option(metavar="NAME=µs,…", help="Other costs of steps than the defaults: launch_us=2.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a schedule from a file would take on a machine."""
+    arguments = ["--machine", machine] if machine else []
+    arguments += ["--costs", costs] if costs else []
+    document, _ = programs.document(PROGRAM, "replay", str(schedule), *arguments, title="simulating")
+    found = parse(Replay, document, f"the document of {PROGRAM}")
+    if as_json:
+        print_json(document)
+    else:
+        print_replay(str(schedule), found, console.results())
 
 
 def _add_verb(name: str) -> None:
@@ -144,6 +170,9 @@ def _add_verb(name: str) -> None:
         timeline: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Also write who does what when; opens in ui.perfetto.dev.")
         ] = None,
+        schedule: Annotated[
+            Path | None, typer.Option(metavar="FILE", help="Also write every step; JSON where it ends in .json.")
+        ] = None,
         as_json: AsJson = False,
     ) -> None:
         options: dict[str, object] = {
@@ -157,6 +186,7 @@ def _add_verb(name: str) -> None:
             "--costs": costs,
             "--epsilon": epsilon,
             "--timeline": timeline,
+            "--schedule": schedule,
         }
         arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
         arguments += [part for text in what_if or [] for part in ("--what-if", text)]

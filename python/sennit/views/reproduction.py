@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 
 from rich.console import Console
@@ -36,9 +37,10 @@ def sentences(found: Reproduction) -> list[str]:
             continue
         errors = sorted(map(error, rows))
         median, worst = statistics.median(errors), errors[-1]
+        most = errors[math.ceil(0.9 * len(errors)) - 1]
         lines.append(
             f"{len(rows)} cases {which}: median error {units.percent(median)}, "
-            f"nine of ten within {units.percent(errors[int(0.9 * (len(errors) - 1))])}, worst {units.percent(worst)}."
+            f"nine of ten within {units.percent(most)}, worst {units.percent(worst)}."
         )
     if beyond := [row for row in judged(found.rows) if error(row) > BAND]:
         named = [f"{row.operation} {units.size(row.bytes)} by {row.plan} ({row.ratio:.2f})" for row in beyond]

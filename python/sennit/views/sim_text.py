@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.sim import Check, SimulatedPlan, Simulation
+from sennit.model.sim import Check, Delay, Load, Replay, SimulatedPlan, Simulation
 
 SHOWN = 5  # of delays and of loads
 
@@ -45,17 +45,29 @@ def of_each_algorithm(plans: list[SimulatedPlan]) -> list[SimulatedPlan]:
 
 def sentences(found: Simulation) -> list[str]:
     """What a call by the fastest plan waits for, and how busy links are."""
-    total = found.plans[0].once_us
-    lines = [f"Of a call by {found.plans[0].plan}, {units.time(total)}:"]
-    for each in found.critical[:SHOWN]:
-        if total > 0:
-            lines.append(f"  {units.percent(each.us / total):>5} of the time  {each.what}")
-    busy = [f"{each.resource} {units.percent(each.busy)}" for each in found.loads[:SHOWN]]
-    if busy:
-        lines.append(f"Busy: {', '.join(busy)}.")
+    fastest = found.plans[0]
+    lines = [f"Of a call by {fastest.plan}, {units.time(fastest.once_us)}:"]
+    lines += delays_and_loads(fastest.once_us, found.critical, found.loads)
     if found.epsilon_us > 0:
         lines.append(f"Ends of flows within {found.epsilon_us:g} µs of each other were taken together.")
     return lines
+
+
+def delays_and_loads(total_us: float, delays: list[Delay], loads: list[Load]) -> list[str]:
+    """The longest waits as parts of the time, and the busiest resources."""
+    lines = [
+        f"  {units.percent(each.us / total_us):>5} of the time  {each.what}" for each in delays[:SHOWN] if total_us
+    ]
+    busy = [f"{each.resource} {units.percent(each.busy)}" for each in loads[:SHOWN]]
+    return lines + ([f"Busy: {', '.join(busy)}."] if busy else [])
+
+
+def print_replay(name: str, found: Replay, console: Console) -> None:
+    """Prints the whole document."""
+    what = f"{name}, {found.ranks} ranks on {found.machine} (simulated): {units.time(found.us)}"
+    console.print(Text(what, style="bold"))
+    for sentence in delays_and_loads(found.us, found.critical, found.loads):
+        console.print(Text(sentence))
 
 
 def print_check(found: Check, console: Console) -> None:

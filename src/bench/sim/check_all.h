@@ -1,12 +1,15 @@
 // Every algorithm × numbers of ranks × sizes, proved right: `sennit check`.
 #pragma once
 
+#include <string>
+
 #include "bench/program.h"
 #include "coll/team.h"
 
 namespace sennit::bench {
 
 struct CheckAll {
+  std::string file;  ///< a schedule to prove instead; empty: every algorithm
   int most_ranks = coll::kMostRanks;
   bool progress = false;
 };

@@ -11,10 +11,11 @@
 #include "base/other_processes.h"
 #include "device/block.h"
 #include "device/host/delays.h"
+#include "device/own_memory.h"
 
 namespace sennit::device {
 
-class HostBlock {
+class HostBlock : public OwnMemory {
  public:
   HostBlock(unsigned index, unsigned count, const Limits& limits) : index_(index), count_(count), limits_(limits) {}
 
@@ -75,24 +76,6 @@ class HostBlock {
 
   bool equals(Word* word, Word value) { return std::atomic_ref(*word).load(std::memory_order_acquire) == value; }
 
-  template <class Count>
-  Count load(const Count* count) const {
-    return *count;
-  }
-  template <class Count>
-  void store(Count* count, Count value) {
-    *count = value;
-  }
-
-  template <class T>
-  T& shared() {
-    static_assert(sizeof(T) <= kSharedBytes);
-    return *reinterpret_cast<T*>(shared_);
-  }
-  template <class Call>
-  void each(unsigned count, Call call) {
-    for (unsigned i = 0; i < count; ++i) call(i);
-  }
   template <class Ask>
   void signal_each(unsigned count, Ask ask) {
     for (unsigned i = 0; i < count; ++i)
@@ -228,7 +211,6 @@ class HostBlock {
   unsigned index_;
   unsigned count_;
   Limits limits_;
-  alignas(16) std::byte shared_[kSharedBytes];
 };
 
 }  // namespace sennit::device

@@ -6,11 +6,12 @@
 #include <cstdint>
 
 #include "device/block.h"
+#include "device/own_memory.h"
 #include "device/trace/recorder.h"
 
 namespace sennit::device {
 
-class TraceBlock {
+class TraceBlock : public OwnMemory {
  public:
   TraceBlock(Recorder& recorder, std::uint32_t strand, unsigned index, unsigned count)
       : recorder_(recorder), strand_(strand), index_(index), count_(count) {}
@@ -51,24 +52,6 @@ class TraceBlock {
   }
   bool equals(Word*, Word) { return true; }
 
-  template <class Count>
-  Count load(const Count* count) const {
-    return *count;
-  }
-  template <class Count>
-  void store(Count* count, Count value) {
-    *count = value;
-  }
-
-  template <class T>
-  T& shared() {
-    static_assert(sizeof(T) <= kSharedBytes);
-    return *reinterpret_cast<T*>(shared_);
-  }
-  template <class Call>
-  void each(unsigned count, Call call) {
-    for (unsigned i = 0; i < count; ++i) call(i);
-  }
   template <class Ask>
   void signal_each(unsigned count, Ask ask_for) {
     recorder_.next_group(strand_);
@@ -157,7 +140,6 @@ class TraceBlock {
   Recorder& recorder_;
   const std::uint32_t strand_;
   const unsigned index_, count_;
-  alignas(16) std::byte shared_[kSharedBytes];
 };
 
 }  // namespace sennit::device

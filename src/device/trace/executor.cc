@@ -112,7 +112,8 @@ TraceExecutor::TraceExecutor(std::shared_ptr<Recorder> recorder, int rank)
 }
 
 Result<Memory> TraceExecutor::reserve(std::string name, std::uint64_t bytes, bool given) {
-  const std::uint64_t length = bytes == 0 ? 1 : bytes;
+  // Nothing else lies right behind it.
+  const std::uint64_t length = bytes + 64 * KiB;
   void* const data = mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
     return Status(Code::out_of_memory, fmt::format("no addresses left for {} of rank {}", format_bytes(bytes), rank_),

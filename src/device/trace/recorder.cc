@@ -64,6 +64,18 @@ void Recorder::add_destination(std::uint32_t strand, const void* address, bool p
   to.ends.push_back(end_at(address, packets));
 }
 
+void Recorder::add_fill(std::uint32_t lane, const void* address, std::uint64_t bytes) {
+  next_group(lane);
+  add(lane, Act::move).bytes = bytes;
+  add_destination(lane, address);
+}
+
+void Recorder::add_read(std::uint32_t lane, const void* address, std::uint64_t bytes) {
+  next_group(lane);
+  add(lane, Act::move).bytes = bytes;
+  add_source(lane, address);
+}
+
 void Recorder::forget_steps() {
   recording_.launches.clear();
   std::erase_if(recording_.strands, [](const Strand& strand) { return strand.block >= 0; });

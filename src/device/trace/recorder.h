@@ -38,6 +38,10 @@ class Recorder {
   /// Drops all steps and launches so far, but no region, lane or event: what a job does before it begins.
   void forget_steps();
 
+  /// The caller of a lane fills a buffer before it calls, or reads a result afterwards.
+  void add_fill(std::uint32_t lane, const void* address, std::uint64_t bytes);
+  void add_read(std::uint32_t lane, const void* address, std::uint64_t bytes);
+
   /// Where an address lies.
   End place(const void* address) const { return end_at(address, false); }
   const Recording& recording() const { return recording_; }

@@ -33,7 +33,8 @@ struct End {
 };
 
 enum class Act : std::uint8_t {
-  move,    ///< bytes from all sources, reduced where there are several, to every destination. Waits for packets
+  move,    ///< bytes from all sources, reduced where there are several, to every destination. Waits for packets. On a
+           ///< lane without a source: the caller puts something there; without a destination: it reads
   signal,  ///< `value` in the word at the only destination, after all that the strand did before
   post,    ///< the same, but nothing else goes with it
   await,   ///< until the word at the only source has reached `value`

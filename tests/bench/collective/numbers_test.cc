@@ -12,7 +12,7 @@ using device::Operator;
 using device::Type;
 
 bool agree_on(Operator op, bool reduced, std::vector<float> got, std::vector<float> right) {
-  return agree({Type::float32, op}, reduced, reinterpret_cast<const std::byte*>(got.data()),
+  return agree({Type::float32, op, 3}, reduced, reinterpret_cast<const std::byte*>(got.data()),
                reinterpret_cast<const std::byte*>(right.data()), got.size() * 4);
 }
 
@@ -28,18 +28,31 @@ TEST(Agree, AveragesUpToRounding) {
   EXPECT_FALSE(agree_on(Operator::average, true, {1, NAN}, {1, 2}));
 }
 
+TEST(Agree, NothingIsRoundedWhereTheRanksAreAPowerOfTwo) {
+  const float got = std::nextafter(2.0f, 3.0f), right = 2;
+  EXPECT_FALSE(agree({Type::float32, Operator::average, 4}, true, reinterpret_cast<const std::byte*>(&got),
+                     reinterpret_cast<const std::byte*>(&right), 4));
+}
+
+TEST(Agree, ZerosAreNoAverageOfAnyType) {
+  for (const Type type : {Type::float64, Type::float16, Type::bfloat16, Type::float8_e4m3, Type::float8_e5m2}) {
+    const std::vector<std::byte> zeros(64);
+    EXPECT_FALSE(agree({type, Operator::average, 3}, true, zeros.data(), numbers(type, 64, 1).data(), 64));
+  }
+}
+
 TEST(Agree, MovesAndIntegersBitForBit) {
   EXPECT_FALSE(agree_on(Operator::average, false, {2}, {std::nextafter(2.0f, 3.0f)}));
   const int got = 3, right = 4;
-  EXPECT_FALSE(agree({Type::int32, Operator::average}, true, reinterpret_cast<const std::byte*>(&got),
+  EXPECT_FALSE(agree({Type::int32, Operator::average, 3}, true, reinterpret_cast<const std::byte*>(&got),
                      reinterpret_cast<const std::byte*>(&right), 4));
 }
 
 TEST(Agree, EveryFloatingType) {
   for (const Type type : {Type::float64, Type::float16, Type::bfloat16, Type::float8_e4m3, Type::float8_e5m2}) {
     const auto some = numbers(type, 64, 1), others = numbers(type, 64, 2);
-    EXPECT_TRUE(agree({type, Operator::average}, true, some.data(), some.data(), 64));
-    EXPECT_FALSE(agree({type, Operator::average}, true, some.data(), others.data(), 64)) << device::name(type);
+    EXPECT_TRUE(agree({type, Operator::average, 3}, true, some.data(), some.data(), 64));
+    EXPECT_FALSE(agree({type, Operator::average, 3}, true, some.data(), others.data(), 64)) << device::name(type);
   }
 }
 
