@@ -292,7 +292,7 @@ class Checker {
       use(from, from.packets ? 2 * room(step.bytes) : step.bytes, from.packets ? Kind::packets : Kind::bytes, stamp);
       read.push_back(from.packets ? take(from, step, progress, stamp) : load(from, step, progress, stamp));
     }
-    const std::vector<Piece> result = reduce(read, step.bytes);
+    const std::vector<Piece> result = reduce(read, step, stamp);
     for (unsigned k = 0; k < step.destinations; ++k) {
       const End& to = strand.destination(step, k);
       if (!within(to, to.packets ? 2 * room(step.bytes) : step.bytes, stamp)) return;
@@ -395,8 +395,9 @@ class Checker {
   }
 
   /// Piece by piece, each of which is one in all sources.
-  std::vector<Piece> reduce(const std::vector<std::vector<Piece>>& sources, std::uint64_t bytes) {
-    if (sources.size() == 1) return sources.front();
+  std::vector<Piece> reduce(const std::vector<std::vector<Piece>>& sources, const Step& step, const Stamp& stamp) {
+    if (sources.size() == 1 && !step.reduces) return sources.front();
+    const std::uint64_t bytes = sources.empty() ? 0 : step.bytes;
     std::vector<Piece> result;  // empty where there is nothing to move
     std::vector<std::size_t> next(sources.size());
     for (std::uint64_t at = 0; at < bytes;) {
@@ -407,7 +408,18 @@ class Checker {
         end = std::min(end, sources[k][next[k]].end);
         contents.push_back(sources[k][next[k]].content);
       }
-      result.push_back({at, end, forms_.reduced(contents)});
+      if (!step.reduces) {  // made by hand: no rule is known
+        result.push_back({at, end, forms_.reduced(contents, 0, true)});
+      } else {
+        for (std::size_t k = 0; k < contents.size(); ++k) {
+          const State expected = (step.raw >> k & 1) != 0 ? State::given : State::lifted;
+          if (contents[k].form != 0 && forms_.state(contents[k]) != expected)
+            report(Fault::result, fmt::format("{} takes source {} for {}", place(stamp), k,
+                                              expected == State::given ? "an input, which it is not any more"
+                                                                       : "part of a reduction, which it is not"));
+        }
+        result.push_back({at, end, forms_.reduced(contents, step.raw, step.last)});
+      }
       at = end;
     }
     return result;
@@ -471,6 +483,10 @@ class Checker {
                                  recording_.regions[at.region].name, recording_.regions[at.region].rank,
                                  in_words(forms_.terms(cell.content), begin), in_words(expected, begin),
                                  cell.written.time != 0 ? "; last written by " + place(cell.written) : ""));
+            if (promise.sources.size() > 1 && forms_.state(cell.content) == State::lifted)
+              report(Fault::result,
+                     fmt::format("bytes {} to {} of the {} of rank {} are reduced, but not as a result", begin, end,
+                                 recording_.regions[at.region].name, recording_.regions[at.region].rank));
             forms.set(begin - at.offset, end - at.offset, cell.content.form);
           });
       if (promise.same_bits < 0) continue;

@@ -31,13 +31,19 @@ struct Term {
   bool operator<(const Term& other) const { return std::pair(region, shift) < std::pair(other.region, other.shift); }
 };
 
+/// How far a reduction has come: operators treat inputs and the final result differently (averages divide,
+/// pre-multiplied sums multiply), each once.
+enum class State : std::uint8_t { given, lifted, finished };
+
 /// All forms of one job. Equal forms have equal numbers.
 class Forms {
  public:
   /// What the caller put into a region, where it lies there.
   Content given(std::uint32_t region);
-  /// Of sources in this order. Of one source: itself; where one is nothing: nothing.
-  Content reduced(std::span<const Content> sources);
+  /// Of sources in this order, of which those of `raw` are taken as inputs; `last`: as the final result. Where one is
+  /// nothing: nothing.
+  Content reduced(std::span<const Content> sources, unsigned raw, bool last);
+  State state(Content content) const { return forms_[content.form].state; }
   /// All inputs that have gone into it, each as often as it has, in ascending order.
   std::vector<Term> terms(Content content) const;
 
@@ -45,6 +51,7 @@ class Forms {
   using Key = std::vector<std::pair<std::uint32_t, std::int64_t>>;  // forms of sources and their shifts
   struct Form {
     std::vector<Term> terms;
+    State state = State::given;
   };
 
   std::map<std::uint32_t, std::uint32_t> leaves_;

@@ -135,6 +135,7 @@ void write(Writer& out, const Strand& strand) {
     out.number(step.site);
     out.integer(step.peer);
     out.number(step.subject);
+    out.number((std::uint64_t{step.raw} << 2) | (step.last ? 2 : 0) | (step.reduces ? 1 : 0));
     out.number(step.sources);
     out.number(step.destinations);
     for (unsigned k = 0; k < step.sources + step.destinations; ++k) write(out, strand.ends[step.ends + k], offset);
@@ -158,6 +159,10 @@ Strand read_strand(Reader& in) {
     step.peer = static_cast<int>(in.integer());
     step.subject = static_cast<std::uint32_t>(in.number());
     step.ends = static_cast<std::uint32_t>(strand.ends.size());
+    const std::uint64_t stage = in.number();
+    step.reduces = (stage & 1) != 0;
+    step.last = (stage & 2) != 0;
+    step.raw = static_cast<std::uint8_t>(stage >> 2);
     step.sources = static_cast<std::uint16_t>(in.count());
     step.destinations = static_cast<std::uint16_t>(in.count());
     for (unsigned k = 0; k < step.sources + step.destinations && in.ok(); ++k)

@@ -36,6 +36,7 @@ Json json_of(const Strand& strand, const Step& step) {
   Json json = {{"act", kActs[static_cast<std::size_t>(step.act)]}, {"group", step.group}};
   if (step.act == Act::move) json["bytes"] = step.bytes;
   if (step.value != 0) json["value"] = step.value;
+  if (step.reduces) json["reduces"] = {{"raw", step.raw}, {"last", step.last}};
   if (step.site != 0) json["site"] = step.site;
   if (step.peer >= 0) json["peer"] = step.peer;
   if (step.act >= Act::launch) json["subject"] = step.subject;
@@ -54,6 +55,11 @@ void read_step(const Json& json, Strand& strand) {
   step.site = json.value("site", device::Word{0});
   step.peer = json.value("peer", -1);
   step.subject = json.value("subject", std::uint32_t{0});
+  if (json.contains("reduces")) {
+    step.reduces = true;
+    step.raw = json.at("reduces").at("raw").get<std::uint8_t>();
+    step.last = json.at("reduces").at("last").get<bool>();
+  }
   step.ends = static_cast<std::uint32_t>(strand.ends.size());
   if (json.contains("from"))
     for (const Json& end : json.at("from")) strand.ends.push_back(end_of(end)), ++step.sources;

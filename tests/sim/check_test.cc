@@ -307,6 +307,27 @@ TEST(CheckFinds, AnInputThatIsMissing) {
   EXPECT_FALSE(job.found().empty());
 }
 
+/// Averages divide and pre-multiplied sums multiply each input once, and a result is finished once.
+TEST(CheckFinds, NumbersThatAreScaledTwiceOrNever) {
+  for (const Algorithm algorithm : {Algorithm::segmented_ring, Algorithm::recursive_doubling, Algorithm::two_shot}) {
+    const Collective what{Operation::allreduce, {algorithm, 1, 256}, 3000, 0, false, {}};
+    const Broken whole(what);
+    EXPECT_TRUE(whole.found().empty());
+    const auto broken = [&](auto change) {
+      Broken job(whole);
+      for (device::Step& step : job.block(1).steps)
+        if (step.act == Act::move && step.reduces) {
+          change(step);
+          break;
+        }
+      return job.found();
+    };
+    EXPECT_THAT(broken([](device::Step& step) { step.raw ^= 1; }), finds(Fault::result, "takes source 0 for"));
+    EXPECT_THAT(broken([](device::Step& step) { step.last = !step.last; }),
+                Contains(Field(&Finding::fault, Fault::result)));
+  }
+}
+
 TEST(CheckFinds, AnotherOrderOnAnotherRank) {
   // Everyone reduces everything: nothing but the order of the sources makes bits the same.
   Broken job({Operation::allreduce, {Algorithm::one_shot, 1, 256}, 1000, 0, false, {}});

@@ -71,6 +71,7 @@ class Finding(Part):
     algorithm: str
     ranks: int
     bytes: int
+    scratch_bytes: int = Field(default=0, description="Of each rank; 0: a schedule from a file says")
     in_place: bool
     fault: str
     what: str

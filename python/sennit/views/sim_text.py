@@ -81,5 +81,6 @@ def print_check(found: Check, console: Console) -> None:
     )
     for each in found.findings:
         place = ", in place" if each.in_place else ""
-        case = f"{each.operation} by {each.algorithm}, {each.ranks} ranks, {each.bytes} bytes{place}"
+        scratch = f", {units.size(each.scratch_bytes)} of scratch" if each.scratch_bytes else ""
+        case = f"{each.operation} by {each.algorithm}, {each.ranks} ranks, {each.bytes} bytes{scratch}{place}"
         console.print(Text(f"\n{each.fault}: {case}\n  {each.what}"))

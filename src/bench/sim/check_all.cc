@@ -82,6 +82,7 @@ Result<Exit> check_all(const CheckAll& asked) {
                                   {"algorithm", coll::name(algorithm)},
                                   {"ranks", ranks},
                                   {"bytes", size.bytes},
+                                  {"scratch_bytes", size.scratch},
                                   {"in_place", in_place},
                                   {"fault", sim::name(finding.fault)},
                                   {"what", finding.what}});

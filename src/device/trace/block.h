@@ -67,10 +67,10 @@ class TraceBlock : public OwnMemory {
   }
 
   template <class Source, class Destination>
-  void reduce(const Reduce& what, Source source, Destination destination, const Reduction&, Stage) {
+  void reduce(const Reduce& what, Source source, Destination destination, const Reduction&, Stage stage) {
     if (what.bytes == 0) return;
     recorder_.next_group(strand_);
-    recorder_.add(strand_, Act::move).bytes = what.bytes;
+    at_stage(recorder_.add(strand_, Act::move), stage).bytes = what.bytes;
     for (unsigned k = 0; k < what.sources; ++k) recorder_.add_source(strand_, source(k));
     for (unsigned k = 0; k < what.destinations; ++k) recorder_.add_destination(strand_, destination(k));
   }
@@ -98,9 +98,9 @@ class TraceBlock : public OwnMemory {
   }
   template <class Source, class Taker>
   bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
-                      const Reduction&, Stage) {
+                      const Reduction&, Stage stage) {
     recorder_.next_group(strand_);
-    packets(reduce.bytes, use.tag, site, -1);
+    at_stage(packets(reduce.bytes, use.tag, site, -1), stage);
     for (unsigned k = 0; k < reduce.sources; ++k)
       if (const PacketSource one = source(k); one.from != nullptr)
         recorder_.add_source(strand_, one.from + use.offset, true);
@@ -129,12 +129,19 @@ class TraceBlock : public OwnMemory {
     step.peer = wait.peer;
     recorder_.add_source(strand_, wait.word);
   }
-  void packets(std::uint64_t bytes, Word tag, Word site, int peer) {
+  static Step& at_stage(Step& step, Stage stage) {
+    step.reduces = true;
+    step.raw = static_cast<std::uint8_t>(stage.raw);
+    step.last = stage.last;
+    return step;
+  }
+  Step& packets(std::uint64_t bytes, Word tag, Word site, int peer) {
     Step& step = recorder_.add(strand_, Act::move);
     step.bytes = bytes;
     step.value = tag;
     step.site = site;
     step.peer = peer;
+    return step;
   }
 
   Recorder& recorder_;

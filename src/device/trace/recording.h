@@ -54,6 +54,9 @@ struct Step {
   std::uint32_t subject = 0;
   std::uint32_t ends = 0;  ///< index of the first in Strand::ends; sources, then destinations
   std::uint16_t sources = 0, destinations = 0;
+  bool reduces = false;  ///< a movement with a rule for numbers: device::Stage, as the two below say
+  std::uint8_t raw = 0;  ///< Stage::raw: of each source, whether it is an input as its rank gave it
+  bool last = false;     ///< Stage::last
 
   bool operator==(const Step&) const = default;
 };
