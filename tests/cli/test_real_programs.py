@@ -171,8 +171,11 @@ def test_sim_asks_other_machines(tmp_path: Path) -> None:
     timeline = tmp_path / "timeline.json"
     arguments = ["sim", "allreduce", "64M", "--machine", "mist"]
     found = document(*arguments, "--timeline", str(timeline), "--json", cache=tmp_path)
-    # The paper's point: within sockets first, leaders between them (thesis, chapter 5).
+    # The papers' two points: within sockets first where links end at them (thesis, chapter 5), flat where every GPU
+    # has a link to every other (IEEE Micro paper).
     assert found["plans"][0]["algorithm"] == "hierarchical"
+    meshed = document("sim", "allreduce", "64M", "--machine", "cedar", "--json", cache=tmp_path)
+    assert meshed["plans"][0]["algorithm"] == "two_shot"
     events = json.loads(timeline.read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {0, 1, 2, 3}
     faster = document(*arguments, "--what-if", "socket.bandwidth=2x", "--json", cache=tmp_path)
