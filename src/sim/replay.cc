@@ -112,6 +112,8 @@ class Replay {
     if (setting_.timeline && now() > begin)
       spans_.push_back({kind, strand, begin, now(), static_cast<std::uint32_t>(step)});
   }
+  /// Of a GPU of which nobody says how many it has: as an H200.
+  int sms_of(int gpu) const { return network_.device(gpu).sm_count > 0 ? network_.device(gpu).sm_count : 132; }
   double now() const { return now_; }
   std::string stuck() const;
   std::vector<Critical> critical() const;
@@ -380,7 +382,7 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
   if (party.moving > 0) return false;
   const int self = gpu_of(index);
   const Method method = lane ? Method::engine : Method::sm;
-  const double part = std::min(1.0, costs_.blocks_at_once / shares_[index]);
+  const double part = std::min(1.0, costs_.blocks_per_sm * sms_of(self) / shares_[index]);
   const double moves = static_cast<double>(end - party.next);
   for (std::size_t i = party.next; i < end; ++i) {
     const Step& step = strand.steps[i];

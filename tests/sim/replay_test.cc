@@ -41,7 +41,7 @@ Costs free_of_charge() {
   for (const NamedCost& each : kCosts) costs.*each.cost = 0;
   costs.block_gbps = costs.block_reduce_gbps = costs.packet_gbps = costs.memory_gbps = 1e9;
   costs.link_efficiency = costs.load_efficiency = costs.packet_efficiency = 1;
-  costs.blocks_at_once = 1e9;
+  costs.blocks_per_sm = 1e9;
   return costs;
 }
 
