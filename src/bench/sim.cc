@@ -85,14 +85,9 @@ Result<sim::Question> question_of(const Asked& asked) {
 }
 
 Json json_of(const sim::Prediction& prediction) {
-  const std::string plan =
-      fmt::format("{} {}x{}", coll::name(prediction.plan.algorithm), prediction.plan.blocks, prediction.plan.threads);
-  return {{"plan", plan},
-          {"algorithm", coll::name(prediction.plan.algorithm)},
-          {"blocks", prediction.plan.blocks},
-          {"once_us", prediction.once.us},
-          {"us", prediction.back_to_back_us},
-          {"flows", prediction.once.flows}};
+  return {{"plan", coll::name(prediction.plan)}, {"algorithm", coll::name(prediction.plan.algorithm)},
+          {"blocks", prediction.plan.blocks},    {"once_us", prediction.once.us},
+          {"us", prediction.back_to_back_us},    {"flows", prediction.once.flows}};
 }
 
 /// What both kinds of answers say of a replayed job.

@@ -1,6 +1,7 @@
 #include "coll/algorithms.h"
 
 #include <array>
+#include <charconv>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -284,6 +285,27 @@ Result<Algorithm> parse_algorithm(Operation operation, std::string_view text) {
   for (const Algorithm algorithm : algorithms_of(operation))
     if (name(algorithm) == text) return algorithm;
   return unknown(operation, text);
+}
+
+std::string name(const Plan& plan) {
+  return fmt::format("{} {}x{}", name(plan.algorithm), plan.blocks, plan.threads);
+}
+
+Result<Plan> parse_plan(Operation operation, std::string_view text) {
+  const auto space = text.find(' '), cross = text.find('x', space);
+  Plan plan;
+  const auto read = [&](std::size_t from, std::size_t to, unsigned& into) {
+    const char* const end = text.data() + to;
+    const auto [at, error] = std::from_chars(text.data() + from, end, into);
+    return error == std::errc() && at == end;
+  };
+  if (space == std::string_view::npos || cross == std::string_view::npos || !read(space + 1, cross, plan.blocks) ||
+      !read(cross + 1, text.size(), plan.threads))
+    return Status(Code::invalid_argument, fmt::format("'{}' is no plan", text), {}, "Write it as two_shot 64x256");
+  auto algorithm = parse_algorithm(operation, text.substr(0, space));
+  if (!algorithm) return algorithm.status();
+  plan.algorithm = *algorithm;
+  return plan;
 }
 
 std::uint64_t most_bytes(Operation operation, const Plan& plan, const Team& team) {

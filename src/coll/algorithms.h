@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "coll/exchange.h"
@@ -35,6 +36,9 @@ struct Plan {
 
   bool operator==(const Plan&) const = default;
 };
+std::string name(const Plan& plan);  ///< "two_shot 64x256"
+/// Errors: invalid_argument (not written so; those of parse_algorithm()).
+Result<Plan> parse_plan(Operation operation, std::string_view text);
 
 /// Those there are for the operation; the first is without limits.
 std::vector<Algorithm> algorithms_of(Operation operation);

@@ -95,8 +95,8 @@ Status Collectives::prepare() {
   return {};
 }
 
-Status Collectives::take_turn(device::Lane& lane, std::uint64_t capture) {
-  Turn& before = turns_[capture];
+Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
+  Turn& before = turns_[lane.capture()];
   if (before.end == nullptr) {
     // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
     constexpr std::size_t kMostTurns = 64;
@@ -107,12 +107,12 @@ Status Collectives::take_turn(device::Lane& lane, std::uint64_t capture) {
     before.end = std::move(*event);
   }
   // What was enqueued outside of a capture, or in another one, cannot be waited for inside.
-  if (before.stream == 0 || before.stream == lane.stream()) return {};
-  return lane.wait(*before.end);
+  if (before.stream != 0 && before.stream != lane.stream())
+    if (auto status = lane.wait(*before.end); !status) return status;
+  return &before;
 }
 
-Status Collectives::end_turn(device::Lane& lane, std::uint64_t capture) {
-  Turn& turn = turns_[capture];
+Status Collectives::end_turn(device::Lane& lane, Turn& turn) {
   turn.stream = lane.stream();
   return lane.record(*turn.end);
 }
@@ -246,11 +246,11 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     if (auto status = check_buffers(request, call.bytes); !status) return status;
 
   const std::lock_guard lock(mutex_);
-  const std::uint64_t capture = lane.capture();
   if (node_.size() == 1) {
-    if (auto status = take_turn(lane, capture); !status) return status;
+    auto turn = take_turn(lane);
+    if (!turn) return turn.status();
     if (auto status = do_alone(call, lane); !status) return status;
-    return end_turn(lane, capture);
+    return end_turn(lane, **turn);
   }
   if (auto status = prepare(); !status) return status;
   if (call.bytes == 0 && !always) return {};
@@ -266,13 +266,14 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     if (!engines) return engines.status();
     engines_ = std::move(*engines);
   }
-  if (auto status = take_turn(lane, capture); !status) return status;
+  auto turn = take_turn(lane);
+  if (!turn) return turn.status();
   if (forced == nullptr)
     if (auto status = chooser_->starts(lane); !status) return status;
   if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;
   if (forced == nullptr)
     if (auto status = chooser_->ends(lane); !status) return status;
-  return end_turn(lane, capture);
+  return end_turn(lane, **turn);
 }
 
 Status Collectives::explain(Status status) {

@@ -79,9 +79,9 @@ class Collectives {
   Status check_buffer(const void* data, std::uint64_t bytes, device::Access access, std::string_view what) const;
   Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
   struct Turn;
-  /// Lets `lane`, in that capture, wait for the call before, where that was on another stream.
-  Status take_turn(device::Lane& lane, std::uint64_t capture);
-  Status end_turn(device::Lane& lane, std::uint64_t capture);
+  /// Lets `lane` wait for the call before, where that was on another stream. What is to be handed to end_turn().
+  Result<Turn*> take_turn(device::Lane& lane);
+  Status end_turn(device::Lane& lane, Turn& turn);
 
   path::Node& node_;
   std::unique_ptr<Chooser> chooser_;

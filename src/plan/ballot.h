@@ -4,9 +4,8 @@
 // Every rank makes the same calls in the same order, but their hosts may be any number of calls apart.
 //
 // 1. Before a call each rank publishes the call's number, then reads the number of the latest change.
-// 2. Rank 0 changes something: it marks a change as under way, then reads every rank's call number. The change
-// applies
-//    from the call after the largest of them on. It writes that, and marks the change as made.
+// 2. Rank 0 changes something: it marks a change as under way, then reads every rank's call number. From the call
+//    after the largest of them on the change applies. It writes that, and marks the change as made.
 // 3. A rank that published before rank 0 read has a call number below, and finds the change at a later call. A rank
 //    that published after it finds the mark, and waits the few loads that step 2 takes, whatever else the ranks do.
 // 4. The next change is made only once every rank has passed the call from which the last applies.

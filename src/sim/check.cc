@@ -117,9 +117,6 @@ class Checker {
       progress_[i].begun = strand.block < 0;
     }
     for (Progress& each : progress_) each.clock.resize(parties.size());
-    for (std::uint32_t region = 0; region < recording_.regions.size(); ++region)
-      if (recording_.regions[region].given)
-        bytes_[region].set(0, recording_.regions[region].bytes, {forms_.given(region), {}, {}});
   }
 
   bool full() const { return findings_.size() >= most_; }
@@ -140,8 +137,7 @@ class Checker {
     const Strand& strand = recording_.strands[index];
     Progress& progress = progress_[index];
     const std::size_t first = progress.next;
-    std::size_t end = first;
-    while (end < strand.steps.size() && strand.steps[end].group == strand.steps[first].group) ++end;
+    const std::size_t end = strand.end_of_group(first);
     for (std::size_t i = first; i < end; ++i)
       if (!ready(index, strand.steps[i])) return false;
     ++progress.clock[progress.party];
@@ -202,7 +198,6 @@ class Checker {
       case Act::signal:
       case Act::post: {
         const End& word = strand.destination(step, 0);
-        if (word.region == device::kNowhere) return outside(stamp);
         if (!within(word, sizeof(device::Word), stamp)) return;
         use(word, sizeof(device::Word), Kind::word, stamp);
         Signalled& signalled = words_[{word.region, word.offset}];
@@ -432,8 +427,7 @@ class Checker {
       const Progress& progress = progress_[i];
       if (!progress.begun || progress.next == strand.steps.size()) continue;
       // Of a group all that hold it up.
-      for (std::size_t s = progress.next;
-           s < strand.steps.size() && strand.steps[s].group == strand.steps[progress.next].group; ++s)
+      for (std::size_t s = progress.next; s < strand.end_of_group(progress.next); ++s)
         if (strand.steps[s].act != Act::launch && !ready(i, strand.steps[s]))
           report(Fault::deadlock, fmt::format("{} waits for ever{}", device::describe(recording_, i, s),
                                               latest(strand, strand.steps[s])));

@@ -74,7 +74,7 @@ Result<Job::Buffers> Job::make_buffers(const Collective& what, int rank) {
   const bool takes = coll::takes(what.operation, rank == what.root);
   Buffers buffers;
   if (gives || (takes && what.in_place)) {
-    auto made = executor.reserve(what.in_place ? "buffer" : "input", what.in_place ? std::max(in, out) : in, gives);
+    auto made = executor.reserve(what.in_place ? "buffer" : "input", what.in_place ? std::max(in, out) : in);
     if (!made) return made.status();
     buffers.input = std::move(*made);
   }

@@ -104,15 +104,13 @@ Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Q
     if (question.algorithm && plan.algorithm != *question.algorithm) continue;
     // Threads of a block do not count here: of both widths one is enough.
     if (question.blocks) plan.blocks = *question.blocks;
-    if (question.threads) plan.threads = *question.threads;
     if (std::ranges::find_if(plans, [&](const coll::Plan& other) {
           return other.algorithm == plan.algorithm && other.blocks == plan.blocks;
         }) == plans.end())
       plans.push_back(plan);
   }
   // One that is named need not be sensible.
-  if (plans.empty() && question.algorithm)
-    plans.push_back({*question.algorithm, question.blocks.value_or(1), question.threads.value_or(256)});
+  if (plans.empty() && question.algorithm) plans.push_back({*question.algorithm, question.blocks.value_or(1), 256});
   std::vector<Prediction> predictions;
   for (const coll::Plan& plan : plans) {
     Question without = question;

@@ -16,7 +16,7 @@ inline constexpr unsigned kBlocksForAll = 4;
 struct Question {
   Collective what;  ///< its plan does not count
   std::optional<coll::Algorithm> algorithm;
-  std::optional<unsigned> blocks, threads;
+  std::optional<unsigned> blocks;
   int ranks = 0;            ///< on the first GPUs of the machine; 0: on all
   bool registered = false;  ///< the buffers lie in symmetric windows
   std::uint64_t scratch_bytes = std::uint64_t{64} << 20;

@@ -90,6 +90,12 @@ class Replay {
   void after(double us, std::uint32_t strand, int reason);
   void wake(std::uint32_t board);
   void end_strand(std::uint32_t strand);
+  /// Has done its steps below `next`.
+  void pass(Party& party, std::size_t next) const {
+    party.next = next;
+    party.began = now();
+    party.paid = false;
+  }
 
   std::uint32_t moment(std::uint32_t cause, double us, int what) {
     moments_.push_back({cause, us, what});
@@ -106,7 +112,6 @@ class Replay {
     if (is_new) boards_.emplace_back();
     return found->second;
   }
-  double times(std::uint32_t strand) const { return folds_[strand]; }
   int gpu_of(std::uint32_t strand) const { return gpus_[static_cast<std::size_t>(recording_.strands[strand].rank)]; }
   void keep(Span::Kind kind, std::uint32_t strand, std::size_t step, double begin) {
     if (setting_.timeline && now() > begin)
@@ -131,7 +136,6 @@ class Replay {
   std::optional<Fluid> fluid_;
   std::map<std::tuple<int, int, Method>, std::vector<path::Usage>> ways_;
   std::vector<Party> parties_;
-  std::vector<std::uint32_t> launch_of_;  // of each strand of a block: its lane
   std::vector<Board> boards_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, bool>, std::uint32_t> board_by_place_;
   std::map<std::pair<std::uint32_t, device::Word>, Board> events_;
@@ -188,11 +192,7 @@ Status Replay::prepare() {
   parties_.resize(recording_.strands.size());
   folds_.assign(recording_.strands.size(), 1);
   shares_.assign(recording_.strands.size(), 1);
-  launch_of_.assign(recording_.strands.size(), kNobody);
-  for (std::uint32_t i = 0; i < parties_.size(); ++i) {
-    parties_[i].begun = recording_.strands[i].block < 0;
-    if (!parties_[i].begun) launch_of_[i] = recording_.strands[i].lane;
-  }
+  for (std::uint32_t i = 0; i < parties_.size(); ++i) parties_[i].begun = recording_.strands[i].block < 0;
   for (const device::Launch& launch : recording_.launches)
     for (std::uint32_t i = 0; i < launch.recorded; ++i) {
       folds_[launch.first + i] = launch.fold;
@@ -232,12 +232,9 @@ void Replay::go(std::uint32_t strand) {
   const auto& steps = recording_.strands[strand].steps;
   while (party.begun && failed_.ok()) {
     if (party.next == steps.size()) return end_strand(strand);
-    std::size_t end = party.next;
-    while (end < steps.size() && steps[end].group == steps[party.next].group) ++end;
+    const std::size_t end = recording_.strands[strand].end_of_group(party.next);
     if (!step(strand, end)) return;
-    party.next = end;
-    party.began = now();
-    party.paid = false;
+    pass(party, end);
   }
 }
 
@@ -407,28 +404,29 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
                                 : packets    ? costs_.packet_efficiency
                                 : to == self ? costs_.load_efficiency
                                              : costs_.link_efficiency;
-      for (path::Usage& use : more) use.weight *= weight * times(index) / efficiency;
+      for (path::Usage& use : more) use.weight *= weight * folds_[index] / efficiency;
       path::merge(uses, more);
     };
+    std::vector<int> places;
     for (unsigned k = 0; k < step.sources + step.destinations; ++k) {
-      const End& each = strand.ends[step.ends + k];
-      const Result<int> place = place_of(each, index);
+      const Result<int> place = place_of(strand.ends[step.ends + k], index);
       if (!place) {
         failed_ = place.status();
         return false;
       }
-      const double weight = each.packets ? 2 : 1;  // tags
-      if (lane) continue;
-      if (k < step.sources)
-        take(*place, self, weight);
-      else
-        take(self, *place, weight);
+      places.push_back(*place);
     }
-    if (lane) take(*place_of(strand.source(step, 0), index), *place_of(strand.destination(step, 0), index), 1);
+    if (lane)  // by an engine, straight
+      take(places[0], places[1], 1);
+    else  // by way of the block
+      for (unsigned k = 0; k < places.size(); ++k) {
+        const double weight = strand.ends[step.ends + k].packets ? 2 : 1;  // tags
+        k < step.sources ? take(places[k], self, weight) : take(self, places[k], weight);
+      }
     if (!failed_.ok()) return false;
     double gbps = kNever;
     if (!lane) {
-      path::merge(uses, {{memory_ + self, times(index)}});
+      path::merge(uses, {{memory_ + self, folds_[index]}});
       gbps = packets            ? costs_.packet_gbps
              : step.sources > 1 ? costs_.block_reduce_gbps / step.sources
                                 : costs_.block_gbps;
@@ -467,11 +465,7 @@ void Replay::ended_move(const Fluid::End& end, const Moving& moved) {
     return;
   }
   keep(strand.block < 0 ? Span::Kind::engine : Span::Kind::move, moved.strand, party.next, party.began);
-  std::size_t next = party.next;
-  while (next < strand.steps.size() && strand.steps[next].group == strand.steps[party.next].group) ++next;
-  party.next = next;
-  party.began = now();
-  party.paid = false;
+  pass(party, strand.end_of_group(party.next));
   go(moved.strand);
 }
 
@@ -480,11 +474,12 @@ void Replay::end_strand(std::uint32_t strand) {
   party.begun = false;
   last_ = party.last;
   ended_ = now();
-  if (launch_of_[strand] == kNobody) return;
-  Party& lane = parties_[launch_of_[strand]];
+  const Strand& ended = recording_.strands[strand];
+  if (ended.block < 0) return;
+  Party& lane = parties_[ended.lane];
   lane.last = party.last;  // the last to end is what the lane has waited for
   // Not at once: the lane may be about to begin the others.
-  if (--lane.running == 0) timers_.push({now(), timed_++, launch_of_[strand], kNobody, 0, lane.last});
+  if (--lane.running == 0) timers_.push({now(), timed_++, ended.lane, kNobody, 0, lane.last});
 }
 
 std::string Replay::stuck() const {

@@ -27,7 +27,7 @@ struct Setting {
 
 /// What a strand did for a while.
 struct Span {
-  enum class Kind { move, wait, launch, engine, signal } kind = Kind::move;
+  enum class Kind { move, wait, launch, engine } kind = Kind::move;
   std::uint32_t strand = 0;
   double begin_us = 0, end_us = 0;
   std::uint32_t step = 0;  ///< the first of its group

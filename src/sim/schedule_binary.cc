@@ -184,7 +184,6 @@ std::string to_binary(const Schedule& schedule) {
     out.integer(each.rank);
     out.text(each.name);
     out.number(each.bytes);
-    out.number(each.given ? 1 : 0);
   }
   out.number(schedule.recording.launches.size());
   for (const Launch& each : schedule.recording.launches) {
@@ -226,7 +225,6 @@ Result<Schedule> schedule_of(std::string_view binary) {
     region.rank = static_cast<int>(in.integer());
     region.name = in.text();
     region.bytes = in.number();
-    region.given = in.number() != 0;
     recording.regions.push_back(std::move(region));
   }
   for (std::uint64_t left = in.count(); left > 0 && in.ok(); --left) {

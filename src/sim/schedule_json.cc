@@ -86,7 +86,7 @@ Status each(const Json& document, const char* key, Read read) {
 Json to_json(const Schedule& schedule) {
   Json regions = Json::array(), launches = Json::array(), strands = Json::array(), promises = Json::array();
   for (const Region& each : schedule.recording.regions)
-    regions.push_back({{"rank", each.rank}, {"name", each.name}, {"bytes", each.bytes}, {"given", each.given}});
+    regions.push_back({{"rank", each.rank}, {"name", each.name}, {"bytes", each.bytes}});
   for (const Launch& each : schedule.recording.launches)
     launches.push_back({{"program", each.program},
                         {"first", each.first},
@@ -129,7 +129,7 @@ Result<Schedule> schedule_of(const Json& document) {
        {each(document, "regions",
              [&](const Json& json) {
                recording.regions.push_back({json.at("rank").get<int>(), json.at("name").get<std::string>(),
-                                            json.at("bytes").get<std::uint64_t>(), json.at("given").get<bool>()});
+                                            json.at("bytes").get<std::uint64_t>()});
              }),
         each(document, "launches",
              [&](const Json& json) {

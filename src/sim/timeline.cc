@@ -14,7 +14,6 @@ std::string_view name(Span::Kind kind) {
     case Span::Kind::wait: return "wait";
     case Span::Kind::launch: return "launch";
     case Span::Kind::engine: return "copy";
-    case Span::Kind::signal: return "signal";
   }
   return "?";
 }

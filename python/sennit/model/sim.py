@@ -35,7 +35,14 @@ class Load(Part):
     busy: float = Field(ge=0, description="Part of what it could have carried")
 
 
-class Simulation(Part):
+class Replayed(Part):
+    """What holds a replayed job up."""
+
+    critical: list[Delay] = []
+    loads: list[Load] = []
+
+
+class Simulation(Replayed):
     """A collective on a machine: plans, the fastest first, and what holds that one up."""
 
     version: Literal[1]
@@ -47,11 +54,9 @@ class Simulation(Part):
     what_if: list[str] = []
     epsilon_us: float = Field(default=0, ge=0)
     plans: list[SimulatedPlan] = Field(min_length=1)
-    critical: list[Delay] = []
-    loads: list[Load] = []
 
 
-class Replay(Part):
+class Replay(Replayed):
     """A schedule from a file on a machine."""
 
     version: Literal[1]
@@ -60,8 +65,6 @@ class Replay(Part):
     ranks: int = Field(ge=1)
     us: float = Field(ge=0)
     flows: int = Field(default=0, ge=0)
-    critical: list[Delay] = []
-    loads: list[Load] = []
 
 
 class Finding(Part):

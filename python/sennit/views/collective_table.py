@@ -14,6 +14,7 @@ from sennit.ratio import Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
+from sennit.views.plain_table import plain_table
 
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
@@ -208,16 +209,6 @@ def table(rows: Rows, links_gbps: float, width: int) -> Table:
             if name in kept:
                 texts.append(Text(cell, style=COLOURS[judged.verdict] if judged else ""))
         drawn.add_row(*texts)
-    return drawn
-
-
-def plain_table(names: list[str], lines: list[list[str]]) -> Table:
-    """Numbers to the right, plans to the left."""
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for name in names:
-        drawn.add_column(Text(name), justify="left" if name.startswith("plan") else "right", no_wrap=True)
-    for line in lines:
-        drawn.add_row(*map(Text, line))
     return drawn
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.sim import Check, Delay, Load, Replay, SimulatedPlan, Simulation
+from sennit.model.sim import Check, Replay, Replayed, SimulatedPlan, Simulation
+from sennit.views.plain_table import plain_table
 
 SHOWN = 5  # of delays and of loads
 
@@ -16,13 +15,12 @@ SHOWN = 5  # of delays and of loads
 def print_simulation(found: Simulation, console: Console) -> None:
     """Prints the whole document, of each algorithm the fastest plan."""
     console.print(Text(title(found), style="bold"))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("plan", "one call", "back to back", "× fastest"):
-        table.add_column(heading, justify="left" if heading == "plan" else "right", no_wrap=True)
     fastest = found.plans[0]
-    for each in of_each_algorithm(found.plans):
-        table.add_row(Text(each.plan), units.time(each.once_us), units.time(each.us), f"{each.us / fastest.us:.2f}")
-    console.print(table)
+    lines = [
+        [each.plan, units.time(each.once_us), units.time(each.us), f"{each.us / fastest.us:.2f}"]
+        for each in of_each_algorithm(found.plans)
+    ]
+    console.print(plain_table(["plan", "one call", "back to back", "× fastest"], lines))
     console.print()
     for sentence in sentences(found):
         console.print(Text(sentence))
@@ -47,18 +45,17 @@ def sentences(found: Simulation) -> list[str]:
     """What a call by the fastest plan waits for, and how busy links are."""
     fastest = found.plans[0]
     lines = [f"Of a call by {fastest.plan}, {units.time(fastest.once_us)}:"]
-    lines += delays_and_loads(fastest.once_us, found.critical, found.loads)
+    lines += delays_and_loads(fastest.once_us, found)
     if found.epsilon_us > 0:
         lines.append(f"Ends of flows within {found.epsilon_us:g} µs of each other were taken together.")
     return lines
 
 
-def delays_and_loads(total_us: float, delays: list[Delay], loads: list[Load]) -> list[str]:
+def delays_and_loads(total_us: float, found: Replayed) -> list[str]:
     """The longest waits as parts of the time, and the busiest resources."""
-    lines = [
-        f"  {units.percent(each.us / total_us):>5} of the time  {each.what}" for each in delays[:SHOWN] if total_us
-    ]
-    busy = [f"{each.resource} {units.percent(each.busy)}" for each in loads[:SHOWN]]
+    shown = found.critical[:SHOWN] if total_us else []
+    lines = [f"  {units.percent(each.us / total_us):>5} of the time  {each.what}" for each in shown]
+    busy = [f"{each.resource} {units.percent(each.busy)}" for each in found.loads[:SHOWN]]
     return lines + ([f"Busy: {', '.join(busy)}."] if busy else [])
 
 
@@ -66,7 +63,7 @@ def print_replay(name: str, found: Replay, console: Console) -> None:
     """Prints the whole document."""
     what = f"{name}, {found.ranks} ranks on {found.machine} (simulated): {units.time(found.us)}"
     console.print(Text(what, style="bold"))
-    for sentence in delays_and_loads(found.us, found.critical, found.loads):
+    for sentence in delays_and_loads(found.us, found):
         console.print(Text(sentence))
 
 

@@ -107,8 +107,4 @@ Result<std::vector<coll::Plan>> plans_of(const Options& options, coll::Operation
   return plans;
 }
 
-std::string name(const coll::Plan& plan) {
-  return fmt::format("{} {}x{}", coll::name(plan.algorithm), plan.blocks, plan.threads);
-}
-
 }  // namespace sennit::bench::collective

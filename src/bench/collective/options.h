@@ -38,7 +38,4 @@ Result<std::vector<std::uint64_t>> sizes_of(const Options& options, bool gpus);
 /// does not have the algorithm).
 Result<std::vector<coll::Plan>> plans_of(const Options& options, coll::Operation operation);
 
-/// "two_shot 64x512".
-std::string name(const coll::Plan& plan);
-
 }  // namespace sennit::bench::collective

@@ -1,11 +1,5 @@
 #include "bench/sim/against.h"
 
-#include <charconv>
-#include <fstream>
-#include <optional>
-
-#include <fmt/format.h>
-
 #include "machine/known.h"
 #include "sim/predict.h"
 
@@ -13,24 +7,11 @@ namespace sennit::bench {
 
 namespace {
 
-/// "two_shot 64x256", as rows have it; null where it is of no such algorithm any more.
-std::optional<coll::Plan> parse_plan(coll::Operation operation, std::string_view text) {
-  const auto space = text.find(' '), cross = text.find('x', space);
-  if (space == std::string_view::npos || cross == std::string_view::npos) return std::nullopt;
-  const auto algorithm = coll::parse_algorithm(operation, text.substr(0, space));
-  coll::Plan plan;
-  const auto blocks = text.substr(space + 1, cross - space - 1), threads = text.substr(cross + 1);
-  if (!algorithm || std::from_chars(blocks.data(), blocks.data() + blocks.size(), plan.blocks).ec != std::errc() ||
-      std::from_chars(threads.data(), threads.data() + threads.size(), plan.threads).ec != std::errc())
-    return std::nullopt;
-  plan.algorithm = *algorithm;
-  return plan;
-}
-
 Result<Json> row_of(const Json& row, const machine::Machine& machine, const sim::Costs& costs) {
   auto operation = coll::parse_operation(row.at("operation").get<std::string>());
-  const auto plan = operation.ok() ? parse_plan(*operation, row.value("plan", "")) : std::nullopt;
-  if (!plan) return Json();
+  if (!operation) return Json();
+  const auto plan = coll::parse_plan(*operation, row.value("plan", ""));
+  if (!plan) return Json();  // a peer's row, or of an algorithm that there is no more
   sim::Question question;
   question.costs = costs;
   question.ranks = row.at("ranks").get<int>();
@@ -59,12 +40,7 @@ Result<Json> row_of(const Json& row, const machine::Machine& machine, const sim:
 Result<Exit> hold_against(const Against& asked) {
   const auto known = machine::known_machine(asked.machine, "");
   if (!known) return of_arguments(known.status());
-  std::ifstream in(asked.file);
-  const std::string text((std::istreambuf_iterator<char>(in)), {});
-  if (!in.is_open())
-    return Status(Code::invalid_argument, "cannot read " + asked.file, {},
-                  "Name a result that `sennit bench --json` kept");
-  auto document = parse_json(text, asked.file);
+  auto document = read_json(asked.file);
   if (!document) return of_arguments(document.status());
   if (document->value("kind", "") != "bench collective")
     return Status(Code::invalid_argument, asked.file + " is no result of collectives", {},

@@ -22,30 +22,48 @@ struct Size {
 constexpr Size kSizes[] = {{0, kAmple},       {4, kAmple},     {1000, kAmple},    {100'004, kAmple},
                            {3 * MiB, kAmple}, {1000, kLittle}, {100'004, kLittle}};
 
+/// What was checked so far, and what was found.
+class Tally {
+ public:
+  /// `which`: the members of a finding that say what was checked.
+  void check(const device::Recording& recording, const sim::Promises& promises, const Json& which) {
+    ++jobs_;
+    for (const device::Strand& strand : recording.strands) steps_ += strand.steps.size();
+    for (const sim::Finding& finding : sim::check(recording, promises)) {
+      Json found = which;
+      found["fault"] = sim::name(finding.fault);
+      found["what"] = finding.what;
+      findings_.push_back(std::move(found));
+    }
+  }
+  Exit print_all(std::size_t operations, std::size_t algorithms) const {
+    print({{"version", 1},
+           {"kind", "check"},
+           {"operations", operations},
+           {"algorithms", algorithms},
+           {"jobs", jobs_},
+           {"steps", steps_},
+           {"findings", findings_}});
+    return findings_.empty() ? Exit::ok : Exit::failed;
+  }
+
+ private:
+  std::uint64_t jobs_ = 0, steps_ = 0;
+  Json findings_ = Json::array();
+};
+
 /// A schedule from a file, by the name of the file.
 Result<Exit> check_one(const std::string& file) {
   const auto schedule = sim::read_schedule(file);
   if (!schedule) return of_arguments(schedule.status());
-  std::uint64_t steps = 0;
-  for (const device::Strand& strand : schedule->recording.strands) steps += strand.steps.size();
-  Json findings = Json::array();
-  for (const sim::Finding& finding : sim::check(schedule->recording, schedule->promises))
-    findings.push_back({{"operation", file},
-                        {"algorithm", "schedule"},
-                        {"ranks", schedule->recording.ranks},
-                        {"bytes", 0},
-                        {"in_place", false},
-                        {"fault", sim::name(finding.fault)},
-                        {"what", finding.what}});
-  const bool right = findings.empty();
-  print({{"version", 1},
-         {"kind", "check"},
-         {"operations", 1},
-         {"algorithms", 1},
-         {"jobs", 1},
-         {"steps", steps},
-         {"findings", std::move(findings)}});
-  return right ? Exit::ok : Exit::failed;
+  Tally tally;
+  tally.check(schedule->recording, schedule->promises,
+              {{"operation", file},
+               {"algorithm", "schedule"},
+               {"ranks", schedule->recording.ranks},
+               {"bytes", 0},
+               {"in_place", false}});
+  return tally.print_all(1, 1);
 }
 
 }  // namespace
@@ -53,15 +71,15 @@ Result<Exit> check_one(const std::string& file) {
 Result<Exit> check_all(const CheckAll& asked) {
   if (!asked.file.empty()) return check_one(asked.file);
   const Progress progress(asked.progress);
-  std::uint64_t jobs = 0, steps = 0;
-  Json findings = Json::array(), operations = Json::object();
+  Tally tally;
   long done = 0;
   const long total = static_cast<long>(coll::all_operations().size()) * (asked.most_ranks - 1);
+  std::size_t algorithms = 0;
+  for (const coll::Operation operation : coll::all_operations()) algorithms += coll::algorithms_of(operation).size();
   for (int ranks = 2; ranks <= asked.most_ranks; ++ranks)
     for (const coll::Operation operation : coll::all_operations()) {
       progress.step(done++, total, fmt::format("{} of {} ranks", coll::name(operation), ranks));
-      for (const coll::Algorithm algorithm : coll::algorithms_of(operation)) {
-        operations[std::string(coll::name(operation))][std::string(coll::name(algorithm))] = true;
+      for (const coll::Algorithm algorithm : coll::algorithms_of(operation))
         for (const Size& size : kSizes)
           for (const bool in_place : {false, true}) {
             // Two sockets of any sizes, for algorithms that ask.
@@ -75,32 +93,17 @@ Result<Exit> check_all(const CheckAll& asked) {
             // Twice: the second call begins on what the first has left.
             for (int call = 0; call < 2; ++call)
               if (auto status = job->call(what); !status) return status;
-            ++jobs;
-            for (const device::Strand& strand : job->recording().strands) steps += strand.steps.size();
-            for (const sim::Finding& finding : sim::check(job->recording(), job->promises()))
-              findings.push_back({{"operation", coll::name(operation)},
-                                  {"algorithm", coll::name(algorithm)},
-                                  {"ranks", ranks},
-                                  {"bytes", size.bytes},
-                                  {"scratch_bytes", size.scratch},
-                                  {"in_place", in_place},
-                                  {"fault", sim::name(finding.fault)},
-                                  {"what", finding.what}});
+            tally.check(job->recording(), job->promises(),
+                        {{"operation", coll::name(operation)},
+                         {"algorithm", coll::name(algorithm)},
+                         {"ranks", ranks},
+                         {"bytes", size.bytes},
+                         {"scratch_bytes", size.scratch},
+                         {"in_place", in_place}});
           }
-      }
     }
   progress.step(total, total, "done");
-  std::uint64_t algorithms = 0;
-  for (const auto& each : operations) algorithms += each.size();
-  const bool right = findings.empty();
-  print({{"version", 1},
-         {"kind", "check"},
-         {"operations", operations.size()},
-         {"algorithms", algorithms},
-         {"jobs", jobs},
-         {"steps", steps},
-         {"findings", std::move(findings)}});
-  return right ? Exit::ok : Exit::failed;
+  return tally.print_all(coll::all_operations().size(), algorithms);
 }
 
 }  // namespace sennit::bench

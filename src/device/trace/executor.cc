@@ -111,14 +111,14 @@ TraceExecutor::TraceExecutor(std::shared_ptr<Recorder> recorder, int rank)
   devices_.push_back(info);
 }
 
-Result<Memory> TraceExecutor::reserve(std::string name, std::uint64_t bytes, bool given) {
+Result<Memory> TraceExecutor::reserve(std::string name, std::uint64_t bytes) {
   // Nothing else lies right behind it.
   const std::uint64_t length = bytes + 64 * KiB;
   void* const data = mmap(nullptr, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (data == MAP_FAILED)
     return Status(Code::out_of_memory, fmt::format("no addresses left for {} of rank {}", format_bytes(bytes), rank_),
                   {}, "Simulate a smaller message");
-  recorder_->add(data, {rank_, std::move(name), bytes, given});
+  recorder_->add(data, {rank_, std::move(name), bytes});
   return Memory(data, bytes, [length](void* at) { munmap(at, length); });
 }
 
@@ -126,7 +126,7 @@ Result<Memory> TraceExecutor::allocate(int, std::size_t bytes) {
   void* const data = std::calloc(1, bytes == 0 ? 1 : bytes);
   if (data == nullptr)
     return Status(Code::out_of_memory, fmt::format("cannot allocate {}", format_bytes(bytes)), {}, "Free memory");
-  recorder_->add(data, {rank_, "counts", bytes, true});
+  recorder_->add(data, {rank_, "counts", bytes});
   return Memory(data, bytes, [](void* at) { std::free(at); });
 }
 

@@ -16,9 +16,8 @@ class TraceExecutor final : public Executor {
   /// `recorder` is shared by all ranks of the job, and used by one thread at a time.
   TraceExecutor(std::shared_ptr<Recorder> recorder, int rank);
 
-  /// Addresses without memory behind them, known as region `name` of this rank. `given`: Region::given. Errors:
-  /// out_of_memory.
-  Result<Memory> reserve(std::string name, std::uint64_t bytes, bool given = false);
+  /// Addresses without memory behind them, known as region `name` of this rank. Errors: out_of_memory.
+  Result<Memory> reserve(std::string name, std::uint64_t bytes);
 
   Kind kind() const override { return Kind::trace; }
   const std::vector<DeviceInfo>& devices() const override { return devices_; }

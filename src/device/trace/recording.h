@@ -15,7 +15,6 @@ struct Region {
   int rank = 0;
   std::string name;  ///< "input", "output", "scratch"; for people, and for what a checker expects to find there
   std::uint64_t bytes = 0;
-  bool given = false;  ///< holds something of the caller's when the job begins
 
   bool operator==(const Region&) const = default;
 };
@@ -71,6 +70,12 @@ struct Strand {
 
   const End& source(const Step& step, unsigned k) const { return ends[step.ends + k]; }
   const End& destination(const Step& step, unsigned k) const { return ends[step.ends + step.sources + k]; }
+  /// Behind the steps that happen at the same time as `step`, the first of them.
+  std::size_t end_of_group(std::size_t step) const {
+    std::size_t end = step;
+    while (end < steps.size() && steps[end].group == steps[step].group) ++end;
+    return end;
+  }
   bool operator==(const Strand&) const = default;
 };
 
