@@ -57,6 +57,9 @@ class Network {
   std::string resource_name(int resource) const;
   /// GB/s with its unit, or "3 copy engines".
   std::string resource_capacity(int resource) const;
+  /// The resources of what leaves a device over all its links, and of what arrives there.
+  int read_limit(int device) const { return limit(device, kRead); }
+  int write_limit(int device) const { return limit(device, kWrite); }
 
   /// The widest way between two memories, with the fewest links among equally wide ones. Between GPUs it passes
   /// switches, and host root complexes only over links with peer_access; to and from host memory it passes those

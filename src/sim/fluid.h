@@ -27,6 +27,8 @@
 namespace sennit::sim {
 
 inline constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Bytes/µs in a GB/s.
+inline constexpr double kPerGbps = 1000;
 
 class Fluid {
  public:

@@ -8,8 +8,7 @@
 #include <fmt/format.h>
 
 #include "device/block.h"
-#include "path/network.h"
-#include "sim/fluid.h"
+#include "sim/fabric.h"
 
 namespace sennit::sim {
 
@@ -23,16 +22,13 @@ using machine::Method;
 
 namespace {
 
-/// GB/s are bytes/ns.
-constexpr double kPerUs = 1000;
-
 /// Where a piece of the critical way comes from: what had to end before something could begin.
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
 class Replay {
  public:
-  Replay(const Recording& recording, const machine::Machine& machine, const Setting& setting)
-      : recording_(recording), setting_(setting), costs_(setting.costs), network_(machine) {}
+  Replay(const Recording& recording, const Fabric& fabric, const Setting& setting)
+      : recording_(recording), setting_(setting), costs_(setting.costs), fabric_(fabric), network_(fabric.network()) {}
 
   Result<Replayed> run();
 
@@ -78,7 +74,6 @@ class Replay {
 
   Status prepare();
   Result<int> place_of(const End& end, std::uint32_t strand) const;
-  const std::vector<path::Usage>* way(int from, int to, Method method);
 
   void go(std::uint32_t strand);
   bool drifts(std::uint32_t strand) const;
@@ -122,19 +117,17 @@ class Replay {
   double now() const { return now_; }
   std::string stuck() const;
   std::vector<Critical> critical() const;
-  std::vector<Load> loads() const;
 
   const Recording& recording_;
   const Setting& setting_;
   const Costs& costs_;
-  path::Network network_;
+  const Fabric& fabric_;
+  const path::Network& network_;
   std::vector<int> gpus_;         // of each rank
   std::vector<int> places_;       // of each region: the device whose memory it is
   std::vector<double> folds_;     // of each strand: how many blocks it stands for
   std::vector<unsigned> shares_;  // of each strand: of how many blocks at the same time
-  int memory_ = 0;                // resource of the first device's memory
   std::optional<Fluid> fluid_;
-  std::map<std::tuple<int, int, Method>, std::vector<path::Usage>> ways_;
   std::vector<Party> parties_;
   std::vector<Board> boards_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, bool>, std::uint32_t> board_by_place_;
@@ -182,12 +175,7 @@ Status Replay::prepare() {
     return Status(Code::unsupported, "the GPUs do not reach each other, and there is no host memory", {},
                   "Add the missing links to the machine's file");
 
-  std::vector<double> capacity;
-  for (const double gbps : network_.capacity()) capacity.push_back(gbps * kPerUs);
-  // Of engines, the capacity is how many there are, and a use the time it takes one: see path::Usage.
-  memory_ = static_cast<int>(capacity.size());
-  for (int device = 0; device < network_.devices(); ++device) capacity.push_back(costs_.memory_gbps * kPerUs);
-  fluid_.emplace(std::move(capacity), setting_.epsilon_us);
+  fluid_.emplace(fabric_.capacity(), setting_.epsilon_us);
 
   parties_.resize(recording_.strands.size());
   folds_.assign(recording_.strands.size(), 1);
@@ -205,20 +193,6 @@ Result<int> Replay::place_of(const End& end, std::uint32_t strand) const {
   if (end.region < places_.size()) return places_[end.region];
   return Status(Code::invalid_argument, "a step refers to memory of no region", device::describe(recording_, strand),
                 "Check the recording: sennit check");
-}
-
-/// What a byte from one memory to another takes; null where no link leads there.
-const std::vector<path::Usage>* Replay::way(int from, int to, Method method) {
-  const auto [found, is_new] = ways_.try_emplace(std::tuple(from, to, method));
-  if (is_new && from != to) {
-    const path::Hop hop = network_.find_hop(from, to);
-    if (!hop.exists()) {
-      ways_.erase(found);
-      return nullptr;
-    }
-    found->second = network_.usage(hop, method, false);
-  }
-  return &found->second;
 }
 
 void Replay::after(double us, std::uint32_t strand, int why) {
@@ -391,21 +365,15 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
     }
     std::vector<path::Usage> uses;
     const auto take = [&](int from, int to, double weight) {
-      const std::vector<path::Usage>* const found = way(from, to, method);
-      if (found == nullptr) {
-        failed_ = Status(Code::unsupported,
-                         fmt::format("no links lead from {} to {}", network_.device(from).id, network_.device(to).id),
-                         "machine '" + network_.machine().name + "'", "Add the missing links to its file");
-        return;
-      }
-      std::vector<path::Usage> more = *found;
       // Stores cross a link without waiting for an answer; loads do not.
       const double efficiency = lane         ? 1
                                 : packets    ? costs_.packet_efficiency
                                 : to == self ? costs_.load_efficiency
                                              : costs_.link_efficiency;
-      for (path::Usage& use : more) use.weight *= weight * folds_[index] / efficiency;
-      path::merge(uses, more);
+      if (!fabric_.add_way(from, to, method, weight * folds_[index] / efficiency, uses))
+        failed_ = Status(Code::unsupported,
+                         fmt::format("no links lead from {} to {}", network_.device(from).id, network_.device(to).id),
+                         "machine '" + network_.machine().name + "'", "Add the missing links to its file");
     };
     std::vector<int> places;
     for (unsigned k = 0; k < step.sources + step.destinations; ++k) {
@@ -426,16 +394,16 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
     if (!failed_.ok()) return false;
     double gbps = kNever;
     if (!lane) {
-      path::merge(uses, {{memory_ + self, folds_[index]}});
+      path::merge(uses, {{fabric_.memory(self), folds_[index]}});
       gbps = packets            ? costs_.packet_gbps
              : step.sources > 1 ? costs_.block_reduce_gbps / step.sources
                                 : costs_.block_gbps;
       gbps *= part / moves;
     } else if (uses.empty()) {
-      path::merge(uses, {{memory_ + self, 1}});
+      path::merge(uses, {{fabric_.memory(self), 1}});
     }
     const Fluid::Id flow =
-        fluid_->begin({static_cast<double>(step.bytes), uses, gbps < kNever ? gbps * kPerUs : kNever});
+        fluid_->begin({static_cast<double>(step.bytes), uses, gbps < kNever ? gbps * kPerGbps : kNever});
     if (moving_.size() <= flow) moving_.resize(flow + 1);
     moving_[flow] = {index, static_cast<std::uint32_t>(i), now()};
     ++party.moving;
@@ -449,10 +417,8 @@ void Replay::ended_move(const Fluid::End& end, const Moving& moved) {
   Party& party = parties_[moved.strand];
   const int self = gpu_of(moved.strand);
   std::string why = fmt::format("blocks of {} move no faster", network_.device(self).id);
-  if (end.limit >= memory_)
-    why = fmt::format("the memory of {} is busy", network_.device(end.limit - memory_).id);
-  else if (end.limit >= 0)
-    why = network_.resource_name(end.limit) + " is full";
+  if (end.limit >= 0)
+    why = fmt::format("{} is {}", fabric_.resource_name(end.limit), fabric_.is_memory(end.limit) ? "busy" : "full");
   const std::uint32_t cause = moment(party.last, end.time - moved.began, reason(why));
   const Step& step = strand.steps[moved.step];
   const std::uint32_t before = party.last;
@@ -526,7 +492,7 @@ Result<Replayed> Replay::run() {
   Replayed result;
   result.us = ended_;
   result.critical = critical();
-  result.loads = loads();
+  result.loads = fabric_.loads(*fluid_, ended_);
   result.timeline = std::move(spans_);
   std::ranges::sort(result.timeline, {}, &Span::begin_us);
   result.flows = flows_;
@@ -545,24 +511,12 @@ std::vector<Critical> Replay::critical() const {
   return all;
 }
 
-std::vector<Load> Replay::loads() const {
-  std::vector<Load> all;
-  for (int resource = 0; resource < memory_ + network_.devices(); ++resource) {
-    const double bytes = fluid_->carried(resource);
-    if (bytes <= 0) continue;
-    const bool memory = resource >= memory_;
-    const double gbps = memory ? costs_.memory_gbps : network_.capacity()[static_cast<std::size_t>(resource)];
-    all.push_back({memory ? network_.device(resource - memory_).id + ":memory" : network_.resource_name(resource),
-                   bytes, ended_ > 0 ? bytes / (gbps * kPerUs * ended_) : 0});
-  }
-  std::ranges::stable_sort(all, std::greater<>(), &Load::busy);
-  return all;
-}
-
 }  // namespace
 
 Result<Replayed> replay(const Recording& recording, const machine::Machine& machine, const Setting& setting) {
-  return Replay(recording, machine, setting).run();
+  auto fabric = Fabric::create(machine, 1, setting.costs.memory_gbps);
+  if (!fabric) return fabric.status();
+  return Replay(recording, *fabric, setting).run();
 }
 
 }  // namespace sennit::sim

@@ -15,6 +15,7 @@
 #include "device/trace/recording.h"
 #include "machine/machine.h"
 #include "sim/costs.h"
+#include "sim/outcome.h"
 
 namespace sennit::sim {
 
@@ -33,24 +34,8 @@ struct Span {
   std::uint32_t step = 0;  ///< the first of its group
 };
 
-/// Part of the time from begin to end, on the way along which nothing could have been sooner.
-struct Critical {
-  std::string what;  ///< "gpu0>nvswitch0 is full", "blocks of gpu0 move no faster", "signals", "launches", …
-  double us = 0;
-};
-
-struct Load {
-  std::string resource;  ///< as path::Network names it, or "gpu0:memory"
-  double bytes = 0;      ///< each times its use's weight
-  double busy = 0;       ///< part of what it could have carried in the time
-};
-
-struct Replayed {
-  double us = 0;
-  std::vector<Critical> critical;  ///< longest first; together `us`
-  std::vector<Load> loads;         ///< busiest first, without idle ones
-  std::vector<Span> timeline;      ///< where it was asked for, by begin
-  std::uint64_t flows = 0;
+struct Replayed : Outcome {
+  std::vector<Span> timeline;  ///< where it was asked for, by begin
 };
 
 /// Errors: invalid_argument (a rank without a GPU of this machine; memory of no region), unsupported (ranks that no

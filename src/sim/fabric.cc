@@ -1,0 +1,154 @@
+#include "sim/fabric.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace sennit::sim {
+
+using machine::DeviceKind;
+using machine::Method;
+
+namespace {
+
+/// Each resource stays listed once. They are few: a search beats any table.
+void add(std::vector<path::Usage>& uses, int resource, double weight) {
+  const auto same = std::ranges::find(uses, resource, &path::Usage::resource);
+  if (same != uses.end())
+    same->weight += weight;
+  else
+    uses.push_back({resource, weight});
+}
+
+}  // namespace
+
+Fabric::Fabric(const machine::Machine& machine, int nodes, double memory_gbps)
+    : network_(machine), nodes_(nodes), memory_gbps_(memory_gbps) {
+  first_memory_ = static_cast<int>(network_.capacity().size());
+  each_ = first_memory_ + network_.devices();
+  ways_.resize(2 * static_cast<std::size_t>(network_.devices()) * static_cast<std::size_t>(network_.devices()));
+  for (int device = 0; device < network_.devices(); ++device) nic_.push_back(find_nic(device));
+}
+
+Result<Fabric> Fabric::create(const machine::Machine& machine, int nodes, double memory_gbps) {
+  Fabric fabric(machine, nodes, memory_gbps);
+  for (int device = 0; nodes > 1 && device < fabric.network_.devices(); ++device)
+    if (fabric.network_.is(device, DeviceKind::gpu) && fabric.nic_[static_cast<std::size_t>(device)] < 0)
+      return Status(
+          Code::invalid_argument,
+          fmt::format("{} of '{}' reaches no NIC", fabric.network_.device(device).id, machine.name), {},
+          "Add a device of kind \"nic\" and its link to the machine's file, or ask for one node");
+  return fabric;
+}
+
+/// The widest and then the nearest; GPUs that have several alike take them in turn.
+int Fabric::find_nic(int device) const {
+  if (!network_.is(device, DeviceKind::gpu) && !network_.is(device, DeviceKind::host)) return -1;
+  std::vector<int> best;
+  path::Hop to_best;
+  for (int nic = 0; nic < network_.devices(); ++nic) {
+    if (!network_.is(nic, DeviceKind::nic)) continue;
+    path::Hop hop = network_.find_hop(device, nic);
+    if (!hop.exists()) continue;
+    const auto rank = [](const path::Hop& each) {
+      return std::pair(-each.gbps, each.arcs.size());
+    };
+    if (best.empty() || rank(hop) < rank(to_best)) best.clear();
+    if (best.empty() || rank(hop) == rank(to_best)) {
+      best.push_back(nic);
+      to_best = std::move(hop);
+    }
+  }
+  if (best.empty()) return -1;
+  std::size_t ordinal = 0;
+  for (int other = 0; other < device; ++other)
+    if (network_.device(other).kind == network_.device(device).kind) ++ordinal;
+  return best[ordinal % best.size()];
+}
+
+std::string Fabric::place_name(int place) const {
+  const std::string& id = network_.device(device_of(place)).id;
+  return nodes_ == 1 ? id : fmt::format("{} of node {}", id, node_of(place));
+}
+
+std::vector<double> Fabric::capacity() const {
+  std::vector<double> one;
+  for (const double gbps : network_.capacity()) one.push_back(gbps * kPerGbps);
+  one.resize(static_cast<std::size_t>(each_), memory_gbps_ * kPerGbps);
+  std::vector<double> all;
+  all.reserve(one.size() * static_cast<std::size_t>(nodes_));
+  for (int node = 0; node < nodes_; ++node) all.insert(all.end(), one.begin(), one.end());
+  return all;
+}
+
+std::string Fabric::resource_name(int resource) const {
+  const int local = resource % each_;
+  return local < first_memory_ ? network_.resource_name(local)
+                               : network_.device(local - first_memory_).id + ":memory";
+}
+
+const Fabric::Way& Fabric::local(int from, int to, Method method) const {
+  const auto devices = static_cast<std::size_t>(network_.devices());
+  const std::size_t at =
+      (static_cast<std::size_t>(method) * devices + static_cast<std::size_t>(from)) * devices +
+      static_cast<std::size_t>(to);
+  if (!ways_[at]) {
+    const path::Hop hop = network_.find_hop(from, to);
+    ways_[at].emplace();
+    if (hop.exists()) *ways_[at] = {true, network_.usage(hop, method, false)};
+  }
+  return *ways_[at];
+}
+
+bool Fabric::add_local(int node, int from, int to, Method method, double weight,
+                       std::vector<path::Usage>& uses) const {
+  if (from == to) return true;
+  const Way& way = local(from, to, method);
+  if (!way.exists) return false;
+  for (const path::Usage& use : way.uses) add(uses, node * each_ + use.resource, use.weight * weight);
+  return true;
+}
+
+bool Fabric::add_nic(int node, int device, bool leaves, double weight, std::vector<path::Usage>& uses) const {
+  const int nic = nic_[static_cast<std::size_t>(device)];
+  if (nic < 0) return false;
+  if (leaves ? !add_local(node, device, nic, Method::sm, weight, uses)
+             : !add_local(node, nic, device, Method::sm, weight, uses))
+    return false;
+  const int limit = leaves ? network_.read_limit(nic) : network_.write_limit(nic);
+  if (network_.capacity()[static_cast<std::size_t>(limit)] < path::kUnlimited)
+    add(uses, node * each_ + limit, weight);
+  return true;
+}
+
+bool Fabric::add_way(int from, int to, Method method, double weight, std::vector<path::Usage>& uses) const {
+  if (from == to) return true;
+  if (node_of(from) == node_of(to))
+    return add_local(node_of(from), device_of(from), device_of(to), method, weight, uses);
+  return add_nic(node_of(from), device_of(from), true, weight, uses) &&
+         add_nic(node_of(to), device_of(to), false, weight, uses);
+}
+
+bool Fabric::add_multicast(int from, const std::vector<int>& to, std::vector<path::Usage>& uses) const {
+  if (!add_nic(node_of(from), device_of(from), true, 1, uses)) return false;
+  return std::ranges::all_of(
+      to, [&](int place) { return add_nic(node_of(place), device_of(place), false, 1, uses); });
+}
+
+std::vector<Load> Fabric::loads(const Fluid& fluid, double us) const {
+  const std::vector<double> most = capacity();
+  std::vector<Load> all;
+  for (int local = 0; local < each_; ++local) {
+    Load load{resource_name(local), 0, 0};
+    for (int node = 0; node < nodes_; ++node) {
+      const double bytes = fluid.carried(node * each_ + local);
+      load.bytes += bytes;
+      if (us > 0) load.busy = std::max(load.busy, bytes / (most[static_cast<std::size_t>(local)] * us));
+    }
+    if (load.bytes > 0) all.push_back(std::move(load));
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &Load::busy);
+  return all;
+}
+
+}  // namespace sennit::sim

@@ -1,0 +1,44 @@
+// Rounds of messages on a fabric: every message of every chunk by itself, or, where there are too many, each round that
+// is unlike the others once.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "sim/play.h"
+#include "sim/rounds.h"
+
+namespace sennit::sim {
+
+/// What messages take beside their bytes. Each number is a default.
+struct MessageCosts {
+  double message_us = 3.5;    ///< within a node, before its first byte: a launch's part, a signal
+  double network_us = 14;     ///< the same to another node: what NCCL counts for a hop there (Simple)
+  double reduce_us = 0;       ///< before bytes that came are added, where that is a step of its own
+  double reduce_gbps = 0;     ///< of bytes that are added behind their arrival; 0: while they arrive
+};
+struct NamedMessageCost {
+  std::string_view name;
+  double MessageCosts::*cost;
+};
+inline constexpr NamedMessageCost kMessageCosts[] = {
+    {"message_us", &MessageCosts::message_us},
+    {"network_us", &MessageCosts::network_us},
+    {"reduce_us", &MessageCosts::reduce_us},
+    {"reduce_gbps", &MessageCosts::reduce_gbps},
+};
+
+/// Where ranks are: the GPUs of node 0 in the machine's order, then those of node 1, …
+std::vector<int> places_of(const Fabric& fabric, const Ranks& ranks);
+
+/// Every message, of each of `chunks` that follow each other through the rounds. A rank begins a round when its messages
+/// of the round before have come and gone, and, of a chunk, when it is done with that round of the chunk before.
+Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, const MessageCosts& costs,
+             const Fabric& fabric);
+
+/// Each round by itself, and as often as it comes: exact where all keep step. Errors: as play().
+Result<Outcome> fold(const Rounds& rounds, std::span<const int> places, const MessageCosts& costs,
+                     const Fabric& fabric);
+
+}  // namespace sennit::sim
