@@ -36,7 +36,7 @@ def ruff(fix: bool) -> list[str]:
 
 def mypy() -> list[str]:
     """The types of the package, of the scripts and of the tests."""
-    return call([str(BIN / "mypy"), "--no-error-summary", "python/sennit", "scripts", "tests/cli"])
+    return call([str(BIN / "mypy"), "--no-error-summary", "python/sennit", "scripts", "tests/cli", "tests/interop"])
 
 
 def checks() -> dict[str, list[str]]:

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
 #include "machine/document.h"
 #include "machine/made_up.h"
@@ -13,7 +14,8 @@ namespace {
 TEST(Shipped, MachinesAreThereUnderTheirNames) {
   std::set<std::string> names;
   for (const std::filesystem::path& file : shipped()) names.insert(file.stem().string());
-  for (const char* name : {"hgx-h200-4", "mist", "cedar", "beluga", "helios", "ri2", "cscs"})
+  for (const char* name : {"hgx-h200-4", "mist", "cedar", "beluga", "helios", "ri2", "cscs", "dgx-1v", "dgx-a100",
+                           "dgx-h100", "dgx-b200"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
 
@@ -48,6 +50,34 @@ TEST(Shipped, MachinesReachEveryGpuFromEveryHost) {
       }
     }
     for (const Device& device : machine.devices) EXPECT_TRUE(reached.contains(device.id)) << file << device.id;
+  }
+}
+
+// Every GPU has all NVLinks of its generation, and a network card at the PCIe switch it hangs off.
+TEST(Shipped, DgxMachinesAreWiredAsTheirGuidesSay) {
+  struct Wired {
+    const char* name;
+    int nvlinks, nics;
+  };
+  for (const Wired& wired :
+       {Wired{"dgx-1v", 6, 1}, Wired{"dgx-a100", 12, 2}, Wired{"dgx-h100", 18, 1}, Wired{"dgx-b200", 18, 1}}) {
+    const Machine machine = *load(wired.name);
+    const auto is = [&](const std::string& id, DeviceKind kind) { return machine.find(id)->kind == kind; };
+    int gpus = 0;
+    for (const Device& device : machine.devices) {
+      if (device.kind != DeviceKind::gpu) continue;
+      ++gpus;
+      int nvlinks = 0, nics = 0;
+      for (const Link& link : machine.links) {
+        if (link.kind == LinkKind::nvlink && (link.from == device.id || link.to == device.id)) nvlinks += link.count;
+        if (link.from != device.id || !is(link.to, DeviceKind::pcie_switch)) continue;
+        for (const Link& other : machine.links)
+          if (other.to == link.to && is(other.from, DeviceKind::nic)) ++nics;
+      }
+      EXPECT_EQ(nvlinks, wired.nvlinks) << wired.name << device.id;
+      EXPECT_EQ(nics, wired.nics) << wired.name << device.id;
+    }
+    EXPECT_EQ(gpus, 8) << wired.name;
   }
 }
 

@@ -53,6 +53,20 @@ TEST(ShippedMachines, H200) {
   EXPECT_GT(gain(planned("hgx-h200-4", "gpu0", "host0", 1 * GiB)), 2.3);
 }
 
+// In the cube mesh a pair without an NVLink is joined by two GPUs between them, by two pairs of GPUs, and by host
+// memory; one with a single NVLink triples it. Behind NVSwitch, host memory is all there is beside the direct path.
+TEST(ShippedMachines, Dgx) {
+  const Split apart = planned("dgx-1v", "gpu0", "gpu5", 256 * MiB);
+  EXPECT_EQ(apart.shares.size(), 5u);
+  EXPECT_GT(gain(apart), 4);
+  EXPECT_NEAR(gain(planned("dgx-1v", "gpu0", "gpu1", 256 * MiB)), 3, 0.3);
+  for (const char* name : {"dgx-a100", "dgx-h100", "dgx-b200"}) {
+    const Split split = planned(name, "gpu0", "gpu5", 1 * GiB);
+    ASSERT_EQ(split.shares.size(), 2u) << name;
+    EXPECT_NEAR(gain(split), 1.09, 0.05) << name;
+  }
+}
+
 // Two GPUs of one board share its PCIe switch: one path.
 TEST(ShippedMachines, PcieOnly) {
   for (const char* name : {"helios", "ri2", "cscs"})
