@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
+
+SIZE = re.compile(r"(\d+\.?\d*|\.\d+) *(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE | re.ASCII)
 
 
 def size(count: int) -> str:
@@ -13,6 +16,18 @@ def size(count: int) -> str:
         power += 1
     value = count / 1024**power
     return f"{f'{value:.1f}'.removesuffix('.0')} {units[power]}"
+
+
+def bytes_of(text: str) -> int:
+    """What the C++ programs read too: 4096, 64K, 1.5M or 2GiB. Raises ValueError, which says what is wrong."""
+    found = SIZE.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"'{text}' is not a size")
+    power = " kmgt".index((found[2] or " ").lower())
+    count = float(found[1]) * 1024.0**power
+    if count >= 2.0**63:
+        raise ValueError(f"'{text}' is not a size: it is too large")
+    return round(count)
 
 
 def three_digits(value: float) -> str:

@@ -31,6 +31,7 @@ from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.result import Result
+from sennit.model.sim import Simulation, Sweep
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 from sennit.programs import Output
@@ -38,6 +39,7 @@ from sennit.progress import step_of
 from sennit.runs import Run, broken, compare, comparison_document, limit
 from sennit.table_diff import diff_document, table_diff
 from sennit.verdicts import below
+from sennit.views import sim_sweep
 from sennit.views.changes_text import print_comparison, print_table_diff
 from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.collective_table import by_operation, collective_markdown, headings, of, print_collective
@@ -50,6 +52,8 @@ from sennit.views.machine_text import print_machine
 from sennit.views.markdown import case_table, markdown
 from sennit.views.plan_tables import check_text, print_kept, print_plan_table
 from sennit.views.result_table import print_result
+from sennit.views.sim_html import picture, simulation_html, sweep_html
+from sennit.views.sim_text import print_simulation
 from sennit.views.tables import print_put_table
 
 WIDTHS = (30, 80, 132)  # of screens: narrower than any table, usual, a file
@@ -168,6 +172,21 @@ def draw_plan(plan: CollectivePlan, random: Random) -> None:
     shown(lambda console: print_collective_plan(plan, console), random.choice(WIDTHS))
 
 
+def draw_simulation(found: Simulation, random: Random) -> None:
+    """In words, and on machines that it may or may not be of."""
+    shown(lambda console: print_simulation(found, console), random.choice(WIDTHS))
+    machine = Machine.model_validate(random.choice(MACHINES))
+    check_picture(picture(found, machine))
+    check_page(simulation_html(found, machine))
+
+
+def draw_sweep(sweep: Sweep, random: Random) -> None:
+    shown(lambda console: sim_sweep.print_sweep(sweep, console), random.choice(WIDTHS))
+    check_picture(sim_sweep.bandwidth(sweep))
+    check_picture(sim_sweep.time(sweep))
+    check_page(sweep_html(sweep))
+
+
 def draw_doctor(doctor: Doctor, random: Random) -> None:
     shown(lambda console: print_doctor(doctor, console), random.choice(WIDTHS))
 
@@ -186,6 +205,8 @@ KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int
     "kept": ([kept_plans(left=3, warnings=["Measure again."])], KeptTable, draw_kept, 120),
     "explanation": ([data("explain")], Explanation, draw_explanation, 120),
     "plan": ([data("collective_plan")], CollectivePlan, draw_plan, 120),
+    "simulation": ([data("sim")], Simulation, draw_simulation, 120),
+    "sweep": ([data("sim_sweep")], Sweep, draw_sweep, 120),
     "doctor": ([data("doctor")], Doctor, draw_doctor, 100),
 }
 
@@ -227,6 +248,8 @@ FILES = ["--csv", "a.csv", "--markdown", "a.md", "--html", "a.html"]
 # What the command line does with a document: the arguments, the document, and by what it is named.
 VERBS: dict[str, tuple[list[str], list[Any], str]] = {
     "doctor": (["doctor"], [data("doctor")], "sennit-doctor"),
+    "simulate": (["sim", "allreduce", "1M"], [data("sim")], "sennit-sim"),
+    "sweep": (["sim", "allreduce", "1M,2M", "--svg", "a.svg", "--html", "a.html"], [data("sim")], "sennit-sim"),
     "topo": (["topo", "--machine", "mist", "--svg", "machine.svg"], MACHINES, "machine"),
     "list": (["topo", "--list"], [CATALOGUE], "sennit-machine"),
     "tune": (["tune", "put", "--show"], TABLES, "sennit-tune"),

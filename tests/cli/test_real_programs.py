@@ -190,6 +190,32 @@ def test_sim_asks_other_machines(tmp_path: Path) -> None:
         assert named in done.stderr
 
 
+def test_sim_draws_and_sweeps(tmp_path: Path) -> None:
+    picture, page, plot = tmp_path / "loads.svg", tmp_path / "page.html", tmp_path / "plot.svg"
+    arguments = ["--algorithm", "hierarchical", "--blocks", "8"]
+    files = ["--svg", str(picture), "--html", str(page)]
+    done = sennit("sim", "allreduce", "1M", "--machine", "mist", *arguments, *files, cache=tmp_path)
+    assert done.returncode == 0, done.stderr
+    # What the program calls its links is what the picture finds them by.
+    assert re.search(r"load[1-5][^>]*><title>host0 – host1", picture.read_text(encoding="utf-8"))
+    assert re.search(r"memory (<1|\d+) %", picture.read_text(encoding="utf-8").replace("&lt;", "<"))
+    assert "host0&gt;host1 is full" in page.read_text(encoding="utf-8")
+    machines = ["--machine", "mist", "--machine", "cedar"]
+    found = document(
+        "sim", "allreduce", "256K:1M", *machines, *arguments, "--svg", str(plot), "--json", cache=tmp_path
+    )
+    assert [(one["bytes"], one["machine"]) for one in found["simulations"]] == [
+        (256 << 10, "mist"), (256 << 10, "cedar"), (1 << 20, "mist"), (1 << 20, "cedar"),
+    ]  # fmt: skip
+    assert plot.read_text(encoding="utf-8").count("<circle") == 4
+    for wrong, named in (
+        (["1M,2Q", "--machine", "mist"], "2Q on mist"), (["1M", *machines, "--machine", "mits"], "'mits'"),
+    ):  # fmt: skip
+        done = sennit("sim", "allreduce", *wrong, *arguments, cache=tmp_path)
+        assert done.returncode == 2
+        assert named in done.stderr
+
+
 def test_a_schedule_is_written_proved_and_replayed(tmp_path: Path) -> None:
     for name in ("ring.json", "ring.bin"):
         file = tmp_path / name

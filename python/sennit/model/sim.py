@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from pydantic import Field
 
 from sennit.model.document import Part
+from sennit.peers.layout import GATHERS, SCATTERS, bus_factor
 
 
 class SimulatedPlan(Part):
@@ -54,6 +56,25 @@ class Simulation(Replayed):
     what_if: list[str] = []
     epsilon_us: float = Field(default=0, ge=0)
     plans: list[SimulatedPlan] = Field(min_length=1)
+
+    def algbw_gbps(self, plan: SimulatedPlan) -> float:
+        """Bytes of the larger buffer of any rank over the time of calls back to back, as benchmarks reckon it; 0 of a
+        plan that takes no time."""
+        messages = self.ranks if self.operation in GATHERS + SCATTERS else 1
+        gbps = self.bytes * messages / plan.us / 1e3 if plan.us > 0 else 0
+        return gbps if math.isfinite(gbps) else 0
+
+    def busbw_gbps(self, plan: SimulatedPlan) -> float:
+        """algbw × what nccl-tests multiplies it with, so that it compares with a link."""
+        return self.algbw_gbps(plan) * bus_factor(self.operation, self.ranks)
+
+
+class Sweep(Part):
+    """A collective at several sizes, on several machines: size by size, on one machine after the other."""
+
+    version: Literal[1]
+    kind: Literal["sim sweep"]
+    simulations: list[Simulation] = Field(min_length=1)
 
 
 class Replay(Replayed):

@@ -11,14 +11,16 @@ import typer
 from sennit import console, programs
 from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
-from sennit.model.sim import Check, Held, Replay, Reproduction, Simulation
+from sennit.model.sim import Check, Held, Replay, Reproduction
 from sennit.problem import Exit, Problem
+from sennit.sim import PROGRAM, Question
+from sennit.verbs import formats
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
 from sennit.verbs.options import AsJson, Markdown, examples, print_json, write
+from sennit.verbs.sim_answer import Views, answer
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
-from sennit.views.sim_text import print_check, print_replay, print_simulation
+from sennit.views.sim_text import print_check, print_replay
 
-PROGRAM = "sennit-sim"
 LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16")  # by the ends of their names
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
 CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4", "sennit check schedule.json")
@@ -137,13 +139,23 @@ def replay(
         print_replay(str(schedule), found, console.results())
 
 
+app.command("export", epilog=formats.EXPORT_EXAMPLES, rich_help_panel="A file")(formats.export)
+app.command("import", epilog=formats.IMPORT_EXAMPLES, rich_help_panel="A file")(formats.import_)
+
+
 def _add_verb(name: str) -> None:
     """One collective, with the options that mean something for it."""
 
     def verb(
-        size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes of one message, such as 4096, 64K or 64M.")],
+        size: Annotated[
+            str,
+            typer.Argument(
+                metavar="SIZE,…", help="Bytes of one message, such as 64K; several: 64K,1M or 64K:64M (each × 4)."
+            ),
+        ],
         machine: Annotated[
-            str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
+            list[str] | None,
+            typer.Option(help="A machine's name or file, instead of this machine; or several.", metavar="NAME|FILE"),
         ] = None,
         algorithm: Annotated[
             str | None, typer.Option(metavar="NAME", help="One algorithm; default: all, the fastest first.")
@@ -173,31 +185,32 @@ def _add_verb(name: str) -> None:
         schedule: Annotated[
             Path | None, typer.Option(metavar="FILE", help="Also write every step; JSON where it ends in .json.")
         ] = None,
+        svg: Annotated[
+            Path | None,
+            typer.Option(metavar="FILE", help="Also draw how busy the machine's links were; of several, plot them."),
+        ] = None,
+        html_file: Annotated[
+            Path | None,
+            typer.Option("--html", metavar="FILE", help="Also write a page with all of it; works offline."),
+        ] = None,
         as_json: AsJson = False,
     ) -> None:
-        options: dict[str, object] = {
-            "--operation": operation_of(name),
-            "--bytes": size,
-            "--machine": machine,
-            "--algorithm": algorithm,
-            "--blocks": blocks,
-            "--ranks": ranks,
-            "--root": root,
-            "--costs": costs,
-            "--epsilon": epsilon,
-            "--timeline": timeline,
-            "--schedule": schedule,
-        }
-        arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
-        arguments += [part for text in what_if or [] for part in ("--what-if", text)]
-        arguments += ["--registered"] if registered else []
-        arguments += ["--out-of-place"] if out_of_place else []
-        document, _ = programs.document(PROGRAM, "collective", *arguments, title="simulating")
-        found = parse(Simulation, document, f"the document of {PROGRAM}")
-        if as_json:
-            print_json(document)
-        else:
-            print_simulation(found, console.results())
+        question = Question(
+            operation=operation_of(name),
+            size=size,
+            algorithm=algorithm,
+            blocks=blocks,
+            ranks=ranks,
+            root=root,
+            out_of_place=out_of_place,
+            registered=registered,
+            what_if=what_if or [],
+            costs=costs,
+            epsilon=epsilon,
+            timeline=timeline,
+            schedule=schedule,
+        )
+        answer(question, machine or [None], Views(svg, html_file, as_json))
 
     signature = inspect.signature(verb, eval_str=True)
     out = set()
@@ -212,6 +225,8 @@ def _add_verb(name: str) -> None:
     shown_examples = examples(
         f"sennit sim {name} 64M --machine hgx-h200-4",
         f"sennit sim {name} 64M --machine mist --what-if nvlink.bandwidth=2x",
+        f"sennit sim {name} 64M --machine mist --svg loads.svg",
+        f"sennit sim {name} 64K:64M --machine mist --machine cedar --html {name}.html",
     )
     app.command(
         name, help=f"Say what {name} would take: {OPERATIONS[name]}.", epilog=shown_examples, rich_help_panel=PANEL

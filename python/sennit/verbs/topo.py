@@ -11,6 +11,7 @@ import typer
 from rich.text import Text
 
 from sennit import console, programs
+from sennit.machines import PROGRAM, named_machine, this_machine
 from sennit.model.document import parse
 from sennit.model.machine import Catalogue, Machine
 from sennit.problem import Exit, Problem
@@ -18,7 +19,6 @@ from sennit.verbs.options import AsJson, Executor, OnExecutor, examples, executo
 from sennit.views.machine_svg import machine_svg
 from sennit.views.machine_text import print_machine
 
-PROGRAM = "sennit-machine"
 EXAMPLES = examples(
     "sennit topo",
     "sennit topo --measure",
@@ -73,18 +73,12 @@ def _document(machine: str | None, measure: bool, thorough: bool, executor: Exec
     if machine and machine.endswith(".xml"):
         return programs.document(PROGRAM, "convert", "--from-nccl", machine, title=f"reading {machine}")[0]
     if machine:
-        return programs.document(PROGRAM, "show", machine, title=f"reading {machine}")[0]
+        return named_machine(machine)
     more = executor_arguments(executor)
     if measure:
         options = ["--progress", *(["--thorough"] if thorough else []), *more]
         return programs.document(PROGRAM, "measure", *options, title="measuring this machine")[0]
-    try:
-        return programs.document(PROGRAM, "cached", *more, title="looking for earlier measurements")[0]
-    except Problem as problem:
-        # Never measured is no error here: the machine still describes itself.
-        if problem.exit_code != Exit.WORSE:
-            raise
-    return programs.document(PROGRAM, "discover", *more, title="looking at this machine")[0]
+    return this_machine(*more)
 
 
 def _as_nccl(machine: str | None, document: Any) -> str:

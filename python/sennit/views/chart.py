@@ -1,5 +1,5 @@
-"""Line and area charts as SVG text: small, without scripts, the same bytes for the same input (so that the figures of
-docs/ can be compared with what results/ give), and readable on a light and on a dark page."""
+"""Line, area and bar charts as SVG text: small, without scripts, the same bytes for the same input (so that the
+figures of docs/ can be compared with what results/ give), and readable on a light and on a dark page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sennit import units
 
 WIDTH, HEIGHT = 620, 320
 LEFT, RIGHT, TOP, BOTTOM = 58, 16, 34, 66  # margins around the plot itself
+BAR, LONGEST = 20, 32  # from a bar to the next one; letters of a bar's name that are shown
 
 NEAREST = 1e-9  # less than anything that is measured; steps of the smallest numbers there are vanish
 
@@ -89,6 +90,21 @@ def size_axis(sizes: Sequence[int]) -> Axis:
     return Axis(low, high, ticks, logarithmic=True)
 
 
+def time_axis(times: Sequence[float]) -> Axis:
+    """A logarithmic axis over times in µs, between powers of ten, with a tick at each or at some of many."""
+    first = math.floor(math.log10(max(NEAREST, min(times))) + 1e-9)
+    last = max(first + 1, math.ceil(math.log10(max(NEAREST, *times)) - 1e-9))
+    step = max(1, math.ceil((last - first) / 8))
+    ticks = [(10.0**power, _decade(power)) for power in range(first, last + 1, step)]
+    return Axis(10.0**first, 10.0**last, ticks, logarithmic=True)
+
+
+def _decade(power: int) -> str:
+    """10^power µs: "0.1 µs", "100 µs", "1 ms"."""
+    unit, base = ("µs", 0) if power < 3 else ("ms", 3) if power < 6 else ("s", 6)
+    return f"{10.0 ** (power - base):.{max(0, base - power)}f} {unit}"
+
+
 def line_chart(title: str, x: Axis, y: Axis, series: Sequence[Series], marked: float | None = None) -> str:
     """Lines with their spreads. A horizontal line at `marked`, where given."""
     parts = []
@@ -136,6 +152,34 @@ def area_chart(title: str, x: Axis, y: Axis, layers: Sequence[Series]) -> str:
     return _frame(title, x, y, parts, legend)
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A part of a whole, from 0 to 1, and what is written behind it."""
+
+    name: str
+    part: float
+    said: str
+
+
+def bar_chart(title: str, bars: Sequence[Bar]) -> str:
+    """Bars from left to right, one below the other, with their names before them."""
+    names = [bar.name if len(bar.name) <= LONGEST else f"{bar.name[: LONGEST - 1]}…" for bar in bars]
+    left = 14 + 7.6 * max(map(len, names), default=0)
+    right = WIDTH - RIGHT - 46  # room for what is written behind the longest
+    height = TOP + BAR * len(bars) + 8
+    lines = [_head(title, height), f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>']
+    for index, (bar, name) in enumerate(zip(bars, names, strict=True)):
+        top, end = TOP + BAR * index, left + min(1.0, max(0.0, bar.part)) * (right - left)
+        lines.append(f'<text x="{left - 6:.1f}" y="{top + 12}" text-anchor="end">{escape(name)}</text>')
+        lines.append(
+            f'<rect x="{left:.1f}" y="{top + 1}" width="{end - left:.1f}" height="{BAR - 6}" fill="{COLOURS[0]}">'
+            f"<title>{escape(f'{bar.name}: {bar.said}')}</title></rect>"
+        )
+        lines.append(f'<text x="{end + 5:.1f}" y="{top + 12}">{escape(bar.said)}</text>')
+    lines.append(f'<path class="axis" d="M{left:.1f} {TOP - 2}V{height - 8}"/>')
+    return "".join(lines) + "</svg>"
+
+
 def _x(axis: Axis, value: float) -> float:
     return LEFT + axis.fraction(value) * (WIDTH - LEFT - RIGHT)
 
@@ -158,11 +202,7 @@ def _mark(x: Axis, y: Axis, point: Point, name: str, colour: str) -> str:
 
 def _frame(title: str, x: Axis, y: Axis, parts: list[str], legend: list[tuple[str, str]]) -> str:
     """The chart around `parts`: grid, labels, title, and a legend below that wraps."""
-    lines = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
-        f'aria-label="{escape(title)}">',
-        f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>',
-    ]
+    lines = [f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>']
     for value, label in y.ticks:
         height = _y(y, value)
         lines.append(f'<path class="grid" d="M{LEFT} {height:.1f}H{WIDTH - RIGHT}"/>')
@@ -181,7 +221,14 @@ def _frame(title: str, x: Axis, y: Axis, parts: list[str], legend: list[tuple[st
         lines.append(f'<rect x="{at:.1f}" y="{row - 9}" width="12" height="10" rx="2" fill="{colour}"/>')
         lines.append(f'<text x="{at + 17:.1f}" y="{row}">{escape(name)}</text>')
         at += length
-    return "".join(lines) + "</svg>"
+    return _head(title, max(HEIGHT, row + 10)) + "".join(lines) + "</svg>"
+
+
+def _head(title: str, height: float) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" viewBox="0 0 {WIDTH} {height:.0f}" role="img" '
+        f'aria-label="{escape(title)}">'
+    )
 
 
 def standalone(svg: str) -> str:

@@ -39,6 +39,11 @@ def html(result: Result) -> str:
         # Many pairs make a long page: the first few are open, the others one click away.
         body.append(_case(comparison, opened=index < 4))
     body.append(_settings(result))
+    return page(title, body)
+
+
+def page(title: str, body: list[str]) -> str:
+    """A whole page of these parts, in the style that all pages have."""
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width,initial-scale=1">'
@@ -60,9 +65,26 @@ def _case(comparison: Comparison, *, opened: bool) -> str:
     )
 
 
+def head_row(headings: list[str]) -> str:
+    """The beginning of a table."""
+    return "<table><thead><tr>" + "".join(f"<th>{escape(heading)}</th>" for heading in headings) + "</tr></thead>"
+
+
+def plain_table(headings: list[str], rows: list[list[str]]) -> str:
+    """A table of nothing but text: numbers, and in the last column names."""
+    lines = ["<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>" for cells in rows]
+    return f'<div class="scroll">{head_row(headings)}{"".join(lines)}</table></div>'
+
+
+def facts(items: dict[str, str]) -> str:
+    """Names and what they are, of those that are anything."""
+    lines = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in items.items() if value)
+    return f"<dl>{lines}</dl>"
+
+
 def _table(comparison: Comparison) -> str:
     headings, rows = table(comparison)
-    lines = ["<table><thead><tr>" + "".join(f"<th>{escape(heading)}</th>" for heading in headings) + "</tr></thead>"]
+    lines = [head_row(headings)]
     for size, cells in zip(comparison.sizes, rows, strict=True):
         line = []
         for heading, cell in zip(headings, cells, strict=True):
@@ -74,11 +96,10 @@ def _table(comparison: Comparison) -> str:
 
 
 def _settings(result: Result) -> str:
-    facts = {name.replace("_", " "): str(value) for name, value in result.settings.items()}
-    facts |= {"machine fingerprint": result.machine.fingerprint, "date": result.date}
-    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in facts.items() if value)
+    items = {name.replace("_", " "): str(value) for name, value in result.settings.items()}
+    items |= {"machine fingerprint": result.machine.fingerprint, "date": result.date}
     return (
-        f"<details><summary>How it was measured</summary><dl>{items}</dl>"
+        f"<details><summary>How it was measured</summary>{facts(items)}"
         "<p>GB/s are 10<sup>9</sup> bytes/s, MiB are 2<sup>20</sup> bytes. “Of links” is the share of what the links "
         "allow all paths together, without any overhead. “× engine” is how many times as fast sennit is as the copy "
         "engine alone, measured in the same run; green and red are beyond the noise (two spreads).</p></details>"

@@ -1,5 +1,6 @@
 """A machine as a picture: devices as boxes, links as lines whose width is their bandwidth and whose colour their
-kind. Solid lines were measured, dashed ones specified or assumed. Readable on a light and on a dark page."""
+kind. Solid lines were measured, dashed ones specified or assumed. With the loads of a call, colours and labels say
+how busy links and devices were instead. Readable on a light and on a dark page."""
 
 from __future__ import annotations
 
@@ -7,12 +8,15 @@ from html import escape
 
 from sennit import units
 from sennit.model.machine import Device, Link, Machine
+from sennit.views import loads as busy
+from sennit.views.loads import Loads
 from sennit.views.machine_layout import Places, place
 from sennit.views.machine_text import KIND_NAMES, device_label, link_label
 
 COLUMN, ROW = 118, 122  # distances between the middles of boxes
 BOX_WIDTH, BOX_HEIGHT = 100, 44
 MARGIN = 24
+LABEL = 13  # from a line of a label to the next
 NARROWEST, WIDEST = 1.5, 9.0  # line widths in pixels; the widest link of the machine gets the widest line
 COLOURS = {"nvlink": "#2f9e57", "pcie": "#3b7dd8", "socket": "#d9822b", "network": "#9a5fd0"}
 STYLE = (
@@ -26,12 +30,13 @@ STYLE = (
 )
 
 
-def machine_svg(machine: Machine) -> str:
-    """The picture as the text of an SVG file."""
+def machine_svg(machine: Machine, loads: Loads | None = None) -> str:
+    """The picture as the text of an SVG file; of how busy everything was, where `loads` are given."""
     places = place(machine)
     ends = [(places[link.from_], places[link.to]) for link in machine.links if {link.from_, link.to} <= places.keys()]
     spans = [abs(one[0] - other[0]) for one, other in ends if one[1] == other[1] == 0]
     above = int(MARGIN + 20 + max(spans, default=0) * 26)  # room for the arcs over the top row
+    above += 28 if loads else 0  # and for a second line of the heading, and of labels
     # Where no link delivers anything all lines are of the narrowest width.
     widest = max((_width(link) for link in machine.links), default=0) or 1.0
     columns = max((column for column, _ in places.values()), default=0)
@@ -42,17 +47,24 @@ def machine_svg(machine: Machine) -> str:
     }
     bottom = max((y for _, y in spots.values()), default=above) + BOX_HEIGHT / 2 + 30
     width, height = max(left + columns * COLUMN + BOX_WIDTH / 2 + MARGIN, 560), bottom + 54
+    if loads:
+        width, height = max(width, busy.width(loads) + 2 * MARGIN), height + busy.height()
+    name = loads.heading if loads else machine.name
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" class="machine" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{escape(machine.name)}">',
-        f"<style>{STYLE}</style>",
-        f'<text class="id" x="{MARGIN}" y="18">{escape(machine.name)}</text>',
+        f'width="{width:.0f}" height="{height:.0f}" role="img" aria-label="{escape(name)}">',
+        f"<style>{STYLE}{busy.STYLE if loads else ''}</style>",
+        f'<text class="id" x="{MARGIN}" y="18">{escape(name)}</text>',
     ]
-    lines = [_line(link, spots, places, widest) for link in machine.links if {link.from_, link.to} <= spots.keys()]
+    parts += [f'<text x="{MARGIN}" y="36">{escape(loads.call)}</text>'] if loads else []
+    links = [link for link in machine.links if {link.from_, link.to} <= spots.keys()]
+    if loads:  # the busiest on top of the others
+        links.sort(key=lambda link: max(loads.of(link)))
+    lines = [_line(link, spots, places, widest, loads) for link in links]
     parts += [line for line, _ in lines]
-    parts += [_box(device, *spots[device.id]) for device in machine.devices]
+    parts += [_box(device, *spots[device.id], loads) for device in machine.devices]
     parts += [label for _, label in lines]
-    parts.append(_legend(machine, bottom))
+    parts.append(busy.legend(loads, MARGIN, bottom) if loads else _legend(machine, bottom))
     return "\n".join(parts) + "\n</svg>\n"
 
 
@@ -60,9 +72,12 @@ def _width(link: Link) -> float:
     return max(link.forward_gbps.value, link.backward_gbps.value)
 
 
-def _line(link: Link, spots: dict[str, tuple[float, float]], places: Places, widest: float) -> tuple[str, str]:
+def _line(
+    link: Link, spots: dict[str, tuple[float, float]], places: Places, widest: float, loads: Loads | None
+) -> tuple[str, str]:
     """The line of a link, and its label, which is drawn above all lines and boxes."""
     (x1, y1), (x2, y2) = spots[link.from_], spots[link.to]
+    arrows = busy.ways(x2 - x1, y2 - y1)
     if link.kind == "socket" and y1 == y2:
         # Hosts have a row of their own with nothing between two neighbours.
         x1, x2 = min(x1, x2) + BOX_WIDTH / 2, max(x1, x2) - BOX_WIDTH / 2
@@ -84,25 +99,39 @@ def _line(link: Link, spots: dict[str, tuple[float, float]], places: Places, wid
         part = 0.42 if places[link.from_][1] != 0 and places[link.to][1] != 0 else 0.62
         at = (x1 + part * (x2 - x1), y1 + part * (y2 - y1))
     thickness = max(NARROWEST, WIDEST * _width(link) / widest)
-    dashes = "" if link.forward_gbps.source == "measured" else ' stroke-dasharray="7 4"'
-    title = escape(f"{link.from_} – {link.to}: {link_label(link, link.from_)}")
-    line = (
-        f'<path class="link" stroke="{COLOURS[link.kind]}" stroke-width="{thickness:.1f}"{dashes} d="{path}">'
-        f"<title>{title}</title></path>"
-    )
-    rate = units.three_digits(_width(link))
-    return line, f'<text class="rate" x="{at[0]:.0f}" y="{at[1] + 4:.0f}" text-anchor="middle">{rate}</text>'
+    title = f"{link.from_} – {link.to}: {link_label(link, link.from_)}"
+    if loads:
+        look = f'class="link load{busy.band(max(loads.of(link)))}"'
+        title += f"; {loads.told(link)}"
+        labels = busy.link_lines(*loads.of(link), arrows)
+    else:
+        look, labels = f'class="link" stroke="{COLOURS[link.kind]}"', [units.three_digits(_width(link))]
+    dashes = "" if loads or link.forward_gbps.source == "measured" else ' stroke-dasharray="7 4"'
+    line = f'<path {look} stroke-width="{thickness:.1f}"{dashes} d="{path}"><title>{escape(title)}</title></path>'
+    first = at[1] + 4 - LABEL / 2 * (len(labels) - 1)
+    written = ""
+    for index, label in enumerate(labels):
+        spot = f'x="{at[0]:.0f}" y="{first + LABEL * index:.0f}"'
+        written += f'<text class="rate" {spot} text-anchor="middle">{escape(label)}</text>'
+    return line, written
 
 
-def _box(device: Device, x: float, y: float) -> str:
+def _box(device: Device, x: float, y: float, loads: Loads | None) -> str:
     model = device.model.replace("NVIDIA ", "").replace("(R)", "")
     second = model if len(model) <= 16 else model[:15].rstrip() + "…"
-    shift = 4 if not second else -3
+    limits = [f"{name} {units.percent(part)}" for name, part in loads.limits(device.id)] if loads else []
+    below = [line for line in (second, *limits[:1]) if line]
+    shift = [4, -3, -9][len(below)]
     text = f'<text class="id" x="{x:.0f}" y="{y + shift:.0f}" text-anchor="middle">{escape(device.id)}</text>'
-    if second:
-        text += f'<text class="small" x="{x:.0f}" y="{y + 12:.0f}" text-anchor="middle">{escape(second)}</text>'
+    for index, line in enumerate(below):
+        at = y + shift + (15 if len(below) == 1 else 12) * (index + 1)
+        text += f'<text class="small" x="{x:.0f}" y="{at:.0f}" text-anchor="middle">{escape(line)}</text>'
+    # Colours of kinds would be taken for loads.
+    kind = "device" if loads else device.kind
+    busiest = f" load{busy.band(loads.limits(device.id)[0][1])}" if loads and limits else ""
+    label = "; ".join([device_label(device), *limits])
     return (
-        f'<g class="{device.kind}"><title>{escape(device_label(device))}</title><rect class="box" '
+        f'<g class="{kind}"><title>{escape(label)}</title><rect class="box{busiest}" '
         f'x="{x - BOX_WIDTH / 2:.0f}" y="{y - BOX_HEIGHT / 2:.0f}" width="{BOX_WIDTH}" height="{BOX_HEIGHT}" rx="6"/>'
         f"{text}</g>"
     )

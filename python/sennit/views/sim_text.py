@@ -7,6 +7,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Check, Replay, Replayed, SimulatedPlan, Simulation
+from sennit.views.columns import NOTHING
 from sennit.views.plain_table import plain_table
 
 SHOWN = 5  # of delays and of loads
@@ -17,13 +18,18 @@ def print_simulation(found: Simulation, console: Console) -> None:
     console.print(Text(title(found), style="bold"))
     fastest = found.plans[0]
     lines = [
-        [each.plan, units.time(each.once_us), units.time(each.us), f"{each.us / fastest.us:.2f}"]
+        [each.plan, units.time(each.once_us), units.time(each.us), times(each, fastest)]
         for each in of_each_algorithm(found.plans)
     ]
     console.print(plain_table(["plan", "one call", "back to back", "× fastest"], lines))
     console.print()
     for sentence in sentences(found):
         console.print(Text(sentence))
+
+
+def times(plan: SimulatedPlan, fastest: SimulatedPlan) -> str:
+    """How many times as long as the fastest plan: "1.30"."""
+    return f"{plan.us / fastest.us:.2f}" if fastest.us > 0 else NOTHING
 
 
 def title(found: Simulation) -> str:

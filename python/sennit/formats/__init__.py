@@ -1,0 +1,1 @@
+"""Schedules as other tools' documents, and theirs as schedules."""

@@ -1,0 +1,61 @@
+"""What `sennit sim` does with a question: one answer in full, or a table of several."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sennit import console
+from sennit.machines import known_machine
+from sennit.model.document import parse
+from sennit.model.machine import Machine
+from sennit.problem import Exit, Problem
+from sennit.sim import Question, ask, ask_each, sizes_of
+from sennit.verbs.options import print_json, write
+from sennit.views import sim_html, sim_sweep
+from sennit.views.chart import standalone
+from sennit.views.sim_text import print_simulation
+
+
+@dataclass(frozen=True)
+class Views:
+    """The files to write, and whether the document takes the table's place."""
+
+    svg: Path | None
+    html: Path | None
+    as_json: bool
+
+
+def answer(question: Question, machines: Sequence[str | None], views: Views) -> None:
+    """Asks, and shows every view that was asked for. The question's size may be several."""
+    sizes, machines = sizes_of(question.size), list(dict.fromkeys(machines))
+    if len(sizes) * len(machines) == 1:
+        _answer_one(replace(question, size=sizes[0], machine=machines[0]), views)
+        return
+    for option, file in (("--timeline", question.timeline), ("--schedule", question.schedule)):
+        if file:
+            raise Problem(f"{option} writes one call to {file}", "Give one SIZE and one --machine", Exit.USAGE)
+    sweep, document = ask_each(question, sizes, machines)
+    if views.svg:
+        write(views.svg, standalone(sim_sweep.bandwidth(sweep)))
+    if views.html:
+        write(views.html, sim_html.sweep_html(sweep))
+    if views.as_json:
+        print_json(document)
+    else:
+        sim_sweep.print_sweep(sweep, console.results())
+
+
+def _answer_one(question: Question, views: Views) -> None:
+    found, document = ask(question)
+    if views.svg or views.html:
+        machine = parse(Machine, known_machine(question.machine), f"the machine {found.machine}")
+        if views.svg:
+            write(views.svg, sim_html.picture(found, machine))
+        if views.html:
+            write(views.html, sim_html.simulation_html(found, machine))
+    if views.as_json:
+        print_json(document)
+    else:
+        print_simulation(found, console.results())
