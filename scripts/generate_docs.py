@@ -22,7 +22,7 @@ from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
-from sennit.model.sim import Reproduction
+from sennit.model.sim import Paper, Reproduction
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
@@ -32,9 +32,10 @@ from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table, pipes
 from sennit.views.origin import origin, repetitions
+from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
 
-PUT, COLLECTIVE, REPRODUCTION = "bench put", "bench collective", "reproduction"
+PUT, COLLECTIVE, REPRODUCTION, PAPER = "bench put", "bench collective", "reproduction", "sim paper"
 NCCL = "nccl"
 NONE_YET = "No measurement is kept in `results/` yet."
 
@@ -114,7 +115,18 @@ def reproductions(root: Path) -> str:
     parts = []
     for _, path, document in documents(root, REPRODUCTION):
         found = parse(Reproduction, document, path)
-        parts += [f"## {found.machine}", f"Source: `{path}`.", reproduction_markdown(found).strip()]
+        parts += [f"### {found.machine}", f"Source: `{path}`.", reproduction_markdown(found).strip()]
+    return "\n\n".join(parts) or NONE_YET
+
+
+def papers(root: Path, figures: dict[str, str]) -> str:
+    """The papers done again, in docs/reproduction.md; adds a chart of each to `figures`."""
+    parts = []
+    for name, path, document in documents(root, PAPER):
+        found = parse(Paper, document, path)
+        figures[f"{name}.svg"] = standalone(paper_chart(found))
+        parts += [f"### {found.machine}", f"Source: `{path}`.", paper_markdown(found).strip()]
+        parts.append(f"![{name}](figures/{name}.svg)")
     return "\n\n".join(parts) or NONE_YET
 
 
@@ -198,15 +210,17 @@ def generated(root: Path) -> dict[Path, str]:
     results = kept_results(root)
     figures: dict[str, str] = {}
     sections = "\n\n".join(section(kept, figures) for kept in results) or NONE_YET
+    again = papers(root, figures)
     files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
     files |= machine_pictures(root)
     for file, name, content in (
         (root / "docs" / "bench-put.md", PUT, sections),
         (root / "docs" / "bench-collectives.md", COLLECTIVE, collective_sections(root)),
         (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
+        (root / "docs" / "reproduction.md", PAPER, again),
         (root / "README.md", "highlights", f"{collective_highlights(root)}\n\n{highlights(results)}"),
     ):
-        files[file] = between(file.read_text(encoding="utf-8"), name, content)
+        files[file] = between(files.get(file, file.read_text(encoding="utf-8")), name, content)
     files[root / "schemas" / "result.schema.json"] = schema(
         Result, "A measurement with everything needed to believe it", "docs/result.md"
     )

@@ -3,16 +3,16 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sennit.sim import simulate
+    from sennit.sim import simulate, simulate_messages
 
-__all__ = ["simulate"]
+__all__ = ["simulate", "simulate_messages"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
     # Read only when it is asked for: ranks of other libraries import this package too, and have no need of pydantic.
-    if name == "simulate":
-        from sennit.sim import simulate
+    if name in __all__:
+        from sennit import sim
 
-        return simulate
+        return getattr(sim, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

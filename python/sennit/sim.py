@@ -9,7 +9,7 @@ from typing import Any
 
 from sennit import programs, units
 from sennit.model.document import parse
-from sennit.model.sim import Simulation, Sweep
+from sennit.model.sim import Messages, Simulation, Sweep
 from sennit.problem import Exit, Problem
 
 PROGRAM = "sennit-sim"
@@ -93,6 +93,65 @@ def simulate(
         schedule=None if schedule is None else Path(schedule),
     )
     return ask(question)[0]
+
+
+def simulate_messages(
+    operation: str,
+    size: str | int,
+    *,
+    machine: str | Path | None = None,
+    nodes: int = 1,
+    algorithm: str | None = None,
+    chunks: int = 1,
+    root: int | None = None,
+    what_if: Sequence[str] = (),
+    costs: str | None = None,
+    epsilon: float | None = None,
+) -> Messages:
+    """What `sennit sim OPERATION SIZE --nodes N` says, with its options. Raises Problem."""
+    return ask_messages(
+        operation,
+        str(size),
+        machine=None if machine is None else str(machine),
+        nodes=nodes,
+        algorithm=algorithm,
+        chunks=chunks,
+        root=root,
+        what_if=[what_if] if isinstance(what_if, str) else what_if,
+        costs=costs,
+        epsilon=epsilon,
+    )[0]
+
+
+def ask_messages(
+    operation: str,
+    size: str,
+    *,
+    machine: str | None,
+    nodes: int,
+    algorithm: str | None,
+    chunks: int,
+    root: int | None,
+    what_if: Sequence[str],
+    costs: str | None,
+    epsilon: float | None,
+) -> tuple[Messages, Any]:
+    """The answer, and the document that it was read from. Raises Problem."""
+    options: dict[str, object] = {
+        "--operation": operation.replace("-", "_"),
+        "--bytes": size,
+        "--machine": machine,
+        "--nodes": nodes,
+        "--algorithm": algorithm,
+        "--chunks": chunks,
+        "--root": root,
+        "--costs": costs,
+        "--epsilon": epsilon,
+    }
+    arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
+    arguments += [part for text in what_if for part in ("--what-if", text)]
+    document, _ = programs.document(PROGRAM, "messages", *arguments, title="simulating")
+    return parse(Messages, document, ORIGIN), document
 
 
 def ask(question: Question, title: str = "simulating") -> tuple[Simulation, Any]:

@@ -1,8 +1,6 @@
 // sennit-sim: what would happen, without the hardware: protocols proved right, and replayed over a machine's links;
 // the program behind `sennit check`, `sennit sim` and `sennit reproduce`.
 #include <algorithm>
-#include <cmath>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -13,6 +11,9 @@
 #include "bench/program.h"
 #include "bench/sim/against.h"
 #include "bench/sim/check_all.h"
+#include "bench/sim/messages.h"
+#include "bench/sim/paper.h"
+#include "bench/sim/report.h"
 #include "machine/known.h"
 #include "sim/predict.h"
 #include "sim/timeline.h"
@@ -22,32 +23,8 @@ namespace sennit::bench {
 
 namespace {
 
-/// Rates, efficiencies and numbers of blocks are divided by; times may be 0.
-bool makes_sense(std::string_view name, double value) {
-  if (!std::isfinite(value) || value < 0) return false;
-  if (name.ends_with("_efficiency")) return value > 0 && value <= 1;
-  return value > 0 || name.ends_with("_us");
-}
-
-Status set_costs(sim::Costs& costs, const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    const auto equals = text.find('=');
-    const std::string name = text.substr(0, equals),
-                      number = equals == std::string::npos ? "" : text.substr(equals + 1);
-    const auto* const named = std::ranges::find(sim::kCosts, name, &sim::NamedCost::name);
-    char* end = nullptr;
-    const double value = std::strtod(number.c_str(), &end);
-    if (named != std::end(sim::kCosts) && !number.empty() && *end == 0 && makes_sense(name, value)) {
-      costs.*named->cost = value;
-      continue;
-    }
-    std::string known;
-    for (const sim::NamedCost& each : sim::kCosts) known += (known.empty() ? "" : ", ") + std::string(each.name);
-    return Status(Code::invalid_argument, fmt::format("'{}' gives no cost a value that makes sense", text), "--costs",
-                  "Write NAME=VALUE, with a positive VALUE and NAME one of " + known);
-  }
-  return {};
-}
+/// Limits.
+constexpr int kMostNodes = 1 << 17, kMostChunks = 4096;
 
 struct Asked {
   std::string operation, bytes, machine, algorithm, timeline, schedule;
@@ -80,7 +57,7 @@ Result<sim::Question> question_of(const Asked& asked) {
   question.registered = question.registered || asked.registered;
   question.epsilon_us = asked.epsilon_us;
   question.timeline = !asked.timeline.empty();
-  if (auto status = set_costs(question.costs, asked.costs); !status) return status;
+  if (auto status = set_costs(question.costs, sim::kCosts, asked.costs); !status) return status;
   return question;
 }
 
@@ -88,17 +65,6 @@ Json json_of(const sim::Prediction& prediction) {
   return {{"plan", coll::name(prediction.plan)}, {"algorithm", coll::name(prediction.plan.algorithm)},
           {"blocks", prediction.plan.blocks},    {"once_us", prediction.once.us},
           {"us", prediction.back_to_back_us},    {"flows", prediction.once.flows}};
-}
-
-/// What both kinds of answers say of a replayed job.
-Json lists_of(const sim::Replayed& replayed, Json document) {
-  Json critical = Json::array(), loads = Json::array();
-  for (const sim::Critical& each : replayed.critical) critical.push_back({{"what", each.what}, {"us", each.us}});
-  for (const sim::Load& each : replayed.loads)
-    loads.push_back({{"resource", each.resource}, {"bytes", each.bytes}, {"busy", each.busy}});
-  document["critical"] = std::move(critical);
-  document["loads"] = std::move(loads);
-  return document;
 }
 
 Status write_timeline(const std::string& file, const sim::Prediction& prediction) {
@@ -132,7 +98,7 @@ Result<Exit> simulate(const Asked& asked) {
   Json plans = Json::array();
   for (const sim::Prediction& each : *predictions) plans.push_back(json_of(each));
   const int all = std::min(static_cast<int>(sim::gpus_of(machine).size()), coll::kMostRanks);
-  print(lists_of(best.once, {{"version", 1},
+  print(with_outcome(best.once, {{"version", 1},
                              {"kind", "sim"},
                              {"operation", asked.operation},
                              {"bytes", question->what.bytes},
@@ -155,7 +121,7 @@ Result<Exit> replay_schedule(const Replayed& asked) {
   auto known = machine::known_machine(asked.machine, "");
   if (!known) return of_arguments(known.status());
   sim::Setting setting;
-  if (auto status = set_costs(setting.costs, asked.costs); !status) return status;
+  if (auto status = set_costs(setting.costs, sim::kCosts, asked.costs); !status) return status;
   setting.gpus = sim::gpus_of(known->machine);
   if (setting.gpus.size() < static_cast<std::size_t>(schedule->recording.ranks))
     return Status(Code::invalid_argument,
@@ -165,7 +131,7 @@ Result<Exit> replay_schedule(const Replayed& asked) {
   setting.gpus.resize(static_cast<std::size_t>(schedule->recording.ranks));
   const auto replayed = sim::replay(schedule->recording, known->machine, setting);
   if (!replayed) return replayed.status();
-  print(lists_of(*replayed, {{"version", 1},
+  print(with_outcome(*replayed, {{"version", 1},
                              {"kind", "sim replay"},
                              {"machine", known->machine.name},
                              {"ranks", schedule->recording.ranks},
@@ -181,6 +147,7 @@ int run(int argc, const char* const* argv) {
       "  sennit-sim collective --operation allreduce --bytes 64M --machine hgx-h200-4\n"
       "  sennit-sim collective --operation allreduce --bytes 64M --machine mist --algorithm hierarchical\n"
       "  sennit-sim collective --operation allreduce --bytes 1M --machine mist --schedule allreduce.json\n"
+      "  sennit-sim messages --operation allreduce --bytes 64M --machine dgx-h100 --nodes 128\n"
       "  sennit-sim check allreduce.json\n"
       "  sennit-sim replay allreduce.json --machine cedar\n"
       "  sennit-sim against results/hgx-h200-4/collectives.json --machine hgx-h200-4");
@@ -218,6 +185,26 @@ int run(int argc, const char* const* argv) {
   one.add_option("--timeline", asked.timeline,
                  "Write what everybody does when, for a viewer of traces, to this file");
 
+  Messages messages;
+  CLI::App& sent = program.command("messages", "A collective of whole messages, on one node or on thousands",
+                                   [&] { return simulate_messages(messages); });
+  sent.add_option("--operation", messages.operation, "Such as allreduce, allgather, broadcast")->required();
+  sent.add_option("--bytes", messages.bytes, "Size of one message, such as 64M")->required();
+  sent.add_option("--machine", messages.machine, "Of each node: a shipped machine's name, or a file; default: this one");
+  sent.add_option("--nodes", messages.nodes, "How many, joined by their NICs")->check(CLI::Range(1, kMostNodes));
+  sent.add_option("--algorithm", messages.algorithm, "One algorithm; default: all there are, the fastest first");
+  sent.add_option("--chunks", messages.chunks, "Pieces of a message that follow each other; default 1")
+      ->check(CLI::Range(1, kMostChunks));
+  sent.add_option("--root", messages.root, "Rank of operations that have one")->check(CLI::NonNegativeNumber);
+  sent.add_option("--what-if", messages.what_if, "As of collective");
+  sent.add_option("--costs", messages.costs, "Other costs than the defaults, such as network_us=5")->delimiter(',');
+  sent.add_option("--epsilon", messages.epsilon_us, "As of collective")->check(CLI::NonNegativeNumber);
+
+  std::string paper;
+  program.command("paper", "A paper's experiments, done again on its machine", [&] { return reproduce_paper(paper); })
+      .add_option("name", paper, "Of the machine: mist, cedar, helios, ri2 or cscs")
+      ->required();
+
   Replayed replayed;
   CLI::App& replay = program.command("replay", "How long a schedule from a file would take on a machine",
                                      [&] { return replay_schedule(replayed); });
@@ -228,7 +215,7 @@ int run(int argc, const char* const* argv) {
   Against against;
   CLI::App& held = program.command("against", "Replays the plans of a measured result, beside what they took",
                                    [&]() -> Result<Exit> {
-                                     if (auto status = set_costs(against.costs, against.given_costs); !status)
+                                     if (auto status = set_costs(against.costs, sim::kCosts, against.given_costs); !status)
                                        return status;
                                      return hold_against(against);
                                    });

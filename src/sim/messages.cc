@@ -14,23 +14,18 @@ constexpr std::size_t kMostAhead = 2;
 
 class Unrolling {
  public:
-  Unrolling(std::span<const int> places, const MessageCosts& costs, const Fabric& fabric)
-      : places_(places), costs_(costs), fabric_(fabric), own_(places.size()), before_(places.size()) {
-    names_ = {graph_.name("messages within a node"), graph_.name("messages between nodes"), graph_.name("reductions")};
-  }
+  Unrolling(Graph& graph, std::size_t ranks, const Send& send)
+      : graph_(graph), send_(send), own_(ranks), before_(ranks) {}
 
-  Graph run(const Rounds& rounds, int chunks) &&;
+  void run(const Rounds& rounds, int chunks);
 
  private:
-  void message(const Message& message);
+  void message(const Message& each);
 
-  std::span<const int> places_;
-  const MessageCosts& costs_;
-  const Fabric& fabric_;
-  Graph graph_;
-  std::array<std::uint32_t, 3> names_{};
-  /// Of each rank, what it did in the round before, and in this round of the chunk before; and now.
-  std::vector<std::vector<Id>> own_, before_, now_;
+  Graph& graph_;
+  const Send& send_;
+  /// Of each rank, what it did in the round before; its messages in this round of the chunk before; and both of now.
+  std::vector<std::vector<Id>> own_, before_, now_, moved_;
 };
 
 void Unrolling::message(const Message& each) {
@@ -42,60 +37,46 @@ void Unrolling::message(const Message& each) {
   }
   std::ranges::sort(needs);
   needs.erase(std::ranges::unique(needs).begin(), needs.end());
-  const bool near = fabric_.node_of(places_[from]) == fabric_.node_of(places_[to]);
-  Graph::Task task;
-  task.from = places_[from];
-  task.to = places_[to];
-  task.bytes = each.bytes;
-  task.us = near ? costs_.message_us : costs_.network_us;
-  task.method = machine::Method::sm;
-  task.what = names_[near ? 0 : 1];
-  const Id sent = graph_.add(task, needs);
-  now_[from].push_back(sent);
-  Id arrived = sent;
-  if (each.reduced && (costs_.reduce_gbps > 0 || costs_.reduce_us > 0)) {
-    Graph::Task sum;
-    sum.from = sum.to = places_[to];
-    sum.bytes = costs_.reduce_gbps > 0 ? each.bytes : 0;
-    sum.us = costs_.reduce_us;
-    sum.gbps = costs_.reduce_gbps;
-    sum.what = names_[2];
-    arrived = graph_.add(sum, {sent});
-  }
-  now_[to].push_back(arrived);
+  const Sent sent = send_(each, needs);
+  now_[from].push_back(sent.moved);
+  now_[to].push_back(sent.ready);
+  moved_[from].push_back(sent.moved);
+  moved_[to].push_back(sent.moved);
 }
 
-Graph Unrolling::run(const Rounds& rounds, int chunks) && {
-  std::uint64_t all = 0;
-  for (const Round& round : rounds) all += round.times;
-  // Chunks inside rounds: what a rank did in a round of the chunk before is then the latest of that round. A graph's
-  // order only has to put needs first, so rounds go outside, chunks inside.
-  std::vector<std::vector<std::vector<Id>>> front(static_cast<std::size_t>(chunks));
-  for (auto& each : front) each.resize(places_.size());
+// Rounds go outside and chunks inside: a graph's order only has to put first what others need.
+void Unrolling::run(const Rounds& rounds, int chunks) {
+  std::vector<std::vector<std::vector<Id>>> fronts(static_cast<std::size_t>(chunks));
+  for (auto& each : fronts) each.resize(own_.size());
   for (const Round& round : rounds)
     for (std::uint64_t time = 0; time < round.times; ++time) {
       for (auto& each : before_) each.clear();
-      for (auto& chunk : front) {
-        std::swap(own_, chunk);
-        now_.assign(places_.size(), {});
+      for (auto& front : fronts) {
+        std::swap(own_, front);
+        now_.assign(own_.size(), {});
+        moved_.assign(own_.size(), {});
         for (const Message& each : round.messages) message(each);
-        for (std::size_t rank = 0; rank < places_.size(); ++rank) {
+        for (std::size_t rank = 0; rank < own_.size(); ++rank) {
           if (now_[rank].empty()) {
             // It took no part: what it did before is still the latest.
             now_[rank] = own_[rank];
             continue;
           }
           // Each of a root's many messages would need each of those before.
-          if (now_[rank].size() > kMostAhead) now_[rank] = {graph_.all(now_[rank])};
-          before_[rank] = now_[rank];
+          for (auto* const each : {&now_[rank], &moved_[rank]})
+            if (each->size() > kMostAhead) *each = {graph_.all(*each)};
+          std::swap(before_[rank], moved_[rank]);
         }
-        std::swap(now_, chunk);
+        std::swap(now_, front);
       }
     }
-  return std::move(graph_);
 }
 
 }  // namespace
+
+void unroll(Graph& graph, const Rounds& of_a_chunk, int chunks, std::size_t ranks, const Send& send) {
+  Unrolling(graph, ranks, send).run(of_a_chunk, chunks);
+}
 
 std::vector<int> places_of(const Fabric& fabric, const Ranks& ranks) {
   std::vector<int> gpus, places;
@@ -108,7 +89,31 @@ std::vector<int> places_of(const Fabric& fabric, const Ranks& ranks) {
 
 Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, const MessageCosts& costs,
              const Fabric& fabric) {
-  return Unrolling(places, costs, fabric).run(of_a_chunk, chunks);
+  Graph graph;
+  const std::uint32_t within = graph.name("messages within a node"), between = graph.name("messages between nodes"),
+                      reductions = graph.name("reductions");
+  const auto send = [&](const Message& each, std::span<const Id> needs) -> Sent {
+    const int from = places[static_cast<std::size_t>(each.from)], to = places[static_cast<std::size_t>(each.to)];
+    const bool near = fabric.node_of(from) == fabric.node_of(to);
+    Graph::Task task;
+    task.from = from;
+    task.to = to;
+    task.bytes = each.bytes;
+    task.us = near ? costs.message_us : costs.network_us;
+    task.method = machine::Method::sm;
+    task.what = near ? within : between;
+    const Id gone = graph.add(task, needs);
+    if (!each.reduced || (costs.reduce_gbps == 0 && costs.reduce_us == 0)) return {gone, gone};
+    Graph::Task sum;
+    sum.from = sum.to = to;
+    sum.bytes = costs.reduce_gbps > 0 ? each.bytes : 0;
+    sum.us = costs.reduce_us;
+    sum.gbps = costs.reduce_gbps;
+    sum.what = reductions;
+    return {gone, graph.add(sum, {gone})};
+  };
+  unroll(graph, of_a_chunk, chunks, places.size(), send);
+  return graph;
 }
 
 Result<Outcome> fold(const Rounds& rounds, std::span<const int> places, const MessageCosts& costs,

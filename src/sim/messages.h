@@ -2,6 +2,7 @@
 // is unlike the others once.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -32,8 +33,16 @@ inline constexpr NamedMessageCost kMessageCosts[] = {
 /// Where ranks are: the GPUs of node 0 in the machine's order, then those of node 1, …
 std::vector<int> places_of(const Fabric& fabric, const Ranks& ranks);
 
-/// Every message, of each of `chunks` that follow each other through the rounds. A rank begins a round when its messages
-/// of the round before have come and gone, and, of a chunk, when it is done with that round of the chunk before.
+/// What becomes of a message: the task that moves it, and the one behind which its receiver can go on: a reduction, say.
+struct Sent {
+  Graph::Id moved = Graph::kNone, ready = Graph::kNone;
+};
+using Send = std::function<Sent(const Message& message, std::span<const Graph::Id> needs)>;
+/// Every message, of each of `chunks`, as below; `send` puts it into the graph.
+void unroll(Graph& graph, const Rounds& of_a_chunk, int chunks, std::size_t ranks, const Send& send);
+
+/// Every message, of each of `chunks` that follow each other through the rounds. A rank begins a round when it is ready
+/// with the round before, and, of a chunk, when its messages of that round of the chunk before have come and gone.
 Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, const MessageCosts& costs,
              const Fabric& fabric);
 

@@ -304,12 +304,23 @@ bool Replay::arrived(std::uint32_t index, const Step& step, const End& end, bool
   if (!packets && device::reached(0, step.value)) return true;
   const std::uint32_t at = board_of(end, packets);
   Party& party = parties_[index];
-  for (const Arrival& each : boards_[at].values)
-    if (packets ? each.value == step.value : device::reached(each.value, step.value)) {
-      // Of all that it waits for, the last to come is what it has waited for.
-      if (party.waiting && each.time >= now()) party.last = each.moment;
-      return true;
-    }
+  // Words only grow, so the first that is high enough is found by halving; a message's tags are new each time, so the
+  // one that is waited for is among the last.
+  const auto& values = boards_[at].values;
+  auto found = values.end();
+  if (packets) {
+    const auto back = std::find_if(values.rbegin(), values.rend(),
+                                   [&](const Arrival& each) { return each.value == step.value; });
+    if (back != values.rend()) found = back.base() - 1;
+  } else if (!values.empty() && device::reached(values.back().value, step.value)) {
+    found = std::ranges::partition_point(
+        values, [&](const Arrival& each) { return !device::reached(each.value, step.value); });
+  }
+  if (found != values.end()) {
+    // Of all that it waits for, the last to come is what it has waited for.
+    if (party.waiting && found->time >= now()) party.last = found->moment;
+    return true;
+  }
   party.waiting = true;
   boards_[at].waiting.push_back(index);
   return false;

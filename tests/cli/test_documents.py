@@ -17,7 +17,7 @@ from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
-from sennit.model.sim import Check, Held, Reproduction, Simulation, Sweep
+from sennit.model.sim import Check, Held, Messages, Paper, Reproduction, Simulation, Sweep
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 
@@ -25,7 +25,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (Result, "result"), (Machine, "machine"), (Doctor, "doctor"), (Explanation, "explain"),
     (CollectiveResult, "collective"), (CollectiveTable, "plans"), (CollectivePlan, "collective_plan"),
     (Simulation, "sim"), (Sweep, "sim_sweep"), (Check, "check"), (Held, "sim_against"),
-    (Reproduction, "reproduction"),
+    (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
 ]  # fmt: skip
 
 

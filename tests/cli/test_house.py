@@ -45,8 +45,10 @@ def tree(tmp_path: Path) -> Path:
         "<!-- generated from results/: bench collective -->\n<!-- end of bench collective -->\n"
     )
     (tmp_path / "results/made-up/reproduction.json").write_text(json.dumps(data("reproduction")))
+    (tmp_path / "results/made-up/paper.json").write_text(json.dumps(data("sim_paper")))
     (tmp_path / "docs/reproduction.md").write_text(
         "<!-- generated from results/: reproduction -->\n<!-- end of reproduction -->\n"
+        "<!-- generated from results/: sim paper -->\n<!-- end of sim paper -->\n"
     )
     (tmp_path / "README.md").write_text("<!-- generated from results/: highlights -->x<!-- end of highlights -->")
     return tmp_path

@@ -254,6 +254,29 @@ def test_the_simulator_holds_against_what_was_measured(tmp_path: Path) -> None:
         )
 
 
+@pytest.mark.parametrize("machine", ["mist", "cedar", "helios", "ri2", "cscs"])
+def test_papers_are_done_again_as_they_are_kept(machine: str, tmp_path: Path) -> None:
+    found = document("reproduce", machine, "--json", cache=tmp_path)
+    kept = json.loads((ROOT / f"results/{machine}/paper.json").read_text())
+    for number, before in zip(found["numbers"], kept["numbers"], strict=True):
+        assert number["ours"] == pytest.approx(before["ours"], rel=1e-6), (
+            f"run: sennit reproduce {machine} --json > results/{machine}/paper.json; make docs"
+        )
+    assert [claim["holds"] for claim in found["claims"]] == [claim["holds"] for claim in kept["claims"]]
+
+
+def test_a_thousand_gpus(tmp_path: Path) -> None:
+    options = ["--machine", "dgx-h100", "--nodes", "128", "--json"]
+    found = document("sim", "allreduce", "64M", *options, cache=tmp_path)
+    assert found["ranks"] == 1024
+    times = {each["algorithm"]: each["us"] for each in found["algorithms"]}
+    assert len(times) >= 11
+    assert times["hierarchical_halving"] < times["ring"] / 10
+    chunks = document("sim", "broadcast", "64M", *options, "--algorithm", "chain", "--chunks", "64", cache=tmp_path)
+    whole = document("sim", "broadcast", "64M", *options, "--algorithm", "chain", cache=tmp_path)
+    assert chunks["algorithms"][0]["us"] < whole["algorithms"][0]["us"] / 10
+
+
 def test_bench_put(tmp_path: Path) -> None:
     page = tmp_path / "put.html"
     options = ["--pairs", "first", "--sizes", "64K,1M", "--window", "1", "--seconds", "0.05", "--ranks", "2"]

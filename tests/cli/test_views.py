@@ -14,7 +14,7 @@ from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
 from sennit.model.result import Result
-from sennit.model.sim import Reproduction, Simulation
+from sennit.model.sim import Messages, Paper, Reproduction, Simulation
 from sennit.views import collective_plan_text, result_charts, sim_text
 from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
@@ -22,6 +22,7 @@ from sennit.views.doctor_text import print_doctor, summary
 from sennit.views.explain_text import print_explanation, sentences
 from sennit.views.html import html
 from sennit.views.markdown import markdown
+from sennit.views.paper import paper_chart, paper_markdown, print_paper
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.result_table import print_result
 
@@ -188,6 +189,18 @@ def test_what_a_collective_would_take() -> None:
 
 def test_the_simulator_beside_results() -> None:
     check_snapshot("reproduction.md", reproduction_markdown(Reproduction.model_validate(data("reproduction"))))
+
+
+def test_a_paper_done_again() -> None:
+    paper = Paper.model_validate(data("sim_paper"))
+    check_snapshot("paper.txt", shown(lambda console: print_paper(paper, console)))
+    check_snapshot("paper.md", paper_markdown(paper))
+    assert "1.50" in paper_chart(paper)
+
+
+def test_messages_on_many_nodes() -> None:
+    found = Messages.model_validate(data("sim_messages"))
+    check_snapshot("sim-messages.txt", shown(lambda console: sim_text.print_messages(found, console)))
 
 
 def collective_plan(**changes: object) -> CollectivePlan:

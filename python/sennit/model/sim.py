@@ -77,6 +77,91 @@ class Sweep(Part):
     simulations: list[Simulation] = Field(min_length=1)
 
 
+class SentAlgorithm(Part):
+    """An algorithm of whole messages and what it would take."""
+
+    algorithm: str
+    us: float = Field(ge=0, description="From the start of all ranks to the end of the last")
+    messages: int = Field(ge=0)
+    folded: bool = Field(description="Rounds that are alike were simulated once: exact where ranks keep step")
+
+
+class Messages(Replayed):
+    """A collective of whole messages on many nodes: algorithms, the fastest first, and what holds that one up."""
+
+    version: Literal[1]
+    kind: Literal["sim messages"]
+    operation: str
+    bytes: int = Field(ge=0)
+    ranks: int = Field(ge=2)
+    nodes: int = Field(ge=1)
+    chunks: int = Field(ge=1)
+    machine: str = Field(description="Of each node")
+    what_if: list[str] = []
+    epsilon_us: float = Field(default=0, ge=0)
+    costs: dict[str, float] = Field(
+        default={}, description="What messages take beside their bytes: src/sim/messages.h"
+    )
+    algorithms: list[SentAlgorithm] = Field(min_length=1)
+
+
+class Fitted(Part):
+    """A single path's rate or a latency that a study takes from the paper."""
+
+    name: str
+    value: float
+    unit: str
+    where: str = Field(alias="from", description="The paper's number that it comes from")
+
+
+class PaperNumber(Part):
+    """A number of a paper, and what came of it here."""
+
+    figure: str
+    what: str
+    unit: str
+    paper: float
+    ours: float
+    within: bool = Field(description="The two differ by no more than the band: src/sim/papers/study.h")
+    why: str = ""
+    fitted: bool = Field(default=False, description="A rate or latency was fitted to it: it takes no part in errors")
+
+    @property
+    def ratio(self) -> float:
+        """Ours over the paper's."""
+        return self.ours / self.paper
+
+
+class Claim(Part):
+    """What a paper says without a number."""
+
+    figure: str
+    what: str
+    holds: bool
+    ours: str
+
+
+class LeftOut(Part):
+    """A number that is not done again, and why."""
+
+    figure: str
+    what: str
+    why: str
+
+
+class Paper(Part):
+    """The experiments of a paper, or several, on one machine."""
+
+    version: Literal[1]
+    kind: Literal["sim paper"]
+    machine: str
+    papers: list[str] = []
+    fitted: list[Fitted] = []
+    numbers: list[PaperNumber] = []
+    claims: list[Claim] = []
+    left_out: list[LeftOut] = []
+
+
 class Replay(Replayed):
     """A schedule from a file on a machine."""
 

@@ -11,20 +11,24 @@ import typer
 from sennit import console, programs
 from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
-from sennit.model.sim import Check, Held, Replay, Reproduction
+from sennit.model.sim import Check, Held, Paper, Replay, Reproduction
 from sennit.problem import Exit, Problem
-from sennit.sim import PROGRAM, Question
+from sennit.sim import PROGRAM, Question, ask_messages
 from sennit.verbs import formats
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
 from sennit.verbs.options import AsJson, Markdown, examples, print_json, write
-from sennit.verbs.sim_answer import Views, answer
+from sennit.verbs.sim_answer import Views, answer, answer_messages, not_of_messages
+from sennit.views.paper import paper_markdown, print_paper
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
 from sennit.views.sim_text import print_check, print_replay
 
 LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16")  # by the ends of their names
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
 CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4", "sennit check schedule.json")
-REPRODUCE_EXAMPLES = examples("sennit reproduce hgx-h200-4", "sennit reproduce my-machine --results measured/")
+PAPERS = ("mist", "cedar", "helios", "ri2", "cscs")  # the machines of papers that src/sim/papers/ has
+REPRODUCE_EXAMPLES = examples(
+    "sennit reproduce hgx-h200-4", "sennit reproduce mist", "sennit reproduce my-machine --results measured/"
+)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -57,7 +61,12 @@ def check(
 
 
 def reproduce(
-    machine: Annotated[str, typer.Argument(metavar="MACHINE", help="A machine's name or file.")],
+    machine: Annotated[
+        str,
+        typer.Argument(
+            metavar="MACHINE", help="A machine's name or file; of papers: mist, cedar, helios, ri2, cscs."
+        ),
+    ],
     results: Annotated[
         list[Path] | None,
         typer.Option(
@@ -69,7 +78,18 @@ def reproduce(
     markdown: Markdown = None,
     as_json: AsJson = False,
 ) -> None:
-    """Replay what was measured on a machine, and say how far off the simulator is."""
+    """Replay what was measured on a machine, or do a paper's experiments again on its machine, and say how far off
+    the simulator is."""
+    if machine in PAPERS and not results:
+        document, _ = programs.document(PROGRAM, "paper", machine, title=f"reproducing {machine}")
+        paper = parse(Paper, document, f"the document of {PROGRAM}")
+        if markdown:
+            write(markdown, paper_markdown(paper))
+        if as_json:
+            print_json(document)
+        else:
+            print_paper(paper, console.results())
+        return
     files = measured_files(machine, results or [])
     held = []
     for file in files:
@@ -164,6 +184,14 @@ def _add_verb(name: str) -> None:
         ranks: Annotated[
             int | None, typer.Option(min=2, metavar="N", help="On the first so many GPUs; default all.")
         ] = None,
+        nodes: Annotated[
+            int | None,
+            typer.Option(min=1, metavar="N", help="So many of the machine, joined by their NICs: whole messages."),
+        ] = None,
+        chunks: Annotated[
+            int | None,
+            typer.Option(min=1, metavar="N", help="Whole messages, in so many pieces that follow each other."),
+        ] = None,
         root: Annotated[int | None, typer.Option(min=0, metavar="RANK", help="The root; default 0.")] = None,
         out_of_place: Annotated[bool, typer.Option("--out-of-place", help="Into another buffer.")] = False,
         registered: Annotated[
@@ -195,6 +223,37 @@ def _add_verb(name: str) -> None:
         ] = None,
         as_json: AsJson = False,
     ) -> None:
+        if nodes or chunks:
+            not_of_messages(
+                {
+                    "--blocks": blocks,
+                    "--ranks": ranks,
+                    "--out-of-place": out_of_place or None,
+                    "--registered": registered or None,
+                    "--timeline": timeline,
+                    "--schedule": schedule,
+                    "--svg": svg,
+                    "--html": html_file,
+                },
+                size,
+                machine or [],
+            )
+            answer_messages(
+                *ask_messages(
+                    operation_of(name),
+                    size,
+                    machine=machine[0] if machine else None,
+                    nodes=nodes or 1,
+                    algorithm=algorithm,
+                    chunks=chunks or 1,
+                    root=root,
+                    what_if=what_if or [],
+                    costs=costs,
+                    epsilon=epsilon,
+                ),
+                as_json,
+            )
+            return
         question = Question(
             operation=operation_of(name),
             size=size,
@@ -226,6 +285,7 @@ def _add_verb(name: str) -> None:
         f"sennit sim {name} 64M --machine hgx-h200-4",
         f"sennit sim {name} 64M --machine mist --what-if nvlink.bandwidth=2x",
         f"sennit sim {name} 64M --machine mist --svg loads.svg",
+        f"sennit sim {name} 64M --machine dgx-h100 --nodes 128",
         f"sennit sim {name} 64K:64M --machine mist --machine cedar --html {name}.html",
     )
     app.command(

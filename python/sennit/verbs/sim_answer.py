@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from sennit import console
 from sennit.machines import known_machine
 from sennit.model.document import parse
 from sennit.model.machine import Machine
+from sennit.model.sim import Messages
 from sennit.problem import Exit, Problem
 from sennit.sim import Question, ask, ask_each, sizes_of
 from sennit.verbs.options import print_json, write
 from sennit.views import sim_html, sim_sweep
 from sennit.views.chart import standalone
-from sennit.views.sim_text import print_simulation
+from sennit.views.sim_text import print_messages, print_simulation
 
 
 @dataclass(frozen=True)
@@ -59,3 +61,24 @@ def _answer_one(question: Question, views: Views) -> None:
         print_json(document)
     else:
         print_simulation(found, console.results())
+
+
+def not_of_messages(options: Mapping[str, object], size: str, machines: Sequence[str]) -> None:
+    """Raises Problem for what means nothing where whole messages are sent."""
+    for option, value in options.items():
+        if value is not None:
+            raise Problem(
+                f"{option} is of kernels on one node, --nodes and --chunks are of whole messages",
+                f"Leave out {option}, or --nodes and --chunks",
+                Exit.USAGE,
+            )
+    if len(machines) > 1 or len(sizes_of(size)) > 1:
+        raise Problem("--nodes and --chunks answer for one size and machine", "Give one SIZE and one --machine", 2)
+
+
+def answer_messages(found: Messages, document: Any, as_json: bool) -> None:
+    """Shows the answer for whole messages."""
+    if as_json:
+        print_json(document)
+    else:
+        print_messages(found, console.results())

@@ -161,8 +161,8 @@ class Bar:
     said: str
 
 
-def bar_chart(title: str, bars: Sequence[Bar]) -> str:
-    """Bars from left to right, one below the other, with their names before them."""
+def bar_chart(title: str, bars: Sequence[Bar], marked: float | None = None) -> str:
+    """Bars from left to right, one below the other, with their names before them; a line at a marked part."""
     names = [bar.name if len(bar.name) <= LONGEST else f"{bar.name[: LONGEST - 1]}…" for bar in bars]
     left = 14 + 7.6 * max(map(len, names), default=0)
     right = WIDTH - RIGHT - 46  # room for what is written behind the longest
@@ -176,7 +176,8 @@ def bar_chart(title: str, bars: Sequence[Bar]) -> str:
             f"<title>{escape(f'{bar.name}: {bar.said}')}</title></rect>"
         )
         lines.append(f'<text x="{end + 5:.1f}" y="{top + 12}">{escape(bar.said)}</text>')
-    lines.append(f'<path class="axis" d="M{left:.1f} {TOP - 2}V{height - 8}"/>')
+    for part in (0.0,) if marked is None else (0.0, marked):
+        lines.append(f'<path class="axis" d="M{left + part * (right - left):.1f} {TOP - 2}V{height - 8}"/>')
     return "".join(lines) + "</svg>"
 
 

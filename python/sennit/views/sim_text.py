@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sennit import units
-from sennit.model.sim import Check, Replay, Replayed, SimulatedPlan, Simulation
+from sennit.model.sim import Check, Messages, Replay, Replayed, SimulatedPlan, Simulation
 from sennit.views.columns import NOTHING
 from sennit.views.plain_table import plain_table
 
@@ -63,6 +63,33 @@ def delays_and_loads(total_us: float, found: Replayed) -> list[str]:
     lines = [f"  {units.percent(each.us / total_us):>5} of the time  {each.what}" for each in shown]
     busy = [f"{each.resource} {units.percent(each.busy)}" for each in found.loads[:SHOWN]]
     return lines + ([f"Busy: {', '.join(busy)}."] if busy else [])
+
+
+def print_messages(found: Messages, console: Console) -> None:
+    """Prints the whole document."""
+    what_if = f", if {' and '.join(found.what_if)}" if found.what_if else ""
+    nodes = f"{found.nodes} × {found.machine}" if found.nodes > 1 else found.machine
+    chunks = f" in {found.chunks} chunks" if found.chunks > 1 else ""
+    operation = found.operation.replace("_", "-")
+    title = f"{operation} {units.size(found.bytes)}{chunks}, {found.ranks} ranks on {nodes}{what_if} (simulated)"
+    console.print(Text(title, style="bold"))
+    fastest = found.algorithms[0]
+    lines = [
+        [
+            each.algorithm + (" ~" if each.folded else ""),
+            units.time(each.us),
+            f"{each.us / fastest.us:.2f}" if fastest.us > 0 else NOTHING,
+            f"{each.messages:,}".replace(",", " "),
+        ]
+        for each in found.algorithms
+    ]
+    console.print(plain_table(["algorithm", "one call", "× fastest", "messages"], lines))
+    if any(each.folded for each in found.algorithms):
+        console.print(Text("~ rounds that are alike were simulated once."))
+    console.print()
+    console.print(Text(f"Of a call by {fastest.algorithm}, {units.time(fastest.us)}:"))
+    for sentence in delays_and_loads(fastest.us, found):
+        console.print(Text(sentence))
 
 
 def print_replay(name: str, found: Replay, console: Console) -> None:

@@ -1,0 +1,114 @@
+"""A paper's experiments done again: its numbers beside ours, what it claims, and what is left out."""
+
+from __future__ import annotations
+
+import statistics
+
+from rich.console import Console
+from rich.text import Text
+
+from sennit import units
+from sennit.model.sim import Paper, PaperNumber
+from sennit.views.chart import Bar, bar_chart
+from sennit.views.markdown import pipes
+from sennit.views.plain_table import plain_table
+
+HEADINGS = ["figure", "what", "paper", "ours", "ratio", ""]
+
+
+def judged(paper: Paper) -> list[PaperNumber]:
+    """The numbers that nothing was fitted to."""
+    return [each for each in paper.numbers if not each.fitted]
+
+
+def summary(paper: Paper) -> list[str]:
+    """How far off, and how many claims hold."""
+    lines = []
+    if numbers := judged(paper):
+        errors = [abs(each.ratio - 1) for each in numbers]
+        outside = [each for each in numbers if not each.within]
+        lines.append(
+            f"{len(numbers)} numbers: median error {units.percent(statistics.median(errors))}, "
+            f"{len(outside) or 'none'} outside their band."
+        )
+    if paper.claims:
+        lines.append(f"{sum(each.holds for each in paper.claims)} of {len(paper.claims)} claims hold.")
+    return lines
+
+
+def value(number: float, unit: str) -> str:
+    """ "72 GB/s", "1.25 ×", "89 %"."""
+    text = units.three_digits(number)
+    return f"{text} {'×' if unit == 'x' else unit}"
+
+
+def mark(number: PaperNumber) -> str:
+    """What stands in the last column."""
+    return "fitted" if number.fitted else "" if number.within else "outside"
+
+
+def lines_of(paper: Paper) -> list[list[str]]:
+    """A line of the table for each number."""
+    return [
+        [
+            each.figure,
+            each.what,
+            value(each.paper, each.unit),
+            value(each.ours, each.unit),
+            f"{each.ratio:.2f}",
+            mark(each),
+        ]
+        for each in paper.numbers
+    ]
+
+
+def whys(paper: Paper) -> list[str]:
+    """What is known of numbers, of those outside first."""
+    told = sorted((each for each in paper.numbers if each.why), key=lambda each: each.within)
+    return [f"{each.figure}, {each.what}: {each.why}" for each in told]
+
+
+def fits(paper: Paper) -> str:
+    """The rates and latencies that were taken from the paper."""
+    named = [f"{each.name} {each.value:g} {each.unit}".strip() + f" ({each.where})" for each in paper.fitted]
+    return f"Taken from the paper: {'; '.join(named)}. All else follows."
+
+
+def print_paper(paper: Paper, console: Console) -> None:
+    """Everything."""
+    console.print(Text(f"{'; '.join(paper.papers)}, on {paper.machine} (simulated)", style="bold"))
+    console.print(plain_table(HEADINGS, lines_of(paper)))
+    console.print()
+    for each in paper.claims:
+        console.print(Text(f"{'✓' if each.holds else '✗'} {each.figure}: {each.what} ({each.ours})"))
+    console.print()
+    for line in [*summary(paper), fits(paper), *whys(paper)]:
+        console.print(Text(line))
+    for left in paper.left_out:
+        console.print(Text(f"Left out: {left.figure}, {left.what}: {left.why}"))
+
+
+def paper_markdown(paper: Paper) -> str:
+    """Everything, as tables and lists."""
+    parts = [
+        f"Papers: {'; '.join(paper.papers)}. {' '.join(summary(paper))} {fits(paper)}",
+        pipes([HEADINGS, ["---", "---", "--:", "--:", "--:", "---"], *lines_of(paper)]),
+    ]
+    if paper.claims:
+        claims = [[each.figure, each.what, each.ours, "holds" if each.holds else "does not"] for each in paper.claims]
+        parts.append(pipes([["figure", "claim", "here", ""], ["---", "---", "---", "---"], *claims]))
+    notes = [f"- {each}" for each in whys(paper)]
+    notes += [f"- Left out: {left.figure}, {left.what}. {left.why}" for left in paper.left_out]
+    if notes:
+        parts.append("\n".join(notes))
+    return "\n\n".join(parts) + "\n"
+
+
+def paper_chart(paper: Paper) -> str:
+    """Ours over the paper's, of each number; the line is where they are equal."""
+    widest = 2.0  # what is further off is cut there
+    return bar_chart(
+        f"{paper.machine}: simulated / paper",
+        [Bar(f"{each.what}", each.ratio / widest, f"{each.ratio:.2f}") for each in paper.numbers],
+        marked=1 / widest,
+    )

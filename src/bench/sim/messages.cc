@@ -1,0 +1,139 @@
+#include "bench/sim/messages.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "bench/sim/report.h"
+#include "machine/known.h"
+#include "sim/messages.h"
+#include "sim/predict.h"
+#include "sim/what_if.h"
+
+namespace sennit::bench {
+
+namespace {
+
+/// More messages than this are folded. A limit: 100 to 250 bytes of memory each.
+constexpr std::uint64_t kMostMessages = 4'000'000;
+
+struct Answer {
+  std::string_view algorithm;
+  bool folded = false;
+  std::uint64_t messages = 0;
+  sim::Outcome outcome;
+};
+
+struct Question {
+  coll::Operation operation{};
+  std::uint64_t bytes = 0;
+  sim::Ranks ranks;
+  sim::MessageCosts costs;
+};
+
+Status of_many(std::uint64_t messages, int chunks) {
+  return Status(Code::invalid_argument,
+                fmt::format("{} messages of {} chunks are too many to simulate each", messages, chunks), "--chunks",
+                "Use fewer chunks, or --chunks 1, which folds rounds that are alike");
+}
+
+Result<Answer> answer(const sim::MessageAlgorithm& algorithm, const Question& question, const Messages& asked,
+                      const sim::Fabric& fabric) {
+  const sim::Rounds rounds =
+      algorithm.rounds(question.ranks, static_cast<double>(question.bytes) / static_cast<double>(asked.chunks));
+  const std::vector<int> places = sim::places_of(fabric, question.ranks);
+  Answer found{algorithm.name, false, sim::count_messages(rounds) * static_cast<std::uint64_t>(asked.chunks), {}};
+  found.folded = found.messages > kMostMessages;
+  if (found.folded) {
+    if (asked.chunks > 1) return of_many(found.messages, asked.chunks);
+    auto folded = sim::fold(rounds, places, question.costs, fabric);
+    if (!folded) return folded.status();
+    found.outcome = std::move(*folded);
+    return found;
+  }
+  auto played =
+      sim::play(sim::unroll(rounds, asked.chunks, places, question.costs, fabric), fabric, asked.epsilon_us);
+  if (!played) return played.status();
+  found.outcome = std::move(*played);
+  return found;
+}
+
+Result<Question> question_of(const Messages& asked, int gpus) {
+  Question question;
+  auto operation = coll::parse_operation(asked.operation);
+  if (!operation) return std::move(operation).status().in("--operation");
+  auto bytes = parse_bytes(asked.bytes);
+  if (!bytes) return std::move(bytes).status().in("--bytes");
+  question.operation = *operation;
+  question.bytes = *bytes;
+  question.ranks = {asked.nodes * gpus, gpus, asked.root};
+  if (*bytes == 0) return Status(Code::invalid_argument, "of 0 bytes nothing is sent", "--bytes", "Ask for some");
+  if (question.ranks.all < 2)
+    return Status(Code::invalid_argument, fmt::format("a collective of {} ranks", question.ranks.all), "--nodes",
+                  "Name a machine with more GPUs, or more nodes");
+  if (asked.root < 0 || asked.root >= question.ranks.all)
+    return Status(Code::invalid_argument, fmt::format("there is no rank {} to be the root", asked.root), "--root",
+                  fmt::format("Use 0 to {}", question.ranks.all - 1));
+  if (auto status = set_costs(question.costs, sim::kMessageCosts, asked.costs); !status) return status;
+  return question;
+}
+
+}  // namespace
+
+Result<Exit> simulate_messages(const Messages& asked) {
+  auto known = machine::known_machine(asked.machine, "");
+  if (!known) return of_arguments(known.status());
+  machine::Machine& machine = known->machine;
+  for (const std::string& text : asked.what_if)
+    if (auto status = sim::apply_what_if(machine, text); !status) return std::move(status).in("--what-if");
+  const auto question = question_of(asked, static_cast<int>(sim::gpus_of(machine).size()));
+  if (!question) return question.status();
+  const auto fabric = sim::Fabric::create(machine, asked.nodes, sim::Costs{}.memory_gbps);
+  if (!fabric) return fabric.status();
+
+  std::vector<Answer> answers;
+  if (!asked.algorithm.empty()) {
+    const auto algorithm = sim::message_algorithm(question->operation, asked.algorithm);
+    if (!algorithm) return algorithm.status();
+    if (!algorithm->admits(question->ranks))
+      return Status(Code::invalid_argument, fmt::format("{} wants {}", algorithm->name, algorithm->wants),
+                    "--algorithm", "Choose another number of nodes, or another algorithm");
+    auto found = answer(*algorithm, *question, asked, *fabric);
+    if (!found) return found.status();
+    answers.push_back(std::move(*found));
+  } else {
+    for (const sim::MessageAlgorithm& algorithm : sim::message_algorithms()) {
+      if (algorithm.operation != question->operation || !algorithm.admits(question->ranks)) continue;
+      auto found = answer(algorithm, *question, asked, *fabric);
+      if (!found) return found.status();
+      answers.push_back(std::move(*found));
+    }
+    std::ranges::stable_sort(answers, {}, [](const Answer& each) { return each.outcome.us; });
+  }
+  if (answers.empty())
+    return Status(Code::unsupported, "no algorithm sends messages for " + asked.operation, {},
+                  "Ask for allreduce, reduce_scatter, allgather, reduce, broadcast, gather, scatter or all_to_all");
+  Json rows = Json::array();
+  for (const Answer& each : answers)
+    rows.push_back({{"algorithm", each.algorithm},
+                    {"us", each.outcome.us},
+                    {"messages", each.messages},
+                    {"folded", each.folded}});
+  Json costs = Json::object();
+  for (const sim::NamedMessageCost& each : sim::kMessageCosts)
+    costs[std::string(each.name)] = question->costs.*each.cost;
+  print(with_outcome(answers.front().outcome, {{"version", 1},
+                                               {"kind", "sim messages"},
+                                               {"operation", asked.operation},
+                                               {"bytes", question->bytes},
+                                               {"ranks", question->ranks.all},
+                                               {"nodes", asked.nodes},
+                                               {"chunks", asked.chunks},
+                                               {"machine", machine.name},
+                                               {"what_if", asked.what_if},
+                                               {"epsilon_us", asked.epsilon_us},
+                                               {"costs", std::move(costs)},
+                                               {"algorithms", std::move(rows)}}));
+  return Exit::ok;
+}
+
+}  // namespace sennit::bench

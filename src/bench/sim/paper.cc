@@ -1,0 +1,40 @@
+#include "bench/sim/paper.h"
+
+#include "machine/known.h"
+#include "sim/papers/study.h"
+
+namespace sennit::bench {
+
+Result<Exit> reproduce_paper(const std::string& name) {
+  const auto known = machine::known_machine(name, "");
+  if (!known) return of_arguments(known.status());
+  const auto study = sim::study(name, known->machine);
+  if (!study) return of_arguments(study.status());
+  Json fitted = Json::array(), numbers = Json::array(), claims = Json::array(), left_out = Json::array();
+  for (const sim::Fitted& each : study->fitted)
+    fitted.push_back({{"name", each.name}, {"value", each.value}, {"unit", each.unit}, {"from", each.from}});
+  for (const sim::Number& each : study->numbers)
+    numbers.push_back({{"figure", each.figure},
+                        {"what", each.what},
+                        {"unit", each.unit},
+                        {"paper", each.paper},
+                        {"ours", each.ours},
+                        {"within", each.within()},
+                        {"why", each.why},
+                        {"fitted", each.fitted}});
+  for (const sim::Claim& each : study->claims)
+    claims.push_back({{"figure", each.figure}, {"what", each.what}, {"holds", each.holds}, {"ours", each.ours}});
+  for (const sim::LeftOut& each : study->left_out)
+    left_out.push_back({{"figure", each.figure}, {"what", each.what}, {"why", each.why}});
+  print({{"version", 1},
+         {"kind", "sim paper"},
+         {"machine", study->machine},
+         {"papers", study->papers},
+         {"fitted", std::move(fitted)},
+         {"numbers", std::move(numbers)},
+         {"claims", std::move(claims)},
+         {"left_out", std::move(left_out)}});
+  return Exit::ok;
+}
+
+}  // namespace sennit::bench

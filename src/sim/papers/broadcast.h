@@ -1,0 +1,32 @@
+// The broadcast schemes of Chu et al. 2018 over a fabric's links, one GPU a node.
+#pragma once
+
+#include "plan/broadcast_model.h"
+#include "sim/messages.h"
+
+namespace sennit::sim {
+
+/// All in µs. Errors: as play().
+class BroadcastSchemes {
+ public:
+  BroadcastSchemes(const Fabric& fabric, const Ranks& ranks, const plan::BroadcastModel& model);
+
+  /// Ring-GDR-Pipeline: section 3.1.1.
+  Result<double> ring(double bytes) const;
+  /// The binomial tree, in chunks: section 3.1.2.
+  Result<double> tree(double bytes) const;
+  /// MCAST-GDR (section 3.1.3), or, staged, the proposed one of section 5.1: chunks to host memory, from there by
+  /// multicast into all GPUs. From the first `sources` ranks at the same time.
+  Result<double> multicast(double bytes, bool staged, int sources) const;
+
+ private:
+  Result<double> sent(const Rounds& rounds, double bytes) const;
+  Result<double> time_of(const Graph& graph) const;
+
+  const Fabric& fabric_;
+  Ranks ranks_;
+  plan::BroadcastModel model_;
+  std::vector<int> gpus_, hosts_;  // of each rank
+};
+
+}  // namespace sennit::sim
