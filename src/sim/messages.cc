@@ -78,12 +78,30 @@ void unroll(Graph& graph, const Rounds& of_a_chunk, int chunks, std::size_t rank
   Unrolling(graph, ranks, send).run(of_a_chunk, chunks);
 }
 
-std::vector<int> places_of(const Fabric& fabric, const Ranks& ranks) {
+Ranks all_ranks(const Fabric& fabric, int root) {
+  std::vector<int> sockets;  // of each GPU of a node
+  for (const machine::Device& device : fabric.network().machine().devices)
+    if (device.kind == machine::DeviceKind::gpu) sockets.push_back(device.numa);
+  const auto gpus = static_cast<int>(sockets.size());
+  Ranks ranks{fabric.nodes() * gpus, gpus, root};
+  if (fabric.nodes() > 1 || gpus == 0) return ranks;
+  const auto first = std::ranges::count(sockets, sockets.front());
+  bool even = gpus % first == 0;
+  for (std::size_t i = 0; even && i < sockets.size(); ++i) {
+    const auto lead = i / static_cast<std::size_t>(first) * static_cast<std::size_t>(first);
+    even = sockets[i] == sockets[lead] && (i != lead || std::ranges::count(sockets, sockets[i]) == first);
+  }
+  if (even) ranks.a_node = static_cast<int>(first);
+  return ranks;
+}
+
+std::vector<int> places_of(const Fabric& fabric, int ranks) {
   std::vector<int> gpus, places;
   for (int device = 0; device < fabric.network().devices(); ++device)
     if (fabric.network().is(device, machine::DeviceKind::gpu)) gpus.push_back(device);
-  for (int rank = 0; rank < ranks.all; ++rank)
-    places.push_back(fabric.place(rank / ranks.a_node, gpus[static_cast<std::size_t>(rank % ranks.a_node)]));
+  const auto a_node = static_cast<int>(gpus.size());
+  for (int rank = 0; rank < ranks; ++rank)
+    places.push_back(fabric.place(rank / a_node, gpus[static_cast<std::size_t>(rank % a_node)]));
   return places;
 }
 

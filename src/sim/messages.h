@@ -30,8 +30,11 @@ inline constexpr NamedMessageCost kMessageCosts[] = {
     {"reduce_gbps", &MessageCosts::reduce_gbps},
 };
 
+/// All GPUs of the fabric. On one node whose sockets have as many GPUs each, one after the other, sockets are what
+/// hierarchical algorithms take for nodes.
+Ranks all_ranks(const Fabric& fabric, int root = 0);
 /// Where ranks are: the GPUs of node 0 in the machine's order, then those of node 1, …
-std::vector<int> places_of(const Fabric& fabric, const Ranks& ranks);
+std::vector<int> places_of(const Fabric& fabric, int ranks);
 
 /// What becomes of a message: the task that moves it, and the one behind which its receiver can go on: a reduction, say.
 struct Sent {

@@ -232,8 +232,8 @@ bool power_of_two_nodes(const Ranks& ranks) {
   return several_nodes(ranks) && std::has_single_bit(static_cast<unsigned>(ranks.nodes()));
 }
 
-constexpr std::string_view kPower = "a power of two of ranks", kNodes = "several nodes of several GPUs",
-                           kNodesPower = "several nodes of several GPUs, and a power of two of nodes";
+constexpr std::string_view kPower = "a power of two of ranks", kNodes = "several nodes, or sockets, of several GPUs",
+                           kNodesPower = "several nodes, or sockets, of several GPUs, and a power of two of them";
 
 constexpr MessageAlgorithm kAlgorithms[] = {
     {Operation::allreduce, "linear", allreduce_linear, any, {}},

@@ -28,7 +28,7 @@ struct Round {
 };
 using Rounds = std::vector<Round>;
 
-/// Numbered node by node, as many on each.
+/// Numbered node by node, as many on each. For hierarchical algorithms a node may also be a socket.
 struct Ranks {
   int all = 0, a_node = 0;
   int root = 0;

@@ -45,14 +45,14 @@ double took(const machine::Machine& machine, int nodes, Ranks ranks, Operation o
   const auto fabric = Fabric::create(machine, nodes, 1000);
   EXPECT_TRUE(fabric.ok());
   const Rounds rounds = message_algorithm(operation, name)->rounds(ranks, bytes / chunks);
-  const auto played = play(unroll(rounds, chunks, places_of(*fabric, ranks), costs, *fabric), *fabric);
+  const auto played = play(unroll(rounds, chunks, places_of(*fabric, ranks.all), costs, *fabric), *fabric);
   EXPECT_TRUE(played.ok());
   if (!played.ok()) return 0;
   double critical = 0;
   for (const Critical& each : played->critical) critical += each.us;
   EXPECT_NEAR(critical, played->us, 1e-6 * played->us) << "the critical way is as long as the whole";
   if (chunks == 1) {
-    const auto folded = fold(rounds, places_of(*fabric, ranks), costs, *fabric);
+    const auto folded = fold(rounds, places_of(*fabric, ranks.all), costs, *fabric);
     EXPECT_TRUE(folded.ok());
     // In trees ranks run ahead of others: there it is an upper bound.
     const bool keeps_step = name.find("tree") == std::string_view::npos || operation == Operation::broadcast;
@@ -106,6 +106,19 @@ TEST(Messages, BetweenNodesGoByTheNearestNics) {
   EXPECT_GT(one, 2.5 * nodes) << "one NIC of a node for all";
 }
 
+TEST(Messages, TakeSocketsForNodesWhereThereIsOneNode) {
+  const auto of = [](const char* name, int nodes) {
+    const machine::Machine machine =
+        machine::known_machine(SENNIT_SOURCE_DIR "/machines/" + std::string(name) + ".json", "").value().machine;
+    const auto fabric = Fabric::create(machine, nodes, 1000);
+    return all_ranks(*fabric).a_node;
+  };
+  EXPECT_EQ(of("mist", 1), 2);
+  EXPECT_EQ(of("mist", 2), 4);
+  EXPECT_EQ(of("helios", 1), 8);
+  EXPECT_EQ(of("beluga", 1), 4) << "all on one socket";
+}
+
 TEST(Messages, NeedNicsBetweenNodes) {
   const machine::Machine machine = star(4, 400);
   const auto fabric = Fabric::create(machine, 2, 1000);
@@ -113,6 +126,13 @@ TEST(Messages, NeedNicsBetweenNodes) {
   EXPECT_EQ(fabric.status().code(), Code::invalid_argument);
   EXPECT_NE(fabric.status().what().find("gpu0 of 'star' reaches no NIC"), std::string::npos)
       << fabric.status().what();
+}
+
+/// The largest that both can do in a test.
+TEST(Messages, OfAThousandRanksFoldToWhatAllOfThemTake) {
+  const machine::Machine machine = star(8, 400, 50);
+  for (const char* name : {"hierarchical", "recursive_doubling", "reduce_scatter_allgather"})
+    took(machine, 128, {1024, 8, 0}, Operation::allreduce, name, 64 << 20, {});
 }
 
 TEST(Messages, OfManyNodesFoldToWhatAllOfThemTake) {

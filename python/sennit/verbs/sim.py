@@ -22,7 +22,8 @@ from sennit.views.paper import paper_markdown, print_paper
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
 from sennit.views.sim_text import print_check, print_replay
 
-LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16")  # by the ends of their names
+LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16", "-table")  # by the ends of their names
+OTHERS = "-second"  # ends a folder of another machine of the kind, whose host memory is faster than its document says
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
 CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4", "sennit check schedule.json")
 PAPERS = ("mist", "cedar", "helios", "ri2", "cscs")  # the machines of papers that src/sim/papers/ has
@@ -126,11 +127,18 @@ def shown(file: Path) -> str:
 def measured_files(machine: str, given: list[Path]) -> list[Path]:
     """The results to replay. Raises Problem where there are none."""
     tree = Path(__file__).resolve().parents[3] / "results"
-    folders = given or sorted(tree.glob(f"{Path(machine).stem}*/"))
+    folders = given or [
+        folder for folder in sorted(tree.glob(f"{Path(machine).stem}*/")) if not folder.name.endswith(OTHERS)
+    ]
     files = []
     for each in folders:
         # Late ranks and calls one by one are other questions; plans beside peers stand in the others too.
-        kept = [file for file in sorted(each.glob("collectives*.json")) if not file.stem.endswith(LEFT_OUT)]
+        kept = [
+            file
+            for pattern in ("collectives*.json", "put-*.json")
+            for file in sorted(each.glob(pattern))
+            if not file.stem.endswith(LEFT_OUT)
+        ]
         files += kept if each.is_dir() else [each]
     if not files:
         raise Problem(f"there are no results of {machine}", "Name some: --results FILE", Exit.USAGE)

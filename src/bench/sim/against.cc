@@ -1,7 +1,10 @@
 #include "bench/sim/against.h"
 
+#include <fmt/format.h>
+
 #include "machine/known.h"
 #include "sim/predict.h"
+#include "sim/put.h"
 
 namespace sennit::bench {
 
@@ -35,6 +38,36 @@ Result<Json> row_of(const Json& row, const machine::Machine& machine, const sim:
               {"limit_share", any ? found.once.critical.front().us / found.once.us : 0}};
 }
 
+/// A put by sennit, or its copy straight by an engine; of others nothing is known.
+Result<Json> put_row_of(const Json& row, const machine::Machine& machine) {
+  const std::string variant = row.at("variant").get<std::string>();
+  if (variant != "sennit" && variant != "engine") return Json();
+  sim::Put put;
+  put.from = row.at("from").get<std::string>();
+  put.to = row.at("to").get<std::string>();
+  put.bytes = row.at("bytes").get<double>();
+  put.window = row.value("window", 1);
+  put.both_ways = row.at("traffic") == "both_ways";
+  std::string plan;
+  if (variant == "engine") put.split.emplace_back("direct", 1);
+  for (const Json& share : row.value("split", Json::array()))
+    put.split.emplace_back(share.at("route").get<std::string>(), share.at("share").get<double>());
+  for (const auto& [route, part] : put.split)
+    plan += fmt::format("{}{}{}", plan.empty() ? "" : ", ", route, part < 1 ? fmt::format(" {:.0f} %", part * 100) : "");
+  const auto played = sim::simulate_put(machine, put);
+  if (!played) return played.status();
+  const bool any = !played->critical.empty();
+  return Json{{"operation", fmt::format("put {} to {}{}{}", put.from, put.to, put.both_ways ? ", both ways" : "",
+                                        put.window > 1 ? fmt::format(", window {}", put.window) : "")},
+              {"bytes", row.at("bytes")},
+              {"ranks", 2},
+              {"plan", plan},
+              {"measured_us", row.at("median_us")},
+              {"us", played->us / put.window},
+              {"limit", any ? played->critical.front().what : ""},
+              {"limit_share", any ? played->critical.front().us / played->us : 0}};
+}
+
 }  // namespace
 
 Result<Exit> hold_against(const Against& asked) {
@@ -42,12 +75,13 @@ Result<Exit> hold_against(const Against& asked) {
   if (!known) return of_arguments(known.status());
   auto document = read_json(asked.file);
   if (!document) return of_arguments(document.status());
-  if (document->value("kind", "") != "bench collective")
-    return Status(Code::invalid_argument, asked.file + " is no result of collectives", {},
-                  "Name a result that `sennit bench allreduce --json` kept");
+  const std::string kind = document->value("kind", "");
+  if (kind != "bench collective" && kind != "bench put")
+    return Status(Code::invalid_argument, asked.file + " is no result of puts or collectives", {},
+                  "Name a result that `sennit bench allreduce --json` or `sennit bench put --json` kept");
   Json rows = Json::array();
   for (const Json& each : document->at("rows")) {
-    auto row = row_of(each, known->machine, asked.costs);
+    auto row = kind == "bench put" ? put_row_of(each, known->machine) : row_of(each, known->machine, asked.costs);
     if (!row) return row.status();
     if (!row->is_null()) rows.push_back(std::move(*row));
   }

@@ -40,7 +40,7 @@ Result<Answer> answer(const sim::MessageAlgorithm& algorithm, const Question& qu
                       const sim::Fabric& fabric) {
   const sim::Rounds rounds =
       algorithm.rounds(question.ranks, static_cast<double>(question.bytes) / static_cast<double>(asked.chunks));
-  const std::vector<int> places = sim::places_of(fabric, question.ranks);
+  const std::vector<int> places = sim::places_of(fabric, question.ranks.all);
   Answer found{algorithm.name, false, sim::count_messages(rounds) * static_cast<std::uint64_t>(asked.chunks), {}};
   found.folded = found.messages > kMostMessages;
   if (found.folded) {
@@ -57,7 +57,7 @@ Result<Answer> answer(const sim::MessageAlgorithm& algorithm, const Question& qu
   return found;
 }
 
-Result<Question> question_of(const Messages& asked, int gpus) {
+Result<Question> question_of(const Messages& asked, const sim::Fabric& fabric) {
   Question question;
   auto operation = coll::parse_operation(asked.operation);
   if (!operation) return std::move(operation).status().in("--operation");
@@ -65,7 +65,7 @@ Result<Question> question_of(const Messages& asked, int gpus) {
   if (!bytes) return std::move(bytes).status().in("--bytes");
   question.operation = *operation;
   question.bytes = *bytes;
-  question.ranks = {asked.nodes * gpus, gpus, asked.root};
+  question.ranks = sim::all_ranks(fabric, asked.root);
   if (*bytes == 0) return Status(Code::invalid_argument, "of 0 bytes nothing is sent", "--bytes", "Ask for some");
   if (question.ranks.all < 2)
     return Status(Code::invalid_argument, fmt::format("a collective of {} ranks", question.ranks.all), "--nodes",
@@ -85,10 +85,10 @@ Result<Exit> simulate_messages(const Messages& asked) {
   machine::Machine& machine = known->machine;
   for (const std::string& text : asked.what_if)
     if (auto status = sim::apply_what_if(machine, text); !status) return std::move(status).in("--what-if");
-  const auto question = question_of(asked, static_cast<int>(sim::gpus_of(machine).size()));
-  if (!question) return question.status();
   const auto fabric = sim::Fabric::create(machine, asked.nodes, sim::Costs{}.memory_gbps);
   if (!fabric) return fabric.status();
+  const auto question = question_of(asked, *fabric);
+  if (!question) return question.status();
 
   std::vector<Answer> answers;
   if (!asked.algorithm.empty()) {

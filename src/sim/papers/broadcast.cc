@@ -101,10 +101,10 @@ Result<double> BroadcastSchemes::time_of(const Graph& graph) const {
 }
 
 BroadcastSchemes::BroadcastSchemes(const Fabric& fabric, const Ranks& ranks, const BroadcastModel& model)
-    : fabric_(fabric), ranks_(ranks), model_(model), gpus_(places_of(fabric, ranks)) {
-  for (const int gpu : gpus_) {
-    const int host = fabric.network().index("host0");
-    hosts_.push_back(fabric.place(fabric.node_of(gpu), host));
+    : fabric_(fabric), ranks_(ranks), model_(model) {
+  for (int node = 0; node < ranks.all; ++node) {
+    gpus_.push_back(fabric.place(node, fabric.network().index("gpu0")));
+    hosts_.push_back(fabric.place(node, fabric.network().index("host0")));
   }
 }
 

@@ -37,7 +37,7 @@ MpiAllreduce::MpiAllreduce(const Fabric& fabric, const MpiCosts& costs) : fabric
   int gpus = 0;
   for (int device = 0; device < network.devices(); ++device) gpus += network.is(device, machine::DeviceKind::gpu);
   ranks_ = {fabric.nodes() * gpus, gpus, 0};
-  gpus_ = places_of(fabric, ranks_);
+  gpus_ = places_of(fabric, ranks_.all);
   for (const int gpu : gpus_)
     for (int device = 0; device < network.devices(); ++device)
       if (network.is(device, machine::DeviceKind::host) &&

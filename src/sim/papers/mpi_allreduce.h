@@ -13,7 +13,7 @@ struct MpiCosts {
   double kernel_us = 10;       ///< of a kernel that adds, and of waiting for it
   double kernel_gbps = 200;    ///< that it adds: four times as much goes through a V100's memory
   double host_gbps = 10;       ///< that a process copies or adds in host memory
-  PutCosts put;
+  CopyCosts put;
 };
 
 /// In µs, of nodes of four GPUs, two a socket. Errors: as play().

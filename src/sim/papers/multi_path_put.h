@@ -8,7 +8,7 @@ namespace sennit::sim {
 
 inline constexpr double kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
 
-struct PutCosts {
+struct CopyCosts {
   double call_us = 10;    ///< of a copy, on the host: copies are asked for one after the other
   double start_us = 5;   ///< from then to its first byte, and from its last byte to whoever waits
 };
@@ -20,7 +20,7 @@ struct MultiPathPut {
   int streams = 1;        ///< hence chunks of the part through the host
   int window = 1;         ///< messages on their way at a time, as osu_bw has them; each waits for its stream
   bool both_ways = false;
-  PutCosts costs;
+  CopyCosts costs;
 };
 
 /// GB/s of all messages, both ways together. Errors: as play(); unsupported (no host memory near the source).

@@ -10,7 +10,7 @@ namespace sennit::sim {
 /// in `failed`, so that a study's lines need not each be checked.
 class PutStudy {
  public:
-  PutStudy(const Fabric& fabric, const PutCosts& costs) : fabric_(fabric), costs_(costs) {}
+  PutStudy(const Fabric& fabric, const CopyCosts& costs) : fabric_(fabric), costs_(costs) {}
 
   double straight(const char* from, const char* to, int window, bool both_ways);
   Tuned tuned(const char* from, const char* to, int window, bool both_ways, double bytes = kLong);
@@ -27,7 +27,7 @@ class PutStudy {
   double keep(const Result<double>& gbps);
 
   const Fabric& fabric_;
-  PutCosts costs_;
+  CopyCosts costs_;
   Status failed_;
 };
 
