@@ -15,6 +15,7 @@
 #include "bench/sim/paper.h"
 #include "bench/sim/report.h"
 #include "machine/known.h"
+#include "sim/bound.h"
 #include "sim/predict.h"
 #include "sim/timeline.h"
 #include "sim/what_if.h"
@@ -98,6 +99,10 @@ Result<Exit> simulate(const Asked& asked) {
   Json plans = Json::array();
   for (const sim::Prediction& each : *predictions) plans.push_back(json_of(each));
   const int all = std::min(static_cast<int>(sim::gpus_of(machine).size()), coll::kMostRanks);
+  std::vector<std::string> gpus = sim::gpus_of(machine);
+  gpus.resize(static_cast<std::size_t>(question->ranks != 0 ? question->ranks : all));
+  const auto bound = sim::bound_us(machine, gpus, question->what.operation,
+                                   static_cast<double>(question->what.bytes), question->what.root);
   print(with_outcome(best.once, {{"version", 1},
                              {"kind", "sim"},
                              {"operation", asked.operation},
@@ -106,6 +111,7 @@ Result<Exit> simulate(const Asked& asked) {
                              {"machine", machine.name},
                              {"what_if", asked.what_if},
                              {"epsilon_us", question->epsilon_us},
+                             {"bound_us", bound ? Json(*bound) : Json()},
                              {"plans", std::move(plans)}}));
   return Exit::ok;
 }

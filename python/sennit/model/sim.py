@@ -55,6 +55,9 @@ class Simulation(Replayed):
     machine: str
     what_if: list[str] = []
     epsilon_us: float = Field(default=0, ge=0)
+    bound_us: float | None = Field(
+        default=None, ge=0, description="The least that the links allow, by any algorithm and routes: src/sim/bound.h"
+    )
     plans: list[SimulatedPlan] = Field(min_length=1)
 
     def algbw_gbps(self, plan: SimulatedPlan) -> float:

@@ -52,6 +52,11 @@ def sentences(found: Simulation) -> list[str]:
     fastest = found.plans[0]
     lines = [f"Of a call by {fastest.plan}, {units.time(fastest.once_us)}:"]
     lines += delays_and_loads(fastest.once_us, found)
+    if found.bound_us and fastest.us:
+        lines.append(
+            f"All links together allow {units.time(found.bound_us)}, whatever the algorithm: "
+            f"back to back it reaches {units.percent(found.bound_us / fastest.us)} of that."
+        )
     if found.epsilon_us > 0:
         lines.append(f"Ends of flows within {found.epsilon_us:g} µs of each other were taken together.")
     return lines
