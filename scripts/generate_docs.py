@@ -22,10 +22,11 @@ from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
-from sennit.model.sim import Paper, Reproduction
+from sennit.model.sim import Beyond, Messages, Paper, Reproduction
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
+from sennit.views.beyond import beyond_markdown
 from sennit.views.chart import standalone
 from sennit.views.collective_table import by_operation, collective_markdown, of, peer_of, ratio
 from sennit.views.columns import NOTHING
@@ -35,7 +36,8 @@ from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
 
-PUT, COLLECTIVE, REPRODUCTION, PAPER = "bench put", "bench collective", "reproduction", "sim paper"
+PUT, COLLECTIVE, REPRODUCTION = "bench put", "bench collective", "reproduction"
+PAPER, MESSAGES, BEYOND = "sim paper", "sim messages", "sim beyond"
 NCCL = "nccl"
 NONE_YET = "No measurement is kept in `results/` yet."
 
@@ -130,6 +132,31 @@ def papers(root: Path, figures: dict[str, str]) -> str:
     return "\n\n".join(parts) or NONE_YET
 
 
+def further(root: Path) -> str:
+    """What machines could do beyond the papers, in docs/beyond.md."""
+    found = [parse(Beyond, document, path) for _, path, document in documents(root, BEYOND)]
+    return "\n\n".join(beyond_markdown(one).strip() for one in found) or NONE_YET
+
+
+def closed_forms(root: Path) -> str:
+    """Simulated over α-β-γ, of allreduce on several machines, in docs/cost-models.md."""
+    kept = [parse(Messages, document, path) for _, path, document in documents(root, MESSAGES)]
+    kept = sorted((one for one in kept if one.nodes == 1), key=lambda one: (one.machine, one.bytes))
+    if not kept:
+        return NONE_YET
+    algorithms = sorted({each.algorithm for one in kept for each in one.algorithms if each.closed_form_us})
+    lines = [["allreduce by", *(f"{one.machine}, {units.size(one.bytes)}" for one in kept)]]
+    lines.append(["---", *(["--:"] * len(kept))])
+    for algorithm in algorithms:
+        cells = []
+        for one in kept:
+            found = next((each for each in one.algorithms if each.algorithm == algorithm), None)
+            form = found.closed_form_us if found else None
+            cells.append(f"{found.us / form:.2f}" if found and form else NOTHING)
+        lines.append([algorithm, *cells])
+    return pipes(lines)
+
+
 HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/bench-put.md
 PEERS = ("engine", "nccl", "ucx")
 
@@ -218,6 +245,8 @@ def generated(root: Path) -> dict[Path, str]:
         (root / "docs" / "bench-collectives.md", COLLECTIVE, collective_sections(root)),
         (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
         (root / "docs" / "reproduction.md", PAPER, again),
+        (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),
+        (root / "docs" / "beyond.md", BEYOND, further(root)),
         (root / "README.md", "highlights", f"{collective_highlights(root)}\n\n{highlights(results)}"),
     ):
         files[file] = between(files.get(file, file.read_text(encoding="utf-8")), name, content)

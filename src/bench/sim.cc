@@ -101,18 +101,18 @@ Result<Exit> simulate(const Asked& asked) {
   const int all = std::min(static_cast<int>(sim::gpus_of(machine).size()), coll::kMostRanks);
   std::vector<std::string> gpus = sim::gpus_of(machine);
   gpus.resize(static_cast<std::size_t>(question->ranks != 0 ? question->ranks : all));
-  const auto bound = sim::bound_us(machine, gpus, question->what.operation,
-                                   static_cast<double>(question->what.bytes), question->what.root);
+  const auto bound = sim::bound_us(machine, gpus, question->what.operation, static_cast<double>(question->what.bytes),
+                                   question->what.root);
   print(with_outcome(best.once, {{"version", 1},
-                             {"kind", "sim"},
-                             {"operation", asked.operation},
-                             {"bytes", question->what.bytes},
-                             {"ranks", question->ranks != 0 ? question->ranks : all},
-                             {"machine", machine.name},
-                             {"what_if", asked.what_if},
-                             {"epsilon_us", question->epsilon_us},
-                             {"bound_us", bound ? Json(*bound) : Json()},
-                             {"plans", std::move(plans)}}));
+                                 {"kind", "sim"},
+                                 {"operation", asked.operation},
+                                 {"bytes", question->what.bytes},
+                                 {"ranks", question->ranks != 0 ? question->ranks : all},
+                                 {"machine", machine.name},
+                                 {"what_if", asked.what_if},
+                                 {"epsilon_us", question->epsilon_us},
+                                 {"bound_us", bound ? Json(*bound) : Json()},
+                                 {"plans", std::move(plans)}}));
   return Exit::ok;
 }
 
@@ -138,11 +138,11 @@ Result<Exit> replay_schedule(const Replayed& asked) {
   const auto replayed = sim::replay(schedule->recording, known->machine, setting);
   if (!replayed) return replayed.status();
   print(with_outcome(*replayed, {{"version", 1},
-                             {"kind", "sim replay"},
-                             {"machine", known->machine.name},
-                             {"ranks", schedule->recording.ranks},
-                             {"us", replayed->us},
-                             {"flows", replayed->flows}}));
+                                 {"kind", "sim replay"},
+                                 {"machine", known->machine.name},
+                                 {"ranks", schedule->recording.ranks},
+                                 {"us", replayed->us},
+                                 {"flows", replayed->flows}}));
   return Exit::ok;
 }
 
@@ -196,7 +196,8 @@ int run(int argc, const char* const* argv) {
                                    [&] { return simulate_messages(messages); });
   sent.add_option("--operation", messages.operation, "Such as allreduce, allgather, broadcast")->required();
   sent.add_option("--bytes", messages.bytes, "Size of one message, such as 64M")->required();
-  sent.add_option("--machine", messages.machine, "Of each node: a shipped machine's name, or a file; default: this one");
+  sent.add_option("--machine", messages.machine,
+                  "Of each node: a shipped machine's name, or a file; default: this one");
   sent.add_option("--nodes", messages.nodes, "How many, joined by their NICs")->check(CLI::Range(1, kMostNodes));
   sent.add_option("--algorithm", messages.algorithm, "One algorithm; default: all there are, the fastest first");
   sent.add_option("--chunks", messages.chunks, "Pieces of a message that follow each other; default 1")
@@ -219,12 +220,11 @@ int run(int argc, const char* const* argv) {
   replay.add_option("--costs", replayed.costs, "As of collective")->delimiter(',');
 
   Against against;
-  CLI::App& held = program.command("against", "Replays the plans of a measured result, beside what they took",
-                                   [&]() -> Result<Exit> {
-                                     if (auto status = set_costs(against.costs, sim::kCosts, against.given_costs); !status)
-                                       return status;
-                                     return hold_against(against);
-                                   });
+  CLI::App& held = program.command(
+      "against", "Replays the plans of a measured result, beside what they took", [&]() -> Result<Exit> {
+        if (auto status = set_costs(against.costs, sim::kCosts, against.given_costs); !status) return status;
+        return hold_against(against);
+      });
   held.add_option("file", against.file, "Result of sennit bench")->required();
   held.add_option("--machine", against.machine, "Name of a shipped machine, or a file")->required();
   held.add_option("--costs", against.given_costs, "As of collective")->delimiter(',');

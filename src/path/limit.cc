@@ -21,8 +21,12 @@ enum Place { kArrive, kLeave, kPass, kForward, kPlaces };
 
 }  // namespace
 
-int FlowGraph::arrive(int device) { return device * kPlaces + kArrive; }
-int FlowGraph::leave(int device) { return device * kPlaces + kLeave; }
+int FlowGraph::arrive(int device) {
+  return device * kPlaces + kArrive;
+}
+int FlowGraph::leave(int device) {
+  return device * kPlaces + kLeave;
+}
 
 FlowGraph flow_graph(const Network& network, bool both_ways) {
   const auto node = [](int device, Place place) { return device * kPlaces + place; };

@@ -7,7 +7,9 @@ namespace sennit::plan {
 namespace {
 
 /// GB/s are kilobytes/µs.
-double us(double bytes, double gbps) { return bytes / (gbps * 1000); }
+double us(double bytes, double gbps) {
+  return bytes / (gbps * 1000);
+}
 
 /// ⌈log_k n⌉, without the errors of logarithms.
 int steps(int k, int n) {
@@ -18,7 +20,9 @@ int steps(int k, int n) {
 
 }  // namespace
 
-double BroadcastModel::ring_gdr(int n, double bytes) const { return (n - 1) * (start_us + us(bytes, gpu_gbps)); }
+double BroadcastModel::ring_gdr(int n, double bytes) const {
+  return (n - 1) * (start_us + us(bytes, gpu_gbps));
+}
 
 double BroadcastModel::ring_gdr_pipeline(int n, double bytes) const {
   return (bytes / chunk_bytes + (n - 2)) * (start_us + us(chunk_bytes, gpu_gbps));
@@ -40,7 +44,9 @@ double BroadcastModel::knomial_gdr_pipeline(int k, int n, double bytes) const {
   return bytes / chunk_bytes * steps(k, n) * (start_us + us(chunk_bytes, gpu_gbps));
 }
 
-double BroadcastModel::multicast_overhead_us(int n) const { return std::log(n) / multicast_a; }
+double BroadcastModel::multicast_overhead_us(int n) const {
+  return std::log(n) / multicast_a;
+}
 
 double BroadcastModel::multicast_gdr(int n, double bytes) const {
   return bytes / mtu_bytes * (start_us + multicast_overhead_us(n) + us(mtu_bytes, gpu_gbps));
@@ -51,7 +57,9 @@ double BroadcastModel::multicast_staging_pipeline(int n, double bytes) const {
          bytes / mtu_bytes * (start_us + multicast_overhead_us(n) + us(mtu_bytes, host_gbps));
 }
 
-double several_sources(double single_us, int sources, double overlap) { return (1 - overlap) * sources * single_us; }
+double several_sources(double single_us, int sources, double overlap) {
+  return (1 - overlap) * sources * single_us;
+}
 
 double overlap(double single_us, double several_us, int sources) {
   return (sources * single_us - several_us) / (sources * single_us);

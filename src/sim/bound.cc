@@ -31,7 +31,8 @@ class Cuts {
   double spread(int root) const {
     double least = path::kUnlimited;
     for (std::size_t v = 0; v < gpus_.size(); ++v)
-      if (static_cast<int>(v) != root) least = std::min(least, flow({{root, path::kUnlimited}}, {static_cast<int>(v)}));
+      if (static_cast<int>(v) != root)
+        least = std::min(least, flow({{root, path::kUnlimited}}, {static_cast<int>(v)}));
     return least;
   }
 

@@ -34,10 +34,9 @@ Result<Fabric> Fabric::create(const machine::Machine& machine, int nodes, double
   Fabric fabric(machine, nodes, memory_gbps);
   for (int device = 0; nodes > 1 && device < fabric.network_.devices(); ++device)
     if (fabric.network_.is(device, DeviceKind::gpu) && fabric.nic_[static_cast<std::size_t>(device)] < 0)
-      return Status(
-          Code::invalid_argument,
-          fmt::format("{} of '{}' reaches no NIC", fabric.network_.device(device).id, machine.name), {},
-          "Add a device of kind \"nic\" and its link to the machine's file, or ask for one node");
+      return Status(Code::invalid_argument,
+                    fmt::format("{} of '{}' reaches no NIC", fabric.network_.device(device).id, machine.name), {},
+                    "Add a device of kind \"nic\" and its link to the machine's file, or ask for one node");
   return fabric;
 }
 
@@ -50,9 +49,7 @@ int Fabric::find_nic(int device) const {
     if (!network_.is(nic, DeviceKind::nic)) continue;
     path::Hop hop = network_.find_hop(device, nic);
     if (!hop.exists()) continue;
-    const auto rank = [](const path::Hop& each) {
-      return std::pair(-each.gbps, each.arcs.size());
-    };
+    const auto rank = [](const path::Hop& each) { return std::pair(-each.gbps, each.arcs.size()); };
     if (best.empty() || rank(hop) < rank(to_best)) best.clear();
     if (best.empty() || rank(hop) == rank(to_best)) {
       best.push_back(nic);
@@ -89,9 +86,8 @@ std::string Fabric::resource_name(int resource) const {
 
 const Fabric::Way& Fabric::local(int from, int to, Method method) const {
   const auto devices = static_cast<std::size_t>(network_.devices());
-  const std::size_t at =
-      (static_cast<std::size_t>(method) * devices + static_cast<std::size_t>(from)) * devices +
-      static_cast<std::size_t>(to);
+  const std::size_t at = (static_cast<std::size_t>(method) * devices + static_cast<std::size_t>(from)) * devices +
+                         static_cast<std::size_t>(to);
   if (!ways_[at]) {
     const path::Hop hop = network_.find_hop(from, to);
     ways_[at].emplace();
@@ -131,8 +127,8 @@ bool Fabric::add_way(int from, int to, Method method, double weight, std::vector
 
 bool Fabric::add_multicast(int from, const std::vector<int>& to, std::vector<path::Usage>& uses) const {
   if (!add_nic(node_of(from), device_of(from), true, 1, uses)) return false;
-  return std::ranges::all_of(
-      to, [&](int place) { return add_nic(node_of(place), device_of(place), false, 1, uses); });
+  return std::ranges::all_of(to,
+                             [&](int place) { return add_nic(node_of(place), device_of(place), false, 1, uses); });
 }
 
 std::vector<Load> Fabric::loads(const Fluid& fluid, double us) const {

@@ -26,13 +26,13 @@ class Graph {
   /// First `us` pass, then the bytes move. Within one place they move as fast as `gbps` says: a reduction, a copy by
   /// a processor.
   struct Task {
-    int from = -1, to = -1;    ///< places of the fabric; -1: nothing moves
+    int from = -1, to = -1;  ///< places of the fabric; -1: nothing moves
     double bytes = 0;
-    double us = 0;             ///< of a launch, a message's way, a call
-    double gbps = kUncapped;   ///< no faster than this, whatever the links allow
+    double us = 0;                ///< of a launch, a message's way, a call
+    double gbps = kUncapped;      ///< no faster than this, whatever the links allow
     std::uint32_t queue = kNone;  ///< tasks of a queue come one after the other, in the order in which they can
     machine::Method method = machine::Method::engine;
-    std::uint32_t what = 0;    ///< what `us`, and a limit of its own, are called in words: an index into names
+    std::uint32_t what = 0;       ///< what `us`, and a limit of its own, are called in words: an index into names
     std::int32_t multicast = -1;  ///< `to` is one of several: an index into groups
   };
 

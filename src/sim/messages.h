@@ -1,5 +1,5 @@
-// Rounds of messages on a fabric: every message of every chunk by itself, or, where there are too many, each round that
-// is unlike the others once.
+// Rounds of messages on a fabric: every message of every chunk by itself, or, where there are too many, each round
+// that is unlike the others once.
 #pragma once
 
 #include <functional>
@@ -14,10 +14,10 @@ namespace sennit::sim {
 
 /// What messages take beside their bytes. Each number is a default.
 struct MessageCosts {
-  double message_us = 3.5;    ///< within a node, before its first byte: a launch's part, a signal
-  double network_us = 14;     ///< the same to another node: what NCCL counts for a hop there (Simple)
-  double reduce_us = 0;       ///< before bytes that came are added, where that is a step of its own
-  double reduce_gbps = 0;     ///< of bytes that are added behind their arrival; 0: while they arrive
+  double message_us = 3.5;  ///< within a node, before its first byte: a launch's part, a signal
+  double network_us = 14;   ///< the same to another node: what NCCL counts for a hop there (Simple)
+  double reduce_us = 0;     ///< before bytes that came are added, where that is a step of its own
+  double reduce_gbps = 0;   ///< of bytes that are added behind their arrival; 0: while they arrive
 };
 struct NamedMessageCost {
   std::string_view name;
@@ -36,7 +36,8 @@ Ranks all_ranks(const Fabric& fabric, int root = 0);
 /// Where ranks are: the GPUs of node 0 in the machine's order, then those of node 1, …
 std::vector<int> places_of(const Fabric& fabric, int ranks);
 
-/// What becomes of a message: the task that moves it, and the one behind which its receiver can go on: a reduction, say.
+/// What becomes of a message: the task that moves it, and the one behind which its receiver can go on: a reduction,
+/// say.
 struct Sent {
   Graph::Id moved = Graph::kNone, ready = Graph::kNone;
 };
@@ -44,8 +45,9 @@ using Send = std::function<Sent(const Message& message, std::span<const Graph::I
 /// Every message, of each of `chunks`, as below; `send` puts it into the graph.
 void unroll(Graph& graph, const Rounds& of_a_chunk, int chunks, std::size_t ranks, const Send& send);
 
-/// Every message, of each of `chunks` that follow each other through the rounds. A rank begins a round when it is ready
-/// with the round before, and, of a chunk, when its messages of that round of the chunk before have come and gone.
+/// Every message, of each of `chunks` that follow each other through the rounds. A rank begins a round when it is
+/// ready with the round before, and, of a chunk, when its messages of that round of the chunk before have come and
+/// gone.
 Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, const MessageCosts& costs,
              const Fabric& fabric);
 

@@ -22,10 +22,10 @@ class Play {
 
  private:
   struct State {
-    std::uint32_t missing = 0;   // of what it needs
-    Id cause = Graph::kNone;     // what it waited for the longest
+    std::uint32_t missing = 0;  // of what it needs
+    Id cause = Graph::kNone;    // what it waited for the longest
     double began = 0, moved = 0, ended = 0;
-    int limit = -1;              // of its bytes
+    int limit = -1;  // of its bytes
   };
   struct Line {
     std::deque<Id> waiting;
@@ -35,9 +35,7 @@ class Play {
   struct Due {
     double time;
     Id task;
-    bool operator>(const Due& other) const {
-      return time > other.time || (time == other.time && task > other.task);
-    }
+    bool operator>(const Due& other) const { return time > other.time || (time == other.time && task > other.task); }
   };
 
   void index_followers();
@@ -105,9 +103,8 @@ void Play::move(Id id) {
   states_[id].moved = now_;
   if (task.bytes <= 0) return end(id);
   uses_.clear();
-  const bool joined = task.multicast >= 0
-                          ? fabric_.add_multicast(task.from, graph_.group(task.multicast), uses_)
-                          : fabric_.add_way(task.from, task.to, task.method, 1, uses_);
+  const bool joined = task.multicast >= 0 ? fabric_.add_multicast(task.from, graph_.group(task.multicast), uses_)
+                                          : fabric_.add_way(task.from, task.to, task.method, 1, uses_);
   if (!joined || (uses_.empty() && task.gbps == Graph::kUncapped)) {
     failed_ = no_way(id);
     return;
@@ -126,9 +123,10 @@ void Play::end(Id id) {
 
 Status Play::no_way(Id id) const {
   const Graph::Task& task = graph_.task(id);
-  return Status(Code::unsupported,
-                fmt::format("no links lead from {} to {}", fabric_.place_name(task.from), fabric_.place_name(task.to)),
-                "machine '" + fabric_.network().machine().name + "'", "Add the missing links to its file");
+  return Status(
+      Code::unsupported,
+      fmt::format("no links lead from {} to {}", fabric_.place_name(task.from), fabric_.place_name(task.to)),
+      "machine '" + fabric_.network().machine().name + "'", "Add the missing links to its file");
 }
 
 Result<Played> Play::run() {

@@ -49,7 +49,8 @@ Status Way::find(const machine::Machine& machine, const std::string& from, const
     // What it costs depends on what it carries.
     const auto found = path::candidates(machine, from, to, static_cast<std::uint64_t>(bytes));
     if (!found) return found.status();
-    const auto same = std::ranges::find_if(*found, [&](const path::Candidate& each) { return each.route.name() == name; });
+    const auto same =
+        std::ranges::find_if(*found, [&](const path::Candidate& each) { return each.route.name() == name; });
     if (same == found->end()) {
       std::string known;
       for (const path::Candidate& each : *found) known += (known.empty() ? "" : ", ") + each.route.name();

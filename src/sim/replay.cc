@@ -28,7 +28,11 @@ constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 class Replay {
  public:
   Replay(const Recording& recording, const Fabric& fabric, const Setting& setting)
-      : recording_(recording), setting_(setting), costs_(setting.costs), fabric_(fabric), network_(fabric.network()) {}
+      : recording_(recording),
+        setting_(setting),
+        costs_(setting.costs),
+        fabric_(fabric),
+        network_(fabric.network()) {}
 
   Result<Replayed> run();
 
@@ -309,8 +313,8 @@ bool Replay::arrived(std::uint32_t index, const Step& step, const End& end, bool
   const auto& values = boards_[at].values;
   auto found = values.end();
   if (packets) {
-    const auto back = std::find_if(values.rbegin(), values.rend(),
-                                   [&](const Arrival& each) { return each.value == step.value; });
+    const auto back =
+        std::find_if(values.rbegin(), values.rend(), [&](const Arrival& each) { return each.value == step.value; });
     if (back != values.rend()) found = back.base() - 1;
   } else if (!values.empty() && device::reached(values.back().value, step.value)) {
     found = std::ranges::partition_point(

@@ -38,7 +38,9 @@ Rounds reducing(Rounds rounds) {
   return rounds;
 }
 
-int turned(const Ranks& ranks, int position) { return (position + ranks.root) % ranks.all; }
+int turned(const Ranks& ranks, int position) {
+  return (position + ranks.root) % ranks.all;
+}
 
 /// Everybody to the one that stands `shift` behind it.
 Round shifted(const Ranks& ranks, int shift, double bytes) {
@@ -54,8 +56,8 @@ Rounds ring(const Ranks& ranks, double bytes) {
   return rounds;
 }
 
-/// Everybody to everybody, a partner after the other. Shifts that leave no rank on its node, and lead to the same place
-/// there, are alike.
+/// Everybody to everybody, a partner after the other. Shifts that leave no rank on its node, and lead to the same
+/// place there, are alike.
 Rounds pairwise(const Ranks& ranks, double bytes) {
   Rounds rounds;
   const int near = std::min(ranks.a_node, ranks.all);
@@ -134,7 +136,9 @@ Rounds allreduce_linear(const Ranks& ranks, double bytes) {
   const Rounds in = linear_to_root(ranks, bytes);
   return then(reducing(in), back(in));
 }
-Rounds allreduce_one_shot(const Ranks& ranks, double bytes) { return reducing(pairwise(ranks, bytes)); }
+Rounds allreduce_one_shot(const Ranks& ranks, double bytes) {
+  return reducing(pairwise(ranks, bytes));
+}
 Rounds allreduce_two_shot(const Ranks& ranks, double bytes) {
   const Rounds parts = pairwise(ranks, bytes / ranks.all);
   return then(reducing(parts), parts);
@@ -143,7 +147,9 @@ Rounds allreduce_ring(const Ranks& ranks, double bytes) {
   const Rounds parts = ring(ranks, bytes / ranks.all);
   return then(reducing(parts), parts);
 }
-Rounds allreduce_recursive_doubling(const Ranks& ranks, double bytes) { return reducing(doubling(ranks, bytes, 1)); }
+Rounds allreduce_recursive_doubling(const Ranks& ranks, double bytes) {
+  return reducing(doubling(ranks, bytes, 1));
+}
 /// Rabenseifner's: halves, quarters, … of the vector to partners further and further off, and back.
 Rounds allreduce_reduce_scatter_allgather(const Ranks& ranks, double bytes) {
   const Rounds halves = doubling(ranks, bytes / 2, 0.5);
@@ -191,7 +197,9 @@ Rounds hierarchical(const Ranks& ranks, double bytes, Rounds (*of)(const Ranks&,
   const Rounds parts = in_nodes(ranks, bytes / ranks.a_node, pairwise);
   return then(then(reducing(parts), between_nodes(ranks, bytes / ranks.a_node, ranks.a_node, of)), parts);
 }
-Rounds allreduce_hierarchical(const Ranks& ranks, double bytes) { return hierarchical(ranks, bytes, allreduce_ring); }
+Rounds allreduce_hierarchical(const Ranks& ranks, double bytes) {
+  return hierarchical(ranks, bytes, allreduce_ring);
+}
 Rounds allreduce_hierarchical_tree(const Ranks& ranks, double bytes) {
   return hierarchical(ranks, bytes, allreduce_tree);
 }
@@ -206,28 +214,56 @@ Rounds allreduce_leaders(const Ranks& ranks, double bytes) {
 
 // The others.
 
-Rounds reduce_scatter_ring(const Ranks& ranks, double bytes) { return reducing(ring(ranks, bytes)); }
-Rounds reduce_scatter_direct(const Ranks& ranks, double bytes) { return reducing(pairwise(ranks, bytes)); }
+Rounds reduce_scatter_ring(const Ranks& ranks, double bytes) {
+  return reducing(ring(ranks, bytes));
+}
+Rounds reduce_scatter_direct(const Ranks& ranks, double bytes) {
+  return reducing(pairwise(ranks, bytes));
+}
 Rounds reduce_scatter_halving(const Ranks& ranks, double bytes) {
   return reducing(doubling(ranks, bytes * ranks.all / 2, 0.5));
 }
-Rounds allgather_recursive_doubling(const Ranks& ranks, double bytes) { return doubling(ranks, bytes, 2); }
-Rounds broadcast_linear(const Ranks& ranks, double bytes) { return back(linear_to_root(ranks, bytes)); }
-Rounds broadcast_tree(const Ranks& ranks, double bytes) { return tree_from_root(ranks, bytes, false); }
+Rounds allgather_recursive_doubling(const Ranks& ranks, double bytes) {
+  return doubling(ranks, bytes, 2);
+}
+Rounds broadcast_linear(const Ranks& ranks, double bytes) {
+  return back(linear_to_root(ranks, bytes));
+}
+Rounds broadcast_tree(const Ranks& ranks, double bytes) {
+  return tree_from_root(ranks, bytes, false);
+}
 /// Van de Geijn's: a part to each, then everybody's to all.
 Rounds broadcast_scatter_allgather(const Ranks& ranks, double bytes) {
   return then(tree_from_root(ranks, bytes / ranks.all, true), ring(ranks, bytes / ranks.all));
 }
-Rounds reduce_linear(const Ranks& ranks, double bytes) { return reducing(linear_to_root(ranks, bytes)); }
-Rounds reduce_chain(const Ranks& ranks, double bytes) { return reducing(back(chain_from_root(ranks, bytes))); }
-Rounds reduce_tree(const Ranks& ranks, double bytes) { return reducing(back(tree_from_root(ranks, bytes, false))); }
-Rounds gather_tree(const Ranks& ranks, double bytes) { return back(tree_from_root(ranks, bytes, true)); }
-Rounds scatter_linear(const Ranks& ranks, double bytes) { return back(linear_to_root(ranks, bytes)); }
-Rounds scatter_tree(const Ranks& ranks, double bytes) { return tree_from_root(ranks, bytes, true); }
+Rounds reduce_linear(const Ranks& ranks, double bytes) {
+  return reducing(linear_to_root(ranks, bytes));
+}
+Rounds reduce_chain(const Ranks& ranks, double bytes) {
+  return reducing(back(chain_from_root(ranks, bytes)));
+}
+Rounds reduce_tree(const Ranks& ranks, double bytes) {
+  return reducing(back(tree_from_root(ranks, bytes, false)));
+}
+Rounds gather_tree(const Ranks& ranks, double bytes) {
+  return back(tree_from_root(ranks, bytes, true));
+}
+Rounds scatter_linear(const Ranks& ranks, double bytes) {
+  return back(linear_to_root(ranks, bytes));
+}
+Rounds scatter_tree(const Ranks& ranks, double bytes) {
+  return tree_from_root(ranks, bytes, true);
+}
 
-bool any(const Ranks& ranks) { return ranks.all >= 2; }
-bool power_of_two(const Ranks& ranks) { return any(ranks) && std::has_single_bit(static_cast<unsigned>(ranks.all)); }
-bool several_nodes(const Ranks& ranks) { return ranks.nodes() >= 2 && ranks.a_node >= 2; }
+bool any(const Ranks& ranks) {
+  return ranks.all >= 2;
+}
+bool power_of_two(const Ranks& ranks) {
+  return any(ranks) && std::has_single_bit(static_cast<unsigned>(ranks.all));
+}
+bool several_nodes(const Ranks& ranks) {
+  return ranks.nodes() >= 2 && ranks.a_node >= 2;
+}
 bool power_of_two_nodes(const Ranks& ranks) {
   return several_nodes(ranks) && std::has_single_bit(static_cast<unsigned>(ranks.nodes()));
 }
@@ -269,7 +305,9 @@ constexpr MessageAlgorithm kAlgorithms[] = {
 
 }  // namespace
 
-std::span<const MessageAlgorithm> message_algorithms() { return kAlgorithms; }
+std::span<const MessageAlgorithm> message_algorithms() {
+  return kAlgorithms;
+}
 
 Result<MessageAlgorithm> message_algorithm(Operation operation, std::string_view name) {
   std::string known;

@@ -50,6 +50,12 @@ def tree(tmp_path: Path) -> Path:
         "<!-- generated from results/: reproduction -->\n<!-- end of reproduction -->\n"
         "<!-- generated from results/: sim paper -->\n<!-- end of sim paper -->\n"
     )
+    (tmp_path / "docs/beyond.md").write_text(
+        "<!-- generated from results/: sim beyond -->\n<!-- end of sim beyond -->\n"
+    )
+    (tmp_path / "docs/cost-models.md").write_text(
+        "<!-- generated from results/: closed forms -->\n<!-- end of closed forms -->\n"
+    )
     (tmp_path / "README.md").write_text("<!-- generated from results/: highlights -->x<!-- end of highlights -->")
     return tmp_path
 

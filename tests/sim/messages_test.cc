@@ -74,8 +74,8 @@ TEST(Messages, TakeWhatTheClosedFormsSay) {
   expect(Operation::allreduce, "ring", 14 * (alpha + m / 8 * beta) + 7 * (step + m / 8 * gamma), m);
   expect(Operation::allreduce, "two_shot", 14 * (alpha + m / 8 * beta) + 7 * (step + m / 8 * gamma), m);
   expect(Operation::allreduce, "recursive_doubling", 3 * (alpha + step + m * (beta + gamma)), m);
-  expect(Operation::allreduce, "reduce_scatter_allgather",
-         6 * alpha + 3 * step + 7 / 8.0 * m * (2 * beta + gamma), m);
+  expect(Operation::allreduce, "reduce_scatter_allgather", 6 * alpha + 3 * step + 7 / 8.0 * m * (2 * beta + gamma),
+         m);
   expect(Operation::broadcast, "tree", 3 * (alpha + m * beta), m);
   expect(Operation::broadcast, "chain", 7 * (alpha + m * beta), m);
   expect(Operation::all_to_all, "direct", 7 * (alpha + m * beta), m);

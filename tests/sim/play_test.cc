@@ -27,9 +27,9 @@ TEST(Play, LetsBytesShareALinkAndTasksWaitForWhatTheyNeed) {
   const auto fabric = Fabric::create(machine, 1, 1000);
   ASSERT_TRUE(fabric.ok());
   Graph graph;
-  const Id a = graph.add(task_of(*fabric, "gpu0", "gpu1", 72e6));             // alone 1000 µs
-  const Id b = graph.add(task_of(*fabric, "gpu0", "gpu1", 36e6));             // shares until 1000, then is done
-  const Id c = graph.add(task_of(*fabric, "gpu0", "gpu1", 72e6, 100), {b});   // from 1000 on
+  const Id a = graph.add(task_of(*fabric, "gpu0", "gpu1", 72e6));            // alone 1000 µs
+  const Id b = graph.add(task_of(*fabric, "gpu0", "gpu1", 36e6));            // shares until 1000, then is done
+  const Id c = graph.add(task_of(*fabric, "gpu0", "gpu1", 72e6, 100), {b});  // from 1000 on
   const Id d = graph.all(std::vector<Id>{a, c});
   const auto played = play(graph, *fabric);
   ASSERT_TRUE(played.ok());

@@ -24,7 +24,8 @@ Put straight(double bytes) {
 
 TEST(SimulatedPut, OfOneRouteIsItsStartupAndItsBytes) {
   const machine::Machine machine = cedar();
-  const double one = simulate_put(machine, straight(46e6)).value().us, two = simulate_put(machine, straight(92e6)).value().us;
+  const double one = simulate_put(machine, straight(46e6)).value().us,
+               two = simulate_put(machine, straight(92e6)).value().us;
   EXPECT_NEAR(two - one, 1000, 1e-6) << "46 GB/s";
   EXPECT_GT(one, 1000);
   EXPECT_LT(one, 1020);

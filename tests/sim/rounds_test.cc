@@ -80,11 +80,11 @@ TEST(Rounds, OfAnAllreduceBringEverybodysDataToEverybody) {
           for (const Message& each : round.messages)
             knows[static_cast<std::size_t>(each.to)] |= before[static_cast<std::size_t>(each.from)];
           // Rounds that are alike but between others: of a pairwise exchange the partners between.
-          if (round.times > 1 && algorithm.name != "ring" && algorithm.name.find("hierarchical") == std::string_view::npos &&
-              algorithm.name != "leaders")
+          if (round.times > 1 && algorithm.name != "ring" &&
+              algorithm.name.find("hierarchical") == std::string_view::npos && algorithm.name != "leaders")
             for (int rank = 0; rank < ranks.all; ++rank)
-              knows[static_cast<std::size_t>(rank)] |=
-                  before[static_cast<std::size_t>((rank + ranks.all - ranks.a_node * static_cast<int>(time + 1)) % ranks.all)];
+              knows[static_cast<std::size_t>(rank)] |= before[static_cast<std::size_t>(
+                  (rank + ranks.all - ranks.a_node * static_cast<int>(time + 1)) % ranks.all)];
         }
       const std::uint64_t all = (std::uint64_t{1} << ranks.all) - 1;
       for (const std::uint64_t each : knows) EXPECT_EQ(each, all) << algorithm.name << " of " << ranks.all;
@@ -94,7 +94,8 @@ TEST(Rounds, OfAnAllreduceBringEverybodysDataToEverybody) {
 TEST(Rounds, ThatAreAlikeComeOnceForAnyNumberOfRanks) {
   const Ranks many{100000, 8, 0};
   EXPECT_LE(message_algorithm(Operation::allreduce, "ring")->rounds(many, 1e9).size(), 2u);
-  EXPECT_EQ(count_messages(message_algorithm(Operation::allreduce, "ring")->rounds(many, 1e9)), 2ull * 99999 * 100000);
+  EXPECT_EQ(count_messages(message_algorithm(Operation::allreduce, "ring")->rounds(many, 1e9)),
+            2ull * 99999 * 100000);
   EXPECT_LE(message_algorithm(Operation::allreduce, "hierarchical")->rounds(many, 1e9).size(), 16u);
   const Rounds exchange = message_algorithm(Operation::all_to_all, "direct")->rounds({1024, 8, 0}, 1e3);
   EXPECT_EQ(count_messages(exchange), 1023ull * 1024);

@@ -85,6 +85,9 @@ class SentAlgorithm(Part):
 
     algorithm: str
     us: float = Field(ge=0, description="From the start of all ranks to the end of the last")
+    closed_form_us: float | None = Field(
+        default=None, ge=0, description="By α, β and γ, on one node by its narrowest way: src/plan/closed_forms.h"
+    )
     messages: int = Field(ge=0)
     folded: bool = Field(description="Rounds that are alike were simulated once: exact where ranks keep step")
 
@@ -152,6 +155,13 @@ class LeftOut(Part):
     why: str
 
 
+class Design(Part):
+    """What a paper's own design takes here."""
+
+    name: str
+    us: float = Field(gt=0)
+
+
 class Paper(Part):
     """The experiments of a paper, or several, on one machine."""
 
@@ -163,6 +173,35 @@ class Paper(Part):
     numbers: list[PaperNumber] = []
     claims: list[Claim] = []
     left_out: list[LeftOut] = []
+    designs: list[Design] = []
+
+
+class Better(Part):
+    """Something that was, and what is possible."""
+
+    machine: str
+    what: str
+    unit: Literal["GB/s", "µs"]
+    before: float = Field(gt=0)
+    before_how: str
+    after: float = Field(gt=0)
+    after_how: str
+    bound: float | None = Field(default=None, ge=0, description="What all links together allow, in the same unit")
+
+
+class Beyond(Part):
+    """What machines could do beyond the papers."""
+
+    version: Literal[1]
+    kind: Literal["sim beyond"]
+    puts: list[Better]
+    allreduces: list[Better]
+    clusters: list[Better]
+
+    @property
+    def rows(self) -> list[Better]:
+        """All of them."""
+        return [*self.puts, *self.allreduces, *self.clusters]
 
 
 class Replay(Replayed):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from sennit import console, programs
+from sennit.beyond import beyond
 from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
 from sennit.model.sim import Check, Held, Paper, Replay, Reproduction
@@ -18,6 +19,7 @@ from sennit.verbs import formats
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
 from sennit.verbs.options import AsJson, Markdown, examples, print_json, write
 from sennit.verbs.sim_answer import Views, answer, answer_messages, not_of_messages
+from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.paper import paper_markdown, print_paper
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
 from sennit.views.sim_text import print_check, print_replay
@@ -28,7 +30,10 @@ ROOTED = ("reduce", "broadcast", "gather", "scatter")
 CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4", "sennit check schedule.json")
 PAPERS = ("mist", "cedar", "helios", "ri2", "cscs")  # the machines of papers that src/sim/papers/ has
 REPRODUCE_EXAMPLES = examples(
-    "sennit reproduce hgx-h200-4", "sennit reproduce mist", "sennit reproduce my-machine --results measured/"
+    "sennit reproduce hgx-h200-4",
+    "sennit reproduce mist",
+    "sennit reproduce beyond",
+    "sennit reproduce my-machine --results measured/",
 )
 
 app = typer.Typer(
@@ -65,7 +70,7 @@ def reproduce(
     machine: Annotated[
         str,
         typer.Argument(
-            metavar="MACHINE", help="A machine's name or file; of papers: mist, cedar, helios, ri2, cscs."
+            metavar="MACHINE", help="A machine's name or file; of papers: mist, cedar, helios, ri2, cscs; or beyond."
         ),
     ],
     results: Annotated[
@@ -81,6 +86,15 @@ def reproduce(
 ) -> None:
     """Replay what was measured on a machine, or do a paper's experiments again on its machine, and say how far off
     the simulator is."""
+    if machine == "beyond" and not results:
+        more = beyond()
+        if markdown:
+            write(markdown, beyond_markdown(more))
+        if as_json:
+            print_json(more.model_dump(mode="json"))
+        else:
+            print_beyond(more, console.results())
+        return
     if machine in PAPERS and not results:
         document, _ = programs.document(PROGRAM, "paper", machine, title=f"reproducing {machine}")
         paper = parse(Paper, document, f"the document of {PROGRAM}")

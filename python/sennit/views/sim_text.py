@@ -85,10 +85,11 @@ def print_messages(found: Messages, console: Console) -> None:
             units.time(each.us),
             f"{each.us / fastest.us:.2f}" if fastest.us > 0 else NOTHING,
             f"{each.messages:,}".replace(",", " "),
+            units.time(each.closed_form_us) if each.closed_form_us else NOTHING,
         ]
         for each in found.algorithms
     ]
-    console.print(plain_table(["algorithm", "one call", "× fastest", "messages"], lines))
+    console.print(plain_table(["algorithm", "one call", "× fastest", "messages", "α-β-γ"], lines))
     if any(each.folded for each in found.algorithms):
         console.print(Text("~ rounds that are alike were simulated once."))
     console.print()

@@ -53,7 +53,8 @@ Result<Json> put_row_of(const Json& row, const machine::Machine& machine) {
   for (const Json& share : row.value("split", Json::array()))
     put.split.emplace_back(share.at("route").get<std::string>(), share.at("share").get<double>());
   for (const auto& [route, part] : put.split)
-    plan += fmt::format("{}{}{}", plan.empty() ? "" : ", ", route, part < 1 ? fmt::format(" {:.0f} %", part * 100) : "");
+    plan +=
+        fmt::format("{}{}{}", plan.empty() ? "" : ", ", route, part < 1 ? fmt::format(" {:.0f} %", part * 100) : "");
   const auto played = sim::simulate_put(machine, put);
   if (!played) return played.status();
   const bool any = !played->critical.empty();

@@ -1,10 +1,12 @@
 #include "bench/sim/messages.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/units.h"
 #include "bench/sim/report.h"
 #include "machine/known.h"
+#include "plan/closed_forms.h"
 #include "sim/messages.h"
 #include "sim/predict.h"
 #include "sim/what_if.h"
@@ -20,6 +22,7 @@ struct Answer {
   std::string_view algorithm;
   bool folded = false;
   std::uint64_t messages = 0;
+  std::optional<double> closed_form_us;
   sim::Outcome outcome;
 };
 
@@ -36,12 +39,41 @@ Status of_many(std::uint64_t messages, int chunks) {
                 "Use fewer chunks, or --chunks 1, which folds rounds that are alike");
 }
 
+/// What two GPUs send each other at the same time, at least.
+double narrowest_gbps(const path::Network& network) {
+  double least = path::kUnlimited;
+  for (int from = 0; from < network.devices(); ++from)
+    for (int to = 0; to < network.devices(); ++to) {
+      if (from == to || !network.is(from, machine::DeviceKind::gpu) || !network.is(to, machine::DeviceKind::gpu))
+        continue;
+      const path::Hop hop = network.find_hop(from, to);
+      least = std::min(least, hop.gbps);
+      for (const int arc : hop.arcs) least = std::min(least, network.arc_capacity(arc, true));
+    }
+  return least;
+}
+
+/// Of whole messages on one node, by its narrowest way between two GPUs.
+std::optional<double> closed_form(const sim::MessageAlgorithm& algorithm, const Question& question,
+                                  const Messages& asked, const sim::Fabric& fabric) {
+  const double gbps = narrowest_gbps(fabric.network());
+  const auto terms =
+      plan::closed_form(algorithm.operation, algorithm.name, question.ranks.all, static_cast<double>(question.bytes));
+  if (asked.nodes > 1 || asked.chunks > 1 || !terms || gbps <= 0) return std::nullopt;
+  const sim::MessageCosts& costs = question.costs;
+  return plan::AlphaBetaGamma{costs.message_us, gbps, costs.reduce_us, costs.reduce_gbps}.us(*terms);
+}
+
 Result<Answer> answer(const sim::MessageAlgorithm& algorithm, const Question& question, const Messages& asked,
                       const sim::Fabric& fabric) {
   const sim::Rounds rounds =
       algorithm.rounds(question.ranks, static_cast<double>(question.bytes) / static_cast<double>(asked.chunks));
   const std::vector<int> places = sim::places_of(fabric, question.ranks.all);
-  Answer found{algorithm.name, false, sim::count_messages(rounds) * static_cast<std::uint64_t>(asked.chunks), {}};
+  Answer found{algorithm.name,
+               false,
+               sim::count_messages(rounds) * static_cast<std::uint64_t>(asked.chunks),
+               closed_form(algorithm, question, asked, fabric),
+               {}};
   found.folded = found.messages > kMostMessages;
   if (found.folded) {
     if (asked.chunks > 1) return of_many(found.messages, asked.chunks);
@@ -116,6 +148,7 @@ Result<Exit> simulate_messages(const Messages& asked) {
   for (const Answer& each : answers)
     rows.push_back({{"algorithm", each.algorithm},
                     {"us", each.outcome.us},
+                    {"closed_form_us", each.closed_form_us ? Json(*each.closed_form_us) : Json()},
                     {"messages", each.messages},
                     {"folded", each.folded}});
   Json costs = Json::object();

@@ -10,22 +10,24 @@ Result<Exit> reproduce_paper(const std::string& name) {
   if (!known) return of_arguments(known.status());
   const auto study = sim::study(name, known->machine);
   if (!study) return of_arguments(study.status());
-  Json fitted = Json::array(), numbers = Json::array(), claims = Json::array(), left_out = Json::array();
+  Json fitted = Json::array(), numbers = Json::array(), claims = Json::array(), left_out = Json::array(),
+       designs = Json::array();
   for (const sim::Fitted& each : study->fitted)
     fitted.push_back({{"name", each.name}, {"value", each.value}, {"unit", each.unit}, {"from", each.from}});
   for (const sim::Number& each : study->numbers)
     numbers.push_back({{"figure", each.figure},
-                        {"what", each.what},
-                        {"unit", each.unit},
-                        {"paper", each.paper},
-                        {"ours", each.ours},
-                        {"within", each.within()},
-                        {"why", each.why},
-                        {"fitted", each.fitted}});
+                       {"what", each.what},
+                       {"unit", each.unit},
+                       {"paper", each.paper},
+                       {"ours", each.ours},
+                       {"within", each.within()},
+                       {"why", each.why},
+                       {"fitted", each.fitted}});
   for (const sim::Claim& each : study->claims)
     claims.push_back({{"figure", each.figure}, {"what", each.what}, {"holds", each.holds}, {"ours", each.ours}});
   for (const sim::LeftOut& each : study->left_out)
     left_out.push_back({{"figure", each.figure}, {"what", each.what}, {"why", each.why}});
+  for (const sim::Design& each : study->designs) designs.push_back({{"name", each.name}, {"us", each.us}});
   print({{"version", 1},
          {"kind", "sim paper"},
          {"machine", study->machine},
@@ -33,7 +35,8 @@ Result<Exit> reproduce_paper(const std::string& name) {
          {"fitted", std::move(fitted)},
          {"numbers", std::move(numbers)},
          {"claims", std::move(claims)},
-         {"left_out", std::move(left_out)}});
+         {"left_out", std::move(left_out)},
+         {"designs", std::move(designs)}});
   return Exit::ok;
 }
 

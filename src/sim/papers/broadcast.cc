@@ -1,6 +1,6 @@
-// Chu et al. 2018 (IEEE TPDS): broadcast by rings, k-nomial trees and the network's multicast, on RI2 and at CSCS. The
-// paper's own equations stand in plan/broadcast_model.h; here their schemes run over the machines' links, and both are
-// held against what was measured.
+// Chu et al. 2018 (IEEE TPDS): broadcast by rings, k-nomial trees and the network's multicast, on RI2 and at CSCS.
+// The paper's own equations stand in plan/broadcast_model.h; here their schemes run over the machines' links, and
+// both are held against what was measured.
 #include <cmath>
 
 #include <fmt/format.h>
@@ -114,8 +114,9 @@ Result<Study> study_ri2(machine::Machine machine) {
   study.machine = machine.name;
   study.papers = {"Chu et al. 2018 (broadcast by multicast)"};
   const BroadcastModel model;
-  study.fitted = {{"a card reading a GPU's memory (B_G)", model.gpu_gbps, "GB/s", "88 % less than MCAST-GDR, figure 5c"},
-                  {"a of equation 10", model.multicast_a, "", "\"15 to 20\", section 8"}};
+  study.fitted = {
+      {"a card reading a GPU's memory (B_G)", model.gpu_gbps, "GB/s", "88 % less than MCAST-GDR, figure 5c"},
+      {"a of equation 10", model.multicast_a, "", "\"15 to 20\", section 8"}};
   const auto fabric = Fabric::create(machine, kNodes, Costs{}.memory_gbps);
   if (!fabric) return fabric.status();
   const BroadcastSchemes schemes(*fabric, {kNodes, 1, 0}, model);
@@ -138,8 +139,7 @@ Result<Study> study_ri2(machine::Machine machine) {
   add("broadcast, figure 5c", "less time than Ring-GDR-Pipeline, GPU to 15 GPUs", 79, less(proposed, ring), kUpTo);
   add("broadcast, figure 5c", "less time than MCAST-GDR, GPU to 15 GPUs", 88, less(proposed, gdr), kUpTo, true);
   // Figure 8, by equation 9 and the overlaps of section 8.
-  const double all = plan::several_sources(proposed, kNodes, 0.20),
-               all_tree = plan::several_sources(tree, kNodes, 0),
+  const double all = plan::several_sources(proposed, kNodes, 0.20), all_tree = plan::several_sources(tree, kNodes, 0),
                all_ring = plan::several_sources(us(schemes.ring(kLongest)), kNodes, 0.50);
   add("broadcast, figure 8", "less time than K-nomial-GDR, all to all", 87, less(all, all_tree), kUpTo);
   add("broadcast, figure 8", "less time than Ring-GDR-Pipeline, all to all", 78, less(all, all_ring), kUpTo);
@@ -149,20 +149,21 @@ Result<Study> study_ri2(machine::Machine machine) {
     const BroadcastSchemes few(*fabric, {n, 1, 0}, model);
     const double single = us(few.multicast(kMiddle, true, 1)), several = us(few.multicast(kMiddle, true, n));
     const double most = 100 * plan::overlap(single, several, n);
-    study.claims.push_back({"broadcast, section 8",
-                            fmt::format("{} sources overlap by {} %, of 2 MB: no more than the links allow", n, percent),
-                            percent <= most, fmt::format("they allow {:.0f} %", most)});
+    study.claims.push_back(
+        {"broadcast, section 8",
+         fmt::format("{} sources overlap by {} %, of 2 MB: no more than the links allow", n, percent),
+         percent <= most, fmt::format("they allow {:.0f} %", most)});
   }
   // The models against the schemes on the links: the paper finds its models within 10 % of experiments (figure 13).
   const auto model_error = [&](const char* scheme, double modelled, double simulated, const char* why = "") {
-    study.numbers.push_back({"broadcast, figure 13", fmt::format("simulated over modelled, {}, 2 MB, 16 nodes", scheme),
-                             "x", 1, simulated / modelled, 0.10, false, why, false});
+    study.numbers.push_back({"broadcast, figure 13",
+                             fmt::format("simulated over modelled, {}, 2 MB, 16 nodes", scheme), "x", 1,
+                             simulated / modelled, 0.10, false, why, false});
   };
   model_error("equation 2", model.ring_gdr_pipeline(kNodes, kMiddle), us(schemes.ring(kMiddle)));
   model_error("equation 7", model.multicast_gdr(kNodes, kMiddle), us(schemes.multicast(kMiddle, false, 1)));
   model_error("equation 8", model.multicast_staging_pipeline(kNodes, kMiddle),
-              us(schemes.multicast(kMiddle, true, 1)),
-              "The equation leaves out the receivers: 8 GB/s into a K80.");
+              us(schemes.multicast(kMiddle, true, 1)), "The equation leaves out the receivers: 8 GB/s into a K80.");
   study.numbers.push_back({"broadcast, figure 10", "throughput of the proposed scheme", "GB/s", 6,
                            kLongest / proposed / kPerGbps, 0.25, false,
                            fmt::format("Equation 8, which leaves out the receivers' links, gives {:.1f}.",
@@ -177,20 +178,20 @@ Result<Study> study_ri2(machine::Machine machine) {
   const auto [ring16, cast16] = at(16, kMiddle);
   study.claims.push_back({"broadcast, figure 7", "the ring's time grows with the nodes, the multicast's hardly",
                           ring16 > 1.5 * ring2 && cast16 < 1.5 * cast2,
-                          fmt::format("2 to 16 nodes, 2 MB: ring {:.0f} to {:.0f} µs, multicast {:.0f} to {:.0f}", ring2,
-                                      ring16, cast2, cast16)});
+                          fmt::format("2 to 16 nodes, 2 MB: ring {:.0f} to {:.0f} µs, multicast {:.0f} to {:.0f}",
+                                      ring2, ring16, cast2, cast16)});
   const double all4 = us(BroadcastSchemes(*fabric, {4, 1, 0}, model).multicast(kMiddle, true, 4)),
                all16 = us(schemes.multicast(kMiddle, true, 16));
   study.claims.push_back({"broadcast, figure 9", "of all sources the time grows as their number",
                           all16 / all4 > 3 && all16 / all4 < 6,
                           fmt::format("4 to 16 nodes, 2 MB: {:.1f} times", all16 / all4)});
   const int many = 1024;
-  const double far = model.multicast_staging_pipeline(many, kMiddle), far_ring = model.ring_gdr_pipeline(many, kMiddle),
+  const double far = model.multicast_staging_pipeline(many, kMiddle),
+               far_ring = model.ring_gdr_pipeline(many, kMiddle),
                far_tree = model.knomial_gdr_pipeline(kK, many, kMiddle);
-  study.claims.push_back({"broadcast, figure 14", "on many nodes the multicast is the fastest by far",
-                          far < far_tree && far < far_ring,
-                          fmt::format("1024 nodes, 2 MB: multicast {:.0f} µs, k-nomial {:.0f}, ring {:.0f}", far,
-                                      far_tree, far_ring)});
+  study.claims.push_back(
+      {"broadcast, figure 14", "on many nodes the multicast is the fastest by far", far < far_tree && far < far_ring,
+       fmt::format("1024 nodes, 2 MB: multicast {:.0f} µs, k-nomial {:.0f}, ring {:.0f}", far, far_tree, far_ring)});
   study.left_out = {
       {"broadcast, figures 5a and 5b", "51, 82, 88 and 56 % from or to host memory",
        "The paper does not say which schemes then read or write a GPU's memory by GPUDirect."},
@@ -208,7 +209,8 @@ Result<Study> study_cscs(machine::Machine machine) {
   study.papers = {"Chu et al. 2018 (broadcast by multicast)"};
   BroadcastModel model;
   model.host_gbps = 6.3;  // the card's link in the machine's file
-  study.fitted = {{"a card reading a GPU's memory (B_G)", model.gpu_gbps, "GB/s", "as on ri2, whose GPUs are the same"}};
+  study.fitted = {
+      {"a card reading a GPU's memory (B_G)", model.gpu_gbps, "GB/s", "as on ri2, whose GPUs are the same"}};
   const auto fabric = Fabric::create(machine, kNodes, Costs{}.memory_gbps);
   if (!fabric) return fabric.status();
   // Leaders, one for each card, get the multicast; three GPUs beside each read its memory at the same time.

@@ -1,4 +1,5 @@
-// Faraji, Mirsadeghi and Afsahi 2016: which process should use which of sixteen GPUs, for four patterns of neighbours.
+// Faraji, Mirsadeghi and Afsahi 2016: which process should use which of sixteen GPUs, for four patterns of
+// neighbours.
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -58,8 +59,8 @@ std::vector<Talk> talks_of(const Pattern& pattern, double heavy_weight) {
   return talks;
 }
 
-/// µs until all have sent to all their neighbours: a process's copies one after the other. Between sockets, where GPUs
-/// do not reach each other, through host memory in four chunks.
+/// µs until all have sent to all their neighbours: a process's copies one after the other. Between sockets, where
+/// GPUs do not reach each other, through host memory in four chunks.
 Result<double> exchange(const Fabric& fabric, const std::vector<Talk>& talks, double bytes,
                         const std::array<int, 16>& gpu_of) {
   constexpr int kChunks = 4;
@@ -104,9 +105,12 @@ std::array<std::array<double, 16>, 16> distances(const path::Network& network) {
   std::array<std::array<double, 16>, 16> all{};
   for (int a = 0; a < 16; ++a)
     for (int b = 0; b < 16; ++b) {
-      const path::Hop hop = network.find_hop(network.index(fmt::format("gpu{}", a)), network.index(fmt::format("gpu{}", b)));
-      all[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)] =
-          a == b ? 0 : hop.exists() ? static_cast<double>(hop.arcs.size()) : 12;
+      const path::Hop hop =
+          network.find_hop(network.index(fmt::format("gpu{}", a)), network.index(fmt::format("gpu{}", b)));
+      all[static_cast<std::size_t>(a)][static_cast<std::size_t>(b)] = a == b ? 0
+                                                                      : hop.exists()
+                                                                          ? static_cast<double>(hop.arcs.size())
+                                                                          : 12;
     }
   return all;
 }
@@ -171,14 +175,14 @@ Result<Study> study_helios(machine::Machine machine) {
       gains[weighted ? 1 : 0][i] = std::max(0.0, 1 - *after / *before) * 100;
       most = std::max(most, gains[weighted ? 1 : 0][i]);
     }
-  study.numbers.push_back({"GPU selection, abstract", "most that a mapping gains, weighted", "%", 59, most, 0.25, false,
-                           "Of four patterns, messages of 1 MiB.", false});
+  study.numbers.push_back({"GPU selection, abstract", "most that a mapping gains, weighted", "%", 59, most, 0.25,
+                           false, "Of four patterns, messages of 1 MiB.", false});
   const auto told = [&](std::size_t i) {
     return fmt::format("{}: {:.0f} %, weighted {:.0f} %", kPatterns[i].name, gains[0][i], gains[1][i]);
   };
   for (std::size_t i = 0; i < 4; ++i) {
-    study.claims.push_back({"GPU selection, figure 4", fmt::format("weighted, {} gains", kPatterns[i].name),
-                            gains[1][i] > 5, told(i)});
+    study.claims.push_back(
+        {"GPU selection, figure 4", fmt::format("weighted, {} gains", kPatterns[i].name), gains[1][i] > 5, told(i)});
     const bool symmetric = i == 1 || i == 3;
     study.claims.push_back(
         {"GPU selection, figure 3",

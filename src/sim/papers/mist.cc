@@ -21,7 +21,7 @@ struct Line {
   bool multi_path;
   int chunks;
 };
-constexpr Line kTable51[] = {{2 * kMiB, false, 2},  {8 * kMiB, false, 4},   {16 * kMiB, true, 4},
+constexpr Line kTable51[] = {{2 * kMiB, false, 2}, {8 * kMiB, false, 4},   {16 * kMiB, true, 4},
                              {64 * kMiB, true, 8}, {256 * kMiB, true, 16}, {kGiB, true, 16}};
 
 constexpr const char* kShares =
@@ -38,21 +38,18 @@ void puts(Study& study, PutStudy& study_puts) {
   add("thesis, figure 4.3a", "put within a socket, multi-path", 120, put.gbps, kShares);
   add("thesis, section 4.2", "both paths, expected", 130, put.gbps);
   const double host = study_puts.staged("gpu0", "gpu1", false);
-  study.numbers.push_back({"slides", "through the host alone", "GB/s", 53, host, 0.25, false,
-                            "The best of 1 to 8 streams.", true});
+  study.numbers.push_back(
+      {"slides", "through the host alone", "GB/s", 53, host, 0.25, false, "The best of 1 to 8 streams.", true});
   add("thesis, figure 4.5", "MPI within a socket, window 1, multi-path", 122, put.gbps);
   const Tuned window = study_puts.tuned("gpu0", "gpu1", 64, false);
   add("thesis, figure 4.5", "MPI within a socket, window 64, multi-path", 134, window.gbps);
   add("thesis, figure 4.8", "both ways, window 1, straight", 137, study_puts.straight("gpu0", "gpu1", 1, true));
-  add("thesis, figure 4.8", "both ways, window 1, multi-path", 189,
-      study_puts.tuned("gpu0", "gpu1", 1, true).gbps);
-  add("thesis, figure 4.8", "both ways, window 64, multi-path", 182,
-      study_puts.tuned("gpu0", "gpu1", 64, true).gbps);
+  add("thesis, figure 4.8", "both ways, window 1, multi-path", 189, study_puts.tuned("gpu0", "gpu1", 1, true).gbps);
+  add("thesis, figure 4.8", "both ways, window 64, multi-path", 182, study_puts.tuned("gpu0", "gpu1", 64, true).gbps);
   study.numbers.push_back({"thesis, figure 4.10", "both ways through the host alone", "GB/s", 68,
-                            study_puts.staged("gpu0", "gpu1", true), 0.25, false, "", true});
+                           study_puts.staged("gpu0", "gpu1", true), 0.25, false, "", true});
   const double inter = study_puts.straight("gpu0", "gpu2", 1, false);
-  study.numbers.push_back(
-      {"thesis, section 5.3.3", "put between sockets", "GB/s", 56, inter, 0.25, false, "", true});
+  study.numbers.push_back({"thesis, section 5.3.3", "put between sockets", "GB/s", 56, inter, 0.25, false, "", true});
   const Tuned between = study_puts.tuned("gpu0", "gpu2", 1, false);
   study.claims.push_back({"thesis, figure 4.4a", "between sockets a second path gains nothing",
                           between.gbps < 1.02 * inter,
@@ -62,12 +59,12 @@ void puts(Study& study, PutStudy& study_puts) {
   for (const auto& [bytes, share, streams] : table) {
     const Tuned best = study_puts.tuned("gpu0", "gpu1", 1, false, bytes);
     study.numbers.push_back({"thesis, table 4.1", "share through the host, " + format_bytes(std::uint64_t(bytes)),
-                              "%", share * 100, best.host_share * 100, 0.25, false,
-                              fmt::format("See figure 4.3a: by that share {:.0f} GB/s, by ours {:.0f}.",
-                                          study_puts.as_given("gpu0", "gpu1", bytes, share, streams), best.gbps),
-                              false});
+                             "%", share * 100, best.host_share * 100, 0.25, false,
+                             fmt::format("See figure 4.3a: by that share {:.0f} GB/s, by ours {:.0f}.",
+                                         study_puts.as_given("gpu0", "gpu1", bytes, share, streams), best.gbps),
+                             false});
     study.numbers.push_back({"thesis, table 4.1", "streams, " + format_bytes(std::uint64_t(bytes)), "streams",
-                              double(streams), double(best.streams), 2, true, "", false});
+                             double(streams), double(best.streams), 2, true, "", false});
   }
   const double few = study_puts.staged("gpu0", "gpu1", false, 256 * kKiB, 1),
                many = study_puts.staged("gpu0", "gpu1", false, 256 * kKiB, 8),
@@ -81,8 +78,8 @@ void puts(Study& study, PutStudy& study_puts) {
                           host < one, fmt::format("{:.0f} of {:.0f} GB/s", host, one)});
   const double small = study_puts.tuned("gpu0", "gpu1", 1, false, 256 * kKiB).host_share,
                large = study_puts.tuned("gpu0", "gpu1", 1, false, 4 * kMiB).host_share;
-  study.claims.push_back({"thesis, table 4.1 and section 4.5", "short messages gain nothing, those from 1 to 4 MiB on do",
-                          small == 0 && large > 0,
+  study.claims.push_back({"thesis, table 4.1 and section 4.5",
+                          "short messages gain nothing, those from 1 to 4 MiB on do", small == 0 && large > 0,
                           fmt::format("share of 256 KiB {:.0f} %, of 4 MiB {:.0f} %", small * 100, large * 100)});
 }
 
@@ -105,12 +102,14 @@ Status allreduces(Study& study, const Fabric& fabric, PutStudy& puts) {
                        bool fitted = false) {
     study.numbers.push_back({figure, what, "x", paper, ours, 0.25, false, why, fitted});
   };
-  add("thesis, figure 5.3", "GPU kernels over Open MPI, 1 MiB", 3.8, us(mpi.on_hosts(kMiB)) / us(mpi.by_kernels(kMiB)),
-      "", true);
-  add("thesis, figure 5.3", "GPU kernels over Open MPI, 1 GiB", 9.5, us(mpi.on_hosts(kGiB)) / us(mpi.by_kernels(kGiB)));
+  add("thesis, figure 5.3", "GPU kernels over Open MPI, 1 MiB", 3.8,
+      us(mpi.on_hosts(kMiB)) / us(mpi.by_kernels(kMiB)), "", true);
+  add("thesis, figure 5.3", "GPU kernels over Open MPI, 1 GiB", 9.5,
+      us(mpi.on_hosts(kGiB)) / us(mpi.by_kernels(kGiB)));
   add("thesis, figure 5.4", "tuned over GPU kernels, 512 KiB", 4.5,
       us(mpi.by_kernels(512 * kKiB)) / us(mpi.tuned(512 * kKiB)),
-      "Open MPI's table takes a ring here, of 6 messages and 3 kernels one after the other; the best has 2 and 2. What "
+      "Open MPI's table takes a ring here, of 6 messages and 3 kernels one after the other; the best has 2 and 2. "
+      "What "
       "the authors' build took instead is not said.");
   add("thesis, figure 5.4", "tuned over GPU kernels, 64 MiB", 1.44,
       us(mpi.by_kernels(64 * kMiB)) / us(mpi.tuned(64 * kMiB)));
@@ -136,10 +135,11 @@ Status allreduces(Study& study, const Fabric& fabric, PutStudy& puts) {
   add("thesis, figure 5.6", "hierarchical over NCCL, 1 GiB", 1.38,
       MpiAllreduce::nccl_ring(kGiB, kNcclRing) / hierarchical(kGiB),
       "NCCL's ring at the 32 GB/s that it counts on between POWER9 sockets.");
+  study.designs.push_back({"hierarchical, 64 MiB", hierarchical(64 * kMiB)});
   study.claims.push_back({"thesis, figure 5.3", "a medium message is added up sooner by processors",
                           us(mpi.on_hosts(16 * kKiB)) < us(mpi.by_kernels(16 * kKiB)),
-                          fmt::format("16 KiB: {:.0f} µs by processors, {:.0f} by kernels", us(mpi.on_hosts(16 * kKiB)),
-                                      us(mpi.by_kernels(16 * kKiB)))});
+                          fmt::format("16 KiB: {:.0f} µs by processors, {:.0f} by kernels",
+                                      us(mpi.on_hosts(16 * kKiB)), us(mpi.by_kernels(16 * kKiB)))});
   return failed;
 }
 
@@ -156,8 +156,9 @@ Status several_nodes(Study& study, const machine::Machine& machine) {
                             fmt::format("{:.1f} times as fast", *open_mpi / *ours)});
     // 12 GB/s: NCCL's own figure for such a card.
     const double nccl = MpiAllreduce::nccl_ring(64 * kMiB, 12, 4 * nodes);
-    study.claims.push_back({figure, fmt::format("{} nodes, 64 MiB: slower than NCCL", nodes), *ours > nccl,
-                            fmt::format("{:.2f} times as fast as its ring through one card of 12 GB/s", nccl / *ours)});
+    study.claims.push_back(
+        {figure, fmt::format("{} nodes, 64 MiB: slower than NCCL", nodes), *ours > nccl,
+         fmt::format("{:.2f} times as fast as its ring through one card of 12 GB/s", nccl / *ours)});
   }
   return {};
 }
@@ -167,7 +168,8 @@ Status several_nodes(Study& study, const machine::Machine& machine) {
 Result<Study> study_mist(machine::Machine machine) {
   Study study;
   study.machine = machine.name;
-  study.papers = {"Temuçin 2021 (thesis), chapters 4 and 5", "Temuçin et al. 2022 (IEEE Micro)", "Temuçin 2023 (slides)"};
+  study.papers = {"Temuçin 2021 (thesis), chapters 4 and 5", "Temuçin et al. 2022 (IEEE Micro)",
+                  "Temuçin 2023 (slides)"};
   study.fitted = {
       {"GPU to GPU of a socket", 72, "GB/s", "figure 4.3a; 137 both ways, figure 4.8"},
       {"GPU to its host", kHostLink, "GB/s", "53 GB/s through the host alone by the best number of streams, slides"},
@@ -187,7 +189,8 @@ Result<Study> study_mist(machine::Machine machine) {
   if (auto status = several_nodes(study, machine); !status) return status;
   study.left_out = {
       {"IEEE Micro, figures 7 and 8", "1.18 times MVAPICH2-GDR at 64 MiB on two nodes",
-       "What MVAPICH2-GDR, Spectrum MPI and HPC-X do is not published; nor are they in figure 5.6's 1.09 to 12.25 times."},
+       "What MVAPICH2-GDR, Spectrum MPI and HPC-X do is not published; nor are they in figure 5.6's 1.09 to 12.25 "
+       "times."},
   };
   return study;
 }

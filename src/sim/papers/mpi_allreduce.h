@@ -1,5 +1,5 @@
-// The allreduces that the thesis and the IEEE Micro paper compare (Temuçin 2021, chapter 5; Temuçin et al. 2022), each
-// as its authors describe it.
+// The allreduces that the thesis and the IEEE Micro paper compare (Temuçin 2021, chapter 5; Temuçin et al. 2022),
+// each as its authors describe it.
 #pragma once
 
 #include "sim/messages.h"
@@ -8,11 +8,11 @@
 namespace sennit::sim {
 
 struct MpiCosts {
-  double message_us = 20;      ///< of a message between GPUs: rendezvous, and a copy asked for
-  double network_us = 14;      ///< of one to another node
-  double kernel_us = 10;       ///< of a kernel that adds, and of waiting for it
-  double kernel_gbps = 200;    ///< that it adds: four times as much goes through a V100's memory
-  double host_gbps = 10;       ///< that a process copies or adds in host memory
+  double message_us = 20;    ///< of a message between GPUs: rendezvous, and a copy asked for
+  double network_us = 14;    ///< of one to another node
+  double kernel_us = 10;     ///< of a kernel that adds, and of waiting for it
+  double kernel_gbps = 200;  ///< that it adds: four times as much goes through a V100's memory
+  double host_gbps = 10;     ///< that a process copies or adds in host memory
   CopyCosts put;
 };
 
@@ -28,8 +28,8 @@ class MpiAllreduce {
   Result<double> by_kernels(double bytes) const;
   /// The fastest of those the thesis tried (section 5.3.2).
   Result<double> tuned(double bytes) const;
-  /// Algorithm 5.1: to the leader of the socket, between leaders, and back, in chunks; within sockets by multi-path puts
-  /// of this share and so many streams.
+  /// Algorithm 5.1: to the leader of the socket, between leaders, and back, in chunks; within sockets by multi-path
+  /// puts of this share and so many streams.
   Result<double> hierarchical(double bytes, int chunks, double host_share, int streams) const;
   /// The flat one of the IEEE Micro paper: a quarter from everybody to everybody, and back, in chunks.
   Result<double> flat(double bytes, int chunks) const;

@@ -9,8 +9,8 @@ namespace sennit::sim {
 inline constexpr double kKiB = 1 << 10, kMiB = 1 << 20, kGiB = 1 << 30;
 
 struct CopyCosts {
-  double call_us = 10;    ///< of a copy, on the host: copies are asked for one after the other
-  double start_us = 5;   ///< from then to its first byte, and from its last byte to whoever waits
+  double call_us = 10;  ///< of a copy, on the host: copies are asked for one after the other
+  double start_us = 5;  ///< from then to its first byte, and from its last byte to whoever waits
 };
 
 struct MultiPathPut {

@@ -6,8 +6,8 @@
 
 namespace sennit::sim {
 
-/// Bandwidths of messages of 1 GiB between two GPUs: straight, and with the best share through the host. A status stays
-/// in `failed`, so that a study's lines need not each be checked.
+/// Bandwidths of messages of 1 GiB between two GPUs: straight, and with the best share through the host. A status
+/// stays in `failed`, so that a study's lines need not each be checked.
 class PutStudy {
  public:
   PutStudy(const Fabric& fabric, const CopyCosts& costs) : fabric_(fabric), costs_(costs) {}

@@ -14,10 +14,10 @@ struct Named {
   Result<Study> (*study)(machine::Machine machine);
 };
 constexpr std::array<Named, 5> kStudies = {{{"mist", study_mist},
-                                             {"cedar", study_cedar},
-                                             {"helios", study_helios},
-                                             {"ri2", study_ri2},
-                                             {"cscs", study_cscs}}};
+                                            {"cedar", study_cedar},
+                                            {"helios", study_helios},
+                                            {"ri2", study_ri2},
+                                            {"cscs", study_cscs}}};
 
 }  // namespace
 

@@ -23,7 +23,7 @@ struct Fitted {
 struct Number {
   std::string figure;  ///< "thesis, figure 4.3a"
   std::string what;
-  std::string unit;    ///< "GB/s", "x", "%", "streams"
+  std::string unit;  ///< "GB/s", "x", "%", "streams"
   double paper = 0;
   double ours = 0;
   /// Within it, or not: as a part of the paper's number; of counts, so many more or fewer.
@@ -48,6 +48,12 @@ struct LeftOut {
   std::string figure, what, why;
 };
 
+/// What a design of the paper takes here, to be held against others.
+struct Design {
+  std::string name;
+  double us = 0;
+};
+
 struct Study {
   std::string machine;
   std::vector<std::string> papers;
@@ -55,6 +61,7 @@ struct Study {
   std::vector<Number> numbers;
   std::vector<Claim> claims;
   std::vector<LeftOut> left_out;
+  std::vector<Design> designs;
 };
 
 /// The names there are: of machines.
