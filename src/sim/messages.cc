@@ -36,7 +36,7 @@ void Unrolling::message(const Message& each) {
     needs.insert(needs.end(), before_[rank].begin(), before_[rank].end());
   }
   std::ranges::sort(needs);
-  needs.erase(std::ranges::unique(needs).begin(), needs.end());
+  needs.erase(std::unique(needs.begin(), needs.end()), needs.end());
   const Sent sent = send_(each, needs);
   now_[from].push_back(sent.moved);
   now_[to].push_back(sent.ready);

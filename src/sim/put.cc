@@ -44,8 +44,9 @@ class Way {
 };
 
 Status Way::find(const machine::Machine& machine, const std::string& from, const std::string& to) {
-  for (const auto& [name, part] : put_.split) {
-    const double bytes = part * put_.bytes;
+  for (const auto& share : put_.split) {
+    const std::string& name = share.first;
+    const double bytes = share.second * put_.bytes;
     // What it costs depends on what it carries.
     const auto found = path::candidates(machine, from, to, static_cast<std::uint64_t>(bytes));
     if (!found) return found.status();

@@ -66,7 +66,7 @@ Rounds pairwise(const Ranks& ranks, double bytes) {
   const int far = ranks.all - near;  // the last shift of which none stays
   for (int first = near; first < 2 * near && first <= far; ++first) {
     rounds.push_back(shifted(ranks, first, bytes));
-    rounds.back().times = static_cast<std::uint64_t>((far - first) / near + 1);
+    rounds.back().times = static_cast<std::uint64_t>(far - first) / static_cast<std::uint64_t>(near) + 1;
   }
   for (int shift = far + 1; shift < ranks.all; ++shift) rounds.push_back(shifted(ranks, shift, bytes));
   return rounds;

@@ -51,7 +51,7 @@ std::vector<Talk> talks_of(const Pattern& pattern, double heavy_weight) {
       }
       // Of two that wrap, both neighbours are the same one.
       std::ranges::sort(others);
-      others.erase(std::ranges::unique(others).begin(), others.end());
+      others.erase(std::unique(others.begin(), others.end()), others.end());
       for (const int other : others)
         talks.push_back({rank, other, static_cast<int>(d) == pattern.heavy ? heavy_weight : 1});
     }
