@@ -13,6 +13,7 @@
 #include "bench/sim/check_all.h"
 #include "bench/sim/messages.h"
 #include "bench/sim/paper.h"
+#include "bench/sim/put.h"
 #include "bench/sim/report.h"
 #include "machine/known.h"
 #include "sim/bound.h"
@@ -25,7 +26,7 @@ namespace sennit::bench {
 namespace {
 
 /// Limits.
-constexpr int kMostNodes = 1 << 17, kMostChunks = 4096;
+constexpr int kMostNodes = 1 << 15, kMostChunks = 4096;
 
 struct Asked {
   std::string operation, bytes, machine, algorithm, timeline, schedule;
@@ -154,6 +155,7 @@ int run(int argc, const char* const* argv) {
       "  sennit-sim collective --operation allreduce --bytes 64M --machine mist --algorithm hierarchical\n"
       "  sennit-sim collective --operation allreduce --bytes 1M --machine mist --schedule allreduce.json\n"
       "  sennit-sim messages --operation allreduce --bytes 64M --machine dgx-h100 --nodes 128\n"
+      "  sennit-sim put --bytes 256M --from gpu0 --to gpu1 --machine cedar\n"
       "  sennit-sim check allreduce.json\n"
       "  sennit-sim replay allreduce.json --machine cedar\n"
       "  sennit-sim against results/hgx-h200-4/collectives.json --machine hgx-h200-4");
@@ -207,6 +209,20 @@ int run(int argc, const char* const* argv) {
   sent.add_option("--costs", messages.costs, "Other costs than the defaults, such as network_us=5")->delimiter(',');
   sent.add_option("--epsilon", messages.epsilon_us, "As of collective")->check(CLI::NonNegativeNumber);
 
+  SimulatedPut put;
+  CLI::App& one_put =
+      program.command("put", "A message over several paths, or a window of them", [&] { return simulate_one_put(put); });
+  one_put.add_option("--bytes", put.bytes, "Size of the message, such as 256M")->required();
+  one_put.add_option("--from", put.from, "Where it starts: gpu0, host0, …")->required();
+  one_put.add_option("--to", put.to, "Where it ends")->required();
+  one_put.add_option("--machine", put.machine, "Name of a shipped machine, or a file; default: this machine");
+  one_put.add_option("--split", put.split, "Shares to use instead of the computed ones: direct=0.9,host0 (sm)=0.1");
+  one_put.add_option("--window", put.window, "Messages on their way at a time; default 1")
+      ->check(CLI::Range(1, kMostChunks));
+  one_put.add_flag("--both-ways", put.both_ways, "The same messages travel back at the same time");
+  one_put.add_option("--what-if", put.what_if, "As of collective");
+  one_put.add_option("--costs", put.costs, "Other costs than the defaults, such as issue_us=5")->delimiter(',');
+
   std::string paper;
   program.command("paper", "A paper's experiments, done again on its machine", [&] { return reproduce_paper(paper); })
       .add_option("name", paper, "Of the machine: mist, cedar, helios, ri2 or cscs")
@@ -220,14 +236,12 @@ int run(int argc, const char* const* argv) {
   replay.add_option("--costs", replayed.costs, "As of collective")->delimiter(',');
 
   Against against;
-  CLI::App& held = program.command(
-      "against", "Replays the plans of a measured result, beside what they took", [&]() -> Result<Exit> {
-        if (auto status = set_costs(against.costs, sim::kCosts, against.given_costs); !status) return status;
-        return hold_against(against);
-      });
+  CLI::App& held = program.command("against", "Replays the plans of a measured result, beside what they took",
+                                   [&] { return hold_against(against); });
   held.add_option("file", against.file, "Result of sennit bench")->required();
   held.add_option("--machine", against.machine, "Name of a shipped machine, or a file")->required();
-  held.add_option("--costs", against.given_costs, "As of collective")->delimiter(',');
+  held.add_option("--costs", against.costs, "Other costs than the defaults, of collectives or of puts")
+      ->delimiter(',');
   return program.run(argc, argv);
 }
 

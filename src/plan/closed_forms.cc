@@ -36,14 +36,14 @@ constexpr std::pair<std::pair<Operation, std::string_view>, Form> kForms[] = {
      [](double n, double m) -> Terms {
        return {2 * log2_up(n), 2 * (n - 1) / n * m, log2_up(n), (n - 1) / n * m};
      }},
-    // The root's link carries all others' messages at once; it adds them at once, too.
+    // The root's link carries all others' messages at once; it adds them one after the other.
     {{Operation::allreduce, "linear"},
      [](double n, double m) -> Terms {
-       return {2, 2 * (n - 1) * m, 1, m};
+       return {2, 2 * (n - 1) * m, n - 1, (n - 1) * m};
      }},
     {{Operation::reduce, "linear"},
      [](double n, double m) -> Terms {
-       return {1, (n - 1) * m, 1, m};
+       return {1, (n - 1) * m, n - 1, (n - 1) * m};
      }},
     {{Operation::reduce, "chain"},
      [](double n, double m) -> Terms {

@@ -15,7 +15,7 @@ constexpr std::size_t kMostAhead = 2;
 class Unrolling {
  public:
   Unrolling(Graph& graph, std::size_t ranks, const Send& send)
-      : graph_(graph), send_(send), own_(ranks), before_(ranks) {}
+      : graph_(graph), send_(send), own_(ranks), before_(ranks), now_(ranks), moved_(ranks) {}
 
   void run(const Rounds& rounds, int chunks);
 
@@ -44,32 +44,37 @@ void Unrolling::message(const Message& each) {
   moved_[to].push_back(sent.moved);
 }
 
-// Rounds go outside and chunks inside: a graph's order only has to put first what others need.
+// Rounds go outside and chunks inside: a graph's order only has to put first what others need. Of all ranks only
+// those are touched that take part in a round.
 void Unrolling::run(const Rounds& rounds, int chunks) {
   std::vector<std::vector<std::vector<Id>>> fronts(static_cast<std::size_t>(chunks));
   for (auto& each : fronts) each.resize(own_.size());
-  for (const Round& round : rounds)
+  std::vector<std::size_t> here;
+  for (const Round& round : rounds) {
+    here.clear();
+    for (const Message& each : round.messages)
+      for (const int rank : {each.from, each.to}) here.push_back(static_cast<std::size_t>(rank));
+    std::ranges::sort(here);
+    here.erase(std::unique(here.begin(), here.end()), here.end());
     for (std::uint64_t time = 0; time < round.times; ++time) {
-      for (auto& each : before_) each.clear();
+      for (const std::size_t rank : here) before_[rank].clear();
       for (auto& front : fronts) {
-        std::swap(own_, front);
-        now_.assign(own_.size(), {});
-        moved_.assign(own_.size(), {});
+        for (const std::size_t rank : here) {
+          std::swap(own_[rank], front[rank]);
+          now_[rank].clear();
+          moved_[rank].clear();
+        }
         for (const Message& each : round.messages) message(each);
-        for (std::size_t rank = 0; rank < own_.size(); ++rank) {
-          if (now_[rank].empty()) {
-            // It took no part: what it did before is still the latest.
-            now_[rank] = own_[rank];
-            continue;
-          }
+        for (const std::size_t rank : here) {
           // Each of a root's many messages would need each of those before.
           for (auto* const each : {&now_[rank], &moved_[rank]})
             if (each->size() > kMostAhead) *each = {graph_.all(*each)};
+          std::swap(front[rank], now_[rank]);
           std::swap(before_[rank], moved_[rank]);
         }
-        std::swap(now_, front);
       }
     }
+  }
 }
 
 }  // namespace
@@ -110,6 +115,10 @@ Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, 
   Graph graph;
   const std::uint32_t within = graph.name("messages within a node"), between = graph.name("messages between nodes"),
                       reductions = graph.name("reductions");
+  const bool adds = costs.reduce_gbps > 0 || costs.reduce_us > 0;
+  // A GPU's memory is busy with one sum: others wait.
+  std::vector<std::uint32_t> sums;
+  for (std::size_t rank = 0; adds && rank < places.size(); ++rank) sums.push_back(graph.add_queue());
   const auto send = [&](const Message& each, std::span<const Id> needs) -> Sent {
     const int from = places[static_cast<std::size_t>(each.from)], to = places[static_cast<std::size_t>(each.to)];
     const bool near = fabric.node_of(from) == fabric.node_of(to);
@@ -121,12 +130,13 @@ Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, 
     task.method = machine::Method::sm;
     task.what = near ? within : between;
     const Id gone = graph.add(task, needs);
-    if (!each.reduced || (costs.reduce_gbps == 0 && costs.reduce_us == 0)) return {gone, gone};
+    if (!each.reduced || !adds) return {gone, gone};
     Graph::Task sum;
     sum.from = sum.to = to;
     sum.bytes = costs.reduce_gbps > 0 ? each.bytes : 0;
     sum.us = costs.reduce_us;
     sum.gbps = costs.reduce_gbps;
+    sum.queue = sums[static_cast<std::size_t>(each.to)];
     sum.what = reductions;
     return {gone, graph.add(sum, {gone})};
   };
@@ -135,12 +145,12 @@ Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, 
 }
 
 Result<Outcome> fold(const Rounds& rounds, std::span<const int> places, const MessageCosts& costs,
-                     const Fabric& fabric) {
+                     const Fabric& fabric, double epsilon_us) {
   Outcome sum;
   std::map<std::string, double> critical;
   std::map<std::string, Load> loads;
   for (const Round& round : rounds) {
-    auto one = play(unroll({{round.messages, 1}}, 1, places, costs, fabric), fabric);
+    auto one = play(unroll({{round.messages, 1}}, 1, places, costs, fabric), fabric, epsilon_us);
     if (!one) return one.status();
     const auto times = static_cast<double>(round.times);
     sum.us += one->us * times;

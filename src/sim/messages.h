@@ -17,7 +17,7 @@ struct MessageCosts {
   double message_us = 3.5;  ///< within a node, before its first byte: a launch's part, a signal
   double network_us = 14;   ///< the same to another node: what NCCL counts for a hop there (Simple)
   double reduce_us = 0;     ///< before bytes that came are added, where that is a step of its own
-  double reduce_gbps = 0;   ///< of bytes that are added behind their arrival; 0: while they arrive
+  double reduce_gbps = 0;  ///< of bytes that are added behind their arrival, one sum after the other; 0: as they come
 };
 struct NamedMessageCost {
   std::string_view name;
@@ -53,6 +53,6 @@ Graph unroll(const Rounds& of_a_chunk, int chunks, std::span<const int> places, 
 
 /// Each round by itself, and as often as it comes: exact where all keep step. Errors: as play().
 Result<Outcome> fold(const Rounds& rounds, std::span<const int> places, const MessageCosts& costs,
-                     const Fabric& fabric);
+                     const Fabric& fabric, double epsilon_us = 0);
 
 }  // namespace sennit::sim

@@ -26,10 +26,10 @@ class Play {
     Id cause = Graph::kNone;    // what it waited for the longest
     double began = 0, moved = 0, ended = 0;
     int limit = -1;  // of its bytes
+    bool done = false;
   };
   struct Line {
     std::deque<Id> waiting;
-    Id last = Graph::kNone;
     bool busy = false;
   };
   struct Due {
@@ -118,6 +118,7 @@ void Play::move(Id id) {
 
 void Play::end(Id id) {
   states_[id].ended = now_;
+  states_[id].done = true;
   done_.push_back(id);
 }
 
@@ -142,7 +143,6 @@ Result<Played> Play::run() {
       done_.pop_back();
       if (const std::uint32_t queue = graph_.task(id).queue; queue != Graph::kNone) {
         Line& line = lines_[queue];
-        line.last = id;
         line.busy = !line.waiting.empty();
         if (line.busy) {
           const Id next = line.waiting.front();
@@ -179,7 +179,11 @@ Result<Played> Play::run() {
   played.ends.reserve(states_.size());
   Id last = Graph::kNone;
   for (Id id = 0; id < states_.size(); ++id) {
-    played.ends.push_back(static_cast<float>(states_[id].ended));
+    if (!states_[id].done)
+      return Status(Code::unsupported, fmt::format("task {} of the graph never ends", id),
+                    "machine '" + fabric_.network().machine().name + "'",
+                    "Give links that carry nothing a rate, or leave them out");
+    played.ends.push_back(states_[id].ended);
     if (last == Graph::kNone || states_[id].ended > states_[last].ended) last = id;
   }
   played.us = last == Graph::kNone ? 0 : states_[last].ended;

@@ -15,10 +15,10 @@
 namespace sennit::sim {
 
 struct Played : Outcome {
-  std::vector<float> ends;  ///< µs at which each task was done
+  std::vector<double> ends;  ///< µs at which each task was done
 };
 
-/// Errors: unsupported (no links join two places: names them).
+/// Errors: unsupported (no links join two places: names them; links that carry nothing).
 Result<Played> play(const Graph& graph, const Fabric& fabric, double epsilon_us = 0);
 
 }  // namespace sennit::sim

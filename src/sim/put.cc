@@ -112,6 +112,16 @@ void Way::add(Leg& leg, double start_us) {
 }  // namespace
 
 Result<Played> simulate_put(const machine::Machine& machine, const Put& put) {
+  double whole = 0;
+  bool positive = put.bytes > 0 && put.window > 0;
+  for (const auto& share : put.split) {
+    whole += share.second;
+    positive = positive && share.second > 0;
+  }
+  constexpr double kRounding = 1e-3;  // of shares as documents have them
+  if (!positive || std::abs(whole - 1) > kRounding)
+    return Status(Code::invalid_argument, "a put needs bytes, a window, and parts above 0 that make 1 together", {},
+                  "Leave out routes that carry nothing");
   const auto fabric = Fabric::create(machine, 1, Costs{}.memory_gbps);
   if (!fabric) return fabric.status();
   Graph graph;

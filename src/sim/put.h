@@ -10,6 +10,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,16 @@ struct PutCosts {
                         ///< is timed by the GPU: fitted to results/
 };
 
+struct NamedPutCost {
+  std::string_view name;
+  double PutCosts::*cost;
+};
+inline constexpr NamedPutCost kPutCosts[] = {
+    {"issue_us", &PutCosts::issue_us},
+    {"route_us", &PutCosts::route_us},
+    {"clock_us", &PutCosts::clock_us},
+};
+
 struct Put {
   std::string from, to;  ///< devices
   double bytes = 0;
@@ -33,7 +44,8 @@ struct Put {
   PutCosts costs;
 };
 
-/// Of each message. Errors: those of path::candidates(); not_found (no route of that name: lists them), unsupported.
+/// Of all messages. Errors: invalid_argument (parts that do not make 1), those of path::candidates(); not_found (no
+/// route of that name: lists them).
 Result<Played> simulate_put(const machine::Machine& machine, const Put& put);
 
 }  // namespace sennit::sim

@@ -113,8 +113,8 @@ Rounds tree_from_root(const Ranks& ranks, double bytes, bool parts) {
   return rounds;
 }
 
-/// Two binary trees, of which each has half the message and the other's leaves as inner nodes (Sanders, Speck and
-/// Träff 2009): from the leaves to the root of each.
+/// Two binary trees of ranks, whatever their nodes, of which each has half the message and the other's leaves as
+/// inner nodes (Sanders, Speck and Träff 2009): from the leaves to the root of each.
 Rounds two_trees(const Ranks& ranks, double bytes) {
   Rounds rounds;
   // In the order of a heap, parent of i is (i - 1) / 2; the second tree is the first seen in a mirror.
@@ -192,22 +192,23 @@ Rounds between_nodes(const Ranks& ranks, double bytes, int leaders, Rounds (*of)
   return all;
 }
 
-/// Each rank of a node gets a part of it, reduces that with its like on other nodes, and gives it to the node.
-Rounds hierarchical(const Ranks& ranks, double bytes, Rounds (*of)(const Ranks&, double)) {
+/// Each rank of a node gets a part of the vector, reduces it with its like on other nodes, and gives it to the node
+/// (Träff and Hunold 2020): every NIC works.
+Rounds multilane(const Ranks& ranks, double bytes, Rounds (*of)(const Ranks&, double)) {
   const Rounds parts = in_nodes(ranks, bytes / ranks.a_node, pairwise);
   return then(then(reducing(parts), between_nodes(ranks, bytes / ranks.a_node, ranks.a_node, of)), parts);
 }
+Rounds allreduce_multilane(const Ranks& ranks, double bytes) {
+  return multilane(ranks, bytes, allreduce_ring);
+}
+Rounds allreduce_multilane_tree(const Ranks& ranks, double bytes) {
+  return multilane(ranks, bytes, allreduce_tree);
+}
+Rounds allreduce_multilane_halving(const Ranks& ranks, double bytes) {
+  return multilane(ranks, bytes, allreduce_reduce_scatter_allgather);
+}
+/// One rank of a node for all of it: coll/allreduce_hierarchical.h, of nodes or sockets.
 Rounds allreduce_hierarchical(const Ranks& ranks, double bytes) {
-  return hierarchical(ranks, bytes, allreduce_ring);
-}
-Rounds allreduce_hierarchical_tree(const Ranks& ranks, double bytes) {
-  return hierarchical(ranks, bytes, allreduce_tree);
-}
-Rounds allreduce_hierarchical_halving(const Ranks& ranks, double bytes) {
-  return hierarchical(ranks, bytes, allreduce_reduce_scatter_allgather);
-}
-/// One rank of a node for all.
-Rounds allreduce_leaders(const Ranks& ranks, double bytes) {
   const Rounds in = in_nodes(ranks, bytes, linear_to_root);
   return then(then(reducing(in), between_nodes(ranks, bytes, 1, allreduce_ring)), back(in));
 }
@@ -279,10 +280,10 @@ constexpr MessageAlgorithm kAlgorithms[] = {
     {Operation::allreduce, "recursive_doubling", allreduce_recursive_doubling, power_of_two, kPower},
     {Operation::allreduce, "reduce_scatter_allgather", allreduce_reduce_scatter_allgather, power_of_two, kPower},
     {Operation::allreduce, "tree", allreduce_tree, any, {}},
+    {Operation::allreduce, "multilane", allreduce_multilane, several_nodes, kNodes},
+    {Operation::allreduce, "multilane_tree", allreduce_multilane_tree, several_nodes, kNodes},
+    {Operation::allreduce, "multilane_halving", allreduce_multilane_halving, power_of_two_nodes, kNodesPower},
     {Operation::allreduce, "hierarchical", allreduce_hierarchical, several_nodes, kNodes},
-    {Operation::allreduce, "hierarchical_tree", allreduce_hierarchical_tree, several_nodes, kNodes},
-    {Operation::allreduce, "hierarchical_halving", allreduce_hierarchical_halving, power_of_two_nodes, kNodesPower},
-    {Operation::allreduce, "leaders", allreduce_leaders, several_nodes, kNodes},
     {Operation::reduce_scatter, "ring", reduce_scatter_ring, any, {}},
     {Operation::reduce_scatter, "direct", reduce_scatter_direct, any, {}},
     {Operation::reduce_scatter, "halving", reduce_scatter_halving, power_of_two, kPower},

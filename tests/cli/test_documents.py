@@ -17,7 +17,7 @@ from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
-from sennit.model.sim import Check, Held, Messages, Paper, Reproduction, Simulation, Sweep
+from sennit.model.sim import Beyond, Check, Held, Messages, Paper, Reproduction, SimulatedPut, Simulation, Sweep
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 
@@ -26,6 +26,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (CollectiveResult, "collective"), (CollectiveTable, "plans"), (CollectivePlan, "collective_plan"),
     (Simulation, "sim"), (Sweep, "sim_sweep"), (Check, "check"), (Held, "sim_against"),
     (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
+    (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"),
 ]  # fmt: skip
 
 

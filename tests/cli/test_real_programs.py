@@ -265,13 +265,22 @@ def test_papers_are_done_again_as_they_are_kept(machine: str, tmp_path: Path) ->
     assert [claim["holds"] for claim in found["claims"]] == [claim["holds"] for claim in kept["claims"]]
 
 
+def test_a_put_is_simulated(tmp_path: Path) -> None:
+    options = ["--from", "gpu0", "--to", "gpu1", "--machine", "cedar", "--json"]
+    found = document("sim", "put", "256M", *options, cache=tmp_path)
+    assert len(found["split"]) == 4
+    assert 2.5 < found["single_us"] / found["us"] < 3.2
+    wider = document("sim", "put", "256M", *options, "--what-if", "nvlink.bandwidth=2x", cache=tmp_path)
+    assert wider["us"] < found["us"]
+
+
 def test_a_thousand_gpus(tmp_path: Path) -> None:
     options = ["--machine", "dgx-h100", "--nodes", "128", "--json"]
     found = document("sim", "allreduce", "64M", *options, cache=tmp_path)
     assert found["ranks"] == 1024
     times = {each["algorithm"]: each["us"] for each in found["algorithms"]}
     assert len(times) >= 11
-    assert times["hierarchical_halving"] < times["ring"] / 10
+    assert times["multilane_halving"] < times["ring"] / 10
     chunks = document("sim", "broadcast", "64M", *options, "--algorithm", "chain", "--chunks", "64", cache=tmp_path)
     whole = document("sim", "broadcast", "64M", *options, "--algorithm", "chain", cache=tmp_path)
     assert chunks["algorithms"][0]["us"] < whole["algorithms"][0]["us"] / 10

@@ -14,8 +14,9 @@ from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
 from sennit.model.result import Result
-from sennit.model.sim import Messages, Paper, Reproduction, Simulation
+from sennit.model.sim import Beyond, Messages, Paper, Reproduction, SimulatedPut, Simulation
 from sennit.views import collective_plan_text, result_charts, sim_text
+from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor, summary
@@ -201,6 +202,17 @@ def test_a_paper_done_again() -> None:
 def test_messages_on_many_nodes() -> None:
     found = Messages.model_validate(data("sim_messages"))
     check_snapshot("sim-messages.txt", shown(lambda console: sim_text.print_messages(found, console)))
+
+
+def test_a_simulated_put() -> None:
+    found = SimulatedPut.model_validate(data("sim_put"))
+    check_snapshot("sim-put.txt", shown(lambda console: sim_text.print_put(found, console)))
+
+
+def test_beyond_the_papers() -> None:
+    found = Beyond.model_validate(data("sim_beyond"))
+    check_snapshot("beyond.txt", shown(lambda console: print_beyond(found, console)))
+    check_snapshot("beyond.md", beyond_markdown(found))
 
 
 def collective_plan(**changes: object) -> CollectivePlan:

@@ -79,8 +79,8 @@ TEST(Messages, TakeWhatTheClosedFormsSay) {
   expect(Operation::broadcast, "tree", 3 * (alpha + m * beta), m);
   expect(Operation::broadcast, "chain", 7 * (alpha + m * beta), m);
   expect(Operation::all_to_all, "direct", 7 * (alpha + m * beta), m);
-  // Seven messages share the root's link, and its reductions are not in each other's way.
-  expect(Operation::reduce, "linear", alpha + 7 * m * beta + step + m * gamma, m);
+  // Seven messages share the root's link, and then come its sums.
+  expect(Operation::reduce, "linear", alpha + 7 * m * beta + 7 * (step + m * gamma), m);
 }
 
 TEST(Messages, InChunksFollowEachOtherThroughTheRounds) {
@@ -100,9 +100,9 @@ TEST(Messages, BetweenNodesGoByTheNearestNics) {
   const double m = 64 << 20;
   const double ring = took(machine, 4, {16, 4, 0}, Operation::allreduce, "ring", m, costs);
   EXPECT_NEAR(ring, 30 * (10 + m / 16 / 25e3), 1e-6 * ring) << "a link between nodes in every round";
-  const double nodes = took(machine, 4, {16, 4, 0}, Operation::allreduce, "hierarchical", m, costs);
+  const double nodes = took(machine, 4, {16, 4, 0}, Operation::allreduce, "multilane", m, costs);
   EXPECT_NEAR(nodes, 6 * (1 + m / 4 / 400e3) + 6 * (10 + m / 16 / 25e3), 1e-6 * nodes) << "all NICs at once";
-  const double one = took(machine, 4, {16, 4, 0}, Operation::allreduce, "leaders", m, costs);
+  const double one = took(machine, 4, {16, 4, 0}, Operation::allreduce, "hierarchical", m, costs);
   EXPECT_GT(one, 2.5 * nodes) << "one NIC of a node for all";
 }
 
@@ -131,7 +131,7 @@ TEST(Messages, NeedNicsBetweenNodes) {
 /// The largest that both can do in a test.
 TEST(Messages, OfAThousandRanksFoldToWhatAllOfThemTake) {
   const machine::Machine machine = star(8, 400, 50);
-  for (const char* name : {"hierarchical", "recursive_doubling", "reduce_scatter_allgather"})
+  for (const char* name : {"multilane", "recursive_doubling", "reduce_scatter_allgather"})
     took(machine, 128, {1024, 8, 0}, Operation::allreduce, name, 64 << 20, {});
 }
 

@@ -81,6 +81,18 @@ TEST(Play, MulticastLeavesOnceAndArrivesEverywhere) {
   EXPECT_NEAR(played->us, 10000, 1e-3) << "12.5 GB/s, once";
 }
 
+TEST(Play, SaysWhichTaskNeverEnds) {
+  machine::Machine machine = machine::known_machine("mist", "").value().machine;
+  for (machine::Link& link : machine.links)
+    if (link.from == "gpu0" && link.to == "gpu1") link.both_gbps->value = 1e-300;
+  const auto fabric = Fabric::create(machine, 1, 1000);
+  ASSERT_TRUE(fabric.ok());
+  Graph graph;
+  graph.add(task_of(*fabric, "gpu0", "gpu1", 1e9));
+  const auto played = play(graph, *fabric);
+  EXPECT_TRUE(!played.ok() || played->us > 1e100) << "and not 0";
+}
+
 TEST(Play, NamesPlacesThatNoLinksJoin) {
   machine::Machine machine = machine::known_machine("mist", "").value().machine;
   std::erase_if(machine.links, [](const machine::Link& link) { return link.kind == machine::LinkKind::socket; });

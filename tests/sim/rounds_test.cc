@@ -1,4 +1,4 @@
-// Every message algorithm does what its operation promises: checked by moving contents about, not by counting.
+// Message algorithms bring everybody what their operation promises, and send no more than is known of them.
 #include "sim/rounds.h"
 
 #include <gtest/gtest.h>
@@ -53,8 +53,8 @@ TEST(Rounds, OfLongMessagesSendNoMoreThanTheirFormulas) {
   sends(Operation::allreduce, "reduce_scatter_allgather", 2 * (n - 1) / n * m);
   sends(Operation::allreduce, "recursive_doubling", 4 * m);
   sends(Operation::allreduce, "one_shot", (n - 1) * m);
-  sends(Operation::allreduce, "hierarchical", 2 * 3 / 4.0 * m + 2 * 3 / 4.0 * m / 4);
-  sends(Operation::allreduce, "hierarchical_halving", 2 * 3 / 4.0 * m + 2 * 3 / 4.0 * m / 4);
+  sends(Operation::allreduce, "multilane", 2 * 3 / 4.0 * m + 2 * 3 / 4.0 * m / 4);
+  sends(Operation::allreduce, "multilane_halving", 2 * 3 / 4.0 * m + 2 * 3 / 4.0 * m / 4);
   sends(Operation::allgather, "ring", (n - 1) * m);
   sends(Operation::allgather, "recursive_doubling", (n - 1) * m);
   sends(Operation::reduce_scatter, "halving", (n - 1) * m);
@@ -81,7 +81,7 @@ TEST(Rounds, OfAnAllreduceBringEverybodysDataToEverybody) {
             knows[static_cast<std::size_t>(each.to)] |= before[static_cast<std::size_t>(each.from)];
           // Rounds that are alike but between others: of a pairwise exchange the partners between.
           if (round.times > 1 && algorithm.name != "ring" &&
-              algorithm.name.find("hierarchical") == std::string_view::npos && algorithm.name != "leaders")
+              algorithm.name.find("multilane") == std::string_view::npos && algorithm.name != "hierarchical")
             for (int rank = 0; rank < ranks.all; ++rank)
               knows[static_cast<std::size_t>(rank)] |= before[static_cast<std::size_t>(
                   (rank + ranks.all - ranks.a_node * static_cast<int>(time + 1)) % ranks.all)];
@@ -91,12 +91,55 @@ TEST(Rounds, OfAnAllreduceBringEverybodysDataToEverybody) {
     }
 }
 
+/// With a root: its data reaches all, or all data reaches it, whichever rank it is.
+TEST(Rounds, WithARootBringItsDataToAllOrAllDataToIt) {
+  for (const int ranks : {2, 5, 8, 13})
+    for (int root = 0; root < ranks; ++root)
+      for (const MessageAlgorithm& algorithm : message_algorithms()) {
+        if (!coll::has_root(algorithm.operation)) continue;
+        std::vector<std::uint64_t> knows;
+        for (int rank = 0; rank < ranks; ++rank) knows.push_back(std::uint64_t{1} << rank);
+        for (const Round& round : algorithm.rounds({ranks, ranks, root}, 1e6))
+          for (std::uint64_t time = 0; time < round.times; ++time) {
+            const std::vector<std::uint64_t> before = knows;
+            for (const Message& each : round.messages)
+              knows[static_cast<std::size_t>(each.to)] |= before[static_cast<std::size_t>(each.from)];
+          }
+        const bool to_root = algorithm.operation == Operation::reduce || algorithm.operation == Operation::gather;
+        for (int rank = 0; rank < ranks; ++rank) {
+          const std::uint64_t known = knows[static_cast<std::size_t>(rank)];
+          if (to_root && rank == root) {
+            EXPECT_EQ(known, (std::uint64_t{1} << ranks) - 1) << algorithm.name << " to " << root;
+          } else if (!to_root) {
+            EXPECT_TRUE(known >> root & 1) << algorithm.name << " from " << root << " to " << rank;
+          }
+        }
+      }
+}
+
+/// An allreduce of parts adds in its first half and gives away in its second one: there every rank gets what others
+/// added up, which is all but its own part.
+TEST(Rounds, OfAnAllreduceByPartsGiveEveryRankTheOthersParts) {
+  const Ranks ranks{16, 4, 0};
+  for (const char* name : {"ring", "two_shot", "reduce_scatter_allgather"}) {
+    std::vector<double> added(16), given(16);
+    for (const Round& round : message_algorithm(Operation::allreduce, name)->rounds(ranks, 16e6))
+      for (const Message& each : round.messages)
+        (each.reduced ? added : given)[static_cast<std::size_t>(each.to)] +=
+            each.bytes * static_cast<double>(round.times);
+    for (int rank = 0; rank < 16; ++rank) {
+      EXPECT_NEAR(added[static_cast<std::size_t>(rank)], 15e6, 1) << name;
+      EXPECT_NEAR(given[static_cast<std::size_t>(rank)], 15e6, 1) << name;
+    }
+  }
+}
+
 TEST(Rounds, ThatAreAlikeComeOnceForAnyNumberOfRanks) {
   const Ranks many{100000, 8, 0};
   EXPECT_LE(message_algorithm(Operation::allreduce, "ring")->rounds(many, 1e9).size(), 2u);
   EXPECT_EQ(count_messages(message_algorithm(Operation::allreduce, "ring")->rounds(many, 1e9)),
             2ull * 99999 * 100000);
-  EXPECT_LE(message_algorithm(Operation::allreduce, "hierarchical")->rounds(many, 1e9).size(), 16u);
+  EXPECT_LE(message_algorithm(Operation::allreduce, "multilane")->rounds(many, 1e9).size(), 16u);
   const Rounds exchange = message_algorithm(Operation::all_to_all, "direct")->rounds({1024, 8, 0}, 1e3);
   EXPECT_EQ(count_messages(exchange), 1023ull * 1024);
   EXPECT_LE(exchange.size(), 24u);

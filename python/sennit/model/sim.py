@@ -108,6 +108,7 @@ class Messages(Replayed):
     costs: dict[str, float] = Field(
         default={}, description="What messages take beside their bytes: src/sim/messages.h"
     )
+    skipped: list[str] = Field(default=[], description="Algorithms of too many messages for so many chunks")
     algorithms: list[SentAlgorithm] = Field(min_length=1)
 
 
@@ -145,6 +146,7 @@ class Claim(Part):
     what: str
     holds: bool
     ours: str
+    why: str = Field(default="", description="Of one that does not hold, what is known")
 
 
 class LeftOut(Part):
@@ -213,6 +215,36 @@ class Replay(Replayed):
     ranks: int = Field(ge=1)
     us: float = Field(ge=0)
     flows: int = Field(default=0, ge=0)
+
+
+class PutShare(Part):
+    """What a route carries."""
+
+    route: str
+    share: float = Field(gt=0, le=1)
+
+
+class SimulatedPut(Replayed):
+    """A message, or a window of them, over its split."""
+
+    version: Literal[1]
+    kind: Literal["sim put"]
+    from_: str = Field(alias="from")
+    to: str
+    bytes: int = Field(gt=0)
+    window: int = Field(default=1, ge=1)
+    both_ways: bool = False
+    machine: str
+    what_if: list[str] = []
+    split: list[PutShare] = Field(min_length=1)
+    us: float = Field(gt=0, description="Of the whole window")
+    single: str = Field(description="The best route alone")
+    single_us: float = Field(gt=0)
+    limit_gbps: float = Field(default=0, ge=0, description="What all links together allow, one way")
+
+    def gbps(self, us: float) -> float:
+        """GB/s of all messages, both ways together."""
+        return self.bytes * self.window * (2 if self.both_ways else 1) / us / 1e3
 
 
 class Finding(Part):

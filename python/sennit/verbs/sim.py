@@ -12,7 +12,7 @@ from sennit import console, programs
 from sennit.beyond import beyond
 from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
-from sennit.model.sim import Check, Held, Paper, Replay, Reproduction
+from sennit.model.sim import Check, Held, Paper, Replay, Reproduction, SimulatedPut
 from sennit.problem import Exit, Problem
 from sennit.sim import PROGRAM, Question, ask_messages
 from sennit.verbs import formats
@@ -22,7 +22,7 @@ from sennit.verbs.sim_answer import Views, answer, answer_messages, not_of_messa
 from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.paper import paper_markdown, print_paper
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
-from sennit.views.sim_text import print_check, print_replay
+from sennit.views.sim_text import print_check, print_put, print_replay
 
 LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16", "-table")  # by the ends of their names
 OTHERS = "-second"  # ends a folder of another machine of the kind, whose host memory is faster than its document says
@@ -122,7 +122,7 @@ def reproduce(
         kind="reproduction",
         machine=held[0].machine,
         sources=[shown(file) for file in files],
-        costs=held[0].costs,
+        costs={name: value for one in held for name, value in one.costs.items()},
         rows=rows,
     )
     if markdown:
@@ -157,6 +157,51 @@ def measured_files(machine: str, given: list[Path]) -> list[Path]:
     if not files:
         raise Problem(f"there are no results of {machine}", "Name some: --results FILE", Exit.USAGE)
     return files
+
+
+@app.command(
+    "put",
+    epilog=examples(
+        "sennit sim put 256M --from gpu0 --to gpu1 --machine cedar",
+        "sennit sim put 1M --from gpu0 --to gpu1 --machine mist --window 64 --both-ways",
+    ),
+    rich_help_panel="One message",
+)
+def put(
+    size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes, such as 4096, 64K, 256M or 1G.")],
+    source: Annotated[str, typer.Option("--from", help="Where the message starts: gpu0, host0, …", metavar="DEVICE")],
+    destination: Annotated[str, typer.Option("--to", help="Where it ends.", metavar="DEVICE")],
+    machine: Annotated[
+        str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Shares to use instead of the computed ones.", metavar="PATH=SHARE,…")
+    ] = None,
+    window: Annotated[int | None, typer.Option(min=1, metavar="N", help="Messages on their way at a time.")] = None,
+    both_ways: Annotated[
+        bool, typer.Option("--both-ways", help="The same messages travel back at the same time.")
+    ] = False,
+    what_if: Annotated[
+        list[str] | None,
+        typer.Option(metavar="LINK.bandwidth=VALUE", help="Such as nvlink.bandwidth=2x, gpu0-gpu1.bandwidth=50."),
+    ] = None,
+    costs: Annotated[
+        str | None, typer.Option(metavar="NAME=µs,…", help="Other costs than the defaults: issue_us=5.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a message over several paths would take, beside its best single path, and what limits it."""
+    options = {"--machine": machine, "--split": split, "--window": window, "--costs": costs}
+    arguments = ["--bytes", size, "--from", source, "--to", destination]
+    arguments += [part for option, value in options.items() if value is not None for part in (option, str(value))]
+    arguments += [part for text in what_if or [] for part in ("--what-if", text)]
+    arguments += ["--both-ways"] if both_ways else []
+    document, _ = programs.document(PROGRAM, "put", *arguments, title="simulating")
+    found = parse(SimulatedPut, document, f"the document of {PROGRAM}")
+    if as_json:
+        print_json(document)
+    else:
+        print_put(found, console.results())
 
 
 @app.command("replay", epilog=examples("sennit sim replay schedule.json --machine cedar"), rich_help_panel="A file")

@@ -73,7 +73,9 @@ def not_of_messages(options: Mapping[str, object], size: str, machines: Sequence
                 Exit.USAGE,
             )
     if len(machines) > 1 or len(sizes_of(size)) > 1:
-        raise Problem("--nodes and --chunks answer for one size and machine", "Give one SIZE and one --machine", 2)
+        raise Problem(
+            "--nodes and --chunks answer for one size and machine", "Give one SIZE and one --machine", Exit.USAGE
+        )
 
 
 def answer_messages(found: Messages, document: Any, as_json: bool) -> None:

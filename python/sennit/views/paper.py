@@ -27,10 +27,9 @@ def summary(paper: Paper) -> list[str]:
     if numbers := judged(paper):
         errors = [abs(each.ratio - 1) for each in numbers]
         outside = [each for each in numbers if not each.within]
-        lines.append(
-            f"{len(numbers)} numbers: median error {units.percent(statistics.median(errors))}, "
-            f"{len(outside) or 'none'} outside their band."
-        )
+        how_many = f"{len(numbers)} number{'s' if len(numbers) > 1 else ''}"
+        median = units.percent(statistics.median(errors))
+        lines.append(f"{how_many}: median error {median}, {len(outside) or 'none'} outside their band.")
     if paper.claims:
         lines.append(f"{sum(each.holds for each in paper.claims)} of {len(paper.claims)} claims hold.")
     return lines
@@ -63,15 +62,16 @@ def lines_of(paper: Paper) -> list[list[str]]:
 
 
 def whys(paper: Paper) -> list[str]:
-    """What is known of numbers, of those outside first."""
+    """What is known of numbers, of those outside first, and of claims that do not hold."""
     told = sorted((each for each in paper.numbers if each.why), key=lambda each: each.within)
-    return [f"{each.figure}, {each.what}: {each.why}" for each in told]
+    told_claims = [each for each in paper.claims if each.why]
+    return [f"{each.figure}, {each.what}: {each.why}" for each in (*told, *told_claims)]
 
 
 def fits(paper: Paper) -> str:
     """The rates and latencies that were taken from the paper."""
     named = [f"{each.name} {each.value:g} {each.unit}".strip() + f" ({each.where})" for each in paper.fitted]
-    return f"Taken from the paper: {'; '.join(named)}. All else follows."
+    return f"Taken from the paper, or assumed: {'; '.join(named)}. All else follows." if named else ""
 
 
 def print_paper(paper: Paper, console: Console) -> None:
@@ -82,7 +82,7 @@ def print_paper(paper: Paper, console: Console) -> None:
     for each in paper.claims:
         console.print(Text(f"{'✓' if each.holds else '✗'} {each.figure}: {each.what} ({each.ours})"))
     console.print()
-    for line in [*summary(paper), fits(paper), *whys(paper)]:
+    for line in filter(None, [*summary(paper), fits(paper), *whys(paper)]):
         console.print(Text(line))
     for left in paper.left_out:
         console.print(Text(f"Left out: {left.figure}, {left.what}: {left.why}"))

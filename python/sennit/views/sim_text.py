@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sennit import units
-from sennit.model.sim import Check, Messages, Replay, Replayed, SimulatedPlan, Simulation
+from sennit.model.sim import Check, Messages, Replay, Replayed, SimulatedPlan, SimulatedPut, Simulation
 from sennit.views.columns import NOTHING
 from sennit.views.plain_table import plain_table
 
@@ -92,10 +92,34 @@ def print_messages(found: Messages, console: Console) -> None:
     console.print(plain_table(["algorithm", "one call", "× fastest", "messages", "α-β-γ"], lines))
     if any(each.folded for each in found.algorithms):
         console.print(Text("~ rounds that are alike were simulated once."))
+    if found.skipped:
+        console.print(Text(f"Left out, of too many messages in {found.chunks} chunks: {', '.join(found.skipped)}."))
     console.print()
     console.print(Text(f"Of a call by {fastest.algorithm}, {units.time(fastest.us)}:"))
     for sentence in delays_and_loads(fastest.us, found):
         console.print(Text(sentence))
+
+
+def print_put(found: SimulatedPut, console: Console) -> None:
+    """Prints the whole document."""
+    what_if = f", if {' and '.join(found.what_if)}" if found.what_if else ""
+    window = f", window {found.window}" if found.window > 1 else ""
+    ways = ", both ways" if found.both_ways else ""
+    title = (
+        f"put {units.size(found.bytes)} from {found.from_} to {found.to}{window}{ways} on {found.machine}{what_if}"
+    )
+    console.print(Text(f"{title} (simulated)", style="bold"))
+    split = ", ".join(f"{each.route} {units.percent(each.share)}" for each in found.split)
+    lines = [
+        [split, units.time(found.us), f"{found.gbps(found.us):.1f}", f"{found.single_us / found.us:.2f}"],
+        [f"{found.single} alone", units.time(found.single_us), f"{found.gbps(found.single_us):.1f}", "1.00"],
+    ]
+    console.print(plain_table(["what", "time", "GB/s", "× single path"], lines))
+    console.print()
+    for sentence in delays_and_loads(found.us, found):
+        console.print(Text(sentence))
+    if found.limit_gbps and not found.both_ways:
+        console.print(Text(f"All links together allow {found.limit_gbps:.1f} GB/s."))
 
 
 def print_replay(name: str, found: Replay, console: Console) -> None:

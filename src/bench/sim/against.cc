@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "bench/sim/report.h"
 #include "machine/known.h"
 #include "sim/predict.h"
 #include "sim/put.h"
@@ -39,10 +40,11 @@ Result<Json> row_of(const Json& row, const machine::Machine& machine, const sim:
 }
 
 /// A put by sennit, or its copy straight by an engine; of others nothing is known.
-Result<Json> put_row_of(const Json& row, const machine::Machine& machine) {
+Result<Json> put_row_of(const Json& row, const machine::Machine& machine, const sim::PutCosts& costs) {
   const std::string variant = row.at("variant").get<std::string>();
   if (variant != "sennit" && variant != "engine") return Json();
   sim::Put put;
+  put.costs = costs;
   put.from = row.at("from").get<std::string>();
   put.to = row.at("to").get<std::string>();
   put.bytes = row.at("bytes").get<double>();
@@ -80,20 +82,37 @@ Result<Exit> hold_against(const Against& asked) {
   if (kind != "bench collective" && kind != "bench put")
     return Status(Code::invalid_argument, asked.file + " is no result of puts or collectives", {},
                   "Name a result that `sennit bench allreduce --json` or `sennit bench put --json` kept");
+  const bool puts = kind == "bench put";
+  sim::Costs costs;
+  sim::PutCosts put_costs;
+  if (auto status =
+          puts ? set_costs(put_costs, sim::kPutCosts, asked.costs) : set_costs(costs, sim::kCosts, asked.costs);
+      !status)
+    return status;
   Json rows = Json::array();
-  for (const Json& each : document->at("rows")) {
-    auto row = kind == "bench put" ? put_row_of(each, known->machine) : row_of(each, known->machine, asked.costs);
-    if (!row) return row.status();
-    if (!row->is_null()) rows.push_back(std::move(*row));
+  std::size_t index = 0;
+  try {
+    for (const Json& each : document->at("rows")) {
+      auto row = puts ? put_row_of(each, known->machine, put_costs) : row_of(each, known->machine, costs);
+      if (!row) return row.status();
+      if (!row->is_null()) rows.push_back(std::move(*row));
+      ++index;
+    }
+  } catch (const Json::exception& error) {
+    return Status(Code::invalid_argument, fmt::format("rows[{}] is no row of a result: {}", index, error.what()),
+                  asked.file, "Keep a result anew: sennit bench … --json");
   }
-  Json costs = Json::object();
-  for (const sim::NamedCost& each : sim::kCosts) costs[std::string(each.name)] = asked.costs.*each.cost;
+  Json used = Json::object();
+  if (puts)
+    for (const sim::NamedPutCost& each : sim::kPutCosts) used[std::string(each.name)] = put_costs.*each.cost;
+  else
+    for (const sim::NamedCost& each : sim::kCosts) used[std::string(each.name)] = costs.*each.cost;
   print({{"version", 1},
          {"kind", "sim against"},
          {"machine", known->machine.name},
          {"measured",
           {{"date", document->value("date", "")}, {"versions", document->value("versions", Json::object())}}},
-         {"costs", std::move(costs)},
+         {"costs", std::move(used)},
          {"rows", std::move(rows)}});
   return Exit::ok;
 }

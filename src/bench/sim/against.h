@@ -5,15 +5,13 @@
 #include <vector>
 
 #include "bench/program.h"
-#include "sim/costs.h"
 
 namespace sennit::bench {
 
 struct Against {
-  std::string file;     ///< a result of sennit-bench-collective
-  std::string machine;  ///< that it was measured on
-  std::vector<std::string> given_costs;
-  sim::Costs costs;
+  std::string file;                ///< a result of puts or collectives
+  std::string machine;             ///< that it was measured on
+  std::vector<std::string> costs;  ///< "launch_us=2": of sim::kCosts, or, of puts, sim::kPutCosts
 };
 
 /// Prints a row for each of the result that has a plan. Errors: invalid_argument (no such file, not such a result).

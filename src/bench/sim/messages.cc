@@ -34,7 +34,7 @@ struct Question {
 };
 
 Status of_many(std::uint64_t messages, int chunks) {
-  return Status(Code::invalid_argument,
+  return Status(Code::out_of_memory,
                 fmt::format("{} messages of {} chunks are too many to simulate each", messages, chunks), "--chunks",
                 "Use fewer chunks, or --chunks 1, which folds rounds that are alike");
 }
@@ -77,7 +77,7 @@ Result<Answer> answer(const sim::MessageAlgorithm& algorithm, const Question& qu
   found.folded = found.messages > kMostMessages;
   if (found.folded) {
     if (asked.chunks > 1) return of_many(found.messages, asked.chunks);
-    auto folded = sim::fold(rounds, places, question.costs, fabric);
+    auto folded = sim::fold(rounds, places, question.costs, fabric, asked.epsilon_us);
     if (!folded) return folded.status();
     found.outcome = std::move(*folded);
     return found;
@@ -102,6 +102,8 @@ Result<Question> question_of(const Messages& asked, const sim::Fabric& fabric) {
   if (question.ranks.all < 2)
     return Status(Code::invalid_argument, fmt::format("a collective of {} ranks", question.ranks.all), "--nodes",
                   "Name a machine with more GPUs, or more nodes");
+  if (asked.root != 0 && !coll::has_root(*operation))
+    return Status(Code::invalid_argument, asked.operation + " has no root", "--root", "Leave it out");
   if (asked.root < 0 || asked.root >= question.ranks.all)
     return Status(Code::invalid_argument, fmt::format("there is no rank {} to be the root", asked.root), "--root",
                   fmt::format("Use 0 to {}", question.ranks.all - 1));
@@ -123,6 +125,7 @@ Result<Exit> simulate_messages(const Messages& asked) {
   if (!question) return question.status();
 
   std::vector<Answer> answers;
+  Json skipped = Json::array();
   if (!asked.algorithm.empty()) {
     const auto algorithm = sim::message_algorithm(question->operation, asked.algorithm);
     if (!algorithm) return algorithm.status();
@@ -136,6 +139,10 @@ Result<Exit> simulate_messages(const Messages& asked) {
     for (const sim::MessageAlgorithm& algorithm : sim::message_algorithms()) {
       if (algorithm.operation != question->operation || !algorithm.admits(question->ranks)) continue;
       auto found = answer(algorithm, *question, asked, *fabric);
+      if (!found && found.status().code() == Code::out_of_memory) {
+        skipped.push_back(algorithm.name);
+        continue;
+      }
       if (!found) return found.status();
       answers.push_back(std::move(*found));
     }
@@ -165,6 +172,7 @@ Result<Exit> simulate_messages(const Messages& asked) {
                                                {"what_if", asked.what_if},
                                                {"epsilon_us", asked.epsilon_us},
                                                {"costs", std::move(costs)},
+                                               {"skipped", std::move(skipped)},
                                                {"algorithms", std::move(rows)}}));
   return Exit::ok;
 }

@@ -1,11 +1,15 @@
 #include "bench/sim/paper.h"
 
+#include <algorithm>
+
 #include "machine/known.h"
 #include "sim/papers/study.h"
 
 namespace sennit::bench {
 
 Result<Exit> reproduce_paper(const std::string& name) {
+  if (const auto names = sim::studies(); std::ranges::find(names, name) == names.end())
+    return of_arguments(sim::study(name, {}).status());
   const auto known = machine::known_machine(name, "");
   if (!known) return of_arguments(known.status());
   const auto study = sim::study(name, known->machine);
@@ -24,7 +28,11 @@ Result<Exit> reproduce_paper(const std::string& name) {
                        {"why", each.why},
                        {"fitted", each.fitted}});
   for (const sim::Claim& each : study->claims)
-    claims.push_back({{"figure", each.figure}, {"what", each.what}, {"holds", each.holds}, {"ours", each.ours}});
+    claims.push_back({{"figure", each.figure},
+                      {"what", each.what},
+                      {"holds", each.holds},
+                      {"ours", each.ours},
+                      {"why", each.holds ? std::string() : each.why}});
   for (const sim::LeftOut& each : study->left_out)
     left_out.push_back({{"figure", each.figure}, {"what", each.what}, {"why", each.why}});
   for (const sim::Design& each : study->designs) designs.push_back({{"name", each.name}, {"us", each.us}});

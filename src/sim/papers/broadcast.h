@@ -13,8 +13,6 @@ class BroadcastSchemes {
 
   /// Ring-GDR-Pipeline: section 3.1.1.
   Result<double> ring(double bytes) const;
-  /// The binomial tree, in chunks: section 3.1.2.
-  Result<double> tree(double bytes) const;
   /// MCAST-GDR (section 3.1.3), or, staged, the proposed one of section 5.1: chunks to host memory, from there by
   /// multicast into all GPUs. From the first `sources` ranks at the same time.
   Result<double> multicast(double bytes, bool staged, int sources) const;

@@ -38,11 +38,7 @@ MpiAllreduce::MpiAllreduce(const Fabric& fabric, const MpiCosts& costs) : fabric
   for (int device = 0; device < network.devices(); ++device) gpus += network.is(device, machine::DeviceKind::gpu);
   ranks_ = {fabric.nodes() * gpus, gpus, 0};
   gpus_ = places_of(fabric, ranks_.all);
-  for (const int gpu : gpus_)
-    for (int device = 0; device < network.devices(); ++device)
-      if (network.is(device, machine::DeviceKind::host) &&
-          network.device(device).numa == network.device(fabric.device_of(gpu)).numa)
-        hosts_.push_back(fabric.place(fabric.node_of(gpu), device));
+  for (const int gpu : gpus_) hosts_.push_back(host_of(fabric, gpu));
 }
 
 Result<double> MpiAllreduce::on_hosts(double bytes) const {
@@ -50,11 +46,13 @@ Result<double> MpiAllreduce::on_hosts(double bytes) const {
   std::vector<std::uint32_t> processes;
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank) processes.push_back(graph.add_queue());
   const std::uint32_t copies = graph.name("copies by processors"), sums = graph.name("sums by processors");
-  const auto work = [&](std::size_t rank, int from, int to, double n, std::uint32_t what, std::span<const Id> needs) {
+  const auto work = [&](std::size_t rank, int from, int to, double n, double us, std::uint32_t what,
+                        std::span<const Id> needs) {
     Graph::Task task;
     task.from = from;
     task.to = to;
     task.bytes = n;
+    task.us = us;
     task.gbps = costs_.host_gbps;
     task.queue = processes[rank];
     task.method = machine::Method::sm;
@@ -63,20 +61,22 @@ Result<double> MpiAllreduce::on_hosts(double bytes) const {
   };
   std::vector<Id> down;
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank)
-    down.push_back(work(rank, gpus_[rank], hosts_[rank], bytes, copies, {}));
+    down.push_back(work(rank, gpus_[rank], hosts_[rank], bytes, costs_.host_copy_us, copies, {}));
   std::vector<Id> latest = down;
   const auto send = [&](const Message& each, std::span<const Id> needs) -> Sent {
     const auto from = static_cast<std::size_t>(each.from), to = static_cast<std::size_t>(each.to);
     std::vector<Id> all(needs.begin(), needs.end());
     all.push_back(down[from]);
     all.push_back(down[to]);
-    const Id gone = work(to, hosts_[from], hosts_[to], each.bytes, copies, all);
-    latest[to] = each.reduced ? work(to, hosts_[to], hosts_[to], each.bytes, sums, std::span(&gone, 1)) : gone;
+    const bool near = fabric_.node_of(hosts_[from]) == fabric_.node_of(hosts_[to]);
+    const double us = near ? costs_.host_message_us : costs_.network_us;
+    const Id gone = work(to, hosts_[from], hosts_[to], each.bytes, us, copies, all);
+    latest[to] = each.reduced ? work(to, hosts_[to], hosts_[to], each.bytes, 0, sums, std::span(&gone, 1)) : gone;
     return {gone, latest[to]};
   };
   unroll(graph, rounds_of("ring", ranks_, bytes), 1, gpus_.size(), send);
   for (std::size_t rank = 0; rank < gpus_.size(); ++rank)
-    work(rank, hosts_[rank], gpus_[rank], bytes, copies, std::span(&latest[rank], 1));
+    work(rank, hosts_[rank], gpus_[rank], bytes, costs_.host_copy_us, copies, std::span(&latest[rank], 1));
   return time_of(graph, fabric_);
 }
 
@@ -157,28 +157,23 @@ Result<double> MpiAllreduce::flat(double bytes, int chunks) const {
 }
 
 Result<double> MpiAllreduce::over_nodes(double bytes) const {
-  Rounds rounds(5);
-  const auto every_node = [&](Round& round, int from, int to, double n, bool reduced) {
+  const auto every_node = [&](std::initializer_list<std::pair<int, int>> pairs, double n, bool reduced) {
+    Round round;
     for (int first = 0; first < ranks_.all; first += ranks_.a_node)
-      round.messages.push_back({first + from, first + to, n, reduced});
+      for (const auto& [from, to] : pairs) round.messages.push_back({first + from, first + to, n, reduced});
+    return round;
   };
-  for (const auto& [leader, other] : {std::pair(1, 0), std::pair(2, 3)}) {
-    every_node(rounds[0], other, leader, bytes, true);
-    every_node(rounds[1], leader, 3 - leader, bytes / 2, true);
-    every_node(rounds[3], leader, 3 - leader, bytes / 2, false);
-    every_node(rounds[4], leader, other, bytes, false);
-  }
-  Rounds ring = rounds_of("ring", {fabric_.nodes(), 1, 0}, bytes / 2);
-  for (Round& round : ring) {
-    Round both{{}, round.times};
+  Rounds rounds{every_node({{0, 1}, {3, 2}}, bytes, true), every_node({{1, 2}, {2, 1}}, bytes / 2, true)};
+  for (const Round& of_one : rounds_of("ring", {fabric_.nodes(), 1, 0}, bytes / 2)) {
+    Round both{{}, of_one.times};
     for (const int leader : {1, 2})
-      for (const Message& each : round.messages)
+      for (const Message& each : of_one.messages)
         both.messages.push_back(
             {each.from * ranks_.a_node + leader, each.to * ranks_.a_node + leader, each.bytes, each.reduced});
-    round = both;
+    rounds.push_back(std::move(both));
   }
-  rounds.erase(rounds.begin() + 2);
-  rounds.insert(rounds.begin() + 2, ring.begin(), ring.end());
+  rounds.push_back(every_node({{1, 2}, {2, 1}}, bytes / 2, false));
+  rounds.push_back(every_node({{1, 0}, {2, 3}}, bytes, false));
   return messages(rounds, 1);
 }
 

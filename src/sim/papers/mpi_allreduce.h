@@ -8,11 +8,13 @@
 namespace sennit::sim {
 
 struct MpiCosts {
-  double message_us = 20;    ///< of a message between GPUs: rendezvous, and a copy asked for
-  double network_us = 14;    ///< of one to another node
-  double kernel_us = 10;     ///< of a kernel that adds, and of waiting for it
-  double kernel_gbps = 200;  ///< that it adds: four times as much goes through a V100's memory
-  double host_gbps = 10;     ///< that a process copies or adds in host memory
+  double message_us = 13;      ///< of a message between GPUs: rendezvous, and a copy asked for
+  double network_us = 14;      ///< of one to another node: what NCCL counts there
+  double kernel_us = 10;       ///< of a kernel that adds, and of waiting for it: assumed
+  double kernel_gbps = 200;    ///< that it adds: four times as much goes through a V100's memory, of 900 GB/s
+  double host_gbps = 10;       ///< that a process copies or adds in host memory
+  double host_copy_us = 10;    ///< of a copy between a GPU and pageable memory: assumed
+  double host_message_us = 2;  ///< of a message between processes: assumed
   CopyCosts put;
 };
 

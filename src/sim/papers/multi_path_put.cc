@@ -10,7 +10,8 @@ namespace {
 
 using Id = Graph::Id;
 
-/// The host memory of the socket that a GPU hangs off.
+}  // namespace
+
 int host_of(const Fabric& fabric, int place) {
   const path::Network& network = fabric.network();
   const int gpu = fabric.device_of(place);
@@ -19,8 +20,6 @@ int host_of(const Fabric& fabric, int place) {
       return fabric.place(fabric.node_of(place), device);
   return -1;
 }
-
-}  // namespace
 
 Engines engines_of(Graph& graph) {
   return {graph.add_queue(), graph.add_queue(), graph.add_queue(), graph.add_queue()};

@@ -17,7 +17,7 @@ struct Fitted {
   std::string name;
   double value = 0;
   std::string unit;
-  std::string from;  ///< the number of the paper that it comes from
+  std::string from;  ///< the number of the paper that it comes from; "assumed": from none
 };
 
 struct Number {
@@ -40,7 +40,8 @@ struct Number {
 struct Claim {
   std::string figure, what;
   bool holds = false;
-  std::string ours;  ///< what was found, in words
+  std::string ours;   ///< what was found, in words
+  std::string why{};  ///< of one that does not hold, what is known
 };
 
 /// A number that is not done again, and why.
