@@ -17,6 +17,7 @@ from typing import Any
 from house import ROOT
 from sennit import units
 from sennit.comparison import Comparison, comparisons, of_limit, spoken
+from sennit.fit import fit
 from sennit.model.collective import OWN, CollectiveResult
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
@@ -138,6 +139,21 @@ def further(root: Path) -> str:
     return "\n\n".join(beyond_markdown(one).strip() for one in found) or NONE_YET
 
 
+def lines_of_puts(results: list[Kept]) -> str:
+    """α and β of whatever was measured one way between two GPUs, in docs/cost-models.md."""
+    lines = [["machine", "by", "α, µs", "1 / β, GB/s", "sizes"], ["---", "---", "--:", "--:", "--:"]]
+    for kept in results:
+        rows = [row for row in kept.result.rows if row.traffic == "one_way" and row.window == 1]
+        rows = [row for row in rows if row.from_.startswith("gpu") and row.to.startswith("gpu")]
+        for variant in dict.fromkeys(row.variant for row in rows):
+            found = fit([(row.bytes, row.median_us) for row in rows if row.variant == variant])
+            if found and found.points > 2:
+                alpha = f"{units.three_digits(found.alpha_us)} ± {units.three_digits(found.alpha_half)}"
+                rate = f"{units.three_digits(found.gbps)} ± {units.three_digits(found.gbps_half)}"
+                lines.append([kept.path.split("/")[1], variant, alpha, rate, str(found.points)])
+    return pipes(lines) if len(lines) > 2 else NONE_YET
+
+
 def closed_forms(root: Path) -> str:
     """Simulated over α-β-γ, of allreduce on several machines, in docs/cost-models.md."""
     kept = [parse(Messages, document, path) for _, path, document in documents(root, MESSAGES)]
@@ -246,6 +262,7 @@ def generated(root: Path) -> dict[Path, str]:
         (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
         (root / "docs" / "reproduction.md", PAPER, again),
         (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),
+        (root / "docs" / "cost-models.md", "lines", lines_of_puts(results)),
         (root / "docs" / "beyond.md", BEYOND, further(root)),
         (root / "README.md", "highlights", f"{collective_highlights(root)}\n\n{highlights(results)}"),
     ):

@@ -210,8 +210,8 @@ int run(int argc, const char* const* argv) {
   sent.add_option("--epsilon", messages.epsilon_us, "As of collective")->check(CLI::NonNegativeNumber);
 
   SimulatedPut put;
-  CLI::App& one_put =
-      program.command("put", "A message over several paths, or a window of them", [&] { return simulate_one_put(put); });
+  CLI::App& one_put = program.command("put", "A message over several paths, or a window of them",
+                                      [&] { return simulate_one_put(put); });
   one_put.add_option("--bytes", put.bytes, "Size of the message, such as 256M")->required();
   one_put.add_option("--from", put.from, "Where it starts: gpu0, host0, …")->required();
   one_put.add_option("--to", put.to, "Where it ends")->required();

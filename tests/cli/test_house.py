@@ -55,6 +55,7 @@ def tree(tmp_path: Path) -> Path:
     )
     (tmp_path / "docs/cost-models.md").write_text(
         "<!-- generated from results/: closed forms -->\n<!-- end of closed forms -->\n"
+        "<!-- generated from results/: lines -->\n<!-- end of lines -->\n"
     )
     (tmp_path / "README.md").write_text("<!-- generated from results/: highlights -->x<!-- end of highlights -->")
     return tmp_path

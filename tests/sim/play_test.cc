@@ -66,6 +66,35 @@ TEST(Play, OfAQueueDoesOneAfterTheOther) {
   EXPECT_NEAR(played->critical.front().us, 70, 1e-9) << "through the queue, too";
 }
 
+/// LogGP (Alexandrov and others 1995): k messages of n bytes, o of the processor for each at both ends, L on the way,
+/// and G a byte, which the link takes one after the other.
+TEST(Play, OfABurstOfMessagesIsLogGp) {
+  const machine::Machine machine = machine::known_machine("mist", "").value().machine;
+  const auto fabric = Fabric::create(machine, 1, 1000);
+  ASSERT_TRUE(fabric.ok());
+  constexpr double kO = 3, kL = 7, kGap = 1 / 72e3;
+  for (const double bytes : {72e3, 720e3}) {  // 1 and 10 µs: the processor holds it up, then the link
+    constexpr int kMessages = 20;
+    Graph graph;
+    const std::uint32_t sender = graph.add_queue(), wire = graph.add_queue(), receiver = graph.add_queue();
+    const auto pause = [&](double us, std::uint32_t queue, std::initializer_list<Id> needs) {
+      Graph::Task task;
+      task.us = us;
+      task.queue = queue;
+      return graph.add(task, needs);
+    };
+    Id last = Graph::kNone;
+    for (int i = 0; i < kMessages; ++i) {
+      Graph::Task message = task_of(*fabric, "gpu0", "gpu1", bytes);
+      message.queue = wire;
+      const Id sent = graph.add(message, {pause(kO, sender, {})});
+      last = pause(kO, receiver, {pause(kL, Graph::kNone, {sent})});
+    }
+    const double expected = kO + (kMessages - 1) * std::max(kO, bytes * kGap) + bytes * kGap + kL + kO;
+    EXPECT_NEAR(play(graph, *fabric)->ends[last], expected, 1e-6 * expected);
+  }
+}
+
 TEST(Play, MulticastLeavesOnceAndArrivesEverywhere) {
   const machine::Machine machine = machine::known_machine("mist", "").value().machine;
   const auto fabric = Fabric::create(machine, 4, 1000);

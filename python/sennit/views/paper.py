@@ -64,8 +64,8 @@ def lines_of(paper: Paper) -> list[list[str]]:
 def whys(paper: Paper) -> list[str]:
     """What is known of numbers, of those outside first, and of claims that do not hold."""
     told = sorted((each for each in paper.numbers if each.why), key=lambda each: each.within)
-    told_claims = [each for each in paper.claims if each.why]
-    return [f"{each.figure}, {each.what}: {each.why}" for each in (*told, *told_claims)]
+    lines = [f"{each.figure}, {each.what}: {each.why}" for each in told]
+    return lines + [f"{each.figure}, {each.what}: {each.why}" for each in paper.claims if each.why]
 
 
 def fits(paper: Paper) -> str:
