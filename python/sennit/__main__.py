@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sennit import console
 from sennit.problem import Problem
-from sennit.verbs import bench, compare, doctor, explain, sim, table, topo, tune, version
+from sennit.verbs import bench, compare, doctor, explain, reproduce, sim, table, topo, tune, version
 from sennit.verbs.options import examples
 
 app = typer.Typer(
@@ -34,7 +34,7 @@ app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
 app.add_typer(explain.app, name="explain")
 app.add_typer(sim.app, name="sim")
 app.command("check", epilog=sim.CHECK_EXAMPLES)(sim.check)
-app.command("reproduce", epilog=sim.REPRODUCE_EXAMPLES)(sim.reproduce)
+app.command("reproduce", epilog=reproduce.REPRODUCE_EXAMPLES)(reproduce.reproduce)
 app.command("version", epilog=version.EXAMPLES)(version.version)
 
 

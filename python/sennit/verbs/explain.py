@@ -13,7 +13,7 @@ from sennit.model.collective_plan import CollectivePlan
 from sennit.model.document import parse
 from sennit.model.explain import Explanation
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
-from sennit.verbs.options import AsJson, OnExecutor, examples, executor_arguments, print_json
+from sennit.verbs.options import AsJson, OnExecutor, OnMachine, examples, executor_arguments, print_json
 from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.explain_text import print_explanation
 
@@ -36,9 +36,7 @@ def put(
     size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes, such as 4096, 64K, 256M or 1G.")],
     source: Annotated[str, typer.Option("--from", help="Where the message starts: gpu0, host0, …", metavar="DEVICE")],
     destination: Annotated[str, typer.Option("--to", help="Where it ends.", metavar="DEVICE")],
-    machine: Annotated[
-        str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
-    ] = None,
+    machine: OnMachine = None,
     both_ways: Annotated[
         bool, typer.Option("--both-ways", help="The same message travels back at the same time.")
     ] = False,
@@ -72,9 +70,7 @@ def _add_verb(name: str) -> None:
         ranks: Annotated[
             int | None, typer.Option(min=2, metavar="N", help="How many; default one a GPU of the machine.")
         ] = None,
-        machine: Annotated[
-            str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
-        ] = None,
+        machine: OnMachine = None,
         element: Annotated[
             str | None, typer.Option("--type", metavar="TYPE", help="Such as float32, bfloat16, int64.")
         ] = None,

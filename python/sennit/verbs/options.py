@@ -28,6 +28,20 @@ OnExecutor = Annotated[
     Executor | None,
     typer.Option("--executor", show_default="auto", help="cuda: GPUs; host: needs none; auto: GPUs where they are."),
 ]
+OnMachine = Annotated[
+    str | None,
+    typer.Option("--machine", help="A machine's name or file, instead of this machine.", metavar="NAME|FILE"),
+]
+WhatIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--what-if", metavar="LINK.bandwidth=VALUE", help="Such as nvlink.bandwidth=2x, gpu0-gpu1.bandwidth=50."
+    ),
+]
+OtherCosts = Annotated[
+    str | None,
+    typer.Option("--costs", metavar="NAME=µs,…", help="Other costs than the defaults, such as launch_us=2."),
+]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write tables as Markdown.")]
 
 

@@ -1,4 +1,4 @@
-"""`sennit check`, `sennit sim` and `sennit reproduce`: what would happen, without the hardware."""
+"""`sennit check` and `sennit sim`: what would happen, without the hardware."""
 
 from __future__ import annotations
 
@@ -9,32 +9,25 @@ from typing import Annotated
 import typer
 
 from sennit import console, programs
-from sennit.beyond import beyond
 from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
-from sennit.model.sim import Check, Held, Paper, Replay, Reproduction, SimulatedPut
-from sennit.problem import Exit, Problem
+from sennit.model.sim import Check, Replay, SimulatedPut
 from sennit.sim import PROGRAM, Question, ask_messages
 from sennit.verbs import formats
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
-from sennit.verbs.options import AsJson, Markdown, examples, print_json, write
+from sennit.verbs.options import (
+    AsJson,
+    OnMachine,
+    OtherCosts,
+    WhatIf,
+    examples,
+    print_json,
+)
 from sennit.verbs.sim_answer import Views, answer, answer_messages, not_of_messages
-from sennit.views.beyond import beyond_markdown, print_beyond
-from sennit.views.paper import paper_markdown, print_paper
-from sennit.views.reproduction import print_reproduction, reproduction_markdown
 from sennit.views.sim_text import print_check, print_put, print_replay
 
-LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16", "-table")  # by the ends of their names
-OTHERS = "-second"  # ends a folder of another machine of the kind, whose host memory is faster than its document says
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
 CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4", "sennit check schedule.json")
-PAPERS = ("mist", "cedar", "helios", "ri2", "cscs")  # the machines of papers that src/sim/papers/ has
-REPRODUCE_EXAMPLES = examples(
-    "sennit reproduce hgx-h200-4",
-    "sennit reproduce mist",
-    "sennit reproduce beyond",
-    "sennit reproduce my-machine --results measured/",
-)
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -66,99 +59,6 @@ def check(
     raise typer.Exit(code)
 
 
-def reproduce(
-    machine: Annotated[
-        str,
-        typer.Argument(
-            metavar="MACHINE", help="A machine's name or file; of papers: mist, cedar, helios, ri2, cscs; or beyond."
-        ),
-    ],
-    results: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--results",
-            metavar="FILE|FOLDER",
-            help="Results of `sennit bench … --json` from it; default: those of the source tree.",
-        ),
-    ] = None,
-    markdown: Markdown = None,
-    as_json: AsJson = False,
-) -> None:
-    """Replay what was measured on a machine, or do a paper's experiments again on its machine, and say how far off
-    the simulator is."""
-    if machine == "beyond" and not results:
-        more = beyond()
-        if markdown:
-            write(markdown, beyond_markdown(more))
-        if as_json:
-            print_json(more.model_dump(mode="json"))
-        else:
-            print_beyond(more, console.results())
-        return
-    if machine in PAPERS and not results:
-        document, _ = programs.document(PROGRAM, "paper", machine, title=f"reproducing {machine}")
-        paper = parse(Paper, document, f"the document of {PROGRAM}")
-        if markdown:
-            write(markdown, paper_markdown(paper))
-        if as_json:
-            print_json(document)
-        else:
-            print_paper(paper, console.results())
-        return
-    files = measured_files(machine, results or [])
-    held = []
-    for file in files:
-        document, _ = programs.document(
-            PROGRAM, "against", str(file), "--machine", machine, title=f"replaying {file}"
-        )
-        held.append(parse(Held, document, f"the document of {PROGRAM}"))
-    rows = [row for one in held for row in one.rows]
-    if not rows:
-        raise Problem(
-            "none of the results has a plan to replay", "Name results of `sennit bench allreduce --json`", 2
-        )
-    found = Reproduction(
-        version=1,
-        kind="reproduction",
-        machine=held[0].machine,
-        sources=[shown(file) for file in files],
-        costs={name: value for one in held for name, value in one.costs.items()},
-        rows=rows,
-    )
-    if markdown:
-        write(markdown, reproduction_markdown(found))
-    if as_json:
-        print_json(found.model_dump(mode="json"))
-    else:
-        print_reproduction(found, console.results())
-
-
-def shown(file: Path) -> str:
-    """A file's name with its folder: results of several machines have the same names."""
-    return f"{file.parent.name}/{file.name}"
-
-
-def measured_files(machine: str, given: list[Path]) -> list[Path]:
-    """The results to replay. Raises Problem where there are none."""
-    tree = Path(__file__).resolve().parents[3] / "results"
-    folders = given or [
-        folder for folder in sorted(tree.glob(f"{Path(machine).stem}*/")) if not folder.name.endswith(OTHERS)
-    ]
-    files = []
-    for each in folders:
-        # Late ranks and calls one by one are other questions; plans beside peers stand in the others too.
-        kept = [
-            file
-            for pattern in ("collectives*.json", "put-*.json")
-            for file in sorted(each.glob(pattern))
-            if not file.stem.endswith(LEFT_OUT)
-        ]
-        files += kept if each.is_dir() else [each]
-    if not files:
-        raise Problem(f"there are no results of {machine}", "Name some: --results FILE", Exit.USAGE)
-    return files
-
-
 @app.command(
     "put",
     epilog=examples(
@@ -171,9 +71,7 @@ def put(
     size: Annotated[str, typer.Argument(metavar="SIZE", help="Bytes, such as 4096, 64K, 256M or 1G.")],
     source: Annotated[str, typer.Option("--from", help="Where the message starts: gpu0, host0, …", metavar="DEVICE")],
     destination: Annotated[str, typer.Option("--to", help="Where it ends.", metavar="DEVICE")],
-    machine: Annotated[
-        str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
-    ] = None,
+    machine: OnMachine = None,
     split: Annotated[
         str | None, typer.Option(help="Shares to use instead of the computed ones.", metavar="PATH=SHARE,…")
     ] = None,
@@ -181,13 +79,8 @@ def put(
     both_ways: Annotated[
         bool, typer.Option("--both-ways", help="The same messages travel back at the same time.")
     ] = False,
-    what_if: Annotated[
-        list[str] | None,
-        typer.Option(metavar="LINK.bandwidth=VALUE", help="Such as nvlink.bandwidth=2x, gpu0-gpu1.bandwidth=50."),
-    ] = None,
-    costs: Annotated[
-        str | None, typer.Option(metavar="NAME=µs,…", help="Other costs than the defaults: issue_us=5.")
-    ] = None,
+    what_if: WhatIf = None,
+    costs: OtherCosts = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a message over several paths would take, beside its best single path, and what limits it."""
@@ -207,12 +100,8 @@ def put(
 @app.command("replay", epilog=examples("sennit sim replay schedule.json --machine cedar"), rich_help_panel="A file")
 def replay(
     schedule: Annotated[Path, typer.Argument(metavar="SCHEDULE", help="A schedule that --schedule wrote.")],
-    machine: Annotated[
-        str | None, typer.Option(help="A machine's name or file, instead of this machine.", metavar="NAME|FILE")
-    ] = None,
-    costs: Annotated[
-        str | None, typer.Option(metavar="NAME=µs,…", help="Other costs of steps than the defaults: launch_us=2.")
-    ] = None,
+    machine: OnMachine = None,
+    costs: OtherCosts = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what a schedule from a file would take on a machine."""
@@ -264,13 +153,8 @@ def _add_verb(name: str) -> None:
         registered: Annotated[
             bool, typer.Option("--registered", help="The buffers lie in symmetric windows.")
         ] = False,
-        what_if: Annotated[
-            list[str] | None,
-            typer.Option(metavar="LINK.bandwidth=VALUE", help="Such as nvlink.bandwidth=2x, gpu0-gpu1.bandwidth=50."),
-        ] = None,
-        costs: Annotated[
-            str | None, typer.Option(metavar="NAME=µs,…", help="Other costs of steps than the defaults: launch_us=2.")
-        ] = None,
+        what_if: WhatIf = None,
+        costs: OtherCosts = None,
         epsilon: Annotated[
             float | None, typer.Option(min=0, metavar="µs", help="Take ends of flows within it together; default 0.")
         ] = None,
