@@ -8,7 +8,8 @@
 #include <fmt/format.h>
 
 #include "device/block.h"
-#include "sim/fabric.h"
+#include "sim/past.h"
+#include "sim/placement.h"
 
 namespace sennit::sim {
 
@@ -22,27 +23,24 @@ using machine::Method;
 
 namespace {
 
-/// Where a piece of the critical way comes from: what had to end before something could begin.
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
 class Replay {
  public:
-  Replay(const Recording& recording, const Fabric& fabric, const Setting& setting)
+  Replay(const Recording& recording, const Fabric& fabric, const Placement& placement, const Setting& setting)
       : recording_(recording),
         setting_(setting),
         costs_(setting.costs),
         fabric_(fabric),
-        network_(fabric.network()) {}
+        placement_(placement),
+        fluid_(fabric.capacity(), setting.epsilon_us),
+        parties_(recording.strands.size()) {
+    for (std::uint32_t i = 0; i < parties_.size(); ++i) parties_[i].begun = recording.strands[i].block < 0;
+  }
 
   Result<Replayed> run();
 
  private:
-  /// A piece of the past: what `cause` led to in `us`.
-  struct Moment {
-    std::uint32_t cause = kNobody;
-    double us = 0;
-    int what = 0;  // index into reasons_
-  };
   struct Party {
     std::size_t next = 0;                               // step
     std::uint32_t moving = 0;                           // flows under way
@@ -76,9 +74,6 @@ class Replay {
     double began;
   };
 
-  Status prepare();
-  Result<int> place_of(const End& end, std::uint32_t strand) const;
-
   void go(std::uint32_t strand);
   bool drifts(std::uint32_t strand) const;
   bool step(std::uint32_t strand, std::size_t end);
@@ -96,51 +91,32 @@ class Replay {
     party.paid = false;
   }
 
-  std::uint32_t moment(std::uint32_t cause, double us, int what) {
-    moments_.push_back({cause, us, what});
-    return static_cast<std::uint32_t>(moments_.size() - 1);
-  }
-  int reason(const std::string& text) {
-    const auto [found, is_new] = reason_of_.emplace(text, static_cast<int>(reasons_.size()));
-    if (is_new) reasons_.push_back(text);
-    return found->second;
-  }
   std::uint32_t board_of(const End& end, bool packets) {
     const auto next = static_cast<std::uint32_t>(boards_.size());
     const auto [found, is_new] = board_by_place_.emplace(std::tuple(end.region, end.offset, packets), next);
     if (is_new) boards_.emplace_back();
     return found->second;
   }
-  int gpu_of(std::uint32_t strand) const { return gpus_[static_cast<std::size_t>(recording_.strands[strand].rank)]; }
   void keep(Span::Kind kind, std::uint32_t strand, std::size_t step, double begin) {
     if (setting_.timeline && now() > begin)
       spans_.push_back({kind, strand, begin, now(), static_cast<std::uint32_t>(step)});
   }
-  /// Of a GPU of which nobody says how many it has: as an H200.
-  int sms_of(int gpu) const { return network_.device(gpu).sm_count > 0 ? network_.device(gpu).sm_count : 132; }
   double now() const { return now_; }
   std::string stuck() const;
-  std::vector<Critical> critical() const;
 
   const Recording& recording_;
   const Setting& setting_;
   const Costs& costs_;
   const Fabric& fabric_;
-  const path::Network& network_;
-  std::vector<int> gpus_;         // of each rank
-  std::vector<int> places_;       // of each region: the device whose memory it is
-  std::vector<double> folds_;     // of each strand: how many blocks it stands for
-  std::vector<unsigned> shares_;  // of each strand: of how many blocks at the same time
-  std::optional<Fluid> fluid_;
+  const Placement& placement_;
+  Fluid fluid_;
   std::vector<Party> parties_;
   std::vector<Board> boards_;
   std::map<std::tuple<std::uint32_t, std::uint64_t, bool>, std::uint32_t> board_by_place_;
   std::map<std::pair<std::uint32_t, device::Word>, Board> events_;
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::vector<Moving> moving_;  // by flow
-  std::vector<Moment> moments_;
-  std::map<std::string, int> reason_of_;
-  std::vector<std::string> reasons_;
+  Past past_;
   std::vector<Span> spans_;
   Status failed_;
   double now_ = 0, ended_ = 0;    // ended: the latest end of a strand; signals that nobody waits for may come later
@@ -148,59 +124,8 @@ class Replay {
   std::uint64_t timed_ = 0, flows_ = 0;
 };
 
-Status Replay::prepare() {
-  if (setting_.gpus.size() != static_cast<std::size_t>(recording_.ranks))
-    return Status(Code::invalid_argument, fmt::format("{} GPUs for {} ranks", setting_.gpus.size(), recording_.ranks),
-                  {}, "Name a GPU of the machine for each rank");
-  for (const std::string& id : setting_.gpus) {
-    const machine::Device* const device = network_.machine().find(id);
-    if (device == nullptr || device->kind != DeviceKind::gpu)
-      return Status(Code::invalid_argument, fmt::format("machine '{}' has no GPU '{}'", network_.machine().name, id),
-                    {}, "Use the ids that `sennit topo --machine` shows");
-    gpus_.push_back(static_cast<int>(device - network_.machine().devices.data()));
-  }
-  // Where some GPU cannot reach another one, scratch lies in host memory: each rank's in its own socket's.
-  bool all_reach = true;
-  for (const int from : gpus_)
-    for (const int to : gpus_) all_reach = all_reach && (from == to || network_.find_hop(from, to).exists());
-  const auto host_of = [&](int gpu) {
-    int host = -1;
-    for (int device = 0; device < network_.devices(); ++device)
-      if (network_.is(device, DeviceKind::host) &&
-          (host < 0 || network_.device(device).numa == network_.device(gpu).numa))
-        host = device;
-    return host;
-  };
-  for (const device::Region& region : recording_.regions) {
-    const int gpu = gpus_[static_cast<std::size_t>(region.rank)];
-    places_.push_back(region.name == "scratch" && !all_reach ? host_of(gpu) : gpu);
-  }
-  if (!all_reach && host_of(gpus_.front()) < 0)
-    return Status(Code::unsupported, "the GPUs do not reach each other, and there is no host memory", {},
-                  "Add the missing links to the machine's file");
-
-  fluid_.emplace(fabric_.capacity(), setting_.epsilon_us);
-
-  parties_.resize(recording_.strands.size());
-  folds_.assign(recording_.strands.size(), 1);
-  shares_.assign(recording_.strands.size(), 1);
-  for (std::uint32_t i = 0; i < parties_.size(); ++i) parties_[i].begun = recording_.strands[i].block < 0;
-  for (const device::Launch& launch : recording_.launches)
-    for (std::uint32_t i = 0; i < launch.recorded; ++i) {
-      folds_[launch.first + i] = launch.fold;
-      shares_[launch.first + i] = launch.blocks;
-    }
-  return {};
-}
-
-Result<int> Replay::place_of(const End& end, std::uint32_t strand) const {
-  if (end.region < places_.size()) return places_[end.region];
-  return Status(Code::invalid_argument, "a step refers to memory of no region", device::describe(recording_, strand),
-                "Check the recording: sennit check");
-}
-
 void Replay::after(double us, std::uint32_t strand, int why) {
-  const std::uint32_t cause = moment(parties_[strand].last, us, why);
+  const std::uint32_t cause = past_.add(parties_[strand].last, us, why);
   timers_.push({now() + us, timed_++, strand, kNobody, 0, cause});
 }
 
@@ -248,11 +173,12 @@ bool Replay::step(std::uint32_t index, std::size_t end) {
       const bool lane = strand.block < 0;
       if (lane && !party.paid) {
         party.paid = true;
-        after(costs_.engine_signal_us, index, reason("words behind copies"));
+        after(costs_.engine_signal_us, index, past_.reason("words behind copies"));
         return false;
       }
       for (std::size_t i = party.next; i < end; ++i)
-        send(index, strand.steps[i], strand.destination(strand.steps[i], 0), costs_.signal_us, reason("signals"));
+        send(index, strand.steps[i], strand.destination(strand.steps[i], 0), costs_.signal_us,
+             past_.reason("signals"));
       return true;
     }
     case Act::launch: {
@@ -260,7 +186,7 @@ bool Replay::step(std::uint32_t index, std::size_t end) {
       if (!party.paid) {
         party.paid = true;
         party.running = launch.recorded + 1;  // and this one, until they have begun
-        after(launch.early ? costs_.early_us : costs_.launch_us, index, reason("launches"));
+        after(launch.early ? costs_.early_us : costs_.launch_us, index, past_.reason("launches"));
         return false;
       }
       if (party.running == launch.recorded + 1) {
@@ -275,7 +201,7 @@ bool Replay::step(std::uint32_t index, std::size_t end) {
           if (i == launch.first || costs_.drift_us == 0 || !drifts(i))
             go(i);
           else
-            after(costs_.drift_us * (i - launch.first) / launch.recorded, i, reason("blocks that drift apart"));
+            after(costs_.drift_us * (i - launch.first) / launch.recorded, i, past_.reason("blocks that drift apart"));
         if (launch.recorded == 0) timers_.push({now(), timed_++, index, kNobody, 0, party.last});
         return false;  // the last of them says when
       }
@@ -283,9 +209,9 @@ bool Replay::step(std::uint32_t index, std::size_t end) {
     }
     case Act::record: {
       Board& board = events_[{first.subject, first.value}];
-      board.values.push_back({first.value, moment(party.last, 0, reason("events")), now()});
+      board.values.push_back({first.value, past_.add(party.last, 0, past_.reason("events")), now()});
       for (const std::uint32_t other : board.waiting) {
-        parties_[other].last = moment(party.last, costs_.event_us, reason("events"));
+        parties_[other].last = past_.add(party.last, costs_.event_us, past_.reason("events"));
         timers_.push({now() + costs_.event_us, timed_++, other, kNobody, 0, parties_[other].last});
       }
       board.waiting.clear();
@@ -341,7 +267,7 @@ void Replay::wake(std::uint32_t at) {
 }
 
 void Replay::send(std::uint32_t strand, const Step& step, const End& to, double us, int why) {
-  const std::uint32_t cause = moment(parties_[strand].last, us, why);
+  const std::uint32_t cause = past_.add(parties_[strand].last, us, why);
   timers_.push({now() + us, timed_++, strand, board_of(to, to.packets), step.value, cause});
 }
 
@@ -362,63 +288,26 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
     party.began = now();
     party.paid = true;
     if (packets) return begin_moves(index, end);
-    after(lane ? costs_.engine_us : costs_.move_us, index, reason(lane ? "starts of copies" : "starts of movements"));
+    after(lane ? costs_.engine_us : costs_.move_us, index,
+          past_.reason(lane ? "starts of copies" : "starts of movements"));
     return false;
   }
   if (party.moving > 0) return false;
-  const int self = gpu_of(index);
-  const Method method = lane ? Method::engine : Method::sm;
-  const double part = std::min(1.0, costs_.blocks_per_sm * sms_of(self) / shares_[index]);
   const double moves = static_cast<double>(end - party.next);
   for (std::size_t i = party.next; i < end; ++i) {
     const Step& step = strand.steps[i];
     if (step.bytes == 0) {
       for (unsigned k = 0; k < step.destinations; ++k)
         if (const End& to = strand.destination(step, k); to.packets)
-          send(index, step, to, costs_.packet_us, reason("packets on their way"));
+          send(index, step, to, costs_.packet_us, past_.reason("packets on their way"));
       continue;
     }
-    std::vector<path::Usage> uses;
-    const auto take = [&](int from, int to, double weight) {
-      // Stores cross a link without waiting for an answer; loads do not.
-      const double efficiency = lane         ? 1
-                                : packets    ? costs_.packet_efficiency
-                                : to == self ? costs_.load_efficiency
-                                             : costs_.link_efficiency;
-      if (!fabric_.add_way(from, to, method, weight * folds_[index] / efficiency, uses))
-        failed_ = Status(Code::unsupported,
-                         fmt::format("no links lead from {} to {}", network_.device(from).id, network_.device(to).id),
-                         "machine '" + network_.machine().name + "'", "Add the missing links to its file");
-    };
-    std::vector<int> places;
-    for (unsigned k = 0; k < step.sources + step.destinations; ++k) {
-      const Result<int> place = place_of(strand.ends[step.ends + k], index);
-      if (!place) {
-        failed_ = place.status();
-        return false;
-      }
-      places.push_back(*place);
+    const auto demand = placement_.demand(index, step, moves, packets);
+    if (!demand) {
+      failed_ = demand.status();
+      return false;
     }
-    if (lane)  // by an engine, straight
-      take(places[0], places[1], 1);
-    else  // by way of the block
-      for (unsigned k = 0; k < places.size(); ++k) {
-        const double weight = strand.ends[step.ends + k].packets ? 2 : 1;  // tags
-        k < step.sources ? take(places[k], self, weight) : take(self, places[k], weight);
-      }
-    if (!failed_.ok()) return false;
-    double gbps = kNever;
-    if (!lane) {
-      path::merge(uses, {{fabric_.memory(self), folds_[index]}});
-      gbps = packets            ? costs_.packet_gbps
-             : step.sources > 1 ? costs_.block_reduce_gbps / step.sources
-                                : costs_.block_gbps;
-      gbps *= part / moves;
-    } else if (uses.empty()) {
-      path::merge(uses, {{fabric_.memory(self), 1}});
-    }
-    const Fluid::Id flow =
-        fluid_->begin({static_cast<double>(step.bytes), uses, gbps < kNever ? gbps * kPerGbps : kNever});
+    const Fluid::Id flow = fluid_.begin({static_cast<double>(step.bytes), demand->uses, demand->gbps * kPerGbps});
     if (moving_.size() <= flow) moving_.resize(flow + 1);
     moving_[flow] = {index, static_cast<std::uint32_t>(i), now()};
     ++party.moving;
@@ -430,17 +319,16 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
 void Replay::ended_move(const Fluid::End& end, const Moving& moved) {
   const Strand& strand = recording_.strands[moved.strand];
   Party& party = parties_[moved.strand];
-  const int self = gpu_of(moved.strand);
-  std::string why = fmt::format("blocks of {} move no faster", network_.device(self).id);
+  std::string why = fmt::format("blocks of {} move no faster", fabric_.place_name(placement_.gpu_of(moved.strand)));
   if (end.limit >= 0)
     why = fmt::format("{} is {}", fabric_.resource_name(end.limit), fabric_.is_memory(end.limit) ? "busy" : "full");
-  const std::uint32_t cause = moment(party.last, end.time - moved.began, reason(why));
+  const std::uint32_t cause = past_.add(party.last, end.time - moved.began, past_.reason(why));
   const Step& step = strand.steps[moved.step];
   const std::uint32_t before = party.last;
   party.last = cause;
   for (unsigned k = 0; k < step.destinations; ++k)
     if (const End& to = strand.destination(step, k); to.packets)
-      send(moved.strand, step, to, costs_.packet_us, reason("packets on their way"));
+      send(moved.strand, step, to, costs_.packet_us, past_.reason("packets on their way"));
   if (--party.moving > 0) {
     party.last = before;  // the last of the group is what counts
     return;
@@ -474,17 +362,16 @@ std::string Replay::stuck() const {
 }
 
 Result<Replayed> Replay::run() {
-  if (auto status = prepare(); !status) return status;
   for (std::uint32_t i = 0; i < parties_.size(); ++i)
     if (recording_.strands[i].block < 0) go(i);
   std::vector<Fluid::End> ends;
   std::vector<Moving> moved;
   while (failed_.ok()) {
-    const double flow = fluid_->next(), timer = timers_.empty() ? kNever : timers_.top().time;
+    const double flow = fluid_.next(), timer = timers_.empty() ? kNever : timers_.top().time;
     if (flow == kNever && timer == kNever) break;
     ends.clear();
-    fluid_->advance(std::min(flow, timer), ends);
-    now_ = std::max(fluid_->now(), now_);
+    fluid_.advance(std::min(flow, timer), ends);
+    now_ = std::max(fluid_.now(), now_);
     // What follows from one end may begin a flow with the number of another.
     moved.clear();
     for (const Fluid::End& end : ends) moved.push_back(moving_[end.flow]);
@@ -506,24 +393,12 @@ Result<Replayed> Replay::run() {
                   "sennit check says why");
   Replayed result;
   result.us = ended_;
-  result.critical = critical();
-  result.loads = fabric_.loads(*fluid_, ended_);
+  result.critical = past_.critical(last_);
+  result.loads = fabric_.loads(fluid_, ended_);
   result.timeline = std::move(spans_);
   std::ranges::sort(result.timeline, {}, &Span::begin_us);
   result.flows = flows_;
   return result;
-}
-
-/// From the last moment back: what each had to wait for.
-std::vector<Critical> Replay::critical() const {
-  std::vector<double> us(reasons_.size());
-  for (std::uint32_t at = last_; at != kNobody; at = moments_[at].cause)
-    us[static_cast<std::size_t>(moments_[at].what)] += moments_[at].us;
-  std::vector<Critical> all;
-  for (std::size_t i = 0; i < us.size(); ++i)
-    if (us[i] > 0) all.push_back({reasons_[i], us[i]});
-  std::ranges::sort(all, std::greater<>(), &Critical::us);
-  return all;
 }
 
 }  // namespace
@@ -531,7 +406,9 @@ std::vector<Critical> Replay::critical() const {
 Result<Replayed> replay(const Recording& recording, const machine::Machine& machine, const Setting& setting) {
   auto fabric = Fabric::create(machine, 1, setting.costs.memory_gbps);
   if (!fabric) return fabric.status();
-  return Replay(recording, *fabric, setting).run();
+  const auto placement = Placement::create(recording, *fabric, setting.costs, setting.gpus);
+  if (!placement) return placement.status();
+  return Replay(recording, *fabric, *placement, setting).run();
 }
 
 }  // namespace sennit::sim
