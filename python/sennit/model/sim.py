@@ -132,6 +132,7 @@ class PaperNumber(Part):
     within: bool = Field(description="The two differ by no more than the band: src/sim/papers/study.h")
     why: str = ""
     fitted: bool = Field(default=False, description="A rate or latency was fitted to it: it takes no part in errors")
+    chosen: bool = Field(default=False, description="What the authors chose, not what they measured: nor does it")
 
     @property
     def ratio(self) -> float:

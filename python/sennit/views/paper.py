@@ -17,8 +17,8 @@ HEADINGS = ["figure", "what", "paper", "ours", "ratio", ""]
 
 
 def judged(paper: Paper) -> list[PaperNumber]:
-    """The numbers that nothing was fitted to."""
-    return [each for each in paper.numbers if not each.fitted]
+    """What was measured, and nothing was fitted to."""
+    return [each for each in paper.numbers if not each.fitted and not each.chosen]
 
 
 def summary(paper: Paper) -> list[str]:
@@ -43,7 +43,8 @@ def value(number: float, unit: str) -> str:
 
 def mark(number: PaperNumber) -> str:
     """What stands in the last column."""
-    return "fitted" if number.fitted else "" if number.within else "outside"
+    outside = "" if number.within else "outside"
+    return "fitted" if number.fitted else f"chosen {outside}".strip() if number.chosen else outside
 
 
 def lines_of(paper: Paper) -> list[list[str]]:

@@ -26,7 +26,8 @@ Result<Exit> reproduce_paper(const std::string& name) {
                        {"ours", each.ours},
                        {"within", each.within()},
                        {"why", each.why},
-                       {"fitted", each.fitted}});
+                       {"fitted", each.fitted},
+                       {"chosen", each.chosen}});
   for (const sim::Claim& each : study->claims)
     claims.push_back({{"figure", each.figure},
                       {"what", each.what},

@@ -46,8 +46,12 @@ Result<Study> study_cedar(machine::Machine machine) {
       "", true);
   add("thesis, figure 4.9", "both ways within a socket, multi-path", "GB/s", 108,
       puts.tuned("gpu0", "gpu1", 1, true).gbps);
+  add("thesis, figure 4.9", "both ways within a socket, window 64, multi-path", "GB/s", 108,
+      puts.tuned("gpu0", "gpu1", 64, true).gbps);
   add("thesis, figure 4.11", "both ways between sockets, multi-path", "GB/s", 108,
       puts.tuned("gpu0", "gpu2", 1, true).gbps);
+  add("thesis, figure 4.11", "both ways between sockets, window 64, multi-path", "GB/s", 108,
+      puts.tuned("gpu0", "gpu2", 64, true).gbps);
 
   const MpiAllreduce mpi(*fabric, kOnCedar);
   // The paper cuts "into more than 4 chunks"; here, as Table 5.1 has it for this size on mist.

@@ -31,6 +31,7 @@ struct Number {
   bool counts = false;
   std::string why;      ///< what is known of a difference, or of how the number was had
   bool fitted = false;  ///< one of Fitted comes from this: it takes no part in errors
+  bool chosen = false;  ///< what the authors chose, not what they measured: nor does it
 
   double ratio() const { return paper != 0 ? ours / paper : 0; }
   bool within() const;
