@@ -142,5 +142,6 @@ def print_check(found: Check, console: Console) -> None:
     for each in found.findings:
         place = ", in place" if each.in_place else ""
         scratch = f", {units.size(each.scratch_bytes)} of scratch" if each.scratch_bytes else ""
-        case = f"{each.operation} by {each.algorithm}, {each.ranks} ranks, {each.bytes} bytes{scratch}{place}"
+        size = f", {each.bytes} bytes" if each.bytes else ""  # of a schedule from a file nobody knows it
+        case = f"{each.operation} by {each.algorithm}, {each.ranks} ranks{size}{scratch}{place}"
         console.print(Text(f"\n{each.fault}: {case}\n  {each.what}"))
