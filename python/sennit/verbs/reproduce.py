@@ -118,5 +118,9 @@ def measured_files(machine: str, given: list[Path]) -> list[Path]:
         ]
         files += kept if each.is_dir() else [each]
     if not files:
-        raise Problem(f"there are no results of {machine}", "Name some: --results FILE", Exit.USAGE)
+        raise Problem(
+            f"there are no results of {machine}",
+            f"Name some: --results FILE; or a paper's machine: {', '.join(PAPERS)}",
+            Exit.USAGE,
+        )
     return files
