@@ -23,7 +23,8 @@ struct Costs {
   double engine_signal_us = 2.0;    ///< of a word behind it
   double event_us = 1.0;            ///< from a lane's event to a lane that waits for it
   double drift_us = 4;              ///< over which blocks that go through many movements begin: they drift apart
-  double blocks_per_sm = 2;         ///< more of a launch share what these can do
+  double skew_us = 2;        ///< over which ranks begin the first of many calls: those that need not wait stay apart
+  double blocks_per_sm = 2;  ///< more of a launch share what these can do
 };
 
 /// Each by its name, for options and documents.
@@ -48,6 +49,7 @@ inline constexpr NamedCost kCosts[] = {
     {"engine_signal_us", &Costs::engine_signal_us},
     {"event_us", &Costs::event_us},
     {"drift_us", &Costs::drift_us},
+    {"skew_us", &Costs::skew_us},
     {"blocks_per_sm", &Costs::blocks_per_sm},
 };
 

@@ -65,12 +65,15 @@ Result<std::optional<Prediction>> predict(const machine::Machine& machine, const
   if (!once) return once.status();
   prediction.once = std::move(*once);
   if (question.timeline) prediction.recording = job->recording();
+  setting.skew_us = question.costs.skew_us;
+  setting.timeline = false;
+  const auto first = replay(job->recording(), machine, setting);
+  if (!first) return first.status();
   for (int call = 1; call < kCalls; ++call)
     if (auto status = job->call(what); !status) return status;
-  setting.timeline = false;
   const auto all = replay(job->recording(), machine, setting);
   if (!all) return all.status();
-  prediction.back_to_back_us = (all->us - prediction.once.us) / (kCalls - 1);
+  prediction.back_to_back_us = (all->us - first->us) / (kCalls - 1);
   return std::optional(std::move(prediction));
 }
 

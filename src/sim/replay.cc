@@ -363,7 +363,12 @@ std::string Replay::stuck() const {
 
 Result<Replayed> Replay::run() {
   for (std::uint32_t i = 0; i < parties_.size(); ++i)
-    if (recording_.strands[i].block < 0) go(i);
+    if (const Strand& strand = recording_.strands[i]; strand.block < 0) {
+      if (setting_.skew_us > 0 && strand.rank > 0)
+        after(setting_.skew_us * strand.rank / recording_.ranks, i, past_.reason("ranks that begin later"));
+      else
+        go(i);
+    }
   std::vector<Fluid::End> ends;
   std::vector<Moving> moved;
   while (failed_.ok()) {

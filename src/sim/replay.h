@@ -24,6 +24,7 @@ struct Setting {
   Costs costs;
   double epsilon_us = 0;  ///< as Fluid has it
   bool timeline = false;  ///< keep spans
+  double skew_us = 0;     ///< ranks begin one after the other, within this
 };
 
 /// What a strand did for a while.

@@ -5,7 +5,9 @@
 
 #include <numeric>
 
+#include "machine/known.h"
 #include "sim/job.h"
+#include "sim/predict.h"
 
 namespace sennit::sim {
 namespace {
@@ -182,6 +184,26 @@ TEST(Replay, ALinkTwiceAsFastHalvesWhatItHoldsUp) {
   const double slow = us(job, mesh(4, 25), setting_of(4, Costs())),
                fast = us(job, mesh(4, 50), setting_of(4, Costs()));
   EXPECT_THAT(slow / fast, DoubleNear(2, 0.1));
+}
+
+/// Of a gather the senders wait for nobody. Those that begin together pause together between two calls, and the
+/// root's link idles; apart, one's pause is the others' time.
+TEST(Predict, RanksThatNeedNotWaitStayApart) {
+  const machine::Machine machine =
+      machine::known_machine(SENNIT_SOURCE_DIR "/machines/hgx-h200-4.json", "").value().machine;
+  const auto back_to_back = [&](Operation operation, Algorithm algorithm, double skew_us) {
+    Question question;
+    question.what = {operation, {}, std::uint64_t{1} << 20, 0, false, {}};
+    question.algorithm = algorithm;
+    question.blocks = 32;
+    question.costs.skew_us = skew_us;
+    return predict(machine, question).value().front().back_to_back_us;
+  };
+  EXPECT_LT(back_to_back(Operation::gather, Algorithm::direct, 2),
+            0.85 * back_to_back(Operation::gather, Algorithm::direct, 0));
+  const double together = back_to_back(Operation::allreduce, Algorithm::two_shot, 0);
+  EXPECT_THAT(back_to_back(Operation::allreduce, Algorithm::two_shot, 2), DoubleNear(together, 0.05 * together))
+      << "ranks that wait for each other are soon together";
 }
 
 TEST(Replay, BadInputIsNamed) {
