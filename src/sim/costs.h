@@ -23,7 +23,7 @@ struct Costs {
   double engine_signal_us = 2.0;    ///< of a word behind it
   double event_us = 1.0;            ///< from a lane's event to a lane that waits for it
   double drift_us = 4;              ///< over which blocks that go through many movements begin: they drift apart
-  double skew_us = 2;        ///< over which ranks begin the first of many calls: those that need not wait stay apart
+  double skew_us = 2;  ///< over which ranks begin the first of many calls with a root: who need not wait stays apart
   double blocks_per_sm = 2;  ///< more of a launch share what these can do
 };
 

@@ -65,7 +65,8 @@ Result<std::optional<Prediction>> predict(const machine::Machine& machine, const
   if (!once) return once.status();
   prediction.once = std::move(*once);
   if (question.timeline) prediction.recording = job->recording();
-  setting.skew_us = question.costs.skew_us;
+  // Where all wait for all they are soon together again, and the skew would only be noise in a difference.
+  setting.skew_us = coll::has_root(what.operation) ? question.costs.skew_us : 0;
   setting.timeline = false;
   const auto first = replay(job->recording(), machine, setting);
   if (!first) return first.status();
