@@ -52,10 +52,45 @@ class Question:
             "--timeline": self.timeline,
             "--schedule": self.schedule,
         }
-        arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
-        arguments += [part for text in self.what_if for part in ("--what-if", text)]
-        arguments += ["--registered"] if self.registered else []
+        arguments = _arguments(options, self.what_if) + (["--registered"] if self.registered else [])
         return arguments + (["--out-of-place"] if self.out_of_place else [])
+
+
+@dataclass(frozen=True)
+class MessagesQuestion:
+    """One collective of whole messages, on nodes that are this machine each."""
+
+    operation: str
+    size: str
+    machine: str | None = None
+    nodes: int = 1
+    algorithm: str | None = None
+    chunks: int = 1
+    root: int | None = None
+    what_if: Sequence[str] = ()
+    costs: str | None = None
+    epsilon: float | None = None
+
+    def arguments(self) -> list[str]:
+        """For sennit-sim."""
+        options: dict[str, object] = {
+            "--operation": self.operation.replace("-", "_"),
+            "--bytes": self.size,
+            "--machine": self.machine,
+            "--nodes": self.nodes,
+            "--algorithm": self.algorithm,
+            "--chunks": self.chunks,
+            "--root": self.root,
+            "--costs": self.costs,
+            "--epsilon": self.epsilon,
+        }
+        return _arguments(options, self.what_if)
+
+
+def _arguments(options: dict[str, object], what_if: Sequence[str]) -> list[str]:
+    """Options that were given, with their values."""
+    arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
+    return arguments + [part for text in what_if for part in ("--what-if", text)]
 
 
 def simulate(
@@ -109,9 +144,9 @@ def simulate_messages(
     epsilon: float | None = None,
 ) -> Messages:
     """What `sennit sim OPERATION SIZE --nodes N` says, with its options. Raises Problem."""
-    return ask_messages(
-        operation,
-        str(size),
+    question = MessagesQuestion(
+        operation=operation,
+        size=str(size),
         machine=None if machine is None else str(machine),
         nodes=nodes,
         algorithm=algorithm,
@@ -120,37 +155,13 @@ def simulate_messages(
         what_if=[what_if] if isinstance(what_if, str) else what_if,
         costs=costs,
         epsilon=epsilon,
-    )[0]
+    )
+    return ask_messages(question)[0]
 
 
-def ask_messages(
-    operation: str,
-    size: str,
-    *,
-    machine: str | None,
-    nodes: int,
-    algorithm: str | None,
-    chunks: int,
-    root: int | None,
-    what_if: Sequence[str],
-    costs: str | None,
-    epsilon: float | None,
-) -> tuple[Messages, Any]:
+def ask_messages(question: MessagesQuestion) -> tuple[Messages, Any]:
     """The answer, and the document that it was read from. Raises Problem."""
-    options: dict[str, object] = {
-        "--operation": operation.replace("-", "_"),
-        "--bytes": size,
-        "--machine": machine,
-        "--nodes": nodes,
-        "--algorithm": algorithm,
-        "--chunks": chunks,
-        "--root": root,
-        "--costs": costs,
-        "--epsilon": epsilon,
-    }
-    arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
-    arguments += [part for text in what_if for part in ("--what-if", text)]
-    document, _ = programs.document(PROGRAM, "messages", *arguments, title="simulating")
+    document, _ = programs.document(PROGRAM, "messages", *question.arguments(), title="simulating")
     return parse(Messages, document, ORIGIN), document
 
 

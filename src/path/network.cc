@@ -239,14 +239,16 @@ void Network::calibrate(const std::vector<const Hop*>& hops) {
   }
 }
 
+void add(std::vector<Usage>& uses, const Usage& use) {
+  const auto same = std::ranges::find(uses, use.resource, &Usage::resource);
+  if (same != uses.end())
+    same->weight += use.weight;
+  else
+    uses.push_back(use);
+}
+
 void merge(std::vector<Usage>& uses, const std::vector<Usage>& more) {
-  for (const Usage& use : more) {
-    const auto same = std::ranges::find(uses, use.resource, &Usage::resource);
-    if (same != uses.end())
-      same->weight += use.weight;
-    else
-      uses.push_back(use);
-  }
+  for (const Usage& use : more) add(uses, use);
 }
 
 }  // namespace sennit::path

@@ -101,7 +101,8 @@ class Network {
   int first_both_ = 0, first_limit_ = 0;
 };
 
-/// Adds `more` to `uses`, so that each resource stays listed once.
+/// Adds one use, or several, so that each resource stays listed once. They are few: a search beats any table.
+void add(std::vector<Usage>& uses, const Usage& use);
 void merge(std::vector<Usage>& uses, const std::vector<Usage>& more);
 
 }  // namespace sennit::path

@@ -1,7 +1,6 @@
 #include "sim/bound.h"
 
 #include <algorithm>
-#include <limits>
 
 #include "path/flow_graph.h"
 #include "sim/fluid.h"
@@ -55,15 +54,11 @@ class Cuts {
         if (u != v) sources.emplace_back(u, path::kUnlimited);
       high = std::min(high, flow(sources, {v}) / (ranks - 1));
     }
+    if (all_reach(high)) return high;
     constexpr int kHalvings = 40;
     for (int i = 0; i < kHalvings; ++i) {
-      const double rate = i == 0 ? high : (low + high) / 2;
-      if (all_reach(rate)) {
-        low = rate;
-        if (i == 0) break;
-      } else {
-        high = rate;
-      }
+      const double rate = (low + high) / 2;
+      (all_reach(rate) ? low : high) = rate;
     }
     return low;
   }

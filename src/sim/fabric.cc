@@ -9,19 +9,6 @@ namespace sennit::sim {
 using machine::DeviceKind;
 using machine::Method;
 
-namespace {
-
-/// Each resource stays listed once. They are few: a search beats any table.
-void add(std::vector<path::Usage>& uses, int resource, double weight) {
-  const auto same = std::ranges::find(uses, resource, &path::Usage::resource);
-  if (same != uses.end())
-    same->weight += weight;
-  else
-    uses.push_back({resource, weight});
-}
-
-}  // namespace
-
 Fabric::Fabric(const machine::Machine& machine, int nodes, double memory_gbps)
     : network_(machine), nodes_(nodes), memory_gbps_(memory_gbps) {
   first_memory_ = static_cast<int>(network_.capacity().size());
@@ -84,6 +71,20 @@ std::string Fabric::resource_name(int resource) const {
                                : network_.device(local - first_memory_).id + ":memory";
 }
 
+std::string Fabric::full(int resource) const {
+  return fmt::format("{} is {}", resource_name(resource), is_memory(resource) ? "busy" : "full");
+}
+
+int Fabric::host_of(int place) const {
+  const int device = device_of(place);
+  int host = -1;
+  for (int each = 0; each < network_.devices(); ++each)
+    if (network_.is(each, DeviceKind::host) &&
+        (host < 0 || network_.device(each).numa == network_.device(device).numa))
+      host = each;
+  return host < 0 ? -1 : this->place(node_of(place), host);
+}
+
 const Fabric::Way& Fabric::local(int from, int to, Method method) const {
   const auto devices = static_cast<std::size_t>(network_.devices());
   const std::size_t at = (static_cast<std::size_t>(method) * devices + static_cast<std::size_t>(from)) * devices +
@@ -101,7 +102,7 @@ bool Fabric::add_local(int node, int from, int to, Method method, double weight,
   if (from == to) return true;
   const Way& way = local(from, to, method);
   if (!way.exists) return false;
-  for (const path::Usage& use : way.uses) add(uses, node * each_ + use.resource, use.weight * weight);
+  for (const path::Usage& use : way.uses) path::add(uses, {node * each_ + use.resource, use.weight * weight});
   return true;
 }
 
@@ -113,7 +114,7 @@ bool Fabric::add_nic(int node, int device, bool leaves, double weight, std::vect
     return false;
   const int limit = leaves ? network_.read_limit(nic) : network_.write_limit(nic);
   if (network_.capacity()[static_cast<std::size_t>(limit)] < path::kUnlimited)
-    add(uses, node * each_ + limit, weight);
+    path::add(uses, {node * each_ + limit, weight});
   return true;
 }
 

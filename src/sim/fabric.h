@@ -36,6 +36,10 @@ class Fabric {
   std::vector<double> capacity() const;
   /// "gpu0>nvswitch0", "gpu0:memory": of whichever node.
   std::string resource_name(int resource) const;
+  /// In words what holds a flow up: "gpu0>nvswitch0 is full", "gpu0:memory is busy".
+  std::string full(int resource) const;
+  /// The host memory of the socket that a device hangs off, or else any of its node; -1: there is none.
+  int host_of(int place) const;
   int memory(int place) const { return node_of(place) * each_ + first_memory_ + device_of(place); }
   bool is_memory(int resource) const { return resource % each_ >= first_memory_; }
 

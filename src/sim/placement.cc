@@ -45,21 +45,12 @@ Status Placement::place_regions() {
     for (const int to : gpus_) all_reach = all_reach && (from == to || network.find_hop(from, to).exists());
   for (const device::Region& region : recording_->regions) {
     const int gpu = gpus_[static_cast<std::size_t>(region.rank)];
-    places_.push_back(region.name == "scratch" && !all_reach ? host_of(gpu) : gpu);
+    places_.push_back(region.name == "scratch" && !all_reach ? fabric_->host_of(gpu) : gpu);
   }
-  if (!all_reach && host_of(gpus_.front()) < 0)
+  if (!all_reach && fabric_->host_of(gpus_.front()) < 0)
     return Status(Code::unsupported, "the GPUs do not reach each other, and there is no host memory", {},
                   "Add the missing links to the machine's file");
   return {};
-}
-
-int Placement::host_of(int gpu) const {
-  const path::Network& network = fabric_->network();
-  int host = -1;
-  for (int device = 0; device < network.devices(); ++device)
-    if (network.is(device, DeviceKind::host) && (host < 0 || network.device(device).numa == network.device(gpu).numa))
-      host = device;
-  return host;
 }
 
 /// Of a GPU of which nobody says how many it has: as an H200.
@@ -96,13 +87,13 @@ Result<Demand> Placement::demand(std::uint32_t index, const Step& step, double m
   };
   if (lane) {  // by an engine, straight
     take(places[0], places[1], 1);
-    if (demand.uses.empty()) path::merge(demand.uses, {{fabric_->memory(self), 1}});
+    if (demand.uses.empty()) path::add(demand.uses, {fabric_->memory(self), 1});
   } else {  // by way of the block
     for (unsigned k = 0; k < places.size(); ++k) {
       const double weight = strand.ends[step.ends + k].packets ? 2 : 1;  // tags
       k < step.sources ? take(places[k], self, weight) : take(self, places[k], weight);
     }
-    path::merge(demand.uses, {{fabric_->memory(self), folds_[index]}});
+    path::add(demand.uses, {fabric_->memory(self), folds_[index]});
     const double gbps = packets            ? costs_->packet_gbps
                         : step.sources > 1 ? costs_->block_reduce_gbps / step.sources
                                            : costs_->block_gbps;

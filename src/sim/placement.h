@@ -33,7 +33,6 @@ class Placement {
   Placement(const device::Recording& recording, const Fabric& fabric, const Costs& costs)
       : recording_(&recording), fabric_(&fabric), costs_(&costs) {}
   Status place_regions();
-  int host_of(int gpu) const;
   int sms_of(int gpu) const;
 
   const device::Recording* recording_;

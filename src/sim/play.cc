@@ -201,9 +201,7 @@ std::vector<Critical> Play::critical(Id last) const {
     const std::string& own = graph_.names()[graph_.task(id).what];
     if (state.moved > state.began) us[own] += state.moved - state.began;
     if (state.ended > state.moved)
-      us[state.limit >= 0 ? fmt::format("{} is {}", fabric_.resource_name(state.limit),
-                                        fabric_.is_memory(state.limit) ? "busy" : "full")
-                          : own] += state.ended - state.moved;
+      us[state.limit >= 0 ? fabric_.full(state.limit) : own] += state.ended - state.moved;
   }
   std::vector<Critical> all;
   for (const auto& [what, time] : us) all.push_back({what, time});

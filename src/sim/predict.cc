@@ -68,13 +68,17 @@ Result<std::optional<Prediction>> predict(const machine::Machine& machine, const
   // Where all wait for all they are soon together again, and the skew would only be noise in a difference.
   setting.skew_us = coll::has_root(what.operation) ? question.costs.skew_us : 0;
   setting.timeline = false;
-  const auto first = replay(job->recording(), machine, setting);
-  if (!first) return first.status();
+  double first_us = prediction.once.us;
+  if (setting.skew_us > 0) {
+    const auto first = replay(job->recording(), machine, setting);
+    if (!first) return first.status();
+    first_us = first->us;
+  }
   for (int call = 1; call < kCalls; ++call)
     if (auto status = job->call(what); !status) return status;
   const auto all = replay(job->recording(), machine, setting);
   if (!all) return all.status();
-  prediction.back_to_back_us = (all->us - first->us) / (kCalls - 1);
+  prediction.back_to_back_us = (all->us - first_us) / (kCalls - 1);
   return std::optional(std::move(prediction));
 }
 

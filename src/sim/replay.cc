@@ -18,11 +18,10 @@ using device::End;
 using device::Recording;
 using device::Step;
 using device::Strand;
-using machine::DeviceKind;
-using machine::Method;
 
 namespace {
 
+/// No board, no group.
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
 class Replay {
@@ -45,13 +44,13 @@ class Replay {
     std::size_t next = 0;                               // step
     std::uint32_t moving = 0;                           // flows under way
     double began = 0;                                   // of what it does now
-    std::uint32_t last = kNobody;                       // moment at which it did its latest step
+    Past::Moment last = Past::kBegin;                   // moment at which it did its latest step
     bool begun = false, waiting = false, paid = false;  // paid: for the start of its movement, or a launch
     std::uint32_t running = 0;                          // of a lane: blocks that have not ended
   };
   struct Arrival {
     device::Word value;
-    std::uint32_t moment;
+    Past::Moment moment;
     double time;
   };
   struct Board {  // a word, or the first of a message's packets
@@ -64,7 +63,7 @@ class Replay {
     std::uint32_t strand;
     std::uint32_t board;  // kNobody: the strand goes on
     device::Word value;
-    std::uint32_t moment;
+    Past::Moment moment;
     bool operator>(const Timer& other) const {
       return time > other.time || (time == other.time && order > other.order);
     }
@@ -119,13 +118,13 @@ class Replay {
   Past past_;
   std::vector<Span> spans_;
   Status failed_;
-  double now_ = 0, ended_ = 0;    // ended: the latest end of a strand; signals that nobody waits for may come later
-  std::uint32_t last_ = kNobody;  // the latest moment
+  double now_ = 0, ended_ = 0;  // ended: the latest end of a strand; signals that nobody waits for may come later
+  Past::Moment last_ = Past::kBegin;
   std::uint64_t timed_ = 0, flows_ = 0;
 };
 
 void Replay::after(double us, std::uint32_t strand, int why) {
-  const std::uint32_t cause = past_.add(parties_[strand].last, us, why);
+  const Past::Moment cause = past_.add(parties_[strand].last, us, why);
   timers_.push({now() + us, timed_++, strand, kNobody, 0, cause});
 }
 
@@ -267,7 +266,7 @@ void Replay::wake(std::uint32_t at) {
 }
 
 void Replay::send(std::uint32_t strand, const Step& step, const End& to, double us, int why) {
-  const std::uint32_t cause = past_.add(parties_[strand].last, us, why);
+  const Past::Moment cause = past_.add(parties_[strand].last, us, why);
   timers_.push({now() + us, timed_++, strand, board_of(to, to.packets), step.value, cause});
 }
 
@@ -319,10 +318,10 @@ bool Replay::begin_moves(std::uint32_t index, std::size_t end) {
 void Replay::ended_move(const Fluid::End& end, const Moving& moved) {
   const Strand& strand = recording_.strands[moved.strand];
   Party& party = parties_[moved.strand];
-  std::string why = fmt::format("blocks of {} move no faster", fabric_.place_name(placement_.gpu_of(moved.strand)));
-  if (end.limit >= 0)
-    why = fmt::format("{} is {}", fabric_.resource_name(end.limit), fabric_.is_memory(end.limit) ? "busy" : "full");
-  const std::uint32_t cause = past_.add(party.last, end.time - moved.began, past_.reason(why));
+  const std::string why = end.limit >= 0 ? fabric_.full(end.limit)
+                                         : fmt::format("blocks of {} move no faster",
+                                                       fabric_.place_name(placement_.gpu_of(moved.strand)));
+  const Past::Moment cause = past_.add(party.last, end.time - moved.began, past_.reason(why));
   const Step& step = strand.steps[moved.step];
   const std::uint32_t before = party.last;
   party.last = cause;

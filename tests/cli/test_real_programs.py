@@ -179,7 +179,7 @@ def test_sim_asks_other_machines(tmp_path: Path) -> None:
     events = json.loads(timeline.read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {0, 1, 2, 3}
     faster = document(*arguments, "--what-if", "socket.bandwidth=2x", "--json", cache=tmp_path)
-    assert faster["plans"][0]["us"] < 0.95 * found["plans"][0]["us"]
+    assert faster["plans"][0]["us"] < 0.9 * found["plans"][0]["us"]
     for wrong, named in (
         (["--what-if", "rope.bandwidth=2x"], "rope"), (["--what-if", "nvlink.bandwidth=fast"], "positive number"),
         (["--costs", "patience_us=3"], "launch_us"), (["--algorithm", "magic"], "hierarchical"),

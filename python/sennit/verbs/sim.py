@@ -12,7 +12,7 @@ from sennit import console, programs
 from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
 from sennit.model.sim import Check, Replay, SimulatedPut
-from sennit.sim import PROGRAM, Question, ask_messages
+from sennit.sim import PROGRAM, MessagesQuestion, Question
 from sennit.verbs import formats
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
 from sennit.verbs.options import (
@@ -189,21 +189,19 @@ def _add_verb(name: str) -> None:
                 size,
                 machine or [],
             )
-            answer_messages(
-                *ask_messages(
-                    operation_of(name),
-                    size,
-                    machine=machine[0] if machine else None,
-                    nodes=nodes or 1,
-                    algorithm=algorithm,
-                    chunks=chunks or 1,
-                    root=root,
-                    what_if=what_if or [],
-                    costs=costs,
-                    epsilon=epsilon,
-                ),
-                as_json,
+            messages = MessagesQuestion(
+                operation=operation_of(name),
+                size=size,
+                machine=machine[0] if machine else None,
+                nodes=nodes or 1,
+                algorithm=algorithm,
+                chunks=chunks or 1,
+                root=root,
+                what_if=what_if or [],
+                costs=costs,
+                epsilon=epsilon,
             )
+            answer_messages(messages, as_json)
             return
         question = Question(
             operation=operation_of(name),

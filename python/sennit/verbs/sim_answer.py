@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from sennit import console
 from sennit.machines import known_machine
 from sennit.model.document import parse
 from sennit.model.machine import Machine
-from sennit.model.sim import Messages
 from sennit.problem import Exit, Problem
-from sennit.sim import Question, ask, ask_each, sizes_of
+from sennit.sim import MessagesQuestion, Question, ask, ask_each, ask_messages, sizes_of
 from sennit.verbs.options import print_json, write
 from sennit.views import sim_html, sim_sweep
 from sennit.views.chart import standalone
@@ -78,8 +76,9 @@ def not_of_messages(options: Mapping[str, object], size: str, machines: Sequence
         )
 
 
-def answer_messages(found: Messages, document: Any, as_json: bool) -> None:
-    """Shows the answer for whole messages."""
+def answer_messages(question: MessagesQuestion, as_json: bool) -> None:
+    """Asks, and shows the answer for whole messages."""
+    found, document = ask_messages(question)
     if as_json:
         print_json(document)
     else:

@@ -56,10 +56,11 @@ double narrowest_gbps(const path::Network& network) {
 /// Of whole messages on one node, by its narrowest way between two GPUs.
 std::optional<double> closed_form(const sim::MessageAlgorithm& algorithm, const Question& question,
                                   const Messages& asked, const sim::Fabric& fabric) {
-  const double gbps = narrowest_gbps(fabric.network());
+  if (asked.nodes > 1 || asked.chunks > 1) return std::nullopt;
   const auto terms =
       plan::closed_form(algorithm.operation, algorithm.name, question.ranks.all, static_cast<double>(question.bytes));
-  if (asked.nodes > 1 || asked.chunks > 1 || !terms || gbps <= 0) return std::nullopt;
+  const double gbps = narrowest_gbps(fabric.network());
+  if (!terms || gbps <= 0) return std::nullopt;
   const sim::MessageCosts& costs = question.costs;
   return plan::AlphaBetaGamma{costs.message_us, gbps, costs.reduce_us, costs.reduce_gbps}.us(*terms);
 }

@@ -90,7 +90,7 @@ Result<double> exchange(const Fabric& fabric, const std::vector<Talk>& talks, do
       copy(from, to, n, sender, kMessageUs, Graph::kNone);
       continue;
     }
-    const int host = network.index(fmt::format("host{}", network.device(from).numa));
+    const int host = fabric.host_of(from);
     for (int chunk = 0; chunk < kChunks; ++chunk)
       copy(host, to, n / kChunks, receiver, kMessageUs / kChunks,
            copy(from, host, n / kChunks, sender, kMessageUs / kChunks, Graph::kNone));

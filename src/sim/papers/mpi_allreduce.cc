@@ -38,7 +38,7 @@ MpiAllreduce::MpiAllreduce(const Fabric& fabric, const MpiCosts& costs) : fabric
   for (int device = 0; device < network.devices(); ++device) gpus += network.is(device, machine::DeviceKind::gpu);
   ranks_ = {fabric.nodes() * gpus, gpus, 0};
   gpus_ = places_of(fabric, ranks_.all);
-  for (const int gpu : gpus_) hosts_.push_back(host_of(fabric, gpu));
+  for (const int gpu : gpus_) hosts_.push_back(fabric.host_of(gpu));
 }
 
 Result<double> MpiAllreduce::on_hosts(double bytes) const {

@@ -12,15 +12,6 @@ using Id = Graph::Id;
 
 }  // namespace
 
-int host_of(const Fabric& fabric, int place) {
-  const path::Network& network = fabric.network();
-  const int gpu = fabric.device_of(place);
-  for (int device = 0; device < network.devices(); ++device)
-    if (network.is(device, machine::DeviceKind::host) && network.device(device).numa == network.device(gpu).numa)
-      return fabric.place(fabric.node_of(place), device);
-  return -1;
-}
-
 Engines engines_of(Graph& graph) {
   return {graph.add_queue(), graph.add_queue(), graph.add_queue(), graph.add_queue()};
 }
@@ -55,7 +46,7 @@ Id add_put(Graph& graph, const Fabric& fabric, const MultiPathPut& put, const En
   std::vector<Id> ends;
   if (const double straight = put.bytes * (1 - put.host_share); straight > 0)
     ends.push_back(copy(put.from, put.to, straight, engines.direct, {started(call())}));
-  const int host = host_of(fabric, put.from);
+  const int host = fabric.host_of(put.from);
   if (put.host_share > 0)
     for (int stream = 0; stream < put.streams; ++stream) {
       const double bytes = put.bytes * put.host_share / put.streams;
@@ -66,7 +57,7 @@ Id add_put(Graph& graph, const Fabric& fabric, const MultiPathPut& put, const En
 }
 
 Result<double> bandwidth(const Fabric& fabric, const MultiPathPut& put) {
-  if (put.host_share > 0 && host_of(fabric, put.from) < 0)
+  if (put.host_share > 0 && fabric.host_of(put.from) < 0)
     return Status(Code::unsupported, "there is no host memory near " + fabric.place_name(put.from), {},
                   "Add one to the machine's file, with the GPU's \"numa\"");
   Graph graph;

@@ -23,9 +23,6 @@ struct MultiPathPut {
   CopyCosts costs;
 };
 
-/// The host memory of the socket that a GPU hangs off; -1: there is none.
-int host_of(const Fabric& fabric, int gpu);
-
 /// GB/s of all messages, both ways together. Errors: as play(); unsupported (no host memory near the source).
 Result<double> bandwidth(const Fabric& fabric, const MultiPathPut& put);
 
