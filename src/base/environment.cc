@@ -34,6 +34,11 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_SIZE", "", "Number of ranks, set by sennit's own launcher"},
     Variable{"SENNIT_RENDEZVOUS", "", "host:port where ranks meet, set by sennit's own launcher"},
     Variable{"SENNIT_SECRET", "", "Secret of the job; ranks that do not know it are turned away"},
+    Variable{"SENNIT_DISABLE", "0", "1: `sennit run` and the drop-ins change nothing"},
+    Variable{"SENNIT_OPS", "", "Operations that the drop-ins take, such as allreduce,bcast; default all"},
+    Variable{"SENNIT_REPORT", "0", "1: at the end rank 0 prints what the drop-ins did with the program's calls"},
+    Variable{"SENNIT_EXPLAIN", "0", "1: rank 0 prints how calls travel, once for each operation and size"},
+    Variable{"SENNIT_EMULATE", "0", "1: the drop-ins take the host executor's memory for GPU memory (tests do)"},
     Variable{"SENNIT_LOG", "warning", "What is logged to stderr: error, warning, info or debug"},
 };
 

@@ -1,0 +1,149 @@
+// The preloaded library: finds the program's MPI when the program first calls it, and puts the drop-in between. Until then,
+// and in processes that never call MPI, it does nothing.
+#define _GNU_SOURCE
+#include "shim/front/front.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "mpi_names.inc"
+
+extern __attribute__((visibility("hidden"))) void* sennit_front_table[];
+static void* real[SENNIT_FRONT_ENTRIES];
+static void* first[SENNIT_FRONT_ENTRIES]; /* the table without a drop-in: what is missing leads to its stub */
+static sennit_front front = {SENNIT_FRONT_ENTRIES, sennit_front_table, first, real, NULL, SENNIT_FRONT_STANDARD, 0};
+static const void* caller;
+
+static void say(const char* what, const char* why) { fprintf(stderr, "sennit: %s: %s\n", what, why); }
+
+/* As environment_switch() of base/environment.h reads it, which is not here. */
+static int disabled(void) {
+  const char* value = getenv("SENNIT_DISABLE");
+  return value != NULL && (!strcmp(value, "1") || !strcasecmp(value, "true") || !strcasecmp(value, "yes") ||
+                           !strcasecmp(value, "on"));
+}
+
+/* The MPI that the program's own call would have reached: the next definition in the global scope, else what the
+ * calling library was loaded with (Python loads MPI so), else the only one there is. */
+static const struct {
+  const char* soname;
+  int flavour;
+} known[] = {{"libmpi_abi.so.1", SENNIT_FRONT_STANDARD}, {"libmpi_abi.so.0", SENNIT_FRONT_STANDARD},
+             {"libmpi.so.40", SENNIT_FRONT_OPENMPI},     {"libmpi.so.12", SENNIT_FRONT_MPICH},
+             {"libmpich.so.12", SENNIT_FRONT_MPICH}};
+
+static int flavour_of(const char* path) {
+  const char* const slash = strrchr(path, '/');
+  const char* const file = slash != NULL ? slash + 1 : path;
+  for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+    const size_t length = strlen(known[i].soname);
+    if (!strncmp(file, known[i].soname, length) && (file[length] == 0 || file[length] == '.'))
+      return known[i].flavour;
+  }
+  return -1;
+}
+
+/* Where `symbol` lies, if in an MPI that is known. */
+static void* library_of(const void* symbol, int* flavour) {
+  Dl_info info;
+  if (symbol == NULL || !dladdr(symbol, &info) || info.dli_fname == NULL) return NULL;
+  char path[PATH_MAX];
+  *flavour = realpath(info.dli_fname, path) != NULL ? flavour_of(path) : -1;
+  if (*flavour < 0) *flavour = flavour_of(info.dli_fname);
+  return *flavour < 0 ? NULL : dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+static void* find_library(int* flavour) {
+  void* library = library_of(dlsym(RTLD_NEXT, "PMPI_Init"), flavour);
+  if (library != NULL) return library;
+  Dl_info info;
+  if (dladdr(caller, &info) && info.dli_fname != NULL) {
+    void* const from = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (from != NULL) {
+      library = library_of(dlsym(from, "PMPI_Init"), flavour);
+      dlclose(from);
+      if (library != NULL) return library;
+    }
+  }
+  for (size_t i = 0; i < sizeof known / sizeof *known; ++i) {
+    library = dlopen(known[i].soname, RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL) {
+      *flavour = known[i].flavour;
+      return library;
+    }
+  }
+  return NULL;
+}
+
+/* The drop-in beside this library. */
+static void* drop_in;
+static sennit_attach_function* find_drop_in(const char* file, const char* symbol) {
+  Dl_info info;
+  char path[PATH_MAX];
+  if (!dladdr((void*)&find_drop_in, &info) || info.dli_fname == NULL) return NULL;
+  const char* const slash = strrchr(info.dli_fname, '/');
+  const int folder = slash != NULL ? (int)(slash - info.dli_fname) + 1 : 0;
+  if (snprintf(path, sizeof path, "%.*s%s", folder, info.dli_fname, file) >= (int)sizeof path) return NULL;
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  void* const attach = library != NULL ? dlsym(library, symbol) : NULL;
+  drop_in = library;
+  if (attach == NULL) {
+    say("the program runs without sennit", dlerror());
+    return NULL;
+  }
+  return (sennit_attach_function*)attach;
+}
+
+static void attach_mpi(void) {
+  sennit_attach_function* const attach = find_drop_in("libsennit-mpi.so", SENNIT_ATTACH_MPI);
+  if (attach != NULL && attach(&front) != 0) memcpy(sennit_front_table, first, sizeof first);
+}
+
+static void bind_mpi(void) {
+  front.library = find_library(&front.flavour);
+  for (size_t i = 0; i < SENNIT_FRONT_ENTRIES; ++i) {
+    /* Another tool that stands between, loaded after this library, stays there. */
+    real[i] = dlsym(RTLD_NEXT, names[i]);
+    if (real[i] == NULL && front.library != NULL) real[i] = dlsym(front.library, names[i]);
+    first[i] = real[i] != NULL ? real[i] : sennit_front_table[i]; /* the stub: the resolver says what is missing */
+  }
+  /* Before the drop-in is loaded, so that what it calls of MPI meanwhile is the program's. */
+  memcpy(sennit_front_table, first, sizeof first);
+  front.disabled = disabled();
+  if (front.library != NULL && !front.disabled) attach_mpi();
+}
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+__attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
+  caller = __builtin_return_address(0);
+  pthread_once(&once, bind_mpi);
+  void* (*allocate)(int, size_t) = NULL;
+  if (drop_in != NULL) *(void**)&allocate = dlsym(drop_in, "sennit_emulated_allocate");
+  return allocate != NULL ? allocate(device, bytes) : NULL;
+}
+
+__attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
+  void (*release)(void*) = NULL;
+  if (drop_in != NULL) *(void**)&release = dlsym(drop_in, "sennit_emulated_free");
+  if (release != NULL) release(data);
+}
+
+/* Where entry `number`, called from `from`, leads. */
+__attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, const void* from) {
+  caller = from;
+  pthread_once(&once, bind_mpi);
+  if (real[number] != NULL) return sennit_front_table[number];
+  /* A program may ask whether its MPI has a function by looking for the symbol (mpi4py does), and this library has them
+   * all: so the drop-in stands in for what is missing. */
+  static pthread_once_t lacking = PTHREAD_ONCE_INIT;
+  if (front.library != NULL && front.disabled) pthread_once(&lacking, attach_mpi);
+  if (sennit_front_table[number] != first[number]) return sennit_front_table[number];
+  fprintf(stderr, "sennit: %s is called, and no MPI that is loaded has it\n", names[number]);
+  abort();
+}

@@ -1,0 +1,53 @@
+// Which of a program's pointers are GPU memory, asked at every call: without a look at the executor, and without starting
+// CUDA in a program that does not use it.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "base/status.h"
+#include "device/executor.h"
+
+namespace sennit::shim {
+
+class Memories {
+ public:
+  /// `emulate`: memory of the host executor counts as a GPU's (SENNIT_EMULATE). Errors: those of open_host_executor().
+  static Result<std::unique_ptr<Memories>> open(bool emulate);
+
+  /// Whether there can be GPU memory in this process at all.
+  bool possible() const { return emulated_ != nullptr || ask_ != nullptr; }
+
+  /// Whether it is memory that only a GPU reaches: managed and pinned memory count as the host's, since its libraries
+  /// can use them. Any pointer may be asked about. Some 50 ns where the program uses CUDA, else a few.
+  bool is_device(const void* pointer) const {
+    if (emulated_ != nullptr) return is_emulated(pointer);
+    return ask_ != nullptr && is_cuda(pointer);
+  }
+
+  /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
+  Result<std::shared_ptr<device::Executor>> executor();
+  /// One for a communicator alone, whose end aborts nothing else; where memory is emulated, the same, which knows it.
+  Result<std::shared_ptr<device::Executor>> executor_for_communicator();
+
+  /// Memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is left.
+  void* allocate_emulated(int device, std::size_t bytes);
+  void free_emulated(void* data);
+
+ private:
+  using Ask = int(unsigned count, unsigned* attributes, void** data, unsigned long long pointer);
+
+  Memories() = default;
+  bool is_emulated(const void* pointer) const;
+  bool is_cuda(const void* pointer) const;
+
+  Ask* ask_ = nullptr;  // the driver's cuPointerGetAttributes
+  std::shared_ptr<device::Executor> emulated_;
+  std::mutex mutex_;
+  std::map<void*, device::Memory> allocated_;  // emulated
+  std::shared_ptr<device::Executor> executor_;
+};
+
+}  // namespace sennit::shim

@@ -1,0 +1,98 @@
+// The three ABIs of MPI's C binding. What a program is compiled with is frozen in each: Open MPI's since 1.7 (libmpi.so.40
+// since 3.0), MPICH's since 3.1 (libmpi.so.12, with Intel's and Cray's), and the standard's own since MPI 5.0, chapter 20.
+// tests/shim/table_test.py holds this file against every mpi.h it finds.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "shim/mpi/handle.h"
+
+namespace sennit::shim::mpi {
+
+enum class Flavour { standard, mpich, openmpi };
+
+/// A kind of handle that is a pointer to something nobody looks into.
+template <int Kind>
+struct Opaque;
+
+/// MPI 5.0, 20: handles are pointers of small numbers.
+struct Standard {
+  static constexpr Flavour kFlavour = Flavour::standard;
+  using Comm = Opaque<10>*;
+  using Datatype = Opaque<11>*;
+  using Op = Opaque<12>*;
+  using Request = Opaque<13>*;
+  using Message = Opaque<14>*;
+  using Info = Opaque<15>*;
+  using File = Opaque<16>*;
+  struct Status {
+    int source;
+    int tag;
+    int error;
+    int internal[5];
+  };
+  static constexpr std::intptr_t kInPlace = 1, kStatusIgnore = 0;
+  static constexpr int kUndefined = -32766, kRoot = -4;
+  static constexpr int kCart = 211, kGraph = 212, kDistGraph = 213;
+  static constexpr int kCombinerNamed = 101, kCombinerDup = 102, kCombinerContiguous = 103;
+  static constexpr int kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
+};
+
+/// MPICH's: handles are ints.
+struct Mpich {
+  static constexpr Flavour kFlavour = Flavour::mpich;
+  using Comm = int;
+  using Datatype = int;
+  using Op = int;
+  using Request = int;
+  using Message = int;
+  using Info = int;
+  using File = Opaque<26>*;
+  struct Status {
+    int count_low;
+    int count_high_and_cancelled;
+    int source;
+    int tag;
+    int error;
+  };
+  static constexpr std::intptr_t kInPlace = -1, kStatusIgnore = 1;
+  static constexpr int kUndefined = -32766, kRoot = -3;
+  static constexpr int kCart = 2, kGraph = 1, kDistGraph = 3;
+  static constexpr int kCombinerNamed = 1, kCombinerDup = 2, kCombinerContiguous = 3;
+  static constexpr int kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
+};
+
+/// Open MPI's: predefined handles are addresses of the library's data.
+struct OpenMpi {
+  static constexpr Flavour kFlavour = Flavour::openmpi;
+  using Comm = Opaque<30>*;
+  using Datatype = Opaque<31>*;
+  using Op = Opaque<32>*;
+  using Request = Opaque<33>*;
+  using Message = Opaque<34>*;
+  using Info = Opaque<35>*;
+  using File = Opaque<36>*;
+  struct Status {
+    int source;
+    int tag;
+    int error;
+    int cancelled;
+    std::size_t count;
+  };
+  static constexpr std::intptr_t kInPlace = 1, kStatusIgnore = 0;
+  static constexpr int kUndefined = -32766, kRoot = -4;
+  static constexpr int kCart = 1, kGraph = 2, kDistGraph = 3;
+  static constexpr int kCombinerNamed = 0, kCombinerDup = 1, kCombinerContiguous = 2;
+  static constexpr int kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
+};
+
+/// One row of handles.txt.
+struct Predefined {
+  std::string_view kind, name;
+  Handle standard, mpich;
+  const char* openmpi;  ///< symbol
+  std::string_view meaning;
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,98 @@
+// Where the preloaded library hands over, once it knows the program's MPI.
+#include <cstdio>
+
+#include "shim/mpi/life.h"
+#include "shim/mpi/requests.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+Memories* memories_of_program = nullptr;  // once attached
+
+template <class Abi>
+void fill_table(const sennit_front& front) {
+  void* wanted[kEntries] = {};
+  if (front.disabled == 0) wrappers::fill_wrappers<Abi>(wanted);
+  const auto set = [&](Entry entry, auto* function) { wanted[std::size_t(entry)] = reinterpret_cast<void*>(function); };
+  set(Entry::Wait, &wrappers::Wait<Abi>);
+  set(Entry::Test, &wrappers::Test<Abi>);
+  set(Entry::Waitall, &wrappers::Waitall<Abi>);
+  set(Entry::Testall, &wrappers::Testall<Abi>);
+  set(Entry::Waitany, &wrappers::Waitany<Abi>);
+  set(Entry::Testany, &wrappers::Testany<Abi>);
+  set(Entry::Waitsome, &wrappers::Waitsome<Abi>);
+  set(Entry::Testsome, &wrappers::Testsome<Abi>);
+  set(Entry::Request_get_status, &wrappers::Request_get_status<Abi>);
+  set(Entry::Start, &wrappers::Start<Abi>);
+  set(Entry::Startall, &wrappers::Startall<Abi>);
+  set(Entry::Request_free, &wrappers::Request_free<Abi>);
+  if (front.disabled == 0) {
+    set(Entry::Init, &wrappers::Init<Abi>);
+    set(Entry::Init_thread, &wrappers::Init_thread<Abi>);
+    set(Entry::Finalize, &wrappers::Finalize<Abi>);
+    set(Entry::Comm_free, &wrappers::Comm_free<Abi>);
+    set(Entry::Comm_disconnect, &wrappers::Comm_disconnect<Abi>);
+  }
+  void* substitutes[kEntries] = {};
+  wrappers::fill_substitutes<Abi>(substitutes);
+  for (std::size_t i = 0; i < front.entries; ++i) {
+    void* const here = front.real[i] != nullptr ? wanted[i] : substitutes[i];
+    if (here != nullptr) front.table[i] = here;
+  }
+}
+
+template <class Abi>
+int attach(const sennit_front& front) {
+  auto& process = Process<Abi>::instance();
+  auto switches = Switches::from_environment();
+  if (!switches) {
+    std::fprintf(stderr, "sennit: the program runs without sennit: %s\n", switches.status().text().c_str());
+    return 1;
+  }
+  auto memories = Memories::open(switches->emulate);
+  auto library = Library<Abi>::open(front.library);
+  if (library == nullptr || !memories) {
+    std::fprintf(stderr, "sennit: the program runs without sennit: its MPI lacks functions of MPI 3.0\n");
+    return 1;
+  }
+  process.front = &front;
+  process.library = library.get();
+  process.drop_in = std::make_unique<DropIn>(std::move(library), std::move(*switches), std::move(*memories));
+
+  memories_of_program = &process.drop_in->memories();
+
+  fill_table<Abi>(front);
+  return 0;
+}
+
+int attach_to(const sennit_front& front) {
+  if (front.entries != kEntries) return 1;
+  switch (static_cast<Flavour>(front.flavour)) {
+    case Flavour::standard: return attach<Standard>(front);
+    case Flavour::mpich: return attach<Mpich>(front);
+    case Flavour::openmpi: return attach<OpenMpi>(front);
+  }
+  return 1;
+}
+
+}  // namespace
+
+}  // namespace sennit::shim::mpi
+
+extern "C" {
+
+__attribute__((visibility("default"))) int sennit_attach_mpi(const sennit_front* front) {
+  return sennit::shim::mpi::attach_to(*front);
+}
+
+__attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
+  sennit::shim::Memories* const memories = sennit::shim::mpi::memories_of_program;
+  return memories != nullptr ? memories->allocate_emulated(device, bytes) : nullptr;
+}
+
+__attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
+  if (auto* const memories = sennit::shim::mpi::memories_of_program) memories->free_emulated(data);
+}
+
+}  // extern "C"

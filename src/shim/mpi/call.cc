@@ -1,0 +1,70 @@
+#include "shim/mpi/call.h"
+
+#include <algorithm>
+
+namespace sennit::shim::mpi {
+
+std::int64_t Part::count() const {
+  std::int64_t all = 0;
+  for (int block = 0; block < elements.blocks; ++block) all += elements.count_of(block);
+  return all;
+}
+
+std::optional<Span> span_of(const Mpi& mpi, const Elements& elements) {
+  Span span;
+  bool any = false;
+  Shape shape{1, 0, 1, 0, 1};
+  std::int64_t next = 0;  // where the next block begins, in extents
+  for (int block = 0; block < elements.blocks; ++block) {
+    const Handle type = elements.type_of(block);
+    if (type != kNoHandle && (block == 0 || elements.types != nullptr) && mpi.shape(type, shape) != 0)
+      return std::nullopt;
+    const std::int64_t count = elements.count_of(block);
+    if (count < 0) return std::nullopt;
+    const bool placed = elements.places.data != nullptr;
+    const std::int64_t place = placed ? elements.places[block] : next;
+    next += count;
+    if (count == 0) continue;
+    const std::int64_t begin = elements.types != nullptr ? place : place * shape.extent;
+    const std::int64_t end = begin + (count - 1) * shape.extent;
+    const std::int64_t first = std::min(begin, end) + shape.true_lower;
+    const std::int64_t last = std::max(begin, end) + shape.true_lower + shape.true_extent;
+    span.first = any ? std::min(span.first, first) : first;
+    span.last = any ? std::max(span.last, last) : last;
+    any = true;
+  }
+  return span;
+}
+
+bool is_dense(const Mpi& mpi, const Elements& elements) {
+  if (elements.types != nullptr || elements.places.data != nullptr) return false;
+  if (elements.type == kNoHandle) return true;
+  Shape shape;
+  return mpi.shape(elements.type, shape) == 0 && shape.size == shape.extent && shape.size == shape.true_extent &&
+         shape.true_lower == 0;
+}
+
+bool Call::in_place() const {
+  return std::ranges::any_of(all(), [&](const Part& part) { return mpi.is_in_place(part.address); });
+}
+
+const CommShape& Call::place() const {
+  if (!place_) {
+    place_.emplace();
+    // A communicator that is none is the real function's to complain about.
+    if (comm == kNoHandle || mpi.shape(comm, *place_) != 0) *place_ = {};
+  }
+  return *place_;
+}
+
+int Call::sources() const {
+  Neighbours neighbours;
+  return mpi.neighbours(comm, neighbours) == 0 ? neighbours.sources : 0;
+}
+
+int Call::destinations() const {
+  Neighbours neighbours;
+  return mpi.neighbours(comm, neighbours) == 0 ? neighbours.destinations : 0;
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,98 @@
+// One call of a function of MPI that has GPU memory among its buffers, in words that are the same for every ABI and every
+// form. The generated wrappers make these.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+
+#include "shim/mpi/handle.h"
+#include "shim/mpi/mpi.h"
+#include "shim/mpi/table.h"
+
+namespace sennit::shim::mpi {
+
+enum class Form : std::uint8_t { blocking, nonblocking, persistent };
+enum class Access : std::uint8_t { in, out, both };
+
+/// An array of counts or places: int, or as wide as the large forms have them.
+struct Integers {
+  const void* data = nullptr;
+  bool wide = false;
+  std::int64_t operator[](int index) const {
+    return wide ? static_cast<const std::int64_t*>(data)[index] : static_cast<const int*>(data)[index];
+  }
+};
+
+/// What of a buffer a call touches: `blocks` runs of elements, one behind the other unless places are given.
+struct Elements {
+  int blocks = 1;
+  std::int64_t count = 0;          ///< of each block, where there are no counts
+  Integers counts;                 ///< of every block
+  Integers places;                 ///< of every block, in extents of the type, or bytes where types differ
+  Handle type = kNoHandle;         ///< kNoHandle: bytes
+  const void* types = nullptr;     ///< every block's own, where they differ
+  bool types_are_pointers = true;  ///< else ints
+
+  std::int64_t count_of(int block) const { return counts.data != nullptr ? counts[block] : count; }
+  Handle type_of(int block) const {
+    if (types == nullptr) return type;
+    return types_are_pointers ? to_handle(static_cast<void* const*>(types)[block])
+                              : to_handle(static_cast<const int*>(types)[block]);
+  }
+};
+
+/// One buffer.
+struct Part {
+  const void* address = nullptr;
+  Access access = Access::in;
+  bool significant = true;  ///< at this rank
+  Elements elements;
+
+  std::int64_t count() const;
+  /// Whether the call touches anything here.
+  bool used() const { return significant && address != nullptr && count() != 0; }
+};
+
+/// Bytes [first, last) from a buffer's address that a call may touch.
+struct Span {
+  std::int64_t first = 0, last = 0;
+  std::int64_t bytes() const { return last - first; }
+};
+/// What MPI says of types may fail: an invalid one is left to the real function to complain about.
+std::optional<Span> span_of(const Mpi& mpi, const Elements& elements);
+/// Whether every byte of the span is data: then nothing between is to be kept as it is.
+bool is_dense(const Mpi& mpi, const Elements& elements);
+
+struct Call {
+  Call(const Mpi& of, Entry function, Family of_family, Form in_form, Handle over)
+      : mpi(of), entry(function), family(of_family), form(in_form), comm(over) {}
+
+  const Mpi& mpi;
+  const Entry entry;
+  const Family family;
+  const Form form;
+  const Handle comm;
+  Handle op = kNoHandle;
+  int root = -1, dest = -1, source = -1, tag = -1, sendtag = -1, recvtag = -1;
+  std::array<Part, 2> parts;
+  int count = 0;  ///< of parts
+
+  void add(const Part& part) { parts[static_cast<std::size_t>(count++)] = part; }
+  std::span<const Part> all() const { return {parts.data(), static_cast<std::size_t>(count)}; }
+  bool in_place() const;
+
+  const CommShape& place() const;  ///< of this rank in the communicator
+  int blocks() const { return place().inter ? place().remote_size : place().size; }
+  int sources() const;
+  int destinations() const;
+  bool at_root(int rank) const { return place().inter ? mpi.is_inter_root(rank) : place().rank == rank; }
+
+ private:
+  mutable std::optional<CommShape> place_;
+};
+
+/// The program's call itself, with other memory: the buffers in the order of parts, and request or status.
+using RealCall = std::function<int(void* const* memory, void* tail)>;
+
+}  // namespace sennit::shim::mpi

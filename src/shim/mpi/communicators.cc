@@ -1,0 +1,138 @@
+#include "shim/mpi/communicators.h"
+
+#include <algorithm>
+#include <random>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "coll/team.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+/// What a rank tells the others of a communicator.
+struct Card {
+  std::uint64_t job = 0, key = 0;
+  int world_rank = 0;
+  int slot = -1;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi) {
+  CommShape world;
+  if (const int code = mpi.shape(mpi.comm_world(), world); code != 0)
+    return Status(Code::system_error, fmt::format("MPI_Comm_rank returned error {}", code));
+  auto group = comm::Group::create(exchange_over(mpi, mpi.comm_world(), world));
+  if (!group) return group.status();
+  std::random_device random;
+  std::uint64_t mine = std::uint64_t{random()} << 32 | random();
+  std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size));
+  if (const int code = mpi.all_gather(mpi.comm_world(), &mine, all.data(), sizeof mine); code != 0)
+    return Status(Code::system_error, fmt::format("MPI_Allgather returned error {}", code));
+  return std::unique_ptr<Communicators>(new Communicators(mpi, std::move(*group), all.front()));
+}
+
+int Communicators::take_slot() {
+  if (!free_slots_.empty()) {
+    const int slot = free_slots_.back();
+    free_slots_.pop_back();
+    return slot;
+  }
+  return next_slot_ < comm::ControlSegment::kSlots ? next_slot_++ : -1;
+}
+
+Communicators::One* Communicators::find(Handle comm) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = all_.find(comm);
+  return found != all_.end() ? found->second.get() : nullptr;
+}
+
+Communicators::One& Communicators::meet(Handle comm) {
+  auto made = std::make_unique<One>();
+  Card mine{job_, 0, group_->rank(), -1};
+  {
+    const std::unique_lock lock(mutex_);
+    mine.slot = take_slot();
+    mine.key = std::uint64_t(std::uint32_t(group_->rank())) << 32 | ++met_;
+  }
+  const auto control = [&](const Card& card) -> comm::Slot& {
+    return group_->control().slot(group_->node_index(card.world_rank), card.slot);
+  };
+  if (mine.slot >= 0)
+    for (auto& word : control(mine).words) word.store(0, std::memory_order_relaxed);
+  std::vector<Card> cards;
+  if (comm == mpi_.comm_null() || mpi_.shape(comm, made->shape) != 0) {
+    made->why_not = "no communicator";
+  } else if (made->shape.inter) {
+    made->why_not = "communicator with two groups";
+  } else {
+    cards.resize(static_cast<std::size_t>(made->shape.size));
+    if (mpi_.all_gather(comm, &mine, cards.data(), sizeof mine) != 0)
+      made->why_not = "its ranks could not be asked where they are";
+    else if (made->shape.size > coll::kMostRanks)
+      made->why_not = fmt::format("more than {} ranks", coll::kMostRanks);
+    else if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; }))
+      made->why_not = "ranks of several jobs";
+    else if (!std::ranges::all_of(cards, [&](const Card& card) { return group_->same_node(card.world_rank); }))
+      made->why_not = "ranks on several nodes";
+    else if (!std::ranges::all_of(cards, [](const Card& card) { return card.slot >= 0; }))
+      made->why_not = "too many communicators";
+  }
+  if (made->why_not.empty()) {
+    std::vector<comm::Slot*> seats;
+    for (const Card& card : cards) seats.push_back(&control(card));
+    made->board = std::make_unique<Board>(std::move(seats), made->shape.rank);
+    made->key = cards.front().key;
+    made->slot = mine.slot;
+  }
+  const std::unique_lock lock(mutex_);
+  if (made->board == nullptr && mine.slot >= 0) free_slots_.push_back(mine.slot);
+  return *(all_[comm] = std::move(made));
+}
+
+void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device) {
+  one.tried = true;
+  auto made = Counterpart::create(mpi_, comm, one.shape, std::move(executor), device);
+  if (made) {
+    one.counterpart = std::move(*made);
+    return;
+  }
+  one.why_not = made.status().what();
+  if (one.shape.rank == 0)
+    log(LogLevel::warning, fmt::format("collectives of a communicator of {} ranks go through host memory: {}",
+                                       one.shape.size, made.status().text()));
+}
+
+void Communicators::close(Handle comm, One& one) {
+  if (one.counterpart == nullptr) return;
+  (void)one.counterpart->close();
+  (void)mpi_.barrier(comm);  // nobody takes the end of a rank for its death
+  one.counterpart.reset();
+}
+
+void Communicators::forget(Handle comm) {
+  One* const one = find(comm);
+  if (one == nullptr) return;
+  close(comm, *one);
+  // Peers may still look at this rank's last answer.
+  if (one->board != nullptr) (void)mpi_.barrier(comm);
+  const std::unique_lock lock(mutex_);
+  if (one->slot >= 0) free_slots_.push_back(one->slot);
+  all_.erase(comm);
+}
+
+void Communicators::forget_all() {
+  std::vector<std::pair<std::uint64_t, Handle>> order;
+  for (const auto& [handle, one] : all_)
+    if (one->counterpart != nullptr) order.emplace_back(one->key, handle);
+  // In the same order on every rank, since each waits for the others of its communicator.
+  std::ranges::sort(order);
+  for (const auto& [key, handle] : order) close(handle, *all_[handle]);
+  (void)mpi_.barrier(mpi_.comm_world());
+  all_.clear();
+}
+
+}  // namespace sennit::shim::mpi

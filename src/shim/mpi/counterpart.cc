@@ -1,0 +1,50 @@
+#include "shim/mpi/counterpart.h"
+
+#include "plan/chooser.h"
+
+namespace sennit::shim::mpi {
+
+Result<std::unique_ptr<Counterpart>> Counterpart::create(const Mpi& mpi, Handle comm, CommShape shape,
+                                                         Result<std::shared_ptr<device::Executor>> executor, int device) {
+  std::unique_ptr<Counterpart> made(new Counterpart());
+  path::Node::Options options;
+  options.device = device;
+  auto exchange = exchange_over(mpi, comm, shape);
+  if (auto agreed = comm::agree(*exchange, executor.status(), {}); !agreed) return agreed.status();
+  auto node = path::Node::create(std::move(exchange), std::move(*executor), std::move(options));
+  if (!node) return node.status();
+  made->node_ = std::move(*node);
+  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
+  return made;
+}
+
+Status Counterpart::perform(Work& work) {
+  device::Lane& lane = node_->lane();
+  coll::Request request = work.request;
+  if (work.scratch_bytes != 0) {
+    if (scratch_.bytes() < work.scratch_bytes) {
+      auto more = node_->executor().allocate(node_->device(), work.scratch_bytes);
+      if (!more) return more.status();
+      scratch_ = std::move(*more);
+    }
+    request.output = scratch_.data();
+  }
+  if (auto status = collectives_->call(request, lane); !status) return collectives_->explain(status);
+  if (work.scratch_bytes != 0)
+    if (auto status = lane.copy(work.result, scratch_.data() + work.result_from, work.result_bytes); !status)
+      return status;
+  return collectives_->explain(node_->synchronize(lane));
+}
+
+std::string Counterpart::plan_of(const Work& work) {
+  if (node_->size() == 1) return "alone";
+  const device::Reduction& reduction = work.request.reduction;
+  const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
+  return coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction, bytes)));
+}
+
+Status Counterpart::close() {
+  return collectives_->close();
+}
+
+}  // namespace sennit::shim::mpi

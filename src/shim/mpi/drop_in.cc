@@ -1,0 +1,222 @@
+#include "shim/mpi/drop_in.h"
+
+#include <sched.h>
+
+#include <cctype>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/units.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+std::string lower(std::string_view name) {
+  std::string text(name);
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+/// "allreduce", "iallreduce", "allreduce_init": what the report calls it.
+std::string name_of(const Call& call) {
+  const std::string family = lower(kFamilyNames[std::size_t(call.family)]);
+  switch (call.form) {
+    case Form::nonblocking: return family[0] == 'i' ? family : "i" + family;
+    case Form::persistent: return family.ends_with("_init") ? family : family + "_init";
+    case Form::blocking: break;
+  }
+  return family;
+}
+
+/// The device that all the call's memory is on; -1 for host memory or several devices, none where nothing is used.
+std::optional<int> device_of(const Call& call, device::Executor& executor, const Memories& memories) {
+  std::optional<int> device;
+  for (const Part& part : call.all()) {
+    if (!part.used() || call.mpi.is_in_place(part.address)) continue;
+    if (!memories.is_device(part.address)) return -1;
+    const int here = executor.holder(part.address).value_or(-1);
+    if (device && *device != here) return -1;
+    device = here;
+  }
+  return device;
+}
+
+}  // namespace
+
+bool DropIn::start() {
+  CommShape world;
+  if (mpi_->shape(mpi_->comm_world(), world) != 0) return false;
+  rank_ = world.rank;
+  const int mine = memories_->possible() ? 1 : 0;
+  std::vector<int> all(static_cast<std::size_t>(world.size));
+  if (mpi_->all_gather(mpi_->comm_world(), &mine, all.data(), sizeof mine) != 0) return false;
+  if (std::ranges::find(all, 1) == all.end()) return false;
+  auto communicators = Communicators::create(*mpi_);
+  if (communicators)
+    communicators_ = std::move(*communicators);
+  else if (rank_ == 0)
+    log(LogLevel::warning, "GPU buffers go through host memory: " + communicators.status().text());
+  return true;
+}
+
+void DropIn::finish() {
+  if (communicators_ != nullptr) {
+    communicators_->forget_all();
+    communicators_.reset();
+  }
+  if (switches_.report && rank_ == 0)
+    std::fputs(report_.empty() ? "sennit: no call had a GPU buffer on rank 0\n"
+                               : report_.text("sennit: calls with GPU buffers on rank 0").c_str(),
+               stderr);
+}
+
+Gpus* DropIn::gpus() {
+  const std::lock_guard lock(gpus_mutex_);
+  if (gpus_ == nullptr && no_gpus_.ok()) {
+    auto executor = memories_->executor();
+    if (executor) {
+      gpus_ = std::make_unique<Gpus>(*executor);
+      host_ = std::make_unique<HostMemory>(*executor);
+    } else {
+      no_gpus_ = executor.status();
+    }
+  }
+  return gpus_.get();
+}
+
+void DropIn::pass(Handle comm) {
+  if (communicators_ == nullptr) return;
+  Communicators::One& one = communicators_->find_or_meet(comm);
+  if (one.board != nullptr) one.board->pass();
+}
+
+bool DropIn::wait_for_all(const Board& board, std::uint64_t number, const Call& call) {
+  // As long as MPI would wait; but a rank that died never comes.
+  constexpr int kSpins = 2000;  // a default: some 20 µs, then others get the processor
+  for (int spins = 0;; ++spins) {
+    if (const auto answer = board.answer(number)) return *answer;
+    if (spins < kSpins) continue;
+    sched_yield();
+    if (communicators_->group().failed()) {
+      (void)fail(call, communicators_->group().check());
+      return false;
+    }
+  }
+}
+
+std::optional<int> DropIn::accelerate(const Call& call, std::string& why) {
+  if (communicators_ == nullptr) {
+    why = "the job's ranks could not meet";
+    return std::nullopt;
+  }
+  Communicators::One& one = communicators_->find_or_meet(call.comm);
+  if (one.board == nullptr) {
+    why = one.why_not;
+    return std::nullopt;
+  }
+  Board& board = *one.board;
+  auto translated = translate(call);
+  if (const auto* not_so = std::get_if<WhyNot>(&translated)) {
+    board.pass();
+    why = *not_so;
+    return std::nullopt;
+  }
+  if (one.tried && one.counterpart == nullptr) {
+    board.pass();
+    why = one.why_not;
+    return std::nullopt;
+  }
+  device::Executor& executor = gpus_->executor();
+  const auto device = device_of(call, executor, *memories_);
+  if (device == -1 || (device && one.counterpart != nullptr && *device != one.counterpart->device())) {
+    board.pass();
+    why = "a buffer in host memory, or on another GPU";
+    return std::nullopt;
+  }
+  if (!wait_for_all(board, board.offer(), call)) {
+    why = "another rank's buffer or type";
+    return std::nullopt;
+  }
+  if (one.counterpart == nullptr) {
+    communicators_->match(call.comm, one, memories_->executor_for_communicator(), device.value_or(-1));
+    if (one.counterpart == nullptr) {
+      why = one.why_not;
+      return std::nullopt;
+    }
+  }
+  Work& work = std::get<Work>(translated);
+  work.settle();
+  const auto since = std::chrono::steady_clock::now();
+  if (auto status = one.counterpart->perform(work); !status) return fail(call, status);
+  if (switches_.report || switches_.explain) {
+    const std::string plan = one.counterpart->plan_of(work);
+    count(call, work.bytes, plan, since);
+    explain(name_of(call), work.bytes, plan);
+  }
+  return 0;
+}
+
+int DropIn::perform(const Call& call, const RealCall& real) {
+  if (gpus() == nullptr) return fail(call, no_gpus_);
+  std::string why;
+  if (is_collective(call.family)) {
+    if (!switches_.takes(name_of(call))) {
+      pass(call.comm);
+      why = "SENNIT_OPS";
+    } else if (const auto done = accelerate(call, why)) {
+      return *done;
+    }
+  } else {
+    why = "no such call on GPUs";
+  }
+  const auto since = std::chrono::steady_clock::now();
+  Shadows shadows(*gpus_, *host_);
+  if (auto status = shadows.make(call, [&](const void* at) { return is_device(at); }); !status)
+    return fail(call, status);
+  const int code = real(shadows.memory(), nullptr);
+  if (code != 0) return code;
+  if (auto status = shadows.give_back(-1); !status) return fail(call, status);
+  count(call, shadows.bytes(), "staged: " + why, since);
+  return 0;
+}
+
+Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call) {
+  if (gpus() == nullptr) return no_gpus_;
+  auto shadows = std::make_shared<Shadows>(*gpus_, *host_);
+  if (auto status = shadows->make(call, [&](const void* at) { return is_device(at); }); !status) return status;
+  return shadows;
+}
+
+int DropIn::fail(const Call& call, const Status& status) {
+  return fail(fmt::format("MPI_{}", kFamilyNames[std::size_t(call.family)]), call.comm, status);
+}
+
+int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
+  log(LogLevel::error, fmt::format("rank {}: {}: {}", rank_, what, status.text()));
+  return mpi_->fail(comm, status.code() == Code::out_of_memory ? mpi_->err_no_memory() : mpi_->err_other());
+}
+
+void DropIn::forget(Handle comm) {
+  if (communicators_ != nullptr) communicators_->forget(comm);
+}
+
+void DropIn::count(const Call& call, std::uint64_t bytes, std::string_view how,
+                   std::chrono::steady_clock::time_point since) {
+  if (!switches_.report) return;
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - since;
+  report_.count(name_of(call), bytes, how, took.count());
+}
+
+void DropIn::explain(std::string_view operation, std::uint64_t bytes, std::string_view how) {
+  if (!switches_.explain || rank_ != 0) return;
+  {
+    const std::lock_guard lock(explained_mutex_);
+    if (!explained_.emplace(std::string(operation), bytes).second) return;
+  }
+  std::fputs(fmt::format("sennit: {} of {}: {}\n", operation, format_bytes(bytes), how).c_str(), stderr);
+}
+
+}  // namespace sennit::shim::mpi

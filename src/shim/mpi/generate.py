@@ -1,0 +1,372 @@
+#!/usr/bin/env python3
+"""Writes, from functions.txt and handles.txt, what the drop-in for MPI is made of.
+
+    generate.py entries FILE      assembly: the preloaded library's entry points
+    generate.py names FILE        C: their names
+    generate.py functions FILE    C++: their numbers
+    generate.py wrappers FILE     C++: a wrapper for each function that takes memory
+    generate.py handles FILE      C++: the predefined handles
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file")
+LISTS = ("own", "host", "left")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    type: str  # "const int []" as "const int*"
+    name: str
+    array: bool = False
+
+    @property
+    def handle(self) -> str | None:
+        """The kind of handle it is: "Comm"; None for numbers and memory."""
+        found = re.fullmatch(r"(?:const )?MPI_(Comm|Datatype|Op|Request|Message|Info|File|Status)\*?", self.type)
+        return found[1] if found else None
+
+
+@dataclass(frozen=True)
+class Memory:
+    access: str  # in, out, io
+    name: str
+    elements: tuple[str, ...]
+    who: str  # "", members, ranks, sources, destinations
+    root: str  # "", at, but
+    in_place: Memory | None = None  # what it is instead where the other buffer is MPI_IN_PLACE
+
+
+@dataclass(frozen=True)
+class Function:
+    kind: str
+    name: str  # without MPI_
+    family: str  # the blocking form's name
+    form: str  # blocking, nonblocking, persistent
+    parameters: tuple[Parameter, ...]
+    memory: tuple[Memory, ...]
+    large: bool = False
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((each for each in self.parameters if each.name == name), None)
+
+
+def parse_parameter(text: str) -> Parameter:
+    found = re.fullmatch(r"(.*?)(\w+)(\[\])?", text.strip())
+    assert found, text
+    spelled = re.sub(r"\s*\*\s*", "*", found[1].strip()) + ("*" if found[3] else "")
+    return Parameter(spelled, found[2], bool(found[3]))
+
+
+def parse_memory(line: str) -> Memory:
+    line, _, instead = line.partition("; in place ")
+    found = re.fullmatch(r"(in|out|io)\s+(\w+): ([\w\[\] ]+?)(?: \* (\w+))?(?: (at|but) root)?", line.strip())
+    assert found, f"functions.txt: {line!r}"
+    in_place = parse_memory(f"{found[1]} {found[2]}: {instead}") if instead else None
+    return Memory(found[1], found[2], tuple(found[3].split()), found[4] or "", found[5] or "", in_place)
+
+
+def in_form(base: Function, form: str) -> Function:
+    """The non-blocking or persistent form of a blocking function."""
+    request = Parameter("MPI_Request*", "request")
+    lower = base.name[0].lower() + base.name[1:]
+    match form:
+        case "n":
+            return replace(base, name="I" + lower, form="nonblocking", parameters=(*base.parameters, request))
+        case "p":
+            info = Parameter("MPI_Info", "info")
+            return replace(base, name=base.name + "_init", form="persistent",
+                           parameters=(*base.parameters, info, request))
+        case "q":
+            return replace(base, name=base.name + "_init", form="persistent", parameters=(*base.parameters, request))
+    return base
+
+
+def with_large_counts(function: Function) -> Function:
+    """The form whose counts are MPI_Count (MPI 4.0, 2.3: places of collectives become MPI_Aint)."""
+
+    def widen(each: Parameter) -> Parameter:
+        if each.name in ("outsize", "insize", "position"):
+            return replace(each, type="MPI_Count*" if each.type.endswith("*") else "MPI_Count")
+        if re.search(r"count", each.name):
+            return replace(each, type=re.sub(r"\bint\b", "MPI_Count", each.type))
+        return replace(each, type=re.sub(r"\bint\b", "MPI_Aint", each.type)) if "displs" in each.name else each
+
+    return replace(function, name=function.name + "_c", parameters=tuple(widen(each) for each in function.parameters),
+                   large=True)
+
+
+def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dict[str, list[str]]]:
+    """All wrapped functions in all their forms, and the names on the lists."""
+    functions: list[Function] = []
+    lists: dict[str, list[str]] = {name: [] for name in LISTS}
+    waiting: tuple[Function, str] | None = None
+
+    def finish() -> None:
+        if waiting is None:
+            return
+        base, forms = waiting
+        assert base.memory, base.name
+        for form in forms.replace("c", ""):
+            made = in_form(base, form)
+            if made.form == "blocking":
+                if any(each.name == "request" for each in made.parameters):
+                    made = replace(made, form="persistent" if made.name.endswith("_init") else "nonblocking")
+            functions.append(made)
+            if "c" in forms:
+                functions.append(with_large_counts(made))
+
+    for line in path.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("  "):
+            assert waiting, line
+            base, forms = waiting
+            waiting = (replace(base, memory=(*base.memory, parse_memory(line))), forms)
+            continue
+        finish()
+        waiting = None
+        kind, rest = line.split(maxsplit=1)
+        if kind in LISTS:
+            lists[kind] += rest.split()
+            continue
+        assert kind in WRAPPED, line
+        found = re.fullmatch(r"(\w+) (\w+)\((.*)\)", rest)
+        assert found, line
+        parameters = tuple(parse_parameter(each) for each in found[3].split(","))
+        waiting = (Function(kind, found[2], found[2], "blocking", parameters, ()), found[1])
+    finish()
+    return functions, lists
+
+
+# ---- C++ ----------------------------------------------------------------------------------------------------------
+
+BANNER = "// Generated from functions.txt and handles.txt by generate.py. Do not edit.\n"
+
+
+# How many blocks a buffer has, by who they are for.
+BLOCKS = {"": "1", "members": "call.place().size", "ranks": "call.blocks()", "sources": "call.sources()",
+          "destinations": "call.destinations()"}
+
+
+def cpp_type(parameter: Parameter) -> str:
+    named = {"MPI_Count": "Count", "MPI_Aint": "Aint", "MPI_Offset": "Offset"}
+    for name, ours in named.items():
+        if name in parameter.type:
+            return parameter.type.replace(name, ours)
+    if parameter.handle:
+        return re.sub(r"MPI_(\w+)", r"typename Abi::\1", parameter.type)
+    return parameter.type
+
+
+def signature(function: Function) -> str:
+    return ", ".join(f"{cpp_type(each)} {each.name}" for each in function.parameters)
+
+
+def arguments(function: Function, replaced: dict[str, str]) -> str:
+    return ", ".join(replaced.get(each.name, each.name) for each in function.parameters)
+
+
+def describe_elements(function: Function, memory: Memory) -> str:
+    """C++ that makes the Elements of a buffer."""
+    blocks = BLOCKS[memory.who]
+    match memory.elements:
+        case (count, "bytes"):
+            return f"raw_bytes({count})"
+        case (count, type_) if count.endswith("[rank]"):
+            return f"elements_at({count[:-6]}, call, {type_})"
+        case (counts, type_):
+            found = function.parameter(counts)
+            assert found, function.name
+            if found.type.endswith("*"):
+                return f"elements_of_all({counts}, call, {type_})"
+            return f"elements({counts}, {type_}, {blocks})"
+        case (counts, places, types):
+            return f"placed({counts}, {places}, {types}, {blocks})"
+    raise AssertionError(function.name)
+
+
+def describe_memory(function: Function, memory: Memory) -> str:
+    """C++ that makes a Part of the call of one line of the table."""
+    access = {"in": "Access::in", "out": "Access::out", "io": "Access::both"}[memory.access]
+    significant = {"": "true", "at": "call.at_root(root)", "but": "!call.at_root(root)"}[memory.root]
+    elements = describe_elements(function, memory)
+    if memory.in_place:
+        other = next(each.name for each in function.memory if each.name != memory.name)
+        instead = describe_elements(function, memory.in_place)
+        elements = f"call.mpi.is_in_place({other}) ? {instead} : {elements}"
+    return f"part({memory.name}, {access}, {significant}, {elements})"
+
+
+def wrapper(function: Function) -> Iterator[str]:
+    """One wrapper: what has no GPU memory goes on as it is; the rest is described, and handed to the drop-in."""
+    memory = [each.name for each in function.memory]
+    tail = next((name for name in ("request", "status") if function.parameter(name)), None)
+    yield "template <class Abi>"
+    yield f"int {function.name}({signature(function)}) {{"
+    yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
+    everyone = function.kind == "collective"
+    touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
+    if everyone:
+        yield f"  if (!({touched}) && stays_with_host<Abi>(comm, {str(function.form == 'blocking').lower()}))"
+    else:
+        yield f"  if (!({touched}))"
+    yield f"    return real({arguments(function, {})});"
+    comm = "to_handle(comm)" if function.parameter("comm") else "kNoHandle"
+    yield f'  Call call(mpi<Abi>(), Entry::{function.name}, Family::{function.family}, Form::{function.form}, {comm});'
+    for name in ("op", "root", "dest", "source", "tag", "sendtag", "recvtag"):
+        if function.parameter(name):
+            yield f"  call.{name} = {'to_handle(op)' if name == 'op' else name};"
+    for each in function.memory:
+        made = describe_memory(function, each)
+        yield f"  call.add({made});"
+    replaced = {function.memory[0].name: f"static_cast<{cpp_type(function.parameter(memory[0]))}>(memory[0])"}
+    if len(memory) > 1:
+        replaced[memory[1]] = f"static_cast<{cpp_type(function.parameter(memory[1]))}>(memory[1])"
+    if tail:
+        pointer = cpp_type(function.parameter(tail))
+        replaced[tail] = f"static_cast<{pointer}>(tail)"
+    used = "memory, void* tail" if tail else "memory, void*"
+    yield f"  const auto call_real = [&](void* const* {used}) {{ return real({arguments(function, replaced)}); }};"
+    yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"
+    yield "}"
+    yield ""
+
+
+def narrowed(large: Function, base: Function) -> Iterator[str]:
+    """The form with large counts in terms of the one without, for libraries that lack it (MPI 3)."""
+    yield "template <class Abi>"
+    yield f"int {large.name}_narrowed({signature(large)}) {{"
+    yield f"  const auto base = Current<Abi>::of(&{base.name}<Abi>, Entry::{base.name});"
+    comm = "to_handle(comm)" if large.parameter("comm") else "kNoHandle"
+    yield (f"  const Call call(mpi<Abi>(), Entry::{large.name}, Family::{large.family}, Form::{large.form}, {comm});")
+    yield "  Narrow narrow;"
+    replaced: dict[str, str] = {}
+    positions = []
+    for wide, plain in zip(large.parameters, base.parameters, strict=True):
+        if cpp_type(wide).replace("Count", "Aint") == cpp_type(plain).replace("Count", "Aint"):
+            continue  # as wide in both
+        replaced[wide.name] = f"{wide.name}_"
+        if wide.name == "position":
+            positions.append(wide.name)
+            yield "  int position_value = narrow(*position);"
+            yield "  int* const position_ = &position_value;"
+        elif wide.type.endswith("*"):
+            memory = next(each for each in large.memory if wide.name in re.findall(r"\w+", " ".join(each.elements)))
+            who = memory.who or "members"
+            known = {"": "true", "at": "call.at_root(root)", "but": "!call.at_root(root)"}[memory.root]
+            known += f" && !call.mpi.is_in_place({memory.name})"
+            yield f"  const int* const {wide.name}_ = narrow({wide.name}, {known}, {BLOCKS[who]});"
+        else:
+            yield f"  const int {wide.name}_ = narrow({wide.name});"
+    yield "  if (!narrow.fits()) return call.mpi.fail(call.comm, kErrCount);"
+    yield f"  const int code = base({arguments(large, replaced)});"
+    for name in positions:
+        yield f"  *{name} = {name}_value;"
+    if large.parameter("request"):
+        yield f"  if (code == 0) keep_until_done<Abi>(narrow, *request, Form::{large.form});"
+    yield "  return code;"
+    yield "}"
+    yield ""
+
+
+def write_functions() -> str:
+    functions, lists = read_table()
+    names = [each.name for each in functions]
+    families = list(dict.fromkeys(each.family for each in functions))
+    lines = [BANNER, "// clang-format off"]
+    lines.append("/// Every entry point, as the preloaded library counts them.")
+    lines.append(f"enum class Entry : std::uint16_t {{ {', '.join(names + lists['own'])} }};")
+    lines.append(f"inline constexpr std::size_t kEntries = {len(names) + len(lists['own'])};")
+    lines.append(f"inline constexpr std::size_t kWrapped = {len(names)};")
+    lines.append("/// Blocking, non-blocking and persistent forms of a function are one family.")
+    lines.append(f"enum class Family : std::uint8_t {{ {', '.join(families)} }};")
+    spelled = ", ".join(f'"{each}"' for each in families)
+    lines.append(f"inline constexpr std::string_view kFamilyNames[] = {{{spelled}}};")
+    collective = dict.fromkeys(each.family for each in functions if each.kind == "collective")
+    spelled = " || ".join(f"family == Family::{each}" for each in collective)
+    lines.append("/// Whether all ranks of a communicator take part, at one level.")
+    lines.append(f"constexpr bool is_collective(Family family) {{ return {spelled}; }}")
+    receives = dict.fromkeys(each.family for each in functions if each.kind in ("receive", "exchange"))
+    spelled = " || ".join(f"family == Family::{each}" for each in receives)
+    lines.append("/// Whether a message comes, which may be shorter than its buffer.")
+    lines.append(f"constexpr bool receives(Family family) {{ return {spelled}; }}")
+    return "\n".join(lines) + "\n"
+
+
+def write_wrappers() -> str:
+    functions, _ = read_table()
+    lines = [BANNER, "// clang-format off"]
+    for function in functions:
+        lines += wrapper(function)
+    by_name = {each.name: each for each in functions}
+    for function in functions:
+        if function.large:
+            lines += narrowed(function, by_name[function.name.removesuffix("_c")])
+    lines.append("/// What stands for functions that the library lacks, by entry; null where nothing can.")
+    lines.append("template <class Abi>")
+    lines.append("void fill_substitutes(void** table) {")
+    for function in functions:
+        if function.large:
+            name = function.name
+            lines.append(f"  table[std::size_t(Entry::{name})] = reinterpret_cast<void*>(&{name}_narrowed<Abi>);")
+    lines.append("}")
+    lines.append("/// The wrappers, by entry.")
+    lines.append("template <class Abi>")
+    lines.append("void fill_wrappers(void** table) {")
+    for function in functions:
+        name = function.name
+        lines.append(f"  table[std::size_t(Entry::{name})] = reinterpret_cast<void*>(&{name}<Abi>);")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def entry_names() -> list[str]:
+    """All entry points, in the order of their numbers."""
+    functions, lists = read_table()
+    return [f"MPI_{each.name}" for each in functions] + [f"MPI_{name}" for name in lists["own"]]
+
+
+def write_entries() -> str:
+    lines = [f"  sennit_entry {name}, {number}" for number, name in enumerate(entry_names())]
+    return "\n".join(["/* Generated from functions.txt by generate.py. Do not edit. */", *lines]) + "\n"
+
+
+def write_names() -> str:
+    names = entry_names()
+    lines = [BANNER.replace("// ", "/* ").rstrip() + " */", f"#define SENNIT_FRONT_ENTRIES {len(names)}"]
+    lines.append("static const char* const names[SENNIT_FRONT_ENTRIES] = {")
+    lines += [f'  "{name}",' for name in names]
+    return "\n".join([*lines, "};"]) + "\n"
+
+
+def read_handles(path: Path = HERE / "handles.txt") -> list[list[str]]:
+    """Rows of handles.txt: kind, name, and the handle in the three ABIs, then its meaning."""
+    return [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
+
+
+def write_handles() -> str:
+    rows = read_handles()
+    lines = [BANNER, "// clang-format off", "inline constexpr Predefined kPredefined[] = {"]
+    for kind, name, standard, mpich, openmpi, meaning in rows:
+        lines.append(f'  {{"{kind}", "{name}", {standard}, {mpich}, "{openmpi}", "{meaning}"}},')
+    lines.append("};")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    what, to = sys.argv[1], Path(sys.argv[2])
+    writers = {"entries": write_entries, "names": write_names, "functions": write_functions,
+               "wrappers": write_wrappers, "handles": write_handles}
+    to.write_text(writers[what]())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+// The program's MPI library, of one ABI: its functions by name, and through them the neutral face that the drop-in uses.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <unordered_map>
+#include <vector>
+
+#include "shim/mpi/abi.h"
+#include "shim/mpi/mpi.h"
+#include "shim/mpi/table.h"
+
+namespace sennit::shim::mpi {
+
+/// The profiling interface's functions (PMPI_...) that the drop-in calls itself: no other tool sees these calls.
+template <class Abi>
+struct Profiling {
+  using Comm = typename Abi::Comm;
+  using Datatype = typename Abi::Datatype;
+  using Request = typename Abi::Request;
+  using Status = typename Abi::Status;
+
+  int (*comm_rank)(Comm, int*);
+  int (*comm_size)(Comm, int*);
+  int (*comm_test_inter)(Comm, int*);
+  int (*comm_remote_size)(Comm, int*);
+  int (*comm_call_errhandler)(Comm, int);
+  int (*topo_test)(Comm, int*);
+  int (*cartdim_get)(Comm, int*);
+  int (*graph_neighbors_count)(Comm, int, int*);
+  int (*dist_graph_neighbors_count)(Comm, int*, int*, int*);
+  int (*type_size_x)(Datatype, Count*);
+  int (*type_get_extent)(Datatype, Aint*, Aint*);
+  int (*type_get_true_extent)(Datatype, Aint*, Aint*);
+  int (*type_get_envelope)(Datatype, int*, int*, int*, int*);
+  int (*type_get_contents)(Datatype, int, int, int, int*, Aint*, Datatype*);
+  int (*type_free)(Datatype*);
+  int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
+  int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
+  int (*barrier)(Comm);
+  int (*get_count)(const Status*, Datatype, int*);
+  int (*get_elements_x)(const Status*, Datatype, Count*);
+  int (*test_cancelled)(const Status*, int*);
+};
+
+/// Every member found; false where the library lacks one.
+template <class Abi>
+bool find(void* library, Profiling<Abi>& functions) {
+  bool all = true;
+  const auto set = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    all = all && function != nullptr;
+  };
+  set(functions.comm_rank, "PMPI_Comm_rank");
+  set(functions.comm_size, "PMPI_Comm_size");
+  set(functions.comm_test_inter, "PMPI_Comm_test_inter");
+  set(functions.comm_remote_size, "PMPI_Comm_remote_size");
+  set(functions.comm_call_errhandler, "PMPI_Comm_call_errhandler");
+  set(functions.topo_test, "PMPI_Topo_test");
+  set(functions.cartdim_get, "PMPI_Cartdim_get");
+  set(functions.graph_neighbors_count, "PMPI_Graph_neighbors_count");
+  set(functions.dist_graph_neighbors_count, "PMPI_Dist_graph_neighbors_count");
+  set(functions.type_size_x, "PMPI_Type_size_x");
+  set(functions.type_get_extent, "PMPI_Type_get_extent");
+  set(functions.type_get_true_extent, "PMPI_Type_get_true_extent");
+  set(functions.type_get_envelope, "PMPI_Type_get_envelope");
+  set(functions.type_get_contents, "PMPI_Type_get_contents");
+  set(functions.type_free, "PMPI_Type_free");
+  set(functions.allgather, "PMPI_Allgather");
+  set(functions.allgatherv, "PMPI_Allgatherv");
+  set(functions.barrier, "PMPI_Barrier");
+  set(functions.get_count, "PMPI_Get_count");
+  set(functions.get_elements_x, "PMPI_Get_elements_x");
+  set(functions.test_cancelled, "PMPI_Test_cancelled");
+  return all;
+}
+
+template <class Abi>
+class Library final : public Mpi {
+ public:
+  using Comm = typename Abi::Comm;
+  using Datatype = typename Abi::Datatype;
+
+  /// `library`: as dlopen() names it. Null where it is not the MPI it looks like.
+  static std::unique_ptr<Library> open(void* library) {
+    std::unique_ptr<Library> made(new Library());
+    if (!find(library, made->call_)) return nullptr;
+    for (const Predefined& one : kPredefined) {
+      const Handle handle = made->predefined(one, library);
+      if (handle == 0) continue;  // a type that this build of the library does not have
+      if (one.name == "MPI_COMM_WORLD") made->world_ = handle;
+      if (one.name == "MPI_COMM_NULL") made->comm_null_ = handle;
+      if (one.name == "MPI_REQUEST_NULL") made->request_null_ = handle;
+      if (one.name == "MPI_BYTE") made->byte_ = from_handle<Datatype>(handle);
+      if (one.kind == "op")
+        if (auto op = device::parse_operator(one.meaning)) made->ops_[handle] = *op;
+      if (one.kind == "type")
+        if (auto meaning = parse_meaning(one.meaning)) made->types_[handle] = *meaning;
+    }
+    return made;
+  }
+
+  const Profiling<Abi>& call() const { return call_; }
+  Datatype byte() const { return byte_; }
+
+  Handle comm_world() const override { return world_; }
+  Handle comm_null() const override { return comm_null_; }
+  Handle request_null() const override { return request_null_; }
+  bool is_in_place(const void* address) const override {
+    return reinterpret_cast<std::intptr_t>(address) == Abi::kInPlace;
+  }
+  bool is_inter_root(int root) const override { return root == Abi::kRoot; }
+  int err_other() const override { return Abi::kErrOther; }
+  int err_no_memory() const override { return Abi::kErrNoMem; }
+
+  int shape(Handle handle, CommShape& shape) const override {
+    const auto comm = from_handle<Comm>(handle);
+    int inter = 0;
+    int code = call_.comm_rank(comm, &shape.rank);
+    if (code == 0) code = call_.comm_size(comm, &shape.size);
+    if (code == 0) code = call_.comm_test_inter(comm, &inter);
+    shape.inter = inter != 0;
+    if (code == 0 && shape.inter) code = call_.comm_remote_size(comm, &shape.remote_size);
+    return code;
+  }
+
+  int neighbours(Handle handle, Neighbours& neighbours) const override {
+    const auto comm = from_handle<Comm>(handle);
+    int kind = Abi::kUndefined, rank = 0;
+    int code = call_.topo_test(comm, &kind);
+    if (code != 0) return code;
+    if (kind == Abi::kCart) {
+      code = call_.cartdim_get(comm, &neighbours.sources);
+      neighbours.sources *= 2;
+      neighbours.destinations = neighbours.sources;
+    } else if (kind == Abi::kGraph) {
+      code = call_.comm_rank(comm, &rank);
+      if (code == 0) code = call_.graph_neighbors_count(comm, rank, &neighbours.sources);
+      neighbours.destinations = neighbours.sources;
+    } else if (kind == Abi::kDistGraph) {
+      int weighted = 0;
+      code = call_.dist_graph_neighbors_count(comm, &neighbours.sources, &neighbours.destinations, &weighted);
+    }
+    return code;
+  }
+
+  int shape(Handle handle, Shape& shape) const override {
+    const auto type = from_handle<Datatype>(handle);
+    int code = call_.type_size_x(type, &shape.size);
+    if (code == 0) code = call_.type_get_extent(type, &shape.lower, &shape.extent);
+    if (code == 0) code = call_.type_get_true_extent(type, &shape.true_lower, &shape.true_extent);
+    return code;
+  }
+
+  std::optional<Uniform> uniform(Handle handle) const override {
+    if (const auto found = types_.find(handle); found != types_.end()) {
+      // Some names mean what a compiler's options say: Fortran's INTEGER has 8 bytes with -i8.
+      Count size = 0;
+      if (call_.type_size_x(from_handle<Datatype>(handle), &size) != 0 || size != bytes_of(found->second))
+        return std::nullopt;
+      return Uniform{found->second, 1};
+    }
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    const auto type = from_handle<Datatype>(handle);
+    if (call_.type_get_envelope(type, &integers, &addresses, &types, &combiner) != 0) return std::nullopt;
+    const bool contiguous = combiner == Abi::kCombinerContiguous;
+    if ((!contiguous && combiner != Abi::kCombinerDup) || integers > 1 || addresses != 0 || types != 1)
+      return std::nullopt;
+    int count = 1;
+    Aint unused = 0;
+    Datatype inner;
+    if (call_.type_get_contents(type, 1, 0, 1, &count, &unused, &inner) != 0) return std::nullopt;
+    auto uniform = this->uniform(to_handle(inner));
+    if (uniform && contiguous) uniform->count *= count;
+    if (types_.find(to_handle(inner)) == types_.end()) {
+      // What came from a predefined type must not be freed, what came from a derived one must.
+      int named = 0;
+      if (call_.type_get_envelope(inner, &integers, &addresses, &types, &named) == 0 && named != Abi::kCombinerNamed)
+        (void)call_.type_free(&inner);
+    }
+    return uniform;
+  }
+
+  std::optional<device::Operator> op(Handle op) const override {
+    const auto found = ops_.find(op);
+    return found != ops_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+  int all_gather(Handle comm, const void* mine, void* all, int bytes) const override {
+    return call_.allgather(mine, bytes, byte_, all, bytes, byte_, from_handle<Comm>(comm));
+  }
+  int all_gather(Handle comm, const void* mine, int bytes, void* all, std::span<const int> lengths,
+                 std::span<const int> places) const override {
+    return call_.allgatherv(mine, bytes, byte_, all, lengths.data(), places.data(), byte_, from_handle<Comm>(comm));
+  }
+  int barrier(Handle comm) const override { return call_.barrier(from_handle<Comm>(comm)); }
+
+  int fail(Handle comm, int code) const override {
+    (void)call_.comm_call_errhandler(from_handle<Comm>(comm == kNoHandle ? world_ : comm), code);
+    return code;
+  }
+
+ private:
+  Library() = default;
+
+  static Handle predefined(const Predefined& one, void* library) {
+    if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
+    if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
+    return reinterpret_cast<std::uintptr_t>(dlsym(library, one.openmpi));
+  }
+
+  Profiling<Abi> call_{};
+  Handle world_ = 0, comm_null_ = 0, request_null_ = 0;
+  Datatype byte_{};
+  std::unordered_map<Handle, device::Operator> ops_;
+  std::unordered_map<Handle, Meaning> types_;
+};
+
+}  // namespace sennit::shim::mpi

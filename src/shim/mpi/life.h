@@ -1,0 +1,55 @@
+// The wrappers of functions where a program's MPI begins and ends, and where communicators go.
+#pragma once
+
+#include "shim/mpi/wrappers.h"
+
+namespace sennit::shim::mpi::wrappers {
+
+/// The drop-in has nothing (more) to do: entry points lead to the real functions again, all but those that other
+/// entry points rely on, where functions stand for some that the library lacks.
+template <class Abi>
+void step_aside() {
+  const sennit_front& front = *Process<Abi>::instance().front;
+  for (std::size_t i = 0; i < front.entries; ++i)
+    if (front.real[i] != nullptr && !Process<Abi>::instance().needed(Entry(i))) front.table[i] = front.first[i];
+}
+
+template <class Abi>
+int begin(int code) {
+  auto& process = Process<Abi>::instance();
+  if (code != 0 || process.started.exchange(true)) return code;
+  if (!process.drop_in->start()) step_aside<Abi>();
+  return code;
+}
+
+template <class Abi>
+int Init(int* argc, char*** argv) {
+  return begin<Abi>(Real<Abi>::of(&Init<Abi>, Entry::Init)(argc, argv));
+}
+
+template <class Abi>
+int Init_thread(int* argc, char*** argv, int required, int* provided) {
+  return begin<Abi>(Real<Abi>::of(&Init_thread<Abi>, Entry::Init_thread)(argc, argv, required, provided));
+}
+
+template <class Abi>
+int Finalize() {
+  auto& process = Process<Abi>::instance();
+  if (process.started.exchange(false)) process.drop_in->finish();
+  step_aside<Abi>();
+  return Real<Abi>::of(&Finalize<Abi>, Entry::Finalize)();
+}
+
+template <class Abi>
+int Comm_free(typename Abi::Comm* comm) {
+  drop_in<Abi>().forget(to_handle(*comm));
+  return Real<Abi>::of(&Comm_free<Abi>, Entry::Comm_free)(comm);
+}
+
+template <class Abi>
+int Comm_disconnect(typename Abi::Comm* comm) {
+  drop_in<Abi>().forget(to_handle(*comm));
+  return Real<Abi>::of(&Comm_disconnect<Abi>, Entry::Comm_disconnect)(comm);
+}
+
+}  // namespace sennit::shim::mpi::wrappers

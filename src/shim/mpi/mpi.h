@@ -1,0 +1,68 @@
+// The program's MPI as the drop-in needs it: the same words for every ABI, so that what decides is compiled once and can be
+// tested over a made-up one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "shim/mpi/handle.h"
+#include "shim/mpi/types.h"
+
+namespace sennit::shim::mpi {
+
+/// What a program can ask of a datatype (MPI 5.0, 5.1): bytes, places in bytes.
+struct Shape {
+  std::int64_t size = 0;  ///< of the data alone
+  std::int64_t lower = 0, extent = 0;
+  std::int64_t true_lower = 0, true_extent = 0;
+};
+
+/// A communicator as one of its ranks sees it.
+struct CommShape {
+  int rank = 0, size = 1;
+  bool inter = false;  ///< two groups; collectives then go between them
+  int remote_size = 0;
+};
+
+/// Neighbours in a communicator's topology.
+struct Neighbours {
+  int sources = 0, destinations = 0;
+};
+
+/// Every function returns MPI's error code, 0 for success, and calls no error handler of the program's: a code is given
+/// to fail() where it is the program's to know. None is collective unless it says so.
+class Mpi {
+ public:
+  virtual ~Mpi() = default;
+
+  virtual Handle comm_world() const = 0;
+  virtual Handle comm_null() const = 0;
+  virtual Handle request_null() const = 0;
+  virtual bool is_in_place(const void* address) const = 0;
+  /// Whether `root` says that this process is the root of a call between two groups.
+  virtual bool is_inter_root(int root) const = 0;
+  virtual int err_other() const = 0;
+  virtual int err_no_memory() const = 0;
+
+  virtual int shape(Handle comm, CommShape& shape) const = 0;
+  virtual int neighbours(Handle comm, Neighbours& neighbours) const = 0;
+  virtual int shape(Handle type, Shape& shape) const = 0;
+  /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise.
+  virtual std::optional<Uniform> uniform(Handle type) const = 0;
+  virtual std::optional<device::Operator> op(Handle op) const = 0;
+
+  /// Collective over `comm`: every rank's `bytes` bytes, by rank.
+  virtual int all_gather(Handle comm, const void* mine, void* all, int bytes) const = 0;
+  virtual int all_gather(Handle comm, const void* mine, int bytes, void* all, std::span<const int> lengths,
+                         std::span<const int> places) const = 0;
+  virtual int barrier(Handle comm) const = 0;
+
+  /// Calls the communicator's error handler (of MPI_COMM_WORLD for kNoHandle), and returns what the program is told.
+  virtual int fail(Handle comm, int code) const = 0;
+};
+
+}  // namespace sennit::shim::mpi

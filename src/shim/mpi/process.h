@@ -1,0 +1,59 @@
+// What the wrappers of one ABI find in this process: the real functions, and the drop-in.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "shim/front/front.h"
+#include "shim/mpi/drop_in.h"
+#include "shim/mpi/library.h"
+
+namespace sennit::shim::mpi {
+
+template <class Abi>
+struct Process {
+  const sennit_front* front = nullptr;
+  const Library<Abi>* library = nullptr;  ///< the drop-in's
+  std::unique_ptr<DropIn> drop_in;
+  std::atomic<bool> started{false};  ///< between MPI_Init and MPI_Finalize
+
+  /// Whether the library lacks functions that stand on this one: requests keep arrays for them.
+  bool needed(Entry entry) const {
+    return entry >= Entry::Wait && entry <= Entry::Request_free && front->real[std::size_t(Entry::Send_c)] == nullptr;
+  }
+
+  /// Never destroyed: a program may call MPI while its globals are taken down.
+  static Process& instance() {
+    static auto* one = new Process();
+    return *one;
+  }
+};
+
+template <class Abi>
+DropIn& drop_in() {
+  return *Process<Abi>::instance().drop_in;
+}
+template <class Abi>
+const Mpi& mpi() {
+  return *Process<Abi>::instance().library;
+}
+
+/// The program's own definition of a function, of the wrapper's type.
+template <class Abi>
+struct Real {
+  template <class Function>
+  static Function* of(Function*, Entry entry) {
+    return reinterpret_cast<Function*>(Process<Abi>::instance().front->real[std::size_t(entry)]);
+  }
+};
+
+/// What an entry point leads to now: a wrapper, or the program's own definition.
+template <class Abi>
+struct Current {
+  template <class Function>
+  static Function* of(Function*, Entry entry) {
+    return reinterpret_cast<Function*>(Process<Abi>::instance().front->table[std::size_t(entry)]);
+  }
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,53 @@
+#include "shim/mpi/shadows.h"
+
+#include <algorithm>
+
+namespace sennit::shim::mpi {
+
+Shadows::~Shadows() {
+  for (Shadow& shadow : shadows_) host_.give(std::move(shadow.here));
+}
+
+std::uint64_t Shadows::bytes() const {
+  std::uint64_t all = 0;
+  for (const Shadow& shadow : shadows_) all += shadow.bytes;
+  return all;
+}
+
+Status Shadows::add(const Call& call, int index) {
+  const Part& part = call.parts[static_cast<std::size_t>(index)];
+  const auto span = span_of(call.mpi, part.elements);
+  if (!span || span->bytes() <= 0) return {};  // the real function finds the fault, and reads nothing before
+  auto memory = host_.take(static_cast<std::uint64_t>(span->bytes()));
+  if (!memory) return memory.status();
+  const bool dense = is_dense(call.mpi, part.elements);
+  // Between the elements, and behind the last one received, memory stays as it was.
+  const bool written = part.access != Access::in;
+  const bool read = part.access != Access::out || call.in_place() || !dense;
+  auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;
+  memory_[index] = memory->data() - span->first;
+  shadows_.push_back({there, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), read, written,
+                      part.access == Access::out && dense});
+  const Shadow& made = shadows_.back();
+  return made.read ? gpus_.copy(made.here.data(), made.there, made.bytes) : Status();
+}
+
+Status Shadows::fill() {
+  for (const Shadow& shadow : shadows_)
+    if (shadow.read)
+      if (auto status = gpus_.copy(shadow.here.data(), shadow.there, shadow.bytes); !status) return status;
+  return {};
+}
+
+Status Shadows::give_back(std::int64_t received) {
+  for (const Shadow& shadow : shadows_) {
+    if (!shadow.written) continue;
+    const std::uint64_t bytes = shadow.prefix && received >= 0
+                                    ? std::min(shadow.bytes, static_cast<std::uint64_t>(received))
+                                    : shadow.bytes;
+    if (auto status = gpus_.copy(shadow.there, shadow.here.data(), bytes); !status) return status;
+  }
+  return {};
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,64 @@
+// Staging: host memory that stands in for a call's GPU memory, so that an MPI that knows no GPU does the call. Correct for
+// every function, type and communicator; what everything faster falls back to.
+//
+// 1. For each buffer that is GPU memory: as much host memory as the call may touch; what it reads is copied there.
+// 2. The real function works on that.
+// 3. What it wrote is copied back, once it is done: for a request, when the request is.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "shim/mpi/call.h"
+#include "shim/mpi/gpus.h"
+
+namespace sennit::shim::mpi {
+
+class Shadows {
+ public:
+  Shadows(Gpus& gpus, HostMemory& host) : gpus_(gpus), host_(host) {}
+  ~Shadows();
+  Shadows(const Shadows&) = delete;
+  Shadows& operator=(const Shadows&) = delete;
+
+  /// `is_device`: of an address. Errors: out_of_memory, those of a copy.
+  template <class IsDevice>
+  Status make(const Call& call, IsDevice is_device) {
+    for (int i = 0; i < call.count; ++i) {
+      const Part& part = call.parts[static_cast<std::size_t>(i)];
+      memory_[i] = const_cast<void*>(part.address);
+      if (part.used() && is_device(part.address))
+        if (auto status = add(call, i); !status) return status;
+    }
+    return {};
+  }
+
+  /// The call's buffers in their order, with shadows for those on GPUs.
+  void* const* memory() const { return memory_; }
+  /// Bytes of all shadows.
+  std::uint64_t bytes() const;
+
+  /// Copies to the shadows what the call reads: once more, for each start of a persistent request.
+  Status fill();
+  /// Copies back what the call has written. `received`: bytes that a message had; negative: as much as was asked for.
+  Status give_back(std::int64_t received);
+
+ private:
+  struct Shadow {
+    std::byte* there;  // the first byte that the call may touch
+    device::Memory here;
+    std::uint64_t bytes;
+    bool read, written;
+    bool prefix;  // a message fills as much of it as it has bytes
+  };
+
+  Status add(const Call& call, int index);
+
+  Gpus& gpus_;
+  HostMemory& host_;
+  void* memory_[2] = {};
+  std::vector<Shadow> shadows_;
+};
+
+}  // namespace sennit::shim::mpi

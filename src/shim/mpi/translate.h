@@ -1,0 +1,36 @@
+// A collective call of MPI in sennit's words. Pure: what decides is the call alone.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "coll/collectives.h"
+#include "shim/mpi/call.h"
+
+namespace sennit::shim::mpi {
+
+/// What sennit is to do for a call.
+struct Work {
+  coll::Request request;
+  /// All-to-all-v: what the request's arrays refer to.
+  std::vector<std::uint64_t> sent, sent_from, received, received_to;
+  /// Where sennit's output cannot be the program's: that many bytes of scratch take it instead, and a part of it goes
+  /// to `result` afterwards. 0: not needed.
+  std::uint64_t scratch_bytes = 0, result_from = 0, result_bytes = 0;
+  void* result = nullptr;
+
+  std::uint64_t bytes = 0;  ///< of the message, for the report
+
+  /// Lets the request refer to this object's arrays; to be called where it has come to stay.
+  void settle();
+};
+
+/// Why a call is left to the real function: static text.
+using WhyNot = std::string_view;
+
+/// Errors are no errors here: whatever is wrong with a call, the real function says.
+std::variant<Work, WhyNot> translate(const Call& call);
+
+}  // namespace sennit::shim::mpi

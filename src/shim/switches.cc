@@ -1,0 +1,48 @@
+#include "shim/switches.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include <fmt/format.h>
+
+#include "base/environment.h"
+
+namespace sennit::shim {
+
+Result<std::vector<std::string>> parse_operations(std::string_view text) {
+  std::vector<std::string> names;
+  while (true) {
+    const auto comma = text.find(',');
+    std::string name(text.substr(0, comma));
+    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    if (name.empty() || !std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+      return Status(Code::invalid_argument, fmt::format("'{}' is no operation", name), {},
+                    "List operations like this: allreduce,bcast");
+    names.push_back(std::move(name));
+    if (comma == std::string_view::npos) return names;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+Result<Switches> Switches::from_environment() {
+  Switches switches;
+  for (const auto& [name, where] : {std::pair("SENNIT_REPORT", &switches.report),
+                                    std::pair("SENNIT_EXPLAIN", &switches.explain),
+                                    std::pair("SENNIT_EMULATE", &switches.emulate)}) {
+    auto value = environment_switch(name);
+    if (!value) return value.status();
+    *where = *value;
+  }
+  if (const std::string text = environment("SENNIT_OPS"); !text.empty()) {
+    auto operations = parse_operations(text);
+    if (!operations) return std::move(operations).status().in("SENNIT_OPS");
+    switches.operations = std::move(*operations);
+  }
+  return switches;
+}
+
+bool Switches::takes(std::string_view operation) const {
+  return !operations || std::ranges::find(*operations, operation) != operations->end();
+}
+
+}  // namespace sennit::shim

@@ -1,0 +1,29 @@
+// What users tell the drop-ins through the environment; the same for MPI and NCCL.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sennit::shim {
+
+struct Switches {
+  bool report = false;
+  bool explain = false;
+  bool emulate = false;
+  std::optional<std::vector<std::string>> operations;  ///< none: all
+
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE and SENNIT_OPS. SENNIT_DISABLE keeps the drop-in from being
+  /// loaded at all. Errors: invalid_argument names the variable.
+  static Result<Switches> from_environment();
+
+  bool takes(std::string_view operation) const;
+};
+
+/// "allreduce,bcast" as names in lower case. Errors: invalid_argument for an empty name.
+Result<std::vector<std::string>> parse_operations(std::string_view text);
+
+}  // namespace sennit::shim
