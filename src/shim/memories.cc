@@ -10,6 +10,7 @@ namespace {
 // Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
 constexpr unsigned kMemoryType = 2, kIsManaged = 8;  // CU_POINTER_ATTRIBUTE_...
 constexpr unsigned kDeviceMemory = 2;                // CU_MEMORYTYPE_DEVICE
+constexpr int kNotInitialized = 3;                   // CUDA_ERROR_NOT_INITIALIZED
 
 }  // namespace
 
@@ -38,8 +39,11 @@ bool Memories::is_cuda(const void* pointer) const {
   unsigned type = 0, managed = 0;
   unsigned attributes[] = {kMemoryType, kIsManaged};
   void* data[] = {&type, &managed};
-  return pointer != nullptr && ask_(2, attributes, data, reinterpret_cast<std::uintptr_t>(pointer)) == 0 &&
-         type == kDeviceMemory && managed == 0;
+  if (pointer == nullptr) return false;
+  const int result = ask_(2, attributes, data, reinterpret_cast<std::uintptr_t>(pointer));
+  if (result != kNotInitialized && !awake_.load(std::memory_order_relaxed))
+    awake_.store(true, std::memory_order_relaxed);
+  return result == 0 && type == kDeviceMemory && managed == 0;
 }
 
 Result<std::shared_ptr<device::Executor>> Memories::executor() {

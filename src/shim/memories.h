@@ -2,6 +2,7 @@
 // CUDA in a program that does not use it.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -19,6 +20,9 @@ class Memories {
 
   /// Whether there can be GPU memory in this process at all.
   bool possible() const { return emulated_ != nullptr || ask_ != nullptr; }
+
+  /// Whether the program has started CUDA, as far as questions have told.
+  bool awake() const { return emulated_ != nullptr || awake_.load(std::memory_order_relaxed); }
 
   /// Whether it is memory that only a GPU reaches: managed and pinned memory count as the host's, since its libraries
   /// can use them. Any pointer may be asked about. Some 50 ns where the program uses CUDA, else a few.
@@ -43,6 +47,7 @@ class Memories {
   bool is_emulated(const void* pointer) const;
   bool is_cuda(const void* pointer) const;
 
+  mutable std::atomic<bool> awake_{false};
   Ask* ask_ = nullptr;  // the driver's cuPointerGetAttributes
   std::shared_ptr<device::Executor> emulated_;
   std::mutex mutex_;

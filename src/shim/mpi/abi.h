@@ -23,6 +23,7 @@ struct Standard {
   using Datatype = Opaque<11>*;
   using Op = Opaque<12>*;
   using Request = Opaque<13>*;
+  using Group = Opaque<17>*;
   using Message = Opaque<14>*;
   using Info = Opaque<15>*;
   using File = Opaque<16>*;
@@ -33,10 +34,10 @@ struct Standard {
     int internal[5];
   };
   static constexpr std::intptr_t kInPlace = 1, kStatusIgnore = 0;
-  static constexpr int kUndefined = -32766, kRoot = -4;
+  static constexpr int kUndefined = -32766, kRoot = -4, kAnySource = -1, kAnyTag = -2, kProcNull = -3;
   static constexpr int kCart = 211, kGraph = 212, kDistGraph = 213;
   static constexpr int kCombinerNamed = 101, kCombinerDup = 102, kCombinerContiguous = 103;
-  static constexpr int kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
+  static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
 };
 
 /// MPICH's: handles are ints.
@@ -46,6 +47,7 @@ struct Mpich {
   using Datatype = int;
   using Op = int;
   using Request = int;
+  using Group = int;
   using Message = int;
   using Info = int;
   using File = Opaque<26>*;
@@ -57,10 +59,10 @@ struct Mpich {
     int error;
   };
   static constexpr std::intptr_t kInPlace = -1, kStatusIgnore = 1;
-  static constexpr int kUndefined = -32766, kRoot = -3;
+  static constexpr int kUndefined = -32766, kRoot = -3, kAnySource = -2, kAnyTag = -1, kProcNull = -1;
   static constexpr int kCart = 2, kGraph = 1, kDistGraph = 3;
   static constexpr int kCombinerNamed = 1, kCombinerDup = 2, kCombinerContiguous = 3;
-  static constexpr int kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
+  static constexpr int kErrTruncate = 14, kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
 };
 
 /// Open MPI's: predefined handles are addresses of the library's data.
@@ -70,6 +72,7 @@ struct OpenMpi {
   using Datatype = Opaque<31>*;
   using Op = Opaque<32>*;
   using Request = Opaque<33>*;
+  using Group = Opaque<37>*;
   using Message = Opaque<34>*;
   using Info = Opaque<35>*;
   using File = Opaque<36>*;
@@ -81,10 +84,10 @@ struct OpenMpi {
     std::size_t count;
   };
   static constexpr std::intptr_t kInPlace = 1, kStatusIgnore = 0;
-  static constexpr int kUndefined = -32766, kRoot = -4;
+  static constexpr int kUndefined = -32766, kRoot = -4, kAnySource = -1, kAnyTag = -1, kProcNull = -2;
   static constexpr int kCart = 1, kGraph = 2, kDistGraph = 3;
   static constexpr int kCombinerNamed = 0, kCombinerDup = 1, kCombinerContiguous = 2;
-  static constexpr int kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
+  static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
 };
 
 /// One row of handles.txt.

@@ -3,6 +3,7 @@
 
 #include "shim/mpi/life.h"
 #include "shim/mpi/requests.h"
+#include "shim/mpi/waiting.h"
 
 namespace sennit::shim::mpi {
 
@@ -31,6 +32,11 @@ void fill_table(const sennit_front& front) {
     set(Entry::Init, &wrappers::Init<Abi>);
     set(Entry::Init_thread, &wrappers::Init_thread<Abi>);
     set(Entry::Finalize, &wrappers::Finalize<Abi>);
+    set(Entry::Barrier, &wrappers::Barrier<Abi>);
+    set(Entry::Probe, &wrappers::Probe<Abi>);
+    set(Entry::Iprobe, &wrappers::Iprobe<Abi>);
+    set(Entry::Mprobe, &wrappers::Mprobe<Abi>);
+    set(Entry::Improbe, &wrappers::Improbe<Abi>);
     set(Entry::Comm_free, &wrappers::Comm_free<Abi>);
     set(Entry::Comm_disconnect, &wrappers::Comm_disconnect<Abi>);
   }

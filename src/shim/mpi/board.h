@@ -12,6 +12,7 @@
 // looks at call k: k, and that of its next such call. Two places are enough.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -33,6 +34,13 @@ class Board {
     mine_.words[kOffered + offers_++ % 2].store(++calls_, std::memory_order_relaxed);
     mine_.words[kCalls].store(calls_, std::memory_order_release);  // whoever sees the count sees the number too
     return calls_;
+  }
+
+  /// Whether all ranks have come to this rank's latest call.
+  bool all_came() const {
+    return std::ranges::all_of(seats_, [&](const comm::Slot* seat) {
+      return seat->words[kCalls].load(std::memory_order_acquire) >= calls_;
+    });
   }
 
   /// Whether all ranks offered call `number`; none while some have not come so far. To be asked until it answers.

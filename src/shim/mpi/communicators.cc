@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "coll/team.h"
+#include "shim/mpi/messages.h"
 
 namespace sennit::shim::mpi {
 
@@ -18,6 +19,9 @@ struct Card {
   int world_rank = 0;
   int slot = -1;
 };
+
+/// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
+constexpr int kListeningSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 1;
 
 }  // namespace
 
@@ -35,13 +39,45 @@ Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi) {
   return std::unique_ptr<Communicators>(new Communicators(mpi, std::move(*group), all.front()));
 }
 
+int Communicators::world_rank(Handle comm, int rank) {
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = world_ranks_.find(comm); found != world_ranks_.end())
+      return rank >= 0 && rank < static_cast<int>(found->second.size()) ? found->second[std::size_t(rank)] : -1;
+  }
+  std::vector<int> ranks;
+  if (comm == mpi_.comm_null() || mpi_.world_ranks(comm, ranks) != 0) ranks.clear();
+  const bool known = rank >= 0 && rank < static_cast<int>(ranks.size());
+  const int found = known ? ranks[std::size_t(rank)] : -1;
+  const std::unique_lock lock(mutex_);
+  world_ranks_[comm] = std::move(ranks);
+  return found;
+}
+
+int Communicators::neighbour(Handle comm, int rank) {
+  const int world = world_rank(comm, rank);
+  return world >= 0 && world != group_->rank() && group_->same_node(world) ? world : -1;
+}
+
+comm::Slot& Communicators::listening(int world_rank) {
+  return group_->control().slot(group_->node_index(world_rank), kListeningSlot);
+}
+
+void Communicators::listen() {
+  listening(group_->rank()).words[0].store(1, std::memory_order_release);
+}
+
+bool Communicators::listens(int world_rank) {
+  return listening(world_rank).words[0].load(std::memory_order_acquire) != 0;
+}
+
 int Communicators::take_slot() {
   if (!free_slots_.empty()) {
     const int slot = free_slots_.back();
     free_slots_.pop_back();
     return slot;
   }
-  return next_slot_ < comm::ControlSegment::kSlots ? next_slot_++ : -1;
+  return next_slot_ < kListeningSlot ? next_slot_++ : -1;
 }
 
 Communicators::One* Communicators::find(Handle comm) const {
@@ -50,7 +86,17 @@ Communicators::One* Communicators::find(Handle comm) const {
   return found != all_.end() ? found->second.get() : nullptr;
 }
 
-Communicators::One& Communicators::meet(Handle comm) {
+int Communicators::all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const {
+  Handle request = 0;
+  int code = mpi_.begin_all_gather(comm, mine, all, bytes, request);
+  for (bool done = false; code == 0 && !done;) {
+    code = mpi_.done(request, done);
+    if (!done) meanwhile();
+  }
+  return code;
+}
+
+Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile) {
   auto made = std::make_unique<One>();
   Card mine{job_, 0, group_->rank(), -1};
   {
@@ -70,21 +116,31 @@ Communicators::One& Communicators::meet(Handle comm) {
     made->why_not = "communicator with two groups";
   } else {
     cards.resize(static_cast<std::size_t>(made->shape.size));
-    if (mpi_.all_gather(comm, &mine, cards.data(), sizeof mine) != 0)
+    if (all_gather(comm, &mine, cards.data(), sizeof mine, meanwhile) != 0) {
       made->why_not = "its ranks could not be asked where they are";
-    else if (made->shape.size > coll::kMostRanks)
+      cards.clear();
+    } else if (made->shape.size > coll::kMostRanks) {
       made->why_not = fmt::format("more than {} ranks", coll::kMostRanks);
-    else if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; }))
+    } else if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; })) {
       made->why_not = "ranks of several jobs";
-    else if (!std::ranges::all_of(cards, [&](const Card& card) { return group_->same_node(card.world_rank); }))
+    } else if (!std::ranges::all_of(cards, [&](const Card& card) { return group_->same_node(card.world_rank); })) {
       made->why_not = "ranks on several nodes";
-    else if (!std::ranges::all_of(cards, [](const Card& card) { return card.slot >= 0; }))
+    }
+    if (!std::ranges::all_of(cards, [](const Card& card) { return card.slot >= 0; })) {
       made->why_not = "too many communicators";
+      cards.clear();
+    }
   }
-  if (made->why_not.empty()) {
-    std::vector<comm::Slot*> seats;
-    for (const Card& card : cards) seats.push_back(&control(card));
-    made->board = std::make_unique<Board>(std::move(seats), made->shape.rank);
+  std::vector<comm::Slot*> seats;
+  int seat = 0;
+  for (const Card& card : cards) {
+    if (card.job != job_ || !group_->same_node(card.world_rank)) continue;
+    if (card.world_rank == group_->rank()) seat = static_cast<int>(seats.size());
+    seats.push_back(&control(card));
+  }
+  if (!seats.empty()) {
+    made->board = std::make_unique<Board>(std::move(seats), seat);
+    made->whole = made->why_not.empty();
     made->key = cards.front().key;
     made->slot = mine.slot;
   }
@@ -114,6 +170,10 @@ void Communicators::close(Handle comm, One& one) {
 }
 
 void Communicators::forget(Handle comm) {
+  {
+    const std::unique_lock lock(mutex_);
+    world_ranks_.erase(comm);
+  }
   One* const one = find(comm);
   if (one == nullptr) return;
   close(comm, *one);

@@ -2,6 +2,7 @@
 // their calls, and sennit's communicator beside each.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,8 +23,9 @@ class Communicators {
   struct One {
     CommShape shape;
     std::uint64_t key = 0;          ///< orders communicators alike on all their ranks
-    std::unique_ptr<Board> board;   ///< null: calls are left to the real functions, on every rank
-    std::string why_not;            ///< there is no board, or no counterpart
+    std::unique_ptr<Board> board;   ///< of its ranks on this node; null where nobody knows them
+    bool whole = false;             ///< the board has all its ranks; else calls are left to the real functions
+    std::string why_not;            ///< it is not whole, or has no counterpart
     int slot = -1;
     bool tried = false;             ///< to make the counterpart
     std::unique_ptr<Counterpart> counterpart;
@@ -32,15 +34,28 @@ class Communicators {
   /// Collective over MPI_COMM_WORLD. Errors: those of Group::create, the same on every rank.
   static Result<std::unique_ptr<Communicators>> create(const Mpi& mpi);
 
-  const comm::Group& group() const { return *group_; }
+  comm::Group& group() { return *group_; }
+  std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
+
+  /// The rank of MPI_COMM_WORLD that messages to `rank` of `comm` go to, if it is another process of this node; else -1.
+  /// Local.
+  int neighbour(Handle comm, int rank);
+  /// The rank of MPI_COMM_WORLD behind a rank of `comm`; -1 for one of another job. Local.
+  int world_rank(Handle comm, int rank);
+
+  /// This process looks at all messages it receives: others may announce theirs to it. And whether another does.
+  void listen();
+  bool listens(int world_rank);
 
   /// Null: not seen before.
   One* find(Handle comm) const;
+  /// What this rank does while it waits for others, again and again: they may wait for something of it.
+  using Meanwhile = std::function<void()>;
   /// Collective over `comm`, in its first blocking collective call.
-  One& meet(Handle comm);
-  One& find_or_meet(Handle comm) {
+  One& meet(Handle comm, const Meanwhile& meanwhile);
+  One& find_or_meet(Handle comm, const Meanwhile& meanwhile) {
     One* const known = find(comm);
-    return known != nullptr ? *known : meet(comm);
+    return known != nullptr ? *known : meet(comm, meanwhile);
   }
   /// Collective: makes the counterpart. Where that fails, on every rank, there is none and `why_not` says why.
   void match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device);
@@ -54,7 +69,9 @@ class Communicators {
   Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, std::uint64_t job)
       : mpi_(mpi), group_(std::move(group)), job_(job) {}
   void close(Handle comm, One& one);
+  int all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const;
   int take_slot();
+  comm::Slot& listening(int world_rank);
 
   const Mpi& mpi_;
   const std::unique_ptr<comm::Group> group_;
@@ -64,6 +81,7 @@ class Communicators {
   std::vector<int> free_slots_;
   int next_slot_ = 0;
   std::uint64_t met_ = 0;
+  std::unordered_map<Handle, std::vector<int>> world_ranks_;  // by communicator
 };
 
 }  // namespace sennit::shim::mpi

@@ -2,8 +2,12 @@
 //
 // 1. A blocking collective of ranks on this node, with memory of one GPU at each rank, becomes sennit's (counterpart.h), if
 //    all ranks can (board.h).
-// 2. Everything else goes to the real function, with host memory in the place of GPU memory (shadows.h).
+// 2. A message to another process of this node, from GPU memory without gaps, is announced, and fetched by its receiver
+//    (messages.h).
+// 3. Everything else goes to the real function, with host memory in the place of GPU memory (shadows.h).
 #pragma once
+
+#include <sched.h>
 
 #include <atomic>
 #include <chrono>
@@ -15,12 +19,25 @@
 #include "shim/mpi/call.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/gpus.h"
+#include "shim/mpi/messages.h"
 #include "shim/mpi/open_requests.h"
 #include "shim/mpi/shadows.h"
 #include "shim/report.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::mpi {
+
+/// Between two looks at what others do: soon at first, then leaving the processor to them.
+class Patience {
+ public:
+  void wait() {
+    constexpr int kSpins = 2000;  // a default: some 20 µs
+    if (++spins_ > kSpins) sched_yield();
+  }
+
+ private:
+  int spins_ = 0;
+};
 
 class DropIn {
  public:
@@ -42,8 +59,8 @@ class DropIn {
   /// A collective call whose buffers are not GPU memory: the other ranks may wait to hear so.
   void pass(Handle comm);
 
-  /// Blocking calls, to the end. What the program is to be told.
-  int perform(const Call& call, const RealCall& real);
+  /// Blocking calls, to the end. What the program is to be told. `why`: one that is no collective is staged.
+  int perform(const Call& call, const RealCall& real, std::string why = "no such call on GPUs");
   /// The first half of calls that end in a request, or bring a status, and the second. `received`: bytes of a message, as
   /// its status says; negative for others.
   Result<std::shared_ptr<Shadows>> begin(const Call& call);
@@ -52,6 +69,35 @@ class DropIn {
   int fail(const Call& call, const Status& status);
   int fail(std::string_view what, Handle comm, const Status& status);
 
+  /// A send whose memory is lent to its receiver; null where it is to be staged, and `why` says why.
+  std::unique_ptr<Messages::Outgoing> announce(const Call& call, std::string_view& why);
+  /// Until the receiver has it. MPI's code.
+  int wait_until_taken(Messages::Outgoing& outgoing, const Call& call);
+
+  /// Whether this process looks at receives, as it does from its first use of a GPU on. `request`: the receive in question
+  /// ends in one; such a receive that is not looked at keeps the process from doing so later, since it may still be
+  /// matched.
+  bool looks_at_receives(bool request);
+  /// What there is to look at when the call's receive completes; null where no announcement can match it.
+  std::unique_ptr<Receive> receive_of(const Call& call, const Shadows& shadows);
+  /// What came is looked at. `bytes`: what its status says.
+  void look(Receive& receive, std::int64_t bytes);
+  /// Whether the message is where it belongs.
+  bool arrived(Receive& receive);
+  /// A receive is over: what to tell of it. `shadows`: may be null. `bytes`: what the status says, and is to say.
+  int complete(Receive& receive, Shadows* shadows, std::int64_t& bytes);
+
+  /// Whether the real request may be completed: everything of it that the real library does not know of is done.
+  bool ready(Handle request, OpenRequest& open);
+  /// Requests move on, which others may wait for; to be called again and again by whoever waits.
+  void progress();
+  /// The same until all ranks of this node have come to this rank's latest collective call, which then need not wait: a
+  /// rank that has not come may wait for a request of this one to move.
+  void move_until_all_come(Handle comm);
+  bool busy() const { return requests_.busy(); }
+  /// How long a message is that was found by a probe.
+  std::int64_t probed(Handle comm, int source, int tag, std::int64_t bytes);
+
   /// Before a communicator is freed.
   void forget(Handle comm);
 
@@ -59,6 +105,7 @@ class DropIn {
 
  private:
   Gpus* gpus();
+  Messages* messages();
   /// The call done by sennit; none where it is to be left to the real function, and `why` says why.
   std::optional<int> accelerate(const Call& call, std::string& why);
   bool wait_for_all(const Board& board, std::uint64_t number, const Call& call);
@@ -72,6 +119,8 @@ class DropIn {
   std::unique_ptr<HostMemory> host_;
   Status no_gpus_;
   std::unique_ptr<Communicators> communicators_;
+  std::unique_ptr<Messages> messages_;  // made at first use
+  std::atomic<bool> listening_{false}, unseen_receives_{false};
   OpenRequests requests_;
   Report report_;
   std::mutex explained_mutex_;

@@ -205,37 +205,90 @@ def describe_memory(function: Function, memory: Memory) -> str:
     return f"part({memory.name}, {access}, {significant}, {elements})"
 
 
-def wrapper(function: Function) -> Iterator[str]:
+def sibling(function: Function, by_name: dict[str, Function]) -> Function | None:
+    """The non-blocking form of a blocking function that may wait for another rank, and can be matched by either."""
+    if function.form != "blocking" or (function.kind != "send" and function.family != "Recv"):
+        return None
+    suffix = "_c" if function.large else ""
+    family = function.family[0].lower() + function.family[1:]
+    return by_name.get(f"I{family}{suffix}")
+
+
+def moving(function: Function, other: Function) -> Iterator[str]:
+    """The program's own function, so that requests that the drop-in has to look after move on while it waits."""
+    status = "status" if function.parameter("status") else "ignored<Abi>()"
+    yield "template <class Abi>"
+    yield f"int {function.name}_moving({signature(function)}) {{"
+    yield f"  if (!busy<Abi>()) return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    yield "  typename Abi::Request request;"
+    yield (f"  const int code = Real<Abi>::of(&{other.name}<Abi>, Entry::{other.name})"
+           f"({arguments(other, {'request': '&request'})});")
+    yield f"  return code != 0 ? code : wait_moving<Abi>(&request, {status});"
+    yield "}"
+    yield ""
+
+
+def moving_collective(function: Function) -> Iterator[str]:
+    """The program's own function; not before all ranks of this node have come where requests have to move meanwhile."""
+    yield "template <class Abi>"
+    yield f"int {function.name}_moving({signature(function)}) {{"
+    yield "  if (busy<Abi>()) drop_in<Abi>().move_until_all_come(to_handle(comm));"
+    yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    yield "}"
+    yield ""
+
+
+def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     """One wrapper: what has no GPU memory goes on as it is; the rest is described, and handed to the drop-in."""
     memory = [each.name for each in function.memory]
     tail = next((name for name in ("request", "status") if function.parameter(name)), None)
+    other = sibling(function, by_name)
+    if other:
+        yield from moving(function, other)
+    waits = function.kind == "collective" and function.form == "blocking"
+    if waits:
+        yield from moving_collective(function)
     yield "template <class Abi>"
     yield f"int {function.name}({signature(function)}) {{"
-    yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
-    everyone = function.kind == "collective"
+    if other or waits:
+        yield f"  const auto real = &{function.name}_moving<Abi>;"
+    else:
+        yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
-    if everyone:
-        yield f"  if (!({touched}) && stays_with_host<Abi>(comm, {str(function.form == 'blocking').lower()}))"
+    blocking = str(function.form == "blocking").lower()
+    if function.kind == "collective":
+        yield f"  if (!({touched}) && stays_with_host<Abi>(comm, {blocking}))"
+    elif function.kind in ("receive", "exchange"):
+        yield f"  if (!({touched}) && !looks_at_receives<Abi>({str(tail == 'request').lower()}))"
     else:
         yield f"  if (!({touched}))"
     yield f"    return real({arguments(function, {})});"
+    if function.family == "Sendrecv":
+        yield f"  return send_and_receive<Abi>({arguments(function, {})});"
+        yield "}"
+        yield ""
+        return
     comm = "to_handle(comm)" if function.parameter("comm") else "kNoHandle"
-    yield f'  Call call(mpi<Abi>(), Entry::{function.name}, Family::{function.family}, Form::{function.form}, {comm});'
+    yield f"  Call call(mpi<Abi>(), Entry::{function.name}, Family::{function.family}, Form::{function.form}, {comm});"
     for name in ("op", "root", "dest", "source", "tag", "sendtag", "recvtag"):
         if function.parameter(name):
             yield f"  call.{name} = {'to_handle(op)' if name == 'op' else name};"
     for each in function.memory:
-        made = describe_memory(function, each)
-        yield f"  call.add({made});"
-    replaced = {function.memory[0].name: f"static_cast<{cpp_type(function.parameter(memory[0]))}>(memory[0])"}
-    if len(memory) > 1:
-        replaced[memory[1]] = f"static_cast<{cpp_type(function.parameter(memory[1]))}>(memory[1])"
+        yield f"  call.add({describe_memory(function, each)});"
+    replaced = {each: f"static_cast<{cpp_type(function.parameter(each))}>(memory[{i}])"
+                for i, each in enumerate(memory)}
     if tail:
-        pointer = cpp_type(function.parameter(tail))
-        replaced[tail] = f"static_cast<{pointer}>(tail)"
+        replaced[tail] = f"static_cast<{cpp_type(function.parameter(tail))}>(tail)"
     used = "memory, void* tail" if tail else "memory, void*"
     yield f"  const auto call_real = [&](void* const* {used}) {{ return real({arguments(function, replaced)}); }};"
-    yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"
+    if function.kind == "send" and function.family != "Bsend" and function.form != "persistent":
+        replaced |= {"buf": "card", "count": "length", "datatype": "byte<Abi>()"}
+        tail_ = "void* tail" if tail else "void*"
+        yield (f"  const auto call_card = [&](const void* card, int length, {tail_}) "
+               f"{{ return real({arguments(function, replaced)}); }};")
+        yield f"  return send<Abi>(call, call_real, call_card, {tail or 'nullptr'});"
+    else:
+        yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"
     yield "}"
     yield ""
 
@@ -304,9 +357,11 @@ def write_functions() -> str:
 def write_wrappers() -> str:
     functions, _ = read_table()
     lines = [BANNER, "// clang-format off"]
-    for function in functions:
-        lines += wrapper(function)
     by_name = {each.name: each for each in functions}
+    for function in functions:  # they call each other
+        lines += ["template <class Abi>", f"int {function.name}({signature(function)});"]
+    for function in functions:
+        lines += wrapper(function, by_name)
     for function in functions:
         if function.large:
             lines += narrowed(function, by_name[function.name.removesuffix("_c")])

@@ -3,7 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <unordered_map>
 #include <vector>
 
@@ -18,6 +20,7 @@ template <class Abi>
 struct Profiling {
   using Comm = typename Abi::Comm;
   using Datatype = typename Abi::Datatype;
+  using Group = typename Abi::Group;
   using Request = typename Abi::Request;
   using Status = typename Abi::Status;
 
@@ -38,10 +41,22 @@ struct Profiling {
   int (*type_free)(Datatype*);
   int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
+  int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
   int (*barrier)(Comm);
   int (*get_count)(const Status*, Datatype, int*);
   int (*get_elements_x)(const Status*, Datatype, Count*);
   int (*test_cancelled)(const Status*, int*);
+  int (*status_set_elements_x)(Status*, Datatype, Count);
+  int (*request_get_status)(Request, int*, Status*);
+  int (*test)(Request*, int*, Status*);
+  int (*iprobe)(int, int, Comm, int*, Status*);
+  int (*comm_group)(Comm, Group*);
+  int (*comm_remote_group)(Comm, Group*);
+  int (*group_size)(Group, int*);
+  int (*group_translate_ranks)(Group, int, const int*, Group, int*);
+  int (*group_free)(Group*);
+  int (*pack)(const void*, int, Datatype, void*, int, int*, Comm);
+  int (*unpack)(const void*, int, int*, void*, int, Datatype, Comm);
 };
 
 /// Every member found; false where the library lacks one.
@@ -69,10 +84,22 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.type_free, "PMPI_Type_free");
   set(functions.allgather, "PMPI_Allgather");
   set(functions.allgatherv, "PMPI_Allgatherv");
+  set(functions.iallgather, "PMPI_Iallgather");
   set(functions.barrier, "PMPI_Barrier");
   set(functions.get_count, "PMPI_Get_count");
   set(functions.get_elements_x, "PMPI_Get_elements_x");
   set(functions.test_cancelled, "PMPI_Test_cancelled");
+  set(functions.status_set_elements_x, "PMPI_Status_set_elements_x");
+  set(functions.request_get_status, "PMPI_Request_get_status");
+  set(functions.test, "PMPI_Test");
+  set(functions.iprobe, "PMPI_Iprobe");
+  set(functions.comm_group, "PMPI_Comm_group");
+  set(functions.comm_remote_group, "PMPI_Comm_remote_group");
+  set(functions.group_size, "PMPI_Group_size");
+  set(functions.group_translate_ranks, "PMPI_Group_translate_ranks");
+  set(functions.group_free, "PMPI_Group_free");
+  set(functions.pack, "PMPI_Pack");
+  set(functions.unpack, "PMPI_Unpack");
   return all;
 }
 
@@ -90,6 +117,7 @@ class Library final : public Mpi {
       const Handle handle = made->predefined(one, library);
       if (handle == 0) continue;  // a type that this build of the library does not have
       if (one.name == "MPI_COMM_WORLD") made->world_ = handle;
+      if (one.name == "MPI_COMM_SELF") made->self_ = handle;
       if (one.name == "MPI_COMM_NULL") made->comm_null_ = handle;
       if (one.name == "MPI_REQUEST_NULL") made->request_null_ = handle;
       if (one.name == "MPI_BYTE") made->byte_ = from_handle<Datatype>(handle);
@@ -113,6 +141,7 @@ class Library final : public Mpi {
   bool is_inter_root(int root) const override { return root == Abi::kRoot; }
   int err_other() const override { return Abi::kErrOther; }
   int err_no_memory() const override { return Abi::kErrNoMem; }
+  int err_truncate() const override { return Abi::kErrTruncate; }
 
   int shape(Handle handle, CommShape& shape) const override {
     const auto comm = from_handle<Comm>(handle);
@@ -194,7 +223,96 @@ class Library final : public Mpi {
                  std::span<const int> places) const override {
     return call_.allgatherv(mine, bytes, byte_, all, lengths.data(), places.data(), byte_, from_handle<Comm>(comm));
   }
+  int begin_all_gather(Handle comm, const void* mine, void* all, int bytes, Handle& request) const override {
+    typename Abi::Request made;
+    const int code = call_.iallgather(mine, bytes, byte_, all, bytes, byte_, from_handle<Comm>(comm), &made);
+    request = to_handle(made);
+    return code;
+  }
+  int done(Handle& request, bool& done) const override {
+    auto asked = from_handle<typename Abi::Request>(request);
+    int flag = 0;
+    const int code = call_.test(&asked, &flag, reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore));
+    request = to_handle(asked);
+    done = flag != 0;
+    return code;
+  }
   int barrier(Handle comm) const override { return call_.barrier(from_handle<Comm>(comm)); }
+
+  int world_ranks(Handle handle, std::vector<int>& ranks) const override {
+    const auto comm = from_handle<Comm>(handle);
+    int inter = 0, size = 0;
+    typename Abi::Group group, world;
+    int code = call_.comm_test_inter(comm, &inter);
+    if (code == 0) code = inter != 0 ? call_.comm_remote_group(comm, &group) : call_.comm_group(comm, &group);
+    if (code != 0) return code;
+    code = call_.comm_group(from_handle<Comm>(world_), &world);
+    if (code == 0) code = call_.group_size(group, &size);
+    std::vector<int> own(static_cast<std::size_t>(size));
+    std::iota(own.begin(), own.end(), 0);
+    ranks.assign(static_cast<std::size_t>(size), -1);
+    if (code == 0) code = call_.group_translate_ranks(group, size, own.data(), world, ranks.data());
+    for (int& rank : ranks)
+      if (rank == Abi::kUndefined) rank = -1;
+    (void)call_.group_free(&group);
+    (void)call_.group_free(&world);
+    return code;
+  }
+
+  int look_at(Handle handle, bool persistent, bool& done, Received& received) const override {
+    typename Abi::Status status{};
+    static_assert(sizeof status <= sizeof received.status);
+    auto request = from_handle<typename Abi::Request>(handle);
+    int flag = 0, cancelled = 0;
+    int code = persistent ? call_.test(&request, &flag, &status) : call_.request_get_status(request, &flag, &status);
+    std::memcpy(received.status.data(), &status, sizeof status);
+    done = code == 0 && flag != 0;
+    if (!done) return code;
+    code = call_.test_cancelled(&status, &cancelled);
+    received.cancelled = cancelled != 0;
+    if (code == 0 && !received.cancelled) code = call_.get_elements_x(&status, byte_, &received.bytes);
+    return code;
+  }
+
+  void progress() const override {
+    int flag = 0;
+    (void)call_.iprobe(Abi::kAnySource, Abi::kAnyTag, from_handle<Comm>(self_), &flag,
+                       reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore));
+  }
+
+  int pack(const void* buffer, Handle handle, std::int64_t bytes, void* packed) const override {
+    Shape one;
+    if (const int code = shape(handle, one); code != 0) return code;
+    if (one.size == 0) return Abi::kErrOther;
+    // Whole elements alone can be packed: one more than was filled covers the rest.
+    std::vector<std::byte> whole(static_cast<std::size_t>((bytes + one.size - 1) / one.size * one.size));
+    int position = 0;
+    const int code = call_.pack(buffer, static_cast<int>((bytes + one.size - 1) / one.size),
+                                from_handle<Datatype>(handle), whole.data(), static_cast<int>(whole.size()),
+                                &position, from_handle<Comm>(self_));
+    if (code == 0) std::memcpy(packed, whole.data(), static_cast<std::size_t>(bytes));
+    return code;
+  }
+
+  int unpack(const void* packed, std::int64_t bytes, void* buffer, Handle handle) const override {
+    Shape one;
+    if (const int code = shape(handle, one); code != 0) return code;
+    const auto* from = static_cast<const std::byte*>(packed);
+    auto* to = static_cast<std::byte*>(buffer);
+    // In pieces that an int counts.
+    const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
+    for (std::int64_t left = one.size > 0 ? bytes / one.size : 0; left > 0;) {
+      const std::int64_t now = std::min(left, most);
+      int position = 0;
+      const int code = call_.unpack(from, static_cast<int>(now * one.size), &position, to, static_cast<int>(now),
+                                    from_handle<Datatype>(handle), from_handle<Comm>(self_));
+      if (code != 0) return code;
+      from += now * one.size;
+      to += now * one.extent;
+      left -= now;
+    }
+    return 0;
+  }
 
   int fail(Handle comm, int code) const override {
     (void)call_.comm_call_errhandler(from_handle<Comm>(comm == kNoHandle ? world_ : comm), code);
@@ -211,7 +329,7 @@ class Library final : public Mpi {
   }
 
   Profiling<Abi> call_{};
-  Handle world_ = 0, comm_null_ = 0, request_null_ = 0;
+  Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0;
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;
   std::unordered_map<Handle, Meaning> types_;

@@ -2,6 +2,7 @@
 // tested over a made-up one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -33,6 +34,13 @@ struct Neighbours {
   int sources = 0, destinations = 0;
 };
 
+/// What a request's status tells of a message.
+struct Received {
+  std::int64_t bytes = 0;
+  bool cancelled = false;
+  std::array<std::byte, 32> status{};  ///< MPI_Status as it is
+};
+
 /// Every function returns MPI's error code, 0 for success, and calls no error handler of the program's: a code is given
 /// to fail() where it is the program's to know. None is collective unless it says so.
 class Mpi {
@@ -47,9 +55,12 @@ class Mpi {
   virtual bool is_inter_root(int root) const = 0;
   virtual int err_other() const = 0;
   virtual int err_no_memory() const = 0;
+  virtual int err_truncate() const = 0;
 
   virtual int shape(Handle comm, CommShape& shape) const = 0;
   virtual int neighbours(Handle comm, Neighbours& neighbours) const = 0;
+  /// Ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
+  virtual int world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
   virtual int shape(Handle type, Shape& shape) const = 0;
   /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
@@ -59,7 +70,19 @@ class Mpi {
   virtual int all_gather(Handle comm, const void* mine, void* all, int bytes) const = 0;
   virtual int all_gather(Handle comm, const void* mine, int bytes, void* all, std::span<const int> lengths,
                          std::span<const int> places) const = 0;
+  /// Collective, begun alone; done when done() says so, which lets MPI make progress.
+  virtual int begin_all_gather(Handle comm, const void* mine, void* all, int bytes, Handle& request) const = 0;
+  virtual int done(Handle& request, bool& done) const = 0;
   virtual int barrier(Handle comm) const = 0;
+
+  /// Whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent one is
+  /// completed: MPICH 5.0 takes a look at one for that, and forgets its status.
+  virtual int look_at(Handle request, bool persistent, bool& done, Received& received) const = 0;
+  /// Lets MPI make progress.
+  virtual void progress() const = 0;
+  /// Packs what MPI put into `buffer`, elements of `type` of `bytes` bytes in all, and back.
+  virtual int pack(const void* buffer, Handle type, std::int64_t bytes, void* packed) const = 0;
+  virtual int unpack(const void* packed, std::int64_t bytes, void* buffer, Handle type) const = 0;
 
   /// Calls the communicator's error handler (of MPI_COMM_WORLD for kNoHandle), and returns what the program is told.
   virtual int fail(Handle comm, int code) const = 0;

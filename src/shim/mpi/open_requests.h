@@ -1,16 +1,32 @@
-// Requests of the program that stand for more than the real library knows: what is to be done when one completes. The
-// program holds the real library's own handle, so every function takes it.
+// Requests of the program that stand for more than the real library knows: what is to be done before one may complete, and
+// when it does. The program holds the real library's own handle, so every function takes it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "shim/mpi/handle.h"
+#include "shim/mpi/messages.h"
 #include "shim/mpi/shadows.h"
 
 namespace sennit::shim::mpi {
+
+/// A receive that an announcement may match: where the real function puts what comes, and where the message belongs.
+struct Receive {
+  void* landed = nullptr;
+  void* buffer = nullptr;
+  std::int64_t capacity = 0;  ///< bytes of data
+  Handle type = kNoHandle;    ///< kNoHandle: data without gaps
+  bool looked = false;        ///< what came has been looked at
+  std::unique_ptr<Messages::Incoming> incoming;  ///< null: it was no announcement
+  device::Memory packed;                         ///< of a type with gaps
+  int error = 0;                                 ///< MPI's code
+};
 
 struct OpenRequest {
   std::shared_ptr<Shadows> shadows;  ///< null: no memory of a GPU
@@ -18,34 +34,73 @@ struct OpenRequest {
   bool persistent = false;
   bool receives = false;  ///< its status says how much came
   bool active = true;     ///< persistent ones: between start and completion
+
+  std::mutex mutex;  // of what follows
+  std::unique_ptr<Messages::Outgoing> outgoing;
+  std::unique_ptr<Receive> receive;
+  bool finished = false;                ///< a persistent one that the real library has completed already,
+  std::array<std::byte, 32> status{};   ///< with this status
+
+  /// Whether somebody has to look at it from time to time, whatever the program waits for.
+  bool moves() const { return active && (outgoing != nullptr || receive != nullptr); }
 };
 
 class OpenRequests {
  public:
+  using Shared = std::shared_ptr<OpenRequest>;
+
   /// One load: true in programs whose requests are all the host's.
   bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
+  /// Whether any request moves.
+  bool busy() const { return moving_.load(std::memory_order_relaxed) > 0; }
 
-  void add(Handle request, OpenRequest open) {
+  void add(Handle request, Shared open) {
+    if (open->moves()) ++moving_;
     const std::unique_lock lock(mutex_);
-    all_[request] = std::make_shared<OpenRequest>(std::move(open));
+    all_[request] = std::move(open);
     count_.store(all_.size(), std::memory_order_relaxed);
   }
   /// Null: not one of these.
-  std::shared_ptr<OpenRequest> find(Handle request) const {
+  Shared find(Handle request) const {
     const std::shared_lock lock(mutex_);
     const auto found = all_.find(request);
     return found != all_.end() ? found->second : nullptr;
+  }
+  void start(OpenRequest& open) {
+    open.active = true;
+    open.finished = false;
+    if (open.receive != nullptr) {
+      open.receive->looked = false;
+      open.receive->incoming.reset();
+      open.receive->error = 0;
+    }
+    if (open.moves()) ++moving_;
+  }
+  /// It has completed.
+  void end(Handle request, OpenRequest& open) {
+    if (open.moves()) --moving_;
+    open.active = false;
+    if (!open.persistent) remove(request);
   }
   void remove(Handle request) {
     const std::unique_lock lock(mutex_);
     all_.erase(request);
     count_.store(all_.size(), std::memory_order_relaxed);
   }
+  /// Those that move.
+  std::vector<std::pair<Handle, Shared>> moving() const {
+    std::vector<std::pair<Handle, Shared>> some;
+    const std::shared_lock lock(mutex_);
+    for (const auto& [request, open] : all_)
+      if (open->moves()) some.emplace_back(request, open);
+    return some;
+  }
 
  private:
   mutable std::shared_mutex mutex_;
-  std::unordered_map<Handle, std::shared_ptr<OpenRequest>> all_;
+  std::unordered_map<Handle, Shared> all_;
   std::atomic<std::size_t> count_{0};
+  std::atomic<int> moving_{0};
 };
 
 }  // namespace sennit::shim::mpi

@@ -24,8 +24,8 @@ class Batch {
       open_.push_back(table.find(handles_.back()));
       any_ = any_ || open_.back() != nullptr;
     }
-    const bool ignored = reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore;
-    if (any_ && ignored) {
+    const bool no_statuses = reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore;
+    if (any_ && no_statuses) {
       own_.resize(static_cast<std::size_t>(count));
       statuses_ = own_.data();
     }
@@ -33,29 +33,65 @@ class Batch {
 
   /// Whether the drop-in has to do with any of them.
   bool any() const { return any_; }
+  /// Whether nothing but the real function is needed.
+  bool plain() const { return !any_ && !drop_in<Abi>().busy(); }
   /// The program's statuses, or some to look at where it ignores them.
   Status* statuses() const { return statuses_; }
 
-  /// Request `index` has completed, with this status. MPI's code for the program.
-  int complete(int index, const Status& status) {
+  bool ready(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
+    return open == nullptr || drop_in<Abi>().ready(handles_[static_cast<std::size_t>(index)], *open);
+  }
+  bool all_ready() const {
+    bool all = true;
+    for (int i = 0; i < static_cast<int>(open_.size()); ++i) all = ready(i) && all;
+    return all;
+  }
+
+  /// The requests without those that are not ready: what the real function may complete. `hidden`: whether any is.
+  std::vector<Request> visible(const Request* requests, bool& hidden) const {
+    std::vector<Request> some(requests, requests + open_.size());
+    hidden = false;
+    for (std::size_t i = 0; i < open_.size(); ++i)
+      if (!ready(static_cast<int>(i))) {
+        some[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
+        hidden = true;
+      }
+    return some;
+  }
+
+  /// Whether the real library has completed the request before, and knows no more of it.
+  bool finished(int index) const {
+    const auto& open = open_[static_cast<std::size_t>(index)];
+    return open != nullptr && open->active && open->finished && ready(index);
+  }
+
+  /// Request `index` has completed, with this status. MPI's code for the program.
+  int complete(int index, Status& status) {
+    const auto at = static_cast<std::size_t>(index);
+    const OpenRequests::Shared open = open_[at];
     if (open == nullptr || !open->active) return 0;
     DropIn& here = drop_in<Abi>();
-    if (open->persistent)
-      open->active = false;
-    else
-      here.requests().remove(handles_[static_cast<std::size_t>(index)]);
+    if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
+    std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
+    here.requests().end(handles_[at], *open);
+    if (open->receive != nullptr) {
+      const bool fetched = open->receive->incoming != nullptr;
+      const int code = here.complete(*open->receive, open->shadows.get(), bytes);
+      if (fetched && code == 0) tell<Abi>(status, bytes);
+      return code;
+    }
     if (open->shadows == nullptr) return 0;
-    const auto given = here.end(*open->shadows, open->receives ? received<Abi>(status) : -1);
+    const auto given = here.end(*open->shadows, bytes);
     return given.ok() ? 0 : here.fail("completing a request", kNoHandle, given);
   }
-  int complete_all(const Status* statuses) {
+  int complete_all(Status* statuses) {
     int code = 0;
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (const int one = complete(static_cast<int>(i), statuses[i]); one != 0) code = one;
     return code;
   }
-  int complete_some(int count, const int* indices, const Status* statuses) {
+  int complete_some(int count, const int* indices, Status* statuses) {
     int code = 0;
     for (int i = 0; i < count; ++i)
       if (const int one = complete(indices[i], statuses[i]); one != 0) code = one;
@@ -64,97 +100,201 @@ class Batch {
 
  private:
   std::vector<Handle> handles_;
-  std::vector<std::shared_ptr<OpenRequest>> open_;
+  std::vector<OpenRequests::Shared> open_;
   bool any_ = false;
   Status* statuses_;
   std::vector<Status> own_;
 };
 
 template <class Abi>
-int Wait(typename Abi::Request* request, typename Abi::Status* status) {
-  const auto real = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
-  if (drop_in<Abi>().requests().none()) return real(request, status);
+int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status) {
+  const auto real = Real<Abi>::of(&Test<Abi>, Entry::Test);
+  DropIn& here = drop_in<Abi>();
+  if (here.requests().none()) return real(request, flag, status);
+  here.progress();
   Batch<Abi> batch(1, request, status);
-  const int code = real(request, batch.statuses());
-  return code != 0 || !batch.any() ? code : batch.complete(0, *batch.statuses());
+  if (!batch.ready(0)) {
+    *flag = 0;
+    here.mpi().progress();
+    return 0;
+  }
+  if (batch.finished(0)) {
+    *flag = 1;
+    return batch.complete(0, *batch.statuses());
+  }
+  const int code = real(request, flag, batch.statuses());
+  return code != 0 || *flag == 0 || !batch.any() ? code : batch.complete(0, *batch.statuses());
 }
 
 template <class Abi>
-int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status) {
-  const auto real = Real<Abi>::of(&Test<Abi>, Entry::Test);
-  if (drop_in<Abi>().requests().none()) return real(request, flag, status);
-  Batch<Abi> batch(1, request, status);
-  const int code = real(request, flag, batch.statuses());
-  return code != 0 || *flag == 0 || !batch.any() ? code : batch.complete(0, *batch.statuses());
+int Wait(typename Abi::Request* request, typename Abi::Status* status) {
+  const auto real = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
+  if (drop_in<Abi>().requests().none()) return real(request, status);
+  if (Batch<Abi>(1, request, status).plain()) return real(request, status);
+  for (Patience patience;; patience.wait()) {
+    int flag = 0;
+    if (const int code = Test<Abi>(request, &flag, status); code != 0 || flag != 0) return code;
+  }
+}
+
+template <class Abi>
+int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi::Status* statuses) {
+  const auto real = Real<Abi>::of(&Testall<Abi>, Entry::Testall);
+  DropIn& here = drop_in<Abi>();
+  if (here.requests().none() || count <= 0) return real(count, requests, flag, statuses);
+  here.progress();
+  Batch<Abi> batch(count, requests, statuses);
+  if (!batch.all_ready()) {
+    *flag = 0;
+    here.mpi().progress();
+    return 0;
+  }
+  const int code = real(count, requests, flag, batch.statuses());
+  return code != 0 || *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
 }
 
 template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, statuses);
-  Batch<Abi> batch(count, requests, statuses);
-  const int code = real(count, requests, batch.statuses());
-  return code != 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
+  if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, statuses);
+  for (Patience patience;; patience.wait()) {
+    int flag = 0;
+    if (const int code = Testall<Abi>(count, requests, &flag, statuses); code != 0 || flag != 0) return code;
+  }
 }
 
 template <class Abi>
-int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi::Status* statuses) {
-  const auto real = Real<Abi>::of(&Testall<Abi>, Entry::Testall);
-  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, flag, statuses);
-  Batch<Abi> batch(count, requests, statuses);
-  const int code = real(count, requests, flag, batch.statuses());
-  return code != 0 || *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
+int Testany(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status);
+template <class Abi>
+int Testsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses);
+
+/// As MPI_Testany. `again`: nothing has completed, and something still may: whoever waits asks again.
+template <class Abi>
+int test_any(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status,
+             bool& again) {
+  DropIn& here = drop_in<Abi>();
+  here.progress();
+  Batch<Abi> batch(count, requests, status);
+  again = false;
+  for (int i = 0; i < count; ++i)
+    if (batch.finished(i)) {
+      *flag = 1;
+      *index = i;
+      return batch.complete(i, *batch.statuses());
+    }
+  bool hidden = false;
+  auto visible = batch.visible(requests, hidden);
+  const auto real = Real<Abi>::of(&Testany<Abi>, Entry::Testany);
+  const int code = real(count, visible.data(), index, flag, batch.statuses());
+  again = code == 0 && (*flag == 0 || (*index == Abi::kUndefined && hidden));
+  if (again) {
+    *flag = 0;
+    *index = Abi::kUndefined;
+  }
+  if (code != 0 || *flag == 0 || *index == Abi::kUndefined) return code;
+  requests[*index] = visible[static_cast<std::size_t>(*index)];
+  if (!batch.any()) return code;
+  return batch.complete(*index, *batch.statuses());
+}
+
+template <class Abi>
+int Testany(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status) {
+  if (drop_in<Abi>().requests().none() || count <= 0)
+    return Real<Abi>::of(&Testany<Abi>, Entry::Testany)(count, requests, index, flag, status);
+  bool again = false;
+  return test_any<Abi>(count, requests, index, flag, status, again);
 }
 
 template <class Abi>
 int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Waitany<Abi>, Entry::Waitany);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, index, status);
-  Batch<Abi> batch(count, requests, status);
-  const int code = real(count, requests, index, batch.statuses());
-  if (code != 0 || !batch.any() || *index == Abi::kUndefined) return code;
-  return batch.complete(*index, *batch.statuses());
+  if (Batch<Abi>(count, requests, status).plain()) return real(count, requests, index, status);
+  for (Patience patience;; patience.wait()) {
+    int flag = 0;
+    bool again = false;
+    if (const int code = test_any<Abi>(count, requests, index, &flag, status, again); code != 0 || !again) return code;
+  }
+}
+
+/// As MPI_Testsome; `again` as of test_any().
+template <class Abi>
+int test_some(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses,
+              bool& again) {
+  DropIn& here = drop_in<Abi>();
+  here.progress();
+  Batch<Abi> batch(count, requests, statuses);
+  again = false;
+  *done = 0;
+  for (int i = 0; i < count; ++i)
+    if (batch.finished(i)) {
+      const int at = (*done)++;
+      indices[at] = i;
+      if (const int code = batch.complete(i, batch.statuses()[at]); code != 0) return code;
+    }
+  if (*done != 0) return 0;
+  bool hidden = false;
+  auto visible = batch.visible(requests, hidden);
+  const auto real = Real<Abi>::of(&Testsome<Abi>, Entry::Testsome);
+  const int code = real(count, visible.data(), done, indices, batch.statuses());
+  again = code == 0 && (*done == 0 || (*done == Abi::kUndefined && hidden));
+  if (again) *done = 0;
+  if (code != 0 || *done == 0 || *done == Abi::kUndefined) return code;
+  for (int i = 0; i < *done; ++i) requests[indices[i]] = visible[static_cast<std::size_t>(indices[i])];
+  return batch.any() ? batch.complete_some(*done, indices, batch.statuses()) : code;
 }
 
 template <class Abi>
-int Testany(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status) {
-  const auto real = Real<Abi>::of(&Testany<Abi>, Entry::Testany);
-  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, index, flag, status);
-  Batch<Abi> batch(count, requests, status);
-  const int code = real(count, requests, index, flag, batch.statuses());
-  if (code != 0 || *flag == 0 || !batch.any() || *index == Abi::kUndefined) return code;
-  return batch.complete(*index, *batch.statuses());
+int Testsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses) {
+  if (drop_in<Abi>().requests().none() || count <= 0)
+    return Real<Abi>::of(&Testsome<Abi>, Entry::Testsome)(count, requests, done, indices, statuses);
+  bool again = false;
+  return test_some<Abi>(count, requests, done, indices, statuses, again);
 }
 
 template <class Abi>
 int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitsome<Abi>, Entry::Waitsome);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, done, indices, statuses);
-  Batch<Abi> batch(count, requests, statuses);
-  const int code = real(count, requests, done, indices, batch.statuses());
-  if (code != 0 || !batch.any() || *done == Abi::kUndefined) return code;
-  return batch.complete_some(*done, indices, batch.statuses());
-}
-
-template <class Abi>
-int Testsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses) {
-  const auto real = Real<Abi>::of(&Testsome<Abi>, Entry::Testsome);
-  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, done, indices, statuses);
-  Batch<Abi> batch(count, requests, statuses);
-  const int code = real(count, requests, done, indices, batch.statuses());
-  if (code != 0 || !batch.any() || *done == Abi::kUndefined) return code;
-  return batch.complete_some(*done, indices, batch.statuses());
+  if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, done, indices, statuses);
+  for (Patience patience;; patience.wait()) {
+    bool again = false;
+    if (const int code = test_some<Abi>(count, requests, done, indices, statuses, again); code != 0 || !again)
+      return code;
+  }
 }
 
 template <class Abi>
 int Request_get_status(typename Abi::Request request, int* flag, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Request_get_status<Abi>, Entry::Request_get_status);
-  if (drop_in<Abi>().requests().none()) return real(request, flag, status);
-  Batch<Abi> batch(1, &request, status);
-  const int code = real(request, flag, batch.statuses());
-  if (code != 0 || *flag == 0 || !batch.any()) return code;
-  // The program may use the memory from now on; the request remains, and is completed once more without effect.
-  return batch.complete(0, *batch.statuses());
+  DropIn& here = drop_in<Abi>();
+  if (here.requests().none()) return real(request, flag, status);
+  here.progress();
+  const auto open = here.requests().find(to_handle(request));
+  if (open == nullptr || !open->active) return real(request, flag, status);
+  if (!here.ready(to_handle(request), *open)) {
+    *flag = 0;
+    return 0;
+  }
+  typename Abi::Status own{};
+  const bool no_status = reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
+  typename Abi::Status* const told = no_status ? &own : status;
+  if (open->finished) {
+    *flag = 1;
+    std::memcpy(told, open->status.data(), sizeof *told);
+  } else if (const int code = real(request, flag, told); code != 0 || *flag == 0) {
+    return code;
+  }
+  // The program may use the memory from now on; the request stays until it is completed, which does the same again.
+  std::int64_t bytes = open->receives ? received<Abi>(*told) : -1;
+  if (open->receive != nullptr && open->receive->incoming != nullptr) {
+    tell<Abi>(*told, static_cast<std::int64_t>(open->receive->incoming->bytes()));
+    return 0;
+  }
+  if (open->shadows == nullptr) return 0;
+  const auto given = here.end(*open->shadows, bytes);
+  return given.ok() ? 0 : here.fail("MPI_Request_get_status", kNoHandle, given);
 }
 
 /// Persistent requests begin anew: what they read is looked at now.
@@ -164,7 +304,7 @@ int refill(int count, const typename Abi::Request* requests) {
   for (int i = 0; i < count; ++i) {
     const auto open = here.requests().find(to_handle(requests[i]));
     if (open == nullptr) continue;
-    open->active = true;
+    here.requests().start(*open);
     if (open->shadows == nullptr) continue;
     if (auto status = open->shadows->fill(); !status) return here.fail("MPI_Start", kNoHandle, status);
   }
@@ -197,16 +337,7 @@ int Request_free(typename Abi::Request* request) {
   if (open->active) {
     // MPI goes on with the message, and with it its memory is still used: nobody will say when that ends. Waiting is
     // the one way to bring a message to where the program expects it.
-    typename Abi::Status status{};
-    typename Abi::Request waited = *request;
-    const auto wait = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
-    Batch<Abi> batch(1, &waited, &status);
-    if (const int code = wait(&waited, &status); code != 0) return code;
-    if (const int code = batch.complete(0, status); code != 0) return code;
-    if (!open->persistent) {
-      *request = waited;
-      return 0;
-    }
+    if (const int code = Wait<Abi>(request, ignored<Abi>()); code != 0 || !open->persistent) return code;
   }
   table.remove(handle);
   return real(request);

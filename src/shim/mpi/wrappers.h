@@ -91,6 +91,31 @@ int perform(const Call& call, const CallReal& real, std::nullptr_t) {
   }
 }
 
+template <class Abi>
+int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status);
+
+/// Lets a status tell of a message that came otherwise.
+template <class Abi>
+void tell(typename Abi::Status& status, std::int64_t bytes) {
+  const auto& library = *Process<Abi>::instance().library;
+  (void)library.call().status_set_elements_x(&status, library.byte(), bytes);
+}
+
+/// Waits for a request that the drop-in made itself, while the program's own move on.
+template <class Abi>
+int wait_moving(typename Abi::Request* request, typename Abi::Status* status) {
+  const auto test = Real<Abi>::of(&Test<Abi>, Entry::Test);
+  for (Patience patience;; patience.wait()) {
+    int flag = 0;
+    if (const int code = test(request, &flag, status); code != 0 || flag != 0) return code;
+    drop_in<Abi>().progress();
+  }
+}
+template <class Abi>
+typename Abi::Status* ignored() {
+  return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore);
+}
+
 /// Calls that end in a request.
 template <class Abi, class CallReal>
 int perform(const Call& call, const CallReal& real, typename Abi::Request* request) {
@@ -102,9 +127,16 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
     const int code = real((*shadows)->memory(), request);
     if (code != 0) return code;
     const std::uint64_t bytes = (*shadows)->bytes();
-    const bool persistent = call.form == Form::persistent;
-    here.requests().add(to_handle(*request), {std::move(*shadows), nullptr, persistent, receives(call.family), !persistent});
-    here.count(call, bytes, "staged: ends in a request", since);
+    auto open = std::make_shared<OpenRequest>();
+    open->persistent = call.form == Form::persistent;
+    open->active = !open->persistent;
+    open->receives = receives(call.family);
+    if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
+    if (bytes != 0) {
+      open->shadows = std::move(*shadows);
+      here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : "staged: ends in a request", since);
+    }
+    if (open->shadows != nullptr || open->receive != nullptr) here.requests().add(to_handle(*request), open);
     return 0;
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));
@@ -120,23 +152,91 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
     auto shadows = here.begin(call);
     if (!shadows) return here.fail(call, shadows.status());
     typename Abi::Status own{};
-    const bool ignored = reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
-    typename Abi::Status* const told = ignored ? &own : status;
+    const bool no_status = reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
+    typename Abi::Status* const told = no_status ? &own : status;
     const int code = real((*shadows)->memory(), told);
     if (code != 0) return code;
-    if (auto given = here.end(**shadows, receives(call.family) ? received<Abi>(*told) : -1); !given)
-      return here.fail(call, given);
-    here.count(call, (*shadows)->bytes(), "staged: no such call on GPUs", since);
+    if (!receives(call.family)) {
+      if (auto given = here.end(**shadows, -1); !given) return here.fail(call, given);
+      here.count(call, (*shadows)->bytes(), "staged: no such call on GPUs", since);
+      return 0;
+    }
+    std::int64_t bytes = received<Abi>(*told);
+    const auto receive = here.looks_at_receives(false) ? here.receive_of(call, **shadows) : nullptr;
+    if (receive == nullptr) {
+      if (auto given = here.end(**shadows, bytes); !given) return here.fail(call, given);
+      here.count(call, (*shadows)->bytes(), "staged: small, or from host memory", since);
+      return 0;
+    }
+    here.look(*receive, bytes);
+    for (Patience patience; !here.arrived(*receive); patience.wait()) here.progress();
+    const bool fetched = receive->incoming != nullptr;
+    if (const int failed = here.complete(*receive, shadows->get(), bytes); failed != 0) return failed;
+    if (fetched) tell<Abi>(*told, bytes);
+    if ((*shadows)->bytes() != 0)
+      here.count(call, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
+                 fetched ? "direct copy" : "staged: small, or from host memory", since);
     return 0;
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
+/// Sends of GPU memory. `call_card`: the same send, of an announcement.
+template <class Abi, class CallReal, class CallCard>
+int send(const Call& call, const CallReal& real, const CallCard& call_card, typename Abi::Request* request) {
+  DropIn& here = drop_in<Abi>();
+  try {
+    const auto since = std::chrono::steady_clock::now();
+    std::string_view why;
+    auto outgoing = here.announce(call, why);
+    if (outgoing == nullptr) {
+      return request != nullptr ? perform<Abi>(call, real, request) : here.perform(call, real, std::string(why));
+    }
+    const std::uint64_t bytes = outgoing->announcement().bytes;
+    if (const int code = call_card(outgoing->sent(), outgoing->announcement().length(), request); code != 0)
+      return code;
+    if (request == nullptr) {
+      const int code = here.wait_until_taken(*outgoing, call);
+      here.count(call, bytes, "direct copy", since);
+      return code;
+    }
+    auto open = std::make_shared<OpenRequest>();
+    open->outgoing = std::move(outgoing);
+    here.requests().add(to_handle(*request), std::move(open));
+    here.count(call, bytes, "direct copy", since);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
+/// Whether what a receive brings must be looked at.
+template <class Abi>
+bool looks_at_receives(bool request) {
+  return drop_in<Abi>().looks_at_receives(request);
+}
+template <class Abi>
+bool busy() {
+  return drop_in<Abi>().busy();
+}
+
 template <class Abi>
 bool is_device(const void* address) {
   return drop_in<Abi>().is_device(address);
 }
+
+template <class Abi>
+typename Abi::Datatype byte() {
+  return Process<Abi>::instance().library->byte();
+}
+
+template <class Abi>
+int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses);
+template <class Abi, class Int>
+int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
+                     void* recvbuf, Int recvcount, typename Abi::Datatype recvtype, int source, int recvtag,
+                     typename Abi::Comm comm, typename Abi::Status* status);
 
 /// Large counts as an MPI without them takes them.
 class Narrow {
@@ -168,12 +268,38 @@ void keep_until_done(Narrow& narrow, typename Abi::Request request, Form form) {
   OpenRequests& requests = drop_in<Abi>().requests();
   const auto open = requests.find(to_handle(request));
   auto kept = std::make_shared<Narrow>(std::move(narrow));
-  if (open != nullptr)
+  if (open != nullptr) {
     open->kept = std::move(kept);
-  else
-    requests.add(to_handle(request), {nullptr, std::move(kept), form == Form::persistent, false, true});
+    return;
+  }
+  auto made = std::make_shared<OpenRequest>();
+  made->kept = std::move(kept);
+  made->persistent = form == Form::persistent;
+  requests.add(to_handle(request), std::move(made));
 }
 
 #include "wrappers.inc"
+
+/// A message each way at the same time, by two requests: neither waits for the other.
+template <class Abi, class Int>
+int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
+                     void* recvbuf, Int recvcount, typename Abi::Datatype recvtype, int source, int recvtag,
+                     typename Abi::Comm comm, typename Abi::Status* status) {
+  typename Abi::Request requests[2];
+  typename Abi::Status statuses[2]{};
+  int code;
+  if constexpr (std::is_same_v<Int, int>) {
+    code = Irecv<Abi>(recvbuf, recvcount, recvtype, source, recvtag, comm, &requests[0]);
+    if (code == 0) code = Isend<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
+  } else {
+    code = Irecv_c<Abi>(recvbuf, recvcount, recvtype, source, recvtag, comm, &requests[0]);
+    if (code == 0) code = Isend_c<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
+  }
+  if (code != 0) return code;
+  code = Waitall<Abi>(2, requests, statuses);
+  if (code == Abi::kErrInStatus) code = statuses[0].error != 0 ? statuses[0].error : statuses[1].error;
+  if (reinterpret_cast<std::intptr_t>(status) != Abi::kStatusIgnore) *status = statuses[0];
+  return code;
+}
 
 }  // namespace sennit::shim::mpi::wrappers

@@ -1,0 +1,261 @@
+#include "shim/mpi/messages.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/units.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+/// Slots at the end of a rank's row are for messages; communicators count from its beginning.
+constexpr int kFirstSlot = comm::ControlSegment::kSlots - Announcement::kSlots;
+/// Words of a slot. kEnd and kAsk: the number of the announcement that ended, or whose receiver asks for a copy in host
+/// memory; kOffer: 1 + the number of that copy's file in comm::Group. kBytes and kEnvelope: of the announcement.
+constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kNumber = 3, kBytes = 4, kEnvelope = 5;
+
+constexpr std::uint64_t envelope(int dest, int tag) {
+  return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
+}
+
+/// Allocations of one sender that stay mapped: a default. A mapping keeps memory that its owner freed.
+constexpr std::size_t kMostBorrowed = 16;
+/// Loans that are remembered: a default. One costs an open file where memory is shared by files.
+constexpr std::size_t kMostLoans = 64;
+
+/// All of a file; null data where that fails.
+device::Memory map_all(int file, std::uint64_t bytes) {
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED) return {};
+  return device::Memory(data, bytes, [bytes](void* at) { munmap(at, bytes); });
+}
+
+}  // namespace
+
+Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus)
+    : group_(group), job_(job), gpus_(gpus), mappings_(gpus.executor()) {}
+
+Messages::~Messages() {
+  for (const auto& [identity, loan] : loans_)
+    for (const Announcement::File& file : loan->files) group_.withdraw(file.number);
+}
+
+comm::Slot& Messages::slot_of(int sender, int slot) const {
+  return group_.control().slot(group_.node_index(sender), kFirstSlot + slot);
+}
+
+std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
+  constexpr auto first = static_cast<std::uint64_t>(Announcement::length_of(0));
+  constexpr auto kStep = static_cast<std::uint64_t>(Announcement::length_of(1) - Announcement::length_of(0));
+  if (bytes < first || bytes > kLongestAnnouncement || (bytes - first) % kStep != 0) return bytes;
+  if (sender < 0 || sender == group_.rank() || !group_.same_node(sender)) return bytes;
+  const comm::Slot& slot = slot_of(sender, static_cast<int>((bytes - first) / kStep));
+  const std::uint64_t number = slot.words[kNumber].load(std::memory_order_acquire);
+  const bool ours = slot.words[kEnvelope].load(std::memory_order_relaxed) == envelope(group_.rank(), tag);
+  const bool under_way = number != 0 && slot.words[kEnd].load(std::memory_order_relaxed) != number;
+  return ours && under_way ? slot.words[kBytes].load(std::memory_order_relaxed) : bytes;
+}
+
+std::shared_ptr<const Messages::Loan> Messages::lend(const void* data, std::uint64_t bytes, std::uint64_t& offset) {
+  const auto location = gpus_.executor().describe(data, bytes);
+  if (!location || location->identity == 0 || location->allocations != 1) return nullptr;
+  offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location->base);
+  if (bytes > location->bytes - offset) return nullptr;
+  const auto found = loans_.find(location->identity);
+  if (found != loans_.end()) return found->second;
+  auto shareable = gpus_.executor().share(location->base, location->bytes);
+  if (!shareable || shareable->identity == 0 || shareable->files.size() > Announcement::kMostFiles) return nullptr;
+  auto loan = std::make_shared<Loan>();
+  for (device::Shareable::File& file : shareable->files) {
+    auto offered = group_.offer(std::move(file.fd));
+    if (!offered) return nullptr;
+    loan->files.push_back({*offered, file.bytes});
+  }
+  shareable->files.clear();
+  loan->shareable = std::move(*shareable);
+  if (loans_.size() >= kMostLoans) {  // identities grow: the first is the oldest
+    for (const Announcement::File& file : loans_.begin()->second->files) group_.withdraw(file.number);
+    loans_.erase(loans_.begin());
+  }
+  return loans_[location->identity] = std::move(loan);
+}
+
+std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, int dest, int tag) {
+  const std::lock_guard lock(mutex_);
+  std::uint64_t offset = 0;
+  const auto loan = lend(data, bytes, offset);
+  if (loan == nullptr || (free_slots_.empty() && next_slot_ == Announcement::kSlots)) return nullptr;
+  std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
+  outgoing->data_ = data;
+  Announcement& card = outgoing->announcement_;
+  card.job[0] = job_[0];
+  card.job[1] = job_[1];
+  card.number = ++numbers_;
+  card.bytes = bytes;
+  card.sender = group_.rank();
+  if (free_slots_.empty()) {
+    card.slot = next_slot_++;
+  } else {
+    card.slot = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  comm::Slot& slot = slot_of(card);
+  slot.words[kOffer].store(0, std::memory_order_relaxed);
+  slot.words[kBytes].store(bytes, std::memory_order_relaxed);
+  slot.words[kEnvelope].store(envelope(dest, tag), std::memory_order_relaxed);
+  slot.words[kNumber].store(card.number, std::memory_order_release);
+  const device::Shareable& shareable = loan->shareable;
+  card.kind = static_cast<std::uint32_t>(shareable.kind);
+  card.offset = shareable.offset + offset;
+  card.identity = shareable.identity;
+  std::strncpy(card.device, shareable.device.c_str(), sizeof card.device - 1);
+  std::memcpy(card.handle, shareable.handle.data(), sizeof card.handle);
+  card.files = static_cast<std::uint32_t>(loan->files.size());
+  std::ranges::copy(loan->files, card.file);
+  outgoing->sent_.resize(static_cast<std::size_t>(card.length()));
+  std::memcpy(outgoing->sent_.data(), &card, sizeof card);
+  return outgoing;
+}
+
+Messages::Outgoing::~Outgoing() {
+  if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
+  const std::lock_guard lock(messages_.mutex_);
+  // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
+  if (ended()) messages_.free_slots_.push_back(announcement_.slot);
+}
+
+bool Messages::Outgoing::ended() const {
+  return messages_.slot_of(announcement_).words[kEnd].load(std::memory_order_acquire) == announcement_.number;
+}
+
+Result<bool> Messages::Outgoing::taken() {
+  if (ended()) return true;
+  if (offered_ == 0 &&
+      messages_.slot_of(announcement_).words[kAsk].load(std::memory_order_acquire) == announcement_.number)
+    if (auto status = copy_to_file(); !status) return std::move(status).in("lend host memory to a receiver");
+  return false;
+}
+
+Status Messages::Outgoing::copy_to_file() {
+  const std::uint64_t bytes = announcement_.bytes;
+  UniqueFd file(memfd_create("sennit-message", MFD_CLOEXEC));
+  if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+    return Status(Code::out_of_memory, fmt::format("no {} of shared memory: {}", format_bytes(bytes), strerror(errno)));
+  const device::Memory mapped = map_all(file.get(), bytes);
+  if (mapped.data() == nullptr)
+    return Status(Code::out_of_memory, fmt::format("cannot map {}: {}", format_bytes(bytes), strerror(errno)));
+  if (auto status = messages_.gpus_.copy(mapped.data(), data_, bytes); !status) return status;
+  auto offered = messages_.group_.offer(std::move(file));
+  if (!offered) return offered.status();
+  offered_ = *offered + 1;
+  messages_.slot_of(announcement_).words[kOffer].store(offered_, std::memory_order_release);
+  return {};
+}
+
+void Messages::tell(const Announcement& announcement) const {
+  slot_of(announcement).words[kEnd].store(announcement.number, std::memory_order_release);
+}
+
+Result<std::shared_ptr<const path::Mapping>> Messages::borrow(const Announcement& announcement, int device) {
+  const std::pair key(announcement.sender * 64 + device, announcement.identity);
+  if (const auto found = borrowed_.find(key); found != borrowed_.end()) return found->second;
+  device::Shareable shareable;
+  shareable.kind = static_cast<device::Shareable::Kind>(announcement.kind);
+  std::memcpy(shareable.handle.data(), announcement.handle, sizeof announcement.handle);
+  shareable.offset = announcement.offset;
+  shareable.identity = announcement.identity;
+  shareable.device = announcement.device;
+  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(announcement.files, Announcement::kMostFiles); ++i) {
+    auto file = group_.fetch(announcement.sender, announcement.file[i].number);
+    if (!file) return file.status();
+    shareable.files.push_back({std::move(*file), announcement.file[i].bytes});
+  }
+  auto mapping = mappings_.map(announcement.sender, shareable, device);
+  if (!mapping) return mapping.status();
+  // Of this sender and device, the oldest identities go first.
+  const auto first = borrowed_.lower_bound({key.first, 0});
+  const auto last = borrowed_.upper_bound({key.first, ~std::uint64_t{0}});
+  if (static_cast<std::size_t>(std::distance(first, last)) >= kMostBorrowed) borrowed_.erase(first);
+  return borrowed_[key] = std::move(*mapping);
+}
+
+std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to) {
+  device::Executor& executor = gpus_.executor();
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
+  incoming->to_ = to;
+  const auto begin = [&]() -> Status {
+    // The GPU at this end copies; where that is host memory, the one at the other.
+    int device = executor.holder(to).value_or(-1);
+    if (device < 0) device = std::max(executor.find(announcement.device), 0);
+    incoming->device_ = device;
+    const int there = executor.find(announcement.device);
+    if (there >= 0 && there != device && !executor.reaches(device, there))
+      return Status(Code::unsupported, "the GPUs have no peer access");
+    auto mapping = borrow(announcement, device);
+    if (!mapping) return mapping.status();
+    auto& lane = lanes_[device];
+    if (lane == nullptr) {
+      auto made = executor.lane(device);
+      if (!made) return made.status();
+      lane = std::move(*made);
+    }
+    auto& idle = events_[device];
+    if (idle.empty()) {
+      auto event = executor.event(device);
+      if (!event) return event.status();
+      incoming->end_ = std::move(*event);
+    } else {
+      incoming->end_ = std::move(idle.back());
+      idle.pop_back();
+    }
+    if (auto status = lane->copy(to, (*mapping)->base + announcement.offset, announcement.bytes); !status)
+      return status;
+    if (auto status = lane->record(*incoming->end_); !status) return status;
+    incoming->mapping_ = std::move(*mapping);
+    return {};
+  };
+  if (auto status = begin(); !status) {
+    if (!warned_) log(LogLevel::info, fmt::format("messages come by way of host memory: {}", status.text()));
+    warned_ = true;
+    slot_of(announcement).words[kAsk].store(announcement.number, std::memory_order_release);
+  }
+  return incoming;
+}
+
+Status Messages::Incoming::fetch_file() {
+  const std::uint64_t offered = messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire);
+  auto file = messages_.group_.fetch(announcement_.sender, offered - 1);
+  if (!file) return file.status();
+  const device::Memory mapped = map_all(file->get(), announcement_.bytes);
+  if (mapped.data() == nullptr) return Status(Code::out_of_memory, "a message's host memory cannot be mapped");
+  return messages_.gpus_.copy(to_, mapped.data(), announcement_.bytes);
+}
+
+Result<bool> Messages::Incoming::done() {
+  if (told_) return true;
+  Result<bool> done = true;
+  if (mapping_ != nullptr) {
+    done = end_->done();
+  } else if (messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire) == 0) {
+    done = false;
+  } else if (auto status = fetch_file(); !status) {
+    done = status;
+  }
+  if (done.ok() && !*done) return false;
+  messages_.tell(announcement_);
+  told_ = true;
+  const std::lock_guard lock(messages_.mutex_);
+  if (end_ != nullptr) messages_.events_[device_].push_back(std::move(end_));
+  return done;
+}
+
+}  // namespace sennit::shim::mpi

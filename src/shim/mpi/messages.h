@@ -1,0 +1,165 @@
+// Point-to-point messages between GPUs of a node: one copy, straight from the sender's memory to the receiver's, instead
+// of three through host memory.
+//
+// 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot of
+//    shared memory. So MPI itself matches messages, in its own order, with every wildcard.
+// 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, maps the sender's
+//    memory (once) and copies the bytes to where they are to go.
+// 3. It then writes the announcement's number into the slot; until then the sender's buffer is in use.
+// 4. A receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file of it.
+//
+// Every receive that could be matched by an announcement must be looked at when it completes, also those into host memory.
+// An announcement is no longer than any message that it may stand for, so a receive that is too short for it is too short
+// for the message, and MPI itself says so. Its length tells its slot: who probes for a message sees a length alone, and
+// looks up there how long the message is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "comm/group.h"
+#include "path/mappings.h"
+#include "shim/mpi/call.h"
+#include "shim/mpi/gpus.h"
+
+namespace sennit::shim::mpi {
+
+/// What is sent in the place of a message. Between processes of one node and one build: plain memory.
+struct Announcement {
+  static constexpr std::size_t kMostFiles = 32;
+  struct File {
+    std::uint64_t number, bytes;
+  };
+
+  std::uint64_t job[2];      ///< how it is known
+  std::uint64_t number;      ///< of this sender's announcements, from 1
+  std::uint64_t bytes;       ///< of the message
+  std::int32_t sender;       ///< in MPI_COMM_WORLD
+  std::int32_t slot;         ///< of the sender's for messages, from 0: where its end is told
+  std::uint32_t kind;        ///< device::Shareable
+  std::uint32_t files;
+  std::uint64_t offset, identity;
+  char device[64];
+  std::byte handle[64];
+  File file[kMostFiles];
+
+  /// How many bytes are sent, more than this object has: they tell the slot. A multiple of every number's size, since
+  /// MPICH takes none that ends within an element, and of no larger power of two, as programs' messages often are.
+  static constexpr int length_of(int slot) { return 1056 + 64 * slot; }
+  int length() const { return length_of(slot); }
+  /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
+  static constexpr int kSlots = 112;
+};
+static_assert(sizeof(Announcement) <= Announcement::length_of(0));
+
+/// Shorter messages are staged: so few bytes are as soon through host memory, and programs rely on such sends not to wait
+/// for their receivers (4 KiB is what Open MPI sends at once). A default, and more than any announcement has.
+inline constexpr std::uint64_t kLeastAnnounced = 8193;
+inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSlots - 1);
+static_assert(kLeastAnnounced > kLongestAnnouncement);
+/// No receive of fewer bytes can meet an announcement.
+inline constexpr std::uint64_t kLeastLookedAt = Announcement::length_of(0);
+
+class Messages {
+ public:
+  /// `job`: drawn at random, the same on all ranks. `group`: of MPI_COMM_WORLD.
+  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus);
+  ~Messages();
+
+  /// A message on its way. Its slot is free again with it.
+  class Outgoing {
+   public:
+    ~Outgoing();
+    const Announcement& announcement() const { return announcement_; }
+    /// What is sent: Announcement::length() bytes.
+    const void* sent() const { return sent_.data(); }
+    /// Whether the receiver has all of it, or does not want it. To be asked until it has: where the receiver needs a
+    /// copy in host memory, this makes it. Errors: those of that copy.
+    Result<bool> taken();
+
+   private:
+    friend class Messages;
+    explicit Outgoing(Messages& messages) : messages_(messages) {}
+    bool ended() const;
+    Status copy_to_file();
+    Messages& messages_;
+    Announcement announcement_{};
+    std::vector<std::byte> sent_;
+    const void* data_ = nullptr;
+    std::uint64_t offered_ = 0;  // a copy in host memory; 0: none
+  };
+
+  /// Lends the memory to `dest` of MPI_COMM_WORLD; none where it cannot be shared, or no slot is left.
+  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, int dest, int tag);
+
+  /// Whether what was received is an announcement.
+  bool is_announcement(const void* data, std::uint64_t bytes) const {
+    if (bytes < kLeastLookedAt || bytes > kLongestAnnouncement) return false;
+    std::uint64_t first[2];
+    std::memcpy(first, data, sizeof first);
+    return first[0] == job_[0] && first[1] == job_[1];
+  }
+
+  /// How long a message is that a probe found: `bytes`, or what is announced by so many.
+  std::uint64_t probed(int sender, int tag, std::uint64_t bytes) const;
+
+  /// A message that is being fetched.
+  class Incoming {
+   public:
+    std::uint64_t bytes() const { return announcement_.bytes; }
+    /// Whether it has come; the sender is then told. Errors: those of the copy.
+    Result<bool> done();
+
+   private:
+    friend class Messages;
+    Incoming(Messages& messages, const Announcement& announcement) : messages_(messages), announcement_(announcement) {}
+    Messages& messages_;
+    const Announcement announcement_;
+    Status fetch_file();
+    void* to_ = nullptr;
+    std::shared_ptr<const path::Mapping> mapping_;  // null: by way of a file
+    std::unique_ptr<device::Event> end_;
+    int device_ = 0;
+    bool told_ = false;
+  };
+
+  /// Begins to bring the message to memory of a GPU or of the host.
+  std::unique_ptr<Incoming> fetch(const Announcement& announcement, void* to);
+  /// The message is not wanted: it is longer than its receive allows.
+  void refuse(const Announcement& announcement) const { tell(announcement); }
+
+ private:
+  struct Loan {
+    device::Shareable shareable;
+    std::vector<Announcement::File> files;
+  };
+
+  std::shared_ptr<const Loan> lend(const void* data, std::uint64_t bytes, std::uint64_t& offset);
+  Result<std::shared_ptr<const path::Mapping>> borrow(const Announcement& announcement, int device);
+  void tell(const Announcement& announcement) const;
+  comm::Slot& slot_of(int sender, int slot) const;
+  comm::Slot& slot_of(const Announcement& card) const { return slot_of(card.sender, card.slot); }
+
+  comm::Group& group_;
+  const std::array<std::uint64_t, 2> job_;
+  Gpus& gpus_;
+  path::Mappings mappings_;
+  std::mutex mutex_;
+  std::vector<int> free_slots_;
+  int next_slot_ = 0;
+  std::uint64_t numbers_ = 0;
+  bool warned_ = false;
+  std::map<std::uint64_t, std::shared_ptr<const Loan>> loans_;  // by identity
+  std::map<std::pair<int, std::uint64_t>, std::shared_ptr<const path::Mapping>> borrowed_;  // sender and identity
+  std::map<int, std::unique_ptr<device::Lane>> lanes_;                                      // by device
+  std::map<int, std::vector<std::unique_ptr<device::Event>>> events_;                       // idle, by device
+};
+
+}  // namespace sennit::shim::mpi

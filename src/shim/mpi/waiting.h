@@ -1,0 +1,61 @@
+// The wrappers of functions that wait for other ranks without touching memory.
+#pragma once
+
+#include "shim/mpi/wrappers.h"
+
+namespace sennit::shim::mpi::wrappers {
+
+template <class Abi>
+int Barrier(typename Abi::Comm comm) {
+  DropIn& here = drop_in<Abi>();
+  here.pass(to_handle(comm));
+  if (here.busy()) here.move_until_all_come(to_handle(comm));
+  return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);
+}
+
+/// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.
+template <class Abi>
+int probed(int code, typename Abi::Comm comm, typename Abi::Status* status) {
+  if (code != 0 || reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore) return code;
+  const std::int64_t bytes = received<Abi>(*status);
+  const std::int64_t real = drop_in<Abi>().probed(to_handle(comm), status->source, status->tag, bytes);
+  if (real != bytes) tell<Abi>(*status, real);
+  return code;
+}
+
+template <class Abi>
+int Iprobe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi::Status* status) {
+  drop_in<Abi>().progress();
+  const int code = Real<Abi>::of(&Iprobe<Abi>, Entry::Iprobe)(source, tag, comm, flag, status);
+  return code == 0 && *flag != 0 ? probed<Abi>(code, comm, status) : code;
+}
+
+template <class Abi>
+int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* status) {
+  if (!busy<Abi>())
+    return probed<Abi>(Real<Abi>::of(&Probe<Abi>, Entry::Probe)(source, tag, comm, status), comm, status);
+  for (Patience patience;; patience.wait()) {
+    int flag = 0;
+    if (const int code = Iprobe<Abi>(source, tag, comm, &flag, status); code != 0 || flag != 0) return code;
+  }
+}
+
+template <class Abi>
+int Improbe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi::Message* message,
+            typename Abi::Status* status) {
+  drop_in<Abi>().progress();
+  const int code = Real<Abi>::of(&Improbe<Abi>, Entry::Improbe)(source, tag, comm, flag, message, status);
+  return code == 0 && *flag != 0 ? probed<Abi>(code, comm, status) : code;
+}
+
+template <class Abi>
+int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* message, typename Abi::Status* status) {
+  if (!busy<Abi>())
+    return probed<Abi>(Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, status), comm, status);
+  for (Patience patience;; patience.wait()) {
+    int flag = 0;
+    if (const int code = Improbe<Abi>(source, tag, comm, &flag, message, status); code != 0 || flag != 0) return code;
+  }
+}
+
+}  // namespace sennit::shim::mpi::wrappers
