@@ -20,6 +20,7 @@ from house import ROOT
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 STAMPS = ROOT / "build" / "tidy"
+GENERATED = ROOT / "build" / "lint" / "src" / "shim" / "generated"
 
 
 def closure(source: Path, roots: list[Path]) -> list[Path]:
@@ -40,7 +41,7 @@ def closure(source: Path, roots: list[Path]) -> list[Path]:
 def stamp(source: Path, command: str, settings: str) -> Path:
     """The file whose presence says that exactly this passed."""
     digest = hashlib.sha256(f"{settings}\n{command}\n".encode())
-    for file in closure(source, [ROOT / "src", ROOT / "include"]):
+    for file in closure(source, [ROOT / "src", ROOT / "include", GENERATED]):
         digest.update(str(file.relative_to(ROOT)).encode() + b"\n" + file.read_bytes())
     return STAMPS / digest.hexdigest()
 
@@ -66,6 +67,11 @@ def tidy() -> list[str]:
     configured = subprocess.run(["cmake", "--preset", "lint"], cwd=ROOT, capture_output=True, text=True, check=False)
     if configured.returncode != 0:
         return [configured.stdout + configured.stderr]
+    # Headers that the build makes.
+    making = ["cmake", "--build", str(database), "--target", "sennit_mpi_table"]
+    made = subprocess.run(making, cwd=ROOT, capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        return [made.stdout + made.stderr]
     commands = database / "compile_commands.json"
     version = subprocess.run([program, "--version"], capture_output=True, text=True, check=True).stdout
     settings = version + (ROOT / ".clang-tidy").read_text(encoding="utf-8")

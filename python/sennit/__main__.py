@@ -12,7 +12,7 @@ from rich.text import Text
 
 from sennit import console
 from sennit.problem import Problem
-from sennit.verbs import bench, compare, doctor, explain, reproduce, sim, table, topo, tune, version
+from sennit.verbs import bench, compare, doctor, explain, reproduce, run, sim, table, topo, tune, version
 from sennit.verbs.options import examples
 
 app = typer.Typer(
@@ -35,6 +35,8 @@ app.add_typer(explain.app, name="explain")
 app.add_typer(sim.app, name="sim")
 app.command("check", epilog=sim.CHECK_EXAMPLES)(sim.check)
 app.command("reproduce", epilog=reproduce.REPRODUCE_EXAMPLES)(reproduce.reproduce)
+# What follows the command is its own, dashes included.
+app.command("run", epilog=run.EXAMPLES, context_settings={"allow_interspersed_args": False})(run.run)
 app.command("version", epilog=version.EXAMPLES)(version.version)
 
 

@@ -50,13 +50,26 @@ def find(name: str) -> Path:
         program = folder / name
         if program.is_file() and os.access(program, os.X_OK):
             return program
+    raise _absent(f"the program {name}", looked, "the folder that holds it")
+
+
+def find_library(name: str) -> Path:
+    """The library, in the folder lib beside one of the programs' folders. Raises Problem as find() does."""
+    looked = [folder.parent / "lib" for folder in folders()]
+    for folder in looked:
+        if (folder / name).is_file():
+            return folder / name
+    raise _absent(f"the library {name}", looked, "the folder bin beside the folder lib that holds it")
+
+
+def _absent(what: str, looked: list[Path], place: str) -> Problem:
     if os.environ.get(VARIABLE):
-        remedy = f"Set {VARIABLE} to the folder that holds it, or unset it"
+        remedy = f"Set {VARIABLE} to {place}, or unset it"
     elif len(looked) > 1:
         remedy = "Build it: make build"
     else:
         remedy = "Install the package again: pip install ."
-    raise Problem(f"the program {name} is not in {', '.join(str(f) for f in looked)}", remedy, Exit.ENVIRONMENT)
+    return Problem(f"{what} is not in {', '.join(str(f) for f in looked)}", remedy, Exit.ENVIRONMENT)
 
 
 def document(name: str, *arguments: str, title: str) -> tuple[Any, int]:

@@ -1,5 +1,5 @@
-// Which of a program's pointers are GPU memory, asked at every call: without a look at the executor, and without starting
-// CUDA in a program that does not use it.
+// Which of a program's pointers are GPU memory, asked at every call: without a look at the executor, and without
+// starting CUDA in a program that does not use it.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,8 @@ namespace sennit::shim {
 
 class Memories {
  public:
-  /// `emulate`: memory of the host executor counts as a GPU's (SENNIT_EMULATE). Errors: those of open_host_executor().
+  /// `emulate`: memory of the host executor counts as a GPU's (SENNIT_EMULATE). Errors: those of
+  /// open_host_executor().
   static Result<std::unique_ptr<Memories>> open(bool emulate);
 
   /// Whether there can be GPU memory in this process at all.

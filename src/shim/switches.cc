@@ -26,9 +26,9 @@ Result<std::vector<std::string>> parse_operations(std::string_view text) {
 
 Result<Switches> Switches::from_environment() {
   Switches switches;
-  for (const auto& [name, where] : {std::pair("SENNIT_REPORT", &switches.report),
-                                    std::pair("SENNIT_EXPLAIN", &switches.explain),
-                                    std::pair("SENNIT_EMULATE", &switches.emulate)}) {
+  for (const auto& [name, where] :
+       {std::pair("SENNIT_REPORT", &switches.report), std::pair("SENNIT_EXPLAIN", &switches.explain),
+        std::pair("SENNIT_EMULATE", &switches.emulate)}) {
     auto value = environment_switch(name);
     if (!value) return value.status();
     *where = *value;

@@ -1,14 +1,22 @@
 """Runs mpi4py's own tests with arrays in emulated GPU memory, beside those in host memory: a rank of test_mpi4py.py.
 
     mpi4py_suite.py FOLDER_OF_TESTS [OPTIONS OF ITS main.py]
+
+Where SUITE_OUTCOMES names a folder, each rank writes rank-N.jsonl there: a line [test, outcome, traceback] when a
+test begins (outcome "begun") and when it ends, and ["", "done", ""] at the end: so that the last line says where a
+rank hung or died.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
+import json
 import os
 import sys
+import unittest
+from pathlib import Path
+from typing import IO, Any
 
 ARENA = 64 << 20  # bytes; the tests' arrays have some hundred each, and few live at a time
 
@@ -41,13 +49,14 @@ def add_backend(arrayimpl: object) -> None:
 
     class EmulatedGpuArray(base):  # type: ignore[misc, valid-type]
         backend = "emulated"
+        array: Any
 
-        def __init__(self, arg: object, typecode: str, shape: object = None) -> None:
+        def __init__(self, arg: object, typecode: Any, shape: object = None) -> None:
             super().__init__(arg, typecode, shape)
             here = self.array
             size = len(here) * here.itemsize
             self.where = arena.take(size)
-            there = memoryview((ctypes.c_char * size).from_address(self.where)).cast("B").cast(typecode)
+            there: Any = memoryview((ctypes.c_char * size).from_address(self.where)).cast("B").cast(typecode)
             there[:] = here
             self.array = there
 
@@ -66,6 +75,72 @@ def add_backend(arrayimpl: object) -> None:
     arrayimpl.ArrayBackends.append(EmulatedGpuArray)  # type: ignore[attr-defined]
 
 
+class Outcomes(unittest.TextTestResult):
+    """Also writes what became of each test; one whose part (subTest) fails has failed."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.file: IO[str] | None = None
+
+    def startTestRun(self) -> None:  # noqa: N802
+        super().startTestRun()
+        from mpi4py import MPI  # here, as the options of the suite decide how MPI begins
+
+        if folder := os.environ.get("SUITE_OUTCOMES"):
+            self.file = (Path(folder) / f"rank-{MPI.COMM_WORLD.Get_rank()}.jsonl").open("a", encoding="utf-8")
+
+    def stopTestRun(self) -> None:  # noqa: N802
+        super().stopTestRun()
+        self.write("", "done", "")
+
+    def write(self, *line: str) -> None:
+        if self.file is not None:
+            self.file.write(json.dumps(line) + "\n")
+            self.file.flush()
+
+    def tell(self, test: Any, outcome: str, error: Any = None) -> None:
+        whole = getattr(test, "test_case", test)  # of a part
+        text = self._exc_info_to_string(error, whole) if error else ""  # type: ignore[attr-defined]
+        self.write(whole.id(), outcome, text)
+
+    def startTest(self, test: Any) -> None:  # noqa: N802
+        super().startTest(test)
+        self.tell(test, "begun")
+
+    def addSuccess(self, test: Any) -> None:  # noqa: N802
+        super().addSuccess(test)
+        self.tell(test, "passed")
+
+    def addFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        super().addFailure(test, err)
+        self.tell(test, "failed", err)
+
+    def addError(self, test: Any, err: Any) -> None:  # noqa: N802
+        super().addError(test, err)
+        self.tell(test, "failed", err)
+
+    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:  # noqa: N802
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.tell(test, "failed", err)
+
+    def addSkip(self, test: Any, reason: str) -> None:  # noqa: N802
+        super().addSkip(test, reason)
+        self.tell(test, "skipped")
+
+    def addExpectedFailure(self, test: Any, err: Any) -> None:  # noqa: N802
+        super().addExpectedFailure(test, err)
+        self.tell(test, "passed")
+
+    def addUnexpectedSuccess(self, test: Any) -> None:  # noqa: N802
+        super().addUnexpectedSuccess(test)
+        self.tell(test, "failed")
+
+
+class Runner(unittest.TextTestRunner):
+    resultclass = Outcomes
+
+
 def main() -> None:
     folder = sys.argv[1]
     sys.path.insert(0, folder)
@@ -73,7 +148,7 @@ def main() -> None:
     sys.argv = ["main.py", *sys.argv[2:]]
     if os.environ.get("SENNIT_EMULATE") == "1":
         add_backend(importlib.import_module("arrayimpl"))
-    importlib.import_module("main").main(module=None)
+    importlib.import_module("main").main(module=None, testRunner=Runner)
 
 
 if __name__ == "__main__":

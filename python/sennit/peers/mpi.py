@@ -68,11 +68,15 @@ def find(name: str, wheel: Callable[[str], metadata.Distribution] = metadata.dis
     return Installed(library, distribution.version, places[library.launcher], places[library.library])
 
 
-def command(found: Installed, job: Job, file: Path, root: bool) -> list[str]:
-    """What starts the ranks of a job that is in a file. `root`: as that user, which Open MPI wants to be told."""
+def launch(found: Installed, ranks: int, root: bool) -> list[str]:
+    """What starts so many ranks of what follows. `root`: as that user, which Open MPI wants to be told."""
     sure = ["--allow-run-as-root"] if root and found.of.name == "openmpi" else []
-    ranks = ["-n", str(job.ranks), sys.executable, "-m", "sennit.peers.mpi_rank", str(file)]
-    return [str(found.launcher), *sure, *found.of.options, *ranks]
+    return [str(found.launcher), *sure, *found.of.options, "-n", str(ranks)]
+
+
+def command(found: Installed, job: Job, file: Path, root: bool) -> list[str]:
+    """What starts the ranks of a job that is in a file."""
+    return [*launch(found, job.ranks, root), sys.executable, "-m", "sennit.peers.mpi_rank", str(file)]
 
 
 def environment(found: Installed, inherited: Mapping[str, str], folder: Path) -> dict[str, str]:

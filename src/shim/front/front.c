@@ -1,5 +1,5 @@
-// The preloaded library: finds the program's MPI when the program first calls it, and puts the drop-in between. Until then,
-// and in processes that never call MPI, it does nothing.
+// The preloaded library: finds the program's MPI when the program first calls it, and puts the drop-in between. Until
+// then, and in processes that never call MPI, it does nothing.
 #define _GNU_SOURCE
 #include "shim/front/front.h"
 
@@ -19,13 +19,15 @@ static void* first[SENNIT_FRONT_ENTRIES]; /* the table without a drop-in: what i
 static sennit_front front = {SENNIT_FRONT_ENTRIES, sennit_front_table, first, real, NULL, SENNIT_FRONT_STANDARD, 0};
 static const void* caller;
 
-static void say(const char* what, const char* why) { fprintf(stderr, "sennit: %s: %s\n", what, why); }
+static void say(const char* what, const char* why) {
+  fprintf(stderr, "sennit: %s: %s\n", what, why);
+}
 
 /* As environment_switch() of base/environment.h reads it, which is not here. */
 static int disabled(void) {
   const char* value = getenv("SENNIT_DISABLE");
-  return value != NULL && (!strcmp(value, "1") || !strcasecmp(value, "true") || !strcasecmp(value, "yes") ||
-                           !strcasecmp(value, "on"));
+  return value != NULL &&
+         (!strcmp(value, "1") || !strcasecmp(value, "true") || !strcasecmp(value, "yes") || !strcasecmp(value, "on"));
 }
 
 /* The MPI that the program's own call would have reached: the next definition in the global scope, else what the
@@ -33,8 +35,10 @@ static int disabled(void) {
 static const struct {
   const char* soname;
   int flavour;
-} known[] = {{"libmpi_abi.so.1", SENNIT_FRONT_STANDARD}, {"libmpi_abi.so.0", SENNIT_FRONT_STANDARD},
-             {"libmpi.so.40", SENNIT_FRONT_OPENMPI},     {"libmpi.so.12", SENNIT_FRONT_MPICH},
+} known[] = {{"libmpi_abi.so.1", SENNIT_FRONT_STANDARD},
+             {"libmpi_abi.so.0", SENNIT_FRONT_STANDARD},
+             {"libmpi.so.40", SENNIT_FRONT_OPENMPI},
+             {"libmpi.so.12", SENNIT_FRONT_MPICH},
              {"libmpich.so.12", SENNIT_FRONT_MPICH}};
 
 static int flavour_of(const char* path) {
@@ -139,8 +143,8 @@ __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, 
   caller = from;
   pthread_once(&once, bind_mpi);
   if (real[number] != NULL) return sennit_front_table[number];
-  /* A program may ask whether its MPI has a function by looking for the symbol (mpi4py does), and this library has them
-   * all: so the drop-in stands in for what is missing. */
+  /* A program may ask whether its MPI has a function by looking for the symbol (mpi4py does), and this library has
+   * them all: so the drop-in stands in for what is missing. */
   static pthread_once_t lacking = PTHREAD_ONCE_INIT;
   if (front.library != NULL && front.disabled) pthread_once(&lacking, attach_mpi);
   if (sennit_front_table[number] != first[number]) return sennit_front_table[number];

@@ -1,5 +1,5 @@
-// What the preloaded library and a drop-in behind it know of each other. Plain C: the preloaded library is in every process
-// of a job, also in shells and launchers, and brings nothing with it.
+// What the preloaded library and a drop-in behind it know of each other. Plain C: the preloaded library is in every
+// process of a job, also in shells and launchers, and brings nothing with it.
 #pragma once
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ typedef struct sennit_front {
   void* const* real;  /* the program's own definitions; null where its library has none */
   void* library;      /* the program's MPI, as dlopen() names it */
   int flavour;
-  int disabled;       /* SENNIT_DISABLE: the drop-in only stands in for functions that the library lacks */
+  int disabled; /* SENNIT_DISABLE: the drop-in only stands in for functions that the library lacks */
 } sennit_front;
 
 /* What a drop-in exports: changes the table's entries that it wants. 0, or another number when it will not work: the

@@ -15,7 +15,9 @@ template <class Abi>
 void fill_table(const sennit_front& front) {
   void* wanted[kEntries] = {};
   if (front.disabled == 0) wrappers::fill_wrappers<Abi>(wanted);
-  const auto set = [&](Entry entry, auto* function) { wanted[std::size_t(entry)] = reinterpret_cast<void*>(function); };
+  const auto set = [&](Entry entry, auto* function) {
+    wanted[std::size_t(entry)] = reinterpret_cast<void*>(function);
+  };
   set(Entry::Wait, &wrappers::Wait<Abi>);
   set(Entry::Test, &wrappers::Test<Abi>);
   set(Entry::Waitall, &wrappers::Waitall<Abi>);

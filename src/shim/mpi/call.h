@@ -1,5 +1,5 @@
-// One call of a function of MPI that has GPU memory among its buffers, in words that are the same for every ABI and every
-// form. The generated wrappers make these.
+// One call of a function of MPI that has GPU memory among its buffers, in words that are the same for every ABI and
+// every form. The generated wrappers make these.
 #pragma once
 
 #include <array>

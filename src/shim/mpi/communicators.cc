@@ -89,9 +89,11 @@ Communicators::One* Communicators::find(Handle comm) const {
 int Communicators::all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const {
   Handle request = 0;
   int code = mpi_.begin_all_gather(comm, mine, all, bytes, request);
-  for (bool done = false; code == 0 && !done;) {
+  bool done = false;
+  while (code == 0) {
     code = mpi_.done(request, done);
-    if (!done) meanwhile();
+    if (done) break;
+    meanwhile();
   }
   return code;
 }

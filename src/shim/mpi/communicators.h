@@ -1,5 +1,5 @@
-// The program's communicators as the drop-in knows them: which have all their ranks on this node, what those ranks say of
-// their calls, and sennit's communicator beside each.
+// The program's communicators as the drop-in knows them: which have all their ranks on this node, what those ranks
+// say of their calls, and sennit's communicator beside each.
 #pragma once
 
 #include <array>
@@ -22,12 +22,12 @@ class Communicators {
  public:
   struct One {
     CommShape shape;
-    std::uint64_t key = 0;          ///< orders communicators alike on all their ranks
-    std::unique_ptr<Board> board;   ///< of its ranks on this node; null where nobody knows them
-    bool whole = false;             ///< the board has all its ranks; else calls are left to the real functions
-    std::string why_not;            ///< it is not whole, or has no counterpart
+    std::uint64_t key = 0;         ///< orders communicators alike on all their ranks
+    std::unique_ptr<Board> board;  ///< of its ranks on this node; null where nobody knows them
+    bool whole = false;            ///< the board has all its ranks; else calls are left to the real functions
+    std::string why_not;           ///< it is not whole, or has no counterpart
     int slot = -1;
-    bool tried = false;             ///< to make the counterpart
+    bool tried = false;  ///< to make the counterpart
     std::unique_ptr<Counterpart> counterpart;
   };
 
@@ -37,8 +37,8 @@ class Communicators {
   comm::Group& group() { return *group_; }
   std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
 
-  /// The rank of MPI_COMM_WORLD that messages to `rank` of `comm` go to, if it is another process of this node; else -1.
-  /// Local.
+  /// The rank of MPI_COMM_WORLD that messages to `rank` of `comm` go to, if it is another process of this node; else
+  /// -1. Local.
   int neighbour(Handle comm, int rank);
   /// The rank of MPI_COMM_WORLD behind a rank of `comm`; -1 for one of another job. Local.
   int world_rank(Handle comm, int rank);

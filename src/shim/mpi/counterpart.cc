@@ -5,7 +5,8 @@
 namespace sennit::shim::mpi {
 
 Result<std::unique_ptr<Counterpart>> Counterpart::create(const Mpi& mpi, Handle comm, CommShape shape,
-                                                         Result<std::shared_ptr<device::Executor>> executor, int device) {
+                                                         Result<std::shared_ptr<device::Executor>> executor,
+                                                         int device) {
   std::unique_ptr<Counterpart> made(new Counterpart());
   path::Node::Options options;
   options.device = device;

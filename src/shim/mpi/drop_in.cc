@@ -210,8 +210,8 @@ std::unique_ptr<Messages::Outgoing> DropIn::announce(const Call& call, std::stri
   const auto uniform = part.elements.type == kNoHandle ? std::nullopt : mpi_->uniform(part.elements.type);
   why = "derived type with gaps";
   if (!uniform) return nullptr;
-  const std::uint64_t bytes = static_cast<std::uint64_t>(part.count()) *
-                              static_cast<std::uint64_t>(uniform->count) * bytes_of(uniform->meaning);
+  const std::uint64_t bytes = static_cast<std::uint64_t>(part.count()) * static_cast<std::uint64_t>(uniform->count) *
+                              bytes_of(uniform->meaning);
   why = "small";
   if (part.count() < 0 || bytes < kLeastAnnounced) return nullptr;
   why = "SENNIT_OPS";
@@ -316,7 +316,9 @@ bool DropIn::ready(Handle request, OpenRequest& open) {
   bool done = false;
   Received received;
   if (open.outgoing != nullptr) {
+    if (!open.lost.ok()) return true;
     const auto taken = open.outgoing->taken();
+    if (!taken.ok()) open.lost = taken.status();
     if (!taken.ok() || *taken) return true;
     // One that was cancelled before it was received stays untaken.
     return mpi_->look_at(request, false, done, received) == 0 && done && received.cancelled;

@@ -1,8 +1,10 @@
 // The drop-in as this process has it: what becomes of a call that has GPU memory among its buffers.
 //
-// 1. A blocking collective of ranks on this node, with memory of one GPU at each rank, becomes sennit's (counterpart.h), if
+// 1. A blocking collective of ranks on this node, with memory of one GPU at each rank, becomes sennit's
+// (counterpart.h), if
 //    all ranks can (board.h).
-// 2. A message to another process of this node, from GPU memory without gaps, is announced, and fetched by its receiver
+// 2. A message to another process of this node, from GPU memory without gaps, is announced, and fetched by its
+// receiver
 //    (messages.h).
 // 3. Everything else goes to the real function, with host memory in the place of GPU memory (shadows.h).
 #pragma once
@@ -61,8 +63,8 @@ class DropIn {
 
   /// Blocking calls, to the end. What the program is to be told. `why`: one that is no collective is staged.
   int perform(const Call& call, const RealCall& real, std::string why = "no such call on GPUs");
-  /// The first half of calls that end in a request, or bring a status, and the second. `received`: bytes of a message, as
-  /// its status says; negative for others.
+  /// The first half of calls that end in a request, or bring a status, and the second. `received`: bytes of a
+  /// message, as its status says; negative for others.
   Result<std::shared_ptr<Shadows>> begin(const Call& call);
   Status end(Shadows& shadows, std::int64_t received) { return shadows.give_back(received); }
   /// Says what went wrong, and what the program is told.
@@ -74,9 +76,9 @@ class DropIn {
   /// Until the receiver has it. MPI's code.
   int wait_until_taken(Messages::Outgoing& outgoing, const Call& call);
 
-  /// Whether this process looks at receives, as it does from its first use of a GPU on. `request`: the receive in question
-  /// ends in one; such a receive that is not looked at keeps the process from doing so later, since it may still be
-  /// matched.
+  /// Whether this process looks at receives, as it does from its first use of a GPU on. `request`: the receive in
+  /// question ends in one; such a receive that is not looked at keeps the process from doing so later, since it may
+  /// still be matched.
   bool looks_at_receives(bool request);
   /// What there is to look at when the call's receive completes; null where no announcement can match it.
   std::unique_ptr<Receive> receive_of(const Call& call, const Shadows& shadows);
@@ -91,8 +93,8 @@ class DropIn {
   bool ready(Handle request, OpenRequest& open);
   /// Requests move on, which others may wait for; to be called again and again by whoever waits.
   void progress();
-  /// The same until all ranks of this node have come to this rank's latest collective call, which then need not wait: a
-  /// rank that has not come may wait for a request of this one to move.
+  /// The same until all ranks of this node have come to this rank's latest collective call, which then need not wait:
+  /// a rank that has not come may wait for a request of this one to move.
   void move_until_all_come(Handle comm);
   bool busy() const { return requests_.busy(); }
   /// How long a message is that was found by a probe.
@@ -101,7 +103,8 @@ class DropIn {
   /// Before a communicator is freed.
   void forget(Handle comm);
 
-  void count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::steady_clock::time_point since);
+  void count(const Call& call, std::uint64_t bytes, std::string_view how,
+             std::chrono::steady_clock::time_point since);
 
  private:
   Gpus* gpus();

@@ -116,9 +116,8 @@ def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dic
         assert base.memory, base.name
         for form in forms.replace("c", ""):
             made = in_form(base, form)
-            if made.form == "blocking":
-                if any(each.name == "request" for each in made.parameters):
-                    made = replace(made, form="persistent" if made.name.endswith("_init") else "nonblocking")
+            if made.form == "blocking" and any(each.name == "request" for each in made.parameters):
+                made = replace(made, form="persistent" if made.name.endswith("_init") else "nonblocking")
             functions.append(made)
             if "c" in forms:
                 functions.append(with_large_counts(made))
@@ -284,8 +283,13 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     if function.kind == "send" and function.family != "Bsend" and function.form != "persistent":
         replaced |= {"buf": "card", "count": "length", "datatype": "byte<Abi>()"}
         tail_ = "void* tail" if tail else "void*"
+        how = "real"
+        if function.form == "nonblocking":
+            # A send that is done at once may have a handle that stands for all such sends.
+            how, entry = "send_card", "Issend_c" if function.large else "Issend"
+            yield f"  const auto {how} = Real<Abi>::of(&{entry}<Abi>, Entry::{entry});"
         yield (f"  const auto call_card = [&](const void* card, int length, {tail_}) "
-               f"{{ return real({arguments(function, replaced)}); }};")
+               f"{{ return {how}({arguments(function, replaced)}); }};")
         yield f"  return send<Abi>(call, call_real, call_card, {tail or 'nullptr'});"
     else:
         yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"

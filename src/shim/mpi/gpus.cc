@@ -45,9 +45,11 @@ Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {
 
 Result<device::Memory> HostMemory::take(std::uint64_t bytes) {
   if (bytes > kLargestPinned) {
-    void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const data =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (data == MAP_FAILED)
-      return Status(Code::out_of_memory, fmt::format("no {} of host memory: {}", format_bytes(bytes), strerror(errno)));
+      return Status(Code::out_of_memory,
+                    fmt::format("no {} of host memory: {}", format_bytes(bytes), strerror(errno)));
     return device::Memory(data, bytes, [bytes](void* at) { munmap(at, bytes); });
   }
   const std::uint64_t rounded = std::bit_ceil(std::max<std::uint64_t>(bytes, 4096));

@@ -1,4 +1,5 @@
-// The program's MPI library, of one ABI: its functions by name, and through them the neutral face that the drop-in uses.
+// The program's MPI library, of one ABI: its functions by name, and through them the neutral face that the drop-in
+// uses.
 #pragma once
 
 #include <dlfcn.h>
@@ -287,9 +288,9 @@ class Library final : public Mpi {
     // Whole elements alone can be packed: one more than was filled covers the rest.
     std::vector<std::byte> whole(static_cast<std::size_t>((bytes + one.size - 1) / one.size * one.size));
     int position = 0;
-    const int code = call_.pack(buffer, static_cast<int>((bytes + one.size - 1) / one.size),
-                                from_handle<Datatype>(handle), whole.data(), static_cast<int>(whole.size()),
-                                &position, from_handle<Comm>(self_));
+    const int code =
+        call_.pack(buffer, static_cast<int>((bytes + one.size - 1) / one.size), from_handle<Datatype>(handle),
+                   whole.data(), static_cast<int>(whole.size()), &position, from_handle<Comm>(self_));
     if (code == 0) std::memcpy(packed, whole.data(), static_cast<std::size_t>(bytes));
     return code;
   }
@@ -300,7 +301,8 @@ class Library final : public Mpi {
     const auto* from = static_cast<const std::byte*>(packed);
     auto* to = static_cast<std::byte*>(buffer);
     // In pieces that an int counts.
-    const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
+    const std::int64_t most =
+        std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
     for (std::int64_t left = one.size > 0 ? bytes / one.size : 0; left > 0;) {
       const std::int64_t now = std::min(left, most);
       int position = 0;

@@ -18,9 +18,12 @@ namespace {
 
 /// Slots at the end of a rank's row are for messages; communicators count from its beginning.
 constexpr int kFirstSlot = comm::ControlSegment::kSlots - Announcement::kSlots;
-/// Words of a slot. kEnd and kAsk: the number of the announcement that ended, or whose receiver asks for a copy in host
-/// memory; kOffer: 1 + the number of that copy's file in comm::Group. kBytes and kEnvelope: of the announcement.
+/// Words of a slot. kEnd and kAsk: the number of the announcement that ended, or whose receiver asks for a copy in
+/// host memory; kOffer: 1 + the number of that copy's file in comm::Group. kBytes and kEnvelope: of the announcement.
 constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kNumber = 3, kBytes = 4, kEnvelope = 5;
+
+/// In kOffer: there can be none.
+constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
 
 constexpr std::uint64_t envelope(int dest, int tag) {
   return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
@@ -140,7 +143,10 @@ Result<bool> Messages::Outgoing::taken() {
   if (ended()) return true;
   if (offered_ == 0 &&
       messages_.slot_of(announcement_).words[kAsk].load(std::memory_order_acquire) == announcement_.number)
-    if (auto status = copy_to_file(); !status) return std::move(status).in("lend host memory to a receiver");
+    if (auto status = copy_to_file(); !status) {
+      messages_.slot_of(announcement_).words[kOffer].store(kNoCopy, std::memory_order_release);
+      return std::move(status).in("lend host memory to a receiver");
+    }
   return false;
 }
 
@@ -148,7 +154,8 @@ Status Messages::Outgoing::copy_to_file() {
   const std::uint64_t bytes = announcement_.bytes;
   UniqueFd file(memfd_create("sennit-message", MFD_CLOEXEC));
   if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
-    return Status(Code::out_of_memory, fmt::format("no {} of shared memory: {}", format_bytes(bytes), strerror(errno)));
+    return Status(Code::out_of_memory,
+                  fmt::format("no {} of shared memory: {}", format_bytes(bytes), strerror(errno)));
   const device::Memory mapped = map_all(file.get(), bytes);
   if (mapped.data() == nullptr)
     return Status(Code::out_of_memory, fmt::format("cannot map {}: {}", format_bytes(bytes), strerror(errno)));
@@ -233,6 +240,7 @@ std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announce
 
 Status Messages::Incoming::fetch_file() {
   const std::uint64_t offered = messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire);
+  if (offered == kNoCopy) return Status(Code::out_of_memory, "the sender has no host memory for a copy");
   auto file = messages_.group_.fetch(announcement_.sender, offered - 1);
   if (!file) return file.status();
   const device::Memory mapped = map_all(file->get(), announcement_.bytes);

@@ -1,17 +1,19 @@
-// Point-to-point messages between GPUs of a node: one copy, straight from the sender's memory to the receiver's, instead
-// of three through host memory.
+// Point-to-point messages between GPUs of a node: one copy, straight from the sender's memory to the receiver's,
+// instead of three through host memory.
 //
-// 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot of
+// 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot
+// of
 //    shared memory. So MPI itself matches messages, in its own order, with every wildcard.
-// 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, maps the sender's
+// 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, maps the
+// sender's
 //    memory (once) and copies the bytes to where they are to go.
 // 3. It then writes the announcement's number into the slot; until then the sender's buffer is in use.
 // 4. A receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file of it.
 //
-// Every receive that could be matched by an announcement must be looked at when it completes, also those into host memory.
-// An announcement is no longer than any message that it may stand for, so a receive that is too short for it is too short
-// for the message, and MPI itself says so. Its length tells its slot: who probes for a message sees a length alone, and
-// looks up there how long the message is.
+// Every receive that could be matched by an announcement must be looked at when it completes, also those into host
+// memory. An announcement is no longer than any message that it may stand for, so a receive that is too short for it
+// is too short for the message, and MPI itself says so. Its length tells its slot: who probes for a message sees a
+// length alone, and looks up there how long the message is.
 #pragma once
 
 #include <array>
@@ -38,12 +40,12 @@ struct Announcement {
     std::uint64_t number, bytes;
   };
 
-  std::uint64_t job[2];      ///< how it is known
-  std::uint64_t number;      ///< of this sender's announcements, from 1
-  std::uint64_t bytes;       ///< of the message
-  std::int32_t sender;       ///< in MPI_COMM_WORLD
-  std::int32_t slot;         ///< of the sender's for messages, from 0: where its end is told
-  std::uint32_t kind;        ///< device::Shareable
+  std::uint64_t job[2];  ///< how it is known
+  std::uint64_t number;  ///< of this sender's announcements, from 1
+  std::uint64_t bytes;   ///< of the message
+  std::int32_t sender;   ///< in MPI_COMM_WORLD
+  std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
+  std::uint32_t kind;    ///< device::Shareable
   std::uint32_t files;
   std::uint64_t offset, identity;
   char device[64];
@@ -59,8 +61,8 @@ struct Announcement {
 };
 static_assert(sizeof(Announcement) <= Announcement::length_of(0));
 
-/// Shorter messages are staged: so few bytes are as soon through host memory, and programs rely on such sends not to wait
-/// for their receivers (4 KiB is what Open MPI sends at once). A default, and more than any announcement has.
+/// Shorter messages are staged: so few bytes are as soon through host memory, and programs rely on such sends not to
+/// wait for their receivers (4 KiB is what Open MPI sends at once). A default, and more than any announcement has.
 inline constexpr std::uint64_t kLeastAnnounced = 8193;
 inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSlots - 1);
 static_assert(kLeastAnnounced > kLongestAnnouncement);
@@ -119,7 +121,8 @@ class Messages {
 
    private:
     friend class Messages;
-    Incoming(Messages& messages, const Announcement& announcement) : messages_(messages), announcement_(announcement) {}
+    Incoming(Messages& messages, const Announcement& announcement)
+        : messages_(messages), announcement_(announcement) {}
     Messages& messages_;
     const Announcement announcement_;
     Status fetch_file();
@@ -156,7 +159,7 @@ class Messages {
   int next_slot_ = 0;
   std::uint64_t numbers_ = 0;
   bool warned_ = false;
-  std::map<std::uint64_t, std::shared_ptr<const Loan>> loans_;  // by identity
+  std::map<std::uint64_t, std::shared_ptr<const Loan>> loans_;                              // by identity
   std::map<std::pair<int, std::uint64_t>, std::shared_ptr<const path::Mapping>> borrowed_;  // sender and identity
   std::map<int, std::unique_ptr<device::Lane>> lanes_;                                      // by device
   std::map<int, std::vector<std::unique_ptr<device::Event>>> events_;                       // idle, by device

@@ -1,5 +1,5 @@
-// The program's MPI as the drop-in needs it: the same words for every ABI, so that what decides is compiled once and can be
-// tested over a made-up one.
+// The program's MPI as the drop-in needs it: the same words for every ABI, so that what decides is compiled once and
+// can be tested over a made-up one.
 #pragma once
 
 #include <array>
@@ -41,8 +41,8 @@ struct Received {
   std::array<std::byte, 32> status{};  ///< MPI_Status as it is
 };
 
-/// Every function returns MPI's error code, 0 for success, and calls no error handler of the program's: a code is given
-/// to fail() where it is the program's to know. None is collective unless it says so.
+/// Every function returns MPI's error code, 0 for success, and calls no error handler of the program's: a code is
+/// given to fail() where it is the program's to know. None is collective unless it says so.
 class Mpi {
  public:
   virtual ~Mpi() = default;

@@ -1,5 +1,5 @@
-// Requests of the program that stand for more than the real library knows: what is to be done before one may complete, and
-// when it does. The program holds the real library's own handle, so every function takes it.
+// Requests of the program that stand for more than the real library knows: what is to be done before one may
+// complete, and when it does. The program holds the real library's own handle, so every function takes it.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ namespace sennit::shim::mpi {
 struct Receive {
   void* landed = nullptr;
   void* buffer = nullptr;
-  std::int64_t capacity = 0;  ///< bytes of data
-  Handle type = kNoHandle;    ///< kNoHandle: data without gaps
-  bool looked = false;        ///< what came has been looked at
+  std::int64_t capacity = 0;                     ///< bytes of data
+  Handle type = kNoHandle;                       ///< kNoHandle: data without gaps
+  bool looked = false;                           ///< what came has been looked at
   std::unique_ptr<Messages::Incoming> incoming;  ///< null: it was no announcement
   device::Memory packed;                         ///< of a type with gaps
   int error = 0;                                 ///< MPI's code
@@ -37,9 +37,10 @@ struct OpenRequest {
 
   std::mutex mutex;  // of what follows
   std::unique_ptr<Messages::Outgoing> outgoing;
+  Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
-  bool finished = false;                ///< a persistent one that the real library has completed already,
-  std::array<std::byte, 32> status{};   ///< with this status
+  bool finished = false;               ///< a persistent one that the real library has completed already,
+  std::array<std::byte, 32> status{};  ///< with this status
 
   /// Whether somebody has to look at it from time to time, whatever the program waits for.
   bool moves() const { return active && (outgoing != nullptr || receive != nullptr); }

@@ -1,5 +1,5 @@
-// The wrappers of functions that complete, start and free requests: what GPU memory a request wrote comes back to it when
-// the request completes, whichever function says so.
+// The wrappers of functions that complete, start and free requests: what GPU memory a request wrote comes back to it
+// when the request completes, whichever function says so.
 #pragma once
 
 #include <algorithm>
@@ -75,6 +75,7 @@ class Batch {
     if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
     here.requests().end(handles_[at], *open);
+    if (!open->lost.ok()) return here.fail("sending a message", kNoHandle, open->lost);
     if (open->receive != nullptr) {
       const bool fetched = open->receive->incoming != nullptr;
       const int code = here.complete(*open->receive, open->shadows.get(), bytes);
@@ -214,7 +215,8 @@ int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     bool again = false;
-    if (const int code = test_any<Abi>(count, requests, index, &flag, status, again); code != 0 || !again) return code;
+    if (const int code = test_any<Abi>(count, requests, index, &flag, status, again); code != 0 || !again)
+      return code;
   }
 }
 

@@ -42,9 +42,8 @@ Status Shadows::fill() {
 Status Shadows::give_back(std::int64_t received) {
   for (const Shadow& shadow : shadows_) {
     if (!shadow.written) continue;
-    const std::uint64_t bytes = shadow.prefix && received >= 0
-                                    ? std::min(shadow.bytes, static_cast<std::uint64_t>(received))
-                                    : shadow.bytes;
+    const std::uint64_t bytes =
+        shadow.prefix && received >= 0 ? std::min(shadow.bytes, static_cast<std::uint64_t>(received)) : shadow.bytes;
     if (auto status = gpus_.copy(shadow.there, shadow.here.data(), bytes); !status) return status;
   }
   return {};

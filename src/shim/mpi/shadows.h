@@ -1,5 +1,5 @@
-// Staging: host memory that stands in for a call's GPU memory, so that an MPI that knows no GPU does the call. Correct for
-// every function, type and communicator; what everything faster falls back to.
+// Staging: host memory that stands in for a call's GPU memory, so that an MPI that knows no GPU does the call.
+// Correct for every function, type and communicator; what everything faster falls back to.
 //
 // 1. For each buffer that is GPU memory: as much host memory as the call may touch; what it reads is copied there.
 // 2. The real function works on that.

@@ -67,8 +67,8 @@ class Translation {
     const auto numbers = numbers_of(uniform->meaning, *op);
     if (!numbers || elements < 0) return "no such reduction of this type on GPUs";
     work_.request.operation = operation;
-    work_.request.count = static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(uniform->count) *
-                          numbers->per_element;
+    work_.request.count =
+        static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(uniform->count) * numbers->per_element;
     work_.request.reduction.type = numbers->type;
     work_.request.reduction.op = *op;
     work_.bytes = work_.request.count * device::bytes_of(numbers->type);
@@ -134,8 +134,8 @@ class Translation {
       total += all.count_of(rank);
     }
     const std::int64_t mine = all.count_of(rank_);
-    const WhyNot why = equal ? reduce(Operation::reduce_scatter, mine, all.type)
-                             : reduce(Operation::allreduce, total, all.type);
+    const WhyNot why =
+        equal ? reduce(Operation::reduce_scatter, mine, all.type) : reduce(Operation::allreduce, total, all.type);
     if (!why.empty()) return why;
     work_.request.output = const_cast<void*>(receive().address);
     work_.request.input = in_place(send()) ? receive().address : send().address;
@@ -199,7 +199,8 @@ class Translation {
   }
 
   /// Fills lengths and places from a part with a block for each rank, or with one block for all.
-  WhyNot fill(const Part& part, std::vector<std::uint64_t>& bytes, std::vector<std::uint64_t>& places, int only) const {
+  WhyNot fill(const Part& part, std::vector<std::uint64_t>& bytes, std::vector<std::uint64_t>& places,
+              int only) const {
     const Elements& elements = part.elements;
     const auto width = part.elements.types == nullptr ? bytes_of_run(mpi_, elements.type, 1) : std::nullopt;
     if (!width) return kTypes;

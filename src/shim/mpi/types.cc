@@ -17,11 +17,11 @@ struct Row {
 };
 /// By Meaning.
 constexpr std::array kRows{
-    Row{"int8", Type::int8, 1},         Row{"uint8", Type::uint8, 1},         Row{"int16", Type::int16, 1},
-    Row{"uint16", Type::uint16, 1},     Row{"int32", Type::int32, 1},         Row{"uint32", Type::uint32, 1},
-    Row{"int64", Type::int64, 1},       Row{"uint64", Type::uint64, 1},       Row{"float32", Type::float32, 1},
-    Row{"float64", Type::float64, 1},   Row{"bytes", Type::uint8, 1},         Row{"boolean", Type::uint8, 1},
-    Row{"characters", Type::uint8, 1},  Row{"complex64", Type::float32, 2},   Row{"complex128", Type::float64, 2},
+    Row{"int8", Type::int8, 1},        Row{"uint8", Type::uint8, 1},       Row{"int16", Type::int16, 1},
+    Row{"uint16", Type::uint16, 1},    Row{"int32", Type::int32, 1},       Row{"uint32", Type::uint32, 1},
+    Row{"int64", Type::int64, 1},      Row{"uint64", Type::uint64, 1},     Row{"float32", Type::float32, 1},
+    Row{"float64", Type::float64, 1},  Row{"bytes", Type::uint8, 1},       Row{"boolean", Type::uint8, 1},
+    Row{"characters", Type::uint8, 1}, Row{"complex64", Type::float32, 2}, Row{"complex128", Type::float64, 2},
 };
 static_assert(kRows.size() == std::size_t(Meaning::complex128) + 1);
 

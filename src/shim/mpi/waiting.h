@@ -49,7 +49,8 @@ int Improbe(int source, int tag, typename Abi::Comm comm, int* flag, typename Ab
 }
 
 template <class Abi>
-int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* message, typename Abi::Status* status) {
+int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* message,
+           typename Abi::Status* status) {
   if (!busy<Abi>())
     return probed<Abi>(Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, status), comm, status);
   for (Patience patience;; patience.wait()) {

@@ -52,9 +52,8 @@ Elements placed(const Int* counts, const Place* places, Type type, int blocks) {
   return made;
 }
 template <class Int, class Place, class Type>
-Elements placed(const Int* counts, const Place* places, const Type* types, int blocks)
-  requires(!std::is_same_v<Type, void>)
-{
+Elements placed(const Int* counts, const Place* places, const Type* types,
+                int blocks) requires(!std::is_same_v<Type, void>) {
   Elements made;
   made.blocks = blocks;
   made.counts = integers(counts);

@@ -1,0 +1,198 @@
+"""`sennit run`: starts a program with the drop-ins between it and its MPI."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import stat
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.text import Text
+
+from sennit import console, programs
+from sennit.problem import Exit, Problem
+from sennit.verbs.options import examples
+
+EXAMPLES = examples(
+    "sennit run -- mpirun -n 4 ./program",
+    "sennit run --report -- mpirun -n 4 python train.py",
+    "sennit run --ops allreduce,bcast --explain -- mpiexec -n 8 ./program --its-own-options",
+    "srun -n 4 sennit run -- ./program",
+)
+
+PRELOADED = "libsennit-preload.so"
+DROP_INS = ("libsennit-mpi.so",)  # what it loads from its own folder
+LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")  # what Open MPI's is called; others share two of the names
+
+
+# ---- what is started ----------------------------------------------------------------------------------------------
+
+
+def preloaded(library: str, there: str) -> str:
+    """LD_PRELOAD with the library in front of what is there, once."""
+    return ":".join([library, *(each for each in re.split(r"[ :]+", there) if each and each != library)])
+
+
+def is_off(environment: Mapping[str, str]) -> bool:
+    """Whether SENNIT_DISABLE says so, as the drop-ins read it."""
+    return environment.get("SENNIT_DISABLE", "").lower() in ("1", "true", "yes", "on")
+
+
+def is_openmpi(said: str) -> bool:
+    """Whether a launcher that says this of its version is Open MPI's; PRRTE is what Open MPI 5's stands on."""
+    return "Open MPI" in said or "OpenRTE" in said or "PRRTE" in said
+
+
+def command_line(command: Sequence[str], openmpi: bool, variables: Mapping[str, str]) -> list[str]:
+    """The command that hands these variables to ranks on other hosts too: Open MPI's launcher wants each of them
+    named. What the command names already stays as it is; a value it gives LD_PRELOAD gets the library in front."""
+    if not openmpi:
+        return list(command)
+    result, named = [command[0]], set()
+    for before, part in pairwise(command):
+        name, equals, value = part.partition("=")
+        if before in ("-x", "--x"):
+            named.add(name)
+            if name == "LD_PRELOAD" and equals and name in variables:
+                part = f"{name}={preloaded(variables[name].split(':')[0], value)}"
+        result.append(part)
+    added = [part for name in variables if name not in named for part in ("-x", name)]
+    return [result[0], *added, *result[1:]]
+
+
+# ---- what LD_PRELOAD does not reach -------------------------------------------------------------------------------
+
+
+def is_static(head: bytes) -> bool:
+    """Whether the beginning of a file is that of an ELF program without a dynamic loader (PT_INTERP), which alone
+    looks at LD_PRELOAD. False for what is no ELF program, or cut off before its table says so."""
+    kind = {1: ("I", 28, 42), 2: ("Q", 32, 54)}.get(head[4]) if len(head) > 5 else None
+    order = {1: "<", 2: ">"}.get(head[5]) if kind else None
+    if head[:4] != b"\x7fELF" or kind is None or order is None:
+        return False
+    word, table_at, sizes_at = kind
+    try:
+        (file_type,) = struct.unpack_from(f"{order}H", head, 16)
+        (table,) = struct.unpack_from(f"{order}{word}", head, table_at)
+        size, count = struct.unpack_from(f"{order}HH", head, sizes_at)
+        segments = [struct.unpack_from(f"{order}I", head, table + i * size)[0] for i in range(count)]
+    except struct.error:
+        return False
+    executable, shared, interpreter = 2, 3, 3  # ET_EXEC, ET_DYN (which position-independent programs are), PT_INTERP
+    return file_type in (executable, shared) and bool(segments) and interpreter not in segments
+
+
+def gains_rights(mode: int, owner: int, group: int, user: int, users_group: int) -> bool:
+    """Whether a file of this mode and owner, started by this user, runs with the rights of another one: the loader
+    then ignores LD_PRELOAD."""
+    other_user = bool(mode & stat.S_ISUID) and owner != user
+    return other_user or (bool(mode & stat.S_ISGID) and bool(mode & stat.S_IXGRP) and group != users_group)
+
+
+def beyond_reach(program: Path) -> str:
+    """Why LD_PRELOAD does not reach the program; empty where it does."""
+    try:
+        with program.open("rb") as file:
+            head = file.read(1 << 16)
+        known = program.stat()
+    except OSError:  # may be started without being readable
+        return ""
+    if is_static(head):
+        return "it is statically linked"
+    if gains_rights(known.st_mode, known.st_uid, known.st_gid, os.getuid(), os.getgid()):
+        return "it runs with another user's rights (setuid)"
+    return ""
+
+
+# ---- the verb -----------------------------------------------------------------------------------------------------
+
+
+def run(
+    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", show_default=False,
+                       help="What to start, with its arguments: a program, or the launcher of its ranks.")] = None,
+    ops: Annotated[str | None, typer.Option("--ops", metavar="NAME,…", show_default="all",
+                   help="Take only these operations, such as allreduce,bcast.")] = None,
+    report: Annotated[bool, typer.Option("--report", help="At the end say what became of calls with GPU "
+                      "buffers.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say how calls travel, once for each operation and "
+                       "size.")] = False,
+) -> None:  # fmt: skip
+    """Run an MPI program with sennit between it and its MPI: GPU buffers work in every MPI, and collectives of ranks
+    on one node are sennit's. The program stays as it is.
+
+    The exit code is the program's own."""
+    if not command:
+        raise Problem("no command is given", "Such as: sennit run -- mpirun -n 4 ./program", Exit.USAGE)
+    if ops is not None and not re.fullmatch(r"\w+(,\w+)*", ops, re.ASCII):
+        raise Problem(f"--ops {ops!r} is no list of operations", "Such as --ops allreduce,bcast", Exit.USAGE)
+    program = _find(command[0])
+    environment = dict(os.environ)
+    if is_off(environment):
+        _start(program, command, environment)
+    if ops is not None:
+        environment["SENNIT_OPS"] = ops
+    environment |= {"SENNIT_REPORT": "1"} if report else {}
+    environment |= {"SENNIT_EXPLAIN": "1"} if explain else {}
+    openmpi = program.name.split(".")[0] in LAUNCHERS and is_openmpi(_version(program))
+    environment["LD_PRELOAD"] = preloaded(str(_library()), environment.get("LD_PRELOAD", ""))
+    passed = [name for name in sorted(environment) if name.startswith("SENNIT_") and environment[name]]
+    variables = {name: environment[name] for name in ("LD_PRELOAD", *passed)}
+    if why := beyond_reach(program):
+        text = f"warning: sennit does not reach {program}: {why}, so LD_PRELOAD is ignored. It runs without sennit."
+        console.messages().print(Text(text, style="yellow"), soft_wrap=True)
+    _start(program, command_line(command, openmpi, variables), environment)
+
+
+def _find(name: str) -> Path:
+    """The program that a shell would start."""
+    if found := shutil.which(name):
+        return Path(found).absolute()  # as ./mpirun is meant, and not any mpirun of PATH
+    if "/" not in name:
+        raise Problem(f"the command {name} is not on PATH", "Check its name, or give its path", Exit.ENVIRONMENT)
+    if not Path(name).exists():
+        raise Problem(f"{name} does not exist", "Check its path", Exit.ENVIRONMENT)
+    raise Problem(f"{name} is no program", f"If it is meant to be one: chmod +x {name}", Exit.ENVIRONMENT)
+
+
+def _library() -> Path:
+    """The library to preload, with what it needs beside it."""
+    if os.uname().machine != "x86_64":
+        raise Problem(f"sennit run does not work on {os.uname().machine} yet, only on x86-64",
+                      "Start the program without it", Exit.ENVIRONMENT)  # fmt: skip
+    library = programs.find_library(PRELOADED).resolve()
+    for name in DROP_INS:
+        programs.find_library(name)
+    if re.search(r"[ :]", str(library)):
+        raise Problem(f"{library} cannot be preloaded: LD_PRELOAD takes no path with a space or a colon",
+                      "Put sennit into another folder", Exit.ENVIRONMENT)  # fmt: skip
+    return library
+
+
+def _version(launcher: Path) -> str:
+    """What the launcher says of its version; nothing when it does not say it soon."""
+    try:
+        done = subprocess.run([launcher, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=5, check=False)  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode("utf-8", "replace")
+
+
+def _start(program: Path, command: list[str], environment: Mapping[str, str]) -> NoReturn:
+    """Becomes the program: signals and the exit code are its own. Does not return."""
+    # Python ignores these two, which the program would inherit.
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execve(program, command, environment)
+    except OSError as error:
+        raise Problem(f"{program} does not start: {error.strerror}",
+                      "A script needs a first line such as #!/bin/sh", Exit.ENVIRONMENT) from None  # fmt: skip

@@ -1,0 +1,325 @@
+"""A rank that sends and reduces buffers of every kind through mpi4py, and checks what comes: of test_mpi_buffers.py, which
+starts it with emulated GPU memory, or by hand on GPUs with CuPy. Names of checks are those to leave out.
+
+    sennit run -- mpirun -n 4 python tests/interop/mpi_buffers.py
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import itertools
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from mpi4py import MPI
+
+WORLD = MPI.COMM_WORLD
+RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+INTS = 100_000  # of a message that is announced, and longer than what libraries send at once
+
+
+class Host:
+    """Integers in host memory."""
+
+    def __init__(self, count: int) -> None:
+        self.view: Any = memoryview(bytearray(count * 4)).cast("i")
+
+    def fill(self, value: int) -> None:
+        self.put([value] * len(self.view))
+
+    def put(self, values: list[int]) -> None:
+        self.view[:] = array.array("i", values)
+
+    def get(self) -> list[int]:
+        return list(self.view.tolist())
+
+    def mpi(self, count: int | None = None) -> Any:
+        return [self.view, len(self.view) if count is None else count, MPI.INT]
+
+    def of(self, count: int, datatype: MPI.Datatype) -> Any:
+        return [self.view, count, datatype]
+
+
+class Emulated(Host):
+    """In memory of a GPU, as the drop-in believes."""
+
+    def __init__(self, count: int) -> None:
+        allocate = ctypes.CDLL(None).sennit_emulated_allocate
+        allocate.restype, allocate.argtypes = ctypes.c_void_p, [ctypes.c_int, ctypes.c_size_t]
+        where = allocate(RANK % 4, count * 4)
+        assert where, "no emulated memory: preload libsennit-preload.so and set SENNIT_EMULATE=1"
+        self.view = memoryview((ctypes.c_char * (count * 4)).from_address(where)).cast("B").cast("i")
+
+
+class OnGpu(Host):
+    """In memory of a real one."""
+
+    def __init__(self, count: int) -> None:
+        import cupy  # type: ignore[import-not-found, unused-ignore]
+
+        self.cupy = cupy
+        cupy.cuda.Device(RANK % cupy.cuda.runtime.getDeviceCount()).use()
+        self.view = cupy.zeros(count, "i4")
+
+    def put(self, values: list[int]) -> None:
+        self.view[:] = self.cupy.asarray(values, "i4")
+        self.cupy.cuda.Device().synchronize()
+
+
+GPU: type[Host] = Emulated if os.environ.get("SENNIT_EMULATE") == "1" else OnGpu
+KINDS: list[type[Host]] = [GPU, Host]
+
+
+# ---- messages -----------------------------------------------------------------------------------------------------
+
+
+def persistent_send(data: Any) -> None:
+    request = WORLD.Send_init(data, 0, 3)
+    request.Start()
+    request.Wait()
+    request.Free()
+
+
+def buffered_send(data: Any) -> None:
+    space = MPI.Alloc_mem(INTS * 4 + MPI.BSEND_OVERHEAD)
+    MPI.Attach_buffer(space)
+    WORLD.Bsend(data, 0, 3)
+    MPI.Detach_buffer()
+    MPI.Free_mem(space)
+
+
+SENDS: list[Callable[[Any], object]] = [
+    lambda data: WORLD.Send(data, 0, 3),
+    lambda data: WORLD.Ssend(data, 0, 3),
+    lambda data: WORLD.Isend(data, 0, 3).Wait(),
+    lambda data: WORLD.Issend(data, 0, 3).Wait(),
+    buffered_send,
+    persistent_send,
+]
+
+
+def probe(data: Any, status: MPI.Status) -> None:
+    WORLD.Probe(MPI.ANY_SOURCE, MPI.ANY_TAG, status)
+    assert status.Get_count(MPI.INT) == INTS, "a probe tells another length"
+    WORLD.Recv(data, status.Get_source(), status.Get_tag(), status)
+
+
+def matched_probe(data: Any, status: MPI.Status) -> None:
+    message = WORLD.Mprobe(MPI.ANY_SOURCE, MPI.ANY_TAG, status)
+    assert status.Get_count(MPI.INT) == INTS, "a matched probe tells another length"
+    message.Recv(data, status)
+
+
+def poll(data: Any, status: MPI.Status) -> None:
+    request = WORLD.Irecv(data, 1, 3)
+    while not request.Test(status):
+        pass
+
+
+def look_and_wait(data: Any, status: MPI.Status) -> None:
+    request = WORLD.Irecv(data, 1, 3)
+    while not request.Get_status(status):
+        pass
+    request.Wait(status)
+
+
+def persistent_receive(data: Any, status: MPI.Status) -> None:
+    request = WORLD.Recv_init(data, 1, 3)
+    request.Start()
+    request.Wait(status)
+    request.Free()
+
+
+def wait_any(data: Any, status: MPI.Status) -> None:
+    assert MPI.Request.Waitany([MPI.REQUEST_NULL, WORLD.Irecv(data, 1, 3)], status) == 1
+
+
+def wait_some(data: Any, status: MPI.Status) -> None:
+    assert MPI.Request.Waitsome([MPI.REQUEST_NULL, WORLD.Irecv(data, 1, 3)], [status, MPI.Status()]) == [1]
+
+
+RECEIVES: list[Callable[[Any, MPI.Status], object]] = [
+    lambda data, status: WORLD.Recv(data, 1, 3, status),
+    lambda data, status: WORLD.Recv(data, MPI.ANY_SOURCE, MPI.ANY_TAG, status),
+    lambda data, status: WORLD.Irecv(data, 1, 3).Wait(status),
+    probe,
+    matched_probe,
+    poll,
+    look_and_wait,
+    persistent_receive,
+    wait_any,
+    wait_some,
+]
+
+
+def every_send_meets_every_receive() -> None:
+    """From rank 1 to rank 0, from and to memory of both kinds; statuses tell of the message."""
+    status = MPI.Status()
+    for source, target in itertools.product(KINDS, KINDS):
+        data, there = source(INTS), target(INTS)
+        for round_, (send, receive) in enumerate(itertools.product(SENDS, RECEIVES)):
+            if RANK == 1:
+                data.fill(round_)
+                send(data.mpi())
+            elif RANK == 0:
+                there.fill(-1)
+                receive(there.mpi(), status)
+                case = (source.__name__, target.__name__, SENDS.index(send), RECEIVES.index(receive))
+                assert there.get() == [round_] * INTS, case
+                told = (status.Get_source(), status.Get_tag(), status.Get_count(MPI.INT))
+                assert told == (1, 3, INTS), (case, told)
+
+
+def requests_move_while_ranks_wait_elsewhere() -> None:
+    """A receive that is open takes its message while its rank is in another call; MPI wants no less."""
+    mine, theirs = GPU(INTS), GPU(INTS)
+    mine.fill(RANK)
+    if RANK < 2:  # both send first
+        request = WORLD.Irecv(theirs.mpi(), 1 - RANK, 9)
+        WORLD.Send(mine.mpi(), 1 - RANK, 9)
+        WORLD.Barrier()
+        request.Wait()
+        assert theirs.get() == [1 - RANK] * INTS
+    else:
+        WORLD.Barrier()
+    apart = WORLD.Dup()  # whose ranks have not met
+    if RANK == 0:
+        apart.Send(mine.mpi(), 1, 1)
+    request = apart.Irecv(theirs.mpi(), 0, 1) if RANK == 1 else MPI.REQUEST_NULL
+    apart.Barrier()
+    total = array.array("i", [1])
+    apart.Allreduce(MPI.IN_PLACE, total)
+    request.Wait()
+    assert total[0] == SIZE
+    assert RANK != 1 or theirs.get() == [0] * INTS
+    apart.Free()
+
+
+def a_message_that_is_too_long_is_an_error() -> None:
+    here = WORLD.Dup()
+    here.Set_errhandler(MPI.ERRORS_RETURN)
+    data = GPU(INTS)
+    if RANK == 1:
+        here.Send(data.mpi(), 0, 2)
+    if RANK == 0:
+        code = MPI.SUCCESS
+        try:
+            here.Recv(data.mpi(INTS // 2), 1, 2)
+        except MPI.Exception as error:
+            code = error.Get_error_class()
+        assert code == MPI.ERR_TRUNCATE, code
+    here.Free()
+
+
+def types_with_gaps_are_packed() -> None:
+    vector = MPI.INT.Create_vector(5000, 2, 4).Commit()  # 10 000 integers in 20 000
+    status = MPI.Status()
+    for source, target in itertools.product(KINDS, KINDS):
+        data, there = source(20_000), target(20_000)
+        data.put(list(range(20_000)))
+        there.fill(-1)
+        if RANK == 0:
+            WORLD.Send(data.of(1, vector), 1, 4)
+            WORLD.Send(data.of(10_000, MPI.INT), 1, 5)
+        if RANK == 1:
+            WORLD.Recv(there.of(1, vector), 0, 4, status)
+            assert there.get()[:6] == [0, 1, -1, -1, 4, 5]
+            there.fill(-1)
+            WORLD.Recv(there.of(1, vector), 0, 5, status)
+            assert there.get()[:6] == [0, 1, -1, -1, 2, 3]
+            assert there.get()[19_996:19_998] == [9_998, 9_999]
+            assert status.Get_count(MPI.INT) == 10_000
+    vector.Free()
+
+
+def many_messages_arrive_in_order() -> None:
+    if RANK >= 2:
+        return
+    sent = [GPU(5000) for _ in range(40)]
+    came = [GPU(5000) for _ in range(40)]
+    for number, each in enumerate(sent):
+        each.fill(100 * RANK + number)
+    requests = [WORLD.Irecv(each.mpi(), 1 - RANK, number % 4) for number, each in enumerate(came)]
+    requests += [WORLD.Isend(each.mpi(), 1 - RANK, number % 4) for number, each in enumerate(sent)]
+    MPI.Request.Waitall(requests)
+    for number, each in enumerate(came):
+        assert each.get() == [100 * (1 - RANK) + number] * 5000
+
+
+# ---- collectives --------------------------------------------------------------------------------------------------
+
+
+def collectives_of_every_kind() -> None:
+    """On all kinds of memory at once, each rank's own: what one has on the host need not be so for another."""
+    for count in (1, 1000, INTS):
+        for kinds in ([GPU] * SIZE, [Host] * SIZE, [KINDS[rank % 2] for rank in range(SIZE)]):
+            here = kinds[RANK]
+            mine, all_ = here(count), here(count * SIZE)
+            mine.fill(RANK + 1)
+            WORLD.Allreduce(MPI.IN_PLACE, mine.mpi())
+            assert mine.get() == [SIZE * (SIZE + 1) // 2] * count
+            mine.fill(RANK)
+            WORLD.Allgather(mine.mpi(), all_.mpi(count))
+            assert all_.get() == [rank for rank in range(SIZE) for _ in range(count)]
+            WORLD.Bcast(mine.mpi(), root=SIZE - 1)
+            assert mine.get() == [SIZE - 1] * count
+            there = here(count * SIZE)
+            all_.put([10 * RANK + rank for rank in range(SIZE) for _ in range(count)])
+            WORLD.Alltoall(all_.mpi(count), there.mpi(count))
+            assert there.get() == [10 * rank + RANK for rank in range(SIZE) for _ in range(count)]
+
+
+def a_mapping_of_buffers_may_change_from_call_to_call() -> None:
+    buffers = {kind: kind(100) for kind in KINDS}
+    for round_ in range(300):
+        # Any rule that is not the same on all ranks.
+        mine = buffers[KINDS[(round_ * (RANK + 1) // 3) % 2]]
+        mine.fill(round_ + RANK)
+        if round_ % 3 == 0:
+            WORLD.Bcast(mine.mpi(), root=round_ % SIZE)
+            assert mine.get() == [round_ + round_ % SIZE] * 100
+        else:
+            WORLD.Allreduce(MPI.IN_PLACE, mine.mpi(), MPI.MAX)
+            assert mine.get() == [round_ + SIZE - 1] * 100
+
+
+def parts_of_the_world_have_their_own() -> None:
+    half = WORLD.Split(RANK % 2, -RANK)
+    for communicator in (half, WORLD, half.Dup()):
+        mine = GPU(1000)
+        mine.fill(1)
+        communicator.Allreduce(MPI.IN_PLACE, mine.mpi())
+        assert mine.get() == [communicator.Get_size()] * 1000
+    half.Free()
+    again = WORLD.Split(0, 0)  # may have the handle that was freed
+    mine.fill(2)
+    again.Allreduce(MPI.IN_PLACE, mine.mpi())
+    assert mine.get() == [2 * SIZE] * 1000
+    again.Free()
+
+
+def main() -> None:
+    checks = [
+        every_send_meets_every_receive,
+        requests_move_while_ranks_wait_elsewhere,
+        a_message_that_is_too_long_is_an_error,
+        types_with_gaps_are_packed,
+        many_messages_arrive_in_order,
+        collectives_of_every_kind,
+        a_mapping_of_buffers_may_change_from_call_to_call,
+        parts_of_the_world_have_their_own,
+    ]
+    for check in checks:
+        if check.__name__ in sys.argv[1:]:
+            continue
+        check()
+        WORLD.Barrier()
+        if RANK == 0:
+            print(check.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()

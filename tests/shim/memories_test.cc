@@ -1,0 +1,46 @@
+#include "shim/memories.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace sennit::shim {
+namespace {
+
+TEST(Memories, EmulatedMemoryIsAGpus) {
+  auto memories = Memories::open(true);
+  ASSERT_TRUE(memories.ok());
+  Memories& here = **memories;
+  EXPECT_TRUE(here.possible() && here.awake());
+  auto* const data = static_cast<std::byte*>(here.allocate_emulated(1, 1000));
+  ASSERT_NE(data, nullptr);
+  EXPECT_TRUE(here.is_device(data));
+  EXPECT_TRUE(here.is_device(data + 999));
+  EXPECT_EQ((*here.executor())->holder(data), 1);
+  std::vector<std::byte> host(10);
+  EXPECT_FALSE(here.is_device(host.data()));
+  EXPECT_FALSE(here.is_device(nullptr));
+  EXPECT_FALSE(here.is_device(reinterpret_cast<void*>(1)));   // MPI_IN_PLACE
+  EXPECT_FALSE(here.is_device(reinterpret_cast<void*>(-1)));  // of MPICH
+  here.free_emulated(data);
+  EXPECT_FALSE(here.is_device(data));
+}
+
+TEST(Memories, PinnedMemoryIsTheHosts) {
+  auto memories = Memories::open(true);
+  ASSERT_TRUE(memories.ok());
+  auto pinned = (*(*memories)->executor())->allocate_pinned(100);
+  ASSERT_TRUE(pinned.ok());
+  EXPECT_FALSE((*memories)->is_device(pinned->data()));
+}
+
+TEST(Memories, NothingIsEmulatedUnasked) {
+  auto memories = Memories::open(false);
+  ASSERT_TRUE(memories.ok());
+  EXPECT_EQ((*memories)->allocate_emulated(0, 100), nullptr);
+  int here = 0;
+  EXPECT_FALSE((*memories)->is_device(&here));
+}
+
+}  // namespace
+}  // namespace sennit::shim

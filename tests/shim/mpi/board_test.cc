@@ -1,0 +1,86 @@
+#include "shim/mpi/board.h"
+
+#include <array>
+#include <random>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace sennit::shim::mpi {
+namespace {
+
+constexpr int kRanks = 3;
+
+struct Boards {
+  std::array<comm::Slot, kRanks> slots{};
+  std::vector<Board> of;
+  Boards() {
+    for (int rank = 0; rank < kRanks; ++rank)
+      of.emplace_back(std::vector<comm::Slot*>{&slots[0], &slots[1], &slots[2]}, rank);
+  }
+};
+
+TEST(Board, AllMustOffer) {
+  Boards boards;
+  const auto number = boards.of[0].offer();
+  EXPECT_EQ(boards.of[0].answer(number), std::nullopt);
+  EXPECT_FALSE(boards.of[0].all_came());
+  boards.of[1].offer();
+  boards.of[2].offer();
+  for (const Board& board : boards.of) EXPECT_EQ(board.answer(number), true);
+  EXPECT_TRUE(boards.of[0].all_came());
+}
+
+TEST(Board, OneThatPassesDecidesForAll) {
+  Boards boards;
+  const auto number = boards.of[0].offer();
+  boards.of[1].pass();
+  boards.of[2].offer();
+  EXPECT_EQ(boards.of[0].answer(number), false);
+  EXPECT_EQ(boards.of[2].answer(number), false);
+  std::uint64_t next = 0;
+  for (Board& board : boards.of) next = board.offer();
+  EXPECT_EQ(boards.of[1].answer(next), true);
+}
+
+TEST(Board, WhoPassesMayRunAhead) {
+  Boards boards;
+  for (int call = 0; call < 100; ++call) boards.of[1].pass();
+  const auto number = boards.of[0].offer();
+  boards.of[2].offer();
+  EXPECT_EQ(boards.of[0].answer(number), false);
+}
+
+/// Ranks that offer some calls and pass others at random: all that offered a call get the same answer, the right one.
+TEST(Board, ManyCallsOfManyRanks) {
+  constexpr int kCalls = 3000;
+  Boards boards;
+  std::array<std::array<bool, kCalls>, kRanks> offers{};
+  std::mt19937 random(7);
+  for (int call = 0; call < kCalls; ++call) {
+    const auto kind = random() % 3;  // all, none or some of them
+    for (auto& mine : offers) mine[std::size_t(call)] = kind == 0 || (kind == 1 && random() % 2 == 0);
+  }
+  std::array<int, kRanks> wrong{};
+  {
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < kRanks; ++rank)
+      threads.emplace_back([&, rank] {
+        Board& board = boards.of[std::size_t(rank)];
+        for (std::size_t call = 0; call < kCalls; ++call) {
+          if (!offers[std::size_t(rank)][call]) {
+            board.pass();
+            continue;
+          }
+          const auto number = board.offer();
+          std::optional<bool> answer;
+          while (!(answer = board.answer(number))) std::this_thread::yield();
+          if (*answer != (offers[0][call] && offers[1][call] && offers[2][call])) ++wrong[std::size_t(rank)];
+        }
+      });
+  }
+  EXPECT_EQ(wrong, (std::array<int, kRanks>{}));
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,117 @@
+#include "shim/mpi/call.h"
+
+#include <gtest/gtest.h>
+
+#include "made_up_mpi.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+using M = MadeUpMpi;
+
+void expect_span(const std::optional<Span>& span, std::int64_t first, std::int64_t last) {
+  ASSERT_TRUE(span);
+  EXPECT_EQ(span->first, first);
+  EXPECT_EQ(span->last, last);
+}
+
+TEST(Call, ASpanCoversAllElements) {
+  const M mpi;
+  expect_span(span_of(mpi, run(10, M::kFloat)), 0, 40);
+  expect_span(span_of(mpi, run(10, M::kFloat, 3)), 0, 120);
+  expect_span(span_of(mpi, run(7, kNoHandle)), 0, 7);
+  expect_span(span_of(mpi, run(0, M::kFloat)), 0, 0);
+}
+
+TEST(Call, ASpanOfGapsBeginsAndEndsWithData) {
+  const M mpi;
+  expect_span(span_of(mpi, run(1, M::kGaps)), 4, 12);
+  expect_span(span_of(mpi, run(3, M::kGaps)), 4, 44);
+}
+
+TEST(Call, ATypeMayGoBackwards) {
+  M mpi;
+  mpi.shapes[50] = {4, 0, -8, 0, 4};
+  mpi.shapes[51] = {4, -16, 20, -16, 4};
+  expect_span(span_of(mpi, run(3, 50)), -16, 4);
+  expect_span(span_of(mpi, run(1, 51)), -16, -12);
+}
+
+TEST(Call, PlacesAreInExtents) {
+  const M mpi;
+  const int counts[] = {2, 0, 3}, places[] = {5, 900, 1};
+  Elements elements = run(0, M::kDouble, 3);
+  elements.counts = {counts, false};
+  elements.places = {places, false};
+  expect_span(span_of(mpi, elements), 8, 56);
+  const std::int64_t wide_counts[] = {2, 0, 3}, wide_places[] = {std::int64_t{1} << 33, 0, 1};
+  elements.counts = {wide_counts, true};
+  elements.places = {wide_places, true};
+  expect_span(span_of(mpi, elements), 8, ((std::int64_t{1} << 33) + 2) * 8);
+}
+
+TEST(Call, PlacesOfDifferentTypesAreInBytes) {
+  const M mpi;
+  const int counts[] = {1, 2}, places[] = {100, 3};
+  void* const pointers[] = {reinterpret_cast<void*>(M::kDouble), reinterpret_cast<void*>(M::kFloat)};
+  const int numbers[] = {M::kDouble, M::kFloat};
+  Elements elements = run(0, kNoHandle, 2);
+  elements.counts = {counts, false};
+  elements.places = {places, false};
+  elements.types = pointers;
+  expect_span(span_of(mpi, elements), 3, 108);
+  elements.types = numbers;
+  elements.types_are_pointers = false;
+  expect_span(span_of(mpi, elements), 3, 108);
+}
+
+TEST(Call, WhatIsWrongIsLeftToMpi) {
+  const M mpi;
+  EXPECT_FALSE(span_of(mpi, run(1, 77)));
+  EXPECT_FALSE(span_of(mpi, run(-1, M::kFloat)));
+}
+
+TEST(Call, OnlyTypesWithoutGapsAreDense) {
+  const M mpi;
+  EXPECT_TRUE(is_dense(mpi, run(3, M::kFourFloats)));
+  EXPECT_TRUE(is_dense(mpi, run(3, kNoHandle)));
+  EXPECT_FALSE(is_dense(mpi, run(3, M::kGaps)));
+  const int counts[] = {1};
+  Elements placed = run(0, M::kFloat);
+  placed.counts = placed.places = {counts, false};
+  EXPECT_FALSE(is_dense(mpi, placed));
+}
+
+TEST(Call, ABufferThatIsNotLookedAtIsNotUsed) {
+  float data[4];
+  EXPECT_TRUE((Part{data, Access::in, true, run(4, M::kFloat)}).used());
+  EXPECT_FALSE((Part{data, Access::in, false, run(4, M::kFloat)}).used());
+  EXPECT_FALSE((Part{data, Access::in, true, run(0, M::kFloat)}).used());
+  EXPECT_FALSE((Part{nullptr, Access::in, true, run(4, M::kFloat)}).used());
+}
+
+TEST(Call, KnowsItsPlace) {
+  M mpi;
+  mpi.comm = {2, 4, false, 0};
+  Call call(mpi, Entry::Gather, Family::Gather, Form::blocking, M::kComm);
+  EXPECT_TRUE(call.at_root(2));
+  EXPECT_FALSE(call.at_root(0));
+  EXPECT_EQ(call.blocks(), 4);
+  EXPECT_EQ(call.sources(), 2);
+  EXPECT_EQ(call.destinations(), 3);
+  EXPECT_FALSE(call.in_place());
+  call.add({M::in_place(), Access::in, true, run(1, M::kFloat)});
+  EXPECT_TRUE(call.in_place());
+}
+
+TEST(Call, BetweenTwoGroupsBlocksAreTheOthers) {
+  M mpi;
+  mpi.comm = {0, 2, true, 5};
+  const Call call(mpi, Entry::Gather, Family::Gather, Form::blocking, M::kComm);
+  EXPECT_EQ(call.blocks(), 5);
+  EXPECT_TRUE(call.at_root(-4));
+  EXPECT_FALSE(call.at_root(0));
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi

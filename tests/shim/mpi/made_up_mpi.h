@@ -1,0 +1,85 @@
+// An MPI of made-up types and communicators, for what decides over one.
+#pragma once
+
+#include <map>
+#include <vector>
+
+#include "shim/mpi/call.h"
+
+namespace sennit::shim::mpi {
+
+class MadeUpMpi : public Mpi {
+ public:
+  static constexpr Handle kComm = 100, kFloat = 1, kDouble = 2, kFourFloats = 3, kGaps = 4, kByte = 5, kSum = 11,
+                          kMine = 12;
+
+  CommShape comm{0, 4, false, 0};
+  Neighbours around{2, 3};
+  std::map<Handle, Shape> shapes{{kFloat, {4, 0, 4, 0, 4}},
+                                 {kDouble, {8, 0, 8, 0, 8}},
+                                 {kFourFloats, {16, 0, 16, 0, 16}},
+                                 {kGaps, {8, 0, 16, 4, 8}},  // 8 bytes of data from byte 4 on, every 16 bytes
+                                 {kByte, {1, 0, 1, 0, 1}}};
+  std::map<Handle, Uniform> uniforms{{kFloat, {Meaning::float32, 1}},
+                                     {kDouble, {Meaning::float64, 1}},
+                                     {kFourFloats, {Meaning::float32, 4}},
+                                     {kByte, {Meaning::bytes, 1}}};
+
+  Handle comm_world() const override { return kComm; }
+  Handle comm_null() const override { return 99; }
+  Handle request_null() const override { return 98; }
+  bool is_in_place(const void* address) const override { return address == in_place(); }
+  static void* in_place() { return reinterpret_cast<void*>(1); }
+  bool is_inter_root(int root) const override { return root == -4; }
+  int err_other() const override { return 16; }
+  int err_no_memory() const override { return 39; }
+  int err_truncate() const override { return 15; }
+  int shape(Handle, CommShape& shape) const override {
+    shape = comm;
+    return 0;
+  }
+  int neighbours(Handle, Neighbours& neighbours) const override {
+    neighbours = around;
+    return 0;
+  }
+  int world_ranks(Handle, std::vector<int>& ranks) const override {
+    for (int rank = 0; rank < comm.size; ++rank) ranks.push_back(rank);
+    return 0;
+  }
+  int shape(Handle type, Shape& shape) const override {
+    const auto found = shapes.find(type);
+    if (found == shapes.end()) return 3;
+    shape = found->second;
+    return 0;
+  }
+  std::optional<Uniform> uniform(Handle type) const override {
+    const auto found = uniforms.find(type);
+    return found != uniforms.end() ? std::optional(found->second) : std::nullopt;
+  }
+  std::optional<device::Operator> op(Handle op) const override {
+    return op == kSum ? std::optional(device::Operator::sum) : std::nullopt;
+  }
+  // Nothing that decides alone asks other ranks.
+  int all_gather(Handle, const void*, void*, int) const override { return 16; }
+  int all_gather(Handle, const void*, int, void*, std::span<const int>, std::span<const int>) const override {
+    return 16;
+  }
+  int begin_all_gather(Handle, const void*, void*, int, Handle&) const override { return 16; }
+  int done(Handle&, bool&) const override { return 16; }
+  int barrier(Handle) const override { return 16; }
+  int look_at(Handle, bool, bool&, Received&) const override { return 16; }
+  void progress() const override {}
+  int pack(const void*, Handle, std::int64_t, void*) const override { return 16; }
+  int unpack(const void*, std::int64_t, void*, Handle) const override { return 16; }
+  int fail(Handle, int code) const override { return code; }
+};
+
+inline Elements run(std::int64_t count, Handle type, int blocks = 1) {
+  Elements elements;
+  elements.blocks = blocks;
+  elements.count = count;
+  elements.type = type;
+  return elements;
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,248 @@
+#include "shim/mpi/translate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "made_up_mpi.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+using coll::Operation;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using M = MadeUpMpi;
+
+/// Rank 1 of 4.
+class Translate : public testing::Test {
+ protected:
+  Translate() { mpi_.comm = {1, 4, false, 0}; }
+
+  Call call(Family family, int root = -1, Handle op = M::kSum) const {
+    Call made(mpi_, Entry::Allreduce, family, Form::blocking, M::kComm);
+    made.root = root;
+    made.op = op;
+    return made;
+  }
+  static Part in(const void* at, const Elements& elements, bool significant = true) {
+    return {at, Access::in, significant, elements};
+  }
+  static Part out(void* at, const Elements& elements, bool significant = true) {
+    return {at, Access::out, significant, elements};
+  }
+  static Work work(const Call& made) {
+    auto translated = translate(made);
+    const auto* why = std::get_if<WhyNot>(&translated);
+    EXPECT_EQ(why, nullptr) << *why;
+    Work done = why == nullptr ? std::get<Work>(std::move(translated)) : Work();
+    done.settle();
+    return done;
+  }
+  static std::string why_not(const Call& made) {
+    auto translated = translate(made);
+    const auto* why = std::get_if<WhyNot>(&translated);
+    return why != nullptr ? std::string(*why) : "";
+  }
+
+  M mpi_;
+  float a_[64] = {}, b_[64] = {};
+};
+
+TEST_F(Translate, AllreduceOfDerivedTypes) {
+  Call made = call(Family::Allreduce);
+  made.add(in(a_, run(3, M::kFourFloats)));
+  made.add(out(b_, run(3, M::kFourFloats)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::allreduce);
+  EXPECT_EQ(done.request.count, 12u);
+  EXPECT_EQ(done.request.reduction.type, device::Type::float32);
+  EXPECT_EQ(done.request.input, a_);
+  EXPECT_EQ(done.request.output, b_);
+  EXPECT_EQ(done.bytes, 48u);
+}
+
+TEST_F(Translate, AllreduceInPlace) {
+  Call made = call(Family::Allreduce);
+  made.add(in(M::in_place(), run(3, M::kDouble)));
+  made.add(out(b_, run(3, M::kDouble)));
+  EXPECT_EQ(work(made).request.input, b_);
+}
+
+TEST_F(Translate, WhatIsLeftToMpi) {
+  Call gaps = call(Family::Allreduce);
+  gaps.add(in(a_, run(3, M::kGaps)));
+  gaps.add(out(b_, run(3, M::kGaps)));
+  EXPECT_THAT(why_not(gaps), HasSubstr("types"));
+  Call mine = call(Family::Allreduce, -1, M::kMine);
+  mine.add(in(a_, run(3, M::kFloat)));
+  mine.add(out(b_, run(3, M::kFloat)));
+  EXPECT_THAT(why_not(mine), HasSubstr("operator"));
+  Call sum_of_bytes = call(Family::Allreduce);
+  sum_of_bytes.add(in(a_, run(3, M::kByte)));
+  sum_of_bytes.add(out(b_, run(3, M::kByte)));
+  EXPECT_THAT(why_not(sum_of_bytes), HasSubstr("reduction"));
+  Call scan = call(Family::Scan);
+  scan.add(in(a_, run(3, M::kFloat)));
+  scan.add(out(b_, run(3, M::kFloat)));
+  EXPECT_NE(why_not(scan), "");
+  mpi_.comm.inter = true;
+  Call inter = call(Family::Allreduce);
+  inter.add(in(a_, run(3, M::kFloat)));
+  inter.add(out(b_, run(3, M::kFloat)));
+  EXPECT_THAT(why_not(inter), HasSubstr("two groups"));
+}
+
+TEST_F(Translate, ReduceAtTheRootAndElsewhere) {
+  Call elsewhere = call(Family::Reduce, 3);
+  elsewhere.add(in(a_, run(2, M::kFloat)));
+  elsewhere.add(out(b_, run(2, M::kFloat), false));
+  const Work there = work(elsewhere);
+  EXPECT_EQ(there.request.root, 3);
+  EXPECT_EQ(there.request.output, nullptr);
+  Call root = call(Family::Reduce, 1);
+  root.add(in(M::in_place(), run(2, M::kFloat)));
+  root.add(out(b_, run(2, M::kFloat)));
+  EXPECT_EQ(work(root).request.input, b_);
+  EXPECT_EQ(work(root).request.output, b_);
+}
+
+TEST_F(Translate, ReduceScatterBlockInPlaceNeedsScratch) {
+  Call made = call(Family::Reduce_scatter_block);
+  made.add(in(M::in_place(), run(2, M::kFloat, 4)));
+  made.add(out(b_, run(2, M::kFloat, 4)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
+  EXPECT_EQ(done.request.count, 2u);
+  EXPECT_EQ(done.request.input, b_);
+  EXPECT_EQ(done.scratch_bytes, 8u);
+  EXPECT_EQ(done.result_from, 0u);
+  EXPECT_EQ(done.result_bytes, 8u);
+  EXPECT_EQ(done.result, b_);
+}
+
+TEST_F(Translate, ReduceScatterOfUnequalParts) {
+  const int counts[] = {1, 2, 0, 4};
+  Elements all = run(0, M::kDouble, 4);
+  all.counts = {counts, false};
+  Call made = call(Family::Reduce_scatter);
+  made.add(in(a_, all));
+  made.add(out(b_, run(2, M::kDouble)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::allreduce);
+  EXPECT_EQ(done.request.count, 7u);
+  EXPECT_EQ(done.scratch_bytes, 56u);
+  EXPECT_EQ(done.result_from, 8u);
+  EXPECT_EQ(done.result_bytes, 16u);
+}
+
+TEST_F(Translate, ReduceScatterOfEqualParts) {
+  const std::int64_t counts[] = {2, 2, 2, 2};
+  Elements all = run(0, M::kFloat, 4);
+  all.counts = {counts, true};
+  Call made = call(Family::Reduce_scatter);
+  made.add(in(a_, all));
+  made.add(out(b_, run(2, M::kFloat)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
+  EXPECT_EQ(done.request.count, 2u);
+  EXPECT_EQ(done.scratch_bytes, 0u);
+}
+
+TEST_F(Translate, GatheringInPlaceReadsTheOwnPart) {
+  Call made = call(Family::Allgather);
+  made.add(in(M::in_place(), run(0, M::kFloat)));
+  made.add(out(b_, run(4, M::kFloat, 4)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.count, 16u);
+  EXPECT_EQ(done.request.reduction.type, device::Type::uint8);
+  EXPECT_EQ(done.request.input, b_ + 4);
+}
+
+TEST_F(Translate, TypesOfBothSidesMayDiffer) {
+  Call made = call(Family::Allgather);
+  made.add(in(a_, run(1, M::kFourFloats)));
+  made.add(out(b_, run(4, M::kFloat, 4)));
+  EXPECT_EQ(work(made).request.count, 16u);
+  Call wrong = call(Family::Allgather);
+  wrong.add(in(a_, run(1, M::kFloat)));
+  wrong.add(out(b_, run(4, M::kFloat, 4)));
+  EXPECT_NE(why_not(wrong), "");
+}
+
+TEST_F(Translate, ScatterAtTheRootInPlace) {
+  Call made = call(Family::Scatter, 1);
+  made.add(in(a_, run(4, M::kFloat, 4)));
+  made.add(out(M::in_place(), run(0, M::kFloat)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.input, a_);
+  EXPECT_EQ(done.request.output, a_ + 4);
+  EXPECT_EQ(done.request.count, 16u);
+}
+
+TEST_F(Translate, BroadcastIsInPlace) {
+  Call made = call(Family::Bcast, 2);
+  made.add({a_, Access::both, true, run(5, M::kFloat)});
+  const Work done = work(made);
+  EXPECT_EQ(done.request.input, a_);
+  EXPECT_EQ(done.request.output, a_);
+  EXPECT_EQ(done.request.root, 2);
+  EXPECT_EQ(done.request.count, 20u);
+}
+
+TEST_F(Translate, MessagesOfDifferentLengths) {
+  const int sent[] = {1, 2, 3, 4}, sent_from[] = {0, 1, 3, 6}, received[] = {4, 2, 1, 0},
+            received_to[] = {0, 8, 16, 0};
+  Elements sends = run(0, M::kFloat, 4), receives = run(0, M::kFloat, 4);
+  sends.counts = {sent, false};
+  sends.places = {sent_from, false};
+  receives.counts = {received, false};
+  receives.places = {received_to, false};
+  Call made = call(Family::Alltoallv);
+  made.add(in(a_, sends));
+  made.add(out(b_, receives));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::all_to_all_v);
+  EXPECT_THAT(done.request.sent, ElementsAre(4, 8, 12, 16));
+  EXPECT_THAT(done.request.sent_from, ElementsAre(0, 4, 12, 24));
+  EXPECT_THAT(done.request.received, ElementsAre(16, 8, 4, 0));
+  EXPECT_THAT(done.request.received_to, ElementsAre(0, 32, 64, 0));
+  Call in_place = call(Family::Alltoallv);
+  in_place.add(in(M::in_place(), sends));
+  in_place.add(out(b_, receives));
+  EXPECT_THAT(why_not(in_place), HasSubstr("in place"));
+}
+
+TEST_F(Translate, GathervSendsToTheRootAlone) {
+  Call made = call(Family::Gatherv, 2);
+  made.add(in(a_, run(3, M::kFloat)));
+  made.add(out(b_, run(0, M::kFloat, 4), false));
+  const Work done = work(made);
+  EXPECT_THAT(done.request.sent, ElementsAre(0, 0, 12, 0));
+  EXPECT_THAT(done.request.received, ElementsAre(0, 0, 0, 0));
+}
+
+TEST_F(Translate, ScattervReceivesFromTheRootAlone) {
+  Call made = call(Family::Scatterv, 2);
+  made.add(in(a_, run(0, M::kFloat, 4), false));
+  made.add(out(b_, run(3, M::kFloat)));
+  const Work done = work(made);
+  EXPECT_THAT(done.request.sent, ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(done.request.received, ElementsAre(0, 0, 12, 0));
+}
+
+TEST_F(Translate, AllgathervSendsTheSameToAll) {
+  const int counts[] = {1, 3, 2, 5}, places[] = {0, 1, 4, 6};
+  Elements receives = run(0, M::kFloat, 4);
+  receives.counts = {counts, false};
+  receives.places = {places, false};
+  Call made = call(Family::Allgatherv);
+  made.add(in(a_, run(3, M::kFloat)));
+  made.add(out(b_, receives));
+  const Work done = work(made);
+  EXPECT_THAT(done.request.sent, ElementsAre(12, 12, 12, 12));
+  EXPECT_THAT(done.request.sent_from, ElementsAre(0, 0, 0, 0));
+  EXPECT_THAT(done.request.received, ElementsAre(4, 12, 8, 20));
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,60 @@
+#include "shim/mpi/types.h"
+
+#include <gtest/gtest.h>
+
+#include "shim/mpi/table.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+using device::Operator;
+using device::Type;
+
+TEST(Types, EveryPredefinedTypeAndOperatorHasAMeaning) {
+  int types = 0, operators = 0;
+  for (const Predefined& one : kPredefined) {
+    if (one.meaning == "-") continue;
+    if (one.kind == "type") {
+      ++types;
+      EXPECT_TRUE(parse_meaning(one.meaning).has_value()) << one.name;
+    } else {
+      ++operators;
+      EXPECT_TRUE(device::parse_operator(one.meaning).ok()) << one.name;
+    }
+  }
+  EXPECT_EQ(operators, 10);
+  EXPECT_GT(types, 30);
+  EXPECT_FALSE(parse_meaning("float128").has_value());
+}
+
+TEST(Types, NumbersAreReducedAsTheyAre) {
+  const auto sum = numbers_of(Meaning::float64, Operator::sum);
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->type, Type::float64);
+  EXPECT_EQ(sum->per_element, 1u);
+  EXPECT_TRUE(numbers_of(Meaning::int32, Operator::bit_xor));
+  EXPECT_FALSE(numbers_of(Meaning::float32, Operator::bit_and));
+  EXPECT_FALSE(numbers_of(Meaning::float32, Operator::logical_or));
+}
+
+TEST(Types, WhatIsNoNumberIsReducedByFewOperators) {
+  EXPECT_TRUE(numbers_of(Meaning::bytes, Operator::bit_or));
+  EXPECT_FALSE(numbers_of(Meaning::bytes, Operator::sum));
+  EXPECT_TRUE(numbers_of(Meaning::boolean, Operator::logical_and));
+  EXPECT_FALSE(numbers_of(Meaning::boolean, Operator::bit_and));
+  for (const Operator op : device::all_operators()) EXPECT_FALSE(numbers_of(Meaning::characters, op));
+}
+
+TEST(Types, ComplexNumbersAreAddedAsTwo) {
+  const auto sum = numbers_of(Meaning::complex128, Operator::sum);
+  ASSERT_TRUE(sum);
+  EXPECT_EQ(sum->type, Type::float64);
+  EXPECT_EQ(sum->per_element, 2u);
+  EXPECT_FALSE(numbers_of(Meaning::complex64, Operator::product));
+  EXPECT_EQ(bytes_of(Meaning::complex64), 8u);
+  EXPECT_EQ(bytes_of(Meaning::complex128), 16u);
+  EXPECT_EQ(bytes_of(Meaning::bytes), 1u);
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi

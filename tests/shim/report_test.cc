@@ -1,0 +1,43 @@
+#include "shim/report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sennit::shim {
+namespace {
+
+using testing::HasSubstr;
+using testing::MatchesRegex;
+using testing::Not;
+
+TEST(Report, AClassReachesUpToItsSize) {
+  EXPECT_EQ(size_class(0), 0u);
+  EXPECT_EQ(size_class(1024), 0u);
+  EXPECT_EQ(size_class(1025), 1u);
+  EXPECT_EQ(size_class(64 << 20), 4u);
+  EXPECT_EQ(size_class((64 << 20) + 1), 5u);
+  EXPECT_EQ(name_of_size_class(1), "to 16 KiB");
+  EXPECT_EQ(name_of_size_class(5), "above 64 MiB");
+}
+
+TEST(Report, CountsByOperationSizeAndHow) {
+  Report report;
+  EXPECT_TRUE(report.empty());
+  report.count("allreduce", 100, "packets", 10);
+  report.count("allreduce", 200, "packets", 20);
+  report.count("allreduce", 200, "staged: derived types", 50);
+  report.count("allreduce", 4096, "packets", 1);
+  report.count("bcast", 100, "packets", 1);
+  EXPECT_FALSE(report.empty());
+  const std::string text = report.text("a title");
+  EXPECT_THAT(text, MatchesRegex("a title\n(.*\n)+"));
+  EXPECT_THAT(text,
+              HasSubstr("allreduce                       to 1 KiB          2        300 B         15.0  packets\n"));
+  EXPECT_THAT(text, HasSubstr("         1        200 B         50.0  staged: derived types\n"));
+  EXPECT_THAT(text, HasSubstr("to 16 KiB          1        4 KiB          1.0  packets\n"));
+  EXPECT_THAT(text, HasSubstr("bcast"));
+  EXPECT_THAT(text, Not(HasSubstr("MiB")));
+}
+
+}  // namespace
+}  // namespace sennit::shim

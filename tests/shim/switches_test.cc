@@ -1,0 +1,65 @@
+#include "shim/switches.h"
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sennit::shim {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Switches, OperationsAreNamesInLowerCase) {
+  const auto parsed = parse_operations("Allreduce,reduce_scatter,iallgather");
+  ASSERT_TRUE(parsed.ok());
+  EXPECT_THAT(*parsed, ElementsAre("allreduce", "reduce_scatter", "iallgather"));
+}
+
+TEST(Switches, AnOperationThatIsNoNameIsAnError) {
+  for (const char* text : {"allreduce,", ",", "all reduce", "bcast;reduce"}) {
+    const auto parsed = parse_operations(text);
+    ASSERT_FALSE(parsed.ok()) << text;
+    EXPECT_EQ(parsed.status().code(), Code::invalid_argument);
+    EXPECT_THAT(parsed.status().remedy(), HasSubstr("allreduce,bcast"));
+  }
+}
+
+/// Sets a variable for the time of a test.
+class Set {
+ public:
+  Set(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
+  ~Set() { unsetenv(name_); }
+
+ private:
+  const char* name_;
+};
+
+TEST(Switches, NothingIsSetByDefault) {
+  const auto switches = Switches::from_environment();
+  ASSERT_TRUE(switches.ok());
+  EXPECT_FALSE(switches->report || switches->explain || switches->emulate);
+  EXPECT_TRUE(switches->takes("allreduce"));
+}
+
+TEST(Switches, ListedOperationsAloneAreTaken) {
+  const Set ops("SENNIT_OPS", "allreduce,bcast"), report("SENNIT_REPORT", "1"), emulate("SENNIT_EMULATE", "yes");
+  const auto switches = Switches::from_environment();
+  ASSERT_TRUE(switches.ok());
+  EXPECT_TRUE(switches->report && switches->emulate && !switches->explain);
+  EXPECT_TRUE(switches->takes("bcast"));
+  EXPECT_FALSE(switches->takes("reduce"));
+}
+
+TEST(Switches, AnErrorNamesTheVariable) {
+  {
+    const Set ops("SENNIT_OPS", "all reduce");
+    EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_OPS"));
+  }
+  const Set report("SENNIT_REPORT", "perhaps");
+  EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_REPORT"));
+}
+
+}  // namespace
+}  // namespace sennit::shim
