@@ -1,4 +1,4 @@
-"""Every send with every receive, and collectives, through the drop-in for MPI: mpi_buffers.py with emulated GPU memory."""
+"""Every send with every receive, and collectives, through the drop-in for MPI, with emulated GPU memory."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from sennit.peers import mpi
 HERE = Path(__file__).resolve().parent
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 
-# How GPUs reach each other: as they do here; not at all, so that messages go by way of shared host memory; without any
-# memory that can be shared, or each rank on a node of its own, so that everything is staged.
+# How GPUs reach each other: as they do here; not at all, so that messages go by way of shared host memory; without
+# any memory that can be shared, or each rank on a node of its own, so that everything is staged.
 REACH = {
     "direct": {},
     "no peer access": {"SENNIT_PEER": "0"},
@@ -24,8 +24,8 @@ REACH = {
 }
 
 
-# Open MPI 5.0.11 writes all of a long message that is truncated, also behind the buffer: with host memory alone, and so
-# with what stands for GPU memory where messages are staged.
+# Open MPI 5.0.11 writes all of a long message that is truncated, also behind the buffer: with host memory alone, and
+# so with what stands for GPU memory where messages are staged.
 OVERRUNS = "a_message_that_is_too_long_is_an_error"
 
 

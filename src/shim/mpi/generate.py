@@ -218,7 +218,8 @@ def moving(function: Function, other: Function) -> Iterator[str]:
     status = "status" if function.parameter("status") else "ignored<Abi>()"
     yield "template <class Abi>"
     yield f"int {function.name}_moving({signature(function)}) {{"
-    yield f"  if (!busy<Abi>()) return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    yield "  if (!busy<Abi>())"
+    yield f"    return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
     yield "  typename Abi::Request request;"
     yield (f"  const int code = Real<Abi>::of(&{other.name}<Abi>, Entry::{other.name})"
            f"({arguments(other, {'request': '&request'})});")
@@ -228,7 +229,7 @@ def moving(function: Function, other: Function) -> Iterator[str]:
 
 
 def moving_collective(function: Function) -> Iterator[str]:
-    """The program's own function; not before all ranks of this node have come where requests have to move meanwhile."""
+    """The program's own function; where requests have to move meanwhile, after all ranks of this node have come."""
     yield "template <class Abi>"
     yield f"int {function.name}_moving({signature(function)}) {{"
     yield "  if (busy<Abi>()) drop_in<Abi>().move_until_all_come(to_handle(comm));"
@@ -268,7 +269,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield ""
         return
     comm = "to_handle(comm)" if function.parameter("comm") else "kNoHandle"
-    yield f"  Call call(mpi<Abi>(), Entry::{function.name}, Family::{function.family}, Form::{function.form}, {comm});"
+    kind = f"Entry::{function.name}, Family::{function.family}, Form::{function.form}"
+    yield f"  Call call(mpi<Abi>(), {kind}, {comm});"
     for name in ("op", "root", "dest", "source", "tag", "sendtag", "recvtag"):
         if function.parameter(name):
             yield f"  call.{name} = {'to_handle(op)' if name == 'op' else name};"
