@@ -42,5 +42,20 @@ TEST(Memories, NothingIsEmulatedUnasked) {
   EXPECT_FALSE((*memories)->is_device(&here));
 }
 
+TEST(Memories, OnlyWhatIsFreedIsGone) {
+  auto memories = Memories::open(true);
+  ASSERT_TRUE(memories.ok());
+  Memories& here = **memories;
+  void* const first = here.allocate_emulated(0, 4096);
+  void* const second = here.allocate_emulated(0, 4096);
+  ASSERT_TRUE(first != nullptr && second != nullptr);
+  here.free_emulated(static_cast<std::byte*>(first) + 1);  // the beginning of nothing
+  EXPECT_TRUE(here.is_device(first));
+  here.free_emulated(first);
+  EXPECT_FALSE(here.is_device(first));
+  EXPECT_TRUE(here.is_device(second));
+  EXPECT_EQ(here.allocate_emulated(1000, 16), nullptr) << "no such device";
+}
+
 }  // namespace
 }  // namespace sennit::shim

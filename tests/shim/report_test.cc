@@ -39,5 +39,22 @@ TEST(Report, CountsByOperationSizeAndHow) {
   EXPECT_THAT(text, Not(HasSubstr("MiB")));
 }
 
+TEST(Report, EveryClassEndsWhereTheNextBegins) {
+  for (std::size_t i = 0; i < kSizeClasses.size(); ++i) {
+    EXPECT_EQ(size_class(kSizeClasses[i]), i);
+    EXPECT_EQ(size_class(kSizeClasses[i] + 1), i + 1);
+  }
+  EXPECT_EQ(size_class(~std::uint64_t{0}), kSizeClasses.size());
+}
+
+TEST(Report, LinesAreInTheOrderOfOperationsAndSizes) {
+  Report report;
+  report.count("bcast", 2000, "ring", 1);
+  report.count("bcast", 10, "ring", 1);
+  report.count("allreduce", 5000, "ring", 1);
+  EXPECT_THAT(report.text("t"),
+              MatchesRegex("t\noperation .*\nallreduce .*\nbcast .* to 1 KiB .*\nbcast .* to 16 KiB .*\n"));
+}
+
 }  // namespace
 }  // namespace sennit::shim

@@ -20,6 +20,8 @@ struct Card {
   int slot = -1;
 };
 
+constexpr int kRevoked = -1;  ///< no code of MPI's: that one the real function gives
+
 /// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
 constexpr int kListeningSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 1;
 
@@ -93,6 +95,7 @@ int Communicators::all_gather(Handle comm, const void* mine, void* all, int byte
   while (code == 0) {
     code = mpi_.done(request, done);
     if (done) break;
+    if (mpi_.revoked(comm)) return kRevoked;
     meanwhile();
   }
   return code;

@@ -101,6 +101,7 @@ bool DropIn::wait_for_all(const Board& board, std::uint64_t number, const Call& 
       (void)fail(call, communicators_->group().check());
       return false;
     }
+    if (mpi_->revoked(call.comm)) return false;  // the real function says so
   }
 }
 
@@ -346,9 +347,11 @@ void DropIn::move_until_all_come(Handle comm) {
   if (communicators_ == nullptr) return;
   const Communicators::One* const one = communicators_->find(comm);
   if (one == nullptr || one->board == nullptr) return;
-  for (Patience patience; !one->board->all_came() && !communicators_->group().failed(); patience.wait()) {
+  for (Patience patience; !one->board->all_came(); patience.wait()) {
     progress();
     mpi_->progress();
+    // Of a communicator that is of no use any more, some may never come.
+    if (communicators_->group().failed() || mpi_->revoked(comm)) return;
   }
 }
 

@@ -259,7 +259,9 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     if function.kind == "collective":
         yield f"  if (!({touched}) && stays_with_host<Abi>(comm, {blocking}))"
     elif function.kind in ("receive", "exchange"):
-        yield f"  if (!({touched}) && !looks_at_receives<Abi>({str(tail == 'request').lower()}))"
+        short = ", ".join(function.memory[-1].elements)
+        asked = f"looks_at_receives<Abi>({str(tail == 'request').lower()})"
+        yield f"  if (!({touched}) && (too_short<Abi>({short}) || !{asked}))"
     else:
         yield f"  if (!({touched}))"
     yield f"    return real({arguments(function, {})});"
@@ -299,6 +301,11 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     yield ""
 
 
+def words(memory: Memory) -> set[str]:
+    """The parameters that describe a buffer."""
+    return set(re.findall(r"\w+", " ".join([*memory.elements, *(memory.in_place.elements if memory.in_place else ())])))
+
+
 def narrowed(large: Function, base: Function) -> Iterator[str]:
     """The form with large counts in terms of the one without, for libraries that lack it (MPI 3)."""
     yield "template <class Abi>"
@@ -318,10 +325,12 @@ def narrowed(large: Function, base: Function) -> Iterator[str]:
             yield "  int position_value = narrow(*position);"
             yield "  int* const position_ = &position_value;"
         elif wide.type.endswith("*"):
-            memory = next(each for each in large.memory if wide.name in re.findall(r"\w+", " ".join(each.elements)))
+            memory = next(each for each in large.memory if wide.name in words(each))
             who = memory.who or "members"
             known = {"": "true", "at": "call.at_root(root)", "but": "!call.at_root(root)"}[memory.root]
-            known += f" && !call.mpi.is_in_place({memory.name})"
+            # Where the buffer is MPI_IN_PLACE, what describes it alone is not looked at.
+            if sum(wide.name in words(each) for each in large.memory) == 1:
+                known += f" && !call.mpi.is_in_place({memory.name})"
             yield f"  const int* const {wide.name}_ = narrow({wide.name}, {known}, {BLOCKS[who]});"
         else:
             yield f"  const int {wide.name}_ = narrow({wide.name});"

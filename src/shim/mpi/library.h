@@ -114,6 +114,7 @@ class Library final : public Mpi {
   static std::unique_ptr<Library> open(void* library) {
     std::unique_ptr<Library> made(new Library());
     if (!find(library, made->call_)) return nullptr;
+    made->comm_is_revoked_ = reinterpret_cast<int (*)(Comm, int*)>(dlsym(library, "PMPIX_Comm_is_revoked"));
     for (const Predefined& one : kPredefined) {
       const Handle handle = made->predefined(one, library);
       if (handle == 0) continue;  // a type that this build of the library does not have
@@ -238,6 +239,10 @@ class Library final : public Mpi {
     done = flag != 0;
     return code;
   }
+  bool revoked(Handle comm) const override {
+    int flag = 0;
+    return comm_is_revoked_ != nullptr && comm_is_revoked_(from_handle<Comm>(comm), &flag) == 0 && flag != 0;
+  }
   int barrier(Handle comm) const override { return call_.barrier(from_handle<Comm>(comm)); }
 
   int world_ranks(Handle handle, std::vector<int>& ranks) const override {
@@ -331,6 +336,7 @@ class Library final : public Mpi {
   }
 
   Profiling<Abi> call_{};
+  int (*comm_is_revoked_)(Comm, int*) = nullptr;  ///< null where the library has no fault tolerance
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0;
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;

@@ -73,6 +73,9 @@ class Mpi {
   /// Collective, begun alone; done when done() says so, which lets MPI make progress.
   virtual int begin_all_gather(Handle comm, const void* mine, void* all, int bytes, Handle& request) const = 0;
   virtual int done(Handle& request, bool& done) const = 0;
+  /// Whether nothing on `comm` will be done any more (MPIX_Comm_revoke), which Open MPI 5.0 does not tell of a
+  /// collective that was begun before.
+  virtual bool revoked(Handle comm) const = 0;
   virtual int barrier(Handle comm) const = 0;
 
   /// Whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent one is

@@ -210,6 +210,14 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
   }
 }
 
+/// Whether no announcement fits into what a receive has room for.
+template <class Abi>
+bool too_short(std::int64_t count, typename Abi::Datatype type) {
+  Count size = 0;
+  return Process<Abi>::instance().library->call().type_size_x(type, &size) == 0 &&
+         count * size < static_cast<std::int64_t>(kLeastLookedAt);
+}
+
 /// Whether what a receive brings must be looked at.
 template <class Abi>
 bool looks_at_receives(bool request) {

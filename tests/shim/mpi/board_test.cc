@@ -51,6 +51,31 @@ TEST(Board, WhoPassesMayRunAhead) {
   EXPECT_EQ(boards.of[0].answer(number), false);
 }
 
+TEST(Board, WhoAnswersLateStillSeesTheCallBefore) {
+  Boards boards;
+  std::uint64_t first = 0;
+  for (Board& board : boards.of) first = board.offer();
+  // Ranks 0 and 1 have their answer, and are at their next call before rank 2 asks for its.
+  EXPECT_EQ(boards.of[0].answer(first), true);
+  boards.of[1].pass();
+  const auto next = boards.of[0].offer();
+  EXPECT_EQ(boards.of[2].answer(first), true);
+  EXPECT_EQ(boards.of[0].answer(next), std::nullopt);
+  EXPECT_EQ(boards.of[2].offer(), next);
+  EXPECT_EQ(boards.of[2].answer(next), false);
+  EXPECT_EQ(boards.of[0].answer(next), false);
+}
+
+TEST(Board, OneRankAloneNeedNotWait) {
+  comm::Slot slot{};
+  Board board({&slot}, 0);
+  for (int call = 0; call < 5; ++call) {
+    EXPECT_EQ(board.answer(board.offer()), true);
+    board.pass();
+    EXPECT_TRUE(board.all_came());
+  }
+}
+
 /// Ranks that offer some calls and pass others at random: all that offered a call get the same answer, the right one.
 TEST(Board, ManyCallsOfManyRanks) {
   constexpr int kCalls = 3000;

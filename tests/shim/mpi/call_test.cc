@@ -113,5 +113,95 @@ TEST(Call, BetweenTwoGroupsBlocksAreTheOthers) {
   EXPECT_FALSE(call.at_root(0));
 }
 
+TEST(Call, BlocksWithoutPlacesFollowEachOther) {
+  const M mpi;
+  const int counts[] = {2, 0, 3};
+  Elements elements = run(0, M::kDouble, 3);
+  elements.counts = {counts, false};
+  expect_span(span_of(mpi, elements), 0, 40);
+  elements.type = M::kGaps;
+  expect_span(span_of(mpi, elements), 4, 4 * 16 + 12);
+}
+
+TEST(Call, PlacesMayBeBeforeTheBuffer) {
+  M mpi;
+  const int counts[] = {1, 1}, places[] = {-3, 2};
+  Elements elements = run(0, M::kFloat, 2);
+  elements.counts = {counts, false};
+  elements.places = {places, false};
+  expect_span(span_of(mpi, elements), -12, 12);
+  mpi.shapes[52] = {4, -8, 12, -8, 4};  // its data is before its beginning
+  elements.type = 52;
+  expect_span(span_of(mpi, elements), -44, 20);
+}
+
+TEST(Call, TheSameCountForEveryPlace) {
+  const M mpi;
+  const std::int64_t places[] = {4, 0};
+  Elements elements = run(2, M::kFloat, 2);
+  elements.places = {places, true};
+  expect_span(span_of(mpi, elements), 0, 24);
+}
+
+TEST(Call, PlacesThatHaveNothingDoNotCount) {
+  const M mpi;
+  const int counts[] = {0, 0}, places[] = {-100, 100};
+  Elements elements = run(0, M::kFloat, 2);
+  elements.counts = {counts, false};
+  elements.places = {places, false};
+  expect_span(span_of(mpi, elements), 0, 0);
+  EXPECT_FALSE((Part{&mpi, Access::in, true, elements}).used());
+}
+
+TEST(Call, OneFaultOfSeveralIsEnough) {
+  const M mpi;
+  const int counts[] = {1, -1}, good[] = {1, 1}, places[] = {0, 0};
+  const int types[] = {M::kFloat, 77};
+  Elements elements = run(0, M::kFloat, 2);
+  elements.counts = {counts, false};
+  EXPECT_FALSE(span_of(mpi, elements));
+  elements.counts = {good, false};
+  elements.places = {places, false};
+  elements.types = types;
+  elements.types_are_pointers = false;
+  EXPECT_FALSE(span_of(mpi, elements));
+}
+
+TEST(Call, APartsCountIsThatOfAllItsBlocks) {
+  const std::int64_t counts[] = {std::int64_t{1} << 40, 5, 0};
+  Elements elements = run(7, M::kFloat, 3);
+  EXPECT_EQ((Part{nullptr, Access::in, true, elements}).count(), 21);
+  elements.counts = {counts, true};
+  EXPECT_EQ((Part{nullptr, Access::in, true, elements}).count(), (std::int64_t{1} << 40) + 5);
+}
+
+TEST(Call, OnlyTheSecondBufferMayBeTheOneInPlace) {
+  const M mpi;
+  float data[1];
+  Call call(mpi, Entry::Scatter, Family::Scatter, Form::blocking, M::kComm);
+  call.add({data, Access::in, true, run(1, M::kFloat)});
+  EXPECT_FALSE(call.in_place());
+  call.add({M::in_place(), Access::out, true, run(1, M::kFloat)});
+  EXPECT_TRUE(call.in_place());
+  EXPECT_EQ(call.all().size(), 2u);
+}
+
+TEST(Call, WithoutACommunicatorARankIsAlone) {
+  M mpi;
+  mpi.comm = {3, 9, false, 0};
+  const Call call(mpi, Entry::Reduce_local, Family::Reduce_local, Form::blocking, kNoHandle);
+  EXPECT_EQ(call.place().rank, 0);
+  EXPECT_EQ(call.blocks(), 1);
+}
+
+TEST(Call, ATypeWithRoomBehindItIsNotDense) {
+  M mpi;
+  mpi.shapes[53] = {4, 0, 8, 0, 4};    // resized
+  mpi.shapes[54] = {4, -4, 4, -4, 4};  // as long as its data, but elsewhere
+  EXPECT_FALSE(is_dense(mpi, run(1, 53)));
+  EXPECT_FALSE(is_dense(mpi, run(1, 54)));
+  EXPECT_FALSE(is_dense(mpi, run(1, 77)));
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

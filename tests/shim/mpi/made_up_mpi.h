@@ -56,8 +56,10 @@ class MadeUpMpi : public Mpi {
     const auto found = uniforms.find(type);
     return found != uniforms.end() ? std::optional(found->second) : std::nullopt;
   }
+  std::map<Handle, device::Operator> operators{{kSum, device::Operator::sum}};  // kMine: the program's own
   std::optional<device::Operator> op(Handle op) const override {
-    return op == kSum ? std::optional(device::Operator::sum) : std::nullopt;
+    const auto found = operators.find(op);
+    return found != operators.end() ? std::optional(found->second) : std::nullopt;
   }
   // Nothing that decides alone asks other ranks.
   int all_gather(Handle, const void*, void*, int) const override { return 16; }
@@ -66,6 +68,7 @@ class MadeUpMpi : public Mpi {
   }
   int begin_all_gather(Handle, const void*, void*, int, Handle&) const override { return 16; }
   int done(Handle&, bool&) const override { return 16; }
+  bool revoked(Handle) const override { return false; }
   int barrier(Handle) const override { return 16; }
   int look_at(Handle, bool, bool&, Received&) const override { return 16; }
   void progress() const override {}

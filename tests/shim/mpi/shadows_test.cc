@@ -116,5 +116,113 @@ TEST_F(ShadowsTest, SmallHostMemoryIsKeptForTheNextCall) {
   EXPECT_EQ(large->bytes(), HostMemory::kLargestPinned + 1);
 }
 
+TEST_F(ShadowsTest, AMessageLongerThanItsMemoryOrOfUnknownLengthFillsAll) {
+  for (const std::int64_t received : {std::int64_t{1000}, std::int64_t{-1}}) {
+    std::fill_n(bytes().begin(), 17, std::uint8_t{5});
+    Shadows shadows(gpus_, host_);
+    make(shadows, call_with({memory_.data(), Access::out, true, run(4, M::kFloat)}));
+    std::fill_n(static_cast<std::uint8_t*>(shadows.memory()[0]), 16, std::uint8_t{77});
+    ASSERT_TRUE(shadows.give_back(received).ok());
+    EXPECT_THAT(bytes().first(16), Each(77));
+    EXPECT_EQ(bytes()[16], 5);
+  }
+}
+
+TEST_F(ShadowsTest, AnEmptyMessageChangesNothing) {
+  Shadows shadows(gpus_, host_);
+  make(shadows, call_with({memory_.data(), Access::out, true, run(4, M::kFloat)}));
+  std::fill_n(static_cast<std::uint8_t*>(shadows.memory()[0]), 16, std::uint8_t{77});
+  ASSERT_TRUE(shadows.give_back(0).ok());
+  EXPECT_THAT(bytes().first(4), ElementsAreArray({1, 2, 3, 4}));
+}
+
+TEST_F(ShadowsTest, WhatLiesBeforeABufferIsShadowedToo) {
+  const int counts[] = {1, 1}, places[] = {-2, 1};
+  Elements elements = run(0, M::kFloat, 2);
+  elements.counts = {counts, false};
+  elements.places = {places, false};
+  Shadows shadows(gpus_, host_);
+  make(shadows, call_with({memory_.data() + 16, Access::out, true, elements}));
+  EXPECT_EQ(shadows.bytes(), 16u);
+  auto* const there = static_cast<std::uint8_t*>(shadows.memory()[0]);
+  EXPECT_EQ(there[-8], 9);
+  std::fill_n(there - 8, 4, std::uint8_t{77});
+  std::fill_n(there + 4, 4, std::uint8_t{78});
+  ASSERT_TRUE(shadows.give_back(-1).ok());
+  EXPECT_EQ(bytes()[7], 8);
+  EXPECT_THAT(bytes().subspan(8, 4), Each(77));
+  EXPECT_THAT(bytes().subspan(12, 8), ElementsAreArray({13, 14, 15, 16, 17, 18, 19, 20}));
+  EXPECT_THAT(bytes().subspan(20, 4), Each(78));
+  EXPECT_EQ(bytes()[24], 25);
+}
+
+TEST_F(ShadowsTest, WhatIsReadAndWrittenGoesBothWays) {
+  Shadows shadows(gpus_, host_);
+  make(shadows, call_with({memory_.data(), Access::both, true, run(4, M::kFloat)}));
+  auto* const there = static_cast<std::uint8_t*>(shadows.memory()[0]);
+  EXPECT_EQ(there[15], 16);
+  there[15] = 77;
+  ASSERT_TRUE(shadows.give_back(4).ok());
+  EXPECT_THAT(bytes().subspan(12, 5), ElementsAreArray({13, 14, 15, 77, 17})) << "both is no message: all goes back";
+}
+
+TEST_F(ShadowsTest, BuffersThatAreNotUsedHaveNoShadow) {
+  for (const Part& part : {Part{memory_.data(), Access::out, false, run(4, M::kFloat)},
+                           Part{memory_.data(), Access::out, true, run(0, M::kFloat)},
+                           Part{memory_.data(), Access::out, true, run(4, 77)}}) {
+    Shadows shadows(gpus_, host_);
+    make(shadows, call_with(part));
+    EXPECT_EQ(shadows.bytes(), 0u);
+    EXPECT_EQ(shadows.memory()[0], memory_.data()) << "MPI sees what the program gave";
+    EXPECT_TRUE(shadows.give_back(-1).ok());
+  }
+}
+
+TEST_F(ShadowsTest, OneBufferMayBeTheHosts) {
+  std::uint8_t here[16] = {};
+  Call call(mpi_, Entry::Allreduce, Family::Allreduce, Form::blocking, M::kComm);
+  call.add({memory_.data(), Access::in, true, run(4, M::kFloat)});
+  call.add({here, Access::out, true, run(4, M::kFloat)});
+  Shadows shadows(gpus_, host_);
+  make(shadows, call);
+  EXPECT_NE(shadows.memory()[0], memory_.data());
+  EXPECT_EQ(shadows.memory()[1], here);
+  EXPECT_EQ(shadows.bytes(), 16u);
+}
+
+TEST_F(ShadowsTest, AShadowsMemoryServesTheNextCall) {
+  const void* where = nullptr;
+  for (int call = 0; call < 2; ++call) {
+    Shadows shadows(gpus_, host_);
+    make(shadows, call_with({memory_.data(), Access::out, true, run(4, M::kFloat)}));
+    EXPECT_TRUE(where == nullptr || shadows.memory()[0] == where);
+    where = shadows.memory()[0];
+  }
+}
+
+TEST_F(ShadowsTest, OfHostMemoryAFewSmallPiecesAreKept) {
+  constexpr std::size_t kMost = HostMemory::kMostKept;
+  std::vector<device::Memory> taken;
+  for (std::size_t i = 0; i < kMost + 4; ++i) taken.push_back(std::move(*host_.take(4096)));
+  std::vector<const void*> given;
+  for (auto& memory : taken) {
+    given.push_back(memory.data());
+    host_.give(std::move(memory));
+  }
+  for (std::size_t i = 0; i < kMost; ++i) {
+    taken[i] = std::move(*host_.take(4096));
+    EXPECT_EQ(taken[i].data(), given[kMost - 1 - i]);
+  }
+}
+
+TEST_F(ShadowsTest, LargeHostMemoryIsNotKept) {
+  auto large = std::move(*host_.take(HostMemory::kLargestPinned + 1));
+  std::ranges::fill(std::span(large.data(), large.bytes()), std::byte{9});
+  host_.give(std::move(large));
+  auto next = std::move(*host_.take(HostMemory::kLargestPinned + 1));
+  EXPECT_EQ(next.data()[0], std::byte{0}) << "fresh from the system";
+  EXPECT_EQ(std::move(*host_.take(HostMemory::kLargestPinned)).bytes(), HostMemory::kLargestPinned);
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

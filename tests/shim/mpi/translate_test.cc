@@ -244,5 +244,219 @@ TEST_F(Translate, AllgathervSendsTheSameToAll) {
   EXPECT_THAT(done.request.received, ElementsAre(4, 12, 8, 20));
 }
 
+TEST_F(Translate, ComplexNumbersAreTwo) {
+  mpi_.uniforms[70] = {Meaning::complex128, 3};
+  Call made = call(Family::Allreduce);
+  made.add(in(a_, run(2, 70)));
+  made.add(out(b_, run(2, 70)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.reduction.type, device::Type::float64);
+  EXPECT_EQ(done.request.count, 12u);
+  EXPECT_EQ(done.bytes, 96u);
+}
+
+TEST_F(Translate, TheOperatorIsMpis) {
+  mpi_.operators[71] = device::Operator::max;
+  Call made = call(Family::Allreduce, -1, 71);
+  made.add(in(a_, run(2, M::kFloat)));
+  made.add(out(b_, run(2, M::kFloat)));
+  EXPECT_EQ(work(made).request.reduction.op, device::Operator::max);
+}
+
+TEST_F(Translate, ReduceScatterBlock) {
+  Call made = call(Family::Reduce_scatter_block);
+  made.add(in(a_, run(2, M::kFourFloats, 4)));
+  made.add(out(b_, run(2, M::kFourFloats)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
+  EXPECT_EQ(done.request.count, 8u);
+  EXPECT_EQ(done.request.input, a_);
+  EXPECT_EQ(done.request.output, b_);
+  EXPECT_EQ(done.scratch_bytes, 0u);
+}
+
+TEST_F(Translate, ReduceScatterInPlaceNeedsScratch) {
+  const int equal[] = {2, 2, 2, 2}, unequal[] = {3, 2, 0, 1};
+  Elements all = run(0, M::kFloat, 4);
+  all.counts = {equal, false};
+  Call made = call(Family::Reduce_scatter);
+  made.add(in(M::in_place(), all));
+  made.add(out(b_, all));
+  const Work block = work(made);
+  EXPECT_EQ(block.request.operation, Operation::reduce_scatter);
+  EXPECT_EQ(block.request.input, b_);
+  EXPECT_EQ(block.scratch_bytes, 8u);
+  EXPECT_EQ(block.result_from, 0u);
+  EXPECT_EQ(block.result_bytes, 8u);
+  EXPECT_EQ(block.result, b_);
+  all.counts = {unequal, false};
+  made.parts[0].elements = made.parts[1].elements = all;
+  const Work whole = work(made);
+  EXPECT_EQ(whole.request.operation, Operation::allreduce);
+  EXPECT_EQ(whole.request.input, b_);
+  EXPECT_EQ(whole.request.count, 6u);
+  EXPECT_EQ(whole.scratch_bytes, 24u);
+  EXPECT_EQ(whole.result_from, 12u);
+  EXPECT_EQ(whole.result_bytes, 8u);
+  EXPECT_EQ(whole.result, b_);
+}
+
+TEST_F(Translate, ReduceScatterOfNothingForThisRank) {
+  const int counts[] = {3, 0, 0, 1};
+  Elements all = run(0, M::kFloat, 4);
+  all.counts = {counts, false};
+  Call made = call(Family::Reduce_scatter);
+  made.add(in(a_, all));
+  made.add(out(nullptr, run(0, M::kFloat)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.count, 4u) << "it must take part";
+  EXPECT_EQ(done.scratch_bytes, 16u);
+  EXPECT_EQ(done.result_bytes, 0u);
+}
+
+TEST_F(Translate, GatherAtTheRootAndElsewhere) {
+  Call elsewhere = call(Family::Gather, 2);
+  elsewhere.add(in(a_, run(3, M::kFloat)));
+  elsewhere.add(out(b_, run(0, kNoHandle, 4), false));  // arguments that mean nothing here
+  const Work there = work(elsewhere);
+  EXPECT_EQ(there.request.operation, Operation::gather);
+  EXPECT_EQ(there.request.root, 2);
+  EXPECT_EQ(there.request.count, 12u);
+  EXPECT_EQ(there.request.input, a_);
+  EXPECT_EQ(there.request.output, nullptr);
+  Call root = call(Family::Gather, 1);
+  root.add(in(M::in_place(), run(0, kNoHandle)));
+  root.add(out(b_, run(3, M::kFloat, 4)));
+  const Work here = work(root);
+  EXPECT_EQ(here.request.count, 12u);
+  EXPECT_EQ(here.request.output, b_);
+  EXPECT_EQ(here.request.input, b_ + 3);
+  Call wrong = call(Family::Gather, 1);
+  wrong.add(in(a_, run(2, M::kFloat)));
+  wrong.add(out(b_, run(3, M::kFloat, 4)));
+  EXPECT_NE(why_not(wrong), "");
+}
+
+TEST_F(Translate, ScatterElsewhereThanAtTheRoot) {
+  Call made = call(Family::Scatter, 0);
+  made.add(in(a_, run(0, kNoHandle, 4), false));
+  made.add(out(b_, run(4, M::kFloat)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::scatter);
+  EXPECT_EQ(done.request.root, 0);
+  EXPECT_EQ(done.request.input, nullptr);
+  EXPECT_EQ(done.request.output, b_);
+  EXPECT_EQ(done.request.count, 16u);
+}
+
+TEST_F(Translate, AllToAllAlsoInPlace) {
+  Call made = call(Family::Alltoall);
+  made.add(in(a_, run(4, M::kFloat, 4)));
+  made.add(out(b_, run(1, M::kFourFloats, 4)));
+  const Work done = work(made);
+  EXPECT_EQ(done.request.operation, Operation::all_to_all);
+  EXPECT_EQ(done.request.input, a_);
+  EXPECT_EQ(done.request.output, b_);
+  EXPECT_EQ(done.request.count, 16u);
+  made.parts[0] = in(M::in_place(), run(0, kNoHandle, 4));
+  EXPECT_EQ(work(made).request.input, b_);
+}
+
+TEST_F(Translate, GathervAtTheRootReceivesFromAll) {
+  const std::int64_t counts[] = {1, 3, 0, 2}, places[] = {9, 0, 0, 4};
+  Elements receives = run(0, M::kFloat, 4);
+  receives.counts = {counts, true};
+  receives.places = {places, true};
+  Call made = call(Family::Gatherv, 1);
+  made.add(in(a_, run(3, M::kFloat)));
+  made.add(out(b_, receives));
+  const Work done = work(made);
+  EXPECT_THAT(done.request.sent, ElementsAre(0, 12, 0, 0));
+  EXPECT_THAT(done.request.received, ElementsAre(4, 12, 0, 8));
+  EXPECT_THAT(done.request.received_to, ElementsAre(36, 0, 0, 16));
+  EXPECT_EQ(done.bytes, 24u);
+  made.parts[0].elements.count = 2;  // it would send itself fewer than it wants
+  EXPECT_NE(why_not(made), "");
+}
+
+TEST_F(Translate, ScattervAtTheRootSendsToAll) {
+  const int counts[] = {1, 3, 0, 2}, places[] = {9, 0, 0, 4};
+  Elements sends = run(0, M::kFloat, 4);
+  sends.counts = {counts, false};
+  sends.places = {places, false};
+  Call made = call(Family::Scatterv, 1);
+  made.add(in(a_, sends));
+  made.add(out(b_, run(3, M::kFloat)));
+  const Work done = work(made);
+  EXPECT_THAT(done.request.sent, ElementsAre(4, 12, 0, 8));
+  EXPECT_THAT(done.request.sent_from, ElementsAre(36, 0, 0, 16));
+  EXPECT_THAT(done.request.received, ElementsAre(0, 12, 0, 0));
+  EXPECT_EQ(done.request.output, b_);
+}
+
+TEST_F(Translate, EveryInPlaceCallOfDifferentLengthsIsLeftToMpi) {
+  const int counts[] = {1, 1, 1, 1}, places[] = {0, 1, 2, 3};
+  Elements all = run(0, M::kFloat, 4);
+  all.counts = {counts, false};
+  all.places = {places, false};
+  for (const Family family : {Family::Allgatherv, Family::Gatherv, Family::Alltoallv}) {
+    Call made = call(family, 1);
+    made.add(in(M::in_place(), all));
+    made.add(out(b_, all));
+    EXPECT_THAT(why_not(made), HasSubstr("in place"));
+  }
+  Call scatter = call(Family::Scatterv, 1);
+  scatter.add(in(a_, all));
+  scatter.add(out(M::in_place(), run(1, M::kFloat)));
+  EXPECT_THAT(why_not(scatter), HasSubstr("in place"));
+}
+
+TEST_F(Translate, PlacesBeforeTheBufferAreLeftToMpi) {
+  const int counts[] = {1, 1, 1, 1}, places[] = {0, 1, -1, 3};
+  Elements all = run(0, M::kFloat, 4);
+  all.counts = {counts, false};
+  all.places = {places, false};
+  Call made = call(Family::Allgatherv);
+  made.add(in(a_, run(1, M::kFloat)));
+  made.add(out(b_, all));
+  EXPECT_NE(why_not(made), "");
+}
+
+TEST_F(Translate, NegativeCountsAreLeftToMpi) {
+  for (const Family family : {Family::Allreduce, Family::Reduce, Family::Reduce_scatter_block, Family::Allgather,
+                              Family::Gather, Family::Scatter, Family::Alltoall, Family::Allgatherv}) {
+    Call made = call(family, 1);
+    made.add(in(a_, run(-1, M::kFloat)));
+    made.add(out(b_, run(-1, M::kFloat)));
+    EXPECT_NE(why_not(made), "") << int(family);
+  }
+  Call bcast = call(Family::Bcast, 1);
+  bcast.add({a_, Access::both, true, run(-1, M::kFloat)});
+  EXPECT_NE(why_not(bcast), "");
+}
+
+TEST_F(Translate, TypesWithGapsAreLeftToMpi) {
+  for (const Family family : {Family::Reduce, Family::Reduce_scatter_block, Family::Allgather, Family::Gather,
+                              Family::Scatter, Family::Alltoall, Family::Allgatherv}) {
+    Call made = call(family, 1);
+    made.add(in(a_, run(1, M::kGaps)));
+    made.add(out(b_, run(1, M::kGaps)));
+    EXPECT_THAT(why_not(made), HasSubstr("types")) << int(family);
+  }
+  Call bcast = call(Family::Bcast, 1);
+  bcast.add({a_, Access::both, true, run(1, M::kGaps)});
+  EXPECT_THAT(why_not(bcast), HasSubstr("types"));
+}
+
+TEST_F(Translate, OtherFamiliesAreLeftToMpi) {
+  for (const Family family :
+       {Family::Scan, Family::Exscan, Family::Alltoallw, Family::Neighbor_allgather, Family::Neighbor_alltoallv}) {
+    Call made = call(family, 1);
+    made.add(in(a_, run(1, M::kFloat)));
+    made.add(out(b_, run(1, M::kFloat)));
+    EXPECT_NE(why_not(made), "") << int(family);
+  }
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

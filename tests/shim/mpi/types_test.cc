@@ -56,5 +56,30 @@ TEST(Types, ComplexNumbersAreAddedAsTwo) {
   EXPECT_EQ(bytes_of(Meaning::bytes), 1u);
 }
 
+TEST(Types, NothingButSumsOfComplexNumbers) {
+  for (const Operator op : device::all_operators())
+    for (const Meaning meaning : {Meaning::complex64, Meaning::complex128})
+      EXPECT_EQ(numbers_of(meaning, op).has_value(), op == Operator::sum) << device::name(op);
+}
+
+TEST(Types, BytesAndBooleansHaveThreeOperatorsEach) {
+  for (const Operator op : device::all_operators()) {
+    const bool bitwise = op == Operator::bit_and || op == Operator::bit_or || op == Operator::bit_xor;
+    const bool logical = op == Operator::logical_and || op == Operator::logical_or || op == Operator::logical_xor;
+    EXPECT_EQ(numbers_of(Meaning::bytes, op).has_value(), bitwise) << device::name(op);
+    EXPECT_EQ(numbers_of(Meaning::boolean, op).has_value(), logical) << device::name(op);
+    EXPECT_EQ(numbers_of(Meaning::float32, op).has_value(), !bitwise && !logical) << device::name(op);
+    EXPECT_TRUE(numbers_of(Meaning::uint16, op)) << device::name(op);
+  }
+}
+
+TEST(Types, WhatANumberIsAgreesWithItsBytes) {
+  for (int i = 0; i <= int(Meaning::complex128); ++i)
+    for (const Operator op : device::all_operators())
+      if (const auto numbers = numbers_of(Meaning(i), op)) {
+        EXPECT_EQ(numbers->per_element * device::bytes_of(numbers->type), bytes_of(Meaning(i))) << i;
+      }
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

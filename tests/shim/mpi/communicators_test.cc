@@ -1,0 +1,323 @@
+// Ranks are threads: see thread_mpi.h.
+#include "shim/mpi/communicators.h"
+
+#include <atomic>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "coll/team.h"
+#include "thread_mpi.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Handle kWorld = MadeUpMpi::kComm, kFirst = 1, kSecond = 2, kNull = 99;
+void nothing_meanwhile() {}
+
+std::unique_ptr<Communicators> create(const Mpi& mpi) {
+  auto created = Communicators::create(mpi);
+  EXPECT_TRUE(created.ok()) << created.status().text();
+  return created.ok() ? std::move(*created) : nullptr;
+}
+/// One rank that offers, and its answer once all have come.
+bool offer_and_wait(Board& board) {
+  const auto number = board.offer();
+  std::optional<bool> answer;
+  while (!(answer = board.answer(number))) std::this_thread::yield();
+  return *answer;
+}
+
+TEST(Communicators, RanksThatMetAgreeOnTheirCalls) {
+  ThreadWorld world;
+  world.add(kFirst, {2, 0});
+  on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->find(kFirst), nullptr);
+    if (thread != 1) {
+      auto& one = all->find_or_meet(kFirst, nothing_meanwhile);
+      EXPECT_EQ(all->find(kFirst), &one);
+      EXPECT_EQ(&all->find_or_meet(kFirst, nothing_meanwhile), &one) << "ranks meet once";
+      EXPECT_TRUE(one.whole) << one.why_not;
+      EXPECT_EQ(one.shape.rank, thread == 2 ? 0 : 1);
+      EXPECT_EQ(one.key >> 32, 2u) << "the key of its first rank";
+      EXPECT_TRUE(offer_and_wait(*one.board));
+      if (thread == 0) one.board->pass();
+      if (thread == 2) {
+        EXPECT_FALSE(offer_and_wait(*one.board));
+      }
+      EXPECT_TRUE(offer_and_wait(*one.board));
+    }
+    all->forget_all();
+    EXPECT_EQ(all->find(kFirst), nullptr);
+  });
+}
+
+TEST(Communicators, BoardsOfOneRankDoNotMix) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  world.add(kSecond, {1, 0});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& first = all->meet(kFirst, nothing_meanwhile);
+    auto& second = all->meet(kSecond, nothing_meanwhile);
+    EXPECT_NE(first.slot, second.slot);
+    EXPECT_NE(first.key, second.key);
+    if (thread == 0) first.board->offer();
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 1) {
+      EXPECT_EQ(second.board->answer(second.board->offer()), std::nullopt);
+    }
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 0) {
+      EXPECT_EQ(second.board->answer(second.board->offer()), true);
+    }
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, WhoMeetsDoesOtherThingsMeanwhile) {
+  ThreadWorld world;
+  std::atomic<bool> asked{false};
+  on_threads(world, 2, [&](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    while (thread == 1 && !asked)
+      std::this_thread::yield();  // comes only after the other has done
+                                  // something
+    EXPECT_TRUE(all->meet(kWorld, [&] { asked = true; }).whole);
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, WhoNeverComesToARevokedOneIsNotAwaited) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    if (thread == 0) {
+      const auto& one = all->meet(kFirst, [&] { mpi.revoked_comm = kFirst; });
+      EXPECT_EQ(one.board, nullptr);
+      EXPECT_FALSE(one.whole);
+      EXPECT_FALSE(one.why_not.empty());
+    }
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, MoreRanksThanSennitTakesAreLeftToMpi) {
+  ThreadWorld world;
+  world.add(kFirst, std::vector<int>(coll::kMostRanks + 1, 0));
+  world.add(kSecond, std::vector<int>(coll::kMostRanks, 0));
+  on_threads(world, 1, [](ThreadMpi& mpi, int) {
+    const auto all = create(mpi);
+    const auto& one = all->meet(kFirst, nothing_meanwhile);
+    EXPECT_FALSE(one.whole);
+    EXPECT_THAT(one.why_not, HasSubstr(std::to_string(coll::kMostRanks)));
+    ASSERT_NE(one.board, nullptr) << "its ranks still know who has come";
+    one.board->pass();
+    EXPECT_TRUE(one.board->all_came());
+    EXPECT_TRUE(all->meet(kSecond, nothing_meanwhile).whole);
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, WhereNobodyKnowsTheRanksThereIsNoBoard) {
+  ThreadWorld world;
+  world.add(kFirst, {0}, true);
+  on_threads(world, 1, [](ThreadMpi& mpi, int) {
+    const auto all = create(mpi);
+    for (const auto& [comm, why] : {std::pair(kFirst, "two groups"), std::pair(kNull, "no communicator"),
+                                    std::pair(Handle{12345}, "no communicator")}) {
+      const auto& one = all->meet(comm, nothing_meanwhile);
+      EXPECT_EQ(one.board, nullptr);
+      EXPECT_FALSE(one.whole);
+      EXPECT_EQ(one.slot, -1);
+      EXPECT_THAT(one.why_not, HasSubstr(why));
+    }
+    all->forget(kFirst);
+    EXPECT_EQ(all->find(kFirst), nullptr);
+    all->forget_all();
+  });
+}
+
+/// Threads 0 and 1 are a job, 2 is one of its own; a communicator has them all.
+TEST(Communicators, RanksOfAnotherJobAreLeftToMpi) {
+  ThreadWorld world;
+  world.add(10, {0, 1});
+  world.add(11, {2});
+  world.add(kFirst, {2, 0, 1});
+  on_threads(world, 3, [&](ThreadMpi&, int thread) {
+    const ThreadMpi mpi(world, thread, thread == 2 ? 11 : 10);
+    const auto all = create(mpi);
+    auto& one = all->meet(kFirst, nothing_meanwhile);
+    EXPECT_FALSE(one.whole);
+    EXPECT_THAT(one.why_not, HasSubstr("several jobs"));
+    EXPECT_EQ(all->world_rank(kFirst, 0), thread == 2 ? 0 : -32766);
+    EXPECT_EQ(all->world_rank(kFirst, 2), thread == 2 ? -32766 : 1);
+    EXPECT_EQ(all->neighbour(kFirst, 0), -1);
+    ASSERT_NE(one.board, nullptr);
+    if (thread == 2) one.board->pass();
+    if (thread == 2) {
+      EXPECT_TRUE(one.board->all_came()) << "the others are none of this job";
+    }
+    ASSERT_EQ(mpi.barrier(kFirst), 0);
+    if (thread == 0) one.board->pass();
+    if (thread == 0) {
+      EXPECT_FALSE(one.board->all_came());
+    }
+    ASSERT_EQ(mpi.barrier(kFirst), 0);
+    if (thread == 1) one.board->pass();
+    if (thread == 1) {
+      EXPECT_TRUE(one.board->all_came());
+    }
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, AForgottenCommunicatorsSlotBeginsAnew) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  world.add(kSecond, {0, 1});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& first = all->meet(kFirst, nothing_meanwhile);
+    const int slot = first.slot;
+    for (int call = 0; call < 3; ++call) EXPECT_TRUE(offer_and_wait(*first.board));
+    all->forget(kFirst);
+    EXPECT_EQ(all->find(kFirst), nullptr);
+    auto& second = all->meet(kSecond, nothing_meanwhile);
+    EXPECT_EQ(second.slot, slot);
+    if (thread == 0) {
+      EXPECT_EQ(second.board->answer(second.board->offer()), std::nullopt);
+    }
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 1) {
+      EXPECT_TRUE(offer_and_wait(*second.board));
+    }
+    all->forget(12345);  // never seen: nothing to wait for
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, WithoutASlotACommunicatorIsLeftToMpi) {
+  ThreadWorld world;
+  constexpr Handle kMany = comm::ControlSegment::kSlots;
+  for (Handle comm = 1; comm <= kMany; ++comm) world.add(1000 + comm, {0});
+  on_threads(world, 1, [](ThreadMpi& mpi, int) {
+    const auto all = create(mpi);
+    Handle comm = 1001;
+    while (comm <= 1000 + kMany && all->meet(comm, nothing_meanwhile).whole) ++comm;
+    ASSERT_LE(comm, 1000 + kMany) << "slots for messages and for listening are others";
+    EXPECT_GT(comm, 1000 + kMany / 2);
+    const auto& one = *all->find(comm);
+    EXPECT_EQ(one.board, nullptr);
+    EXPECT_THAT(one.why_not, HasSubstr("too many communicators"));
+    all->forget(comm);
+    all->forget(1001);
+    EXPECT_TRUE(all->meet(comm, nothing_meanwhile).whole) << "a slot is free again";
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, KnowTheRanksBehindACommunicators) {
+  ThreadWorld world;
+  world.add(kFirst, {2, 0, 1});
+  on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->world_rank(kFirst, 0), 2);
+    EXPECT_EQ(all->world_rank(kFirst, 2), 1);
+    EXPECT_EQ(all->world_rank(kFirst, 3), -1);
+    EXPECT_EQ(all->world_rank(kFirst, -2), -1);  // MPI_PROC_NULL
+    EXPECT_EQ(all->world_rank(kNull, 0), -1);
+    EXPECT_EQ(all->neighbour(kFirst, 0), thread == 2 ? -1 : 2) << "a process is no neighbour of its own";
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, AFreedHandleMayStandForOtherRanks) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  on_threads(world, 2, [&](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->world_rank(kFirst, 0), 0);
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    all->forget(kFirst);
+    if (thread == 0) world.add(kFirst, {1, 0});
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    EXPECT_EQ(all->world_rank(kFirst, 0), 1);
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, WhoListensIsKnownToAll) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->job(), (std::array{all->job()[0], ~all->job()[0]}));
+    EXPECT_FALSE(all->listens(1));
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 1) all->listen();
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    EXPECT_TRUE(all->listens(1));
+    EXPECT_FALSE(all->listens(0));
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, ARankWithoutGpuLeavesAllWithoutCounterpart) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& one = all->meet(kWorld, nothing_meanwhile);
+    auto executor = device::open_host_executor();
+    if (thread == 1) executor = Status(Code::unsupported, "no GPU here");
+    all->match(kWorld, one, std::move(executor), 0);
+    EXPECT_TRUE(one.tried);
+    EXPECT_EQ(one.counterpart, nullptr);
+    EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, ACounterpartDoesTheirWork) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
+#endif
+  ThreadWorld world;
+  world.add(kFirst, {1, 0});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& one = all->meet(kFirst, nothing_meanwhile);
+    auto executor = *device::open_host_executor();
+    all->match(kFirst, one, executor, thread);
+    ASSERT_NE(one.counterpart, nullptr) << one.why_not;
+    EXPECT_EQ(one.counterpart->device(), thread);
+    auto memory = std::move(*executor->allocate(thread, 64));
+    auto* const numbers = reinterpret_cast<float*>(memory.data());
+    for (int i = 0; i < 3; ++i) numbers[i] = static_cast<float>(10 * thread + i);
+    // As a Reduce_scatter of 1 and 2 numbers in place: the whole sum goes to
+    // scratch memory.
+    Work work;
+    work.request.count = 3;
+    work.request.reduction.type = device::Type::float32;
+    work.request.input = numbers;
+    work.scratch_bytes = 12;
+    work.result_from = one.shape.rank == 0 ? 0 : 4;
+    work.result_bytes = one.shape.rank == 0 ? 4 : 8;
+    work.result = numbers;
+    const auto status = one.counterpart->perform(work);
+    ASSERT_TRUE(status.ok()) << status.text();
+    const float own = static_cast<float>(10 * thread);
+    EXPECT_EQ(numbers[0], one.shape.rank == 0 ? 10.0F : 12.0F);
+    EXPECT_EQ(numbers[1], one.shape.rank == 0 ? own + 1 : 14.0F);
+    EXPECT_EQ(numbers[2], own + 2);
+    EXPECT_FALSE(one.counterpart->plan_of(work).empty());
+    all->forget(kFirst);
+    all->forget_all();
+  });
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi
