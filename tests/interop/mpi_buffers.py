@@ -301,6 +301,18 @@ def parts_of_the_world_have_their_own() -> None:
     again.Free()
 
 
+def a_neighbour_that_is_nobody_sends_nothing() -> None:
+    line = WORLD.Create_cart([SIZE], periods=[False])
+    mine, theirs = GPU(100), GPU(200)
+    mine.fill(RANK)
+    theirs.fill(-7)
+    line.Neighbor_allgather(mine.mpi(), theirs.mpi(100))
+    before = RANK - 1 if RANK > 0 else -7
+    after = RANK + 1 if RANK + 1 < SIZE else -7
+    assert theirs.get() == [before] * 100 + [after] * 100
+    line.Free()
+
+
 def main() -> None:
     checks = [
         every_send_meets_every_receive,
@@ -311,6 +323,7 @@ def main() -> None:
         collectives_of_every_kind,
         a_mapping_of_buffers_may_change_from_call_to_call,
         parts_of_the_world_have_their_own,
+        a_neighbour_that_is_nobody_sends_nothing,
     ]
     for check in checks:
         if check.__name__ in sys.argv[1:]:

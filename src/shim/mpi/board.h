@@ -3,12 +3,10 @@
 // not be slowed down.
 //
 // 1. Each rank counts its collective calls of the communicator, whatever becomes of them.
-// 2. A rank that cannot take part (its memory is the host's, a type is not supported) raises its count and goes on to
-// the
-//    real function without a look at the others.
+// 2. A rank that cannot take part (its memory is the host's, a type is not supported) raises its count and goes on
+//    to the real function without a look at the others.
 // 3. A rank that can writes the call's number beside its count, raises it, and waits until all have come so far. If
-// all
-//    could, all use sennit; else all use the real function.
+//    all could, all use sennit; else all use the real function.
 //
 // A rank that could take part in call k waits there for all, so at most two numbers of it can matter to a rank that
 // still looks at call k: k, and that of its next such call. Two places are enough.

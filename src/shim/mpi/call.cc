@@ -16,6 +16,8 @@ std::optional<Span> span_of(const Mpi& mpi, const Elements& elements) {
   Shape shape{1, 0, 1, 0, 1};
   std::int64_t next = 0;  // where the next block begins, in extents
   for (int block = 0; block < elements.blocks; ++block) {
+    // Where nothing goes, there may be no type.
+    if (elements.types != nullptr && elements.count_of(block) == 0) continue;
     const Handle type = elements.type_of(block);
     if (type != kNoHandle && (block == 0 || elements.types != nullptr) && mpi.shape(type, shape) != 0)
       return std::nullopt;
@@ -38,10 +40,8 @@ std::optional<Span> span_of(const Mpi& mpi, const Elements& elements) {
 
 bool is_dense(const Mpi& mpi, const Elements& elements) {
   if (elements.types != nullptr || elements.places.data != nullptr) return false;
-  if (elements.type == kNoHandle) return true;
-  Shape shape;
-  return mpi.shape(elements.type, shape) == 0 && shape.size == shape.extent && shape.size == shape.true_extent &&
-         shape.true_lower == 0;
+  // A derived type without gaps may still have its parts in another order.
+  return elements.type == kNoHandle || mpi.uniform(elements.type).has_value();
 }
 
 bool Call::in_place() const {

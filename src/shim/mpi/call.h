@@ -61,7 +61,8 @@ struct Span {
 };
 /// What MPI says of types may fail: an invalid one is left to the real function to complain about.
 std::optional<Span> span_of(const Mpi& mpi, const Elements& elements);
-/// Whether every byte of the span is data: then nothing between is to be kept as it is.
+/// Whether every byte of the span is data, in the order of addresses: then nothing between is to be kept as it is,
+/// and a message of so many bytes fills the first ones.
 bool is_dense(const Mpi& mpi, const Elements& elements);
 
 struct Call {

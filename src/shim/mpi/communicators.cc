@@ -20,6 +20,12 @@ struct Card {
   int slot = -1;
 };
 
+/// What MPI works on until all ranks have given their cards.
+struct Gathering {
+  Card mine;
+  std::vector<Card> all;
+};
+
 constexpr int kRevoked = -1;  ///< no code of MPI's: that one the real function gives
 
 /// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
@@ -120,10 +126,14 @@ Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile)
   } else if (made->shape.inter) {
     made->why_not = "communicator with two groups";
   } else {
-    cards.resize(static_cast<std::size_t>(made->shape.size));
-    if (all_gather(comm, &mine, cards.data(), sizeof mine, meanwhile) != 0) {
+    auto gathering = std::make_unique<Gathering>();
+    gathering->mine = mine;
+    gathering->all.resize(static_cast<std::size_t>(made->shape.size));
+    const int code = all_gather(comm, &gathering->mine, gathering->all.data(), sizeof mine, meanwhile);
+    if (code == 0) cards = std::move(gathering->all);
+    if (code == kRevoked) (void)gathering.release();  // what was begun never ends, and MPI may still write there
+    if (code != 0) {
       made->why_not = "its ranks could not be asked where they are";
-      cards.clear();
     } else if (made->shape.size > coll::kMostRanks) {
       made->why_not = fmt::format("more than {} ranks", coll::kMostRanks);
     } else if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; })) {

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "comm/frame.h"
+
 namespace sennit::shim::mpi {
 
 namespace {

@@ -2,11 +2,9 @@
 // instead of three through host memory.
 //
 // 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot
-// of
-//    shared memory. So MPI itself matches messages, in its own order, with every wildcard.
+//    of shared memory. So MPI itself matches messages, in its own order, with every wildcard.
 // 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, maps the
-// sender's
-//    memory (once) and copies the bytes to where they are to go.
+//    sender's memory (once) and copies the bytes to where they are to go.
 // 3. It then writes the announcement's number into the slot; until then the sender's buffer is in use.
 // 4. A receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file of it.
 //

@@ -9,6 +9,12 @@ namespace {
 using coll::Operation;
 
 constexpr WhyNot kTypes = "derived or mixed types";
+constexpr WhyNot kWrong = "a count or root that MPI refuses";
+
+constexpr bool has_root(Family family) {
+  return family == Family::Reduce || family == Family::Bcast || family == Family::Gather ||
+         family == Family::Gatherv || family == Family::Scatter || family == Family::Scatterv;
+}
 
 /// Bytes of a run of elements that have no gaps; none for other types.
 std::optional<std::uint64_t> bytes_of_run(const Mpi& mpi, Handle type, std::int64_t count) {
@@ -24,6 +30,7 @@ class Translation {
 
   std::variant<Work, WhyNot> done() {
     if (call_.place().inter) return WhyNot("communicator with two groups");
+    if (has_root(call_.family) && (call_.root < 0 || call_.root >= size_)) return kWrong;
     WhyNot why;
     switch (call_.family) {
       case Family::Allreduce: why = reduce_all(); break;
@@ -129,6 +136,7 @@ class Translation {
     bool equal = true;
     std::int64_t total = 0, before = 0;
     for (int rank = 0; rank < size_; ++rank) {
+      if (all.count_of(rank) < 0) return kWrong;
       equal = equal && all.count_of(rank) == all.count_of(0);
       if (rank < rank_) before += all.count_of(rank);
       total += all.count_of(rank);

@@ -203,5 +203,16 @@ TEST(Call, ATypeWithRoomBehindItIsNotDense) {
   EXPECT_FALSE(is_dense(mpi, run(1, 77)));
 }
 
+TEST(Call, WhereNothingGoesThereMayBeNoType) {
+  const M mpi;
+  const int counts[] = {2, 0}, places[] = {0, 0}, types[] = {M::kFloat, 77};
+  Elements elements = run(0, kNoHandle, 2);
+  elements.counts = {counts, false};
+  elements.places = {places, false};
+  elements.types = types;
+  elements.types_are_pointers = false;
+  expect_span(span_of(mpi, elements), 0, 8);
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

@@ -224,5 +224,23 @@ TEST_F(ShadowsTest, LargeHostMemoryIsNotKept) {
   EXPECT_EQ(std::move(*host_.take(HostMemory::kLargestPinned)).bytes(), HostMemory::kLargestPinned);
 }
 
+class PermutedMpi : public M {
+ public:
+  static constexpr Handle kBackwards = 60;  // bytes 4 to 8, then 0 to 4
+  PermutedMpi() { shapes[kBackwards] = {8, 0, 8, 0, 8}; }
+};
+
+TEST_F(ShadowsTest, AShortMessageOfAPermutedTypeFillsWhatItFills) {
+  const PermutedMpi mpi;
+  Call call(mpi, Entry::Recv, Family::Recv, Form::blocking, M::kComm);
+  call.add({memory_.data(), Access::out, true, run(1, PermutedMpi::kBackwards)});
+  Shadows shadows(gpus_, host_);
+  make(shadows, call);
+  std::fill_n(static_cast<std::uint8_t*>(shadows.memory()[0]) + 4, 4, std::uint8_t{77});
+  ASSERT_TRUE(shadows.give_back(4).ok());
+  EXPECT_THAT(bytes().first(4), ElementsAreArray({1, 2, 3, 4}));
+  EXPECT_THAT(bytes().subspan(4, 4), Each(77));
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

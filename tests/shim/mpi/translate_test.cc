@@ -458,5 +458,20 @@ TEST_F(Translate, OtherFamiliesAreLeftToMpi) {
   }
 }
 
+TEST_F(Translate, WhatMpiRefusesIsLeftToIt) {
+  const int counts[] = {1, -1, 3, 1};
+  Elements all = run(0, M::kFloat, 4);
+  all.counts = {counts, false};
+  Call scattered = call(Family::Reduce_scatter);
+  scattered.add(in(a_, all));
+  scattered.add(out(b_, run(-1, M::kFloat)));
+  EXPECT_THAT(why_not(scattered), HasSubstr("refuses"));
+  for (const int root : {-1, 4}) {
+    Call rooted = call(Family::Bcast, root);
+    rooted.add({a_, Access::both, true, run(1, M::kFloat)});
+    EXPECT_THAT(why_not(rooted), HasSubstr("refuses")) << root;
+  }
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi
