@@ -38,6 +38,7 @@ struct Standard {
   static constexpr int kCart = 211, kGraph = 212, kDistGraph = 213;
   static constexpr int kCombinerNamed = 101, kCombinerDup = 102, kCombinerContiguous = 103;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
+  static constexpr int kErrUnsupportedOperation = 55;
 };
 
 /// MPICH's: handles are ints.
@@ -63,6 +64,7 @@ struct Mpich {
   static constexpr int kCart = 2, kGraph = 1, kDistGraph = 3;
   static constexpr int kCombinerNamed = 1, kCombinerDup = 2, kCombinerContiguous = 3;
   static constexpr int kErrTruncate = 14, kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
+  static constexpr int kErrUnsupportedOperation = 44;
 };
 
 /// Open MPI's: predefined handles are addresses of the library's data.
@@ -88,6 +90,7 @@ struct OpenMpi {
   static constexpr int kCart = 1, kGraph = 2, kDistGraph = 3;
   static constexpr int kCombinerNamed = 0, kCombinerDup = 1, kCombinerContiguous = 2;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
+  static constexpr int kErrUnsupportedOperation = 52;
 };
 
 /// One row of handles.txt.

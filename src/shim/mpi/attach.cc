@@ -45,7 +45,9 @@ void fill_table(const sennit_front& front) {
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
   for (std::size_t i = 0; i < front.entries; ++i) {
-    void* const here = front.real[i] != nullptr ? wanted[i] : substitutes[i];
+    void* here = wanted[i];
+    if (front.real[i] == nullptr)
+      here = substitutes[i] != nullptr ? substitutes[i] : reinterpret_cast<void*>(&wrappers::lacking<Abi>);
     if (here != nullptr) front.table[i] = here;
   }
 }
