@@ -14,8 +14,8 @@ void step_aside() {
     if (front.real[i] != nullptr && !Process<Abi>::instance().needed(Entry(i))) front.table[i] = front.first[i];
 }
 
-/// Stands for functions that the library lacks and that nothing can replace: a program that looked for the symbol found
-/// it in the preloaded library. The caller's arguments are its own to clear away, so there need be none here.
+/// Stands for functions that the library lacks and that nothing can replace: a program that looked for the symbol
+/// found it in the preloaded library. The caller's arguments are its own to clear away, so there need be none here.
 template <class Abi>
 int lacking() {
   return drop_in<Abi>().mpi().fail(kNoHandle, Abi::kErrUnsupportedOperation);
