@@ -51,7 +51,12 @@ bool DropIn::start() {
   const int mine = memories_->possible() ? 1 : 0;
   std::vector<int> all(static_cast<std::size_t>(world.size));
   if (mpi_->all_gather(mpi_->comm_world(), &mine, all.data(), sizeof mine) != 0) return false;
-  if (std::ranges::find(all, 1) == all.end()) return false;
+  if (std::ranges::find(all, 1) == all.end()) {
+    if (switches_.report && rank_ == 0)
+      std::fputs("sennit: no rank can have GPU memory here (there is no NVIDIA driver), so calls pass as they are\n",
+                 stderr);
+    return false;
+  }
   auto communicators = Communicators::create(*mpi_);
   if (communicators)
     communicators_ = std::move(*communicators);
