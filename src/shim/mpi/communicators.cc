@@ -26,6 +26,14 @@ struct Gathering {
   std::vector<Card> all;
 };
 
+/// What was begun on a revoked communicator never ends, and MPI may write there as long as the process lives.
+void keep_for_ever(std::unique_ptr<Gathering> gathering) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<Gathering>>();
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(gathering));
+}
+
 constexpr int kRevoked = -1;  ///< no code of MPI's: that one the real function gives
 
 /// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
@@ -131,7 +139,7 @@ Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile)
     gathering->all.resize(static_cast<std::size_t>(made->shape.size));
     const int code = all_gather(comm, &gathering->mine, gathering->all.data(), sizeof mine, meanwhile);
     if (code == 0) cards = std::move(gathering->all);
-    if (code == kRevoked) (void)gathering.release();  // what was begun never ends, and MPI may still write there
+    if (code == kRevoked) keep_for_ever(std::move(gathering));
     if (code != 0) {
       made->why_not = "its ranks could not be asked where they are";
     } else if (made->shape.size > coll::kMostRanks) {
