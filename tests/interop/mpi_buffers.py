@@ -214,6 +214,35 @@ def a_message_that_is_too_long_is_an_error() -> None:
     here.Free()
 
 
+def a_request_that_fails_is_forgotten() -> None:
+    """Its handle goes to another request, which has nothing to do with its memory."""
+    here = WORLD.Dup()
+    here.Set_errhandler(MPI.ERRORS_RETURN)
+    ends: list[Callable[[MPI.Request], object]] = [
+        lambda request: request.Wait(),
+        lambda request: MPI.Request.Waitall([request]),
+        lambda request: MPI.Request.Waitany([request]),
+        lambda request: MPI.Request.Waitsome([request]),
+    ]
+    for end in ends:
+        if RANK == 1:
+            two = Host(2)
+            two.fill(9)
+            here.Send(two.mpi(), 0, 2)
+            here.Send(two.mpi(1), 0, 3)
+        if RANK == 0:
+            mine, other = GPU(1), Host(1)
+            try:
+                end(here.Irecv(mine.mpi(), 1, 2))
+                raise AssertionError("a receive that is too short has no error")
+            except MPI.Exception as error:
+                assert error.Get_error_class() in (MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS), error
+            mine.fill(5)
+            here.Irecv(other.mpi(), 1, 3).Wait()
+            assert (mine.get(), other.get()) == ([5], [9]), ends.index(end)
+    here.Free()
+
+
 def types_with_gaps_are_packed() -> None:
     vector = MPI.INT.Create_vector(5000, 2, 4).Commit()  # 10 000 integers in 20 000
     status = MPI.Status()
@@ -318,6 +347,7 @@ def main() -> None:
         every_send_meets_every_receive,
         requests_move_while_ranks_wait_elsewhere,
         a_message_that_is_too_long_is_an_error,
+        a_request_that_fails_is_forgotten,
         types_with_gaps_are_packed,
         many_messages_arrive_in_order,
         collectives_of_every_kind,

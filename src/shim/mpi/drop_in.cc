@@ -331,8 +331,12 @@ bool DropIn::ready(Handle request, OpenRequest& open) {
   }
   Receive& receive = *open.receive;
   if (!receive.looked) {
-    if (mpi_->look_at(request, open.persistent, done, received) != 0) {
-      receive.looked = true;  // the real function says what is wrong
+    if (const int code = mpi_->look_at(request, open.persistent, done, received); code != 0) {
+      receive.looked = true;
+      // Of a persistent one this was the end; of others the real function says what is wrong once more.
+      open.finished = open.persistent;
+      open.status = received.status;
+      if (open.persistent) receive.error = code;
       return true;
     }
     if (!done) return false;

@@ -48,16 +48,22 @@ class Batch {
     return all;
   }
 
-  /// The requests without those that are not ready: what the real function may complete. `hidden`: whether any is.
-  std::vector<Request> visible(const Request* requests, bool& hidden) const {
+  /// The requests without those that are not ready: what the real function may complete. take_back() brings what it
+  /// made of them to the program.
+  std::vector<Request> visible(const Request* requests) {
     std::vector<Request> some(requests, requests + open_.size());
-    hidden = false;
+    hidden_.assign(open_.size(), false);
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (!ready(static_cast<int>(i))) {
         some[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
-        hidden = true;
+        hidden_[i] = true;
       }
     return some;
+  }
+  bool any_hidden() const { return std::ranges::find(hidden_, true) != hidden_.end(); }
+  void take_back(Request* requests, const std::vector<Request>& some) const {
+    for (std::size_t i = 0; i < some.size(); ++i)
+      if (!hidden_[i]) requests[i] = some[i];
   }
 
   /// Whether the real library has completed the request before, and knows no more of it.
@@ -99,9 +105,42 @@ class Batch {
     return code;
   }
 
+  /// The real function has failed with `code`, and left the requests like this: what it ended is over, since its
+  /// handle may go to another request, and has brought nothing. Returns the code.
+  int fail(int code, const Request* requests) {
+    if (!any_) return code;
+    for (std::size_t i = 0; i < open_.size(); ++i) {
+      if (code == Abi::kErrInStatus)
+        end_as_told(static_cast<int>(i), statuses_[i]);
+      else if (open_.size() == 1 || to_handle(requests[i]) != handles_[i])
+        end(static_cast<int>(i));
+    }
+    return code;
+  }
+  /// The same where statuses are those of the requests at `indices` alone.
+  int fail_some(int code, const Request* requests, int count, const int* indices) {
+    if (!any_ || code != Abi::kErrInStatus || count < 0) return fail(code, requests);
+    for (int i = 0; i < count; ++i) end_as_told(indices[i], statuses_[i]);
+    return code;
+  }
+
  private:
+  void end(int index) {
+    const OpenRequests::Shared open = open_[static_cast<std::size_t>(index)];
+    if (open != nullptr && open->active)
+      drop_in<Abi>().requests().end(handles_[static_cast<std::size_t>(index)], *open);
+  }
+  /// One of several, as its status says: done, failed, or neither.
+  void end_as_told(int index, Status& status) {
+    if (status.error == 0)
+      (void)complete(index, status);
+    else if (status.error != Abi::kErrPending)
+      end(index);
+  }
+
   std::vector<Handle> handles_;
   std::vector<OpenRequests::Shared> open_;
+  std::vector<bool> hidden_;
   bool any_ = false;
   Status* statuses_;
   std::vector<Status> own_;
@@ -124,7 +163,8 @@ int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status
     return batch.complete(0, *batch.statuses());
   }
   const int code = real(request, flag, batch.statuses());
-  return code != 0 || *flag == 0 || !batch.any() ? code : batch.complete(0, *batch.statuses());
+  if (code != 0) return batch.fail(code, request);
+  return *flag == 0 || !batch.any() ? code : batch.complete(0, *batch.statuses());
 }
 
 template <class Abi>
@@ -151,7 +191,8 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
     return 0;
   }
   const int code = real(count, requests, flag, batch.statuses());
-  return code != 0 || *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
+  if (code != 0) return batch.fail(code, requests);
+  return *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
 }
 
 template <class Abi>
@@ -184,18 +225,17 @@ int test_any(int count, typename Abi::Request* requests, int* index, int* flag, 
       *index = i;
       return batch.complete(i, *batch.statuses());
     }
-  bool hidden = false;
-  auto visible = batch.visible(requests, hidden);
+  auto visible = batch.visible(requests);
   const auto real = Real<Abi>::of(&Testany<Abi>, Entry::Testany);
   const int code = real(count, visible.data(), index, flag, batch.statuses());
-  again = code == 0 && (*flag == 0 || (*index == Abi::kUndefined && hidden));
+  batch.take_back(requests, visible);
+  if (code != 0) return batch.fail(code, requests);
+  again = *flag == 0 || (*index == Abi::kUndefined && batch.any_hidden());
   if (again) {
     *flag = 0;
     *index = Abi::kUndefined;
   }
-  if (code != 0 || *flag == 0 || *index == Abi::kUndefined) return code;
-  requests[*index] = visible[static_cast<std::size_t>(*index)];
-  if (!batch.any()) return code;
+  if (*flag == 0 || *index == Abi::kUndefined || !batch.any()) return code;
   return batch.complete(*index, *batch.statuses());
 }
 
@@ -236,15 +276,15 @@ int test_some(int count, typename Abi::Request* requests, int* done, int* indice
       if (const int code = batch.complete(i, batch.statuses()[at]); code != 0) return code;
     }
   if (*done != 0) return 0;
-  bool hidden = false;
-  auto visible = batch.visible(requests, hidden);
+  auto visible = batch.visible(requests);
   const auto real = Real<Abi>::of(&Testsome<Abi>, Entry::Testsome);
   const int code = real(count, visible.data(), done, indices, batch.statuses());
-  again = code == 0 && (*done == 0 || (*done == Abi::kUndefined && hidden));
+  batch.take_back(requests, visible);
+  if (code != 0) return batch.fail_some(code, requests, *done, indices);
+  again = *done == 0 || (*done == Abi::kUndefined && batch.any_hidden());
   if (again) *done = 0;
-  if (code != 0 || *done == 0 || *done == Abi::kUndefined) return code;
-  for (int i = 0; i < *done; ++i) requests[indices[i]] = visible[static_cast<std::size_t>(indices[i])];
-  return batch.any() ? batch.complete_some(*done, indices, batch.statuses()) : code;
+  if (*done == 0 || *done == Abi::kUndefined || !batch.any()) return code;
+  return batch.complete_some(*done, indices, batch.statuses());
 }
 
 template <class Abi>
