@@ -232,11 +232,12 @@ def a_request_that_fails_is_forgotten() -> None:
             here.Send(two.mpi(1), 0, 3)
         if RANK == 0:
             mine, other = GPU(1), Host(1)
+            code = MPI.SUCCESS
             try:
                 end(here.Irecv(mine.mpi(), 1, 2))
-                raise AssertionError("a receive that is too short has no error")
             except MPI.Exception as error:
-                assert error.Get_error_class() in (MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS), error
+                code = error.Get_error_class()
+            assert code in (MPI.ERR_TRUNCATE, MPI.ERR_IN_STATUS), code
             mine.fill(5)
             here.Irecv(other.mpi(), 1, 3).Wait()
             assert (mine.get(), other.get()) == ([5], [9]), ends.index(end)

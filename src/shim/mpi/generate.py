@@ -303,7 +303,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
 
 def words(memory: Memory) -> set[str]:
     """The parameters that describe a buffer."""
-    return set(re.findall(r"\w+", " ".join([*memory.elements, *(memory.in_place.elements if memory.in_place else ())])))
+    instead = memory.in_place.elements if memory.in_place else ()
+    return set(re.findall(r"\w+", " ".join([*memory.elements, *instead])))
 
 
 def narrowed(large: Function, base: Function) -> Iterator[str]:
