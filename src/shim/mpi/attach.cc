@@ -7,6 +7,10 @@
 
 namespace sennit::shim::mpi {
 
+namespace wrappers {
+#include "by_hand.inc"
+}  // namespace wrappers
+
 namespace {
 
 Memories* memories_of_program = nullptr;  // once attached
@@ -15,33 +19,8 @@ template <class Abi>
 void fill_table(const sennit_front& front) {
   void* wanted[kEntries] = {};
   if (front.disabled == 0) wrappers::fill_wrappers<Abi>(wanted);
-  const auto set = [&](Entry entry, auto* function) {
-    wanted[std::size_t(entry)] = reinterpret_cast<void*>(function);
-  };
-  set(Entry::Wait, &wrappers::Wait<Abi>);
-  set(Entry::Test, &wrappers::Test<Abi>);
-  set(Entry::Waitall, &wrappers::Waitall<Abi>);
-  set(Entry::Testall, &wrappers::Testall<Abi>);
-  set(Entry::Waitany, &wrappers::Waitany<Abi>);
-  set(Entry::Testany, &wrappers::Testany<Abi>);
-  set(Entry::Waitsome, &wrappers::Waitsome<Abi>);
-  set(Entry::Testsome, &wrappers::Testsome<Abi>);
-  set(Entry::Request_get_status, &wrappers::Request_get_status<Abi>);
-  set(Entry::Start, &wrappers::Start<Abi>);
-  set(Entry::Startall, &wrappers::Startall<Abi>);
-  set(Entry::Request_free, &wrappers::Request_free<Abi>);
-  if (front.disabled == 0) {
-    set(Entry::Init, &wrappers::Init<Abi>);
-    set(Entry::Init_thread, &wrappers::Init_thread<Abi>);
-    set(Entry::Finalize, &wrappers::Finalize<Abi>);
-    set(Entry::Barrier, &wrappers::Barrier<Abi>);
-    set(Entry::Probe, &wrappers::Probe<Abi>);
-    set(Entry::Iprobe, &wrappers::Iprobe<Abi>);
-    set(Entry::Mprobe, &wrappers::Mprobe<Abi>);
-    set(Entry::Improbe, &wrappers::Improbe<Abi>);
-    set(Entry::Comm_free, &wrappers::Comm_free<Abi>);
-    set(Entry::Comm_disconnect, &wrappers::Comm_disconnect<Abi>);
-  }
+  wrappers::fill_requests<Abi>(wanted);
+  if (front.disabled == 0) wrappers::fill_own<Abi>(wanted);
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
   for (std::size_t i = 0; i < front.entries; ++i) {

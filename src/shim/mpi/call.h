@@ -66,16 +66,15 @@ std::optional<Span> span_of(const Mpi& mpi, const Elements& elements);
 bool is_dense(const Mpi& mpi, const Elements& elements);
 
 struct Call {
-  Call(const Mpi& of, Entry function, Family of_family, Form in_form, Handle over)
-      : mpi(of), entry(function), family(of_family), form(in_form), comm(over) {}
+  Call(const Mpi& of, Family of_family, Form in_form, Handle over)
+      : mpi(of), family(of_family), form(in_form), comm(over) {}
 
   const Mpi& mpi;
-  const Entry entry;
   const Family family;
   const Form form;
   const Handle comm;
   Handle op = kNoHandle;
-  int root = -1, dest = -1, source = -1, tag = -1, sendtag = -1, recvtag = -1;
+  int root = -1, dest = -1, tag = -1;
   std::array<Part, 2> parts;
   int count = 0;  ///< of parts
 

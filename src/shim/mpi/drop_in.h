@@ -27,7 +27,8 @@
 
 namespace sennit::shim::mpi {
 
-/// Between two looks at what others do: soon at first, then leaving the processor to them.
+/// Between two looks at what others do: soon at first, then leaving the processor to them. Unlike comm::wait_until()
+/// it waits as long as MPI would, and never sleeps: this rank's messages move only while it looks at them.
 class Patience {
  public:
   void wait() {
@@ -60,11 +61,9 @@ class DropIn {
   void pass(Handle comm);
 
   /// Blocking calls, to the end. What the program is to be told. `why`: one that is no collective is staged.
-  int perform(const Call& call, const RealCall& real, std::string why = "no such call on GPUs");
-  /// The first half of calls that end in a request, or bring a status, and the second. `received`: bytes of a
-  /// message, as its status says; negative for others.
+  int perform(const Call& call, const RealCall& real, std::string_view why = "no such call on GPUs");
+  /// Host memory for what of the call is on GPUs. Errors: those of Shadows::make, and no GPU that answers.
   Result<std::shared_ptr<Shadows>> begin(const Call& call);
-  Status end(Shadows& shadows, std::int64_t received) { return shadows.give_back(received); }
   /// Says what went wrong, and what the program is told.
   int fail(const Call& call, const Status& status);
   int fail(std::string_view what, Handle comm, const Status& status);
@@ -108,7 +107,9 @@ class DropIn {
   Gpus* gpus();
   Messages* messages();
   /// The call done by sennit; none where it is to be left to the real function, and `why` says why.
-  std::optional<int> accelerate(const Call& call, std::string& why);
+  std::optional<int> accelerate(const Call& call, std::string_view& why);
+  /// Whether SENNIT_OPS lets sennit do it.
+  bool wanted(const Call& call) const;
   bool wait_for_all(const Board& board, std::uint64_t number, const Call& call);
   void explain(std::string_view operation, std::uint64_t bytes, std::string_view how);
 

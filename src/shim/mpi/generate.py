@@ -5,6 +5,7 @@
     generate.py names FILE        C: their names
     generate.py functions FILE    C++: their numbers
     generate.py wrappers FILE     C++: a wrapper for each function that takes memory
+    generate.py by_hand FILE      C++: where the hand-written wrappers go
     generate.py handles FILE      C++: the predefined handles
 """
 
@@ -18,7 +19,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file")
-LISTS = ("own", "host", "left")
+HAND_WRITTEN = ("own", "requests")
+LISTS = (*HAND_WRITTEN, "host", "left")
 
 
 @dataclass(frozen=True)
@@ -255,25 +257,25 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     else:
         yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
-    blocking = str(function.form == "blocking").lower()
-    if function.kind == "collective":
-        yield f"  if (!({touched}) && stays_with_host<Abi>(comm, {blocking}))"
-    elif function.kind in ("receive", "exchange"):
+    if function.kind in ("receive", "exchange"):
         short = ", ".join(function.memory[-1].elements)
         asked = f"looks_at_receives<Abi>({str(tail == 'request').lower()})"
-        yield f"  if (!({touched}) && (too_short<Abi>({short}) || !{asked}))"
+        yield f"  if (!({touched}) && (too_short<Abi>({short}) || !{asked})) {{"
     else:
-        yield f"  if (!({touched}))"
+        yield f"  if (!({touched})) {{"
+    if waits:
+        yield "    drop_in<Abi>().pass(to_handle(comm));"
     yield f"    return real({arguments(function, {})});"
+    yield "  }"
     if function.family == "Sendrecv":
         yield f"  return send_and_receive<Abi>({arguments(function, {})});"
         yield "}"
         yield ""
         return
     comm = "to_handle(comm)" if function.parameter("comm") else "kNoHandle"
-    kind = f"Entry::{function.name}, Family::{function.family}, Form::{function.form}"
+    kind = f"Family::{function.family}, Form::{function.form}"
     yield f"  Call call(mpi<Abi>(), {kind}, {comm});"
-    for name in ("op", "root", "dest", "source", "tag", "sendtag", "recvtag"):
+    for name in ("op", "root", "dest", "tag"):
         if function.parameter(name):
             yield f"  call.{name} = {'to_handle(op)' if name == 'op' else name};"
     for each in function.memory:
@@ -313,7 +315,7 @@ def narrowed(large: Function, base: Function) -> Iterator[str]:
     yield f"int {large.name}_narrowed({signature(large)}) {{"
     yield f"  const auto base = Current<Abi>::of(&{base.name}<Abi>, Entry::{base.name});"
     comm = "to_handle(comm)" if large.parameter("comm") else "kNoHandle"
-    yield (f"  const Call call(mpi<Abi>(), Entry::{large.name}, Family::{large.family}, Form::{large.form}, {comm});")
+    yield (f"  const Call call(mpi<Abi>(), Family::{large.family}, Form::{large.form}, {comm});")
     yield "  Narrow narrow;"
     replaced: dict[str, str] = {}
     positions = []
@@ -346,15 +348,22 @@ def narrowed(large: Function, base: Function) -> Iterator[str]:
     yield ""
 
 
+def by_hand(lists: dict[str, list[str]]) -> list[str]:
+    """The hand-written wrappers, in the order of their entries."""
+    return [name for kind in HAND_WRITTEN for name in lists[kind]]
+
+
 def write_functions() -> str:
     functions, lists = read_table()
     names = [each.name for each in functions]
     families = list(dict.fromkeys(each.family for each in functions))
     lines = [BANNER, "// clang-format off"]
     lines.append("/// Every entry point, as the preloaded library counts them.")
-    lines.append(f"enum class Entry : std::uint16_t {{ {', '.join(names + lists['own'])} }};")
-    lines.append(f"inline constexpr std::size_t kEntries = {len(names) + len(lists['own'])};")
-    lines.append(f"inline constexpr std::size_t kWrapped = {len(names)};")
+    lines.append(f"enum class Entry : std::uint16_t {{ {', '.join(names + by_hand(lists))} }};")
+    lines.append(f"inline constexpr std::size_t kEntries = {len(names) + len(by_hand(lists))};")
+    spelled = " || ".join(f"entry == Entry::{each}" for each in lists["requests"])
+    lines.append("/// Whether it completes, starts or frees requests.")
+    lines.append(f"constexpr bool is_of_requests(Entry entry) {{ return {spelled}; }}")
     lines.append("/// Blocking, non-blocking and persistent forms of a function are one family.")
     lines.append(f"enum class Family : std::uint8_t {{ {', '.join(families)} }};")
     spelled = ", ".join(f'"{each}"' for each in families)
@@ -384,25 +393,33 @@ def write_wrappers() -> str:
     lines.append("/// What stands for functions that the library lacks, by entry; null where nothing can.")
     lines.append("template <class Abi>")
     lines.append("void fill_substitutes(void** table) {")
-    for function in functions:
-        if function.large:
-            name = function.name
-            lines.append(f"  table[std::size_t(Entry::{name})] = reinterpret_cast<void*>(&{name}_narrowed<Abi>);")
+    lines += [fill(each.name, f"{each.name}_narrowed") for each in functions if each.large]
     lines.append("}")
     lines.append("/// The wrappers, by entry.")
     lines.append("template <class Abi>")
     lines.append("void fill_wrappers(void** table) {")
-    for function in functions:
-        name = function.name
-        lines.append(f"  table[std::size_t(Entry::{name})] = reinterpret_cast<void*>(&{name}<Abi>);")
+    lines += [fill(each.name, each.name) for each in functions]
     lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def fill(entry: str, wrapper: str) -> str:
+    return f"  table[std::size_t(Entry::{entry})] = reinterpret_cast<void*>(&{wrapper}<Abi>);"
+
+
+def write_by_hand() -> str:
+    _, lists = read_table()
+    lines = [BANNER, "// clang-format off"]
+    for kind in HAND_WRITTEN:
+        lines += [f"/// The hand-written wrappers listed as `{kind}`, by entry.", "template <class Abi>"]
+        lines += [f"void fill_{kind}(void** table) {{", *(fill(name, name) for name in lists[kind]), "}"]
     return "\n".join(lines) + "\n"
 
 
 def entry_names() -> list[str]:
     """All entry points, in the order of their numbers."""
     functions, lists = read_table()
-    return [f"MPI_{each.name}" for each in functions] + [f"MPI_{name}" for name in lists["own"]]
+    return [f"MPI_{each.name}" for each in functions] + [f"MPI_{name}" for name in by_hand(lists)]
 
 
 def write_entries() -> str:
@@ -435,7 +452,7 @@ def write_handles() -> str:
 def main() -> None:
     what, to = sys.argv[1], Path(sys.argv[2])
     writers = {"entries": write_entries, "names": write_names, "functions": write_functions,
-               "wrappers": write_wrappers, "handles": write_handles}
+               "wrappers": write_wrappers, "by_hand": write_by_hand, "handles": write_handles}
     to.write_text(writers[what]())
 
 

@@ -16,7 +16,6 @@ class Gpus {
   explicit Gpus(std::shared_ptr<device::Executor> executor) : executor_(std::move(executor)) {}
 
   device::Executor& executor() { return *executor_; }
-  const std::shared_ptr<device::Executor>& shared() const { return executor_; }
 
   /// Copies and waits. One of the two is memory of a GPU; a lane of that GPU does it. Thread-safe. Errors: those of
   /// the executor.

@@ -19,7 +19,7 @@ struct Process {
 
   /// Whether the library lacks functions that stand on this one: requests keep arrays for them.
   bool needed(Entry entry) const {
-    return entry >= Entry::Wait && entry <= Entry::Request_free && front->real[std::size_t(Entry::Send_c)] == nullptr;
+    return is_of_requests(entry) && front->real[std::size_t(Entry::Send_c)] == nullptr;
   }
 
   /// Never destroyed: a program may call MPI while its globals are taken down.

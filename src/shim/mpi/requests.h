@@ -89,7 +89,7 @@ class Batch {
       return code;
     }
     if (open->shadows == nullptr) return 0;
-    const auto given = here.end(*open->shadows, bytes);
+    const auto given = open->shadows->give_back(bytes);
     return given.ok() ? 0 : here.fail("completing a request", kNoHandle, given);
   }
   int complete_all(Status* statuses) {
@@ -335,7 +335,7 @@ int Request_get_status(typename Abi::Request request, int* flag, typename Abi::S
     return 0;
   }
   if (open->shadows == nullptr) return 0;
-  const auto given = here.end(*open->shadows, bytes);
+  const auto given = open->shadows->give_back(bytes);
   return given.ok() ? 0 : here.fail("MPI_Request_get_status", kNoHandle, given);
 }
 

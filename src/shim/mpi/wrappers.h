@@ -63,13 +63,6 @@ Elements placed(const Int* counts, const Place* places, const Type* types,
   return made;
 }
 
-/// A collective call without GPU memory here: true, after the other ranks have been told.
-template <class Abi>
-bool stays_with_host(typename Abi::Comm comm, bool blocking) {
-  if (blocking) drop_in<Abi>().pass(to_handle(comm));
-  return true;
-}
-
 /// Bytes of the message that a status tells of; none of a cancelled one.
 template <class Abi>
 std::int64_t received(const typename Abi::Status& status) {
@@ -156,14 +149,14 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
     const int code = real((*shadows)->memory(), told);
     if (code != 0) return code;
     if (!receives(call.family)) {
-      if (auto given = here.end(**shadows, -1); !given) return here.fail(call, given);
+      if (auto given = (*shadows)->give_back(-1); !given) return here.fail(call, given);
       here.count(call, (*shadows)->bytes(), "staged: no such call on GPUs", since);
       return 0;
     }
     std::int64_t bytes = received<Abi>(*told);
     const auto receive = here.looks_at_receives(false) ? here.receive_of(call, **shadows) : nullptr;
     if (receive == nullptr) {
-      if (auto given = here.end(**shadows, bytes); !given) return here.fail(call, given);
+      if (auto given = (*shadows)->give_back(bytes); !given) return here.fail(call, given);
       here.count(call, (*shadows)->bytes(), "staged: small, or from host memory", since);
       return 0;
     }
@@ -190,7 +183,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     std::string_view why;
     auto outgoing = here.announce(call, why);
     if (outgoing == nullptr) {
-      return request != nullptr ? perform<Abi>(call, real, request) : here.perform(call, real, std::string(why));
+      return request != nullptr ? perform<Abi>(call, real, request) : here.perform(call, real, why);
     }
     const std::uint64_t bytes = outgoing->announcement().bytes;
     if (const int code = call_card(outgoing->sent(), outgoing->announcement().length(), request); code != 0)

@@ -93,7 +93,7 @@ TEST(Call, ABufferThatIsNotLookedAtIsNotUsed) {
 TEST(Call, KnowsItsPlace) {
   M mpi;
   mpi.comm = {2, 4, false, 0};
-  Call call(mpi, Entry::Gather, Family::Gather, Form::blocking, M::kComm);
+  Call call(mpi, Family::Gather, Form::blocking, M::kComm);
   EXPECT_TRUE(call.at_root(2));
   EXPECT_FALSE(call.at_root(0));
   EXPECT_EQ(call.blocks(), 4);
@@ -107,7 +107,7 @@ TEST(Call, KnowsItsPlace) {
 TEST(Call, BetweenTwoGroupsBlocksAreTheOthers) {
   M mpi;
   mpi.comm = {0, 2, true, 5};
-  const Call call(mpi, Entry::Gather, Family::Gather, Form::blocking, M::kComm);
+  const Call call(mpi, Family::Gather, Form::blocking, M::kComm);
   EXPECT_EQ(call.blocks(), 5);
   EXPECT_TRUE(call.at_root(-4));
   EXPECT_FALSE(call.at_root(0));
@@ -178,7 +178,7 @@ TEST(Call, APartsCountIsThatOfAllItsBlocks) {
 TEST(Call, OnlyTheSecondBufferMayBeTheOneInPlace) {
   const M mpi;
   float data[1];
-  Call call(mpi, Entry::Scatter, Family::Scatter, Form::blocking, M::kComm);
+  Call call(mpi, Family::Scatter, Form::blocking, M::kComm);
   call.add({data, Access::in, true, run(1, M::kFloat)});
   EXPECT_FALSE(call.in_place());
   call.add({M::in_place(), Access::out, true, run(1, M::kFloat)});
@@ -189,7 +189,7 @@ TEST(Call, OnlyTheSecondBufferMayBeTheOneInPlace) {
 TEST(Call, WithoutACommunicatorARankIsAlone) {
   M mpi;
   mpi.comm = {3, 9, false, 0};
-  const Call call(mpi, Entry::Reduce_local, Family::Reduce_local, Form::blocking, kNoHandle);
+  const Call call(mpi, Family::Reduce_local, Form::blocking, kNoHandle);
   EXPECT_EQ(call.place().rank, 0);
   EXPECT_EQ(call.blocks(), 1);
 }

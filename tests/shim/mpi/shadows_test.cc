@@ -25,7 +25,7 @@ class ShadowsTest : public testing::Test {
   bool is_device(const void* at) const { return at >= memory_.data() && at < memory_.data() + memory_.bytes(); }
 
   Call call_with(Part part) const {
-    Call call(mpi_, Entry::Recv, Family::Recv, Form::blocking, M::kComm);
+    Call call(mpi_, Family::Recv, Form::blocking, M::kComm);
     call.add(part);
     return call;
   }
@@ -94,7 +94,7 @@ TEST_F(ShadowsTest, MemoryOfTheHostIsUsedAsItIs) {
 }
 
 TEST_F(ShadowsTest, InPlaceTheResultIsAnInputToo) {
-  Call call(mpi_, Entry::Allreduce, Family::Allreduce, Form::blocking, M::kComm);
+  Call call(mpi_, Family::Allreduce, Form::blocking, M::kComm);
   call.add({M::in_place(), Access::in, true, run(4, M::kFloat)});
   call.add({memory_.data(), Access::out, true, run(4, M::kFloat)});
   Shadows shadows(gpus_, host_);
@@ -180,7 +180,7 @@ TEST_F(ShadowsTest, BuffersThatAreNotUsedHaveNoShadow) {
 
 TEST_F(ShadowsTest, OneBufferMayBeTheHosts) {
   std::uint8_t here[16] = {};
-  Call call(mpi_, Entry::Allreduce, Family::Allreduce, Form::blocking, M::kComm);
+  Call call(mpi_, Family::Allreduce, Form::blocking, M::kComm);
   call.add({memory_.data(), Access::in, true, run(4, M::kFloat)});
   call.add({here, Access::out, true, run(4, M::kFloat)});
   Shadows shadows(gpus_, host_);
@@ -232,7 +232,7 @@ class PermutedMpi : public M {
 
 TEST_F(ShadowsTest, AShortMessageOfAPermutedTypeFillsWhatItFills) {
   const PermutedMpi mpi;
-  Call call(mpi, Entry::Recv, Family::Recv, Form::blocking, M::kComm);
+  Call call(mpi, Family::Recv, Form::blocking, M::kComm);
   call.add({memory_.data(), Access::out, true, run(1, PermutedMpi::kBackwards)});
   Shadows shadows(gpus_, host_);
   make(shadows, call);

@@ -19,7 +19,7 @@ class Translate : public testing::Test {
   Translate() { mpi_.comm = {1, 4, false, 0}; }
 
   Call call(Family family, int root = -1, Handle op = M::kSum) const {
-    Call made(mpi_, Entry::Allreduce, family, Form::blocking, M::kComm);
+    Call made(mpi_, family, Form::blocking, M::kComm);
     made.root = root;
     made.op = op;
     return made;

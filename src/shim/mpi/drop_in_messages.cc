@@ -1,0 +1,176 @@
+// The half of the drop-in that has to do with messages and with requests that move.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "shim/mpi/drop_in.h"
+
+namespace sennit::shim::mpi {
+
+Messages* DropIn::messages() {
+  if (gpus() == nullptr || communicators_ == nullptr) return nullptr;
+  const std::lock_guard lock(gpus_mutex_);
+  if (messages_ == nullptr)
+    messages_ = std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_);
+  return messages_.get();
+}
+
+bool DropIn::looks_at_receives(bool request) {
+  if (listening_.load(std::memory_order_acquire)) return true;
+  if (communicators_ == nullptr) return false;
+  if (!memories_->awake() || unseen_receives_.load(std::memory_order_relaxed) || messages() == nullptr) {
+    if (request) unseen_receives_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  communicators_->listen();
+  listening_.store(true, std::memory_order_release);
+  return true;
+}
+
+std::unique_ptr<Messages::Outgoing> DropIn::announce(const Call& call, std::string_view& why) {
+  const Part& part = call.parts[0];
+  const auto uniform = part.elements.type == kNoHandle ? std::nullopt : mpi_->uniform(part.elements.type);
+  why = "derived type with gaps";
+  if (!uniform) return nullptr;
+  const std::uint64_t bytes = static_cast<std::uint64_t>(part.count()) * static_cast<std::uint64_t>(uniform->count) *
+                              bytes_of(uniform->meaning);
+  why = "small";
+  if (part.count() < 0 || bytes < kLeastAnnounced) return nullptr;
+  why = "SENNIT_OPS";
+  if (!wanted(call)) return nullptr;
+  why = "to a process of another node, or itself";
+  const int dest = communicators_ != nullptr ? communicators_->neighbour(call.comm, call.dest) : -1;
+  if (dest < 0) return nullptr;
+  why = "to a process that uses no GPU yet";
+  if (!communicators_->listens(dest)) return nullptr;
+  why = "memory that cannot be shared";
+  return messages() != nullptr ? messages_->announce(part.address, bytes, dest, call.tag) : nullptr;
+}
+
+int DropIn::wait_until_taken(Messages::Outgoing& outgoing, const Call& call) {
+  for (Patience patience;; patience.wait()) {
+    const auto taken = outgoing.taken();
+    if (!taken) return fail(call, taken.status());
+    if (*taken) return 0;
+    progress();
+    mpi_->progress();
+    if (communicators_->group().failed()) return fail(call, communicators_->group().check());
+  }
+}
+
+std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& shadows) {
+  const std::size_t index = static_cast<std::size_t>(call.count) - 1;  // the last buffer is what is received into
+  const Part& part = call.parts[index];
+  Shape shape;
+  if (part.address == nullptr || part.elements.type == kNoHandle || mpi_->shape(part.elements.type, shape) != 0)
+    return nullptr;
+  const std::int64_t capacity = part.count() * shape.size;
+  if (capacity < static_cast<std::int64_t>(kLeastLookedAt)) return nullptr;
+  auto receive = std::make_unique<Receive>();
+  receive->landed = shadows.memory()[index];
+  receive->buffer = const_cast<void*>(part.address);
+  receive->capacity = capacity;
+  if (!mpi_->uniform(part.elements.type)) receive->type = part.elements.type;
+  return receive;
+}
+
+void DropIn::look(Receive& receive, std::int64_t bytes) {
+  receive.looked = true;
+  if (bytes < static_cast<std::int64_t>(kLeastLookedAt) || bytes > static_cast<std::int64_t>(kLongestAnnouncement))
+    return;
+  const void* came = receive.landed;
+  std::array<std::byte, kLongestAnnouncement> packed;
+  if (receive.type != kNoHandle) {
+    if (mpi_->pack(receive.landed, receive.type, bytes, packed.data()) != 0) return;
+    came = packed.data();
+  }
+  if (!messages_->is_announcement(came, static_cast<std::uint64_t>(bytes))) return;
+  Announcement card{};
+  std::memcpy(&card, came, sizeof card);
+  if (card.bytes > static_cast<std::uint64_t>(receive.capacity)) {
+    messages_->refuse(card);
+    receive.error = mpi_->err_truncate();
+    return;
+  }
+  void* to = receive.buffer;
+  if (receive.type != kNoHandle) {
+    auto room = host_->take(card.bytes);
+    if (!room) {
+      messages_->refuse(card);
+      receive.error = mpi_->err_no_memory();
+      return;
+    }
+    receive.packed = std::move(*room);
+    to = receive.packed.data();
+  }
+  receive.incoming = messages_->fetch(card, to);
+}
+
+bool DropIn::arrived(Receive& receive) {
+  if (receive.incoming == nullptr || receive.error != 0) return true;
+  const auto done = receive.incoming->done();
+  if (!done) {
+    log(LogLevel::error, fmt::format("rank {}: a message cannot be fetched: {}", rank_, done.status().text()));
+    receive.error = mpi_->err_other();
+    return true;
+  }
+  return *done;
+}
+
+int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes) {
+  if (receive.error != 0) return mpi_->fail(kNoHandle, receive.error);
+  if (receive.incoming == nullptr) {
+    const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
+    return given.ok() ? 0 : fail("receiving a message", kNoHandle, given);
+  }
+  bytes = static_cast<std::int64_t>(receive.incoming->bytes());
+  if (receive.type == kNoHandle) return 0;
+  if (const int code = mpi_->unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)
+    return mpi_->fail(kNoHandle, code);
+  host_->give(std::move(receive.packed));
+  const auto given = shadows != nullptr ? shadows->give_back(-1) : Status();
+  return given.ok() ? 0 : fail("receiving a message", kNoHandle, given);
+}
+
+bool DropIn::ready(Handle request, OpenRequest& open) {
+  if (!open.moves()) return true;
+  const std::lock_guard lock(open.mutex);
+  bool done = false;
+  Received received;
+  if (open.outgoing != nullptr) {
+    if (!open.lost.ok()) return true;
+    const auto taken = open.outgoing->taken();
+    if (!taken.ok()) open.lost = taken.status();
+    if (!taken.ok() || *taken) return true;
+    // One that was cancelled before it was received stays untaken.
+    return mpi_->look_at(request, false, done, received) == 0 && done && received.cancelled;
+  }
+  Receive& receive = *open.receive;
+  if (!receive.looked) {
+    if (const int code = mpi_->look_at(request, open.persistent, done, received); code != 0) {
+      receive.looked = true;
+      // Of a persistent one this was the end; of others the real function says what is wrong once more.
+      open.finished = open.persistent;
+      open.status = received.status;
+      if (open.persistent) receive.error = code;
+      return true;
+    }
+    if (!done) return false;
+    open.finished = open.persistent;
+    open.status = received.status;
+    look(receive, received.cancelled ? 0 : received.bytes);
+  }
+  return arrived(receive);
+}
+
+void DropIn::progress() {
+  if (!requests_.busy()) return;
+  for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open);
+}
+
+std::int64_t DropIn::probed(Handle comm, int source, int tag, std::int64_t bytes) {
+  if (messages_ == nullptr || communicators_ == nullptr || bytes < 0) return bytes;
+  return static_cast<std::int64_t>(
+      messages_->probed(communicators_->world_rank(comm, source), tag, static_cast<std::uint64_t>(bytes)));
+}
+
+}  // namespace sennit::shim::mpi
