@@ -19,12 +19,13 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+import drop_in
 import pytest
 from sennit.peers import mpi
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
-FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
+
 LONGEST = 110  # seconds that a run may take
 
 # What starts processes, for which Open MPI takes a minute; what moves only objects of Python, or nothing.
@@ -145,14 +146,6 @@ def suite() -> Path | str:
     return tests if tests.is_dir() else f"the sources of mpi4py {version} have no tests"
 
 
-def drop_in() -> Path | str:
-    """The library to preload, or why it is not there."""
-    if not FOLDER:
-        return "SENNIT_TEST_PROGRAMS names no folder; make test sets it"
-    library = Path(FOLDER).resolve().parent / "lib" / "libsennit-preload.so"
-    return library if library.exists() else f"{library} is not built"
-
-
 @dataclass(frozen=True)
 class Job:
     """The suite over one MPI."""
@@ -165,9 +158,7 @@ class Job:
         """Runs what the options say; with the drop-in where its library is given. Nothing that it starts remains."""
         with tempfile.TemporaryDirectory(prefix="sennit-suite-") as name:
             folder = Path(name)
-            kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
-            environment = mpi.environment(self.found, kept, folder) | {"SUITE_OUTCOMES": name}
-            environment |= {"LD_PRELOAD": str(library), "SENNIT_EMULATE": "1"} if library else {}
+            environment = drop_in.environment(self.found, folder, library) | {"SUITE_OUTCOMES": name}
             command = mpi.launch(self.found, self.ranks, root=os.geteuid() == 0)
             command += [sys.executable, "-B", str(HERE / "mpi4py_suite.py"), str(self.tests), "-q", *options]
             with (folder / "log").open("wb") as log:
@@ -199,7 +190,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("name", mpi.LIBRARIES)
 def test_what_passes_without_the_drop_in_passes_with_it(name: str, ranks: int) -> None:
-    library, found = drop_in(), mpi.find(name)
+    library, found = drop_in.library(), mpi.find(name)
     for each in (library, found):
         if isinstance(each, str):
             pytest.skip(each)

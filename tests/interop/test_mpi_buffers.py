@@ -8,11 +8,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+import drop_in
 import pytest
 from sennit.peers import mpi
 
 HERE = Path(__file__).resolve().parent
-FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 
 # How GPUs reach each other: as they do here; not at all, so that messages go by way of shared host memory; without
 # any memory that can be shared, or each rank on a node of its own, so that everything is staged.
@@ -33,13 +33,11 @@ def run(name: str, ranks: int, settings: dict[str, str], left_out: str) -> subpr
     found = mpi.find(name)
     if isinstance(found, str):
         pytest.skip(found)
-    library = Path(FOLDER).resolve().parent / "lib" / "libsennit-preload.so"
-    if not FOLDER or not library.exists():
-        pytest.skip("SENNIT_TEST_PROGRAMS names no folder with a drop-in beside it; make test sets it")
+    library = drop_in.library()
+    if isinstance(library, str):
+        pytest.skip(library)
     with tempfile.TemporaryDirectory(prefix="sennit-buffers-") as folder:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
-        environment = mpi.environment(found, kept, Path(folder))
-        environment |= {"LD_PRELOAD": str(library), "SENNIT_EMULATE": "1", "SENNIT_REPORT": "1"}
+        environment = drop_in.environment(found, Path(folder), library) | {"SENNIT_REPORT": "1"}
         # The shell knows the rank.
         ours = " ".join(f'{key}="{value}"' for key, value in settings.items())
         command = f'{ours} exec "{sys.executable}" -B "{HERE / "mpi_buffers.py"}" {left_out}'

@@ -12,10 +12,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
 import mpi_headers
+import pytest
 from mpi_headers import ROOT, Header
 
 SHIM = ROOT / "src" / "shim" / "mpi"

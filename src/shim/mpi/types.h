@@ -9,23 +9,14 @@
 
 namespace sennit::shim::mpi {
 
-/// Classes of predefined types. To some operators bytes, booleans and complex numbers are numbers, to others not.
-enum class Meaning : std::uint8_t {
-  int8,
-  uint8,
-  int16,
-  uint16,
-  int32,
-  uint32,
-  int64,
-  uint64,
-  float32,
-  float64,
-  bytes,
-  boolean,
-  characters,
-  complex64,
-  complex128,
+/// Which operators MPI defines for a predefined type (5.0, 6.9.2).
+enum class Rule : std::uint8_t { as_numbers, as_bits, as_truths, as_sums, none };
+
+/// A predefined type as sennit has it.
+struct Meaning {
+  device::Type type;
+  unsigned count = 1;  ///< numbers in one: complex ones have two
+  Rule rule = Rule::as_numbers;
 };
 
 /// The meaning called so in handles.txt.
@@ -44,8 +35,8 @@ struct Numbers {
   unsigned per_element = 1;  ///< of the predefined type
 };
 
-/// How `op` is done on elements of such a type; none where MPI does not define it (5.0, 6.9.2), or sennit has no such
-/// reduction: products of complex numbers.
+/// How `op` is done on elements of such a type; none where MPI does not define it, or sennit has no such reduction:
+/// products of complex numbers.
 std::optional<Numbers> numbers_of(Meaning meaning, device::Operator op);
 
 }  // namespace sennit::shim::mpi

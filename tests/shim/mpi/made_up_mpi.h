@@ -20,10 +20,10 @@ class MadeUpMpi : public Mpi {
                                  {kFourFloats, {16, 0, 16, 0, 16}},
                                  {kGaps, {8, 0, 16, 4, 8}},  // 8 bytes of data from byte 4 on, every 16 bytes
                                  {kByte, {1, 0, 1, 0, 1}}};
-  std::map<Handle, Uniform> uniforms{{kFloat, {Meaning::float32, 1}},
-                                     {kDouble, {Meaning::float64, 1}},
-                                     {kFourFloats, {Meaning::float32, 4}},
-                                     {kByte, {Meaning::bytes, 1}}};
+  std::map<Handle, Uniform> uniforms{{kFloat, {*parse_meaning("float32"), 1}},
+                                     {kDouble, {*parse_meaning("float64"), 1}},
+                                     {kFourFloats, {*parse_meaning("float32"), 4}},
+                                     {kByte, {*parse_meaning("bytes"), 1}}};
 
   Handle comm_world() const override { return kComm; }
   Handle comm_null() const override { return 99; }

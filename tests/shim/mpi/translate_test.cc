@@ -245,7 +245,7 @@ TEST_F(Translate, AllgathervSendsTheSameToAll) {
 }
 
 TEST_F(Translate, ComplexNumbersAreTwo) {
-  mpi_.uniforms[70] = {Meaning::complex128, 3};
+  mpi_.uniforms[70] = {*parse_meaning("complex128"), 3};
   Call made = call(Family::Allreduce);
   made.add(in(a_, run(2, 70)));
   made.add(out(b_, run(2, 70)));

@@ -1,0 +1,25 @@
+"""The drop-in for MPI as the tests here start it: preloaded over an MPI that is installed, GPU memory emulated."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from sennit.peers import mpi
+
+FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
+
+
+def library() -> Path | str:
+    """The library to preload, or why it is not there."""
+    if not FOLDER:
+        return "SENNIT_TEST_PROGRAMS names no folder; make test sets it"
+    found = Path(FOLDER).resolve().parent / "lib" / "libsennit-preload.so"
+    return found if found.exists() else f"{found} is not built"
+
+
+def environment(found: mpi.Installed, folder: Path, preloaded: Path | None) -> dict[str, str]:
+    """What a job sees that has this folder for its files; without the drop-in where there is no library."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
+    ours = {"LD_PRELOAD": str(preloaded), "SENNIT_EMULATE": "1"} if preloaded else {}
+    return mpi.environment(found, kept, folder) | ours
