@@ -33,8 +33,8 @@ Status died(const Member& member) {
 }  // namespace
 
 Result<std::unique_ptr<Agent>> Agent::start(int rank, const std::vector<Member>& members,
-                                            std::vector<PeerLink> links) {
-  std::unique_ptr<Agent> agent(new Agent(rank, members));
+                                            const std::vector<int>& leaders, std::vector<PeerLink> links) {
+  std::unique_ptr<Agent> agent(new Agent(rank, members, leaders));
   agent->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   agent->event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!agent->epoll_ || !agent->event_) return system_status("watch connections", errno, "Raise fs.epoll limits");
@@ -129,8 +129,41 @@ void Agent::handle(Link& link, Frame frame) {
       if (!why.ok()) fail(why, &link);
       return;
     }
+    case Kind::word: return hear_word(std::move(frame));
     default: return lost(link);  // speaks another language: as good as gone
   }
+}
+
+Agent::Link* Agent::link_towards(int peer) {
+  if (Link* const straight = link_to(peer)) return straight;
+  const auto leader_of = [this](int rank) { return leaders_[std::size_t(rank)]; };
+  if (leader_of(rank_) != rank_) return link_to(leader_of(rank_));
+  return link_to(rank_ != 0 ? 0 : leader_of(peer));  // other nodes' leaders are connected with rank 0 alone
+}
+
+void Agent::tell(int peer, Bytes what) {
+  pass_on(peer,
+          {Kind::word, Writer().number(std::uint64_t(peer)).number(std::uint64_t(rank_)).data(what).take(), {}});
+}
+
+void Agent::pass_on(int to, Frame word) {
+  if (to == rank_) return hear_word(std::move(word));
+  if (Link* const link = link_towards(to)) send(*link, std::move(word));
+}
+
+void Agent::hear_word(Frame word) {
+  Reader reader(word.body);
+  const auto to = reader.number(), from = reader.number();
+  const auto what = reader.data();
+  if (!reader.finish().ok() || to >= members_.size() || from >= members_.size()) return;
+  if (int(to) != rank_) return pass_on(int(to), std::move(word));
+  const std::lock_guard lock(words_mutex_);
+  if (on_word_) on_word_(int(from), Bytes(what.begin(), what.end()));
+}
+
+void Agent::on_word(std::function<void(int, const Bytes&)> call) {
+  const std::lock_guard lock(words_mutex_);
+  on_word_ = std::move(call);
 }
 
 void Agent::lost(Link& link) {

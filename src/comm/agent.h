@@ -30,9 +30,10 @@ struct PeerLink {
 /// ends up with one cause, and usually the same one.
 class Agent {
  public:
-  /// `members` describes all ranks and outlives the agent. Errors: out_of_memory, system_error.
+  /// `members` describes all ranks, `leaders` names the leader of each one's node; both outlive the agent. Errors:
+  /// out_of_memory, system_error.
   static Result<std::unique_ptr<Agent>> start(int rank, const std::vector<Member>& members,
-                                              std::vector<PeerLink> links);
+                                              const std::vector<int>& leaders, std::vector<PeerLink> links);
   /// Says goodbye on every link, so that leaving is not taken for death, and ends the thread.
   ~Agent();
 
@@ -54,6 +55,12 @@ class Agent {
   /// Called once, from the agent's thread, with the first failure; soon, if there was one already.
   void on_failure(std::function<void(const Status&)> call);
 
+  /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Words of one rank to another come
+  /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves.
+  void tell(int peer, Bytes what);
+  /// What becomes of words for this rank, from now on: called from the agent's thread, which must not be kept.
+  void on_word(std::function<void(int from, const Bytes& what)> call);
+
  private:
   struct Link {
     PeerLink peer;
@@ -69,7 +76,8 @@ class Agent {
     UniqueFd file;
   };
 
-  Agent(int rank, const std::vector<Member>& members) : rank_(rank), members_(members) {}
+  Agent(int rank, const std::vector<Member>& members, const std::vector<int>& leaders)
+      : rank_(rank), members_(members), leaders_(leaders) {}
   void run();
   void hear(Link& link);
   void handle(Link& link, Frame frame);
@@ -84,10 +92,14 @@ class Agent {
   void say_goodbye();
   void wake();
   Link* link_to(int peer);
+  Link* link_towards(int peer);
+  void pass_on(int to, Frame word);
+  void hear_word(Frame word);
   void close_all_after_fork();
 
   const int rank_;
   const std::vector<Member>& members_;
+  const std::vector<int>& leaders_;
   std::vector<std::unique_ptr<Link>> links_;
   UniqueFd epoll_, event_;
   std::atomic<bool> stopping_{false};
@@ -101,6 +113,8 @@ class Agent {
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t next_offer_ = 1, next_request_ = 1;
   std::vector<std::function<void(const Status&)>> callbacks_;
+  std::mutex words_mutex_;  // held while the call is made: none is under way once on_word() has replaced it
+  std::function<void(int, const Bytes&)> on_word_;
 
   pid_t owner_ = 0;
   std::unique_ptr<std::thread> thread_;

@@ -37,6 +37,8 @@ class Group {
   std::span<const int> node_ranks() const { return node_ranks_; }
   /// Lowest rank of this node.
   int leader() const { return node_ranks_.front(); }
+  /// Lowest rank of another one's node.
+  int leader_of(int rank) const { return node_of_[std::size_t(rank)]; }
   /// Leaders of all nodes, ascending.
   std::span<const int> leaders() const { return leaders_; }
   /// Position of a rank of this node in node_ranks(): its number in the control segment; -1 for other ranks.
@@ -71,6 +73,10 @@ class Group {
   /// Calls once, from the agent's thread, with the first failure (death or abort), also when that has been
   /// before. The call must not destroy the group.
   void on_abort(std::function<void(const Status&)> call) { agent_->on_failure(std::move(call)); }
+
+  /// Words between ranks of any nodes, some tens of µs for each connection on their way: see Agent::tell, on_word.
+  void tell(int peer, Bytes what) { agent_->tell(peer, std::move(what)); }
+  void on_word(std::function<void(int from, const Bytes& what)> call) { agent_->on_word(std::move(call)); }
 
   /// As given to create(), else SENNIT_TIMEOUT then.
   Clock::duration limit() const { return limit_; }

@@ -214,7 +214,7 @@ class GroupBuilder {
   }
 
   Status start_agent() {
-    Result<std::unique_ptr<Agent>> agent = Agent::start(rank_, group_->members_, std::move(links_));
+    Result<std::unique_ptr<Agent>> agent = Agent::start(rank_, group_->members_, group_->node_of_, std::move(links_));
     if (!agent) return agent.status();
     group_->agent_ = std::move(*agent);
     // The agent ends before the exchange does.

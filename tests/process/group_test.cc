@@ -1,4 +1,5 @@
 // Groups of several processes: nodes, the control segment, files.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,6 +36,14 @@ TEST(Group, OfOneRankNeedsNobody) {
 TEST(Group, SharesTheControlSegment) {
   const Job job = run_job(4, {"control"});
   for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(job.line(rank), "counted 10");
+}
+
+TEST(Group, CarriesWordsBetweenAnyRanksOfAnyNodes) {
+  // Of five ranks on three nodes some have two leaders between them.
+  const Job job = run_job(5, {"words"}, [](int rank) {
+    return std::map<std::string, std::string>{{"SENNIT_NODE", fmt::format("n{}", rank % 3)}};
+  });
+  for (int rank = 0; rank < 5; ++rank) EXPECT_EQ(job.line(rank), "heard all in order");
 }
 
 TEST(Group, PassesFilesBetweenAllRanks) {

@@ -79,6 +79,32 @@ int control(const Arguments&) {
   return group->exchange().barrier().ok() ? 0 : 1;
 }
 
+// Every rank tells every rank, itself too, a few words; they come in order, whatever nodes they cross.
+int words(const Arguments&) {
+  auto group = form();
+  const auto ranks = std::size_t(group->size());
+  constexpr std::uint64_t kWords = 50;
+  std::vector<std::atomic<std::uint64_t>> heard(ranks);
+  std::atomic<bool> in_order{true};
+  group->on_word([&](int from, const Bytes& what) {
+    Reader reader(what);
+    const auto number = reader.number(), to = reader.number();
+    if (!reader.finish().ok() || number != heard[std::size_t(from)] || to != std::uint64_t(group->rank()))
+      in_order = false;
+    ++heard[std::size_t(from)];
+  });
+  if (!group->exchange().barrier().ok()) return 1;
+  for (std::uint64_t number = 0; number < kWords; ++number)
+    for (std::size_t to = 0; to < ranks; ++to) group->tell(int(to), Writer().number(number).number(to).take());
+  const Status status =
+      wait_until([&] { return std::ranges::all_of(heard, [](const auto& count) { return count == kWords; }); },
+                 group.get(), {"words", 1, group->rank(), -1, 0, 0});
+  if (!status.ok()) give_up(status);
+  group->on_word(nullptr);
+  say("{}", in_order ? "heard all in order" : "heard something else");
+  return group->exchange().barrier().ok() ? 0 : 1;
+}
+
 // Every rank offers a memfd, and fetches, reads and writes everybody's.
 int files(const Arguments&) {
   auto group = form();
@@ -191,10 +217,15 @@ int idle(const Arguments&) {
 }  // namespace
 
 std::vector<Scenario> group_scenarios() {
-  return {{"nodes", nodes},     {"create_time", create_time},
-          {"control", control}, {"files", files},
-          {"cycles", cycles},   {"death", death},
-          {"timeout", timeout}, {"leave_in_order", leave_in_order},
+  return {{"nodes", nodes},
+          {"create_time", create_time},
+          {"control", control},
+          {"files", files},
+          {"words", words},
+          {"cycles", cycles},
+          {"death", death},
+          {"timeout", timeout},
+          {"leave_in_order", leave_in_order},
           {"idle", idle}};
 }
 
