@@ -124,6 +124,13 @@ Machine hgx_h200_4() {
   return made;
 }
 
+Machine machine_of_the_host_executor() {
+  Machine machine = hgx_h200_4_unmeasured();
+  for (auto& device : machine.devices)
+    if (device.kind == machine::DeviceKind::gpu) device.uuid = "HOST-" + device.id.substr(3);
+  return machine;
+}
+
 Machine mist() {
   Machine made = named("mist", 4, 2);
   for (int g = 0; g < 4; ++g) {

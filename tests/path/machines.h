@@ -20,6 +20,8 @@ machine::Link link(std::string from, std::string to, machine::LinkKind kind, int
 machine::Machine hgx_h200_4();
 /// The same from its links alone, as a specification would give them.
 machine::Machine hgx_h200_4_unmeasured();
+/// The same with GPUs named as the host executor names its devices.
+machine::Machine machine_of_the_host_executor();
 /// POWER9 with 4 × V100: 3 NVLink2 to the neighbour of the same socket, 3 to the host, X-Bus between sockets.
 machine::Machine mist();
 /// 4 × V100, 2 NVLink2 between every two, PCIe 3 to the host. `gpus` of them: with 2 there is nothing to relay

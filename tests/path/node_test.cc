@@ -13,19 +13,12 @@ namespace {
 
 constexpr std::uint64_t kNodeBytes = 3 << 20;
 
-machine::Machine named_as_the_host_executor() {
-  machine::Machine machine = hgx_h200_4_unmeasured();
-  for (machine::Device& device : machine.devices)
-    if (device.kind == machine::DeviceKind::gpu) device.uuid = "HOST-" + device.id.substr(3);
-  return machine;
-}
-
 /// Runs work(node) on two ranks, each with a device of its own.
 void on_nodes(const std::function<void(Node&)>& work) {
   comm::Table table(2);
   comm::on_ranks(2, [&](int rank) {
     auto node = Node::create(std::make_unique<comm::ThreadExchange>(table, rank), *device::open_host_executor(),
-                             {rank, named_as_the_host_executor(), std::chrono::seconds(20)});
+                             {rank, machine_of_the_host_executor(), std::chrono::seconds(20)});
     ASSERT_TRUE(node.ok()) << node.status().text();
     work(**node);
   });
