@@ -38,6 +38,14 @@ Result<Switches> Switches::from_environment() {
     if (!operations) return std::move(operations).status().in("SENNIT_OPS");
     switches.operations = std::move(*operations);
   }
+  const std::string between = environment("SENNIT_BETWEEN");
+  if (between == "leaders")
+    switches.between = Between::leaders;
+  else if (between == "staged")
+    switches.between = Between::staged;
+  else if (!between.empty() && between != "rails")
+    return Status(Code::invalid_argument, fmt::format("SENNIT_BETWEEN={} is no way between nodes", between), {},
+                  "Use rails, leaders or staged");
   return switches;
 }
 

@@ -1,6 +1,7 @@
 // What users tell the drop-ins through the environment; the same for MPI and NCCL.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,13 +11,17 @@
 
 namespace sennit::shim {
 
+/// How collectives of several nodes travel: as net::Way, or staged like everything else.
+enum class Between : std::uint8_t { rails, leaders, staged };
+
 struct Switches {
   bool report = false;
   bool explain = false;
   bool emulate = false;
   std::optional<std::vector<std::string>> operations;  ///< none: all
+  Between between = Between::rails;
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE and SENNIT_OPS. SENNIT_DISABLE keeps the drop-in from being
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS and SENNIT_BETWEEN. SENNIT_DISABLE keeps the drop-in from being
   /// loaded at all. Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();
 

@@ -52,6 +52,17 @@ TEST(Switches, ListedOperationsAloneAreTaken) {
   EXPECT_FALSE(switches->takes("reduce"));
 }
 
+TEST(Switches, TheWayBetweenNodesIsOneOfThree) {
+  EXPECT_EQ(Switches::from_environment()->between, Between::rails);
+  for (const auto& [text, between] :
+       {std::pair("rails", Between::rails), {"leaders", Between::leaders}, {"staged", Between::staged}}) {
+    const Set way("SENNIT_BETWEEN", text);
+    EXPECT_EQ(Switches::from_environment()->between, between);
+  }
+  const Set way("SENNIT_BETWEEN", "pigeons");
+  EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_BETWEEN"));
+}
+
 TEST(Switches, AnErrorNamesTheVariable) {
   {
     const Set ops("SENNIT_OPS", "all reduce");

@@ -36,6 +36,17 @@ class Board {
     return calls_;
   }
 
+  /// What is to become of call `number`, told by the first rank to all. Nobody goes on before it has read this, so one
+  /// place is enough.
+  void decide(std::uint64_t number, bool yes) {
+    mine_.words[kDecision].store(number << 1 | (yes ? 1 : 0), std::memory_order_release);
+  }
+  /// None while that is not told.
+  std::optional<bool> decision(std::uint64_t number) const {
+    const std::uint64_t told = seats_.front()->words[kDecision].load(std::memory_order_acquire);
+    return told >> 1 == number ? std::optional((told & 1) != 0) : std::nullopt;
+  }
+
   /// Whether all ranks have come to this rank's latest call.
   bool all_came() const {
     return std::ranges::all_of(seats_, [&](const comm::Slot* seat) {
@@ -55,7 +66,7 @@ class Board {
   }
 
  private:
-  static constexpr std::size_t kCalls = 0, kOffered = 1;  // words of a slot
+  static constexpr std::size_t kCalls = 0, kOffered = 1, kDecision = 3;  // words of a slot
 
   std::vector<comm::Slot*> seats_;
   comm::Slot& mine_;

@@ -11,28 +11,29 @@
 
 namespace sennit::shim::mpi {
 
-namespace {
-
 /// What a rank tells the others of a communicator.
-struct Card {
+struct Communicators::Card {
   std::uint64_t job = 0, key = 0;
   int world_rank = 0;
   int slot = -1;
+  Between between = Between::rails;
 };
 
 /// What MPI works on until all ranks have given their cards.
-struct Gathering {
+struct Communicators::Gathering {
   Card mine;
   std::vector<Card> all;
 };
 
 /// What was begun on a revoked communicator never ends, and MPI may write there as long as the process lives.
-void keep_for_ever(std::unique_ptr<Gathering> gathering) {
+void Communicators::keep_for_ever(std::unique_ptr<Gathering> gathering) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::unique_ptr<Gathering>>();
   const std::lock_guard lock(mutex);
   kept->push_back(std::move(gathering));
 }
+
+namespace {
 
 constexpr int kRevoked = -1;  ///< no code of MPI's: that one the real function gives
 
@@ -41,18 +42,35 @@ constexpr int kListeningSlot = comm::ControlSegment::kSlots - Announcement::kSlo
 
 }  // namespace
 
-Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi) {
+Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between)
+    : mpi_(mpi),
+      group_(std::move(group)),
+      between_(between),
+      council_(std::make_unique<Council>([group = group_.get()](int rank, comm::Bytes word) {
+        group->tell(rank, std::move(word));
+      })) {
+  group_->on_word([council = council_.get()](int from, const comm::Bytes& word) { council->hear(from, word); });
+}
+
+Communicators::~Communicators() {
+  group_->on_word(nullptr);
+}
+
+Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi, Between between) {
   CommShape world;
   if (const int code = mpi.shape(mpi.comm_world(), world); code != 0)
     return Status(Code::system_error, fmt::format("MPI_Comm_rank returned error {}", code));
   auto group = comm::Group::create(exchange_over(mpi, mpi.comm_world(), world));
   if (!group) return group.status();
+  std::unique_ptr<Communicators> made(new Communicators(mpi, std::move(*group), between));
   std::random_device random;
   std::uint64_t mine = std::uint64_t{random()} << 32 | random();
   std::vector<std::uint64_t> all(static_cast<std::size_t>(world.size));
+  // Behind this every rank hears words.
   if (const int code = mpi.all_gather(mpi.comm_world(), &mine, all.data(), sizeof mine); code != 0)
     return Status(Code::system_error, fmt::format("MPI_Allgather returned error {}", code));
-  return std::unique_ptr<Communicators>(new Communicators(mpi, std::move(*group), all.front()));
+  made->job_ = all.front();
+  return made;
 }
 
 int Communicators::world_rank(Handle comm, int rank) {
@@ -115,9 +133,28 @@ int Communicators::all_gather(Handle comm, const void* mine, void* all, int byte
   return code;
 }
 
+std::string Communicators::look_at(std::span<const Card> cards, One& one) const {
+  if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; })) return "ranks of several jobs";
+  std::vector<int> ranks, leaders;
+  for (const Card& card : cards) {
+    ranks.push_back(card.world_rank);
+    leaders.push_back(group_->leader_of(card.world_rank));
+  }
+  Nodes nodes = nodes_of(ranks, leaders, one.shape.rank);
+  std::vector<int> sizes(static_cast<std::size_t>(nodes.count));
+  for (const net::Place& place : nodes.places) ++sizes[static_cast<std::size_t>(place.node)];
+  if (std::ranges::max(sizes) > coll::kMostRanks) return fmt::format("more than {} ranks", coll::kMostRanks);
+  if (nodes.count == 1) return {};
+  if (!std::ranges::all_of(cards, [&](const Card& card) { return card.between == between_; }))
+    return "SENNIT_BETWEEN is not the same on all ranks";
+  if (between_ == Between::staged) return "ranks on several nodes";
+  one.nodes = std::move(nodes);
+  return {};
+}
+
 Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile) {
   auto made = std::make_unique<One>();
-  Card mine{job_, 0, group_->rank(), -1};
+  Card mine{job_, 0, group_->rank(), -1, between_};
   {
     const std::unique_lock lock(mutex_);
     mine.slot = take_slot();
@@ -140,15 +177,10 @@ Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile)
     const int code = all_gather(comm, &gathering->mine, gathering->all.data(), sizeof mine, meanwhile);
     if (code == 0) cards = std::move(gathering->all);
     if (code == kRevoked) keep_for_ever(std::move(gathering));
-    if (code != 0) {
+    if (code != 0)
       made->why_not = "its ranks could not be asked where they are";
-    } else if (made->shape.size > coll::kMostRanks) {
-      made->why_not = fmt::format("more than {} ranks", coll::kMostRanks);
-    } else if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; })) {
-      made->why_not = "ranks of several jobs";
-    } else if (!std::ranges::all_of(cards, [&](const Card& card) { return group_->same_node(card.world_rank); })) {
-      made->why_not = "ranks on several nodes";
-    }
+    else
+      made->why_not = look_at(cards, *made);
     if (!std::ranges::all_of(cards, [](const Card& card) { return card.slot >= 0; })) {
       made->why_not = "too many communicators";
       cards.clear();
@@ -166,6 +198,11 @@ Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile)
     made->whole = made->why_not.empty();
     made->key = cards.front().key;
     made->slot = mine.slot;
+    if (made->whole && made->nodes && made->speaks()) {
+      std::vector<int> others = made->nodes->speakers;
+      std::erase(others, group_->rank());
+      council_->join(made->key, *made->board, std::move(others));
+    }
   }
   const std::unique_lock lock(mutex_);
   if (made->board == nullptr && mine.slot >= 0) free_slots_.push_back(mine.slot);
@@ -174,15 +211,20 @@ Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile)
 
 void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device) {
   one.tried = true;
-  auto made = Counterpart::create(mpi_, comm, one.shape, std::move(executor), device);
-  if (made) {
-    one.counterpart = std::move(*made);
-    return;
-  }
-  one.why_not = made.status().what();
-  if (one.shape.rank == 0)
+  const auto take = [&](auto made) {
+    if (made)
+      one.counterpart = std::move(*made);
+    else
+      one.why_not = made.status().what();
+    return made.status();
+  };
+  const Status status =
+      one.nodes ? take(SeveralNodes::create(mpi_, comm, one.shape, *one.nodes, way(*one.nodes), std::move(executor),
+                                            device))
+                : take(OneNode::create(mpi_, comm, one.shape, std::move(executor), device));
+  if (!status.ok() && one.shape.rank == 0)
     log(LogLevel::warning, fmt::format("collectives of a communicator of {} ranks go through host memory: {}",
-                                       one.shape.size, made.status().text()));
+                                       one.shape.size, status.text()));
 }
 
 void Communicators::close(Handle comm, One& one) {
@@ -200,6 +242,7 @@ void Communicators::forget(Handle comm) {
   One* const one = find(comm);
   if (one == nullptr) return;
   close(comm, *one);
+  if (one->nodes) council_->leave(one->key);
   // Peers may still look at this rank's last answer.
   if (one->board != nullptr) (void)mpi_.barrier(comm);
   const std::unique_lock lock(mutex_);

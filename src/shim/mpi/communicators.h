@@ -14,7 +14,11 @@
 
 #include "comm/group.h"
 #include "shim/mpi/board.h"
+#include "shim/mpi/council.h"
 #include "shim/mpi/counterpart.h"
+#include "shim/mpi/exchange.h"
+#include "shim/mpi/several_nodes.h"
+#include "shim/switches.h"
 
 namespace sennit::shim::mpi {
 
@@ -24,17 +28,24 @@ class Communicators {
     CommShape shape;
     std::uint64_t key = 0;         ///< orders communicators alike on all their ranks
     std::unique_ptr<Board> board;  ///< of its ranks on this node; null where nobody knows them
-    bool whole = false;            ///< the board has all its ranks; else calls are left to the real functions
+    bool whole = false;            ///< all its ranks are known; else calls are left to the real functions
+    std::optional<Nodes> nodes;    ///< where they are several
     std::string why_not;           ///< it is not whole, or has no counterpart
     int slot = -1;
     bool tried = false;  ///< to make the counterpart
     std::unique_ptr<Counterpart> counterpart;
+
+    /// Whether this rank speaks for its node.
+    bool speaks() const { return nodes->place(shape.rank).rank == 0; }
   };
 
-  /// Collective over MPI_COMM_WORLD. Errors: those of Group::create, the same on every rank.
-  static Result<std::unique_ptr<Communicators>> create(const Mpi& mpi);
+  /// Collective over MPI_COMM_WORLD. `between`: how collectives of several nodes are to travel. Errors: those of
+  /// Group::create, the same on every rank.
+  static Result<std::unique_ptr<Communicators>> create(const Mpi& mpi, Between between = Between::rails);
+  ~Communicators();
 
   comm::Group& group() { return *group_; }
+  Council& council() { return *council_; }
   std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
 
   /// The rank of MPI_COMM_WORLD that messages to `rank` of `comm` go to, if it is another process of this node; else
@@ -57,6 +68,10 @@ class Communicators {
     One* const known = find(comm);
     return known != nullptr ? *known : meet(comm, meanwhile);
   }
+  /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
+  std::string_view why_not(const One& one, const Work& work) const {
+    return SeveralNodes::why_not(mpi_, work, way(*one.nodes));
+  }
   /// Collective: makes the counterpart. Where that fails, on every rank, there is none and `why_not` says why.
   void match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device);
 
@@ -66,16 +81,25 @@ class Communicators {
   void forget_all();
 
  private:
-  Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, std::uint64_t job)
-      : mpi_(mpi), group_(std::move(group)), job_(job) {}
+  Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between);
+  struct Card;
+  struct Gathering;
+  static void keep_for_ever(std::unique_ptr<Gathering> gathering);
+  /// What the cards say of the communicator; why calls are left to the real functions, if they are.
+  std::string look_at(std::span<const Card> cards, One& one) const;
   void close(Handle comm, One& one);
+  net::Way way(const Nodes& nodes) const {
+    return nodes.alike && between_ == Between::rails ? net::Way::rails : net::Way::leaders;
+  }
   int all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const;
   int take_slot();
   comm::Slot& listening(int world_rank);
 
   const Mpi& mpi_;
   const std::unique_ptr<comm::Group> group_;
-  const std::uint64_t job_;  // tells ranks of this job from those of others: spawned ones
+  const Between between_;
+  const std::unique_ptr<Council> council_;
+  std::uint64_t job_ = 0;  // tells ranks of this job from those of others: spawned ones
   mutable std::shared_mutex mutex_;
   std::unordered_map<Handle, std::unique_ptr<One>> all_;
   std::vector<int> free_slots_;

@@ -57,7 +57,7 @@ bool DropIn::start() {
                  stderr);
     return false;
   }
-  auto communicators = Communicators::create(*mpi_);
+  auto communicators = Communicators::create(*mpi_, switches_.between);
   if (communicators)
     communicators_ = std::move(*communicators);
   else if (rank_ == 0)
@@ -97,10 +97,23 @@ void DropIn::pass(Handle comm) {
   if (one.board != nullptr) one.board->pass();
 }
 
-bool DropIn::wait_for_all(const Board& board, std::uint64_t number, const Call& call) {
+bool DropIn::wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call) {
+  Board& board = *one.board;
+  if (!wait_for([&] { return board.answer(number); }, call)) return false;
+  if (!one.nodes) return true;
+  if (!one.speaks()) return wait_for([&] { return board.decision(number); }, call);
+  Council& council = communicators_->council();
+  council.offer(one.key, number);
+  const bool all = wait_for([&] { return council.answer(one.key, number); }, call);
+  board.decide(number, all);
+  return all;
+}
+
+template <class Answer>
+bool DropIn::wait_for(const Answer& answer, const Call& call) {
   // As long as MPI would wait; but a rank that died never comes.
   for (Patience patience;; patience.wait()) {
-    if (const auto answer = board.answer(number)) return *answer;
+    if (const std::optional<bool> known = answer()) return *known;
     progress();
     if (communicators_->group().failed()) {
       (void)fail(call, communicators_->group().check());
@@ -127,14 +140,17 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
   }
   Board& board = *one.board;
   auto translated = translate(call);
-  if (const auto* not_so = std::get_if<WhyNot>(&translated)) {
+  if (const auto* wrong = std::get_if<WhyNot>(&translated)) {
     board.pass();
-    why = *not_so;
+    why = *wrong;
     return std::nullopt;
   }
-  if (one.tried && one.counterpart == nullptr) {
+  WhyNot not_so;
+  if (one.nodes) not_so = communicators_->why_not(one, std::get<Work>(translated));
+  if (one.tried && one.counterpart == nullptr) not_so = one.why_not;
+  if (!not_so.empty()) {
     board.pass();
-    why = one.why_not;
+    why = not_so;
     return std::nullopt;
   }
   device::Executor& executor = gpus_->executor();
@@ -144,7 +160,7 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = "a buffer in host memory, or on another GPU";
     return std::nullopt;
   }
-  if (!wait_for_all(board, board.offer(), call)) {
+  if (!wait_for_all(one, board.offer(), call)) {
     why = "another rank's buffer or type";
     return std::nullopt;
   }

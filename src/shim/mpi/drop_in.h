@@ -110,7 +110,11 @@ class DropIn {
   std::optional<int> accelerate(const Call& call, std::string_view& why);
   /// Whether SENNIT_OPS lets sennit do it.
   bool wanted(const Call& call) const;
-  bool wait_for_all(const Board& board, std::uint64_t number, const Call& call);
+  /// Whether all ranks have offered call `number`.
+  bool wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call);
+  /// What `answer` says in the end; false when some rank never comes.
+  template <class Answer>
+  bool wait_for(const Answer& answer, const Call& call);
   void explain(std::string_view operation, std::uint64_t bytes, std::string_view how);
 
   const std::unique_ptr<Mpi> mpi_;

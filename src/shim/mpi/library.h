@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <unordered_map>
@@ -23,6 +24,7 @@ struct Profiling {
   using Comm = typename Abi::Comm;
   using Datatype = typename Abi::Datatype;
   using Group = typename Abi::Group;
+  using Op = typename Abi::Op;
   using Request = typename Abi::Request;
   using Status = typename Abi::Status;
 
@@ -45,6 +47,11 @@ struct Profiling {
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
   int (*barrier)(Comm);
+  int (*comm_split)(Comm, int, int, Comm*);
+  int (*comm_free)(Comm*);
+  int (*allreduce)(const void*, void*, int, Datatype, Op, Comm);
+  int (*reduce)(const void*, void*, int, Datatype, Op, int, Comm);
+  int (*bcast)(void*, int, Datatype, int, Comm);
   int (*get_count)(const Status*, Datatype, int*);
   int (*get_elements_x)(const Status*, Datatype, Count*);
   int (*test_cancelled)(const Status*, int*);
@@ -88,6 +95,11 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.allgatherv, "PMPI_Allgatherv");
   set(functions.iallgather, "PMPI_Iallgather");
   set(functions.barrier, "PMPI_Barrier");
+  set(functions.comm_split, "PMPI_Comm_split");
+  set(functions.comm_free, "PMPI_Comm_free");
+  set(functions.allreduce, "PMPI_Allreduce");
+  set(functions.reduce, "PMPI_Reduce");
+  set(functions.bcast, "PMPI_Bcast");
   set(functions.get_count, "PMPI_Get_count");
   set(functions.get_elements_x, "PMPI_Get_elements_x");
   set(functions.test_cancelled, "PMPI_Test_cancelled");
@@ -125,9 +137,16 @@ class Library final : public Mpi {
       if (one.name == "MPI_REQUEST_NULL") made->request_null_ = handle;
       if (one.name == "MPI_BYTE") made->byte_ = from_handle<Datatype>(handle);
       if (one.kind == "op")
-        if (auto op = device::parse_operator(one.meaning)) made->ops_[handle] = *op;
+        if (auto op = device::parse_operator(one.meaning)) {
+          made->ops_[handle] = *op;
+          made->handles_of_ops_.try_emplace(*op, handle);
+        }
       if (one.kind == "type")
-        if (auto meaning = parse_meaning(one.meaning)) made->types_[handle] = *meaning;
+        if (auto meaning = parse_meaning(one.meaning)) {
+          made->types_[handle] = *meaning;
+          if (meaning->count == 1 && meaning->rule == Rule::as_numbers)
+            made->handles_of_types_.emplace_back(meaning->type, handle);
+        }
     }
     return made;
   }
@@ -219,6 +238,17 @@ class Library final : public Mpi {
     return found != ops_.end() ? std::optional(found->second) : std::nullopt;
   }
 
+  Handle type_of(device::Type type) const override {
+    // The first in the table's order, which is that of all ranks.
+    for (const auto& [known, handle] : handles_of_types_)
+      if (known == type && uniform(handle)) return handle;
+    return kNoHandle;
+  }
+  Handle op_of(device::Operator op) const override {
+    const auto found = handles_of_ops_.find(op);
+    return found != handles_of_ops_.end() ? found->second : kNoHandle;
+  }
+
   int all_gather(Handle comm, const void* mine, void* all, int bytes) const override {
     return call_.allgather(mine, bytes, byte_, all, bytes, byte_, from_handle<Comm>(comm));
   }
@@ -245,6 +275,30 @@ class Library final : public Mpi {
     return comm_is_revoked_ != nullptr && comm_is_revoked_(from_handle<Comm>(comm), &flag) == 0 && flag != 0;
   }
   int barrier(Handle comm) const override { return call_.barrier(from_handle<Comm>(comm)); }
+  int split(Handle comm, int colour, int key, Handle& made) const override {
+    Comm part;
+    const int code = call_.comm_split(from_handle<Comm>(comm), colour < 0 ? Abi::kUndefined : colour, key, &part);
+    made = code == 0 ? to_handle(part) : kNoHandle;
+    return code;
+  }
+  int free(Handle& comm) const override {
+    auto given = from_handle<Comm>(comm);
+    const int code = call_.comm_free(&given);
+    comm = kNoHandle;
+    return code;
+  }
+  int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const override {
+    return call_.allreduce(reinterpret_cast<const void*>(Abi::kInPlace), data, count, from_handle<Datatype>(type),
+                           from_handle<typename Abi::Op>(op), from_handle<Comm>(comm));
+  }
+  int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const override {
+    return call_.reduce(is_root ? reinterpret_cast<const void*>(Abi::kInPlace) : data, is_root ? data : nullptr, count,
+                        from_handle<Datatype>(type), from_handle<typename Abi::Op>(op), root,
+                        from_handle<Comm>(comm));
+  }
+  int broadcast(Handle comm, void* data, int bytes, int root) const override {
+    return call_.bcast(data, bytes, byte_, root, from_handle<Comm>(comm));
+  }
 
   int world_ranks(Handle handle, std::vector<int>& ranks) const override {
     const auto comm = from_handle<Comm>(handle);
@@ -342,6 +396,8 @@ class Library final : public Mpi {
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;
   std::unordered_map<Handle, Meaning> types_;
+  std::vector<std::pair<device::Type, Handle>> handles_of_types_;
+  std::map<device::Operator, Handle> handles_of_ops_;
 };
 
 }  // namespace sennit::shim::mpi

@@ -65,6 +65,9 @@ class Mpi {
   /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
   virtual std::optional<device::Operator> op(Handle op) const = 0;
+  /// The other way round; kNoHandle where the MPI has none.
+  virtual Handle type_of(device::Type type) const = 0;
+  virtual Handle op_of(device::Operator op) const = 0;
 
   /// Collective over `comm`: every rank's `bytes` bytes, by rank.
   virtual int all_gather(Handle comm, const void* mine, void* all, int bytes) const = 0;
@@ -77,6 +80,13 @@ class Mpi {
   /// collective that was begun before.
   virtual bool revoked(Handle comm) const = 0;
   virtual int barrier(Handle comm) const = 0;
+  /// Collective over `comm`: as MPI_Comm_split; a negative colour gets comm_null().
+  virtual int split(Handle comm, int colour, int key, Handle& made) const = 0;
+  virtual int free(Handle& comm) const = 0;
+  /// Collective over `comm`, in place.
+  virtual int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const = 0;
+  virtual int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const = 0;
+  virtual int broadcast(Handle comm, void* data, int bytes, int root) const = 0;
 
   /// Whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent one is
   /// completed: MPICH 5.0 takes a look at one for that, and forgets its status.

@@ -31,6 +31,16 @@ TEST(Board, AllMustOffer) {
   EXPECT_TRUE(boards.of[0].all_came());
 }
 
+TEST(Board, TheFirstRankTellsWhatBecomesOfACall) {
+  Boards boards;
+  for (const bool yes : {true, false}) {
+    const auto number = boards.of[0].offer();
+    EXPECT_EQ(boards.of[2].decision(number), std::nullopt);
+    boards.of[0].decide(number, yes);
+    for (const Board& board : boards.of) EXPECT_EQ(board.decision(number), yes);
+  }
+}
+
 TEST(Board, OneThatPassesDecidesForAll) {
   Boards boards;
   const auto number = boards.of[0].offer();

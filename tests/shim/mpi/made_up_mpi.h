@@ -61,6 +61,16 @@ class MadeUpMpi : public Mpi {
     const auto found = operators.find(op);
     return found != operators.end() ? std::optional(found->second) : std::nullopt;
   }
+  Handle type_of(device::Type type) const override {
+    for (const auto& [handle, uniform] : uniforms)
+      if (uniform.count == 1 && uniform.meaning.type == type) return handle;
+    return kNoHandle;
+  }
+  Handle op_of(device::Operator op) const override {
+    for (const auto& [handle, known] : operators)
+      if (known == op) return handle;
+    return kNoHandle;
+  }
   // Nothing that decides alone asks other ranks.
   int all_gather(Handle, const void*, void*, int) const override { return 16; }
   int all_gather(Handle, const void*, int, void*, std::span<const int>, std::span<const int>) const override {
@@ -70,6 +80,11 @@ class MadeUpMpi : public Mpi {
   int done(Handle&, bool&) const override { return 16; }
   bool revoked(Handle) const override { return false; }
   int barrier(Handle) const override { return 16; }
+  int split(Handle, int, int, Handle&) const override { return 16; }
+  int free(Handle&) const override { return 16; }
+  int all_reduce(Handle, void*, int, Handle, Handle) const override { return 16; }
+  int reduce(Handle, void*, int, Handle, Handle, int, bool) const override { return 16; }
+  int broadcast(Handle, void*, int, int) const override { return 16; }
   int look_at(Handle, bool, bool&, Received&) const override { return 16; }
   void progress() const override {}
   int pack(const void*, Handle, std::int64_t, void*) const override { return 16; }

@@ -1,13 +1,13 @@
-#include "shim/mpi/counterpart.h"
+#include "shim/mpi/one_node.h"
 
 #include "plan/chooser.h"
 
 namespace sennit::shim::mpi {
 
-Result<std::unique_ptr<Counterpart>> Counterpart::create(const Mpi& mpi, Handle comm, CommShape shape,
+Result<std::unique_ptr<OneNode>> OneNode::create(const Mpi& mpi, Handle comm, CommShape shape,
                                                          Result<std::shared_ptr<device::Executor>> executor,
                                                          int device) {
-  std::unique_ptr<Counterpart> made(new Counterpart());
+  std::unique_ptr<OneNode> made(new OneNode());
   path::Node::Options options;
   options.device = device;
   auto exchange = exchange_over(mpi, comm, shape);
@@ -19,7 +19,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(const Mpi& mpi, Handle 
   return made;
 }
 
-Status Counterpart::perform(Work& work) {
+Status OneNode::perform(Work& work) {
   device::Lane& lane = node_->lane();
   coll::Request request = work.request;
   if (work.scratch_bytes != 0) {
@@ -37,14 +37,14 @@ Status Counterpart::perform(Work& work) {
   return collectives_->explain(node_->synchronize(lane));
 }
 
-std::string Counterpart::plan_of(const Work& work) {
+std::string OneNode::plan_of(const Work& work) {
   if (node_->size() == 1) return "alone";
   const device::Reduction& reduction = work.request.reduction;
   const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
   return coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction, bytes)));
 }
 
-Status Counterpart::close() {
+Status OneNode::close() {
   return collectives_->close();
 }
 

@@ -1,0 +1,83 @@
+#include "shim/mpi/council.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+enum class Word : std::uint64_t { offered, refused, ask };
+
+/// Before a node's word is asked for, and most time between two questions. Defaults: far longer than a word takes, and
+/// far shorter than anybody notices.
+constexpr std::chrono::milliseconds kFirstPatience(1), kMostPatience(64);
+
+comm::Bytes word(Word what, std::uint64_t key, std::uint64_t number) {
+  return comm::Writer().number(static_cast<std::uint64_t>(what)).number(key).number(number).take();
+}
+
+}  // namespace
+
+void Council::join(std::uint64_t key, const Board& board, std::vector<int> others) {
+  const std::lock_guard lock(mutex_);
+  One& one = all_[key];
+  one.board = &board;
+  one.others = std::move(others);
+}
+
+void Council::leave(std::uint64_t key) {
+  const std::lock_guard lock(mutex_);
+  all_.erase(key);
+}
+
+void Council::offer(std::uint64_t key, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  One& one = all_[key];
+  one.patience = kFirstPatience;
+  one.ask_at = Clock::now() + one.patience;
+  for (const int other : one.others) tell_(other, word(Word::offered, key, number));
+}
+
+std::optional<bool> Council::answer(std::uint64_t key, std::uint64_t number, Clock::time_point now) {
+  const std::lock_guard lock(mutex_);
+  One& one = all_[key];
+  std::vector<int> missing;
+  bool all = true;
+  for (const int other : one.others) {
+    const One::Said& said = one.said[other];
+    if (said.offered == number || said.offered_before == number) continue;
+    // One that offers a later call has left this one to the real function.
+    if (said.refused == number || said.offered > number)
+      all = false;
+    else
+      missing.push_back(other);
+  }
+  if (missing.empty()) return all;
+  if (now >= one.ask_at) {
+    for (const int other : missing) tell_(other, word(Word::ask, key, number));
+    one.patience = std::min<Clock::duration>(2 * one.patience, kMostPatience);
+    one.ask_at = now + one.patience;
+  }
+  return std::nullopt;
+}
+
+void Council::hear(int from, const comm::Bytes& heard) {
+  comm::Reader reader(heard);
+  const auto what = static_cast<Word>(reader.number());
+  const auto key = reader.number(), number = reader.number();
+  if (!reader.finish().ok()) return;
+  const std::lock_guard lock(mutex_);
+  if (what == Word::ask) {
+    // A node that offers says so by itself, one that does not know yet will be asked again.
+    const auto found = all_.find(key);
+    if (found != all_.end() && found->second.board != nullptr && found->second.board->answer(number) == false)
+      tell_(from, word(Word::refused, key, number));
+    return;
+  }
+  One::Said& said = all_[key].said[from];
+  if (what == Word::refused) said.refused = number;
+  if (what == Word::offered) said.offered_before = std::exchange(said.offered, number);
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,66 @@
+// What the nodes of a communicator say of a collective call for which every rank of a node has offered its GPU buffers
+// (board.h): whether it was so on all nodes.
+//
+// 1. The first rank of each node speaks for it. When all its ranks have offered call k, it tells the other speakers so.
+// 2. It waits until all of them have told the same: then every node does the call with sennit. No node tells this of
+//    a call and then leaves it.
+// 3. A node where a rank has host memory tells nothing, since such calls must cost nothing. Who has waited for its word
+//    in vain asks; the asked process's own thread looks at its board, and says so when a rank has passed: then no node
+//    does the call with sennit, since every other one will ask too.
+//
+// A node that has heard of all others may be done with call k, and offer its next one, before another node has looked.
+// There it waits to hear of all again, whatever some say; so the two latest offers of each are enough to remember.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "comm/wire.h"
+#include "shim/mpi/board.h"
+
+namespace sennit::shim::mpi {
+
+class Council {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// Sends a rank of MPI_COMM_WORLD a word; never loses one, and keeps the order of those to one rank.
+  using Tell = std::function<void(int rank, comm::Bytes word)>;
+
+  explicit Council(Tell tell) : tell_(std::move(tell)) {}
+
+  /// This process speaks for its node in the communicator called `key` on all its ranks. `others`: those that speak
+  /// for the other nodes. The board outlives it.
+  void join(std::uint64_t key, const Board& board, std::vector<int> others);
+  void leave(std::uint64_t key);
+
+  /// All ranks of this node have offered call `number`, greater than any before.
+  void offer(std::uint64_t key, std::uint64_t number);
+  /// Whether all nodes have; none while that is not known. To be asked until it answers.
+  std::optional<bool> answer(std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
+
+  /// A word has come. From any thread.
+  void hear(int from, const comm::Bytes& word);
+
+ private:
+  struct One {
+    const Board* board = nullptr;  // null: words came before join()
+    std::vector<int> others;
+    struct Said {
+      std::uint64_t offered = 0, offered_before = 0, refused = 0;
+    };
+    std::map<int, Said> said;  // by speaker: numbers of its latest calls
+    Clock::time_point ask_at;
+    Clock::duration patience{};
+  };
+
+  const Tell tell_;
+  std::mutex mutex_;
+  std::map<std::uint64_t, One> all_;
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,37 @@
+// The counterpart of a communicator whose ranks are all on one node.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "coll/collectives.h"
+#include "path/node.h"
+#include "shim/mpi/counterpart.h"
+#include "shim/mpi/exchange.h"
+
+namespace sennit::shim::mpi {
+
+class OneNode final : public Counterpart {
+ public:
+  /// Collective over `comm`. `executor`: of this rank, if it has one. Errors, the same on every rank: those of
+  /// Node::create, and of a rank without executor.
+  static Result<std::unique_ptr<OneNode>> create(const Mpi& mpi, Handle comm, CommShape shape,
+                                                 Result<std::shared_ptr<device::Executor>> executor, int device);
+
+  path::Node& node() { return *node_; }
+  coll::Collectives& collectives() { return *collectives_; }
+
+  int device() const override { return node_->device(); }
+  Status perform(Work& work) override;
+  std::string plan_of(const Work& work) override;
+  Status close() override;
+
+ private:
+  OneNode() = default;
+
+  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<coll::Collectives> collectives_;
+  device::Memory scratch_;  // of works that need some
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,93 @@
+#include "shim/mpi/several_nodes.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+/// Smaller messages are staged: so few bytes are as soon through host memory, all at once. A default.
+constexpr std::uint64_t kLeast = 256 << 10;
+
+constexpr int kNowhere = -1;  ///< a colour of no communicator
+
+}  // namespace
+
+std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, net::Way way) {
+  using coll::Operation;
+  const coll::Request& request = work.request;
+  const bool reduces = request.operation == Operation::allreduce || request.operation == Operation::reduce;
+  if (!reduces && request.operation != Operation::broadcast) return "ranks on several nodes";
+  if (work.scratch_bytes != 0) return "ranks on several nodes";
+  if (way == net::Way::leaders && request.operation != Operation::allreduce)
+    return "nodes with different numbers of ranks";
+  if (work.bytes < kLeast) return "ranks on several nodes, and small";
+  if (reduces && !MpiRail::knows(mpi, request.reduction)) return "numbers that the MPI does not reduce";
+  return {};
+}
+
+Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handle comm, CommShape shape,
+                                                           const Nodes& nodes, net::Way way,
+                                                           Result<std::shared_ptr<device::Executor>> executor,
+                                                           int device) {
+  std::unique_ptr<SeveralNodes> made(new SeveralNodes(mpi, nodes));
+  const net::Place own = nodes.place(shape.rank);
+  const bool has_rail = way == net::Way::rails || own.rank == 0;
+  int code = mpi.split(comm, own.node, own.rank, made->node_comm_);
+  if (code == 0) code = mpi.split(comm, has_rail ? own.rank : kNowhere, own.node, made->rail_comm_);
+  Status status =
+      code == 0 ? Status() : Status(Code::system_error, fmt::format("MPI_Comm_split returned error {}", code));
+  if (status.ok()) {
+    CommShape here;
+    (void)mpi.shape(made->node_comm_, here);
+    auto node = OneNode::create(mpi, made->node_comm_, here, std::move(executor), device);
+    status = node.status();
+    if (node) made->here_ = std::move(*node);
+  }
+  // The ranks of a node agree; those of others hear of it here.
+  const int mine = status.ok() ? 1 : 0;
+  std::vector<int> all(static_cast<std::size_t>(shape.size));
+  if (mpi.all_gather(comm, &mine, all.data(), sizeof mine) != 0) all.front() = 0;
+  if (std::ranges::find(all, 0) != all.end()) {
+    if (made->here_ != nullptr) (void)made->here_->close();
+    made->free();
+    return status.ok() ? Status(Code::unsupported, "another node cannot take part") : status;
+  }
+  if (has_rail) made->rail_.emplace(mpi, made->rail_comm_, own.node, nodes.count);
+  made->all_.emplace(made->here_->node(), made->here_->collectives(), own.node, has_rail ? &*made->rail_ : nullptr,
+                     way);
+  return made;
+}
+
+Status SeveralNodes::perform(Work& work) {
+  const coll::Request& request = work.request;
+  switch (request.operation) {
+    case coll::Operation::allreduce:
+      return all_->all_reduce(request.input, request.output, work.bytes, request.reduction);
+    case coll::Operation::reduce:
+      return all_->reduce(request.input, request.output, work.bytes, request.reduction, nodes_.place(request.root));
+    default: return all_->broadcast(request.output, work.bytes, nodes_.place(request.root));
+  }
+}
+
+std::string SeveralNodes::plan_of(const Work&) {
+  return fmt::format("{} nodes by {}", nodes_.count, all_->way() == net::Way::rails ? "rails" : "leaders");
+}
+
+Status SeveralNodes::close() {
+  const Status status = here_->close();
+  all_.reset();
+  // Nobody takes the end of a rank for its death.
+  (void)mpi_.barrier(node_comm_);
+  free();
+  return status;
+}
+
+void SeveralNodes::free() {
+  here_.reset();
+  for (Handle* comm : {&node_comm_, &rail_comm_})
+    if (*comm != kNoHandle && *comm != mpi_.comm_null()) (void)mpi_.free(*comm);
+}
+
+}  // namespace sennit::shim::mpi

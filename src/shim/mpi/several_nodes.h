@@ -1,0 +1,42 @@
+// The counterpart of a communicator whose ranks are on several nodes: one of its ranks on this node, and a rail of the
+// program's MPI to those in the same place on other nodes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "net/hierarchical.h"
+#include "shim/mpi/nodes.h"
+#include "shim/mpi/one_node.h"
+#include "shim/mpi/rail.h"
+
+namespace sennit::shim::mpi {
+
+class SeveralNodes final : public Counterpart {
+ public:
+  /// Collective over `comm`. Errors: the same on every rank.
+  static Result<std::unique_ptr<SeveralNodes>> create(const Mpi& mpi, Handle comm, CommShape shape,
+                                                      const Nodes& nodes, net::Way way,
+                                                      Result<std::shared_ptr<device::Executor>> executor, int device);
+  /// Why such work is left to the real function; empty: it is not. The same on all ranks.
+  static std::string_view why_not(const Mpi& mpi, const Work& work, net::Way way);
+
+  int device() const override { return here_->device(); }
+  Status perform(Work& work) override;
+  std::string plan_of(const Work& work) override;
+  Status close() override;
+
+ private:
+  SeveralNodes(const Mpi& mpi, const Nodes& nodes) : mpi_(mpi), nodes_(nodes) {}
+  void free();
+
+  const Mpi& mpi_;
+  const Nodes nodes_;
+  Handle node_comm_ = kNoHandle, rail_comm_ = kNoHandle;
+  std::unique_ptr<OneNode> here_;
+  std::optional<MpiRail> rail_;
+  std::optional<net::Hierarchical> all_;
+};
+
+}  // namespace sennit::shim::mpi
