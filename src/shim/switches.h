@@ -21,8 +21,8 @@ struct Switches {
   std::optional<std::vector<std::string>> operations;  ///< none: all
   Between between = Between::rails;
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS and SENNIT_BETWEEN. SENNIT_DISABLE keeps the drop-in from being
-  /// loaded at all. Errors: invalid_argument names the variable.
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS and SENNIT_BETWEEN. SENNIT_DISABLE keeps the
+  /// drop-in from being loaded at all. Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();
 
   bool takes(std::string_view operation) const;

@@ -11,7 +11,7 @@ import ctypes
 import itertools
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mpi4py import MPI
@@ -30,7 +30,7 @@ class Host:
     def fill(self, value: int) -> None:
         self.put([value] * len(self.view))
 
-    def put(self, values: list[int]) -> None:
+    def put(self, values: Iterable[int]) -> None:
         self.view[:] = array.array("i", values)
 
     def get(self) -> list[int]:
@@ -64,8 +64,8 @@ class OnGpu(Host):
         cupy.cuda.Device(RANK % cupy.cuda.runtime.getDeviceCount()).use()
         self.view = cupy.zeros(count, "i4")
 
-    def put(self, values: list[int]) -> None:
-        self.view[:] = self.cupy.asarray(values, "i4")
+    def put(self, values: Iterable[int]) -> None:
+        self.view[:] = self.cupy.frombuffer(array.array("i", values), "i4")
         self.cupy.cuda.Device().synchronize()
 
 

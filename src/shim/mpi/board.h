@@ -36,8 +36,8 @@ class Board {
     return calls_;
   }
 
-  /// What is to become of call `number`, told by the first rank to all. Nobody goes on before it has read this, so one
-  /// place is enough.
+  /// What is to become of call `number`, told by the first rank to all. Nobody goes on before it has read this, so
+  /// one place is enough.
   void decide(std::uint64_t number, bool yes) {
     mine_.words[kDecision].store(number << 1 | (yes ? 1 : 0), std::memory_order_release);
   }

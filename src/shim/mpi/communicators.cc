@@ -46,9 +46,8 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
     : mpi_(mpi),
       group_(std::move(group)),
       between_(between),
-      council_(std::make_unique<Council>([group = group_.get()](int rank, comm::Bytes word) {
-        group->tell(rank, std::move(word));
-      })) {
+      council_(std::make_unique<Council>(
+          [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); })) {
   group_->on_word([council = council_.get()](int from, const comm::Bytes& word) { council->hear(from, word); });
 }
 
@@ -218,10 +217,9 @@ void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::
       one.why_not = made.status().what();
     return made.status();
   };
-  const Status status =
-      one.nodes ? take(SeveralNodes::create(mpi_, comm, one.shape, *one.nodes, way(*one.nodes), std::move(executor),
-                                            device))
-                : take(OneNode::create(mpi_, comm, one.shape, std::move(executor), device));
+  const Status status = one.nodes ? take(SeveralNodes::create(mpi_, comm, one.shape, *one.nodes, way(*one.nodes),
+                                                              std::move(executor), device))
+                                  : take(OneNode::create(mpi_, comm, one.shape, std::move(executor), device));
   if (!status.ok() && one.shape.rank == 0)
     log(LogLevel::warning, fmt::format("collectives of a communicator of {} ranks go through host memory: {}",
                                        one.shape.size, status.text()));

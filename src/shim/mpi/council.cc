@@ -9,8 +9,8 @@ namespace {
 
 enum class Word : std::uint64_t { offered, refused, ask };
 
-/// Before a node's word is asked for, and most time between two questions. Defaults: far longer than a word takes, and
-/// far shorter than anybody notices.
+/// Before a node's word is asked for, and most time between two questions. Defaults: far longer than a word takes,
+/// and far shorter than anybody notices.
 constexpr std::chrono::milliseconds kFirstPatience(1), kMostPatience(64);
 
 comm::Bytes word(Word what, std::uint64_t key, std::uint64_t number) {

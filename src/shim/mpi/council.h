@@ -1,15 +1,18 @@
-// What the nodes of a communicator say of a collective call for which every rank of a node has offered its GPU buffers
-// (board.h): whether it was so on all nodes.
+// What the nodes of a communicator say of a collective call for which every rank of a node has offered its GPU
+// buffers (board.h): whether it was so on all nodes.
 //
-// 1. The first rank of each node speaks for it. When all its ranks have offered call k, it tells the other speakers so.
+// 1. The first rank of each node speaks for it. When all its ranks have offered call k, it tells the other speakers
+// so.
 // 2. It waits until all of them have told the same: then every node does the call with sennit. No node tells this of
 //    a call and then leaves it.
-// 3. A node where a rank has host memory tells nothing, since such calls must cost nothing. Who has waited for its word
-//    in vain asks; the asked process's own thread looks at its board, and says so when a rank has passed: then no node
-//    does the call with sennit, since every other one will ask too.
+// 3. A node where a rank has host memory tells nothing, since such calls must cost nothing. Who has waited for its
+// word
+//    in vain asks; the asked process's own thread looks at its board, and says so when a rank has passed: then no
+//    node does the call with sennit, since every other one will ask too.
 //
-// A node that has heard of all others may be done with call k, and offer its next one, before another node has looked.
-// There it waits to hear of all again, whatever some say; so the two latest offers of each are enough to remember.
+// A node that has heard of all others may be done with call k, and offer its next one, before another node has
+// looked. There it waits to hear of all again, whatever some say; so the two latest offers of each are enough to
+// remember.
 #pragma once
 
 #include <chrono>

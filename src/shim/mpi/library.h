@@ -292,8 +292,8 @@ class Library final : public Mpi {
                            from_handle<typename Abi::Op>(op), from_handle<Comm>(comm));
   }
   int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const override {
-    return call_.reduce(is_root ? reinterpret_cast<const void*>(Abi::kInPlace) : data, is_root ? data : nullptr, count,
-                        from_handle<Datatype>(type), from_handle<typename Abi::Op>(op), root,
+    return call_.reduce(is_root ? reinterpret_cast<const void*>(Abi::kInPlace) : data, is_root ? data : nullptr,
+                        count, from_handle<Datatype>(type), from_handle<typename Abi::Op>(op), root,
                         from_handle<Comm>(comm));
   }
   int broadcast(Handle comm, void* data, int bytes, int root) const override {

@@ -5,8 +5,7 @@
 namespace sennit::shim::mpi {
 
 Result<std::unique_ptr<OneNode>> OneNode::create(const Mpi& mpi, Handle comm, CommShape shape,
-                                                         Result<std::shared_ptr<device::Executor>> executor,
-                                                         int device) {
+                                                 Result<std::shared_ptr<device::Executor>> executor, int device) {
   std::unique_ptr<OneNode> made(new OneNode());
   path::Node::Options options;
   options.device = device;

@@ -1,5 +1,5 @@
-// The counterpart of a communicator whose ranks are on several nodes: one of its ranks on this node, and a rail of the
-// program's MPI to those in the same place on other nodes.
+// The counterpart of a communicator whose ranks are on several nodes: one of its ranks on this node, and a rail of
+// the program's MPI to those in the same place on other nodes.
 #pragma once
 
 #include <memory>

@@ -43,8 +43,9 @@ struct CouncilWorld {
   explicit CouncilWorld(int count) {
     for (int i = 0; i < count; ++i) {
       nodes.push_back(std::make_unique<CouncilNode>());
-      nodes.back()->council =
-          std::make_unique<Council>([this, i](int to, comm::Bytes word) { told.push_back({i, to, std::move(word)}); });
+      nodes.back()->council = std::make_unique<Council>([this, i](int to, comm::Bytes word) {
+        told.push_back({i, to, std::move(word)});
+      });
       std::vector<int> others;
       for (int other = 0; other < count; ++other)
         if (other != i) others.push_back(other);

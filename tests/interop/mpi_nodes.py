@@ -1,0 +1,143 @@
+"""A rank that reduces and broadcasts long GPU buffers over several nodes through mpi4py, and checks what comes.
+test_mpi_nodes.py starts it with emulated GPU memory and SENNIT_NODE, you with CuPy on GPUs.
+
+    sennit run -- mpirun -n 4 sh -c 'SENNIT_NODE=$((RANK / 2)) python tests/interop/mpi_nodes.py'
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
+
+from mpi4py import MPI
+from mpi_buffers import GPU, RANK, SIZE, WORLD, Host
+
+# Of messages that sennit takes: one chunk, several, and with a rest that no number of ranks divides.
+COUNTS = [64 * 1024, 500_003, 4_300_000]
+
+
+Ints: TypeAlias = "array.array[int]"  # which Python 3.10 cannot evaluate
+
+
+def repeated(one: Iterable[int], count: int) -> Ints:
+    """Numbers again and again, so many in all."""
+    few = array.array("i", one)
+    return (few * (count // len(few) + 1))[:count]
+
+
+def given(rank: int, count: int) -> Ints:
+    """What a rank puts in."""
+    return repeated((rank * 11 + i for i in range(997)), count)
+
+
+def reduced(comm: MPI.Intracomm, count: int, op: Callable[[Iterator[int]], int]) -> Ints:
+    """Element by element over what the ranks put in."""
+    return repeated((op(rank * 11 + i for rank in range(comm.Get_size())) for i in range(997)), count)
+
+
+def check(what: str, buffer: Host, expected: Ints) -> None:
+    got = array.array("i", buffer.view.tobytes())
+    if got != expected:
+        at = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
+        raise AssertionError(f"rank {RANK}: {what}: element {at} is {got[at]}, not {expected[at]}")
+
+
+def allreduce(comm: MPI.Intracomm, count: int, kind: type[Host] = GPU) -> None:
+    rank = comm.Get_rank()
+    mine, result = kind(count), kind(count)
+    operators: list[tuple[MPI.Op, Callable[[Iterator[int]], int]]] = [(MPI.SUM, sum), (MPI.MAX, max)]
+    for op, plain in operators if count < COUNTS[2] else operators[:1]:
+        mine.put(given(rank, count))
+        result.fill(-1)
+        comm.Allreduce(mine.mpi(), result.mpi(), op)
+        check(f"allreduce of {count}", result, reduced(comm, count, plain))
+        check("its input", mine, given(rank, count))
+        comm.Allreduce(MPI.IN_PLACE, mine.mpi(), op)
+        check(f"allreduce of {count} in place", mine, reduced(comm, count, plain))
+
+
+def allreduces_of_every_length() -> None:
+    for count in (100, *COUNTS):
+        allreduce(WORLD, count)
+
+
+def reduces_to_every_root() -> None:
+    for root in range(SIZE):
+        count = COUNTS[root % 2]
+        mine, result = GPU(count), GPU(count)
+        mine.put(given(RANK, count))
+        result.fill(-1)
+        WORLD.Reduce(mine.mpi(), result.mpi() if root == RANK else None, MPI.SUM, root)
+        check(f"reduce to {root}", result, reduced(WORLD, count, sum) if root == RANK else repeated([-1], count))
+        check("its input", mine, given(RANK, count))
+
+
+def broadcasts_from_every_root() -> None:
+    for root in range(SIZE):
+        count = COUNTS[root % 2]
+        data = GPU(count)
+        data.put(given(RANK, count))
+        WORLD.Bcast(data.mpi(), root)
+        check(f"broadcast from {root}", data, given(root, count))
+
+
+def one_host_buffer_is_enough_for_all_to_stage() -> None:
+    """Which rank has one changes from call to call, so nodes that offered hear that another did not."""
+    count = COUNTS[0]
+    for turn in range(3 * SIZE):
+        mine = (Host if turn % (SIZE + 1) == RANK else GPU)(count)
+        mine.put(given(RANK, count))
+        WORLD.Allreduce(MPI.IN_PLACE, mine.mpi(), MPI.SUM)
+        check(f"allreduce in turn {turn}", mine, reduced(WORLD, count, sum))
+
+
+def words(code: str, one: list[int], count: int) -> Ints:
+    """Numbers of another type as memory holds them."""
+    return array.array("i", (array.array(code, one) * (count // len(one) + 1))[:count].tobytes())
+
+
+def numbers_of_other_types_are_reduced() -> None:
+    count = COUNTS[0]
+    for datatype, code in ((MPI.DOUBLE, "d"), (MPI.FLOAT, "f"), (MPI.INT64_T, "q"), (MPI.UNSIGNED_SHORT, "H")):
+        mine = GPU(count * datatype.Get_size() // 4)
+        mine.put(words(code, [RANK + i for i in range(100)], count))
+        WORLD.Allreduce(MPI.IN_PLACE, mine.of(count, datatype), MPI.SUM)
+        total = words(code, [SIZE * i + SIZE * (SIZE - 1) // 2 for i in range(100)], count)
+        check(f"allreduce of {datatype.Get_name()}", mine, total)
+
+
+def parts_of_the_world_have_nodes_of_their_own() -> None:
+    """All but the last rank, so that nodes may differ; the same in another order; and freed communicators."""
+    part = WORLD.Split(0 if RANK < SIZE - 1 else MPI.UNDEFINED, RANK)
+    backwards = WORLD.Split(0, -RANK)
+    for _ in range(2):
+        if part != MPI.COMM_NULL:
+            allreduce(part, COUNTS[0])
+            allreduce(part, COUNTS[1])
+        allreduce(backwards, COUNTS[1])
+        twin = backwards.Dup()
+        allreduce(twin, COUNTS[0])
+        twin.Free()
+    if part != MPI.COMM_NULL:
+        part.Free()
+    backwards.Free()
+
+
+def main() -> None:
+    for do in (
+        allreduces_of_every_length,
+        reduces_to_every_root,
+        broadcasts_from_every_root,
+        one_host_buffer_is_enough_for_all_to_stage,
+        numbers_of_other_types_are_reduced,
+        parts_of_the_world_have_nodes_of_their_own,
+    ):
+        do()
+        WORLD.Barrier()
+        if RANK == 0:
+            print(do.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()
