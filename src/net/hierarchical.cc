@@ -22,7 +22,9 @@ std::uint64_t Hierarchical::part_of(const Chunk& chunk) const {
 }
 
 Status Hierarchical::run(const Stages& stages, std::uint64_t bytes, int owner) {
-  const auto chunks = chunks_of(bytes, chunk_, node_.size(), way_ == Way::leaders);
+  const bool whole = way_ == Way::leaders;
+  const std::uint64_t most = whole ? part_ : part_ * static_cast<std::uint64_t>(node_.size());
+  const auto chunks = chunks_of(bytes, most, node_.size(), whole);
   return relay_.run(chunks, stages,
                     [&](const Chunk& chunk) { return chunk.whole && node_.rank() != owner ? 0 : part_of(chunk); });
 }

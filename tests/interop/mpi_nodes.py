@@ -14,7 +14,7 @@ from mpi4py import MPI
 from mpi_buffers import GPU, RANK, SIZE, WORLD, Host
 
 # Of messages that sennit takes: one chunk, several, and with a rest that no number of ranks divides.
-COUNTS = [64 * 1024, 500_003, 4_300_000]
+COUNTS = [128 * 1024, 1_100_003, 4_300_000]
 
 
 Ints: TypeAlias = "array.array[int]"  # which Python 3.10 cannot evaluate

@@ -70,7 +70,7 @@ class Communicators {
   }
   /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
   std::string_view why_not(const One& one, const Work& work) const {
-    return SeveralNodes::why_not(mpi_, work, way(*one.nodes));
+    return SeveralNodes::why_not(mpi_, work, *one.nodes, way(*one.nodes));
   }
   /// Collective: makes the counterpart. Where that fails, on every rank, there is none and `why_not` says why.
   void match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device);

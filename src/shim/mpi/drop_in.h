@@ -19,6 +19,7 @@
 #include "shim/mpi/call.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/gpus.h"
+#include "shim/mpi/host_memory.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/open_requests.h"
 #include "shim/mpi/shadows.h"

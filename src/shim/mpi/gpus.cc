@@ -1,16 +1,6 @@
 #include "shim/mpi/gpus.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <bit>
-#include <cerrno>
-#include <cstring>
-
-#include <fmt/format.h>
-
-#include "base/units.h"
-
 namespace sennit::shim::mpi {
 
 Result<std::unique_ptr<device::Lane>> Gpus::take(int device) {
@@ -41,35 +31,6 @@ Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {
   if (auto status = (*lane)->synchronize(); !status) return status;
   give(device, std::move(*lane));
   return {};
-}
-
-Result<device::Memory> HostMemory::take(std::uint64_t bytes) {
-  if (bytes > kLargestPinned) {
-    void* const data =
-        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (data == MAP_FAILED)
-      return Status(Code::out_of_memory,
-                    fmt::format("no {} of host memory: {}", format_bytes(bytes), strerror(errno)));
-    return device::Memory(data, bytes, [bytes](void* at) { munmap(at, bytes); });
-  }
-  const std::uint64_t rounded = std::bit_ceil(std::max<std::uint64_t>(bytes, 4096));
-  {
-    const std::lock_guard lock(mutex_);
-    auto& kept = kept_[rounded];
-    if (!kept.empty()) {
-      auto memory = std::move(kept.back());
-      kept.pop_back();
-      return memory;
-    }
-  }
-  return executor_->allocate_pinned(rounded);
-}
-
-void HostMemory::give(device::Memory memory) {
-  if (memory.bytes() > kLargestPinned || memory.data() == nullptr) return;
-  const std::lock_guard lock(mutex_);
-  auto& kept = kept_[memory.bytes()];
-  if (kept.size() < kMostKept) kept.push_back(std::move(memory));
 }
 
 }  // namespace sennit::shim::mpi

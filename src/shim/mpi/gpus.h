@@ -30,25 +30,4 @@ class Gpus {
   std::map<int, std::vector<std::unique_ptr<device::Lane>>> idle_;  // by device
 };
 
-/// Host memory for the time of a call: pinned and kept for the next one where it is small, else fresh and untouched,
-/// so that it takes no memory before something is written to it.
-class HostMemory {
- public:
-  /// Larger pieces are not pinned, and none is kept beyond a few: defaults.
-  static constexpr std::uint64_t kLargestPinned = 4 << 20;
-  static constexpr std::size_t kMostKept = 16;
-
-  explicit HostMemory(std::shared_ptr<device::Executor> executor) : executor_(std::move(executor)) {}
-
-  /// At least `bytes`, aligned to 64. Thread-safe. Errors: out_of_memory.
-  Result<device::Memory> take(std::uint64_t bytes);
-  /// For the next one that takes.
-  void give(device::Memory memory);
-
- private:
-  const std::shared_ptr<device::Executor> executor_;
-  std::mutex mutex_;
-  std::map<std::uint64_t, std::vector<device::Memory>> kept_;  // by bytes: powers of two
-};
-
 }  // namespace sennit::shim::mpi

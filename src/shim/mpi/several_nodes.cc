@@ -7,14 +7,15 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Smaller messages are staged: so few bytes are as soon through host memory, all at once. A default.
-constexpr std::uint64_t kLeast = 256 << 10;
+/// Smaller messages are staged: so few bytes are as soon through host memory, all at once. Defaults; where nodes have
+/// one rank nothing is saved but by doing all stages at once.
+constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 
 constexpr int kNowhere = -1;  ///< a colour of no communicator
 
 }  // namespace
 
-std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, net::Way way) {
+std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way) {
   using coll::Operation;
   const coll::Request& request = work.request;
   const bool reduces = request.operation == Operation::allreduce || request.operation == Operation::reduce;
@@ -22,7 +23,8 @@ std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, net::Wa
   if (work.scratch_bytes != 0) return "ranks on several nodes";
   if (way == net::Way::leaders && request.operation != Operation::allreduce)
     return "nodes with different numbers of ranks";
-  if (work.bytes < kLeast) return "ranks on several nodes, and small";
+  const bool alone = nodes.places.size() == static_cast<std::size_t>(nodes.count);
+  if (work.bytes < (alone ? kLeastAlone : kLeast)) return "ranks on several nodes, and small";
   if (reduces && !MpiRail::knows(mpi, request.reduction)) return "numbers that the MPI does not reduce";
   return {};
 }

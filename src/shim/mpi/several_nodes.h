@@ -20,7 +20,7 @@ class SeveralNodes final : public Counterpart {
                                                       const Nodes& nodes, net::Way way,
                                                       Result<std::shared_ptr<device::Executor>> executor, int device);
   /// Why such work is left to the real function; empty: it is not. The same on all ranks.
-  static std::string_view why_not(const Mpi& mpi, const Work& work, net::Way way);
+  static std::string_view why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way);
 
   int device() const override { return here_->device(); }
   Status perform(Work& work) override;

@@ -18,7 +18,9 @@ Status Shadows::add(const Call& call, int index) {
   const Part& part = call.parts[static_cast<std::size_t>(index)];
   const auto span = span_of(call.mpi, part.elements);
   if (!span || span->bytes() <= 0) return {};  // the real function finds the fault, and reads nothing before
-  auto memory = host_.take(static_cast<std::uint64_t>(span->bytes()));
+  // What is received may come otherwise, and requests that wait for it may be many.
+  const auto use = receives(call.family) ? HostMemory::Use::perhaps : HostMemory::Use::certain;
+  auto memory = host_.take(static_cast<std::uint64_t>(span->bytes()), use);
   if (!memory) return memory.status();
   const bool dense = is_dense(call.mpi, part.elements);
   // Between the elements, and behind the last one received, memory stays as it was.

@@ -12,6 +12,7 @@
 
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
+#include "shim/mpi/host_memory.h"
 
 namespace sennit::shim::mpi {
 

@@ -103,19 +103,6 @@ TEST_F(ShadowsTest, InPlaceTheResultIsAnInputToo) {
   EXPECT_EQ(static_cast<const std::uint8_t*>(shadows.memory()[1])[3], 4);
 }
 
-TEST_F(ShadowsTest, SmallHostMemoryIsKeptForTheNextCall) {
-  auto first = host_.take(5000);
-  ASSERT_TRUE(first.ok());
-  const void* const where = first->data();
-  host_.give(std::move(*first));
-  auto second = host_.take(6000);
-  ASSERT_TRUE(second.ok());
-  EXPECT_EQ(second->data(), where);
-  auto large = host_.take(HostMemory::kLargestPinned + 1);
-  ASSERT_TRUE(large.ok());
-  EXPECT_EQ(large->bytes(), HostMemory::kLargestPinned + 1);
-}
-
 TEST_F(ShadowsTest, AMessageLongerThanItsMemoryOrOfUnknownLengthFillsAll) {
   for (const std::int64_t received : {std::int64_t{1000}, std::int64_t{-1}}) {
     std::fill_n(bytes().begin(), 17, std::uint8_t{5});
@@ -198,30 +185,6 @@ TEST_F(ShadowsTest, AShadowsMemoryServesTheNextCall) {
     EXPECT_TRUE(where == nullptr || shadows.memory()[0] == where);
     where = shadows.memory()[0];
   }
-}
-
-TEST_F(ShadowsTest, OfHostMemoryAFewSmallPiecesAreKept) {
-  constexpr std::size_t kMost = HostMemory::kMostKept;
-  std::vector<device::Memory> taken;
-  for (std::size_t i = 0; i < kMost + 4; ++i) taken.push_back(std::move(*host_.take(4096)));
-  std::vector<const void*> given;
-  for (auto& memory : taken) {
-    given.push_back(memory.data());
-    host_.give(std::move(memory));
-  }
-  for (std::size_t i = 0; i < kMost; ++i) {
-    taken[i] = std::move(*host_.take(4096));
-    EXPECT_EQ(taken[i].data(), given[kMost - 1 - i]);
-  }
-}
-
-TEST_F(ShadowsTest, LargeHostMemoryIsNotKept) {
-  auto large = std::move(*host_.take(HostMemory::kLargestPinned + 1));
-  std::ranges::fill(std::span(large.data(), large.bytes()), std::byte{9});
-  host_.give(std::move(large));
-  auto next = std::move(*host_.take(HostMemory::kLargestPinned + 1));
-  EXPECT_EQ(next.data()[0], std::byte{0}) << "fresh from the system";
-  EXPECT_EQ(std::move(*host_.take(HostMemory::kLargestPinned)).bytes(), HostMemory::kLargestPinned);
 }
 
 class PermutedMpi : public M {
