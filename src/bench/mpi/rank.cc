@@ -43,7 +43,7 @@ class Rank {
  public:
   Rank(const Options& options, comm::JobPlace place) : options_(options), place_(std::move(place)) {}
 
-  Status run() {
+  Result<Exit> run() {
     auto reduction = reduction_of(options_);
     if (!reduction) return reduction.status();
     reduction_ = *reduction;
@@ -54,9 +54,11 @@ class Rank {
     auto job = Job::start(library_, reduction_, *memories_);
     if (!job) return job.status();
     job_ = std::move(*job);
-    Status status = measure_all();
+    const Status status = measure_all();
+    // Said before any rank ends: launchers end all others when one ends with an error.
+    const Exit exit = status.ok() ? Exit::ok : reports() ? fail(status) : exit_of(status);
     job_->finish();
-    return status;
+    return exit;
   }
 
  private:
@@ -236,12 +238,7 @@ class Rank {
 }  // namespace
 
 Result<Exit> run_rank(const Options& options) {
-  const comm::JobPlace place = place_of(comm::own_environment());
-  Rank rank(options, place);
-  const Status status = rank.run();
-  if (status.ok()) return Exit::ok;
-  if (place.rank != 0) return exit_of(status);
-  return status;
+  return Rank(options, place_of(comm::own_environment())).run();
 }
 
 }  // namespace sennit::bench::mpi

@@ -5,7 +5,7 @@
 
 namespace sennit::bench::mpi {
 
-/// Errors that all ranks meet are rank 0's to print; the others end with the same code.
+/// Once MPI has started, errors are the same on all ranks, and rank 0's to print: others end with the same code.
 Result<Exit> run_rank(const Options& options);
 
 }  // namespace sennit::bench::mpi
