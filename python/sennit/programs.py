@@ -99,8 +99,8 @@ def run_command(
     command: Sequence[str], name: str, title: str, environment: Mapping[str, str] | None = None
 ) -> Output:
     """Runs a program of ours, or what starts its ranks, showing its progress; lines of stderr that are neither
-    progress nor an error are passed on. Raises Problem with the program's own message and exit code when it reports an error,
-    or when it was killed. Ctrl-C ends the program as well, and nothing of it is left."""
+    progress nor an error are passed on. Raises Problem with the program's own message and exit code when it reports
+    an error, or when it was killed. Ctrl-C ends the program as well, and nothing of it is left."""
     try:
         # A session of its own: Ctrl-C reaches this process alone, which then ends the program's whole group.
         process = subprocess.Popen(

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -49,14 +50,15 @@ std::vector<std::string> candidates(std::string_view launcher, const std::filesy
 comm::JobPlace place_of(const comm::Environment& environment) {
   if (auto place = comm::place_from(environment)) return *place;
   comm::JobPlace place;
-  const auto number = [&](const char* name) {
-    const auto found = environment.find(name);
-    return found == environment.end() ? 0 : std::atoi(found->second.c_str());
-  };
-  if (environment.contains("PMIX_RANK")) {
-    place.launcher = "openmpi";
-    place.rank = number("PMIX_RANK");
-    place.local_rank = place.rank;
+  for (const auto& [launcher, rank, local] : {std::tuple("openmpi", "PMIX_RANK", "OMPI_COMM_WORLD_LOCAL_RANK"),
+                                              std::tuple("hydra", "PMI_RANK", "MPI_LOCALRANKID")}) {
+    const auto found = environment.find(rank);
+    if (found == environment.end()) continue;
+    const auto here = environment.find(local);
+    place.launcher = launcher;
+    place.rank = std::atoi(found->second.c_str());
+    place.local_rank = here != environment.end() ? std::atoi(here->second.c_str()) : place.rank;
+    break;
   }
   return place;
 }

@@ -47,6 +47,8 @@ class Rank {
     auto reduction = reduction_of(options_);
     if (!reduction) return reduction.status();
     reduction_ = *reduction;
+    // Before MPI is started: wrong usage should be told at once.
+    if (auto cases = cases_of(options_, false, false, 2); !cases) return cases.status();
     open_memories();
     auto library = open_library(options_.library, place_.launcher);
     if (!library) return library.status();
