@@ -133,7 +133,7 @@ def cost(rows: Rows) -> list[str]:
     where = f" of {units.size(size)}" if rows[0].operation != BARRIER else ""
     return [
         f"Before the MPI sennit costs {100 * median:.2f} % of a call{where} (between {100 * least:.2f} and "
-        f"{100 * most:.2f} %){', at other sizes less' if len(found) > 1 else ''}."
+        f"{100 * most:.2f} %){', less at other sizes' if len(found) > 1 else ''}."
     ]
 
 
