@@ -2,8 +2,8 @@
 schema of results, from the classes that read them.
 
 results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md,
-docs/bench-collectives.md, docs/bench-mpi.md and README.md. --check writes nothing and exits with 1 when something would
-change."""
+docs/bench-collectives.md, docs/bench-mpi.md and README.md. --check writes nothing and exits with 1 when something
+would change."""
 
 from __future__ import annotations
 

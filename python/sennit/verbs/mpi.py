@@ -135,9 +135,7 @@ def mpi(
     # Before ranks are started: wrong usage should be told at once.
     other = under.find(ucx) if UCX in named or ucx is not None else ""
     options: dict[str, object] = {
-        "--operations": operations,
         "--sizes": sizes,
-        "--buffers": buffers,
         "--window": window,
         "--type": element,
         "--op": operator,
@@ -151,7 +149,9 @@ def mpi(
     environment = inherited | {
         "LD_PRELOAD": preloaded(str(library_to_preload()), inherited.get("LD_PRELOAD", "")),
     }
-    arguments = [*asked, *(["--vs", _in_turns(named)] if named else []), *(["--direct"] if direct else [])]
+    arguments = [*asked, *(["--operations", operations] if operations else [])]
+    arguments += ["--buffers", buffers] if buffers else []
+    arguments = [*arguments, *(["--vs", _in_turns(named)] if named else []), *(["--direct"] if direct else [])]
     output = programs.run_command(
         job.command(environment, [*arguments, "--progress"]), PROGRAM, "measuring", environment
     )
@@ -193,11 +193,16 @@ def _with_ucx(
     if why or isinstance(found, str):
         return document | {"warnings": [*result.warnings, f"ucx is left out: {why}."]}
     environment = found.environment(job.launcher.kind, inherited)
-    operations = list(dict.fromkeys(row.operation for row in result.rows if "gpu" in row.buffers))
+    on_gpus = [row for row in result.rows if "gpu" in row.buffers]
+    operations = list(dict.fromkeys(row.operation for row in on_gpus))
     commands = {
-        operation: job.command(environment, [*asked, "--operations", operation, "--vs", "mpi", "--direct"])
+        operation: job.command(
+            environment,
+            [*asked, "--operations", operation, "--vs", "mpi", "--direct", "--buffers",
+             ",".join(dict.fromkeys(row.buffers for row in on_gpus if row.operation == operation))],
+        )
         for operation in operations
-    }
+    }  # fmt: skip
     seconds = result.settings.get("seconds")
     cases = len({(row.title, row.bytes) for row in result.rows})
     limit_s = 60 + cases * 10 * (float(seconds) if isinstance(seconds, int | float) else 1)

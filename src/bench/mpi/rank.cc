@@ -113,10 +113,15 @@ class Rank {
     auto names = job_->gather(has_gpu_ ? memories_->gpu() : std::string());
     if (!names) return names.status();
     const auto of = [&](const std::string& text) { return std::ranges::count(*names, text); };
-    for (const std::string& name : *names)
-      if (has_gpu_ && !memories_->emulated() && of(name) > 1)
-        return Status(Code::unsupported, fmt::format("{} ranks share the GPU {}", of(name), name), "--buffers gpu",
+    for (const std::string& name : *names) {
+      if (!has_gpu_ || memories_->emulated() || of(name) == 1) continue;
+      const auto shared = fmt::format("{} ranks share the GPU {}", of(name), name);
+      if (asked)
+        return Status(Code::unsupported, shared, "--buffers gpu",
                       "Start at most one rank a GPU, or measure --buffers host");
+      warnings_.push_back(shared + ", so host buffers are measured; start one rank a GPU.");
+      has_gpu_ = false;
+    }
     if (!has_gpu_) return {};
     const auto& devices = memories_->executor()->devices();
     const auto mine = std::ranges::find(devices, memories_->gpu(), &device::DeviceInfo::uuid);

@@ -170,7 +170,7 @@ Result<std::vector<Times>> Site::time(const Case& what, const std::vector<Varian
     Times one{measure::summarise(samples[i]), planned.calls, {}};
     if (own < count && static_cast<std::ptrdiff_t>(i) != own)
       one.against = compare(samples[std::size_t(own)], samples[i]);
-    times.push_back(std::move(one));
+    times.push_back(one);
   }
   return times;
 }
