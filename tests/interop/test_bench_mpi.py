@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -81,6 +82,46 @@ def test_numbers_of_other_types_are_reduced(found: mpi.Installed, folder: Path) 
     for numbers in (["--type", "int32", "--op", "bit_xor"], ["--type", "float64", "--op", "max"]):
         result = document(bench(found, folder, *options, *numbers, SENNIT_EMULATE="1"))
         assert {(row["type"], row["operator"]) for row in result["rows"]} == {(numbers[1], numbers[3])}
+
+
+def test_the_standard_abi_is_measured_too(found: mpi.Installed, folder: Path) -> None:
+    library = found.library.with_name("libmpi_abi.so.1")
+    if found.of.name != "mpich" or not library.exists():
+        pytest.skip("this MPI has no libmpi_abi.so.1")
+    options = ["--library", str(library), "--operations", "latency,iallreduce,alltoallv", "--sizes", "8,40K"]
+    result = document(bench(found, folder, *options, SENNIT_EMULATE="1"))
+    assert result["settings"]["library"] == str(library)
+    assert len(result["rows"]) == 3 * 2 * 2
+
+
+# An MPI whose allreduce is wrong on rank 1, wherever its handles are ints or pointers.
+WRONG = """#define _GNU_SOURCE
+#include <dlfcn.h>
+int MPI_Allreduce(const void *in, void *out, int count, void *type, void *op, void *comm) {
+  int (*real)(const void *, void *, int, void *, void *, void *) = dlsym(RTLD_DEFAULT, "PMPI_Allreduce");
+  int (*rank_of)(void *, int *) = dlsym(RTLD_DEFAULT, "PMPI_Comm_rank");
+  int rank, code = real(in, out, count, type, op, comm);
+  rank_of(comm, &rank);
+  if (rank == 1) ((char *)out)[9] ^= 1;
+  return code;
+}
+"""
+
+
+def test_a_wrong_byte_is_told_with_operation_size_variant_and_rank(found: mpi.Installed, folder: Path) -> None:
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not on PATH")
+    (folder / "wrong.c").write_text(WRONG)
+    wrong = folder / "wrong.so"
+    subprocess.run([compiler, "-shared", "-fPIC", str(folder / "wrong.c"), "-o", str(wrong)], check=True, timeout=60)
+    # sennit comes before it, and passes host buffers on.
+    options = ["--operations", "bcast,allreduce", "--sizes", "64", "--buffers", "host"]
+    done = bench(found, folder, *options, SENNIT_EMULATE="1", LD_PRELOAD=str(wrong))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    told = "allreduce of 64 B, host buffers by sennit: rank 1: byte 9 of message 0 is wrong"
+    assert told in " ".join(done.stderr.split())
 
 
 def test_the_program_needs_neither_python_nor_the_drop_in(found: mpi.Installed, folder: Path) -> None:
