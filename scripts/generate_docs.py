@@ -2,7 +2,8 @@
 schema of results, from the classes that read them.
 
 results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md,
-docs/bench-collectives.md and README.md. --check writes nothing and exits with 1 when something would change."""
+docs/bench-collectives.md, docs/bench-mpi.md and README.md. --check writes nothing and exits with 1 when something
+would change."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ from sennit.fit import fit
 from sennit.model.collective import OWN, CollectiveResult
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
+from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
@@ -33,11 +35,12 @@ from sennit.views.collective_table import by_operation, collective_markdown, of,
 from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table, pipes
+from sennit.views.mpi_table import mpi_markdown
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
 
-PUT, COLLECTIVE, REPRODUCTION = "bench put", "bench collective", "reproduction"
+PUT, COLLECTIVE, MPI, REPRODUCTION = "bench put", "bench collective", "bench mpi", "reproduction"
 PAPER, MESSAGES, BEYOND = "sim paper", "sim messages", "sim beyond"
 NCCL = "nccl"
 NONE_YET = "No measurement is kept in `results/` yet."
@@ -110,6 +113,16 @@ def collective_sections(root: Path) -> str:
         result = parse(CollectiveResult, document, path)
         warnings = [f"Warning: {warning}" for warning in result.warnings]
         parts += [f"## {name}", f"Source: `{path}`.", *warnings, collective_markdown(result).strip()]
+    return "\n\n".join(parts) or NONE_YET
+
+
+def mpi_sections(root: Path) -> str:
+    """The results of bench mpi in docs/bench-mpi.md."""
+    parts = []
+    for name, path, document in documents(root, MPI):
+        result = parse(MpiResult, document, path)
+        warnings = [f"Warning: {warning}" for warning in result.warnings]
+        parts += [f"## {name}", f"Source: `{path}`.", *warnings, mpi_markdown(result).strip()]
     return "\n\n".join(parts) or NONE_YET
 
 
@@ -259,6 +272,7 @@ def generated(root: Path) -> dict[Path, str]:
     for file, name, content in (
         (root / "docs" / "bench-put.md", PUT, sections),
         (root / "docs" / "bench-collectives.md", COLLECTIVE, collective_sections(root)),
+        (root / "docs" / "bench-mpi.md", MPI, mpi_sections(root)),
         (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
         (root / "docs" / "reproduction.md", PAPER, again),
         (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),
@@ -272,6 +286,9 @@ def generated(root: Path) -> dict[Path, str]:
     )
     files[root / "schemas" / "collective.schema.json"] = schema(
         CollectiveResult, "Measured collectives with everything needed to believe them", "docs/bench-collectives.md"
+    )
+    files[root / "schemas" / "mpi.schema.json"] = schema(
+        MpiResult, "An MPI measured with sennit's drop-in and without it", "docs/bench-mpi.md"
     )
     files[root / "schemas" / "collective-table.schema.json"] = schema(
         CollectiveTable, "The fastest plans of collectives that were measured", "docs/tune.md"

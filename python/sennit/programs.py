@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -75,7 +75,11 @@ def _absent(what: str, looked: list[Path], place: str) -> Problem:
 def document(name: str, *arguments: str, title: str) -> tuple[Any, int]:
     """Runs a program that prints one JSON document; the document, and the exit code it came with. `title` says what
     is being done while no step is reported. Raises Problem when there is no document."""
-    output = run(name, *arguments, title=title)
+    return document_of(run(name, *arguments, title=title), name)
+
+
+def document_of(output: Output, name: str) -> tuple[Any, int]:
+    """What a program printed, read. Raises Problem when it is no document."""
     try:
         return decode(output.text), output.exit_code
     except ValueError as error:
@@ -87,15 +91,22 @@ def document(name: str, *arguments: str, title: str) -> tuple[Any, int]:
 
 
 def run(name: str, *arguments: str, title: str) -> Output:
-    """Runs a program, showing its progress; lines of stderr that are neither progress nor an error are passed on.
-    Raises Problem with the program's own message and exit code when it reports an error, or when it was killed.
-    Ctrl-C ends the program as well, and nothing of it is left."""
-    command = [str(find(name)), *arguments]
+    """Runs a program, as run_command() does."""
+    return run_command([str(find(name)), *arguments], name, title)
+
+
+def run_command(
+    command: Sequence[str], name: str, title: str, environment: Mapping[str, str] | None = None
+) -> Output:
+    """Runs a program of ours, or what starts its ranks, showing its progress; lines of stderr that are neither
+    progress nor an error are passed on. Raises Problem with the program's own message and exit code when it reports
+    an error, or when it was killed. Ctrl-C ends the program as well, and nothing of it is left."""
     try:
         # A session of its own: Ctrl-C reaches this process alone, which then ends the program's whole group.
         process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-        )
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            env=environment,
+        )  # fmt: skip
     except OSError as error:
         raise Problem(f"{command[0]} does not start: {error.strerror}", "Build it again", Exit.ENVIRONMENT) from None
     assert process.stdout is not None
@@ -108,7 +119,7 @@ def run(name: str, *arguments: str, title: str) -> Output:
             text = process.stdout.read().decode("utf-8", "replace")
             code = process.wait()
         except BaseException:
-            _end(process)
+            end(process)
             raise
         finally:
             reader.join(timeout=5)
@@ -165,7 +176,7 @@ def _problem(error: dict[str, str], code: int) -> Problem:
     return Problem(f"{where}: {what}" if where else what, error.get("remedy", ""), code if code > 0 else Exit.WORSE)
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def end(process: subprocess.Popen[bytes]) -> None:
     """Ends the program and the ranks it started: asked first, made to after two seconds."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:

@@ -11,11 +11,12 @@ from typing import Any
 from sennit import comparison, units
 from sennit.changes import Judged, Verdict, counts, differing, geometric_mean, judged, unclear
 from sennit.model.collective import BARRIER, REDUCING, CollectiveResult, CollectiveRow
+from sennit.model.mpi import MpiResult, MpiRow
 from sennit.model.result import Result, Row
 from sennit.problem import Exit, Problem
 
-Run = Result | CollectiveResult
-AnyRow = Row | CollectiveRow
+Run = Result | CollectiveResult | MpiResult
+AnyRow = Row | CollectiveRow | MpiRow
 
 # A time is the average of calls back to back, which are one graph: with so many times fewer of them, its launch is
 # another part of the time.
@@ -154,6 +155,8 @@ def way(row: AnyRow) -> str:
     """How it was done: a plan, or the paths that a message took."""
     if isinstance(row, CollectiveRow):
         return row.plan
+    if isinstance(row, MpiRow):
+        return ""
     return " + ".join(sorted(part.route for part in row.split))
 
 
@@ -188,6 +191,8 @@ def _case(row: AnyRow) -> Case:
     if isinstance(row, Row):
         title = comparison.Case(row.from_, row.to, row.traffic, row.window).title
         return Case(title, row.variant, row.bytes)
+    if isinstance(row, MpiRow):
+        return Case(row.title, row.variant, row.bytes)
     what = [f"{row.ranks} ranks"]
     if row.operation != BARRIER:
         what.insert(0, f"{row.type} {row.operator}" if row.operation in REDUCING else row.type)

@@ -29,9 +29,9 @@ def error_line(error: dict[str, str]) -> str:
     [
         [], ["doctor"], ["topo"], ["tune"], ["bench"], ["bench", "put"], ["bench", "show"], ["explain", "put"],
         ["version"], ["bench", "allreduce"], ["bench", "all-to-all-v"], ["bench", "barrier"],
-        ["bench", "collectives"], ["explain", "allreduce"], ["explain", "all-to-all"], ["table"], ["table", "show"],
-        ["table", "diff"], ["table", "check"], ["compare"], ["check"], ["sim"], ["sim", "allreduce"], ["reproduce"],
-        ["run"],
+        ["bench", "collectives"], ["bench", "mpi"], ["explain", "allreduce"], ["explain", "all-to-all"], ["table"],
+        ["table", "show"], ["table", "diff"], ["table", "check"], ["compare"], ["check"], ["sim"],
+        ["sim", "allreduce"], ["reproduce"], ["run"],
     ],
 )  # fmt: skip
 def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) -> None:

@@ -15,6 +15,7 @@ from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
+from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Check, Held, Messages, Paper, Reproduction, SimulatedPut, Simulation, Sweep
@@ -26,7 +27,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (CollectiveResult, "collective"), (CollectiveTable, "plans"), (CollectivePlan, "collective_plan"),
     (Simulation, "sim"), (Sweep, "sim_sweep"), (Check, "check"), (Held, "sim_against"),
     (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
-    (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"),
+    (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"), (MpiResult, "mpi"),
 ]  # fmt: skip
 
 
@@ -130,7 +131,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_json(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("name", ["result", "collective"])
+@pytest.mark.parametrize("name", ["result", "collective", "mpi"])
 def test_the_schema_of_results_is_the_one_that_the_reader_follows(name: str) -> None:
     schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)

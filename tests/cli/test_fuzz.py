@@ -29,6 +29,7 @@ from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
+from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
@@ -50,6 +51,7 @@ from sennit.views.html import html
 from sennit.views.machine_svg import machine_svg
 from sennit.views.machine_text import print_machine
 from sennit.views.markdown import case_table, markdown
+from sennit.views.mpi_table import mpi_markdown, print_mpi
 from sennit.views.plan_tables import check_text, print_kept, print_plan_table
 from sennit.views.result_table import print_result
 from sennit.views.sim_html import picture, simulation_html, sweep_html
@@ -70,6 +72,7 @@ def kept(pattern: str) -> list[Any]:
 
 RESULTS = [data("result"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench put")]
 COLLECTIVES = [data("collective"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench collective")]
+MPIS = [data("mpi"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench mpi")]
 TABLES = [data("tuned"), *kept("results/*/put-table.json")]
 MACHINES = [data("machine"), *kept("machines/*.json")]
 
@@ -144,6 +147,13 @@ def draw_collective(result: CollectiveResult, random: Random) -> None:
     assert len(lines) == sum(2 + len(of("sennit", rows)) for rows in by_operation(result))
 
 
+def draw_mpi(result: MpiResult, random: Random) -> None:
+    draw_comparison(MpiResult.model_validate(data("mpi")), result, random)
+    shown(lambda console: print_mpi(result, console), random.choice(WIDTHS))
+    lines = [line for line in mpi_markdown(result).split("\n") if line.startswith("| ")]
+    assert len(lines) >= len({(row.title, row.bytes) for row in result.rows})
+
+
 def draw_machine(machine: Machine, random: Random) -> None:
     shown(lambda console: print_machine(machine, console), random.choice(WIDTHS))
     check_picture(machine_svg(machine))
@@ -199,6 +209,7 @@ def draw_explanation(explanation: Explanation, random: Random) -> None:
 KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int]] = {
     "result": (RESULTS, Result, draw_result, 260),
     "collective": (COLLECTIVES, CollectiveResult, draw_collective, 120),
+    "mpi": (MPIS, MpiResult, draw_mpi, 120),
     "machine": (MACHINES, Machine, draw_machine, 200),
     "table": (TABLES, PutTable, draw_table, 120),
     "plans": ([data("plans")], CollectiveTable, draw_plans, 120),

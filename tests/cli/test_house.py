@@ -44,6 +44,10 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs/bench-collectives.md").write_text(
         "<!-- generated from results/: bench collective -->\n<!-- end of bench collective -->\n"
     )
+    (tmp_path / "results/made-up/mpi-gpu.json").write_text(json.dumps(data("mpi")))
+    (tmp_path / "docs/bench-mpi.md").write_text(
+        "<!-- generated from results/: bench mpi -->\n<!-- end of bench mpi -->\n"
+    )
     (tmp_path / "results/made-up/reproduction.json").write_text(json.dumps(data("reproduction")))
     (tmp_path / "results/made-up/paper.json").write_text(json.dumps(data("sim_paper")))
     (tmp_path / "docs/reproduction.md").write_text(
@@ -74,6 +78,7 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     assert "| × NCCL, 4 GPUs | 1 KiB |" in files[tree / "README.md"]
     collectives = files[tree / "docs/bench-collectives.md"]
     assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | 28 | two_shot_packets 128x256 |" in collectives
+    assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/bench-mpi.md"]
     assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
     assert re.findall("^## (.*)$", collectives, re.MULTILINE) == ["made-up-some-name"]
 

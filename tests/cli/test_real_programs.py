@@ -14,7 +14,7 @@ import pytest
 import typer
 from conftest import ROOT
 from sennit import __main__
-from sennit.verbs import bench, collective, explain, sim
+from sennit.verbs import bench, collective, explain, mpi, sim
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 pytestmark = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names no folder; make test sets it")
@@ -348,6 +348,13 @@ def test_mpi_does_every_collective(tmp_path: Path, peer: str, options: list[str]
 
 def test_bench_collectives_offers_what_its_program_does() -> None:
     assert options_of_program(collective.PROGRAM) - options_of(collective.FAMILY) == {"--progress"}
+
+
+def test_bench_mpi_offers_what_its_program_does() -> None:
+    program, verb = options_of_program(mpi.PROGRAM), options_of("mpi")
+    assert program - verb == {"--progress"}
+    # How ranks are started, what is a job of its own, and what becomes of the result.
+    assert verb - program == {"-n", "--ranks", "--launcher", "--ucx", "--json", "--markdown"}
 
 
 def test_every_operation_of_the_program_has_a_verb(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives."""
+"""`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives, mpi.py
+MPI."""
 
 from __future__ import annotations
 
@@ -12,9 +13,11 @@ import typer
 from sennit import console, programs
 from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse, read_json
+from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
 from sennit.problem import Exit, Problem
 from sennit.verbs.collective import add_verbs, show_collective
+from sennit.verbs.mpi import add_verb, show_mpi
 from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
 from sennit.verbs.tune import tune_once
 from sennit.verdicts import below
@@ -140,6 +143,7 @@ def put(
 
 
 add_verbs(app)
+add_verb(app)
 
 
 @app.command("show", epilog=SHOW_EXAMPLES, rich_help_panel="Results that were kept")
@@ -154,6 +158,9 @@ def show(
     document = read_json(file)
     if isinstance(document, dict) and document.get("kind") == "bench collective":
         show_collective(parse(CollectiveResult, document, str(file)), document, None, markdown_file)
+        return
+    if isinstance(document, dict) and document.get("kind") == "bench mpi":
+        show_mpi(parse(MpiResult, document, str(file)), document, None, markdown_file)
         return
     result = parse(Result, document, str(file))
     _show(result, document, None, csv, markdown_file, html_file)

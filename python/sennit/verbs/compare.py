@@ -10,6 +10,7 @@ import typer
 from sennit import console
 from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse, read_json
+from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
 from sennit.problem import Exit, Problem
 from sennit.runs import Run, broken, comparison_document, limit
@@ -57,4 +58,6 @@ def _read(file: Path) -> Run:
     document = read_json(file)
     if isinstance(document, dict) and document.get("kind") == "bench collective":
         return parse(CollectiveResult, document, str(file))
+    if isinstance(document, dict) and document.get("kind") == "bench mpi":
+        return parse(MpiResult, document, str(file))
     return parse(Result, document, str(file))

@@ -141,8 +141,8 @@ def run(
         environment["SENNIT_OPS"] = ops
     environment |= {"SENNIT_REPORT": "1"} if report else {}
     environment |= {"SENNIT_EXPLAIN": "1"} if explain else {}
-    openmpi = program.name.split(".")[0] in LAUNCHERS and is_openmpi(_version(program))
-    environment["LD_PRELOAD"] = preloaded(str(_library()), environment.get("LD_PRELOAD", ""))
+    openmpi = program.name.split(".")[0] in LAUNCHERS and is_openmpi(version_of(program))
+    environment["LD_PRELOAD"] = preloaded(str(library_to_preload()), environment.get("LD_PRELOAD", ""))
     passed = [name for name in sorted(environment) if name.startswith("SENNIT_") and environment[name]]
     variables = {name: environment[name] for name in ("LD_PRELOAD", *passed)}
     if why := beyond_reach(program):
@@ -162,7 +162,7 @@ def _find(name: str) -> Path:
     raise Problem(f"{name} is no program", f"If it is meant to be one: chmod +x {name}", Exit.ENVIRONMENT)
 
 
-def _library() -> Path:
+def library_to_preload() -> Path:
     """The library to preload, with what it needs beside it."""
     if os.uname().machine != "x86_64":
         raise Problem(f"sennit run does not work on {os.uname().machine} yet, only on x86-64",
@@ -176,7 +176,7 @@ def _library() -> Path:
     return library
 
 
-def _version(launcher: Path) -> str:
+def version_of(launcher: Path) -> str:
     """What the launcher says of its version; nothing when it does not say it soon."""
     try:
         done = subprocess.run([launcher, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 from sennit.model.collective import CollectiveResult
+from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
 
 
-def origin(result: Result | CollectiveResult) -> str:
+def origin(result: Result | CollectiveResult | MpiResult) -> str:
     """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
     machine = result.machine
     devices = [f"{count} × {model}" for model, count in Counter(machine.devices).items()]
@@ -26,7 +27,7 @@ def origin(result: Result | CollectiveResult) -> str:
     return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
 
 
-def _set_up(result: Result | CollectiveResult) -> str:
+def _set_up(result: Result | CollectiveResult | MpiResult) -> str:
     """What `--setup` measured; empty without it."""
     took, ranks = result.settings.get("setup_ms"), result.settings.get("ranks")
     if isinstance(took, bool) or not isinstance(took, int | float) or not isinstance(ranks, int):
@@ -34,7 +35,7 @@ def _set_up(result: Result | CollectiveResult) -> str:
     return f"A communicator of {ranks} ranks was set up in {took:.3g} ms, beside what CUDA itself takes."
 
 
-def _late(result: Result | CollectiveResult) -> str:
+def _late(result: Result | CollectiveResult | MpiResult) -> str:
     """What `--skew` did; empty without it."""
     skew = result.settings.get("skew_us")
     if isinstance(skew, bool) or not isinstance(skew, int | float) or skew <= 0:
@@ -42,7 +43,7 @@ def _late(result: Result | CollectiveResult) -> str:
     return f"The last rank started each run {skew:g} µs later, which is not counted."
 
 
-def repetitions(result: Result | CollectiveResult) -> str:
+def repetitions(result: Result | CollectiveResult | MpiResult) -> str:
     """How often: "Medians of 20 to 500 repetitions, ± half the interquartile range."."""
     counts = [row.repetitions for row in result.rows if row.repetitions]
     if not counts:

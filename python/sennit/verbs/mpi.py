@@ -1,0 +1,231 @@
+"""`sennit bench mpi`: the program's own MPI with the drop-in and without it, in turns, in the ranks of one job."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sennit import console, launcher, programs
+from sennit.model.document import parse
+from sennit.model.mpi import UCX, MpiResult
+from sennit.peers import ucx as under
+from sennit.problem import Exit, Problem
+from sennit.progress import Bar, Step
+from sennit.verbs.options import Markdown, examples, print_json, write
+from sennit.verbs.run import library_to_preload, preloaded
+from sennit.views.mpi_table import mpi_markdown, print_mpi
+
+PROGRAM = "sennit-bench-mpi"
+PEERS = ("by_hand", "mpi", UCX, "none")
+EXAMPLES = examples(
+    "sennit bench mpi",
+    "sennit bench mpi -n 4 --operations allreduce --sizes 64M,256M --in-place --vs by_hand,ucx",
+    "sennit bench mpi --buffers host --sizes 8 --seconds 2",
+    "sennit bench mpi --launcher /opt/mpich/bin/mpiexec --operations all --json mpi.json",
+    "SENNIT_EMULATE=1 sennit bench mpi --sizes 8,64K",
+)
+
+
+class Bind(str, Enum):
+    """Whether ranks are bound to cores."""
+
+    AUTO = "auto"
+    CORES = "cores"
+    NONE = "none"
+
+
+@dataclass(frozen=True)
+class Start:
+    """How ranks are started."""
+
+    launcher: launcher.Launcher
+    ranks: int
+    library: str
+
+    def command(self, environment: Mapping[str, str], arguments: list[str]) -> list[str]:
+        """The whole command line."""
+        given = [name for name in environment if name.startswith("SENNIT_") and environment[name]]
+        passed = [name for name in ("LD_PRELOAD", "LD_LIBRARY_PATH", *sorted(given)) if environment.get(name)]
+        own = ["--library", self.library] if self.library else []
+        return self.launcher.command(
+            self.ranks,
+            [str(programs.find(PROGRAM)), *own, *arguments],
+            {name: environment[name] for name in passed},
+            root=os.geteuid() == 0,
+            cores=launcher.cores(),
+        )
+
+
+def add_verb(app: typer.Typer) -> None:
+    """Adds it to `sennit bench`."""
+    app.command("mpi", epilog=EXAMPLES, rich_help_panel="Programs of MPI")(mpi)
+
+
+def mpi(
+    operations: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME,…|all",
+            help="latency, bandwidth, bidirectional, multi_pair, or collectives by MPI's names, such as "
+            "allreduce,bcast,alltoallv.",
+        ),
+    ] = None,
+    sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="Of a message, for example 8,64K,4M.")] = None,
+    buffers: Annotated[
+        str | None,
+        typer.Option(metavar="KIND,…", help="gpu, host, and of messages gpu_host (sender's, receiver's), host_gpu."),
+    ] = None,
+    window: Annotated[str | None, typer.Option(metavar="N,…", help="Messages in flight, for example 1,64.")] = None,
+    in_place: Annotated[bool, typer.Option("--in-place", help="Collectives in place as well.")] = False,
+    element: Annotated[
+        str | None, typer.Option("--type", metavar="TYPE", help="Such as float32, float64, int32.")
+    ] = None,
+    operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, bit_and.")] = None,
+    versus: Annotated[
+        str | None,
+        typer.Option(
+            "--vs",
+            metavar="PEER,…",
+            help="by_hand and mpi, in turns with sennit (default both); ucx: a CUDA-built UCX under the same MPI; "
+            "or none.",
+        ),
+    ] = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="This MPI takes GPU buffers itself: give them to it as well.")
+    ] = False,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU, else two.")
+    ] = None,
+    start: Annotated[
+        str | None,
+        typer.Option("--launcher", metavar="COMMAND", help="What starts ranks, with its options; default: mpirun."),
+    ] = None,
+    library: Annotated[
+        Path | None,
+        typer.Option("--library", metavar="FILE", help="The MPI's library; default: the one beside the launcher."),
+    ] = None,
+    bind: Annotated[
+        Bind | None, typer.Option("--bind", help="Ranks to cores of their own.", show_default="auto")
+    ] = None,
+    seconds: Annotated[
+        float | None, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")
+    ] = None,
+    ucx: Annotated[
+        Path | None,
+        typer.Option("--ucx", metavar="FOLDER", help="The libraries of a CUDA-built UCX; default: libucx-cu13's."),
+    ] = None,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
+    ] = None,
+    markdown_file: Markdown = None,
+) -> None:
+    """Measure an MPI with sennit's drop-in and without it: latency, bandwidths and collectives, as the OSU benchmarks
+    do, of GPU or host buffers.
+
+    The same ranks measure both, in turns. Every byte is checked in a separate call before anything is timed."""
+    named = _peers(versus)
+    found = launcher.find(start)
+    # Before ranks are started: wrong usage should be told at once.
+    other = under.find(ucx) if UCX in named or ucx is not None else ""
+    options: dict[str, object] = {
+        "--sizes": sizes,
+        "--window": window,
+        "--type": element,
+        "--op": operator,
+        "--bind": bind.value if bind else None,
+        "--seconds": seconds,
+    }
+    asked = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    asked += ["--in-place"] if in_place else []
+    job = Start(found, ranks or max(2, launcher.gpus(os.environ)), str(library or found.library() or ""))
+    inherited = found.environment(os.environ)
+    environment = inherited | {
+        "LD_PRELOAD": preloaded(str(library_to_preload()), inherited.get("LD_PRELOAD", "")),
+    }
+    arguments = [*asked, *(["--operations", operations] if operations else [])]
+    arguments += ["--buffers", buffers] if buffers else []
+    arguments = [*arguments, *(["--vs", _in_turns(named)] if named else []), *(["--direct"] if direct else [])]
+    output = programs.run_command(
+        job.command(environment, [*arguments, "--progress"]), PROGRAM, "measuring", environment
+    )
+    document, code = programs.document_of(output, PROGRAM)
+    result = parse(MpiResult, document, f"the document of {PROGRAM}")
+    if UCX in named:
+        document = _with_ucx(document, result, job, other, inherited, asked)
+        result = parse(MpiResult, document, "the document with the rows of UCX")
+    show_mpi(result, document, json_file, markdown_file)
+    if code != 0:
+        raise typer.Exit(code)
+
+
+def _peers(versus: str | None) -> list[str]:
+    named = [name.strip() for name in versus.split(",")] if versus is not None else []
+    for name in named:
+        if name not in PEERS:
+            raise Problem(f"--vs: there is no peer {name!r}", f"Use any of {', '.join(PEERS)}", Exit.USAGE)
+    return named
+
+
+def _in_turns(named: list[str]) -> str:
+    """What of --vs is for the C++ program."""
+    return ",".join(name for name in named if name != UCX) or "none"
+
+
+def _with_ucx(
+    document: dict[str, Any],
+    result: MpiResult,
+    job: Start,
+    found: under.Ucx | str,
+    inherited: Mapping[str, str],
+    asked: list[str],
+) -> dict[str, Any]:
+    """The document with what the MPI does over a CUDA-built UCX for the same on GPU buffers, or a warning why not."""
+    library = Path(job.library) if job.library else None
+    why = found if isinstance(found, str) else ""
+    why = why or under.cannot(job.launcher, library, str(result.settings.get("executor", "")))
+    if why or isinstance(found, str):
+        return document | {"warnings": [*result.warnings, f"ucx is left out: {why}."]}
+    environment = found.environment(job.launcher.kind, inherited)
+    on_gpus = [row for row in result.rows if "gpu" in row.buffers]
+    operations = list(dict.fromkeys(row.operation for row in on_gpus))
+    commands = {
+        operation: job.command(
+            environment,
+            [*asked, "--operations", operation, "--vs", "mpi", "--direct", "--buffers",
+             ",".join(dict.fromkeys(row.buffers for row in on_gpus if row.operation == operation))],
+        )
+        for operation in operations
+    }  # fmt: skip
+    seconds = result.settings.get("seconds")
+    cases = len({(row.title, row.bytes) for row in result.rows})
+    limit_s = 60 + cases * 10 * (float(seconds) if isinstance(seconds, int | float) else 1)
+    with Bar("measuring UCX", console.messages()) as bar:
+        rows, warnings = under.measure(
+            commands, environment, limit_s,
+            lambda operation: bar.update(Step(operations.index(operation), len(operations), f"{operation} by UCX")),
+        )  # fmt: skip
+    return document | {
+        "rows": [*document["rows"], *rows],
+        "warnings": [*result.warnings, *warnings],
+        "versions": result.versions | {"ucx": found.version},
+        "settings": result.settings | {"ucx": {"folder": str(found.folder), **under.SETTINGS[job.launcher.kind]}},
+    }
+
+
+def show_mpi(result: MpiResult, document: Any, json_file: str | None, text: Path | None) -> None:
+    """All views that were asked for. Tables are printed unless stdout carries the document."""
+    if json_file == "-":
+        print_json(document)
+    else:
+        print_mpi(result, console.results())
+    if json_file not in (None, "-"):
+        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    if text is not None:
+        write(text, mpi_markdown(result))

@@ -1,0 +1,135 @@
+#include "bench/mpi/binding.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/json.h"
+
+namespace sennit::bench::mpi {
+
+namespace {
+
+std::string line_of(const std::string& file) {
+  std::ifstream stream(file);
+  std::string line;
+  std::getline(stream, line);
+  return line;
+}
+
+bool among(const std::vector<int>& list, int one) {
+  return std::ranges::count(list, one) != 0;
+}
+
+}  // namespace
+
+std::vector<int> parse_list(std::string_view text) {
+  std::vector<int> list;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at != end) {
+    int first = 0;
+    auto read = std::from_chars(at, end, first);
+    if (read.ec != std::errc{}) break;
+    int last = first;
+    if (read.ptr != end && *read.ptr == '-') {
+      read = std::from_chars(read.ptr + 1, end, last);
+      if (read.ec != std::errc{}) break;
+    }
+    for (int each = first; each <= last; ++each) list.push_back(each);
+    at = read.ptr;
+    if (at == end || *at != ',') break;
+    ++at;
+  }
+  return list;
+}
+
+bool bound(const std::vector<Cores>& ranks) {
+  std::map<std::string, std::set<int>> taken;
+  for (const Cores& one : ranks)
+    for (const int each : one.allowed)
+      if (!taken[one.host].insert(each).second) return false;
+  return true;
+}
+
+std::vector<int> assign(const std::vector<Cores>& ranks) {
+  if (bound(ranks)) return {};
+  std::map<std::string, std::set<int>> taken, cores;
+  std::vector<int> assigned;
+  for (const Cores& one : ranks) {
+    int best = -1, best_worth = -1;
+    for (std::size_t i = 0; i < one.allowed.size(); ++i) {
+      const int each = one.allowed[i];
+      const int core = i < one.core.size() ? one.core[i] : each;
+      if (taken[one.host].contains(each)) continue;
+      const int worth =
+          (one.near.empty() || among(one.near, each) ? 2 : 0) + (cores[one.host].contains(core) ? 0 : 1);
+      if (worth <= best_worth) continue;
+      best = each;
+      best_worth = worth;
+    }
+    if (best < 0) return {};
+    taken[one.host].insert(best);
+    const auto place = std::ranges::find(one.allowed, best) - one.allowed.begin();
+    cores[one.host].insert(std::size_t(place) < one.core.size() ? one.core[std::size_t(place)] : best);
+    assigned.push_back(best);
+  }
+  return assigned;
+}
+
+Cores own_cores(const std::string& pci) {
+  Cores cores;
+  std::array<char, 256> host{};
+  (void)gethostname(host.data(), host.size() - 1);
+  cores.host = host.data();
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    for (int each = 0; each < CPU_SETSIZE; ++each)
+      if (CPU_ISSET(each, &set)) cores.allowed.push_back(each);
+  for (const int each : cores.allowed) {
+    const auto siblings =
+        parse_list(line_of(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", each)));
+    cores.core.push_back(siblings.empty() ? each : siblings.front());
+  }
+  if (!pci.empty()) cores.near = parse_list(line_of(fmt::format("/sys/bus/pci/devices/{}/local_cpulist", pci)));
+  return cores;
+}
+
+Status bind_to(int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(core, &set);
+  if (sched_setaffinity(0, sizeof set, &set) == 0) return {};
+  return Status(Code::system_error, fmt::format("core {} is not to be had: {}", core, strerror(errno)), "--bind",
+                "Use --bind none");
+}
+
+std::string to_text(const Cores& cores) {
+  return Json{{"host", cores.host}, {"allowed", cores.allowed}, {"near", cores.near}, {"core", cores.core}}.dump(
+      -1, ' ', false, Json::error_handler_t::replace);
+}
+
+Cores cores_from(std::string_view text) {
+  const auto json = parse_json(text, "the cores of a rank");
+  Cores cores;
+  if (!json) return cores;
+  cores.host = json->value("host", "");
+  cores.allowed = json->value("allowed", std::vector<int>{});
+  cores.near = json->value("near", std::vector<int>{});
+  cores.core = json->value("core", std::vector<int>{});
+  return cores;
+}
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,37 @@
+// Which core each rank runs on: times of less than a microsecond mean nothing where ranks move about.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+
+namespace sennit::bench::mpi {
+
+/// What a rank may run on, and where it would best.
+struct Cores {
+  std::string host;
+  std::vector<int> allowed;  ///< that its launcher left it
+  std::vector<int> near;     ///< of its GPU; empty: all are as near
+  std::vector<int> core;     ///< of each allowed one: which it shares a core with (the lowest of them)
+};
+
+/// "0-3,8" as numbers; what is no number ends it.
+std::vector<int> parse_list(std::string_view text);
+
+/// One of the allowed for each rank, no two the same on a host: near ones first, then those whose core is free. Empty
+/// where there are not enough, or where the launcher has bound a rank to some already. Pure.
+std::vector<int> assign(const std::vector<Cores>& ranks);
+/// Whether a launcher has bound them: no two ranks of a host may run on the same.
+bool bound(const std::vector<Cores>& ranks);
+
+/// Of this process. `pci`: its GPU's address, or empty.
+Cores own_cores(const std::string& pci);
+/// Binds this thread, and those that it starts from now on.
+Status bind_to(int core);
+
+std::string to_text(const Cores& cores);
+Cores cores_from(std::string_view text);
+
+}  // namespace sennit::bench::mpi

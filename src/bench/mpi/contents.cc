@@ -1,0 +1,49 @@
+#include "bench/mpi/contents.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "bench/collective/numbers.h"
+
+namespace sennit::bench::mpi {
+
+namespace {
+
+std::vector<std::byte> message(const Layout& layout, const device::Reduction& reduction, unsigned number) {
+  const std::uint64_t bytes = std::min(layout.what.bytes, collective::kPeriod);
+  return reduces(layout.what.operation) ? collective::numbers(reduction.type, bytes, number)
+                                        : collective::noise(bytes, number);
+}
+
+}  // namespace
+
+std::vector<std::byte> given(const Layout& layout, const device::Reduction& reduction, unsigned index) {
+  return message(layout, reduction, layout.number_given(index));
+}
+
+std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index) {
+  if (!reduces(layout.what.operation))
+    return message(layout, reduction, layout.number_taken(index, layout.source(index)));
+  auto result = message(layout, reduction, layout.number_taken(index, 0));
+  // One after the other: there may be more ranks than one step takes.
+  for (int rank = 1; rank < layout.size; ++rank) {
+    const auto next = message(layout, reduction, layout.number_taken(index, rank));
+    device::Operands operands;
+    operands.from[operands.sources++] = result.data();
+    operands.from[operands.sources++] = next.data();
+    operands.to[operands.destinations++] = result.data();
+    device::reduce_on_host(reduction, operands, result.size(), {0b11, true});
+  }
+  return result;
+}
+
+std::optional<std::uint64_t> first_wrong(std::span<const std::byte> got, std::span<const std::byte> right) {
+  for (std::uint64_t at = 0; at < got.size(); at += right.size()) {
+    const auto part = got.subspan(at, std::min<std::uint64_t>(right.size(), got.size() - at));
+    if (std::memcmp(part.data(), right.data(), part.size()) == 0) continue;
+    return at + static_cast<std::uint64_t>(std::ranges::mismatch(part, right).in1 - part.begin());
+  }
+  return std::nullopt;
+}
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,78 @@
+// The functions of MPI that are measured, of one ABI. There are two sets in a process that has sennit preloaded:
+// those that a program of this name would reach, and those of the MPI itself.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <string>
+#include <type_traits>
+
+#include "shim/mpi/abi.h"
+
+namespace sennit::bench::mpi {
+
+template <class Abi>
+struct Functions {
+  using Comm = typename Abi::Comm;
+  using Datatype = typename Abi::Datatype;
+  using Op = typename Abi::Op;
+  using Request = typename Abi::Request;
+  using Status = typename Abi::Status;
+
+  int (*init)(int*, char***);
+  int (*finalize)();
+  int (*send)(const void*, int, Datatype, int, int, Comm);
+  int (*recv)(void*, int, Datatype, int, int, Comm, Status*);
+  int (*isend)(const void*, int, Datatype, int, int, Comm, Request*);
+  int (*irecv)(void*, int, Datatype, int, int, Comm, Request*);
+  int (*wait)(Request*, Status*);
+  int (*waitall)(int, Request*, Status*);
+  int (*barrier)(Comm);
+  int (*allreduce)(const void*, void*, int, Datatype, Op, Comm);
+  int (*iallreduce)(const void*, void*, int, Datatype, Op, Comm, Request*);
+  int (*reduce)(const void*, void*, int, Datatype, Op, int, Comm);
+  int (*reduce_scatter_block)(const void*, void*, int, Datatype, Op, Comm);
+  int (*bcast)(void*, int, Datatype, int, Comm);
+  int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
+  int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
+  int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
+  int (*scatter)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
+  int (*alltoall)(const void*, int, Datatype, void*, int, Datatype, Comm);
+  int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
+  int (*get_library_version)(char*, int*);
+};
+
+/// Looks every member up in `library` (RTLD_DEFAULT: as the program itself would). The name of the first one that is
+/// missing; empty where none is.
+template <class Abi>
+std::string find(void* library, Functions<Abi>& functions) {
+  std::string missing;
+  const auto set = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    if (function == nullptr && missing.empty()) missing = name;
+  };
+  set(functions.init, "MPI_Init");
+  set(functions.finalize, "MPI_Finalize");
+  set(functions.send, "MPI_Send");
+  set(functions.recv, "MPI_Recv");
+  set(functions.isend, "MPI_Isend");
+  set(functions.irecv, "MPI_Irecv");
+  set(functions.wait, "MPI_Wait");
+  set(functions.waitall, "MPI_Waitall");
+  set(functions.barrier, "MPI_Barrier");
+  set(functions.allreduce, "MPI_Allreduce");
+  set(functions.iallreduce, "MPI_Iallreduce");
+  set(functions.reduce, "MPI_Reduce");
+  set(functions.reduce_scatter_block, "MPI_Reduce_scatter_block");
+  set(functions.bcast, "MPI_Bcast");
+  set(functions.allgather, "MPI_Allgather");
+  set(functions.allgatherv, "MPI_Allgatherv");
+  set(functions.gather, "MPI_Gather");
+  set(functions.scatter, "MPI_Scatter");
+  set(functions.alltoall, "MPI_Alltoall");
+  set(functions.alltoallv, "MPI_Alltoallv");
+  set(functions.get_library_version, "MPI_Get_library_version");
+  return missing;
+}
+
+}  // namespace sennit::bench::mpi

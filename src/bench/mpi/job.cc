@@ -1,0 +1,181 @@
+#include "bench/mpi/job.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "base/environment.h"
+#include "base/json.h"
+#include "bench/mpi/calls.h"
+#include "shim/mpi/library.h"
+#include "shim/mpi/table.h"
+
+namespace sennit::bench::mpi {
+
+namespace {
+
+using shim::mpi::Flavour;
+using shim::mpi::Handle;
+
+/// "Open MPI v5.0.11" or "MPICH Version: 5.0.2": what follows says how it was built.
+std::string short_version(std::string_view text) {
+  std::string version;
+  for (const char c : text.substr(0, text.find_first_of(",\n"))) {
+    const bool blank = c == ' ' || c == '\t';
+    if (!blank || (!version.empty() && version.back() != ' ')) version += blank ? ' ' : c;
+  }
+  return version;
+}
+
+/// A predefined handle by what it means to sennit; 0 where the library has none.
+template <class Abi>
+Handle predefined(void* library, std::string_view kind, std::string_view meaning) {
+  for (const shim::mpi::Predefined& one : shim::mpi::kPredefined) {
+    if (one.kind != kind || one.meaning != meaning) continue;
+    if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
+    if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
+    return reinterpret_cast<std::uintptr_t>(dlsym(library, one.openmpi));
+  }
+  return 0;
+}
+
+template <class Abi>
+class JobOf final : public Job {
+ public:
+  static Result<std::unique_ptr<Job>> start(const OpenLibrary& found, const device::Reduction& reduction,
+                                            Memories& memories) {
+    auto job = std::make_unique<JobOf>(memories);
+    if (auto status = job->open(found, reduction); !status) return status;
+    return std::unique_ptr<Job>(std::move(job));
+  }
+
+  explicit JobOf(Memories& memories) : memories_(memories) {}
+
+  void finish() override { (void)(has_sennit_ ? with_ : without_).finalize(); }
+
+ private:
+  Status open(const OpenLibrary& found, const device::Reduction& reduction) {
+    const auto lacking = [&](const std::string& what) {
+      return Status(Code::unsupported, fmt::format("{} has no {}", found.file, what), "--library",
+                    "Use an MPI of version 3.0 or later");
+    };
+    // What is preloaded has a name that no MPI has.
+    const bool preloaded = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate") != nullptr;
+    auto disabled = environment_switch("SENNIT_DISABLE");
+    if (!disabled) return disabled.status();
+    has_sennit_ = preloaded && !*disabled;
+    if (const auto missing = find(found.handle, without_); !missing.empty()) return lacking(missing);
+    if (const auto missing = find(RTLD_DEFAULT, with_); has_sennit_ && !missing.empty()) return lacking(missing);
+    library_ = shim::mpi::Library<Abi>::open(found.handle);
+    if (library_ == nullptr) return lacking("function that every MPI 3.0 has");
+
+    if (const int code = (has_sennit_ ? with_ : without_).init(nullptr, nullptr); code != 0)
+      return Status(Code::system_error, fmt::format("MPI_Init returned {}", code), found.file,
+                    "The MPI's own messages may say why");
+    shim::mpi::CommShape shape;
+    (void)library_->shape(library_->comm_world(), shape);
+    rank_ = shape.rank;
+    size_ = shape.size;
+    std::array<char, 8192> text{};  // MPI_MAX_LIBRARY_VERSION_STRING of all is at most this
+    int length = 0;
+    (void)without_.get_library_version(text.data(), &length);
+    version_ = short_version(text.data());
+
+    setting_.world = shim::mpi::from_handle<typename Abi::Comm>(library_->comm_world());
+    const Handle type = predefined<Abi>(found.handle, "type", device::name(reduction.type));
+    const Handle op = predefined<Abi>(found.handle, "op", device::name(reduction.op));
+    if (type == 0 || op == 0) return lacking("such type or operator");
+    setting_.type = shim::mpi::from_handle<typename Abi::Datatype>(type);
+    setting_.op = shim::mpi::from_handle<typename Abi::Op>(op);
+    setting_.element_bytes = static_cast<int>(device::bytes_of(reduction.type));
+    return {};
+  }
+
+  Status timed(const Batch& batch, int calls, double& us) override {
+    return Calls<Abi>(batch.with_sennit ? with_ : without_, without_.barrier, setting_, batch, memories_)
+        .run(calls, us);
+  }
+  int all_gather(const void* mine, void* all, int bytes) override {
+    return library_->all_gather(library_->comm_world(), mine, all, bytes);
+  }
+
+  Memories& memories_;
+  Functions<Abi> with_{}, without_{};
+  std::unique_ptr<shim::mpi::Library<Abi>> library_;
+  Setting<Abi> setting_{};
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Job>> Job::start(const OpenLibrary& library, const device::Reduction& reduction,
+                                        Memories& memories) {
+  switch (library.flavour) {
+    case Flavour::standard: return JobOf<shim::mpi::Standard>::start(library, reduction, memories);
+    case Flavour::mpich: return JobOf<shim::mpi::Mpich>::start(library, reduction, memories);
+    case Flavour::openmpi: break;
+  }
+  return JobOf<shim::mpi::OpenMpi>::start(library, reduction, memories);
+}
+
+Result<double> Job::run(const Batch& batch, int calls) {
+  struct Told {
+    double us;
+    std::int64_t failed;
+  } mine{};
+  const Status status = timed(batch, calls, mine.us);
+  mine.failed = status.ok() ? 0 : 1;
+  std::vector<Told> all(static_cast<std::size_t>(size_));
+  if (const int code = all_gather(&mine, all.data(), sizeof mine); code != 0)
+    return Status(Code::system_error, fmt::format("MPI_Allgather returned {}", code));
+  double slowest = 0;
+  bool failed = false;
+  for (const Told& each : all) {
+    slowest = std::max(slowest, each.us);
+    failed = failed || each.failed != 0;
+  }
+  if (failed) return agree(status);
+  const Case& what = batch.layout.what;
+  return slowest / calls / (what.operation == Operation::latency ? 2 : what.window);
+}
+
+Result<std::vector<std::string>> Job::gather(const std::string& mine) {
+  const auto ranks = static_cast<std::size_t>(size_);
+  const auto failed = [](int code) {
+    return Status(Code::system_error, fmt::format("MPI_Allgather returned {}", code));
+  };
+  std::int64_t length = static_cast<std::int64_t>(mine.size());
+  std::vector<std::int64_t> lengths(ranks);
+  if (const int code = all_gather(&length, lengths.data(), sizeof length); code != 0) return failed(code);
+  const auto longest = static_cast<std::size_t>(std::ranges::max(lengths));
+  std::vector<std::string> texts(ranks);
+  if (longest == 0) return texts;
+  std::string own = mine, all(longest * ranks, '\0');
+  own.resize(longest);
+  if (const int code = all_gather(own.data(), all.data(), static_cast<int>(longest)); code != 0) return failed(code);
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    texts[rank] = all.substr(rank * longest, static_cast<std::size_t>(lengths[rank]));
+  return texts;
+}
+
+Status Job::agree(const Status& mine) {
+  const Json told = mine.ok() ? Json()
+                              : Json{{"code", int(mine.code())},
+                                     {"what", mine.what()},
+                                     {"where", mine.where()},
+                                     {"remedy", mine.remedy()}};
+  auto all = gather(told.is_null() ? "" : told.dump(-1, ' ', false, Json::error_handler_t::replace));
+  if (!all) return all.status();
+  for (std::size_t rank = 0; rank < all->size(); ++rank) {
+    if ((*all)[rank].empty()) continue;
+    auto theirs = parse_json((*all)[rank], "what a rank says");
+    if (!theirs) return theirs.status();
+    Status status(Code(theirs->value("code", int(Code::system_error))), theirs->value("what", ""),
+                  theirs->value("where", ""), theirs->value("remedy", ""));
+    return std::move(status).in(fmt::format("rank {}", rank));
+  }
+  return {};
+}
+
+}  // namespace sennit::bench::mpi

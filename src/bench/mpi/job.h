@@ -1,0 +1,64 @@
+// The job as its ranks see it through MPI: the functions that are measured, with and without sennit before them, and
+// what ranks tell each other in between.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/mpi/layout.h"
+#include "bench/mpi/library.h"
+#include "bench/mpi/memory.h"
+#include "device/reduction.h"
+
+namespace sennit::bench::mpi {
+
+/// What one rank does in one variant: its buffers, and who is called.
+struct Batch {
+  Layout layout;
+  bool with_sennit = false;
+  std::byte* input = nullptr;  ///< of the program, as is
+  std::byte* output = nullptr;
+  /// By hand: copies of those in pinned memory, which MPI gets instead. Null where MPI gets the program's own.
+  std::byte* staged_input = nullptr;
+  std::byte* staged_output = nullptr;
+
+  bool by_hand() const { return staged_input != nullptr; }
+};
+
+class Job {
+ public:
+  /// Starts MPI (MPI_Init), of whatever ABI. Errors: unsupported where the library lacks a function.
+  static Result<std::unique_ptr<Job>> start(const OpenLibrary& library, const device::Reduction& reduction,
+                                            Memories& memories);
+  virtual ~Job() = default;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  /// Whether sennit's drop-in stands before the MPI.
+  bool has_sennit() const { return has_sennit_; }
+  /// What the MPI says of itself, in one line.
+  const std::string& version() const { return version_; }
+
+  /// Collective. µs of one call, or of one message of a window, on the slowest rank; the same on every rank. Errors,
+  /// the same on every rank: those of copies, and what MPI's functions return.
+  Result<double> run(const Batch& batch, int calls);
+
+  /// Collective: what every rank says, by rank. Errors: those of MPI.
+  Result<std::vector<std::string>> gather(const std::string& mine);
+  /// Collective: the first error of any rank, the same on every rank, which names that rank.
+  Status agree(const Status& mine);
+
+  /// Ends MPI (MPI_Finalize). Collective.
+  virtual void finish() = 0;
+
+ protected:
+  virtual Status timed(const Batch& batch, int calls, double& us) = 0;
+  virtual int all_gather(const void* mine, void* all, int bytes) = 0;
+
+  int rank_ = 0, size_ = 1;
+  bool has_sennit_ = false;
+  std::string version_;
+};
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,83 @@
+#include "bench/mpi/layout.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+
+namespace sennit::bench::mpi {
+
+std::string_view name(Buffers buffers) {
+  switch (buffers) {
+    case Buffers::gpu: return "gpu";
+    case Buffers::host: return "host";
+    case Buffers::gpu_host: return "gpu_host";
+    case Buffers::host_gpu: return "host_gpu";
+  }
+  return "host";
+}
+
+Result<Buffers> parse_buffers(std::string_view text) {
+  for (const Buffers each : {Buffers::gpu, Buffers::host, Buffers::gpu_host, Buffers::host_gpu})
+    if (name(each) == text) return each;
+  return Status(Code::invalid_argument, fmt::format("there are no buffers '{}'", text), {},
+                "Use any of gpu, host, gpu_host and host_gpu");
+}
+
+std::string describe(const Case& what) {
+  std::string text(name(what.operation));
+  if (has_size(what.operation)) text += fmt::format(" of {}", format_bytes(what.bytes));
+  if (has_window(what.operation)) text += fmt::format(", window {}", what.window);
+  if (what.in_place) text += ", in place";
+  if (has_size(what.operation)) text += fmt::format(", {} buffers", name(what.buffers));
+  return text;
+}
+
+unsigned Layout::given() const {
+  using enum Operation;
+  if (is_message(what.operation)) {
+    if (peer() == kNobody) return 0;
+    const bool answers = what.operation == latency || what.operation == bidirectional;
+    return is_first() || answers ? static_cast<unsigned>(what.window) : 0;
+  }
+  const bool root = rank == kRoot;
+  if (what.operation == barrier || ((what.operation == bcast || what.operation == scatter) && !root)) return 0;
+  return scatters(what.operation) ? static_cast<unsigned>(size) : 1;
+}
+
+unsigned Layout::taken() const {
+  using enum Operation;
+  if (is_message(what.operation)) {
+    if (peer() == kNobody) return 0;
+    const bool answers = what.operation == latency || what.operation == bidirectional;
+    return !is_first() || answers ? static_cast<unsigned>(what.window) : 0;
+  }
+  const bool root = rank == kRoot;
+  if (what.operation == barrier || (what.operation == bcast && root)) return 0;
+  if ((what.operation == reduce || what.operation == gather) && !root) return 0;
+  return gathers(what.operation) ? static_cast<unsigned>(size) : 1;
+}
+
+std::uint64_t Layout::room(const Case& what, int ranks) {
+  if (is_message(what.operation)) return what.bytes * static_cast<unsigned>(what.window);
+  const bool many = gathers(what.operation) || scatters(what.operation);
+  return what.bytes * (many ? static_cast<unsigned>(ranks) : 1);
+}
+
+unsigned Layout::number(int from, unsigned index) const {
+  const unsigned most = is_message(what.operation) ? static_cast<unsigned>(what.window) : static_cast<unsigned>(size);
+  return static_cast<unsigned>(from) * most + index;
+}
+
+unsigned Layout::number_taken(unsigned index, int from) const {
+  if (is_message(what.operation)) return number(from, index);
+  return number(from, scatters(what.operation) ? static_cast<unsigned>(rank) : 0);
+}
+
+int Layout::source(unsigned index) const {
+  if (is_message(what.operation)) return peer();
+  return gathers(what.operation) ? static_cast<int>(index) : kRoot;
+}
+
+}  // namespace sennit::bench::mpi

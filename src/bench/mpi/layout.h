@@ -1,0 +1,79 @@
+// One thing that is measured, and where a rank's messages lie in its two buffers meanwhile. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "bench/mpi/operation.h"
+
+namespace sennit::bench::mpi {
+
+/// Where the two sides of a message have their buffers; of a collective, all ranks where the first has.
+enum class Buffers { gpu, host, gpu_host, host_gpu };
+std::string_view name(Buffers buffers);
+/// Errors: invalid_argument.
+Result<Buffers> parse_buffers(std::string_view text);
+/// Whether the side that sends first (or the one that receives) has GPU memory.
+constexpr bool on_gpu(Buffers buffers, bool first) {
+  return buffers == Buffers::gpu || buffers == (first ? Buffers::gpu_host : Buffers::host_gpu);
+}
+constexpr bool any_gpu(Buffers buffers) {
+  return buffers != Buffers::host;
+}
+
+/// `bytes`: of one message, as the OSU benchmarks count them: what one rank gives another, or the root, or all.
+struct Case {
+  Operation operation = Operation::latency;
+  Buffers buffers = Buffers::host;
+  std::uint64_t bytes = 0;
+  int window = 1;  ///< messages in flight
+  bool in_place = false;
+
+  bool operator==(const Case&) const = default;
+};
+/// "bandwidth of 4 KiB, window 64, gpu buffers".
+std::string describe(const Case& what);
+
+struct Layout {
+  Case what;
+  int rank = 0, size = 1;
+
+  static constexpr int kRoot = 0;
+  static constexpr int kNobody = -1;
+
+  int pairs() const { return what.operation == Operation::multi_pair ? size / 2 : 1; }
+  /// Of a message: the rank at the other end.
+  int peer() const {
+    if (rank < pairs()) return rank + pairs();
+    return rank < 2 * pairs() ? rank - pairs() : kNobody;
+  }
+  bool is_first() const { return is_message(what.operation) ? rank < pairs() : true; }
+  bool on_gpu() const { return mpi::on_gpu(what.buffers, is_first()); }
+
+  /// Messages that this rank gives, and gets, in one call.
+  unsigned given() const;
+  unsigned taken() const;
+  std::uint64_t input_bytes() const { return given() * what.bytes; }
+  std::uint64_t output_bytes() const { return taken() * what.bytes; }
+
+  /// Whether both are in one buffer: in place, and of a bcast always.
+  bool one_buffer() const { return what.in_place || what.operation == Operation::bcast; }
+  /// Where the first of those given begins: in place a rank's own lies where it is to stay.
+  std::uint64_t input_at() const {
+    return what.in_place && gathers(what.operation) ? static_cast<unsigned>(rank) * what.bytes : 0;
+  }
+  /// Of the larger of the buffers of any rank.
+  static std::uint64_t room(const Case& what, int ranks);
+
+  /// What is in the message that this rank gives at place `index`, as a number; and whose it is that comes at place
+  /// `index`: where it reduces, the one of `rank` that goes into it.
+  unsigned number_given(unsigned index) const { return number(rank, index); }
+  unsigned number_taken(unsigned index, int from) const;
+  /// The rank whose message comes at place `index`, where nothing is reduced.
+  int source(unsigned index) const;
+
+ private:
+  unsigned number(int from, unsigned index) const;
+};
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,36 @@
+// The MPI that the program measures: found and opened at run time, so that one program serves every MPI.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/status.h"
+#include "comm/job_place.h"
+#include "shim/mpi/abi.h"
+
+namespace sennit::bench::mpi {
+
+struct OpenLibrary {
+  void* handle = nullptr;  ///< as dlopen() names it; stays open
+  shim::mpi::Flavour flavour = shim::mpi::Flavour::standard;
+  std::string file;
+};
+
+/// The ABI that a library's file name tells.
+std::optional<shim::mpi::Flavour> flavour_of(std::string_view file);
+
+/// Where the MPI of a launcher may be, best first: in the folder lib beside the launcher's own, and where the loader
+/// looks. `launcher`: as comm::JobPlace has it; `its_program`: of the process that started this one.
+std::vector<std::string> candidates(std::string_view launcher, const std::filesystem::path& its_program);
+
+/// What the launcher says of this process, as far as it says anything: of two of its processes on a host it may tell
+/// no more than their ranks (prterun). MPI itself tells the rest, once it has started.
+comm::JobPlace place_of(const comm::Environment& environment);
+
+/// `named`: what --library says, or empty. Errors: unsupported says where it was looked for.
+Result<OpenLibrary> open_library(const std::string& named, std::string_view launcher);
+
+}  // namespace sennit::bench::mpi

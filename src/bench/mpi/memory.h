@@ -1,0 +1,48 @@
+// The memories of a rank: its GPU's, real or emulated, ordinary host memory and pinned.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "device/executor.h"
+
+namespace sennit::bench::mpi {
+
+class Memories {
+ public:
+  /// Where nothing of a GPU is wanted.
+  static std::unique_ptr<Memories> of_host();
+  /// The GPU number `index` of those that this process sees, counted round; it becomes the current one. With
+  /// SENNIT_EMULATE memory of the host executor stands for it. Errors: unsupported where no GPU answers.
+  static Result<std::unique_ptr<Memories>> of_gpu(int index);
+
+  /// Null where nothing of a GPU is wanted.
+  device::Executor* executor() const { return executor_.get(); }
+  bool emulated() const { return emulated_; }
+  /// UUID of the GPU; empty without one.
+  std::string gpu() const;
+  /// Its PCI address; empty without one.
+  std::string pci() const;
+
+  /// In whole pages, each touched. Errors: out_of_memory.
+  Result<device::Memory> allocate(bool on_gpu, std::uint64_t bytes);
+  Result<device::Memory> allocate_pinned(std::uint64_t bytes);
+
+  /// Begins a copy between any of them; done after wait().
+  Status begin_copy(void* dst, const void* src, std::uint64_t bytes);
+  Status wait();
+  Status copy(void* dst, const void* src, std::uint64_t bytes);
+
+ private:
+  Memories() = default;
+
+  std::shared_ptr<device::Executor> executor_;
+  std::unique_ptr<device::Lane> lane_;
+  int device_ = 0;
+  bool emulated_ = false;
+};
+
+/// Makes a GPU the current one of this thread, as programs do: other libraries look at that.
+Status make_current(int device);
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,43 @@
+#include "bench/mpi/operation.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace sennit::bench::mpi {
+
+namespace {
+
+using enum Operation;
+
+constexpr std::array kOperations = {
+    latency,    bandwidth, bidirectional, multi_pair,           allreduce, iallreduce, reduce, bcast, allgather,
+    allgatherv, alltoall,  alltoallv,     reduce_scatter_block, gather,    scatter,    barrier};
+constexpr std::array<std::string_view, kOperations.size()> kNames = {
+    "latency", "bandwidth", "bidirectional", "multi_pair", "allreduce", "iallreduce",           "reduce",
+    "bcast",   "allgather", "allgatherv",    "alltoall",   "alltoallv", "reduce_scatter_block", "gather",
+    "scatter", "barrier"};
+
+}  // namespace
+
+std::string_view name(Operation operation) {
+  return kNames[static_cast<std::size_t>(operation)];
+}
+
+std::span<const Operation> all_operations() {
+  return kOperations;
+}
+
+Result<Operation> parse_operation(std::string_view text) {
+  if (const auto found = std::ranges::find(kNames, text); found != kNames.end())
+    return kOperations[static_cast<std::size_t>(found - kNames.begin())];
+  std::string known;
+  for (const std::string_view each : kNames) known.append(each).append(", ");
+  return Status(Code::invalid_argument, fmt::format("there is no operation '{}'", text), {},
+                fmt::format("Use any of {}or all", known));
+}
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,156 @@
+#include "bench/mpi/options.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "shim/mpi/table.h"
+
+namespace sennit::bench::mpi {
+
+namespace {
+
+/// Without GPUs up to 4 MiB.
+constexpr std::array kSizes = {std::uint64_t{8}, std::uint64_t{64}, KiB,       4 * KiB,
+                               16 * KiB,         64 * KiB,          256 * KiB, MiB,
+                               4 * MiB,          16 * MiB,          64 * MiB,  256 * MiB};
+
+Result<std::vector<std::uint64_t>> sizes_of(const Options& options, unsigned width, bool fast) {
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& text : options.sizes) {
+    auto bytes = parse_bytes(text);
+    if (!bytes) return std::move(bytes).status().in("--sizes");
+    if (*bytes == 0 || *bytes % width != 0)
+      return Status(Code::invalid_argument, fmt::format("{} bytes are no whole number of {}", *bytes, options.type),
+                    "--sizes", "Use a multiple of the element");
+    sizes.push_back(*bytes);
+  }
+  if (sizes.empty())
+    std::ranges::copy_if(kSizes, std::back_inserter(sizes),
+                         [&](std::uint64_t each) { return fast || each <= 4 * MiB; });
+  return sizes;
+}
+
+Result<std::vector<Operation>> operations_of(const Options& options) {
+  std::vector<Operation> operations;
+  const auto add = [&](Operation operation) {
+    if (std::ranges::count(operations, operation) == 0) operations.push_back(operation);
+  };
+  for (const std::string& text : options.operations) {
+    if (text == "all") {
+      std::ranges::for_each(all_operations(), add);
+      continue;
+    }
+    auto operation = parse_operation(text);
+    if (!operation) return std::move(operation).status().in("--operations");
+    add(*operation);
+  }
+  return operations;
+}
+
+}  // namespace
+
+void add_options(CLI::App& app, Options& options) {
+  app.add_option("--operations", options.operations,
+                 "What to measure: latency, bandwidth, bidirectional, multi_pair, a collective by MPI's name, or all")
+      ->delimiter(',');
+  app.add_option("--sizes", options.sizes,
+                 "Sizes of a message such as 8,64K,4M; default 8 to 256M, without GPUs to 4M")
+      ->delimiter(',');
+  app.add_option("--window", options.windows, "Messages in flight of bandwidths; default 1,64")
+      ->delimiter(',')
+      ->check(CLI::Range(1, 4096));
+  app.add_option(
+         "--buffers", options.buffers,
+         "gpu (default where there are GPUs), host, or for messages gpu_host and host_gpu: sender's, receiver's")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"gpu", "host", "gpu_host", "host_gpu"}));
+  app.add_flag("--in-place", options.in_place, "Collectives in place as well, where MPI has that");
+  app.add_option("--type", options.type, "Element type, such as float32 (default), float64, int32");
+  app.add_option("--op", options.op, "Operator, such as sum (default), max, bit_and");
+  app.add_option("--vs", options.versus,
+                 "Measured in turns with sennit: by_hand (GPU buffers copied to pinned memory and back) and mpi (the "
+                 "MPI itself); default both; or none")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"by_hand", "mpi", "none"}));
+  app.add_flag("--direct", options.direct, "This MPI takes GPU buffers itself: give them to it as well");
+  app.add_option("--library", options.library, "The MPI's library; default: the one that belongs to the launcher");
+  app.add_option("--bind", options.bind,
+                 "auto (each rank to a core of its own where the launcher left that open), cores or none")
+      ->check(CLI::IsMember({"auto", "cores", "none"}));
+  app.add_option("--seconds", options.seconds, "Time for each variant of each size")
+      ->check(CLI::Range(0.001, 3600.0));
+  app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
+}
+
+bool Options::against(std::string_view peer) const {
+  return versus.empty() || std::ranges::count(versus, peer) != 0;
+}
+
+Result<device::Reduction> reduction_of(const Options& options) {
+  auto type = device::parse_type(options.type);
+  if (!type) return std::move(type).status().in("--type");
+  auto op = device::parse_operator(options.op);
+  if (!op) return std::move(op).status().in("--op");
+  const auto is_type = [&](const shim::mpi::Predefined& one) {
+    return one.kind == "type" && one.meaning == device::name(*type);
+  };
+  if (std::ranges::none_of(shim::mpi::kPredefined, is_type))
+    return Status(Code::invalid_argument, fmt::format("MPI has no type for {}", options.type), "--type",
+                  "Use float32, float64, or an integer such as int32");
+  const auto is_op = [&](const shim::mpi::Predefined& one) {
+    return one.kind == "op" && one.meaning == device::name(*op);
+  };
+  if (std::ranges::none_of(shim::mpi::kPredefined, is_op) || !device::supports(*type, *op))
+    return Status(Code::invalid_argument, fmt::format("MPI has no {} of {}", options.op, options.type), "--op",
+                  "Use sum, product, min or max; of integers bit_and, bit_or, logical_and and the like");
+  return device::Reduction{*type, *op};
+}
+
+Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) {
+  auto reduction = reduction_of(options);
+  if (!reduction) return reduction.status();
+  auto operations = operations_of(options);
+  if (!operations) return operations.status();
+  auto sizes = sizes_of(options, device::bytes_of(reduction->type), fast);
+  if (!sizes) return sizes.status();
+  std::vector<Buffers> places;
+  for (const std::string& text : options.buffers) {
+    auto buffers = parse_buffers(text);
+    if (!buffers) return std::move(buffers).status().in("--buffers");
+    places.push_back(*buffers);
+  }
+  if (places.empty()) places = {gpus ? Buffers::gpu : Buffers::host};
+
+  Cases cases;
+  const auto add = [&](const Case& one) {
+    if (std::ranges::count(cases.list, one) != 0) return;
+    if (Layout::room(one, ranks) <= kMostBytes)
+      cases.list.push_back(one);
+    else if (!options.sizes.empty())
+      cases.warnings.push_back(fmt::format("{} is left out: a rank would need {} for it; use smaller --sizes.",
+                                           describe(one), format_bytes(Layout::room(one, ranks))));
+  };
+  for (const Operation operation : *operations) {
+    if (!has_size(operation)) {
+      add({operation, places.front()});
+      continue;
+    }
+    for (const Buffers buffers : places) {
+      if (!is_message(operation) && (buffers == Buffers::gpu_host || buffers == Buffers::host_gpu)) continue;
+      for (const int window : has_window(operation) ? options.windows : std::vector<int>{1})
+        for (const bool in_place : {false, true}) {
+          if (in_place && !(options.in_place && can_be_in_place(operation))) continue;
+          for (const std::uint64_t bytes : *sizes) add({operation, buffers, bytes, window, in_place});
+        }
+    }
+  }
+  if (cases.list.empty())
+    return Status(Code::invalid_argument, "nothing is left to measure", "--operations, --buffers, --sizes",
+                  "Collectives need --buffers gpu or host; buffers may have 1 GiB");
+  return cases;
+}
+
+}  // namespace sennit::bench::mpi

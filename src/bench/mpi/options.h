@@ -1,0 +1,41 @@
+// The command line of sennit-bench-mpi, and what it comes to.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/mpi/layout.h"
+#include "bench/program.h"
+#include "device/reduction.h"
+
+namespace sennit::bench::mpi {
+
+struct Options {
+  std::vector<std::string> operations = {"latency", "bandwidth", "bidirectional", "allreduce", "bcast", "alltoall"};
+  std::vector<std::string> sizes, buffers, versus;
+  std::vector<int> windows = {1, 64};
+  std::string type = "float32", op = "sum", library, bind = "auto";
+  double seconds = 0.3;
+  bool in_place = false, direct = false, progress = false;
+
+  /// Whether --vs names it, or is not given.
+  bool against(std::string_view peer) const;
+};
+
+void add_options(CLI::App& app, Options& options);
+
+/// What is reduced, by the names of MPI's predefined types and operators. Errors: invalid_argument.
+Result<device::Reduction> reduction_of(const Options& options);
+
+/// Largest buffer of a rank: a limit, so that eight ranks fit beside each other in a host's memory.
+inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+
+struct Cases {
+  std::vector<Case> list;
+  std::vector<std::string> warnings;  ///< what was asked for and is left out, and what to do
+};
+/// Every operation × buffers × window × size × place. `fast`: by default messages become as large as pays between
+/// GPUs. `gpus`: which --buffers there are by default. Errors: invalid_argument.
+Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks);
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,251 @@
+#include "bench/mpi/rank.h"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "bench/measure/watchdog.h"
+#include "bench/mpi/binding.h"
+#include "bench/mpi/result.h"
+#include "bench/put/result.h"
+#include "bench/put/version.h"
+#include "comm/job_place.h"
+#include "machine/known.h"
+#include "path/extras.h"
+
+namespace sennit::bench::mpi {
+
+namespace {
+
+/// That one case may take: a default, since MPI's own waits have no end.
+constexpr std::chrono::seconds kLongest{300};
+
+bool drop_in_is_loaded() {
+  const auto is_it = [](dl_phdr_info* one, std::size_t, void*) {
+    return std::strstr(one->dlpi_name, "libsennit-mpi.so") != nullptr ? 1 : 0;
+  };
+  return dl_iterate_phdr(is_it, nullptr) != 0;
+}
+
+void give_up(const std::string& what) {
+  (void)fail(Status(Code::timed_out, fmt::format("it did not end within {} s", kLongest.count()), what,
+                    "Look for messages of other ranks; leave it out of --operations"));
+  std::_Exit(int(Exit::failed));
+}
+
+class Rank {
+ public:
+  Rank(const Options& options, comm::JobPlace place) : options_(options), place_(std::move(place)) {}
+
+  Result<Exit> run() {
+    auto reduction = reduction_of(options_);
+    if (!reduction) return reduction.status();
+    reduction_ = *reduction;
+    // Before MPI is started: wrong usage should be told at once.
+    if (auto cases = cases_of(options_, false, false, 2); !cases) return cases.status();
+    open_memories();
+    auto library = open_library(options_.library, place_.launcher);
+    if (!library) return library.status();
+    library_ = std::move(*library);
+    auto job = Job::start(library_, reduction_, *memories_);
+    if (!job) return job.status();
+    job_ = std::move(*job);
+    const Status status = measure_all();
+    // Said before any rank ends: launchers end all others when one ends with an error.
+    const Exit exit = status.ok() ? Exit::ok : reports() ? fail(status) : exit_of(status);
+    job_->finish();
+    return exit;
+  }
+
+ private:
+  bool reports() const { return job_->rank() == 0; }
+
+  /// Before MPI starts: some MPIs look at the current GPU then. Whether that went well is told later, to all.
+  void open_memories() {
+    const bool wanted = options_.buffers.empty() ||
+                        std::ranges::any_of(options_.buffers, [](const std::string& each) { return each != "host"; });
+    auto memories = wanted ? Memories::of_gpu(place_.local_rank) : Memories::of_host();
+    if (!memories) gpu_status_ = memories.status();
+    memories_ = memories ? std::move(*memories) : Memories::of_host();
+    has_gpu_ = memories_->executor() != nullptr;
+  }
+
+  Status measure_all() {
+    if (job_->size() < 2)
+      return Status(Code::invalid_argument, "one rank alone has nobody to talk to", {},
+                    "Start it as the ranks of a job: mpirun -n 2 sennit-bench-mpi");
+    if (auto status = agree_on_gpus(); !status) return status;
+    if (auto status = bind(); !status) return status;
+    auto cases = cases_of(options_, has_gpu_ && !memories_->emulated(), has_gpu_, job_->size());
+    if (!cases) return cases.status();
+    warnings_.insert(warnings_.end(), cases->warnings.begin(), cases->warnings.end());
+    find_sennit();
+    Site site(*job_, *memories_, reduction_);
+    if (auto status = site.make_room(cases->list); !status) return status;
+
+    const Progress progress(options_.progress && reports());
+    measure::Watchdog watchdog(kLongest, give_up);
+    long done = 0;
+    for (const Case& what : cases->list) {
+      progress.step(done++, long(cases->list.size()), describe(what));
+      watchdog.begin(describe(what));
+      if (auto status = measure_one(site, what); !status) return status;
+    }
+    watchdog.rest();
+    if (reports()) print_document(cases->list);
+    return {};
+  }
+
+  /// One GPU a rank, or none anywhere.
+  Status agree_on_gpus() {
+    const bool asked = !options_.buffers.empty();
+    auto status = job_->agree(gpu_status_);
+    if (!status) {
+      if (asked) return status;
+      has_gpu_ = false;
+    }
+    auto names = job_->gather(has_gpu_ ? memories_->gpu() : std::string());
+    if (!names) return names.status();
+    const auto of = [&](const std::string& text) { return std::ranges::count(*names, text); };
+    for (const std::string& name : *names) {
+      if (!has_gpu_ || memories_->emulated() || of(name) == 1) continue;
+      const auto shared = fmt::format("{} ranks share the GPU {}", of(name), name);
+      if (asked)
+        return Status(Code::unsupported, shared, "--buffers gpu",
+                      "Start at most one rank a GPU, or measure --buffers host");
+      warnings_.push_back(shared + ", so host buffers are measured; start one rank a GPU.");
+      has_gpu_ = false;
+    }
+    if (!has_gpu_) return {};
+    const auto& devices = memories_->executor()->devices();
+    const auto mine = std::ranges::find(devices, memories_->gpu(), &device::DeviceInfo::uuid);
+    auto models = job_->gather(mine != devices.end() ? mine->model : std::string());
+    if (!models) return models.status();
+    models_ = std::move(*models);
+    return {};
+  }
+
+  Status bind() {
+    auto texts = job_->gather(to_text(own_cores(memories_->pci())));
+    if (!texts) return texts.status();
+    std::vector<Cores> all;
+    for (const std::string& text : *texts) all.push_back(cores_from(text));
+    if (bound(all)) binding_ = "launcher";
+    // Threads that stand for an emulated GPU would share the rank's core.
+    const bool wanted = options_.bind == "cores" || (options_.bind == "auto" && !memories_->emulated());
+    if (!wanted) return {};
+    cores_ = assign(all);
+    if (cores_.empty()) {
+      if (binding_.empty() && options_.bind == "cores")
+        return Status(Code::unsupported, fmt::format("{} ranks have no core each", job_->size()), "--bind cores",
+                      "Start fewer ranks, or use --bind none");
+      return {};
+    }
+    binding_ = "program";
+    return job_->agree(bind_to(cores_[std::size_t(job_->rank())]));
+  }
+
+  void find_sennit() {
+    has_sennit_ = job_->has_sennit();
+    if (has_sennit_ && !drop_in_is_loaded()) {
+      has_sennit_ = false;
+      warnings_.push_back("sennit is left out: its drop-in could not be loaded; its own message above says why.");
+    } else if (has_sennit_ && !memories_->emulated() && access("/dev/nvidiactl", F_OK) != 0) {
+      warnings_.push_back(
+          "There is no GPU driver, so sennit steps aside: what is measured of it is the way through its entry "
+          "points; "
+          "measure where GPUs are.");
+    }
+  }
+
+  /// In the order of the rows.
+  std::vector<Variant> variants_of(const Case& what) const {
+    std::vector<Variant> variants;
+    const bool gpu = any_gpu(what.buffers) && has_size(what.operation);
+    if (has_sennit_) variants.push_back({kOwn, true, false});
+    if (gpu && options_.against("by_hand")) variants.push_back({"by_hand", false, true});
+    if ((!gpu || options_.direct) && options_.against("mpi")) variants.push_back({"mpi", false, false});
+    return variants;
+  }
+
+  Status measure_one(Site& site, const Case& what) {
+    const auto variants = variants_of(what);
+    if (variants.empty()) {
+      const std::string left_out = fmt::format(
+          "There is nothing to measure with {} buffers: sennit is not preloaded, and --vs names nobody; start it by "
+          "`sennit bench mpi`, or give --vs.",
+          name(what.buffers));
+      if (std::ranges::count(warnings_, left_out) == 0) warnings_.push_back(left_out);
+      return {};
+    }
+    if (has_size(what.operation))
+      for (const Variant& variant : variants)
+        if (auto status = site.verify(what, variant); !status) return status;
+    auto times = site.time(what, variants, options_.seconds);
+    if (!times) return std::move(times).status().in(describe(what));
+    for (std::size_t i = 0; i < variants.size(); ++i)
+      rows_.push_back(to_json({what, job_->rank(), job_->size()}, variants[i], reduction_, (*times)[i]));
+    return {};
+  }
+
+  void print_document(const std::vector<Case>& cases) {
+    const std::string executor = !has_gpu_ ? "host" : std::string(device::name(memories_->executor()->kind()));
+    auto known = machine::known_machine(
+        "", executor, has_gpu_ ? path::extras_of(*memories_->executor()) : std::vector<machine::GpuExtra>{});
+    machine::Machine machine;
+    if (known)
+      machine = std::move(known->machine);
+    else
+      warnings_.push_back(
+          fmt::format("This machine could not be described ({}); see `sennit doctor`.", known.status().what()));
+    put::Outcome outcome;
+    for (std::string& sentence : unsteady(rows_)) warnings_.push_back(std::move(sentence));
+    outcome.warnings = warnings_;
+    outcome.versions = {{"sennit", put::version()}, {"mpi", job_->version()}};
+    std::set<std::uint64_t> sizes;
+    for (const Case& what : cases)
+      if (has_size(what.operation)) sizes.insert(what.bytes);
+    const Json settings = {{"executor", executor},
+                           {"emulated", memories_->emulated()},
+                           {"ranks", job_->size()},
+                           {"seconds", options_.seconds},
+                           {"sizes", sizes},
+                           {"library", library_.file},
+                           {"launcher", place_.launcher},
+                           {"binding", binding_.empty() ? "none" : binding_},
+                           {"cores", cores_},
+                           {"direct", options_.direct},
+                           {"preloaded", has_sennit_}};
+    Json document = put::document(machine, models_, settings, outcome);
+    document["kind"] = "bench mpi";
+    document["rows"] = rows_;
+    print(document);
+  }
+
+  const Options& options_;
+  const comm::JobPlace place_;
+  device::Reduction reduction_;
+  std::unique_ptr<Memories> memories_;
+  Status gpu_status_;
+  bool has_gpu_ = false, has_sennit_ = false;
+  OpenLibrary library_;
+  std::unique_ptr<Job> job_;
+  std::string binding_;
+  std::vector<int> cores_;
+  std::vector<std::string> models_, warnings_;
+  Json rows_ = Json::array();
+};
+
+}  // namespace
+
+Result<Exit> run_rank(const Options& options) {
+  return Rank(options, place_of(comm::own_environment())).run();
+}
+
+}  // namespace sennit::bench::mpi

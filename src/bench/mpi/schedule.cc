@@ -1,0 +1,39 @@
+#include "bench/mpi/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sennit::bench::mpi {
+
+namespace {
+
+// Defaults. A batch is long enough for the clock, and short enough that the next variant's meets the same machine.
+constexpr double kBatchUs = 1000;
+constexpr int kMostCallsOfBatch = 10000;
+// The fewest whose quartiles mean something; enough for the median of ratios to be known to 0.1 %.
+constexpr int kFewestRounds = 7, kMostRounds = 2000;
+
+}  // namespace
+
+Schedule schedule(std::span<const double> call_us, double seconds) {
+  double longest = 0, all = 0;
+  for (const double us : call_us) {
+    longest = std::max(longest, us);
+    all += us;
+  }
+  const double calls =
+      longest > 0 ? std::clamp(kBatchUs / longest, 1.0, double(kMostCallsOfBatch)) : kMostCallsOfBatch;
+  const double round_us = all * std::floor(calls), budget_us = seconds * 1e6 * double(call_us.size());
+  const double rounds = round_us > 0 ? budget_us / round_us : kMostRounds;
+  return {static_cast<int>(std::clamp(rounds, double(kFewestRounds), double(kMostRounds))), static_cast<int>(calls)};
+}
+
+std::vector<int> order(int round, int variants) {
+  std::vector<int> order;
+  for (int i = 0; i < variants; ++i) order.push_back((round + i) % variants);
+  // Else each would follow the same one always.
+  if (round / variants % 2 == 1) std::ranges::reverse(order);
+  return order;
+}
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,22 @@
+// How often each variant of a case is called, and in which order. Pure.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace sennit::bench::mpi {
+
+/// Calls of one variant, then as many of the next, and again: what disturbs a machine for longer than a batch meets
+/// all of them, and what a batch costs beside its calls is the same for all.
+struct Schedule {
+  int rounds = 0;
+  int calls = 0;  ///< in a batch
+};
+
+/// `call_us`: of each variant, as it was just seen; `seconds`: for each variant.
+Schedule schedule(std::span<const double> call_us, double seconds);
+
+/// The variants in the order of a round: everyone comes first, and right after each other one, as often.
+std::vector<int> order(int round, int variants);
+
+}  // namespace sennit::bench::mpi

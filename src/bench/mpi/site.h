@@ -1,0 +1,62 @@
+// Where operations are measured: this rank's buffers; each variant is verified and then timed on them, together with
+// all other ranks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "bench/measure/timing.h"
+#include "bench/mpi/job.h"
+#include "bench/mpi/statistics.h"
+
+namespace sennit::bench::mpi {
+
+/// One way of doing a case.
+struct Variant {
+  std::string name;
+  bool with_sennit = false;
+  bool by_hand = false;  ///< GPU buffers are copied to pinned memory and back around MPI's own function
+};
+inline constexpr const char* kOwn = "sennit";
+
+/// Of one variant; times are of one call, or of one message of a window, on the slowest rank.
+struct Times {
+  measure::Summary summary;
+  int calls = 0;   ///< in a batch
+  Paired against;  ///< how many times as fast `sennit` was, round by round; of `sennit` itself nothing
+};
+
+class Site {
+ public:
+  Site(Job& job, Memories& memories, const device::Reduction& reduction)
+      : job_(job), memories_(memories), reduction_(reduction) {}
+
+  /// Buffers for all of these cases. Collective. Errors, the same on every rank: out_of_memory.
+  Status make_room(const std::vector<Case>& cases);
+
+  /// One call on fresh contents, every message compared with what should come, and nothing written behind the output.
+  /// Collective. Errors, the same on every rank, naming it: corrupt; those of the call.
+  Status verify(const Case& what, const Variant& variant);
+
+  /// All variants in turns, for some `seconds` each. Collective.
+  Result<std::vector<Times>> time(const Case& what, const std::vector<Variant>& variants, double seconds);
+
+ private:
+  struct Room {
+    device::Memory input, output;
+  };
+  Batch batch(const Case& what, const Variant& variant) const;
+  Status allocate(const std::vector<Case>& cases);
+  Status prepare(const Batch& batch);
+  Status check(const Batch& batch);
+  Status write(std::byte* to, std::uint64_t bytes, const std::vector<std::byte>& again_and_again);
+  /// µs of a call, there and back or with its window, as it is just seen. Warms up.
+  Result<double> estimate(const Batch& batch);
+
+  Job& job_;
+  Memories& memories_;
+  device::Reduction reduction_;
+  Room gpu_, host_, staged_;
+};
+
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,17 @@
+// How two variants compare whose batches took turns. Pure.
+#pragma once
+
+#include <span>
+
+namespace sennit::bench::mpi {
+
+/// The median of the ratios of each round, and between which two of them it lies in 19 of 20 runs, whatever the
+/// ratios' distribution (order statistics of the binomial). All 0: nothing was compared.
+struct Paired {
+  double ratio = 0, low = 0, high = 0;
+};
+
+/// other / own of each round: how many times as fast `own` is. Rounds with a time that is none are left out.
+Paired compare(std::span<const double> own_us, std::span<const double> other_us);
+
+}  // namespace sennit::bench::mpi

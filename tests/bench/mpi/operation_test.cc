@@ -1,0 +1,27 @@
+#include "bench/mpi/operation.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sennit::bench::mpi {
+namespace {
+
+TEST(Operation, EachIsCalledByItsName) {
+  EXPECT_EQ(all_operations().size(), 16u);
+  for (const Operation each : all_operations()) EXPECT_EQ(*parse_operation(name(each)), each);
+  const auto none = parse_operation("all_to_all");
+  EXPECT_EQ(none.status().code(), Code::invalid_argument);
+  EXPECT_THAT(none.status().remedy(), testing::HasSubstr("alltoall, alltoallv, reduce_scatter_block"));
+}
+
+TEST(Operation, MessagesAreNoCollectives) {
+  for (const Operation each : all_operations())
+    if (is_message(each)) {
+      EXPECT_FALSE(reduces(each) || gathers(each) || scatters(each) || can_be_in_place(each)) << name(each);
+    } else {
+      EXPECT_FALSE(has_window(each)) << name(each);
+    }
+}
+
+}  // namespace
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,44 @@
+#include "bench/mpi/schedule.h"
+
+#include <map>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace sennit::bench::mpi {
+namespace {
+
+TEST(Schedule, BatchesAreShortAndManyEnough) {
+  const Schedule fast = schedule(std::vector{1.0, 1.0}, 1);
+  EXPECT_EQ(fast.calls, 1000);
+  EXPECT_EQ(fast.rounds, 1000);
+  const Schedule slow = schedule(std::vector{40'000.0, 400.0}, 0.1);
+  EXPECT_EQ(slow.calls, 1);
+  EXPECT_EQ(slow.rounds, 7) << "the fewest";
+  const Schedule none = schedule(std::vector{0.0}, 100);
+  EXPECT_EQ(none.calls, 10000);
+  EXPECT_EQ(none.rounds, 2000) << "the most";
+}
+
+TEST(Schedule, SecondsAreForEachVariant) {
+  EXPECT_EQ(schedule(std::vector{1000.0, 1000.0, 1000.0}, 0.1).rounds, 100);
+}
+
+TEST(Schedule, EveryVariantComesInEveryPlaceAndBehindEveryOther) {
+  for (const int variants : {1, 2, 3}) {
+    std::map<std::pair<int, int>, int> followed;
+    std::set<int> first;
+    for (int round = 0; round < 2 * variants; ++round) {
+      const auto one = order(round, variants);
+      EXPECT_EQ(std::set<int>(one.begin(), one.end()).size(), static_cast<std::size_t>(variants));
+      first.insert(one.front());
+      for (std::size_t i = 1; i < one.size(); ++i) ++followed[{one[i - 1], one[i]}];
+    }
+    EXPECT_EQ(first.size(), static_cast<std::size_t>(variants));
+    EXPECT_EQ(followed.size(), static_cast<std::size_t>(variants * (variants - 1)));
+    for (const auto& [pair, times] : followed) EXPECT_EQ(times, followed.begin()->second);
+  }
+}
+
+}  // namespace
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,114 @@
+#include "bench/mpi/site.h"
+
+#include <cstdlib>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "made_up_job.h"
+
+namespace sennit::bench::mpi {
+namespace {
+
+using testing::HasSubstr;
+
+const Case kAllreduce{Operation::allreduce, Buffers::host, 1024};
+const Variant kOurs{kOwn, true, false}, kTheirs{"mpi", false, false};
+
+/// What verify() says of an MPI that does so.
+Status verified(const std::function<void(const Batch&)>& call, const Case& what = kAllreduce) {
+  MadeUpJob job([&](const Batch& batch, int, double&) {
+    call(batch);
+    return Status();
+  });
+  const auto memories = Memories::of_host();
+  Site site(job, *memories, kSum);
+  if (auto status = site.make_room({what}); !status) return status;
+  return site.verify(what, kOurs);
+}
+
+TEST(MpiSite, WhatIsRightPasses) {
+  EXPECT_TRUE(verified(MadeUpJob::carry));
+  for (const Operation operation : {Operation::allgather, Operation::alltoallv, Operation::reduce_scatter_block,
+                                    Operation::gather, Operation::scatter, Operation::bcast, Operation::iallreduce})
+    for (const bool in_place : {false, true})
+      EXPECT_TRUE(verified(MadeUpJob::carry, {operation, Buffers::host, 1024, 1, in_place})) << name(operation);
+}
+
+TEST(MpiSite, AWrongByteIsNamedWithAllThatMatters) {
+  const Status status = verified([](const Batch& batch) {
+    MadeUpJob::carry(batch);
+    batch.output[1000] ^= std::byte{1};
+  });
+  EXPECT_EQ(status.code(), Code::corrupt);
+  EXPECT_EQ(status.what(), "byte 1000 of message 0 is wrong");
+  EXPECT_EQ(status.where(), "allreduce of 1 KiB, host buffers by sennit: rank 0");
+}
+
+TEST(MpiSite, NothingWrittenIsWrong) {
+  EXPECT_EQ(verified([](const Batch&) {}).code(), Code::corrupt);
+}
+
+TEST(MpiSite, BytesBehindTheOutputAreWrong) {
+  const Status status = verified([](const Batch& batch) {
+    MadeUpJob::carry(batch);
+    batch.output[batch.layout.output_bytes() + 255] = std::byte{0};
+  });
+  EXPECT_EQ(status.what(), "bytes behind the output were written");
+}
+
+TEST(MpiSite, AnErrorOfACallIsPassedOn) {
+  MadeUpJob job([](const Batch&, int, double&) { return Status(Code::system_error, "MPI_Allreduce returned 15"); });
+  const auto memories = Memories::of_host();
+  Site site(job, *memories, kSum);
+  ASSERT_TRUE(site.make_room({kAllreduce}));
+  EXPECT_THAT(site.verify(kAllreduce, kOurs).text(), HasSubstr("MPI_Allreduce returned 15"));
+  EXPECT_FALSE(site.time(kAllreduce, {kOurs}, 0.001));
+}
+
+TEST(MpiSite, VariantsTakeTurnsAndAreCompared) {
+  int turns = 0;
+  std::vector<bool> who;
+  MadeUpJob job([&](const Batch& batch, int calls, double& us) {
+    // Slower and slower, as a machine that warms; the drop-in takes 1 % more.
+    us = calls * (100.0 + turns++ / 100) * (batch.with_sennit ? 1.01 : 1);
+    who.push_back(batch.with_sennit);
+    return Status();
+  });
+  const auto memories = Memories::of_host();
+  Site site(job, *memories, kSum);
+  ASSERT_TRUE(site.make_room({kAllreduce}));
+  const auto times = site.time(kAllreduce, {kOurs, kTheirs}, 0.02);
+  ASSERT_TRUE(times);
+  ASSERT_EQ(times->size(), 2u);
+  EXPECT_EQ((*times)[0].against.ratio, 0) << "nobody is compared with itself";
+  EXPECT_NEAR((*times)[1].against.ratio, 1 / 1.01, 1e-3);
+  EXPECT_EQ((*times)[0].summary.repetitions, (*times)[1].summary.repetitions);
+  EXPECT_GE((*times)[0].summary.repetitions, 7);
+  int alone = 0;
+  for (std::size_t i = who.size() - 10; i + 2 < who.size(); ++i)
+    alone += who[i] == who[i + 1] && who[i] == who[i + 2];
+  EXPECT_EQ(alone, 0) << "never three batches of one";
+}
+
+TEST(MpiSite, ByHandMpiGetsThePinnedCopies) {
+  ::setenv("SENNIT_EMULATE", "1", 1);
+  const auto memories = Memories::of_gpu(0);
+  ::unsetenv("SENNIT_EMULATE");
+  ASSERT_TRUE(memories);
+  std::vector<bool> staged;
+  MadeUpJob job([&](const Batch& batch, int, double&) {
+    staged.push_back(batch.by_hand());
+    MadeUpJob::carry(batch);
+    return Status();
+  });
+  Site site(job, **memories, kSum);
+  const Case on_gpu{Operation::allreduce, Buffers::gpu, 1024};
+  ASSERT_TRUE(site.make_room({on_gpu}));
+  EXPECT_TRUE(site.verify(on_gpu, kOurs));
+  EXPECT_TRUE(site.verify(on_gpu, {"by_hand", false, true}));
+  EXPECT_EQ(staged, (std::vector{false, true}));
+}
+
+}  // namespace
+}  // namespace sennit::bench::mpi

@@ -1,0 +1,151 @@
+"""The benchmark of MPI over the MPIs of wheels, with emulated GPU memory: what it measures and checks."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import drop_in
+import pytest
+from sennit.peers import mpi
+
+OPERATIONS = (
+    "latency", "bandwidth", "bidirectional", "multi_pair", "allreduce", "iallreduce", "reduce", "bcast", "allgather",
+    "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block", "gather", "scatter", "barrier",
+)  # fmt: skip
+IN_PLACE = ("allreduce", "iallreduce", "reduce", "allgather", "allgatherv", "reduce_scatter_block")
+MESSAGES = OPERATIONS[:4]
+SIZES = "8,40K"  # of messages that are staged, and that the receiver copies
+
+
+@pytest.fixture(params=list(mpi.LIBRARIES))
+def found(request: pytest.FixtureRequest) -> mpi.Installed:
+    installed = mpi.find(request.param)
+    library = drop_in.library()
+    for one in (installed, library):
+        if isinstance(one, str):
+            pytest.skip(one)
+    assert isinstance(installed, mpi.Installed)
+    return installed
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    # Not pytest's own: MPIs put sockets there, whose paths are to be short.
+    with tempfile.TemporaryDirectory(prefix="sennit-bench-") as name:
+        yield Path(name)
+
+
+def bench(found: mpi.Installed, folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+    """`sennit bench mpi` of that MPI, with two ranks."""
+    environment = drop_in.environment(found, folder, None) | {"SENNIT_PROGRAMS": drop_in.FOLDER} | more
+    command = ["timeout", "-k", "5", "90", sys.executable, "-m", "sennit", "bench", "mpi", "-n", "2", "--launcher"]
+    command += [str(found.launcher), "--seconds", "0.001", *arguments, "--json", "-"]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def document(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr[-4000:]
+    return json.loads(done.stdout)
+
+
+def test_every_operation_is_verified_and_measured_on_every_kind_of_buffer(found: mpi.Installed, folder: Path) -> None:
+    options = ["--operations", "all", "--sizes", SIZES, "--window", "5", "--in-place"]
+    options += ["--buffers", "gpu,host,gpu_host,host_gpu"]
+    result = document(bench(found, folder, *options, SENNIT_EMULATE="1"))
+    assert result["settings"]["emulated"]
+    assert result["settings"]["library"] == str(found.library)
+    counts = Counter((row["operation"], row["buffers"], row["variant"]) for row in result["rows"])
+    for operation in OPERATIONS[:-1]:
+        times = 2 * (2 if operation in IN_PLACE else 1)
+        kinds = {"gpu": "by_hand", "host": "mpi"}
+        if operation in MESSAGES:
+            kinds |= {"gpu_host": "by_hand", "host_gpu": "by_hand"}
+        for buffers, other in kinds.items():
+            for variant in ("sennit", other):
+                assert counts.pop((operation, buffers, variant)) == times, (operation, buffers, variant)
+    assert counts == {("barrier", "", "sennit"): 1, ("barrier", "", "mpi"): 1}
+    assert all(row["verified"] for row in result["rows"] if row["operation"] != "barrier")
+    assert all(("sennit" in row) == (row["variant"] != "sennit") for row in result["rows"])
+
+
+def test_numbers_of_other_types_are_reduced(found: mpi.Installed, folder: Path) -> None:
+    options = ["--operations", "allreduce,reduce,reduce_scatter_block", "--sizes", "8,64K", "--buffers", "gpu,host"]
+    for numbers in (["--type", "int32", "--op", "bit_xor"], ["--type", "float64", "--op", "max"]):
+        result = document(bench(found, folder, *options, *numbers, SENNIT_EMULATE="1"))
+        assert {(row["type"], row["operator"]) for row in result["rows"]} == {(numbers[1], numbers[3])}
+
+
+def test_the_standard_abi_is_measured_too(found: mpi.Installed, folder: Path) -> None:
+    library = found.library.with_name("libmpi_abi.so.1")
+    if found.of.name != "mpich" or not library.exists():
+        pytest.skip("this MPI has no libmpi_abi.so.1")
+    options = ["--library", str(library), "--operations", "latency,iallreduce,alltoallv", "--sizes", "8,40K"]
+    result = document(bench(found, folder, *options, SENNIT_EMULATE="1"))
+    assert result["settings"]["library"] == str(library)
+    assert len(result["rows"]) == 3 * 2 * 2
+
+
+# An MPI whose allreduce is wrong on rank 1, wherever its handles are ints or pointers.
+WRONG = """#define _GNU_SOURCE
+#include <dlfcn.h>
+int MPI_Allreduce(const void *in, void *out, int count, void *type, void *op, void *comm) {
+  int (*real)(const void *, void *, int, void *, void *, void *) = dlsym(RTLD_DEFAULT, "PMPI_Allreduce");
+  int (*rank_of)(void *, int *) = dlsym(RTLD_DEFAULT, "PMPI_Comm_rank");
+  int rank, code = real(in, out, count, type, op, comm);
+  rank_of(comm, &rank);
+  if (rank == 1) ((char *)out)[9] ^= 1;
+  return code;
+}
+"""
+
+
+def test_a_wrong_byte_is_told_with_operation_size_variant_and_rank(found: mpi.Installed, folder: Path) -> None:
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not on PATH")
+    (folder / "wrong.c").write_text(WRONG)
+    wrong = folder / "wrong.so"
+    subprocess.run([compiler, "-shared", "-fPIC", str(folder / "wrong.c"), "-o", str(wrong)], check=True, timeout=60)
+    # sennit comes before it, and passes host buffers on.
+    options = ["--operations", "bcast,allreduce", "--sizes", "64", "--buffers", "host"]
+    done = bench(found, folder, *options, SENNIT_EMULATE="1", LD_PRELOAD=str(wrong))
+    assert done.returncode == 1
+    assert done.stdout == ""
+    told = "allreduce of 64 B, host buffers by sennit: rank 1: byte 9 of message 0 is wrong"
+    assert told in " ".join(done.stderr.split())
+
+
+def test_the_program_needs_neither_python_nor_the_drop_in(found: mpi.Installed, folder: Path) -> None:
+    program = Path(drop_in.FOLDER).resolve() / "sennit-bench-mpi"
+    start = mpi.launch(found, 2, root=os.geteuid() == 0)
+    options = ["--operations", "latency,allreduce", "--sizes", "8", "--buffers", "gpu,host", "--seconds", "0.001"]
+    done = subprocess.run(
+        ["timeout", "-k", "5", "60", *start, str(program), *options],
+        env=drop_in.environment(found, folder, None) | {"SENNIT_EMULATE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    result = document(done)
+    assert result["settings"]["library"] == str(found.library), "found beside the launcher"
+    assert not result["settings"]["preloaded"]
+    variants = {(row["buffers"], row["variant"]) for row in result["rows"]}
+    assert variants == {("gpu", "by_hand"), ("host", "mpi")}
+
+
+def test_an_error_of_all_ranks_is_told_once(found: mpi.Installed, folder: Path) -> None:
+    if Path("/dev/nvidiactl").exists():
+        pytest.skip("there may be GPUs")
+    done = bench(found, folder, "--buffers", "gpu")
+    assert done.returncode == 3
+    assert done.stderr.count("SENNIT_EMULATE=1") == 1
+    assert "--buffers gpu: no GPU answers" in done.stderr
