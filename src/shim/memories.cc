@@ -1,18 +1,74 @@
 #include "shim/memories.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
 #include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
 
 namespace sennit::shim {
 
 namespace {
 
 // Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
-constexpr unsigned kMemoryType = 2, kIsManaged = 8;  // CU_POINTER_ATTRIBUTE_...
-constexpr unsigned kDeviceMemory = 2;                // CU_MEMORYTYPE_DEVICE
-constexpr int kNotInitialized = 3;                   // CUDA_ERROR_NOT_INITIALIZED
+constexpr unsigned kMemoryType = 2, kIsManaged = 8, kOrdinal = 9;  // CU_POINTER_ATTRIBUTE_...
+constexpr unsigned kDeviceMemory = 2;                              // CU_MEMORYTYPE_DEVICE
+constexpr int kNotInitialized = 3;                                 // CUDA_ERROR_NOT_INITIALIZED
+
+/// What this thread asked about last that was a GPU's.
+struct Latest {
+  const void* pointer = nullptr;
+  int device = -1;
+};
+thread_local Latest latest;
+
+/// The lowest address of the main program. Its data, and behind them the heap that sbrk() moves, are above; nothing
+/// else is mapped between.
+std::uintptr_t first_of_program() {
+  std::uintptr_t first = ~std::uintptr_t{0};
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* found) {
+        for (int i = 0; i < info->dlpi_phnum; ++i)
+          if (info->dlpi_phdr[i].p_type == PT_LOAD)
+            *static_cast<std::uintptr_t*>(found) = std::min<std::uintptr_t>(
+                *static_cast<std::uintptr_t*>(found), info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        return 1;  // the main program comes first
+      },
+      &first);
+  return first;
+}
+
+/// The calling thread's stack.
+struct Stack {
+  std::uintptr_t begin = 0, end = 0;
+  Stack() {
+    pthread_attr_t attributes;
+    void* first = nullptr;
+    std::size_t bytes = 0;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+    if (pthread_attr_getstack(&attributes, &first, &bytes) == 0) {
+      // Of a stack without a limit, what is far from its end may be anything.
+      constexpr std::size_t kMost = 8 << 20;
+      end = reinterpret_cast<std::uintptr_t>(first) + bytes;
+      begin = end - std::min(bytes, kMost);
+    }
+    pthread_attr_destroy(&attributes);
+  }
+};
 
 }  // namespace
+
+bool is_ordinary(const void* pointer) {
+  const auto address = reinterpret_cast<std::uintptr_t>(pointer);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  thread_local const Stack stack;
+  // A coroutine runs on a stack of its own, from which nothing is known.
+  if (here >= stack.begin && address >= here && address < stack.end) return true;
+  static const std::uintptr_t program = first_of_program();
+  return address >= program && address < reinterpret_cast<std::uintptr_t>(sbrk(0));
+}
 
 Result<std::unique_ptr<Memories>> Memories::open(bool emulate) {
   std::unique_ptr<Memories> memories(new Memories());
@@ -29,21 +85,35 @@ Result<std::unique_ptr<Memories>> Memories::open(bool emulate) {
   return memories;
 }
 
-bool Memories::is_emulated(const void* pointer) const {
-  if (pointer == nullptr) return false;
+int Memories::ask_emulated(const void* pointer) const {
+  if (pointer == nullptr) return -1;
   const auto location = emulated_->describe(pointer);
-  return location.ok() && location->place == device::Place::device;
+  return location.ok() && location->place == device::Place::device ? location->device : -1;
 }
 
-bool Memories::is_cuda(const void* pointer) const {
+int Memories::ask_driver(const void* pointer) const {
   unsigned type = 0, managed = 0;
-  unsigned attributes[] = {kMemoryType, kIsManaged};
-  void* data[] = {&type, &managed};
-  if (pointer == nullptr) return false;
-  const int result = ask_(2, attributes, data, reinterpret_cast<std::uintptr_t>(pointer));
+  int device = -1;
+  unsigned attributes[] = {kMemoryType, kIsManaged, kOrdinal};
+  void* data[] = {&type, &managed, &device};
+  if (pointer == nullptr) return -1;
+  const int result = ask_(3, attributes, data, reinterpret_cast<std::uintptr_t>(pointer));
   if (result != kNotInitialized && !awake_.load(std::memory_order_relaxed))
     awake_.store(true, std::memory_order_relaxed);
-  return result == 0 && type == kDeviceMemory && managed == 0;
+  return result == 0 && type == kDeviceMemory && managed == 0 ? device : -1;
+}
+
+int Memories::ask(const void* pointer) const {
+  const int device = emulated_ != nullptr ? ask_emulated(pointer) : ask_driver(pointer);
+  if (device >= 0)
+    latest = {pointer, device};
+  else if (latest.pointer == pointer)
+    latest.pointer = nullptr;
+  return device;
+}
+
+int Memories::holder_again(const void* pointer) const {
+  return pointer != nullptr && latest.pointer == pointer ? latest.device : holder(pointer);
 }
 
 Result<std::shared_ptr<device::Executor>> Memories::executor() {

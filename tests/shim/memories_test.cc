@@ -1,5 +1,9 @@
 #include "shim/memories.h"
 
+#include <sys/mman.h>
+
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -24,6 +28,41 @@ TEST(Memories, EmulatedMemoryIsAGpus) {
   EXPECT_FALSE(here.is_device(reinterpret_cast<void*>(-1)));  // of MPICH
   here.free_emulated(data);
   EXPECT_FALSE(here.is_device(data));
+}
+
+TEST(Memories, WhatWasAskedIsKnownAgain) {
+  auto memories = Memories::open(true);
+  ASSERT_TRUE(memories.ok());
+  Memories& here = **memories;
+  void* const first = here.allocate_emulated(1, 100);
+  void* const second = here.allocate_emulated(2, 100);
+  EXPECT_EQ(here.holder(first), 1);
+  EXPECT_EQ(here.holder_again(first), 1);
+  EXPECT_EQ(here.holder_again(second), 2) << "asked, if it was not";
+  here.free_emulated(second);
+  EXPECT_EQ(here.holder(second), -1) << "another call asks anew";
+  EXPECT_EQ(here.holder_again(second), -1);
+  EXPECT_EQ(here.holder_again(nullptr), -1);
+}
+
+TEST(Memories, StackHeapAndDataOfTheProgramAreOrdinary) {
+  static int data = 1;
+  int local = 2;
+  const auto small = std::make_unique<int>(3);
+  EXPECT_TRUE(is_ordinary(&data));
+  EXPECT_TRUE(is_ordinary(&local));
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  EXPECT_TRUE(is_ordinary(small.get()));
+#endif
+  std::jthread([&] {
+    int other = 4;
+    EXPECT_TRUE(is_ordinary(&other));
+    EXPECT_FALSE(is_ordinary(reinterpret_cast<const char*>(&other) - 4096)) << "below the stack's end";
+  });
+  void* const mapped = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  EXPECT_FALSE(is_ordinary(mapped));
+  munmap(mapped, 4096);
+  for (const std::intptr_t none : {0, 1, -1}) EXPECT_FALSE(is_ordinary(reinterpret_cast<void*>(none)));
 }
 
 TEST(Memories, PinnedMemoryIsTheHosts) {

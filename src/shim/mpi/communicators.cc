@@ -113,10 +113,26 @@ int Communicators::take_slot() {
   return next_slot_ < kListeningSlot ? next_slot_++ : -1;
 }
 
+void Communicators::changed() {
+  static std::atomic<std::uint64_t> states{0};
+  state_.store(++states, std::memory_order_release);
+}
+
 Communicators::One* Communicators::find(Handle comm) const {
+  // Asked in every collective call, also of host buffers, and mostly for the same one.
+  struct Latest {
+    std::uint64_t state = 0;
+    Handle comm = 0;
+    One* one = nullptr;
+  };
+  thread_local Latest latest;
+  const std::uint64_t state = state_.load(std::memory_order_acquire);
+  if (state != 0 && latest.state == state && latest.comm == comm) return latest.one;
   const std::shared_lock lock(mutex_);
   const auto found = all_.find(comm);
-  return found != all_.end() ? found->second.get() : nullptr;
+  One* const one = found != all_.end() ? found->second.get() : nullptr;
+  latest = {state, comm, one};
+  return one;
 }
 
 int Communicators::all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const {
@@ -205,6 +221,7 @@ Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile)
   }
   const std::unique_lock lock(mutex_);
   if (made->board == nullptr && mine.slot >= 0) free_slots_.push_back(mine.slot);
+  changed();
   return *(all_[comm] = std::move(made));
 }
 
@@ -246,6 +263,7 @@ void Communicators::forget(Handle comm) {
   const std::unique_lock lock(mutex_);
   if (one->slot >= 0) free_slots_.push_back(one->slot);
   all_.erase(comm);
+  changed();
 }
 
 void Communicators::forget_all() {
@@ -257,6 +275,7 @@ void Communicators::forget_all() {
   for (const auto& [key, handle] : order) close(handle, *all_[handle]);
   (void)mpi_.barrier(mpi_.comm_world());
   all_.clear();
+  changed();
 }
 
 }  // namespace sennit::shim::mpi

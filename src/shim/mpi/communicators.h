@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -100,6 +101,9 @@ class Communicators {
   const Between between_;
   const std::unique_ptr<Council> council_;
   std::uint64_t job_ = 0;  // tells ranks of this job from those of others: spawned ones
+  /// A number that no other state of any of these objects has had.
+  void changed();
+  std::atomic<std::uint64_t> state_{0};
   mutable std::shared_mutex mutex_;
   std::unordered_map<Handle, std::unique_ptr<One>> all_;
   std::vector<int> free_slots_;

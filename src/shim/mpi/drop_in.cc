@@ -30,13 +30,12 @@ std::string name_of(const Call& call) {
 }
 
 /// The device that all the call's memory is on; -1 for host memory or several devices, none where nothing is used.
-std::optional<int> device_of(const Call& call, device::Executor& executor, const Memories& memories) {
+std::optional<int> device_of(const Call& call, const Memories& memories) {
   std::optional<int> device;
   for (const Part& part : call.all()) {
     if (!part.used() || call.mpi.is_in_place(part.address)) continue;
-    if (!memories.is_device(part.address)) return -1;
-    const int here = executor.holder(part.address).value_or(-1);
-    if (device && *device != here) return -1;
+    const int here = memories.holder_again(part.address);
+    if (here < 0 || (device && *device != here)) return -1;
     device = here;
   }
   return device;
@@ -153,8 +152,7 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = not_so;
     return std::nullopt;
   }
-  device::Executor& executor = gpus_->executor();
-  const auto device = device_of(call, executor, *memories_);
+  const auto device = device_of(call, *memories_);
   if (device == -1 || (device && one.counterpart != nullptr && *device != one.counterpart->device())) {
     board.pass();
     why = "a buffer in host memory, or on another GPU";
@@ -206,7 +204,8 @@ int DropIn::perform(const Call& call, const RealCall& real, std::string_view why
 Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call) {
   if (gpus() == nullptr) return no_gpus_;
   auto shadows = std::make_shared<Shadows>(*gpus_, *host_);
-  if (auto status = shadows->make(call, [&](const void* at) { return is_device(at); }); !status) return status;
+  if (auto status = shadows->make(call, [&](const void* at) { return memories_->holder_again(at); }); !status)
+    return status;
   return shadows;
 }
 

@@ -22,9 +22,12 @@ void Gpus::give(int device, std::unique_ptr<device::Lane> lane) {
 }
 
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {
-  if (bytes == 0) return {};
   const int to = executor_->holder(dst).value_or(-1), from = executor_->holder(src).value_or(-1);
-  const int device = std::max({to, from, 0});
+  return copy(dst, src, bytes, std::max({to, from, 0}));
+}
+
+Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes, int device) {
+  if (bytes == 0) return {};
   auto lane = take(device);
   if (!lane) return lane.status();
   if (auto status = (*lane)->copy(dst, src, bytes); !status) return status;

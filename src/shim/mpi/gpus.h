@@ -17,8 +17,10 @@ class Gpus {
 
   device::Executor& executor() { return *executor_; }
 
-  /// Copies and waits. One of the two is memory of a GPU; a lane of that GPU does it. Thread-safe. Errors: those of
-  /// the executor.
+  /// Copies and waits. One of the two is memory of `device`, whose lane does it. Thread-safe. Errors: those of the
+  /// executor.
+  Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
+  /// Of memory whose device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 
  private:

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <unordered_map>
 #include <vector>
@@ -143,7 +144,7 @@ class Library final : public Mpi {
         }
       if (one.kind == "type")
         if (auto meaning = parse_meaning(one.meaning)) {
-          made->types_[handle] = *meaning;
+          made->types_[handle].meaning = *meaning;
           if (meaning->count == 1 && meaning->rule == Rule::as_numbers)
             made->handles_of_types_.emplace_back(meaning->type, handle);
         }
@@ -197,6 +198,13 @@ class Library final : public Mpi {
   }
 
   int shape(Handle handle, Shape& shape) const override {
+    if (const Known* const known = predefined(handle); known != nullptr && known->shape.size >= 0) {
+      shape = known->shape;
+      return 0;
+    }
+    return ask_shape(handle, shape);
+  }
+  int ask_shape(Handle handle, Shape& shape) const {
     const auto type = from_handle<Datatype>(handle);
     int code = call_.type_size_x(type, &shape.size);
     if (code == 0) code = call_.type_get_extent(type, &shape.lower, &shape.extent);
@@ -205,12 +213,10 @@ class Library final : public Mpi {
   }
 
   std::optional<Uniform> uniform(Handle handle) const override {
-    if (const auto found = types_.find(handle); found != types_.end()) {
+    if (const Known* const known = predefined(handle)) {
       // Some names mean what a compiler's options say: Fortran's INTEGER has 8 bytes with -i8.
-      Count size = 0;
-      if (call_.type_size_x(from_handle<Datatype>(handle), &size) != 0 || size != bytes_of(found->second))
-        return std::nullopt;
-      return Uniform{found->second, 1};
+      if (known->shape.size != bytes_of(known->meaning)) return std::nullopt;
+      return Uniform{known->meaning, 1};
     }
     int integers = 0, addresses = 0, types = 0, combiner = 0;
     const auto type = from_handle<Datatype>(handle);
@@ -382,7 +388,23 @@ class Library final : public Mpi {
   }
 
  private:
+  struct Known {
+    Meaning meaning;
+    Shape shape{-1, 0, 0, 0, 0};  ///< a negative size: the library does not say
+  };
+
   Library() = default;
+
+  /// Null: a derived type. Once MPI has begun.
+  const Known* predefined(Handle type) const {
+    // Their shapes never change, and are asked for in every call.
+    std::call_once(shapes_asked_, [this] {
+      for (auto& [handle, known] : types_)
+        if (ask_shape(handle, known.shape) != 0) known.shape.size = -1;
+    });
+    const auto found = types_.find(type);
+    return found != types_.end() ? &found->second : nullptr;
+  }
 
   static Handle predefined(const Predefined& one, void* library) {
     if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
@@ -395,7 +417,8 @@ class Library final : public Mpi {
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0;
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;
-  std::unordered_map<Handle, Meaning> types_;
+  mutable std::once_flag shapes_asked_;
+  mutable std::unordered_map<Handle, Known> types_;
   std::vector<std::pair<device::Type, Handle>> handles_of_types_;
   std::map<device::Operator, Handle> handles_of_ops_;
 };

@@ -30,7 +30,7 @@ class ShadowsTest : public testing::Test {
     return call;
   }
   void make(Shadows& shadows, const Call& call) {
-    ASSERT_TRUE(shadows.make(call, [&](const void* at) { return is_device(at); }).ok());
+    ASSERT_TRUE(shadows.make(call, [&](const void* at) { return is_device(at) ? 0 : -1; }).ok());
   }
 
   const M mpi_;
