@@ -24,8 +24,7 @@ struct Latest {
 };
 thread_local Latest latest;
 
-/// The lowest address of the main program. Its data, and behind them the heap that sbrk() moves, are above; nothing
-/// else is mapped between.
+/// The lowest address of the main program.
 std::uintptr_t first_of_program() {
   std::uintptr_t first = ~std::uintptr_t{0};
   dl_iterate_phdr(
@@ -39,6 +38,31 @@ std::uintptr_t first_of_program() {
       &first);
   return first;
 }
+
+/// The main program's data, and behind them the heap that sbrk() moves; nothing else is mapped between.
+class Heap {
+ public:
+  bool holds(std::uintptr_t address) const {
+    if (address < first_ || address >= limit_) return false;
+    const std::uintptr_t end = end_.load(std::memory_order_relaxed);
+    if (address < end) return true;
+    if (address - end >= kStep) return false;
+    // It may have grown. Not asked each time: MPIs that watch sbrk() make a system call of it.
+    const std::uintptr_t now = std::max(end, reinterpret_cast<std::uintptr_t>(sbrk(0)));
+    end_.store(now, std::memory_order_relaxed);
+    return address < now;
+  }
+
+ private:
+  static constexpr std::uintptr_t kStep = 256 << 20;
+  /// Where CUDA likes to reserve addresses, above programs that lie low. A heap that once reached there, and does no
+  /// more, must not be taken for one.
+  static constexpr std::uintptr_t kLow = 0x200000000;
+
+  const std::uintptr_t first_ = first_of_program();
+  const std::uintptr_t limit_ = first_ < kLow ? kLow : ~std::uintptr_t{0};
+  mutable std::atomic<std::uintptr_t> end_{reinterpret_cast<std::uintptr_t>(sbrk(0))};
+};
 
 /// The calling thread's stack.
 struct Stack {
@@ -66,8 +90,8 @@ bool is_ordinary(const void* pointer) {
   thread_local const Stack stack;
   // A coroutine runs on a stack of its own, from which nothing is known.
   if (here >= stack.begin && address >= here && address < stack.end) return true;
-  static const std::uintptr_t program = first_of_program();
-  return address >= program && address < reinterpret_cast<std::uintptr_t>(sbrk(0));
+  static const Heap heap;
+  return heap.holds(address);
 }
 
 Result<std::unique_ptr<Memories>> Memories::open(bool emulate) {
