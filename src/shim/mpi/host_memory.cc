@@ -24,67 +24,43 @@ Result<device::Memory> fresh(std::uint64_t bytes) {
 
 }  // namespace
 
+std::uint64_t HostMemory::rounded(std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = 4 << 20;
+  if (bytes <= kStep) return std::bit_ceil(std::max<std::uint64_t>(bytes, 4096));
+  return (bytes + kStep - 1) / kStep * kStep;
+}
+
 Result<device::Memory> HostMemory::take(std::uint64_t bytes, Use use) {
-  if (bytes <= kSmall) return take_small(bytes);
-  if (use == Use::certain && bytes <= kLargestPinned)
-    if (device::Memory large = take_large(bytes); large.data() != nullptr) return large;
-  return fresh(bytes);
-}
-
-Result<device::Memory> HostMemory::take_small(std::uint64_t bytes) {
-  const std::uint64_t rounded = std::bit_ceil(std::max<std::uint64_t>(bytes, 4096));
-  {
-    const std::lock_guard lock(mutex_);
-    auto& kept = small_[rounded];
-    if (!kept.empty()) {
-      auto memory = std::move(kept.back());
-      kept.pop_back();
-      return memory;
+  if (bytes <= (use == Use::certain ? kLargest : kLargestPerhaps)) {
+    const std::uint64_t size = rounded(bytes);
+    {
+      const std::lock_guard lock(mutex_);
+      // Up to twice as large serves too, if there is no better.
+      const auto found = kept_.lower_bound(size);
+      if (found != kept_.end() && found->first <= 2 * size) {
+        device::Memory memory = std::move(found->second.back());
+        found->second.pop_back();
+        if (found->second.empty()) kept_.erase(found);
+        bytes_kept_ -= memory.bytes();
+        return memory;
+      }
     }
+    if (auto made = executor_->allocate_pinned(size)) return made;
+    // A limit of locked memory, perhaps: slower, and as good.
   }
-  return executor_->allocate_pinned(rounded);
-}
-
-device::Memory HostMemory::take_large(std::uint64_t bytes) {
-  const std::uint64_t rounded = (bytes + kSmall - 1) / kSmall * kSmall;
-  {
-    const std::lock_guard lock(mutex_);
-    auto best = large_.end();
-    for (auto one = large_.begin(); one != large_.end(); ++one)
-      if (one->bytes() >= rounded && one->bytes() <= 2 * rounded &&
-          (best == large_.end() || one->bytes() < best->bytes()))
-        best = one;
-    if (best != large_.end()) {
-      device::Memory memory = std::move(*best);
-      large_.erase(best);
-      return memory;
-    }
-  }
-  auto made = executor_->allocate_pinned(rounded);
-  if (!made) return {};  // a limit of locked memory: slower, and as good
+  auto made = fresh(bytes);
+  if (!made) return made;
   const std::lock_guard lock(mutex_);
-  pinned_.insert(made->data());
-  return std::move(*made);
+  fresh_.insert(made->data());
+  return made;
 }
 
 void HostMemory::give(device::Memory memory) {
   if (memory.data() == nullptr) return;
-  std::list<device::Memory> dropped;  // freed when the mutex is not held
   const std::lock_guard lock(mutex_);
-  if (memory.bytes() <= kSmall) {
-    auto& kept = small_[memory.bytes()];
-    if (kept.size() < kMostKept) kept.push_back(std::move(memory));
-    return;
-  }
-  if (!pinned_.contains(memory.data())) return;
-  large_.push_back(std::move(memory));
-  std::uint64_t all = 0;
-  for (const device::Memory& one : large_) all += one.bytes();
-  while (all > kMostBytesKept) {
-    all -= large_.front().bytes();
-    pinned_.erase(large_.front().data());
-    dropped.splice(dropped.end(), large_, large_.begin());
-  }
+  if (fresh_.erase(memory.data()) != 0 || bytes_kept_ + memory.bytes() > kMostKept) return;
+  bytes_kept_ += memory.bytes();
+  kept_[memory.bytes()].push_back(std::move(memory));
 }
 
 }  // namespace sennit::shim::mpi

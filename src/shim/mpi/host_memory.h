@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,18 +13,16 @@
 namespace sennit::shim::mpi {
 
 /// Pinned, and kept for the next call, up to a limit: pinning costs as much as many copies, and GPUs copy to memory
-/// that is not pinned a tenth as fast. Larger pieces, and those that may never be written to, are fresh from the
-/// system, and take no memory before something is written there.
+/// that is not pinned a tenth as fast. The largest pieces, and long ones that may never be written to, are fresh from
+/// the system, and take no memory before something is written there.
 class HostMemory {
  public:
   enum class Use : std::uint8_t { certain, perhaps };
 
-  /// Up to here every piece is pinned, and a few of each size are kept: defaults.
-  static constexpr std::uint64_t kSmall = 4 << 20;
-  static constexpr std::size_t kMostKept = 16;
-  /// Larger ones are never pinned, and of those between so many bytes are kept in all: defaults.
-  static constexpr std::uint64_t kLargestPinned = 256 << 20;
-  static constexpr std::uint64_t kMostBytesKept = 512 << 20;
+  /// Largest pieces that are pinned, for certain use and for such as may never come: defaults.
+  static constexpr std::uint64_t kLargest = 256 << 20, kLargestPerhaps = 4 << 20;
+  /// In all, of pieces that nobody has at the moment: a default, of 64 long messages on their way.
+  static constexpr std::uint64_t kMostKept = 512 << 20;
 
   explicit HostMemory(std::shared_ptr<device::Executor> executor) : executor_(std::move(executor)) {}
 
@@ -35,15 +32,14 @@ class HostMemory {
   void give(device::Memory memory);
 
  private:
-  Result<device::Memory> take_small(std::uint64_t bytes);
-  /// Null data where none can be had.
-  device::Memory take_large(std::uint64_t bytes);
+  /// What pieces are made as large as: they serve more than one length.
+  static std::uint64_t rounded(std::uint64_t bytes);
 
   const std::shared_ptr<device::Executor> executor_;
   std::mutex mutex_;
-  std::map<std::uint64_t, std::vector<device::Memory>> small_;  // by bytes: powers of two
-  std::list<device::Memory> large_;                             // the latest given last
-  std::set<const void*> pinned_;                                // the large pieces that are, kept or not
+  std::map<std::uint64_t, std::vector<device::Memory>> kept_;  // by rounded bytes
+  std::uint64_t bytes_kept_ = 0;
+  std::set<const void*> fresh_;  // pieces on their way that are not to be kept
 };
 
 }  // namespace sennit::shim::mpi
