@@ -28,6 +28,13 @@ Schedule schedule(std::span<const double> call_us, double seconds) {
   return {static_cast<int>(std::clamp(rounds, double(kFewestRounds), double(kMostRounds))), static_cast<int>(calls)};
 }
 
+int warming(std::span<const double> call_us, std::size_t which) {
+  constexpr double kMuchLonger = 4;
+  const double own = call_us[which], longest = *std::ranges::max_element(call_us);
+  if (own <= 0 || longest < kBatchUs || longest < kMuchLonger * own) return 0;
+  return static_cast<int>(std::clamp(std::ceil(kBatchUs / own), 1.0, double(kMostCallsOfBatch)));
+}
+
 std::vector<int> order(int round, int variants) {
   std::vector<int> order;
   for (int i = 0; i < variants; ++i) order.push_back((round + i) % variants);

@@ -16,6 +16,10 @@ struct Schedule {
 /// `call_us`: of each variant, as it was just seen; `seconds`: for each variant.
 Schedule schedule(std::span<const double> call_us, double seconds);
 
+/// Untimed calls before each batch of a variant: some when batches of others are much longer than its own, since GPUs
+/// that had nothing to do for so long are slow at first. `call_us`: of all variants; `which`: this one.
+int warming(std::span<const double> call_us, std::size_t which);
+
 /// The variants in the order of a round: everyone comes first, and right after each other one, as often.
 std::vector<int> order(int round, int variants);
 

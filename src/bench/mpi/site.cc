@@ -160,6 +160,8 @@ Result<std::vector<Times>> Site::time(const Case& what, const std::vector<Varian
   for (int round = -1; round < planned.rounds; ++round)
     for (const int which : order(round + 1, count)) {
       const auto index = static_cast<std::size_t>(which);
+      if (const int calls = warming(estimates, index); calls != 0)
+        if (auto warmed = job_.run(batches[index], calls); !warmed) return warmed.status();
       auto ran = job_.run(batches[index], planned.calls);
       if (!ran) return ran.status();
       if (round >= 0) samples[index].push_back(*ran);

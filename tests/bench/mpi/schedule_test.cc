@@ -20,6 +20,16 @@ TEST(Schedule, BatchesAreShortAndManyEnough) {
   EXPECT_EQ(none.rounds, 2000) << "the most";
 }
 
+TEST(Schedule, AVariantBehindMuchLongerOnesIsWarmedUp) {
+  const std::vector<double> times{300.0, 60'000.0};
+  EXPECT_EQ(warming(times, 0), 4) << "a millisecond";
+  EXPECT_EQ(warming(times, 1), 0);
+  EXPECT_EQ(warming(std::vector{15'000.0, 60'000.0}, 0), 1);
+  EXPECT_EQ(warming(std::vector{20'000.0, 60'000.0}, 0), 0) << "about as long";
+  EXPECT_EQ(warming(std::vector{1.0, 100.0}, 0), 0) << "all of them short";
+  EXPECT_EQ(warming(std::vector{0.0, 0.0}, 0), 0);
+}
+
 TEST(Schedule, SecondsAreForEachVariant) {
   EXPECT_EQ(schedule(std::vector{1000.0, 1000.0, 1000.0}, 0.1).rounds, 100);
 }
