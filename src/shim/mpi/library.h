@@ -40,6 +40,7 @@ struct Profiling {
   int (*type_get_true_extent)(Datatype, Aint*, Aint*);
   int (*type_get_envelope)(Datatype, int*, int*, int*, int*);
   int (*type_get_contents)(Datatype, int, int, int, int*, Aint*, Datatype*);
+  int (*type_dup)(Datatype, Datatype*);
   int (*type_free)(Datatype*);
   int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
@@ -83,6 +84,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.type_get_true_extent, "PMPI_Type_get_true_extent");
   set(functions.type_get_envelope, "PMPI_Type_get_envelope");
   set(functions.type_get_contents, "PMPI_Type_get_contents");
+  set(functions.type_dup, "PMPI_Type_dup");
   set(functions.type_free, "PMPI_Type_free");
   set(functions.allgather, "PMPI_Allgather");
   set(functions.allgatherv, "PMPI_Allgatherv");
@@ -217,6 +219,13 @@ class Library final : public Mpi {
   std::optional<device::Operator> op(Handle op) const override {
     const auto found = ops_.find(op);
     return found != ops_.end() ? std::optional(found->second) : std::nullopt;
+  }
+
+  Handle keep(Handle type, std::shared_ptr<void>& keeper) const override {
+    Datatype same;
+    if (call_.type_dup(from_handle<Datatype>(type), &same) != 0) return kNoHandle;
+    keeper = std::shared_ptr<void>(nullptr, [this, same](void*) mutable { (void)call_.type_free(&same); });
+    return to_handle(same);
   }
 
   int all_gather(Handle comm, const void* mine, void* all, int bytes) const override {
