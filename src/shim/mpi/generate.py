@@ -417,19 +417,20 @@ def write_by_hand() -> str:
 
 
 def entry_names() -> list[str]:
-    """All entry points, in the order of their numbers."""
+    """All entry points, in the order of their numbers, as the profiling interface has them."""
     functions, lists = read_table()
-    return [f"MPI_{each.name}" for each in functions] + [f"MPI_{name}" for name in by_hand(lists)]
+    return [f"PMPI_{each.name}" for each in functions] + [f"PMPI_{name}" for name in by_hand(lists)]
 
 
 def write_entries() -> str:
-    lines = [f"  sennit_entry {name}, {number}" for number, name in enumerate(entry_names())]
+    lines = [f"  sennit_entry {name[1:]}, {number}" for number, name in enumerate(entry_names())]
     return "\n".join(["/* Generated from functions.txt by generate.py. Do not edit. */", *lines]) + "\n"
 
 
 def write_names() -> str:
     names = entry_names()
     lines = [BANNER.replace("// ", "/* ").rstrip() + " */", f"#define SENNIT_FRONT_ENTRIES {len(names)}"]
+    lines.append("/* Of the profiling interface; without their first letter those of the program's. */")
     lines.append("static const char* const names[SENNIT_FRONT_ENTRIES] = {")
     lines += [f'  "{name}",' for name in names]
     return "\n".join([*lines, "};"]) + "\n"
