@@ -53,8 +53,8 @@ class Program:
 
 
 @cache
-def compiled(name: str, source: str) -> Program | str:
-    """A program of this folder for one of LIBRARIES, or why it cannot be had."""
+def compiled(name: str, source: str, shared: bool = False) -> Program | str:
+    """A program of this folder for one of LIBRARIES, or why it cannot be had. `shared`: a library."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return "gcc is not on PATH"
@@ -73,6 +73,7 @@ def compiled(name: str, source: str) -> Program | str:
     program = Path(TOGETHER.name) / f"{name}-{Path(source).stem}"
     command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", f"-I{include}"]
     command += ["-DMPI_ABI"] if name == "standard" else []
+    command += ["-shared", "-fPIC"] if shared else []
     command += ["-o", str(program), str(HERE / source), str(library), "-ldl", f"-Wl,-rpath,{library.parent}"]
     command += ["-Wl,--allow-shlib-undefined"]  # what the MPI itself needs is found when it is started
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

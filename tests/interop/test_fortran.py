@@ -11,6 +11,7 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
+import c_programs
 import debian_mpi
 import drop_in
 import pytest
@@ -36,8 +37,8 @@ TAKEN = {
 
 
 @cache
-def compiled(name: str, way: str, folder: Path) -> Path | str:
-    """The program for this MPI, or why it cannot be had."""
+def compiled(name: str, program: Path, sources: tuple[str, ...], options: tuple[str, ...] = ()) -> str:
+    """Makes the program for this MPI; why not, where it cannot be."""
     compiler = shutil.which("gfortran")
     if compiler is None:
         return "gfortran is not installed"
@@ -47,17 +48,15 @@ def compiled(name: str, way: str, folder: Path) -> Path | str:
     modules = sorted(debian_mpi.LIB.glob(f"fortran/gfortran-mod-*/{name.removeprefix('debian-')}"))
     if not modules:
         return f"{name} has no modules for gfortran"
-    program = folder / f"{name}-{WAYS[way]}"
-    linked = [str(debian_mpi.LIB / each) for each in LIBRARIES[name]]
-    command = [compiler, "-O1", "-w", "-fallow-argument-mismatch", f"-D{WAYS[way]}", f"-J{folder}"]
-    command += [f"-I{debian_mpi.INCLUDE[name]}", f"-I{modules[0]}"]
-    command += [str(HERE / "fortran_memory.f90"), str(HERE / "fortran_buffers.F90"), "-o", str(program), *linked]
-    command += ["-ldl", "-Wl,--allow-shlib-undefined"]  # what the MPI itself needs is found when it is started
+    command = [compiler, "-O1", "-w", "-fallow-argument-mismatch", *options, f"-J{program.parent}"]
+    command += [f"-I{debian_mpi.INCLUDE[name]}", f"-I{modules[0]}", *(str(HERE / each) for each in sources)]
+    command += ["-o", str(program), *(str(debian_mpi.LIB / each) for each in LIBRARIES[name]), "-ldl"]
+    command += ["-Wl,--allow-shlib-undefined"]  # what the MPI itself needs is found when it is started
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     if "Cannot read module file" in done.stderr:
         return "gfortran is of another generation than Debian's modules of MPI"
     assert done.returncode == 0, done.stderr
-    return program
+    return ""
 
 
 @pytest.fixture(scope="session")
@@ -65,12 +64,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fortran")
 
 
-def run(name: str, program: Path, ranks: int, library: Path | None) -> subprocess.CompletedProcess[str]:
+def run(
+    name: str, program: Path, ranks: int, library: Path | None, behind: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """`behind`: what is preloaded behind the drop-in, or alone."""
     found = debian_mpi.find(name)
     assert isinstance(found, mpi.Installed)
     with tempfile.TemporaryDirectory(prefix="sennit-fortran-") as files:
+        preloaded = ":".join(filter(None, (str(library or ""), behind)))
+        rank = ["env", f"LD_PRELOAD={preloaded}", str(program)]  # not the launcher, which has no MPI
         return subprocess.run(
-            ["timeout", "-k", "5", "60", *mpi.launch(found, ranks, root=os.geteuid() == 0), str(program)],
+            ["timeout", "-k", "5", "60", *mpi.launch(found, ranks, root=os.geteuid() == 0), *rank],
             env=drop_in.environment(found, Path(files), library) | {"SENNIT_REPORT": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -80,9 +84,10 @@ def run(name: str, program: Path, ranks: int, library: Path | None) -> subproces
 
 
 def program_of(name: str, way: str, folder: Path) -> Path:
-    program = compiled(name, way, folder)
-    if isinstance(program, str):
-        pytest.skip(program)
+    program = folder / f"{name}-{WAYS[way]}"
+    sources = ("fortran_memory.f90", "fortran_buffers.F90")
+    if missing := compiled(name, program, sources, (f"-D{WAYS[way]}",)):
+        pytest.skip(missing)
     return program
 
 
@@ -107,3 +112,20 @@ def test_what_fortran_sends_and_reduces_arrives(name: str, way: str, ranks: int,
 def test_the_program_is_right_without_the_drop_in(name: str, folder: Path) -> None:
     done = run(name, program_of(name, "mpi_f08", folder), 3, None)
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_a_tool_that_is_preloaded_too_sees_calls_once(name: str, folder: Path) -> None:
+    library, tool = drop_in.library(), c_programs.compiled(name, "c_tool.c", shared=True)
+    for each in (library, tool):
+        if isinstance(each, str):
+            pytest.skip(each)
+    assert isinstance(library, Path)
+    assert isinstance(tool, c_programs.Program)
+    program = folder / f"{name}-calls"
+    if missing := compiled(name, program, ("fortran_calls.f90",)):
+        pytest.skip(missing)
+    done = run(name, program, 2, library, str(tool.path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "tool: 1 sends, 1 barriers, 1 reductions\n"
+    assert "tool" not in done.stderr, done.stderr
