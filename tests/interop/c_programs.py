@@ -53,8 +53,11 @@ class Program:
 
 
 @cache
-def compiled(name: str, source: str, shared: bool = False) -> Program | str:
-    """A program of this folder for one of LIBRARIES, or why it cannot be had. `shared`: a library."""
+def compiled(
+    name: str, source: str, shared: bool = False, options: tuple[str, ...] = (), linked: Path | None = None
+) -> Program | str:
+    """A program of this folder for one of LIBRARIES, or why it cannot be had. `shared`: a library. `linked`: another
+    library of the MPI than its own."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return "gcc is not on PATH"
@@ -70,10 +73,11 @@ def compiled(name: str, source: str, shared: bool = False) -> Program | str:
         library = library.with_name("libmpi_abi.so.1")
         if not library.exists():
             return f"the package mpich has no {library.name}"
-    program = Path(TOGETHER.name) / f"{name}-{Path(source).stem}"
+    library = linked or library
+    program = Path(TOGETHER.name) / "-".join((name, Path(source).stem, *options, *([linked.name] if linked else [])))
     command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", f"-I{include}"]
     command += ["-DMPI_ABI"] if name == "standard" else []
-    command += ["-shared", "-fPIC"] if shared else []
+    command += ["-shared", "-fPIC", *options] if shared else [*options]
     command += ["-o", str(program), str(HERE / source), str(library), "-ldl", f"-Wl,-rpath,{library.parent}"]
     command += ["-Wl,--allow-shlib-undefined"]  # what the MPI itself needs is found when it is started
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)

@@ -9,7 +9,9 @@ import subprocess
 from pathlib import Path
 
 import c_programs
+import debian_mpi
 import pytest
+import test_fortran
 from test_c_programs import have
 
 each_library = pytest.mark.parametrize("name", c_programs.LIBRARIES)
@@ -51,6 +53,38 @@ def test_what_cannot_be_matched_then_ends_in_an_error(name: str) -> None:
     done = faults(name, True, 3, "init sum isum finalize", {"SENNIT_TIMEOUT": "2"}, before)
     assert done.returncode not in (0, HANGS), done.stderr
     assert "MPI_Iallreduce on MPI_COMM_WORLD cannot end, as some ranks run without sennit" in done.stderr
+
+
+# ---- loaded late --------------------------------------------------------------------------------------------------
+
+
+def test_an_mpi_that_is_not_known_is_passed_on_to(tmp_path: Path) -> None:
+    """Where a library brings it that is loaded for itself, so that the drop-in's entry points are found before it."""
+    program, library = have("debian-mpich", "c_dlopen.c")
+    name, other = b"libmpich.so.12\0", b"libothmpi.so.7\0"
+    unknown = tmp_path / other.decode().rstrip("\0")
+    unknown.write_bytes(program.found.library.read_bytes().replace(name, other))
+    unknown.chmod(0o755)
+    loaded = c_programs.compiled("debian-mpich", "c_loaded.c", shared=True, linked=unknown)
+    assert isinstance(loaded, c_programs.Program)
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, str(loaded.path)))
+    assert (done.returncode, done.stdout) == (0, "sum 1\n"), done.stderr
+    assert done.stderr == ""  # there is no drop-in for it
+
+
+@pytest.mark.parametrize("name", debian_mpi.LIBRARIES)
+def test_fortran_may_come_late(name: str, tmp_path: Path) -> None:
+    program, library = have(name, "c_dlopen.c")
+    first = c_programs.compiled(name, "c_loaded.c", shared=True, options=("-DGOES_ON",))
+    assert isinstance(first, c_programs.Program)
+    then = tmp_path / "loaded.so"
+    sources = ("fortran_memory.f90", "fortran_loaded.f90")
+    if missing := test_fortran.compiled(name, then, sources, ("-shared", "-fPIC", f"-Wl,-rpath,{debian_mpi.LIB}")):
+        pytest.skip(missing)
+    start = program.start(2, str(first.path), str(then))
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, start)
+    assert (done.returncode, done.stdout) == (0, "sum 1\nsum of many 1\n"), done.stderr
+    assert re.search(r"^allreduce .*one_shot", done.stderr, re.MULTILINE), done.stderr
 
 
 # ---- what MPI does not allow --------------------------------------------------------------------------------------

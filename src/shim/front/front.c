@@ -72,6 +72,14 @@ static void* library_of(const void* symbol, int* flavour) {
   return *flavour < 0 ? NULL : dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+/* Of the calling library, where its MPI is one that is not known: calls are passed on to that. */
+static void* unknown;
+
+static int is_own(const void* symbol) {
+  Dl_info there, here;
+  return dladdr(symbol, &there) && dladdr((const void*)&unknown, &here) && there.dli_fbase == here.dli_fbase;
+}
+
 static void* find_library(int* flavour) {
   void* library = library_of(dlsym(RTLD_NEXT, "PMPI_Init"), flavour);
   if (library != NULL) return library;
@@ -79,8 +87,10 @@ static void* find_library(int* flavour) {
   if (dladdr(caller, &info) && info.dli_fname != NULL) {
     void* const from = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (from != NULL) {
-      library = library_of(dlsym(from, "PMPI_Init"), flavour);
-      dlclose(from);
+      void* const begins = dlsym(from, "PMPI_Init");
+      library = library_of(begins, flavour);
+      if (library == NULL && begins != NULL && !is_own(begins)) unknown = from;
+      if (unknown == NULL) dlclose(from);
       if (library != NULL) return library;
     }
   }
@@ -118,14 +128,20 @@ static void attach_mpi(void) {
   if (attach != NULL && attach(&front) != 0) memcpy(sennit_front_table, first, sizeof first);
 }
 
+/* The program's own definition. */
+static void* find_real(const char* name) {
+  /* Another tool that stands between, loaded after this library, stays there. */
+  void* found = dlsym(RTLD_NEXT, name);
+  void* const library = front.library != NULL ? front.library : unknown;
+  if (found == NULL && library != NULL) found = dlsym(library, name);
+  return found;
+}
+
 static void bind_mpi(void) {
   front.library = find_library(&front.flavour);
   for (size_t i = 0; i < SENNIT_FRONT_ENTRIES; ++i) {
-    /* Another tool that stands between, loaded after this library, stays there. */
-    real[i] = dlsym(RTLD_NEXT, without_p(names[i]));
-    if (real[i] == NULL && front.library != NULL) real[i] = dlsym(front.library, without_p(names[i]));
-    profiling[i] = dlsym(RTLD_NEXT, names[i]);
-    if (profiling[i] == NULL && front.library != NULL) profiling[i] = dlsym(front.library, names[i]);
+    real[i] = find_real(without_p(names[i]));
+    profiling[i] = find_real(names[i]);
     first[i] = real[i] != NULL ? real[i] : sennit_front_table[i]; /* the stub: the resolver says what is missing */
   }
   /* Before the drop-in is loaded, so that what it calls of MPI meanwhile is the program's. */
