@@ -108,7 +108,9 @@ def test_fortran_may_come_late(name: str, tmp_path: Path) -> None:
 def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
     alone, with_it = faults(name, False, 2, steps), faults(name, True, 2, steps)
     assert with_it.returncode not in (0, HANGS), with_it.stderr
-    assert with_it.returncode == alone.returncode, with_it.stderr
+    # A rank that is gone may be found by the others sooner than by the launcher, whose code then is theirs.
+    gone = "exit" in steps or "abort" in steps
+    assert gone or with_it.returncode == alone.returncode, with_it.stderr
     assert with_it.stdout == ""
     if "not allowed" in alone.stderr or "disallowed" in alone.stderr:
         function = re.search(r"The (\w+)\(\) function was called", alone.stderr)
