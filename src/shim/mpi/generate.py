@@ -19,7 +19,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file")
-HAND_WRITTEN = ("own", "requests")
+HAND_WRITTEN = ("own", "requests", "counted")
 LISTS = (*HAND_WRITTEN, "host", "left")
 
 
@@ -303,6 +303,21 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     yield ""
 
 
+def is_counted(function: Function) -> bool:
+    """Whether MPI counts such calls on each rank, to match them (agreement.h)."""
+    return function.kind == "collective" and function.form != "blocking"
+
+
+def unmatched(function: Function) -> Iterator[str]:
+    """The program's own function, but on MPI_COMM_WORLD, where some ranks have counted another number of calls."""
+    yield "template <class Abi>"
+    yield f"int {function.name}_unmatched({signature(function)}) {{"
+    yield f'  if (is_world<Abi>(comm)) return refuse<Abi>("MPI_{function.name}");'
+    yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    yield "}"
+    yield ""
+
+
 def words(memory: Memory) -> set[str]:
     """The parameters that describe a buffer."""
     instead = memory.in_place.elements if memory.in_place else ()
@@ -395,6 +410,13 @@ def write_wrappers() -> str:
     lines.append("void fill_substitutes(void** table) {")
     lines += [fill(each.name, f"{each.name}_narrowed") for each in functions if each.large]
     lines.append("}")
+    for function in filter(is_counted, functions):
+        lines += unmatched(function)
+    lines.append("/// What stands for functions that other ranks cannot match, by entry.")
+    lines.append("template <class Abi>")
+    lines.append("void fill_unmatched(void** table) {")
+    lines += [fill(each.name, f"{each.name}_unmatched") for each in functions if is_counted(each)]
+    lines.append("}")
     lines.append("/// The wrappers, by entry.")
     lines.append("template <class Abi>")
     lines.append("void fill_wrappers(void** table) {")
@@ -417,19 +439,20 @@ def write_by_hand() -> str:
 
 
 def entry_names() -> list[str]:
-    """All entry points, in the order of their numbers."""
+    """All entry points, in the order of their numbers, as the profiling interface has them."""
     functions, lists = read_table()
-    return [f"MPI_{each.name}" for each in functions] + [f"MPI_{name}" for name in by_hand(lists)]
+    return [f"PMPI_{each.name}" for each in functions] + [f"PMPI_{name}" for name in by_hand(lists)]
 
 
 def write_entries() -> str:
-    lines = [f"  sennit_entry {name}, {number}" for number, name in enumerate(entry_names())]
+    lines = [f"  sennit_entry {name[1:]}, {number}" for number, name in enumerate(entry_names())]
     return "\n".join(["/* Generated from functions.txt by generate.py. Do not edit. */", *lines]) + "\n"
 
 
 def write_names() -> str:
     names = entry_names()
     lines = [BANNER.replace("// ", "/* ").rstrip() + " */", f"#define SENNIT_FRONT_ENTRIES {len(names)}"]
+    lines.append("/* Of the profiling interface; without their first letter those of the program's. */")
     lines.append("static const char* const names[SENNIT_FRONT_ENTRIES] = {")
     lines += [f'  "{name}",' for name in names]
     return "\n".join([*lines, "};"]) + "\n"

@@ -43,6 +43,7 @@ struct Profiling {
   int (*type_get_true_extent)(Datatype, Aint*, Aint*);
   int (*type_get_envelope)(Datatype, int*, int*, int*, int*);
   int (*type_get_contents)(Datatype, int, int, int, int*, Aint*, Datatype*);
+  int (*type_dup)(Datatype, Datatype*);
   int (*type_free)(Datatype*);
   int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
@@ -91,6 +92,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.type_get_true_extent, "PMPI_Type_get_true_extent");
   set(functions.type_get_envelope, "PMPI_Type_get_envelope");
   set(functions.type_get_contents, "PMPI_Type_get_contents");
+  set(functions.type_dup, "PMPI_Type_dup");
   set(functions.type_free, "PMPI_Type_free");
   set(functions.allgather, "PMPI_Allgather");
   set(functions.allgatherv, "PMPI_Allgatherv");
@@ -254,6 +256,12 @@ class Library final : public Mpi {
     const auto found = handles_of_ops_.find(op);
     return found != handles_of_ops_.end() ? found->second : kNoHandle;
   }
+  Handle keep(Handle type, std::shared_ptr<void>& keeper) const override {
+    Datatype same;
+    if (call_.type_dup(from_handle<Datatype>(type), &same) != 0) return kNoHandle;
+    keeper = std::shared_ptr<void>(nullptr, [this, same](void*) mutable { (void)call_.type_free(&same); });
+    return to_handle(same);
+  }
 
   int all_gather(Handle comm, const void* mine, void* all, int bytes) const override {
     return call_.allgather(mine, bytes, byte_, all, bytes, byte_, from_handle<Comm>(comm));
@@ -409,7 +417,10 @@ class Library final : public Mpi {
   static Handle predefined(const Predefined& one, void* library) {
     if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
     if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
-    return reinterpret_cast<std::uintptr_t>(dlsym(library, one.openmpi));
+    // A program in C has a copy of the library's data, which everybody then uses (a copy relocation): what counts is
+    // what the program finds, not what the library defines.
+    void* const found = dlsym(RTLD_DEFAULT, one.openmpi);
+    return reinterpret_cast<std::uintptr_t>(found != nullptr ? found : dlsym(library, one.openmpi));
   }
 
   Profiling<Abi> call_{};

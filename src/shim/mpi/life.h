@@ -21,11 +21,24 @@ int lacking() {
   return drop_in<Abi>().mpi().fail(kNoHandle, Abi::kErrUnsupportedOperation);
 }
 
+/// Some ranks may run without the drop-in: what they could not match fails from now on.
+template <class Abi>
+void refuse_unmatched() {
+  const sennit_front& front = *Process<Abi>::instance().front;
+  void* refusing[kEntries] = {};
+  fill_unmatched<Abi>(refusing);
+  fill_counted<Abi>(refusing);
+  for (std::size_t i = 0; i < front.entries; ++i)
+    if (refusing[i] != nullptr && front.real[i] != nullptr) front.table[i] = refusing[i];
+}
+
 template <class Abi>
 int begin(int code) {
   auto& process = Process<Abi>::instance();
   if (code != 0 || process.started.exchange(true)) return code;
-  if (!process.drop_in->start()) step_aside<Abi>();
+  if (process.drop_in->start()) return code;
+  step_aside<Abi>();
+  if (process.drop_in->unmatched()) refuse_unmatched<Abi>();
   return code;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -68,6 +69,9 @@ class Mpi {
   /// The other way round; kNoHandle where the MPI has none.
   virtual Handle type_of(device::Type type) const = 0;
   virtual Handle op_of(device::Operator op) const = 0;
+  /// The same type, as long as `keeper` lives: a program may free one that a request still uses (Fortran's mpi_f08 of
+  /// MPICH does so with each section of an array). kNoHandle where MPI has none to give.
+  virtual Handle keep(Handle type, std::shared_ptr<void>& keeper) const = 0;
 
   /// Collective over `comm`: every rank's `bytes` bytes, by rank.
   virtual int all_gather(Handle comm, const void* mine, void* all, int bytes) const = 0;

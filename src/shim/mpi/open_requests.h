@@ -22,6 +22,7 @@ struct Receive {
   void* buffer = nullptr;
   std::int64_t capacity = 0;                     ///< bytes of data
   Handle type = kNoHandle;                       ///< kNoHandle: data without gaps
+  std::shared_ptr<void> type_keeper;             ///< the program may free its own while the receive is open
   bool looked = false;                           ///< what came has been looked at
   std::unique_ptr<Messages::Incoming> incoming;  ///< null: it was no announcement
   device::Memory packed;                         ///< of a type with gaps

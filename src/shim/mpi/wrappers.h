@@ -5,6 +5,7 @@
 
 #include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
+#include "shim/mpi/unmatched.h"
 
 namespace sennit::shim::mpi::wrappers {
 

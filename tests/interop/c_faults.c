@@ -1,0 +1,90 @@
+/* A program that does what the arguments say, in their order, with a buffer in GPU memory: test_loading.py holds what
+ * becomes of it under the drop-in against what the MPI does alone. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { kCount = 50000 };
+static int rank, ranks;
+
+static int* on_gpu(void) {
+  void* (*allocate)(int, size_t) = NULL;
+  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
+  int* const made = allocate != NULL ? allocate(rank % 4, kCount * sizeof(int)) : NULL;
+  return made != NULL ? made : malloc(kCount * sizeof(int));
+}
+
+static void sum(int* buffer) {
+  for (int i = 0; i < kCount; ++i) buffer[i] = rank + 1;
+  MPI_Allreduce(MPI_IN_PLACE, buffer, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (buffer[0] != ranks * (ranks + 1) / 2 || buffer[kCount - 1] != buffer[0]) {
+    printf("rank %d: wrong sum\n", rank);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+}
+
+static void exchange(int* buffer) {
+  MPI_Request request;
+  int* const came = on_gpu();
+  for (int i = 0; i < kCount; ++i) buffer[i] = rank;
+  MPI_Irecv(came, kCount, MPI_INT, (rank + ranks - 1) % ranks, 1, MPI_COMM_WORLD, &request);
+  MPI_Send(buffer, kCount, MPI_INT, (rank + 1) % ranks, 1, MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (came[kCount - 1] != (rank + ranks - 1) % ranks) {
+    printf("rank %d: a wrong message\n", rank);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+}
+
+int main(int argc, char** argv) {
+  int* buffer = NULL;
+  for (int i = 1; i < argc; ++i) {
+    const char* const what = argv[i];
+    if (!strcmp(what, "init")) {
+      MPI_Init(&argc, &argv);
+      MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+      MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+      buffer = on_gpu();
+    } else if (!strcmp(what, "sum")) {
+      sum(buffer);
+    } else if (!strcmp(what, "exchange")) {
+      exchange(buffer);
+    } else if (!strcmp(what, "host")) {
+      int all = 0;
+      MPI_Allreduce(&ranks, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+      if (all != ranks * ranks) return 7;
+    } else if (!strcmp(what, "isum")) {
+      MPI_Request request;
+      int all = 0;
+      MPI_Iallreduce(&ranks, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+      if (all != ranks * ranks) return 7;
+    } else if (!strcmp(what, "barrier")) {
+      MPI_Barrier(MPI_COMM_WORLD);
+    } else if (!strcmp(what, "send")) {
+      MPI_Send(buffer, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    } else if (!strcmp(what, "wait")) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      MPI_Wait(&request, MPI_STATUS_IGNORE);
+    } else if (!strcmp(what, "finalize")) {
+      MPI_Finalize();
+    } else if (!strcmp(what, "finalized")) {
+      int initialized = 0, finalized = 0;
+      MPI_Initialized(&initialized);
+      MPI_Finalized(&finalized);
+      if (!initialized || !finalized) return 4;
+    } else if (!strcmp(what, "abort") && rank == 1) {
+      MPI_Abort(MPI_COMM_WORLD, 5);
+    } else if (!strcmp(what, "exit") && rank == 1) {
+      _exit(6);
+    } else if (!strcmp(what, "said")) {
+      printf("rank %d came through\n", rank);
+      fflush(stdout);
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,85 @@
+"""Programs in C for the MPIs that can be had, compiled by the tests that run them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import debian_mpi
+import drop_in
+import mpi_headers
+from sennit.peers import mpi
+
+HERE = Path(__file__).resolve().parent
+
+# MPICH's wheel has a library of the standard ABI of MPI 5 too.
+LIBRARIES = (*drop_in.LIBRARIES, "standard")
+TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-c-")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, and the MPI that it is for."""
+
+    path: Path
+    found: mpi.Installed
+
+    def start(self, ranks: int, *arguments: str) -> list[str]:
+        return [*mpi.launch(self.found, ranks, root=os.geteuid() == 0), str(self.path), *arguments]
+
+    def run(
+        self,
+        ranks: int,
+        library: Path | None,
+        settings: dict[str, str] | None = None,
+        command: list[str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """With the drop-in where its library is given; a minute long at most, then its exit code is 124."""
+        with tempfile.TemporaryDirectory(prefix="sennit-c-files-") as files:
+            return subprocess.run(
+                ["timeout", "-k", "5", "60", *(command or self.start(ranks))],
+                env=drop_in.environment(self.found, Path(files), library) | (settings or {}),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                check=False,
+            )
+
+
+@cache
+def compiled(
+    name: str, source: str, shared: bool = False, options: tuple[str, ...] = (), linked: Path | None = None
+) -> Program | str:
+    """A program of this folder for one of LIBRARIES, or why it cannot be had. `shared`: a library. `linked`: another
+    library of the MPI than its own."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        return "gcc is not on PATH"
+    wheel = "mpich" if name == "standard" else name
+    found = drop_in.find(wheel)
+    if isinstance(found, str):
+        return found
+    include = debian_mpi.INCLUDE[name] if name in debian_mpi.INCLUDE else mpi_headers.fetch(wheel)
+    if isinstance(include, str):
+        return include
+    library = found.library
+    if name == "standard":
+        library = library.with_name("libmpi_abi.so.1")
+        if not library.exists():
+            return f"the package mpich has no {library.name}"
+    library = linked or library
+    program = Path(TOGETHER.name) / "-".join((name, Path(source).stem, *options, *([linked.name] if linked else [])))
+    command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", f"-I{include}"]
+    command += ["-DMPI_ABI"] if name == "standard" else []
+    command += ["-shared", "-fPIC", *options] if shared else [*options]
+    command += ["-o", str(program), str(HERE / source), str(library), "-ldl", f"-Wl,-rpath,{library.parent}"]
+    command += ["-Wl,--allow-shlib-undefined"]  # what the MPI itself needs is found when it is started
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return Program(program, found)

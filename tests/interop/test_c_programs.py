@@ -1,0 +1,52 @@
+"""A program in C through the drop-in, with each MPI and each ABI, and emulated GPU memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import c_programs
+import drop_in
+import pytest
+
+
+def have(name: str, source: str) -> tuple[c_programs.Program, Path]:
+    """The program and the drop-in's library; skips where there is none."""
+    program, library = c_programs.compiled(name, source), drop_in.library()
+    if isinstance(program, str):
+        pytest.skip(program)
+    if isinstance(library, str):
+        pytest.skip(library)
+    return program, library
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_what_c_sends_and_reduces_arrives(name: str, ranks: int) -> None:
+    program, library = have(name, "c_buffers.c")
+    done = program.run(ranks, library, {"SENNIT_REPORT": "1"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    for taken in ("direct copy", "into GPU memory", "one_shot", "two_shot", "staged: operator of the program"):
+        assert taken in done.stderr, done.stderr
+    assert "error" not in done.stderr.lower(), done.stderr
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_the_program_is_right_without_the_drop_in(name: str) -> None:
+    program, _ = have(name, "c_buffers.c")
+    done = program.run(2, None)
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_a_tool_that_is_preloaded_too_sees_calls_once(name: str) -> None:
+    program, library = have(name, "c_faults.c")
+    tool = c_programs.compiled(name, "c_tool.c", shared=True)
+    assert isinstance(tool, c_programs.Program)
+    start = program.start(2, "init", "barrier", "host", "barrier", "finalize")
+    place = start.index(str(program.path))
+    # Not for the launcher, which has no MPI.
+    command = [*start[:place], "env", f"LD_PRELOAD={library}:{tool.path}", *start[place:]]
+    done = program.run(2, library, {}, command)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "tool: 0 sends, 2 barriers, 1 reductions\n"
+    assert "tool" not in done.stderr, done.stderr

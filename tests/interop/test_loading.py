@@ -1,0 +1,146 @@
+"""What becomes of a job where something is wrong with how the drop-in was loaded, or where the program does what MPI
+does not allow: it ends as it does without the drop-in, and never hangs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import c_programs
+import debian_mpi
+import pytest
+import test_fortran
+from test_c_programs import have
+
+each_library = pytest.mark.parametrize("name", c_programs.LIBRARIES)
+HANGS = 124  # what `timeout` makes of it
+
+
+def faults(
+    name: str, preloaded: bool, ranks: int, steps: str, settings: dict[str, str] | None = None, before: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """A program that takes these steps. `before`: what the shell does first, which knows the rank as $rank."""
+    program, library = have(name, "c_faults.c")
+    command = program.start(ranks, *steps.split())
+    place = command.index(str(program.path))
+    shell = f'rank="${{PMI_RANK:-$PMIX_RANK}}"; {before}\nexec "$@"'
+    command = [*command[:place], "sh", "-c", shell, "sh", *command[place:]] if before else command
+    return program.run(ranks, library if preloaded else None, settings, command)
+
+
+# ---- loaded on some ranks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("without", [0, 1])
+@each_library
+def test_ranks_go_on_without_the_drop_in_where_one_lacks_it(name: str, without: int) -> None:
+    steps = "init sum exchange sum finalize said"
+    before = f'test "$rank" = {without} && unset LD_PRELOAD'
+    done = faults(name, True, 3, steps, {"SENNIT_TIMEOUT": "2"}, before)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("came through") == 3
+    said = [line for line in done.stderr.splitlines() if line.startswith("sennit")]
+    assert len(said) == 1, done.stderr  # ranks 0 and 1 say it, where they have it
+    assert "runs without sennit: timed_out: not all ranks answered within 2 s" in said[0]
+    assert "LD_PRELOAD has to reach every rank" in said[0]
+
+
+@each_library
+def test_what_cannot_be_matched_then_ends_in_an_error(name: str) -> None:
+    before = 'test "$rank" = 1 && unset LD_PRELOAD'
+    done = faults(name, True, 3, "init sum isum finalize", {"SENNIT_TIMEOUT": "2"}, before)
+    assert done.returncode not in (0, HANGS), done.stderr
+    assert "MPI_Iallreduce on MPI_COMM_WORLD cannot end, as some ranks run without sennit" in done.stderr
+
+
+# ---- loaded late --------------------------------------------------------------------------------------------------
+
+
+def test_an_mpi_that_is_not_known_is_passed_on_to(tmp_path: Path) -> None:
+    """Where a library brings it that is loaded for itself, so that the drop-in's entry points are found before it."""
+    program, library = have("debian-mpich", "c_dlopen.c")
+    name, other = b"libmpich.so.12\0", b"libothmpi.so.7\0"
+    unknown = tmp_path / other.decode().rstrip("\0")
+    unknown.write_bytes(program.found.library.read_bytes().replace(name, other))
+    unknown.chmod(0o755)
+    loaded = c_programs.compiled("debian-mpich", "c_loaded.c", shared=True, linked=unknown)
+    assert isinstance(loaded, c_programs.Program)
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, str(loaded.path)))
+    assert (done.returncode, done.stdout) == (0, "sum 1\n"), done.stderr
+    assert done.stderr == ""  # there is no drop-in for it
+
+
+@pytest.mark.parametrize("name", debian_mpi.LIBRARIES)
+def test_fortran_may_come_late(name: str, tmp_path: Path) -> None:
+    program, library = have(name, "c_dlopen.c")
+    first = c_programs.compiled(name, "c_loaded.c", shared=True, options=("-DGOES_ON",))
+    assert isinstance(first, c_programs.Program)
+    then = tmp_path / "loaded.so"
+    sources = ("fortran_memory.f90", "fortran_loaded.f90")
+    if missing := test_fortran.compiled(name, then, sources, ("-shared", "-fPIC", f"-Wl,-rpath,{debian_mpi.LIB}")):
+        pytest.skip(missing)
+    start = program.start(2, str(first.path), str(then))
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, start)
+    assert (done.returncode, done.stdout) == (0, "sum 1\nsum of many 1\n"), done.stderr
+    assert re.search(r"^allreduce .*one_shot", done.stderr, re.MULTILINE), done.stderr
+
+
+# ---- what MPI does not allow --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        "init init sum finalize",  # more than once
+        "finalize",  # what has not begun
+        "send",
+        "init sum finalize send",  # after the end
+        "init exchange finalize wait",
+        "init sum finalize barrier",
+        "init sum abort sum finalize said",
+        "init sum exit sum finalize said",  # without MPI_Finalize
+        "init exit sum finalize said",
+    ],
+)
+@each_library
+def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
+    alone, with_it = faults(name, False, 2, steps), faults(name, True, 2, steps)
+    assert with_it.returncode not in (0, HANGS), with_it.stderr
+    # A rank that is gone may be found by the others sooner than by the launcher, whose code then is theirs.
+    gone = "exit" in steps or "abort" in steps
+    assert gone or with_it.returncode == alone.returncode, with_it.stderr
+    assert with_it.stdout == ""
+    if "not allowed" in alone.stderr or "disallowed" in alone.stderr:
+        function = re.search(r"The (\w+)\(\) function was called", alone.stderr)
+        assert function is None or f"The {function[1]}() function was called" in with_it.stderr
+
+
+@each_library
+def test_a_program_may_go_on_after_the_end(name: str) -> None:
+    done = faults(name, True, 2, "init sum finalize finalized said")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("came through") == 2
+
+
+# ---- functions that the MPI lacks ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("alone", "not there, not there, not there"),
+        ("drop-in", "unsupported, unsupported, done"),
+        ("disabled", "unsupported, unsupported, done"),
+        ("half", "unsupported, unsupported, unsupported"),  # without the library behind the preloaded one
+    ],
+)
+def test_a_function_that_the_library_lacks_is_unsupported(how: str, said: str, tmp_path: Path) -> None:
+    program, library = have("debian-openmpi", "c_lacking.c")
+    if how == "half":
+        library = Path(shutil.copy(library, tmp_path))
+    settings = {"SENNIT_DISABLE": "1"} if how == "disabled" else {}
+    done = program.run(2, None if how == "alone" else library, settings)
+    assert (done.returncode, done.stdout) == (0, f"{said}\n"), done.stderr
+    assert ("the program runs without sennit" in done.stderr) == (how == "half"), done.stderr
