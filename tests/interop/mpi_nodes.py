@@ -31,7 +31,7 @@ def given(rank: int, count: int) -> Ints:
     return repeated((rank * 11 + i for i in range(997)), count)
 
 
-def reduced(comm: MPI.Intracomm, count: int, op: Callable[[Iterator[int]], int]) -> Ints:
+def reduced(comm: MPI.Comm, count: int, op: Callable[[Iterator[int]], int]) -> Ints:
     """Element by element over what the ranks put in."""
     return repeated((op(rank * 11 + i for rank in range(comm.Get_size())) for i in range(997)), count)
 
@@ -43,7 +43,7 @@ def check(what: str, buffer: Host, expected: Ints) -> None:
         raise AssertionError(f"rank {RANK}: {what}: element {at} is {got[at]}, not {expected[at]}")
 
 
-def allreduce(comm: MPI.Intracomm, count: int, kind: type[Host] = GPU) -> None:
+def allreduce(comm: MPI.Comm, count: int, kind: type[Host] = GPU) -> None:
     rank = comm.Get_rank()
     mine, result = kind(count), kind(count)
     operators: list[tuple[MPI.Op, Callable[[Iterator[int]], int]]] = [(MPI.SUM, sum), (MPI.MAX, max)]
