@@ -11,9 +11,10 @@ import argparse
 import json
 import re
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from house import ROOT
 from sennit import units
@@ -106,23 +107,16 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def collective_sections(root: Path) -> str:
-    """The results of bench collectives in docs/bench-collectives.md."""
-    parts = []
-    for name, path, document in documents(root, COLLECTIVE):
-        result = parse(CollectiveResult, document, path)
-        warnings = [f"Warning: {warning}" for warning in result.warnings]
-        parts += [f"## {name}", f"Source: `{path}`.", *warnings, collective_markdown(result).strip()]
-    return "\n\n".join(parts) or NONE_YET
+Ranks = TypeVar("Ranks", CollectiveResult, MpiResult)
 
 
-def mpi_sections(root: Path) -> str:
-    """The results of bench mpi in docs/bench-mpi.md."""
+def sections_of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Callable[[Ranks], str]) -> str:
+    """The results of that kind, one behind the other."""
     parts = []
-    for name, path, document in documents(root, MPI):
-        result = parse(MpiResult, document, path)
-        warnings = [f"Warning: {warning}" for warning in result.warnings]
-        parts += [f"## {name}", f"Source: `{path}`.", *warnings, mpi_markdown(result).strip()]
+    for name, path, document in documents(root, kind):
+        result = parse(model, document, path)
+        warnings: list[str] = [f"Warning: {warning}" for warning in result.warnings]
+        parts += [f"## {name}", f"Source: `{path}`.", *warnings, markdown(result).strip()]
     return "\n\n".join(parts) or NONE_YET
 
 
@@ -271,8 +265,12 @@ def generated(root: Path) -> dict[Path, str]:
     files |= machine_pictures(root)
     for file, name, content in (
         (root / "docs" / "bench-put.md", PUT, sections),
-        (root / "docs" / "bench-collectives.md", COLLECTIVE, collective_sections(root)),
-        (root / "docs" / "bench-mpi.md", MPI, mpi_sections(root)),
+        (
+            root / "docs" / "bench-collectives.md",
+            COLLECTIVE,
+            sections_of_ranks(root, COLLECTIVE, CollectiveResult, collective_markdown),
+        ),
+        (root / "docs" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
         (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
         (root / "docs" / "reproduction.md", PAPER, again),
         (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import debian_mpi
+import pytest
 from sennit.peers import mpi
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
@@ -33,3 +35,19 @@ def environment(found: mpi.Installed, folder: Path, preloaded: Path | None) -> d
     ours = {"LD_PRELOAD": str(preloaded), "SENNIT_EMULATE": "1"} if preloaded else {}
     debian = debian_mpi.environment() if debian_mpi.FOLDER in found.library.parents else {}
     return mpi.environment(found, kept, folder) | debian | ours
+
+
+def start(found: mpi.Installed, launch: list[str], shell: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """A job of ranks that a shell starts, which knows their numbers, with the drop-in and its report. Skips the test
+    where the drop-in is not built."""
+    preloaded = library()
+    if isinstance(preloaded, str):
+        pytest.skip(preloaded)
+    return subprocess.run(
+        ["timeout", "-k", "5", "100", *launch, "sh", "-c", shell],
+        env=environment(found, folder, preloaded) | {"SENNIT_REPORT": "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )

@@ -33,23 +33,11 @@ def run(name: str, ranks: int, settings: dict[str, str], left_out: str) -> subpr
     found = drop_in.find(name)
     if isinstance(found, str):
         pytest.skip(found)
-    library = drop_in.library()
-    if isinstance(library, str):
-        pytest.skip(library)
+    # The shell knows the rank.
+    ours = " ".join(f'{key}="{value}"' for key, value in settings.items())
+    program = f'{ours} exec "{sys.executable}" -B "{HERE / "mpi_buffers.py"}" {left_out}'
     with tempfile.TemporaryDirectory(prefix="sennit-buffers-") as folder:
-        environment = drop_in.environment(found, Path(folder), library) | {"SENNIT_REPORT": "1"}
-        # The shell knows the rank.
-        ours = " ".join(f'{key}="{value}"' for key, value in settings.items())
-        command = f'{ours} exec "{sys.executable}" -B "{HERE / "mpi_buffers.py"}" {left_out}'
-        start = mpi.launch(found, ranks, root=os.geteuid() == 0)
-        return subprocess.run(
-            ["timeout", "-k", "5", "100", *start, "sh", "-c", command],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return drop_in.start(found, mpi.launch(found, ranks, root=os.geteuid() == 0), program, Path(folder))
 
 
 @pytest.mark.parametrize("reach", REACH)

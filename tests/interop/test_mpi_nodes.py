@@ -38,19 +38,8 @@ TAKEN = {
 
 
 def start(found: mpi.Installed, launch: list[str], settings: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    library = drop_in.library()
-    if isinstance(library, str):
-        pytest.skip(library)
-    environment = drop_in.environment(found, folder, library) | {"SENNIT_REPORT": "1"}
     program = f'RANK=$PMI_RANK$PMIX_RANK; {settings} exec "{sys.executable}" -B -m mpi4py "{HERE / "mpi_nodes.py"}"'
-    return subprocess.run(
-        ["timeout", "-k", "5", "100", *launch, "sh", "-c", program],
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return drop_in.start(found, launch, program, folder)
 
 
 def check(done: subprocess.CompletedProcess[str], way: str) -> None:
