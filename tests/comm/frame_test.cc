@@ -96,7 +96,7 @@ TEST(Frame, IsRefusedWhenTooLargeBeforeAnythingIsAllocated) {
 
 TEST(Frame, OfAnotherVersionIsRefused) {
   Pair pair;
-  put_raw(pair.a.get(), Writer().number(0x534e5402ull | 11ull << 32).number(0).take());
+  put_raw(pair.a.get(), Writer().number((0x534e5400ull | (kWireVersion + 1)) | 11ull << 32).number(0).take());
   EXPECT_EQ(FrameReader().next(pair.b.get()).status().code(), Code::corrupt);
 }
 
