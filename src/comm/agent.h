@@ -58,7 +58,8 @@ class Agent {
   /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Words of one rank to another come
   /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves.
   void tell(int peer, Bytes what);
-  /// What becomes of words for this rank, from now on: called from the agent's thread, which must not be kept.
+  /// What becomes of words for this rank, from now on: called from the agent's thread, which must not be kept
+  /// waiting.
   void on_word(std::function<void(int from, const Bytes& what)> call);
 
  private:

@@ -15,9 +15,6 @@ class Rail {
  public:
   virtual ~Rail() = default;
 
-  virtual int node() const = 0;
-  virtual int nodes() const = 0;
-
   /// Whole elements of the reduction's type.
   virtual Status all_reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction) = 0;
   /// The result is at `root` alone; elsewhere the data is lost.

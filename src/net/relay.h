@@ -21,7 +21,7 @@ namespace sennit::net {
 /// A piece of a message.
 struct Chunk {
   std::uint64_t begin = 0, bytes = 0;  ///< in the message
-  bool whole = false;                  ///< it is not divided: its one part is that of the node's first rank
+  bool whole = false;                  ///< it is not divided: its one part is a single rank's of the node
 };
 
 /// Chunks of about `most` bytes, of which each has `parts` equal parts of whole packs, and behind them what cannot be

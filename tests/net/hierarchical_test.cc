@@ -21,9 +21,6 @@ struct Rank {
 class TableRail final : public Rail {
  public:
   TableRail(comm::Table& table, int node) : table_(table), node_(node) {}
-  int node() const override { return node_; }
-  int nodes() const override { return table_.size(); }
-
   Status all_reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction) override {
     const auto all = table_.gather(node_, {data, bytes});
     add(all, data, bytes, reduction);

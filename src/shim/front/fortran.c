@@ -6,9 +6,8 @@
 //
 // 1. PMPI_NAME is an entry point too. Where it leads depends on its caller's address, by which alone the two differ.
 // 2. A caller in the library for Fortran that has called before: as MPI_NAME (entries.S, some 1 ns).
-// 3. Any other is looked for among the libraries for Fortran that are loaded. Their list is made anew when the number
-// of
-//    libraries ever loaded has changed, as they may be loaded late (some 60 ns in all).
+// 3. Any other is looked for among the libraries for Fortran that are loaded. They may be loaded late: their list is
+//    made anew when the number of libraries ever loaded has changed (some 60 ns in all).
 // 4. Found: as MPI_NAME. Not found: the real PMPI_NAME.
 #define _GNU_SOURCE
 #include "shim/front/fortran.h"

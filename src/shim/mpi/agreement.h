@@ -1,9 +1,8 @@
 // Whether all ranks of a job have this drop-in: asked once, at the end of MPI_Init, before anything is built on it. A
 // launcher may have brought LD_PRELOAD to some ranks only, or sennit of another version; such ranks go on without it.
 //
-// 1. Each rank begins to give all others a card: what it is, its version, whether it can have GPU memory. A rank
-// without
-//    the drop-in does not take part, and no rank can tell who it is: so this is a collective call that does not
+// 1. Each rank begins to give all others a card: what it is, its version, whether it can have GPU memory. A rank that
+//    lacks the drop-in does not take part, and no rank can tell who it is: so this is a collective call that does not
 //    block, and that is waited for as long as SENNIT_TIMEOUT says. Where it does not end, it stays begun for ever.
 // 2. All ranks that have all cards judge alike.
 // 3. They tell each other so in the same way: a rank that came after others had ceased to wait is not left alone.

@@ -11,10 +11,7 @@ namespace sennit::shim::mpi {
 class MpiRail final : public net::Rail {
  public:
   /// `comm`: of one rank of each node, in the order of nodes.
-  MpiRail(const Mpi& mpi, Handle comm, int node, int nodes) : mpi_(mpi), comm_(comm), node_(node), nodes_(nodes) {}
-
-  int node() const override { return node_; }
-  int nodes() const override { return nodes_; }
+  MpiRail(const Mpi& mpi, Handle comm, int node) : mpi_(mpi), comm_(comm), node_(node) {}
 
   /// Whether the MPI reduces such numbers.
   static bool knows(const Mpi& mpi, const device::Reduction& reduction) {
@@ -44,7 +41,7 @@ class MpiRail final : public net::Rail {
 
   const Mpi& mpi_;
   const Handle comm_;
-  const int node_, nodes_;
+  const int node_;
 };
 
 }  // namespace sennit::shim::mpi

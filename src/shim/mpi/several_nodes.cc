@@ -56,7 +56,7 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
     made->free();
     return status.ok() ? Status(Code::unsupported, "another node cannot take part") : status;
   }
-  if (has_rail) made->rail_.emplace(mpi, made->rail_comm_, own.node, nodes.count);
+  if (has_rail) made->rail_.emplace(mpi, made->rail_comm_, own.node);
   made->all_.emplace(made->here_->node(), made->here_->collectives(), own.node, has_rail ? &*made->rail_ : nullptr,
                      way);
   return made;
