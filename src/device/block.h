@@ -47,12 +47,20 @@
 //                                     Every source(k), in order, into every destination(k). Ordered as copy() is.
 //
 // Packets (device/packet.h). No signal and no barrier belongs to them: a packet that has arrived is its own signal.
-// Nothing else is ordered by it, neither the sender's other writes nor its reads.
+// Nothing else is ordered by it, neither the sender's other writes nor its reads, unless a primitive says so.
 //   block.send_packets(count, message, use)
 //                                     Each message(k) for k below `count` (at most kMostOperands) into its packets.
 //                                     Does not wait.
 //   block.receive_packets(count, message, use, site)
 //                                     Waits for all packets of each message(k). False as for await(): return at once.
+//   block.await_packets_for(packets, tag, ns, message)
+//                                     Waits up to `ns` nanoseconds for the packets of one message, plain data of
+//                                     whole packets (at most kMostAwaited), which all of the block may then read:
+//                                     `message` is block.shared(). Memory whose address the message gives is then
+//                                     seen as the host saw it before it sent them (consume, system scope). False
+//                                     when they have not come: without a fault, and the program does something else
+//                                     then. Leaves the packets as they are, so that each use of the place has a tag
+//                                     of its own. Does not look for an abort.
 //   block.reduce_packets(reduce, source, taker, use, site, reduction, stage)
 //                                     Waits, reduces the source(k) in order, stores the result and sends it on as
 //                                     packets, to each taker(k).
@@ -106,6 +114,9 @@ struct Reduce {
   std::uint64_t bytes = 0;
   unsigned sources = 0, destinations = 0;
 };
+
+/// Packets of a message that await_packets_for() takes: a limit, the threads of a warp.
+inline constexpr unsigned kMostAwaited = 32;
 
 /// Bytes that shared() has.
 inline constexpr unsigned kSharedBytes = 256;

@@ -1,5 +1,6 @@
 // Every block program of path/, compiled for GPUs.
 #include "device/cuda/block.cuh"
+#include "path/attend.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
 
@@ -13,6 +14,11 @@ const void* cuda_entry<path::StagedSend>() {
 template <>
 const void* cuda_entry<path::StagedReceive>() {
   return reinterpret_cast<const void*>(&run_program<path::StagedReceive>);
+}
+
+template <>
+const void* cuda_entry<path::Attend>() {
+  return reinterpret_cast<const void*>(&run_program<path::Attend>);
 }
 
 template <>

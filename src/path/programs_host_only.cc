@@ -1,4 +1,5 @@
 // A build without CUDA: the block programs of path/ have no GPU entry.
+#include "path/attend.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
 
@@ -11,6 +12,11 @@ const void* cuda_entry<path::StagedSend>() {
 
 template <>
 const void* cuda_entry<path::StagedReceive>() {
+  return nullptr;
+}
+
+template <>
+const void* cuda_entry<path::Attend>() {
   return nullptr;
 }
 

@@ -143,6 +143,26 @@ class CudaBlock {
     });
     return __syncthreads_and(arrived) != 0;
   }
+  // Threads of one warp poll a packet each: a message of a few packets is one access, also to the host's memory.
+  template <class Message>
+  __device__ bool await_packets_for(const Packet* packets, Word tag, std::uint64_t ns, Message& message) {
+    constexpr unsigned kPackets = sizeof(Message) / kPacketBytes;
+    static_assert(sizeof(Message) % kPacketBytes == 0 && kPackets <= kMostAwaited);
+    bool arrived = true;
+    __syncthreads();  // the message before has been read
+    if (threadIdx.x < kPackets) {
+      constexpr unsigned kThreads = ~0u >> (kMostAwaited - kPackets);
+      const std::uint64_t deadline = cuda::now() + ns;
+      Packet got = cuda::poll(packets + threadIdx.x);
+      // All of them go round as often as any: each one's clock may say something else.
+      while (!(arrived = __all_sync(kThreads, got.tag0 == tag && got.tag1 == tag)) &&
+             !__any_sync(kThreads, cuda::now() >= deadline))
+        got = cuda::poll(packets + threadIdx.x);
+      // No fence: no load begins before its address is known, and copy() and packets read past the caches of an SM.
+      if (arrived) reinterpret_cast<Pack<8>*>(&message)[threadIdx.x] = {{got.data0, got.data1}};
+    }
+    return __syncthreads_and(arrived) != 0;
+  }
   template <class Source, class Taker>
   __device__ bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
                                  const Reduction& reduction, Stage stage) {

@@ -117,6 +117,25 @@ class HostBlock : public OwnMemory {
     }
     return true;
   }
+  template <class Message>
+  bool await_packets_for(Packet* packets, Word tag, std::uint64_t ns, Message& message) {
+    constexpr std::uint64_t kPackets = sizeof(Message) / kPacketBytes;
+    static_assert(sizeof(Message) % kPacketBytes == 0 && kPackets <= kMostAwaited);
+    const auto deadline = Clock::now() + std::chrono::nanoseconds(ns);
+    for (std::uint64_t i = 0; i < kPackets; ++i) {
+      Pack<8> data{};
+      for (const int which : {0, 1})
+        for (;;) {
+          const std::uint64_t seen = half(packets + i, which).load(std::memory_order_acquire);
+          data.word[which] = Word(seen);
+          if (seen >> 32 == tag) break;
+          if (Clock::now() > deadline) return false;
+          std::this_thread::yield();
+        }
+      leave(&message, i, sizeof message, data);
+    }
+    return true;
+  }
   template <class Source, class Taker>
   bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
                       const Reduction& reduction, Stage stage) {
@@ -144,7 +163,8 @@ class HostBlock : public OwnMemory {
   static void put(Packet* packet, Pack<8> data, Word tag) {
     for (const int i : {0, 1}) {
       Delays::hold_up();
-      half(packet, i).store(data.word[i] | std::uint64_t(tag) << 32, std::memory_order_relaxed);
+      // Release: for await_packets_for().
+      half(packet, i).store(data.word[i] | std::uint64_t(tag) << 32, std::memory_order_release);
     }
   }
   bool get(Packet* packet, Word tag, Pack<8>& data, Word site, int peer) {

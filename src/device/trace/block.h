@@ -96,6 +96,12 @@ class TraceBlock : public OwnMemory {
     }
     return true;
   }
+  /// Nobody is there to send a message that may not come.
+  template <class Message>
+  bool await_packets_for(const Packet*, Word, std::uint64_t, Message&) {
+    recorder_.next_group(strand_);
+    return false;
+  }
   template <class Source, class Taker>
   bool reduce_packets(const PacketReduce& reduce, Source source, Taker taker, PacketUse use, Word site,
                       const Reduction&, Stage stage) {

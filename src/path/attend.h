@@ -1,0 +1,111 @@
+// Copies of few bytes between the memory of a GPU and of the host, without a launch or a copy engine for each: a
+// block of the GPU attends, and does one after the other.
+//
+// 1. The block says that it is there. Until then nothing is asked of it.
+// 2. For each copy the host writes one small message of packets: what to copy, and the bytes themselves where they
+// are
+//    few and go to the GPU.
+// 3. The block does it: few bytes for the host go there as packets; of others it signals that they are there.
+// 4. It waits for the next message a given time and not longer, since it takes up a place on the GPU, and whoever
+//    waits for the whole GPU waits for it too. For the first one it waits longer: until both sides of a conversation
+//    have a block, copy engines make the pauses.
+// 5. A block that is about to leave says so, then looks whether a copy more is asked for, which makes it stay; a host
+//    that has asked looks whether the block is about to leave. One of both sees the other. A host that sees the block
+//    about to leave waits for the copy or for the block's last word: which copy was its last. What was not done goes
+//    to a copy engine.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "device/block.h"
+
+namespace sennit::path {
+
+struct Attend {
+  static constexpr const char* kName = "attend";
+  /// Few bytes: what a message has room for. And the longest copy: a limit.
+  static constexpr std::uint32_t kFew = 232, kMost = 8192;
+  /// A default: two accesses of each for the longest copy.
+  static constexpr unsigned kThreads = 256;
+
+  enum class Way : std::uint32_t { to_host, to_gpu };
+  /// What is asked.
+  struct Errand {
+    std::byte* at = nullptr;    ///< in the memory of the GPU
+    std::byte* host = nullptr;  ///< where more than few bytes are or go
+    std::uint32_t bytes = 0;
+    Way way = Way::to_host;
+    std::byte few[kFew] = {};  ///< for the GPU
+  };
+
+  /// Where both write to each other: host memory that the GPU reaches, zeroed when made.
+  struct Desk {
+    device::Packet* errand = nullptr;  ///< with the copy's number as tag
+    device::Packet* few = nullptr;     ///< the tag is tag_of() the number
+    device::Word* asked = nullptr;     ///< number of the latest copy
+    device::Word* here = nullptr;      ///< the latest launch that has begun: its first copy's number
+    device::Word* leaving = nullptr;   ///< number of a copy that the block may leave without
+    device::Word* gone = nullptr;      ///< the latest launch that does nothing any more
+    device::Word* last = nullptr;      ///< number of the last copy that it did
+    device::Word* done = nullptr;      ///< number of the latest copy that was done and signalled
+    std::byte* bytes = nullptr;        ///< more than few of them
+
+    static constexpr std::uint64_t kWords = 6, kLine = 64;
+    static constexpr std::uint64_t kErrand = sizeof(Errand) / device::kPacketBytes;
+    static constexpr std::uint64_t kPackets = kErrand + kFew / device::kPacketBytes;
+    static constexpr std::uint64_t kBytes = kWords * kLine + kPackets * sizeof(device::Packet) + kMost;
+    static Desk at(std::byte* memory) {
+      Desk desk;
+      device::Word** const words[kWords] = {&desk.asked, &desk.here, &desk.leaving,
+                                            &desk.gone,  &desk.last, &desk.done};
+      for (std::uint64_t i = 0; i < kWords; ++i) *words[i] = reinterpret_cast<device::Word*>(memory + i * kLine);
+      desk.errand = reinterpret_cast<device::Packet*>(memory + kWords * kLine);
+      desk.few = desk.errand + kErrand;
+      desk.bytes = memory + kBytes - kMost;
+      return desk;
+    }
+  };
+
+  Desk desk;
+  device::Word first = 0;  ///< number of the first copy that this launch may be asked for; no other launch has it
+  std::uint64_t patience_ns = 0;
+  static constexpr unsigned kAtFirst = 4;  ///< times as long for the first one: a default
+
+  template <class Block>
+  SENNIT_DEVICE void operator()(Block& block) const {
+    auto& errand = block.template shared<Errand>();
+    device::Word next = first;
+    block.signal(desk.here, first);
+    for (;; ++next) {
+      const std::uint64_t patience = next == first ? kAtFirst * patience_ns : patience_ns;
+      if (!block.await_packets_for(desk.errand, next, patience, errand)) {
+        if (!block.meet(desk.leaving, next, desk.asked)) break;
+        // The host has written the message before.
+        while (!block.await_packets_for(desk.errand, next, patience_ns, errand))
+          if (!block.sound()) return;
+      }
+      const bool few = errand.bytes <= kFew, to_host = errand.way == Way::to_host;
+      if (few && to_host) {
+        const auto packets = [&](unsigned) { return device::PacketSend{errand.at, desk.few, errand.bytes}; };
+        block.send_packets(1, packets, device::PacketUse{device::tag_of(next), 0});
+        continue;
+      }
+      if (few) {
+        block.each(static_cast<unsigned>(device::packets_of(errand.bytes)), [&](unsigned i) {
+          const unsigned begin = i * device::kPacketBytes;
+          for (unsigned b = begin; b < begin + device::kPacketBytes && b < errand.bytes; ++b)
+            errand.at[b] = errand.few[b];
+        });
+      } else {
+        block.copy(to_host ? errand.host : errand.at, to_host ? errand.at : errand.host, errand.bytes);
+      }
+      block.signal(desk.done, next);
+    }
+    block.post(desk.last, next - 1);
+    block.signal(desk.gone, first);
+  }
+};
+static_assert(sizeof(Attend::Errand) == device::kMostAwaited * device::kPacketBytes);
+
+}  // namespace sennit::path

@@ -1,0 +1,161 @@
+#include "path/small_copies.h"
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "comm/wait.h"
+#include "device/host/block.h"
+#include "device/launch.h"
+
+namespace sennit::path {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// What no copy takes but one that waits for its GPU, as where processes have it in turns of some ms.
+constexpr std::chrono::microseconds kSlowCopy{500};
+
+device::Word load(const device::Word* word) {
+  return std::atomic_ref(*const_cast<device::Word*>(word)).load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+SmallCopies::~SmallCopies() {
+  if (launched_) (void)lane_->synchronize();  // it leaves by itself
+}
+
+Status SmallCopies::launch() {
+  if (lane_ == nullptr) {
+    auto memory = executor_->allocate_pinned(Attend::Desk::kBytes);
+    if (!memory) return memory.status();
+    auto lane = executor_->lane(device_);
+    if (!lane) return lane.status();
+    memory_ = std::move(*memory);
+    lane_ = std::move(*lane);
+    std::memset(memory_.data(), 0, Attend::Desk::kBytes);
+    desk_ = Attend::Desk::at(memory_.data());
+    if (auto status = executor_->load(device::program_of<Attend>(), device_); !status) return status;
+  }
+  first_ = asked_ + 2;  // never a number that a launch before has left at
+  asked_ = first_ - 1;
+  Attend attend;
+  attend.desk = desk_;
+  attend.first = first_;
+  attend.patience_ns = static_cast<std::uint64_t>(stay_.count());
+  return device::launch(*lane_, attend, 1, Attend::kThreads);
+}
+
+void SmallCopies::is_gone() {
+  launched_ = false;
+  run_.gone(load(desk_.last) + 1 - first_, late_);
+  late_ = false;
+}
+
+Result<bool> SmallCopies::attended() {
+  if (of_no_use_ || stay_ <= stay_.zero()) return false;
+  if (launched_ && load(desk_.gone) == first_) is_gone();
+  const bool due = run_.next(Clock::now());
+  if (launched_) return load(desk_.here) == first_;
+  if (!due) return false;
+  const device::SetUp set_up(lane_ == nullptr ? executor_.get() : nullptr);
+  if (auto status = launch(); !status)
+    of_no_use_ = true;
+  else
+    launched_ = true;
+  return false;  // this copy need not wait for the block to begin
+}
+
+template <class Ready>
+Status SmallCopies::wait_for(Ready ready) {
+  constexpr int kSpins = 4000, kLook = 1 << 16;  // defaults: some 20 µs, and now and then
+  Clock::time_point deadline{};
+  for (int spin = 0; !ready(); ++spin) {
+    if (spin < kSpins) continue;
+    sched_yield();
+    if (spin % kLook != kSpins) continue;
+    if (auto idle = lane_->idle(); !idle) return idle.status();
+    if (deadline == Clock::time_point{}) deadline = Clock::now() + comm::default_wait_limit();
+    if (Clock::now() > deadline)
+      return Status(Code::timed_out,
+                    fmt::format("the block on GPU {} that does small copies does not answer", device_));
+  }
+  return {};
+}
+
+template <class Done>
+Result<bool> SmallCopies::ask(const Attend::Errand& errand, Done done) {
+  const auto since = Clock::now();
+  device::HostBlock host(0, 1, {});
+  const device::PacketUse use{++asked_, 0};
+  host.send_packets(
+      1,
+      [&](unsigned) {
+        return device::PacketSend{&errand, desk_.errand, sizeof errand};
+      },
+      use);
+  const bool may_leave = host.meet(desk_.asked, asked_, desk_.leaving);
+  const auto is_over = [&] { return may_leave && load(desk_.gone) == first_; };
+  auto status = wait_for([&] { return done() || is_over(); });
+  if (status.ok() && is_over()) {
+    const bool did = load(desk_.last) == asked_;
+    is_gone();
+    if (!did) return false;
+    status = wait_for(done);  // what it did last may come after what it said last
+  }
+  if (!status) {
+    of_no_use_ = true;
+    return status;
+  }
+  late_ = late_ || Clock::now() - since > kSlowCopy;
+  done_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+Result<bool> SmallCopies::to_host(void* host, const void* gpu, std::uint64_t bytes) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || bytes == 0 || bytes > kMostToHost) return false;
+  if (auto there = attended(); !there || !*there) return there;
+  Attend::Errand errand;
+  errand.at = static_cast<std::byte*>(const_cast<void*>(gpu));
+  errand.bytes = static_cast<std::uint32_t>(bytes);
+  errand.host = desk_.bytes;
+  if (bytes > Attend::kFew) {
+    auto done = ask(errand, [&] { return load(desk_.done) == asked_; });
+    if (done.ok() && *done) std::memcpy(host, desk_.bytes, bytes);
+    return done;
+  }
+  const device::PacketUse use{device::tag_of(asked_ + 1), 0};
+  const std::uint64_t packets = device::packets_of(bytes);
+  std::uint64_t came = 0;
+  auto done = ask(errand, [&] {
+    const auto is_there = [&](const device::Packet& one) {
+      return load(&one.tag0) == use.tag && load(&one.tag1) == use.tag;
+    };
+    while (came < packets && is_there(desk_.few[came])) ++came;
+    return came == packets;
+  });
+  if (!done || !*done) return done;
+  const auto receive = [&](unsigned) { return device::PacketReceive{desk_.few, host, bytes, 0}; };
+  return device::HostBlock(0, 1, {}).receive_packets(1, receive, use, 0);
+}
+
+Result<bool> SmallCopies::to_gpu(void* gpu, const void* host, std::uint64_t bytes) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || bytes == 0 || bytes > kMostToGpu) return false;
+  if (auto there = attended(); !there || !*there) return there;
+  Attend::Errand errand;
+  errand.at = static_cast<std::byte*>(gpu);
+  errand.bytes = static_cast<std::uint32_t>(bytes);
+  errand.host = desk_.bytes;
+  errand.way = Attend::Way::to_gpu;
+  std::memcpy(bytes <= Attend::kFew ? errand.few : desk_.bytes, host, bytes);
+  return ask(errand, [&] { return load(desk_.done) == asked_; });
+}
+
+}  // namespace sennit::path

@@ -1,0 +1,67 @@
+// Copies of few bytes between the memory of a GPU and of the host, done when they return, in less than half the time
+// that a copy engine and the wait for it take, where they follow each other closely (attend.h).
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "device/executor.h"
+#include "path/attend.h"
+#include "path/close_run.h"
+
+namespace sennit::path {
+
+class SmallCopies {
+ public:
+  /// Longest copies. Defaults: a block reads more than so much host memory no sooner than a copy engine starts
+  /// (H200).
+  static constexpr std::uint64_t kMostToHost = Attend::kMost, kMostToGpu = 1024;
+  /// How long a block stays for the next copy. A default: messages to and from a neighbour come sooner, and a program
+  /// that waits for the whole GPU hardly notices.
+  static constexpr std::chrono::microseconds kStay{30};
+
+  /// `stay`: 0: no block is ever launched.
+  SmallCopies(std::shared_ptr<device::Executor> executor, int device, std::chrono::nanoseconds stay = kStay)
+      : executor_(std::move(executor)), device_(device), stay_(stay) {}
+  ~SmallCopies();
+  SmallCopies(const SmallCopies&) = delete;
+  SmallCopies& operator=(const SmallCopies&) = delete;
+
+  /// Copies to `host` from `gpu`, or the other way: memory of the device, and any of this process's own. Ordered with
+  /// nothing: what the GPU did before must be complete. False: not done, the caller has to find another way; at once.
+  /// Thread-safe. Errors: those of the device.
+  Result<bool> to_host(void* host, const void* gpu, std::uint64_t bytes);
+  Result<bool> to_gpu(void* gpu, const void* host, std::uint64_t bytes);
+
+  /// Copies done so, of all that were asked for.
+  std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
+
+ private:
+  /// Whether a block is there to be asked; launches one when it is time.
+  Result<bool> attended();
+  Status launch();
+  /// Asks, and waits until `done` says that it is done; false: the block has left without.
+  template <class Done>
+  Result<bool> ask(const Attend::Errand& errand, Done done);
+  template <class Ready>
+  Status wait_for(Ready ready);
+  void is_gone();
+
+  const std::shared_ptr<device::Executor> executor_;
+  const int device_;
+  const std::chrono::nanoseconds stay_;
+  std::mutex mutex_;
+  bool of_no_use_ = false;  // there is no memory or lane for it, or it failed
+  device::Memory memory_;
+  Attend::Desk desk_;
+  std::unique_ptr<device::Lane> lane_;
+  CloseRun run_;
+  bool launched_ = false, late_ = false;
+  device::Word asked_ = 0, first_ = 0;  // numbers of the latest copy, and of the latest block's first
+  std::atomic<std::uint64_t> done_{0};
+};
+
+}  // namespace sennit::path

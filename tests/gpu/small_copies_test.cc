@@ -1,0 +1,51 @@
+// Small copies by a block that attends, on a GPU: every byte, beside a kernel's and an engine's view of the memory.
+#include "path/small_copies.h"
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace sennit::path {
+namespace {
+
+/// By an engine; done when it returns, which cudaMemcpy() does not promise.
+void by_engine(void* to, const void* from, std::uint64_t bytes) {
+  ASSERT_EQ(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(cudaStreamLegacy), cudaSuccess);
+}
+
+TEST(SmallCopies, AreWholeOnAGpu) {
+  auto executor = device::open_cuda_executor();
+  ASSERT_TRUE(executor.ok()) << executor.status().text();
+  SmallCopies copies(*executor, 0);
+  std::byte* gpu = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&gpu), SmallCopies::kMostToHost + 64), cudaSuccess);
+  std::mt19937 random(3);
+  std::vector<std::byte> sent(SmallCopies::kMostToHost), came(SmallCopies::kMostToHost),
+      seen(SmallCopies::kMostToHost);
+  for (int i = 0; i < 20'000; ++i) {
+    const std::uint64_t bytes = 1 + random() % (i % 4 == 0 ? SmallCopies::kMostToHost : 64), place = random() % 32;
+    for (std::uint64_t b = 0; b < bytes; b += 1 + bytes / 16) sent[b] = std::byte(random());
+    auto up = copies.to_gpu(gpu + place, sent.data(), bytes);
+    ASSERT_TRUE(up.ok()) << up.status().text();
+    if (!*up) by_engine(gpu + place, sent.data(), bytes);
+    if (i % 16 == 0) {  // what an engine finds
+      by_engine(seen.data(), gpu + place, bytes);
+      ASSERT_EQ(std::memcmp(seen.data(), sent.data(), bytes), 0) << i;
+      std::memset(sent.data(), i, bytes);  // and what the block finds of an engine's
+      by_engine(gpu + place, sent.data(), bytes);
+    }
+    auto down = copies.to_host(came.data(), gpu + place, bytes);
+    ASSERT_TRUE(down.ok()) << down.status().text();
+    if (!*down) by_engine(came.data(), gpu + place, bytes);
+    ASSERT_EQ(std::memcmp(came.data(), sent.data(), bytes), 0) << i << ": " << bytes << " bytes at " << place;
+  }
+  EXPECT_GT(copies.done(), 0u);
+  EXPECT_EQ(cudaFree(gpu), cudaSuccess);
+}
+
+}  // namespace
+}  // namespace sennit::path
