@@ -13,16 +13,23 @@ namespace sennit::shim {
 namespace {
 
 // Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
-constexpr unsigned kMemoryType = 2, kIsManaged = 8, kOrdinal = 9;  // CU_POINTER_ATTRIBUTE_...
-constexpr unsigned kDeviceMemory = 2;                              // CU_MEMORYTYPE_DEVICE
-constexpr int kNotInitialized = 3;                                 // CUDA_ERROR_NOT_INITIALIZED
+constexpr unsigned kContext = 1, kMemoryType = 2, kSyncMemops = 6, kIsManaged = 8,
+                   kOrdinal = 9;         // CU_POINTER_ATTRIBUTE_...
+constexpr unsigned kDeviceMemory = 2;    // CU_MEMORYTYPE_DEVICE
+constexpr int kNotInitialized = 3;       // CUDA_ERROR_NOT_INITIALIZED
+constexpr std::uintptr_t kLegacy = 0x1;  // CU_STREAM_LEGACY
 
 /// What this thread asked about last that was a GPU's.
 struct Latest {
   const void* pointer = nullptr;
-  int device = -1;
+  Held held;
 };
 thread_local Latest latest;
+
+template <class Function>
+void find(Function*& function, void* library, const char* name) {
+  function = reinterpret_cast<Function*>(dlsym(library, name));
+}
 
 /// The lowest address of the main program.
 std::uintptr_t first_of_program() {
@@ -104,40 +111,62 @@ Result<std::unique_ptr<Memories>> Memories::open(bool emulate) {
   }
   // The driver is loaded, not started: until the program starts CUDA, it knows no pointer.
   if (access("/dev/nvidiactl", F_OK) != 0) return memories;
-  if (void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL))
-    memories->ask_ = reinterpret_cast<Ask*>(dlsym(driver, "cuPointerGetAttributes"));
+  if (void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
+    Driver& driver = memories->driver_;
+    find(driver.ask, library, "cuPointerGetAttributes");
+    find(driver.set, library, "cuPointerSetAttribute");
+    find(driver.push, library, "cuCtxPushCurrent_v2");
+    find(driver.pop, library, "cuCtxPopCurrent_v2");
+    find(driver.synchronize, library, "cuStreamSynchronize");
+    if (!driver.whole()) driver = {};
+  }
   return memories;
 }
 
-int Memories::ask_emulated(const void* pointer) const {
-  if (pointer == nullptr) return -1;
+Held Memories::ask_emulated(const void* pointer) const {
+  if (pointer == nullptr) return {};
   const auto location = emulated_->describe(pointer);
-  return location.ok() && location->place == device::Place::device ? location->device : -1;
+  if (!location.ok() || location->place != device::Place::device) return {};
+  return {location->device, true};
 }
 
-int Memories::ask_driver(const void* pointer) const {
-  unsigned type = 0, managed = 0;
+Held Memories::ask_driver(const void* pointer) const {
+  unsigned type = 0, managed = 0, settled = 0;
   int device = -1;
-  unsigned attributes[] = {kMemoryType, kIsManaged, kOrdinal};
-  void* data[] = {&type, &managed, &device};
-  if (pointer == nullptr) return -1;
-  const int result = ask_(3, attributes, data, reinterpret_cast<std::uintptr_t>(pointer));
+  void* context = nullptr;
+  unsigned attributes[] = {kMemoryType, kIsManaged, kOrdinal, kSyncMemops, kContext};
+  void* data[] = {&type, &managed, &device, &settled, &context};
+  if (pointer == nullptr) return {};
+  const int result = driver_.ask(5, attributes, data, reinterpret_cast<std::uintptr_t>(pointer));
   if (result != kNotInitialized && !awake_.load(std::memory_order_relaxed))
     awake_.store(true, std::memory_order_relaxed);
-  return result == 0 && type == kDeviceMemory && managed == 0 ? device : -1;
+  if (result != 0 || type != kDeviceMemory || managed != 0) return {};
+  return {device, settled != 0 || settle(pointer, context)};
+}
+
+bool Memories::settle(const void* pointer, void* context) const {
+  const unsigned yes = 1;
+  if (driver_.set(&yes, kSyncMemops, reinterpret_cast<std::uintptr_t>(pointer)) != 0) return false;
+  // Memory of a pool belongs to no context: what the program did to it then was in its current one.
+  const bool pushed = context != nullptr && driver_.push(context) == 0;
+  (void)driver_.synchronize(reinterpret_cast<void*>(kLegacy));
+  if (pushed) (void)driver_.pop(&context);
+  return true;
 }
 
 int Memories::ask(const void* pointer) const {
-  const int device = emulated_ != nullptr ? ask_emulated(pointer) : ask_driver(pointer);
-  if (device >= 0)
-    latest = {pointer, device};
+  const Held held = emulated_ != nullptr ? ask_emulated(pointer) : ask_driver(pointer);
+  if (held.device >= 0)
+    latest = {pointer, held};
   else if (latest.pointer == pointer)
     latest.pointer = nullptr;
-  return device;
+  return held.device;
 }
 
-int Memories::holder_again(const void* pointer) const {
-  return pointer != nullptr && latest.pointer == pointer ? latest.device : holder(pointer);
+Held Memories::held_again(const void* pointer) const {
+  if (pointer == nullptr || latest.pointer != pointer)
+    if (holder(pointer) < 0) return {};
+  return latest.held;
 }
 
 Result<std::shared_ptr<device::Executor>> Memories::executor() {

@@ -17,6 +17,12 @@ namespace sennit::shim {
 /// memory of a GPU, whatever the program does. Some ns; false says nothing.
 bool is_ordinary(const void* pointer);
 
+/// Where memory is.
+struct Held {
+  int device = -1;       ///< -1: on no GPU
+  bool settled = false;  ///< calls that CUDA calls synchronous are over, for this memory, when they return
+};
+
 class Memories {
  public:
   /// `emulate`: memory of the host executor counts as a GPU's (SENNIT_EMULATE). Errors: those of
@@ -24,7 +30,7 @@ class Memories {
   static Result<std::unique_ptr<Memories>> open(bool emulate);
 
   /// Whether there can be GPU memory in this process at all.
-  bool possible() const { return emulated_ != nullptr || ask_ != nullptr; }
+  bool possible() const { return emulated_ != nullptr || driver_.ask != nullptr; }
 
   /// Whether the program has started CUDA, as far as questions have told.
   bool awake() const { return emulated_ != nullptr || awake_.load(std::memory_order_relaxed); }
@@ -33,13 +39,13 @@ class Memories {
   /// libraries can use them. Any pointer may be asked about. Where the program uses CUDA the driver is asked, 90 ns
   /// of host memory (H200), unless it is_ordinary(); else 4 ns.
   int holder(const void* pointer) const {
-    if (emulated_ == nullptr && (ask_ == nullptr || (awake() && is_ordinary(pointer)))) return -1;
+    if (emulated_ == nullptr && (driver_.ask == nullptr || (awake() && is_ordinary(pointer)))) return -1;
     return ask(pointer);
   }
   bool is_device(const void* pointer) const { return holder(pointer) >= 0; }
   /// The same of a pointer that this thread has asked about in this call of the program's, or after the last one that
   /// was a GPU's: the driver is not asked twice.
-  int holder_again(const void* pointer) const;
+  Held held_again(const void* pointer) const;
 
   /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor();
@@ -51,15 +57,28 @@ class Memories {
   void free_emulated(void* data);
 
  private:
-  using Ask = int(unsigned count, unsigned* attributes, void** data, unsigned long long pointer);
+  /// Functions of the driver.
+  struct Driver {
+    int (*ask)(unsigned count, unsigned* attributes, void** data, unsigned long long pointer) = nullptr;
+    int (*set)(const void* value, unsigned attribute, unsigned long long pointer) = nullptr;
+    int (*push)(void* context) = nullptr;
+    int (*pop)(void** context) = nullptr;
+    int (*synchronize)(void* stream) = nullptr;
+    bool whole() const { return ask && set && push && pop && synchronize; }
+  };
 
   Memories() = default;
   int ask(const void* pointer) const;
-  int ask_emulated(const void* pointer) const;
-  int ask_driver(const void* pointer) const;
+  Held ask_emulated(const void* pointer) const;
+  Held ask_driver(const void* pointer) const;
+  /// Memory that no MPI call has seen yet. CUDA copies within a GPU, fills memory, and takes few bytes from the host
+  /// after such a call has returned, while other streams and processes do not wait for it: from now on it does not,
+  /// and what was begun is waited for. False: it cannot be told so (memory of cuMemCreate), and whoever is faster
+  /// than a copy engine may be too fast.
+  bool settle(const void* pointer, void* context) const;
 
   mutable std::atomic<bool> awake_{false};
-  Ask* ask_ = nullptr;  // the driver's cuPointerGetAttributes
+  Driver driver_;
   std::shared_ptr<device::Executor> emulated_;
   std::mutex mutex_;
   std::map<void*, device::Memory> allocated_;  // emulated

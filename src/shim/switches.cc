@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
@@ -46,6 +47,15 @@ Result<Switches> Switches::from_environment() {
   else if (!between.empty() && between != "rails")
     return Status(Code::invalid_argument, fmt::format("SENNIT_BETWEEN={} is no way between nodes", between), {},
                   "Use rails, leaders or staged");
+  auto linger = environment_integer("SENNIT_LINGER");
+  if (!linger) return linger.status();
+  constexpr long long kMostLinger = 1000;  // a limit: whoever waits for the whole GPU waits so long
+  if (*linger < 0 || *linger > kMostLinger)
+    return Status(Code::invalid_argument, fmt::format("SENNIT_LINGER={} is out of range", *linger), {},
+                  fmt::format("Give it 0 to {} microseconds", kMostLinger));
+  const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
+  const bool launches_block = blocking != nullptr && std::string_view(blocking) != "0";
+  switches.linger = std::chrono::microseconds(launches_block ? 0 : *linger);
   return switches;
 }
 

@@ -1,6 +1,7 @@
 // What users tell the drop-ins through the environment; the same for MPI and NCCL.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -20,9 +21,13 @@ struct Switches {
   bool emulate = false;
   std::optional<std::vector<std::string>> operations;  ///< none: all
   Between between = Between::rails;
+  /// How long a block of a GPU waits for the next small copy; 0: none does. So also where launches wait for their
+  /// end.
+  std::chrono::microseconds linger{30};
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS and SENNIT_BETWEEN. SENNIT_DISABLE keeps the
-  /// drop-in from being loaded at all. Errors: invalid_argument names the variable.
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN and SENNIT_LINGER, and CUDA's own
+  /// CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at all. Errors: invalid_argument names
+  /// the variable.
   static Result<Switches> from_environment();
 
   bool takes(std::string_view operation) const;

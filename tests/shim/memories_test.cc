@@ -37,12 +37,12 @@ TEST(Memories, WhatWasAskedIsKnownAgain) {
   void* const first = here.allocate_emulated(1, 100);
   void* const second = here.allocate_emulated(2, 100);
   EXPECT_EQ(here.holder(first), 1);
-  EXPECT_EQ(here.holder_again(first), 1);
-  EXPECT_EQ(here.holder_again(second), 2) << "asked, if it was not";
+  EXPECT_EQ(here.held_again(first).device, 1);
+  EXPECT_EQ(here.held_again(second).device, 2) << "asked, if it was not";
   here.free_emulated(second);
   EXPECT_EQ(here.holder(second), -1) << "another call asks anew";
-  EXPECT_EQ(here.holder_again(second), -1);
-  EXPECT_EQ(here.holder_again(nullptr), -1);
+  EXPECT_EQ(here.held_again(second).device, -1);
+  EXPECT_EQ(here.held_again(nullptr).device, -1);
 }
 
 TEST(Memories, StackHeapAndDataOfTheProgramAreOrdinary) {

@@ -52,6 +52,21 @@ TEST(Switches, ListedOperationsAloneAreTaken) {
   EXPECT_FALSE(switches->takes("reduce"));
 }
 
+TEST(Switches, BlocksStayAsLongAsIsSaid) {
+  EXPECT_EQ(Switches::from_environment()->linger.count(), 30);
+  const Set stay("SENNIT_LINGER", "40");
+  EXPECT_EQ(Switches::from_environment()->linger.count(), 40);
+  const Set blocking("CUDA_LAUNCH_BLOCKING", "1");
+  EXPECT_EQ(Switches::from_environment()->linger.count(), 0) << "a launch would wait for the block to leave";
+}
+
+TEST(Switches, ABlockThatStaysForLongIsAnError) {
+  for (const char* text : {"-1", "1001", "short"}) {
+    const Set stay("SENNIT_LINGER", text);
+    EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_LINGER")) << text;
+  }
+}
+
 TEST(Switches, TheWayBetweenNodesIsOneOfThree) {
   EXPECT_EQ(Switches::from_environment()->between, Between::rails);
   for (const auto& [text, between] :

@@ -36,7 +36,7 @@ std::optional<int> device_of(const Call& call, const Memories& memories) {
   std::optional<int> device;
   for (const Part& part : call.all()) {
     if (!part.used() || call.mpi.is_in_place(part.address)) continue;
-    const int here = memories.holder_again(part.address);
+    const int here = memories.held_again(part.address).device;
     if (here < 0 || (device && *device != here)) return -1;
     device = here;
   }
@@ -88,7 +88,7 @@ Gpus* DropIn::gpus() {
   if (gpus_ == nullptr && no_gpus_.ok()) {
     auto executor = memories_->executor();
     if (executor) {
-      gpus_ = std::make_unique<Gpus>(*executor);
+      gpus_ = std::make_unique<Gpus>(*executor, switches_.linger);
       host_ = std::make_unique<HostMemory>(*executor);
     } else {
       no_gpus_ = executor.status();
@@ -211,7 +211,7 @@ int DropIn::perform(const Call& call, const RealCall& real, std::string_view why
 Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call) {
   if (gpus() == nullptr) return no_gpus_;
   auto shadows = std::make_shared<Shadows>(*gpus_, *host_);
-  if (auto status = shadows->make(call, [&](const void* at) { return memories_->holder_again(at); }); !status)
+  if (auto status = shadows->make(call, [&](const void* at) { return memories_->held_again(at); }); !status)
     return status;
   return shadows;
 }

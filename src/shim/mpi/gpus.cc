@@ -1,6 +1,7 @@
 #include "shim/mpi/gpus.h"
 
 #include <algorithm>
+
 namespace sennit::shim::mpi {
 
 Result<std::unique_ptr<device::Lane>> Gpus::take(int device) {
@@ -19,6 +20,25 @@ Result<std::unique_ptr<device::Lane>> Gpus::take(int device) {
 void Gpus::give(int device, std::unique_ptr<device::Lane> lane) {
   const std::lock_guard lock(mutex_);
   idle_[device].push_back(std::move(lane));
+}
+
+path::SmallCopies& Gpus::small_of(int device) {
+  const std::lock_guard lock(mutex_);
+  auto& small = small_[device];
+  if (small == nullptr) small = std::make_unique<path::SmallCopies>(executor_, device, linger_);
+  return *small;
+}
+
+Status Gpus::to_host(void* host, const void* gpu, std::uint64_t bytes, const Held& held) {
+  if (held.settled && bytes <= path::SmallCopies::kMostToHost)
+    if (const auto done = small_of(held.device).to_host(host, gpu, bytes); !done || *done) return done.status();
+  return copy(host, gpu, bytes, held.device);
+}
+
+Status Gpus::to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held& held) {
+  if (held.settled && bytes <= path::SmallCopies::kMostToGpu)
+    if (const auto done = small_of(held.device).to_gpu(gpu, host, bytes); !done || *done) return done.status();
+  return copy(gpu, host, bytes, held.device);
 }
 
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {

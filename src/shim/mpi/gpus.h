@@ -1,6 +1,7 @@
 // Copies between GPU memory of this process and host memory, done when they return: what staging needs.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,28 +9,36 @@
 #include <vector>
 
 #include "device/executor.h"
+#include "path/small_copies.h"
+#include "shim/memories.h"
 
 namespace sennit::shim::mpi {
 
 class Gpus {
  public:
-  explicit Gpus(std::shared_ptr<device::Executor> executor) : executor_(std::move(executor)) {}
+  /// `linger`: how long a GPU's block waits for the next small copy; 0: there is none.
+  explicit Gpus(std::shared_ptr<device::Executor> executor, std::chrono::microseconds linger = {})
+      : executor_(std::move(executor)), linger_(linger) {}
 
   device::Executor& executor() { return *executor_; }
 
-  /// Copies and waits. One of the two is memory of `device`, whose lane does it. Thread-safe. Errors: those of the
-  /// executor.
-  Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
+  /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
+  Status to_host(void* host, const void* gpu, std::uint64_t bytes, const Held& held);
+  Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held& held);
   /// Of memory whose device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 
  private:
+  Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
+  path::SmallCopies& small_of(int device);
   Result<std::unique_ptr<device::Lane>> take(int device);
   void give(int device, std::unique_ptr<device::Lane> lane);
 
   const std::shared_ptr<device::Executor> executor_;
+  const std::chrono::microseconds linger_;
   std::mutex mutex_;
   std::map<int, std::vector<std::unique_ptr<device::Lane>>> idle_;  // by device
+  std::map<int, std::unique_ptr<path::SmallCopies>> small_;         // by device
 };
 
 }  // namespace sennit::shim::mpi

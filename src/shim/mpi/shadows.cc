@@ -14,7 +14,7 @@ std::uint64_t Shadows::bytes() const {
   return all;
 }
 
-Status Shadows::add(const Call& call, int index, int device) {
+Status Shadows::add(const Call& call, int index, const Held& held) {
   const Part& part = call.parts[static_cast<std::size_t>(index)];
   const auto span = span_of(call.mpi, part.elements);
   if (!span || span->bytes() <= 0) return {};  // the real function finds the fault, and reads nothing before
@@ -28,16 +28,16 @@ Status Shadows::add(const Call& call, int index, int device) {
   const bool read = part.access != Access::out || call.in_place() || !dense;
   auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;
   memory_[index] = memory->data() - span->first;
-  shadows_.push_back({there, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), device, read, written,
+  shadows_.push_back({there, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), held, read, written,
                       part.access == Access::out && dense});
   const Shadow& made = shadows_.back();
-  return made.read ? gpus_.copy(made.here.data(), made.there, made.bytes, device) : Status();
+  return made.read ? gpus_.to_host(made.here.data(), made.there, made.bytes, held) : Status();
 }
 
 Status Shadows::fill() {
   for (const Shadow& shadow : shadows_)
     if (shadow.read)
-      if (auto status = gpus_.copy(shadow.here.data(), shadow.there, shadow.bytes, shadow.device); !status)
+      if (auto status = gpus_.to_host(shadow.here.data(), shadow.there, shadow.bytes, shadow.held); !status)
         return status;
   return {};
 }
@@ -47,7 +47,7 @@ Status Shadows::give_back(std::int64_t received) {
     if (!shadow.written) continue;
     const std::uint64_t bytes =
         shadow.prefix && received >= 0 ? std::min(shadow.bytes, static_cast<std::uint64_t>(received)) : shadow.bytes;
-    if (auto status = gpus_.copy(shadow.there, shadow.here.data(), bytes, shadow.device); !status) return status;
+    if (auto status = gpus_.to_gpu(shadow.there, shadow.here.data(), bytes, shadow.held); !status) return status;
   }
   return {};
 }

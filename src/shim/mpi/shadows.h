@@ -23,15 +23,15 @@ class Shadows {
   Shadows(const Shadows&) = delete;
   Shadows& operator=(const Shadows&) = delete;
 
-  /// `holder`: the device of an address, -1 for host memory. Errors: out_of_memory, those of a copy.
+  /// `holder`: says of an address where it is Held. Errors: out_of_memory, those of a copy.
   template <class Holder>
   Status make(const Call& call, Holder holder) {
     for (int i = 0; i < call.count; ++i) {
       const Part& part = call.parts[static_cast<std::size_t>(i)];
       memory_[i] = const_cast<void*>(part.address);
-      const int device = part.used() ? holder(part.address) : -1;
-      if (device >= 0)
-        if (auto status = add(call, i, device); !status) return status;
+      const Held held = part.used() ? holder(part.address) : Held{};
+      if (held.device >= 0)
+        if (auto status = add(call, i, held); !status) return status;
     }
     return {};
   }
@@ -51,12 +51,12 @@ class Shadows {
     std::byte* there;  // the first byte that the call may touch
     device::Memory here;
     std::uint64_t bytes;
-    int device;
+    Held held;
     bool read, written;
     bool prefix;  // a message fills as much of it as it has bytes
   };
 
-  Status add(const Call& call, int index, int device);
+  Status add(const Call& call, int index, const Held& held);
 
   Gpus& gpus_;
   HostMemory& host_;

@@ -30,7 +30,7 @@ class ShadowsTest : public testing::Test {
     return call;
   }
   void make(Shadows& shadows, const Call& call) {
-    ASSERT_TRUE(shadows.make(call, [&](const void* at) { return is_device(at) ? 0 : -1; }).ok());
+    ASSERT_TRUE(shadows.make(call, [&](const void* at) { return is_device(at) ? Held{0, true} : Held{}; }).ok());
   }
 
   const M mpi_;
