@@ -91,6 +91,9 @@ class DropIn {
 
   /// Whether the real request may be completed: everything of it that the real library does not know of is done.
   bool ready(Handle request, OpenRequest& open);
+  /// What a request has received goes to its GPU before the request is completed, if it has come: whoever waits for
+  /// several need not have each copied when all are there.
+  void bring(Handle request, OpenRequest& open);
   /// Requests move on, which others may wait for; to be called again and again by whoever waits.
   void progress();
   /// The same until all ranks of this node have come to this rank's latest collective call, which then need not wait:

@@ -165,6 +165,19 @@ bool DropIn::ready(Handle request, OpenRequest& open) {
   return arrived(receive);
 }
 
+void DropIn::bring(Handle request, OpenRequest& open) {
+  // A persistent one would be completed by the look.
+  if (!open.active || open.persistent || !open.receives || open.shadows == nullptr) return;
+  const std::lock_guard lock(open.mutex);
+  if (open.brought || (open.receive != nullptr &&
+                       (!open.receive->looked || open.receive->incoming != nullptr || open.receive->error != 0)))
+    return;
+  bool done = false;
+  Received received;
+  if (mpi_->look_at(request, false, done, received) != 0 || !done || received.cancelled) return;
+  open.brought = open.shadows->give_back(received.bytes).ok();  // else completing it says what is wrong
+}
+
 void DropIn::progress() {
   if (!requests_.busy()) return;
   for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open);

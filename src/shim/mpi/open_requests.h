@@ -35,6 +35,7 @@ struct OpenRequest {
   bool persistent = false;
   bool receives = false;  ///< its status says how much came
   bool active = true;     ///< persistent ones: between start and completion
+  bool brought = false;   ///< what came is where it belongs already
 
   std::mutex mutex;  // of what follows
   std::unique_ptr<Messages::Outgoing> outgoing;

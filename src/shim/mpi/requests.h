@@ -44,7 +44,11 @@ class Batch {
   }
   bool all_ready() const {
     bool all = true;
-    for (int i = 0; i < static_cast<int>(open_.size()); ++i) all = ready(i) && all;
+    for (int i = 0; i < static_cast<int>(open_.size()); ++i) {
+      all = ready(i) && all;
+      if (const auto at = static_cast<std::size_t>(i); open_.size() > 1 && open_[at] != nullptr)
+        drop_in<Abi>().bring(handles_[at], *open_[at]);
+    }
     return all;
   }
 
@@ -82,6 +86,7 @@ class Batch {
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
     here.requests().end(handles_[at], *open);
     if (!open->lost.ok()) return here.fail("sending a message", kNoHandle, open->lost);
+    if (open->brought) return 0;
     if (open->receive != nullptr) {
       const bool fetched = open->receive->incoming != nullptr;
       const int code = here.complete(*open->receive, open->shadows.get(), bytes);
