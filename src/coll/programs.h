@@ -24,6 +24,7 @@
 #include "coll/exchange_windows.h"
 #include "coll/reduce_alone.h"
 #include "coll/reduce_chain.h"
+#include "coll/reduce_rows.h"
 #include "coll/reduce_scatter_direct.h"
 #include "coll/reduce_scatter_packets.h"
 #include "coll/reduce_scatter_ring.h"

@@ -34,6 +34,7 @@ template const void* cuda_entry<coll::ExchangeWhole>();
 template const void* cuda_entry<coll::ExchangeWindows>();
 template const void* cuda_entry<coll::ReduceAlone>();
 template const void* cuda_entry<coll::ReduceChain>();
+template const void* cuda_entry<coll::ReduceRows>();
 template const void* cuda_entry<coll::ReduceScatterDirect>();
 template const void* cuda_entry<coll::ReduceScatterPackets>();
 template const void* cuda_entry<coll::ReduceScatterRing>();

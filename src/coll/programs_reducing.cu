@@ -24,6 +24,7 @@ template const void* cuda_entry<coll::EngineReduced>();
 template const void* cuda_entry<coll::EngineStart>();
 template const void* cuda_entry<coll::ReduceAlone>();
 template const void* cuda_entry<coll::ReduceChain>();
+template const void* cuda_entry<coll::ReduceRows>();
 template const void* cuda_entry<coll::ReduceScatterDirect>();
 template const void* cuda_entry<coll::ReduceScatterRing>();
 template const void* cuda_entry<coll::ReduceScatterWhole>();

@@ -1,10 +1,15 @@
 #include "net/hierarchical.h"
 
+#include "coll/reduce_rows.h"
+
 namespace sennit::net {
 
 namespace {
 
 using coll::Operation;
+
+/// The rank of each node that has what of an allreduce is not divided.
+constexpr int kLeader = 0;
 
 const device::Reduction kBytes{device::Type::uint8, device::Operator::sum, 1, 1, 1};
 
@@ -15,18 +20,47 @@ std::byte* at(void* data, std::uint64_t bytes) {
   return static_cast<std::byte*>(data) + bytes;
 }
 
-}  // namespace
-
-std::uint64_t Hierarchical::part_of(const Chunk& chunk) const {
-  return chunk.whole ? chunk.bytes : chunk.bytes / static_cast<std::uint64_t>(node_.size());
+std::uint64_t as_count(int number) {
+  return static_cast<std::uint64_t>(number);
 }
 
-Status Hierarchical::run(const Stages& stages, std::uint64_t bytes, int owner) {
+}  // namespace
+
+Result<std::unique_ptr<Hierarchical>> Hierarchical::create(path::Node& node, coll::Collectives& collectives,
+                                                           int nodes, int number, Rail* rail, Way way,
+                                                           Options options) {
+  // A part is at most so much longer: chunks are rounded up to grains of all ranks, and so is what is not divided.
+  const std::uint64_t room = options.part + 2 * kGrain * as_count(node.size()) * as_count(nodes);
+  std::unique_ptr<Hierarchical> made(new Hierarchical(node, collectives, nodes, number, rail, way, options, room));
+  if (auto agreed = comm::agree(node.group().exchange(), made->prepare(), {}); !agreed) return agreed.status();
+  // The first collective makes memory too.
+  coll::Request meet;
+  meet.operation = Operation::barrier;
+  auto status = collectives.call(meet, node.lane());
+  if (status.ok()) status = node.synchronize(node.lane());
+  if (!status) return collectives.explain(status);
+  return made;
+}
+
+Status Hierarchical::prepare() {
+  if (auto status = coll::load_reduce_rows(node_.executor(), node_.device()); !status) return status;
+  if (auto status = relay_.prepare(way_ == Way::leaders && node_.rank() != kLeader ? 0 : 2 * room_); !status)
+    return status;
+  if (way_ == Way::leaders || node_.size() == 1) return {};
+  auto rows = node_.executor().allocate(node_.device(), room_ * as_count(node_.size()));
+  if (!rows) return rows.status();
+  rows_ = std::move(*rows);
+  return {};
+}
+
+std::vector<Chunk> Hierarchical::chunks(std::uint64_t bytes) const {
   const bool whole = way_ == Way::leaders;
-  const std::uint64_t most = whole ? part_ : part_ * static_cast<std::uint64_t>(node_.size());
-  const auto chunks = chunks_of(bytes, most, node_.size(), whole);
-  return relay_.run(chunks, stages,
-                    [&](const Chunk& chunk) { return chunk.whole && node_.rank() != owner ? 0 : part_of(chunk); });
+  const int parts = whole ? 1 : node_.size();
+  return chunks_of(bytes, part_ * as_count(parts), parts * nodes_, whole);
+}
+
+std::uint64_t Hierarchical::part_of(const Chunk& chunk) const {
+  return chunk.whole ? chunk.bytes : chunk.bytes / as_count(node_.size());
 }
 
 Status Hierarchical::call(Operation operation, const void* input, void* output, std::uint64_t bytes,
@@ -41,8 +75,8 @@ Status Hierarchical::call(Operation operation, const void* input, void* output, 
   return collectives_.explain(collectives_.call(request, lane));
 }
 
-Stages::Enqueue Hierarchical::sum_of(const void* input, const device::Reduction& reduction, int owner) {
-  return [=, this](const Chunk& chunk, std::byte* part, device::Lane& lane) {
+Enqueue Hierarchical::sum_of(const void* input, const Chunk& chunk, const device::Reduction& reduction, int owner) {
+  return [=, this](std::byte* part, device::Lane& lane) {
     const std::byte* const from = at(input, chunk.begin);
     return chunk.whole ? call(Operation::reduce, from, part, chunk.bytes, reduction, lane, owner)
                        : call(Operation::reduce_scatter, from, part, part_of(chunk), reduction, lane);
@@ -51,58 +85,117 @@ Stages::Enqueue Hierarchical::sum_of(const void* input, const device::Reduction&
 
 Status Hierarchical::all_reduce(const void* input, void* output, std::uint64_t bytes,
                                 const device::Reduction& reduction) {
-  constexpr int kOwner = 0;
-  Stages stages;
-  stages.down = stages.up = true;
-  stages.gather = sum_of(input, reduction, kOwner);
-  stages.between = [&](std::byte* part, std::uint64_t size) { return rail_->all_reduce(part, size, reduction); };
-  stages.spread = [&](const Chunk& chunk, std::byte* part, device::Lane& lane) {
-    std::byte* const to = at(output, chunk.begin);
-    return chunk.whole ? call(Operation::broadcast, part, to, chunk.bytes, kBytes, lane, kOwner)
-                       : call(Operation::allgather, part, to, part_of(chunk), kBytes, lane);
-  };
-  return run(stages, bytes, kOwner);
+  const auto all = chunks(bytes);
+  return relay_.run(all.size(), crossing_.trips_of_sum(), [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    Crossing::Sum sum;
+    if (has_part(chunk, kLeader)) sum = crossing_.sum(part_of(chunk), reduction);
+    Course course;
+    course.gather = sum_of(input, chunk, reduction, kLeader);
+    course.trips = std::move(sum.trips);
+    course.spread = [=, this, from = sum.at](std::byte* memory, device::Lane& lane) {
+      std::byte* const part = memory + from;
+      std::byte* const to = at(output, chunk.begin);
+      return chunk.whole ? call(Operation::broadcast, part, to, chunk.bytes, kBytes, lane, kLeader)
+                         : call(Operation::allgather, part, to, part_of(chunk), kBytes, lane);
+    };
+    return course;
+  });
 }
 
 Status Hierarchical::reduce(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
                             Place root) {
-  Stages stages;
-  stages.down = true;
-  stages.gather = sum_of(input, reduction, root.rank);
-  stages.between = [&](std::byte* part, std::uint64_t size) {
-    return rail_->reduce(part, size, reduction, root.node);
-  };
-  const auto collect = [&](const Chunk& chunk, std::byte* part, device::Lane& lane) {
-    const bool here = node_.rank() == root.rank;
-    std::byte* const to = here ? at(output, chunk.begin) : nullptr;
-    if (!chunk.whole) return call(Operation::gather, part, to, part_of(chunk), kBytes, lane, root.rank);
-    return here ? lane.copy(to, part, chunk.bytes) : Status();
-  };
-  if (number_ == root.node) {
-    stages.up = true;
-    stages.spread = collect;
-  }
-  return run(stages, bytes, root.rank);
+  const auto all = chunks(bytes);
+  return relay_.run(all.size(), crossing_.trips_of_sum(), [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    Crossing::Sum sum;
+    if (has_part(chunk, root.rank)) sum = crossing_.sum_at(root.node, part_of(chunk), reduction);
+    Course course;
+    course.gather = sum_of(input, chunk, reduction, root.rank);
+    course.trips = std::move(sum.trips);
+    if (number_ != root.node) return course;
+    course.spread = [=, this, from = sum.at](std::byte* memory, device::Lane& lane) {
+      const bool here = node_.rank() == root.rank;
+      std::byte* const part = memory + from;
+      std::byte* const to = here ? at(output, chunk.begin) : nullptr;
+      if (!chunk.whole) return call(Operation::gather, part, to, part_of(chunk), kBytes, lane, root.rank);
+      return here ? lane.copy(to, part, chunk.bytes) : Status();
+    };
+    return course;
+  });
 }
 
 Status Hierarchical::broadcast(void* data, std::uint64_t bytes, Place root) {
-  const bool from_here = number_ == root.node;
-  Stages stages;
-  stages.down = from_here;
-  stages.up = !from_here;
-  const auto divide = [&](const Chunk& chunk, std::byte* part, device::Lane& lane) {
-    const std::byte* const from = at(data, chunk.begin);
-    if (!chunk.whole) return call(Operation::scatter, from, part, part_of(chunk), kBytes, lane, root.rank);
-    return node_.rank() == root.rank ? lane.copy(part, from, chunk.bytes) : Status();
-  };
-  if (from_here) stages.gather = divide;
-  stages.between = [&](std::byte* part, std::uint64_t size) { return rail_->broadcast(part, size, root.node); };
-  stages.spread = [&](const Chunk& chunk, std::byte* part, device::Lane& lane) {
-    std::byte* const to = at(data, chunk.begin);
-    return chunk.whole ? call(Operation::broadcast, part, to, chunk.bytes, kBytes, lane, root.rank)
-                       : call(Operation::allgather, part, to, part_of(chunk), kBytes, lane);
-  };
-  return run(stages, bytes, root.rank);
+  const auto all = chunks(bytes);
+  return relay_.run(all.size(), 1, [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    Course course;
+    if (has_part(chunk, root.rank)) course.trips = {crossing_.broadcast(root.node, part_of(chunk))};
+    if (number_ == root.node)
+      course.gather = [=, this](std::byte* part, device::Lane& lane) {
+        const std::byte* const from = at(data, chunk.begin);
+        if (!chunk.whole) return call(Operation::scatter, from, part, part_of(chunk), kBytes, lane, root.rank);
+        return node_.rank() == root.rank ? lane.copy(part, from, chunk.bytes) : Status();
+      };
+    course.spread = [=, this](std::byte* part, device::Lane& lane) {
+      std::byte* const to = at(data, chunk.begin);
+      return chunk.whole ? call(Operation::broadcast, part, to, chunk.bytes, kBytes, lane, root.rank)
+                         : call(Operation::allgather, part, to, part_of(chunk), kBytes, lane);
+    };
+    return course;
+  });
+}
+
+std::vector<Chunk> Hierarchical::chunks_of_rows(std::uint64_t bytes) const {
+  return chunks_of((bytes + kGrain - 1) / kGrain * kGrain, part_ / as_count(nodes_), 1, true);
+}
+
+Status Hierarchical::all_gather(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places) {
+  const auto all = chunks_of_rows(bytes);
+  return relay_.run(all.size(), 1, [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    const std::uint64_t row = chunk.bytes, wanted = std::min(row, bytes - chunk.begin);
+    Course course;
+    course.gather = [=, this](std::byte* rows, device::Lane& lane) {
+      return lane.copy(rows + row * as_count(number_), at(input, chunk.begin), wanted);
+    };
+    course.trips = {crossing_.gather(0, row)};
+    course.spread = [=, this](std::byte* rows, device::Lane& lane) {
+      const std::byte* from = rows;
+      if (node_.size() != 1) {
+        if (auto status = call(Operation::allgather, rows, rows_.data(), row * as_count(nodes_), kBytes, lane);
+            !status)
+          return status;
+        from = rows_.data();
+      }
+      Status status;
+      for (std::size_t rank = 0; status.ok() && rank < places.size(); ++rank)
+        status = lane.copy(at(output, rank * bytes + chunk.begin), from + row_of(places[rank], row), wanted);
+      return status;
+    };
+    return course;
+  });
+}
+
+Status Hierarchical::reduce_scatter(const void* input, void* output, std::uint64_t bytes,
+                                    const device::Reduction& reduction, std::span<const Place> places) {
+  const auto all = chunks_of_rows(bytes);
+  return relay_.run(all.size(), 1, [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    const std::uint64_t row = chunk.bytes, wanted = std::min(row, bytes - chunk.begin);
+    Course course;
+    course.gather = [=, this](std::byte* part, device::Lane& lane) {
+      const bool alone = node_.size() == 1;
+      std::byte* const rows = alone ? part : rows_.data();
+      Status status;
+      for (std::size_t rank = 0; status.ok() && rank < places.size(); ++rank)
+        status = lane.copy(rows + row_of(places[rank], row), at(input, rank * bytes + chunk.begin), wanted);
+      if (!status.ok() || alone) return status;
+      return call(Operation::reduce_scatter, rows, part, row * as_count(nodes_), reduction, lane);
+    };
+    course.trips = {crossing_.exchange(row, reduction, at(output, chunk.begin), wanted)};
+    return course;
+  });
 }
 
 }  // namespace sennit::net

@@ -1,15 +1,22 @@
 // Collectives over several nodes: sennit's within each node, a rail between them.
 //
 // By rails, when all nodes have as many ranks: each rank of a node gets its part of the sum (reduce-scatter), adds it
-// to those of the ranks in its place in other nodes, and the node's ranks exchange what they have (allgather). Every
-// rank sends 1/n of the message, so that all network adapters of a node work (Ahn et al., as in NCCL's and MPI's
-// two-level allreduce). By leaders: the first rank of each node does it all (reduce, broadcast); an allreduce alone,
-// for nodes that differ, and to compare.
+// to those of the ranks in its place in other nodes (crossing.h), and the node's ranks exchange what they have
+// (allgather). Every rank sends 1/n of the message, so that all network adapters of a node work (Ahn et al., as in
+// NCCL's and MPI's two-level allreduce). By leaders: the first rank of each node does it all (reduce, broadcast); an
+// allreduce alone, for nodes that differ, and to compare.
+//
+// An allgather and a reduce-scatter are halves of this. Their messages are in the order of ranks, which need not be
+// that of nodes: a rank's row is that of its node on the rail, and of its place in the node; copies in the GPU bring
+// rows to and from the places of their ranks.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <span>
 
 #include "coll/collectives.h"
+#include "net/crossing.h"
 #include "net/rail.h"
 #include "net/relay.h"
 
@@ -24,44 +31,80 @@ struct Place {
 
 class Hierarchical {
  public:
-  /// Bytes of each rank's part that are under way as one. A default: of 4, 16 and 64 MiB the fastest from 16 MiB
-  /// messages on, where host memory is the network (2 × H200, Open MPI and MPICH).
-  static constexpr std::uint64_t kPart = 4 << 20;
+  struct Options {
+    /// Bytes of each rank's part that are under way as one. A default: of 4, 16 and 64 MiB the fastest from 16 MiB
+    /// messages on, where host memory is the network (2 × H200, Open MPI and MPICH).
+    std::uint64_t part = 4 << 20;
+    std::uint64_t least_on_gpu = kLeastOnGpu;
+  };
 
-  /// `node` and `collectives`: of this rank's node, which is number `number`. `rail`: of this rank; by leaders, of
-  /// the node's first rank alone, else null. All outlive it.
-  Hierarchical(path::Node& node, coll::Collectives& collectives, int number, Rail* rail, Way way,
-               std::uint64_t part = kPart)
-      : node_(node), collectives_(collectives), number_(number), rail_(rail), way_(way), part_(part), relay_(node) {}
+  /// Collective over the ranks of this rank's node, which is number `number` of `nodes`, and of which `node` and
+  /// `collectives` are; makes all memory that calls need. `rail`: of this rank; by leaders, of the node's first rank
+  /// alone, else null. All outlive it. Errors, the same on every rank of the node: out_of_memory, those of
+  /// Collectives::call. The ranks of other nodes do not hear of them here, and must before the first call.
+  static Result<std::unique_ptr<Hierarchical>> create(path::Node& node, coll::Collectives& collectives, int nodes,
+                                                      int number, Rail* rail, Way way, Options options);
 
   Way way() const { return way_; }
 
   /// Every one is collective over all ranks of all nodes, one at a time, and returns when it is done here. Memory is
   /// that of the node's device; input and output may be the same, else they do not overlap. `bytes`: whole elements.
-  /// Errors: those of Collectives::call, of the rail, out_of_memory.
+  /// Operators do not scale (average, premultiplied_sum). All but allreduce by rails alone. Errors: those of
+  /// Collectives::call, and of the rail; they end the node.
   Status all_reduce(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction);
-  /// By rails alone. `output`: of the rank in place `root`.
+  /// `output`: of the rank in place `root`.
   Status reduce(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction, Place root);
-  /// By rails alone.
   Status broadcast(void* data, std::uint64_t bytes, Place root);
+  /// `bytes`: of each rank's message. `places`: of all ranks, in the order of their messages in the output. The input
+  /// may be its place there.
+  Status all_gather(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
+  /// `bytes`: of each rank's result. `places`: of all ranks, in the order of what is theirs in the input. The output
+  /// may be the first of these.
+  Status reduce_scatter(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
+                        std::span<const Place> places);
 
  private:
-  /// Of the stages over all chunks, where those that are not divided are the matter of rank `owner` of each node.
-  Status run(const Stages& stages, std::uint64_t bytes, int owner);
+  Hierarchical(path::Node& node, coll::Collectives& collectives, int nodes, int number, Rail* rail, Way way,
+               Options options, std::uint64_t room)
+      : node_(node),
+        collectives_(collectives),
+        nodes_(nodes),
+        number_(number),
+        way_(way),
+        part_(options.part),
+        room_(room),
+        crossing_(rail, nodes, number, room, options.least_on_gpu),
+        relay_(node) {}
+
+  Status prepare();
+  std::vector<Chunk> chunks(std::uint64_t bytes) const;
   std::uint64_t part_of(const Chunk& chunk) const;
+  /// Whether this rank has a part of the chunk, where those that are not divided are the matter of rank `owner` of
+  /// each node.
+  bool has_part(const Chunk& chunk, int owner) const { return !chunk.whole || node_.rank() == owner; }
+  /// Of messages that lie in rows: each chunk is as long as a row.
+  std::vector<Chunk> chunks_of_rows(std::uint64_t bytes) const;
+  /// Where the row of a rank lies among those of all, each of `bytes` bytes.
+  std::uint64_t row_of(Place place, std::uint64_t bytes) const {
+    return (static_cast<std::uint64_t>(place.rank) * static_cast<std::uint64_t>(nodes_) +
+            static_cast<std::uint64_t>(place.node)) *
+           bytes;
+  }
   /// A collective of the node.
   Status call(coll::Operation operation, const void* input, void* output, std::uint64_t bytes,
               const device::Reduction& reduction, device::Lane& lane, int root = coll::kEveryRank);
   /// Stage 1 of what is reduced.
-  Stages::Enqueue sum_of(const void* input, const device::Reduction& reduction, int owner);
+  Enqueue sum_of(const void* input, const Chunk& chunk, const device::Reduction& reduction, int owner);
 
   path::Node& node_;
   coll::Collectives& collectives_;
-  const int number_;
-  Rail* const rail_;
+  const int nodes_, number_;
   const Way way_;
   const std::uint64_t part_;
+  const std::uint64_t room_;  // for what a rank gives of a chunk
+  const Crossing crossing_;
   Relay relay_;
+  device::Memory rows_;  // of all ranks, of a chunk
 };
 
 }  // namespace sennit::net

@@ -6,17 +6,9 @@
 
 namespace sennit::net {
 
-namespace {
-
-/// Parts begin at multiples of it: numbers do not straddle them, and copies are fast.
-constexpr std::uint64_t kGrain = 128;
-
-}  // namespace
-
 std::vector<Chunk> chunks_of(std::uint64_t bytes, std::uint64_t most, int parts, bool whole) {
   std::vector<Chunk> chunks;
-  const std::uint64_t row = whole ? kGrain : kGrain * static_cast<std::uint64_t>(parts);
-  const std::uint64_t divided = whole ? bytes : bytes / row * row;
+  const std::uint64_t row = kGrain * static_cast<std::uint64_t>(parts), divided = bytes / row * row;
   if (divided != 0) {
     // Equal ones, but for the last: a short one behind long ones would only add its start-up time.
     const std::uint64_t count = (divided + most - 1) / most, rows = (divided + row - 1) / row;
@@ -31,32 +23,25 @@ Status Relay::prepare(std::uint64_t bytes) {
   device::Executor& executor = node_.executor();
   const int device = node_.device();
   for (auto* lane : {&down_, &up_}) {
-    if (*lane != nullptr) continue;
     auto made = executor.lane(device);
     if (!made) return made.status();
     *lane = std::move(*made);
   }
-  if (slots_.empty()) slots_.resize(kDepth);
-  for (Slot& slot : slots_)
+  slots_.resize(kSlots);
+  for (Slot& slot : slots_) {
     for (auto* event : {&slot.gathered, &slot.down, &slot.up, &slot.spread}) {
-      if (*event != nullptr) continue;
       auto made = executor.event(device);
       if (!made) return made.status();
       *event = std::move(*made);
     }
-  if (room_ >= bytes) return {};
-  room_ = 0;
-  for (Slot& slot : slots_) {
-    slot.part = {};
-    slot.host = {};
-    auto part = executor.allocate(device, bytes);
-    if (!part) return part.status();
+    if (bytes == 0) continue;
+    auto memory = executor.allocate(device, bytes);
+    if (!memory) return memory.status();
     auto host = executor.allocate_pinned(bytes);
     if (!host) return host.status();
-    slot.part = std::move(*part);
+    slot.memory = std::move(*memory);
     slot.host = std::move(*host);
   }
-  room_ = bytes;
   return {};
 }
 
@@ -70,60 +55,73 @@ Status Relay::wait_for(device::Event& event) const {
   }
 }
 
-Status Relay::begin(const Chunk& chunk, std::uint64_t bytes, const Stages& stages, Slot& slot) {
+Status Relay::gather(Slot& slot) {
   device::Lane& lane = node_.lane();
   Status status;
-  if (stages.gather) status = stages.gather(chunk, slot.part.data(), lane);
-  if (bytes == 0 || !stages.down) return status;
-  // The host memory is free again when the slot's chunk before has gone up.
+  if (slot.course.gather) status = slot.course.gather(slot.memory.data(), lane);
+  if (slot.course.trips.empty()) return status;
   if (status.ok()) status = lane.record(*slot.gathered);
   if (status.ok()) status = down_->wait(*slot.gathered);
-  if (status.ok()) status = down_->wait(*slot.up);
-  if (status.ok()) status = down_->copy(slot.host.data(), slot.part.data(), bytes);
-  if (status.ok()) status = down_->record(*slot.down);
+  if (status.ok()) status = go_down(slot, slot.course.trips.front());
   return status;
 }
 
-Status Relay::end(const Chunk& chunk, std::uint64_t bytes, const Stages& stages, Slot& slot) {
+Status Relay::go_down(Slot& slot, const Trip& trip) {
+  if (trip.down.empty()) return {};
+  // What is to go down is there, and the host memory is free again, when what came up before has been dealt with.
+  Status status = down_->wait(*slot.up);
+  for (const Move& move : trip.down)
+    if (status.ok()) status = down_->copy(slot.host.data() + move.host, slot.memory.data() + move.device, move.bytes);
+  return status.ok() ? down_->record(*slot.down) : status;
+}
+
+Status Relay::make(Slot& slot, std::size_t number) {
+  const auto& trips = slot.course.trips;
+  if (number >= trips.size()) return {};
+  const Trip& trip = trips[number];
+  // What goes over the rail is there, and what comes does not meet what still goes up.
+  Status status = wait_for(trip.down.empty() ? *slot.up : *slot.down);
+  if (status.ok()) status = trip.rail(slot.host.data());
+  // The memory may still be read for the slot's chunk before, and holds what was gathered for this one.
+  if (status.ok()) status = up_->wait(*slot.spread);
+  if (status.ok()) status = up_->wait(*slot.gathered);
+  for (const Move& move : trip.up)
+    if (status.ok()) status = up_->copy(slot.memory.data() + move.device, slot.host.data() + move.host, move.bytes);
+  if (status.ok() && trip.then) status = trip.then(slot.memory.data(), *up_);
+  if (status.ok()) status = up_->record(*slot.up);
+  if (status.ok() && number + 1 < trips.size()) status = go_down(slot, trips[number + 1]);
+  return status;
+}
+
+Status Relay::spread(Slot& slot) {
   device::Lane& lane = node_.lane();
   Status status;
-  if (bytes != 0) {
-    // What goes over the rail is there, and what comes does not meet what still goes up.
-    if (status.ok()) status = wait_for(stages.down ? *slot.down : *slot.up);
-    if (status.ok() && stages.between) status = stages.between(slot.host.data(), bytes);
-    if (stages.up) {
-      // The part may still be read for the slot's chunk before.
-      if (status.ok()) status = up_->wait(*slot.spread);
-      if (status.ok()) status = up_->copy(slot.part.data(), slot.host.data(), bytes);
-      if (status.ok()) status = up_->record(*slot.up);
-      if (status.ok()) status = lane.wait(*slot.up);
-    }
-  }
-  if (status.ok() && stages.spread) status = stages.spread(chunk, slot.part.data(), lane);
-  if (status.ok()) status = lane.record(*slot.spread);
-  return status;
+  if (!slot.course.trips.empty()) status = lane.wait(*slot.up);
+  if (status.ok() && slot.course.spread) status = slot.course.spread(slot.memory.data(), lane);
+  return status.ok() ? lane.record(*slot.spread) : status;
 }
 
-Status Relay::run_all(std::span<const Chunk> chunks, const Stages& stages,
-                      const std::function<std::uint64_t(const Chunk&)>& bytes_of) {
-  std::uint64_t room = 0;
-  for (const Chunk& chunk : chunks) room = std::max(room, bytes_of(chunk));
-  if (auto status = prepare(room); !status) return status;
-  const auto start = [&](std::size_t i) {
-    return i < chunks.size() ? begin(chunks[i], bytes_of(chunks[i]), stages, slots_[i % kDepth]) : Status();
-  };
-  for (std::size_t i = 0; i + 1 < kDepth; ++i)
-    if (auto status = start(i); !status) return status;
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    if (auto status = start(i + kDepth - 1); !status) return status;
-    if (auto status = end(chunks[i], bytes_of(chunks[i]), stages, slots_[i % kDepth]); !status) return status;
+Status Relay::run_all(std::size_t count, std::size_t trips, const std::function<Course(std::size_t)>& course_of) {
+  const std::size_t lag = trips + 1;  // turns from a chunk's gathering to its spreading
+  const auto slot = [&](std::size_t chunk) -> Slot& { return slots_[chunk % (lag + 1)]; };
+  for (std::size_t turn = 0; turn < count + lag; ++turn) {
+    if (turn < count) {
+      slot(turn).course = course_of(turn);
+      if (auto status = gather(slot(turn)); !status) return status;
+    }
+    for (std::size_t trip = 0; trip < trips; ++trip) {
+      const std::size_t behind = 2 + trip;
+      if (turn < behind || turn - behind >= count) continue;
+      if (auto status = make(slot(turn - behind), trip); !status) return status;
+    }
+    if (turn >= lag)
+      if (auto status = spread(slot(turn - lag)); !status) return status;
   }
   return node_.synchronize(node_.lane());
 }
 
-Status Relay::run(std::span<const Chunk> chunks, const Stages& stages,
-                  const std::function<std::uint64_t(const Chunk&)>& bytes_of) {
-  auto status = run_all(chunks, stages, bytes_of);
+Status Relay::run(std::size_t count, std::size_t trips, const std::function<Course(std::size_t)>& course_of) {
+  auto status = run_all(count, trips, course_of);
   if (status.ok()) return status;
   node_.group().abort(status);
   // What was enqueued still uses the caller's memory.

@@ -1,11 +1,14 @@
-// The three stages of a collective over several nodes, overlapped chunk by chunk.
+// What the collectives over several nodes have in common: chunks that go through stages, which overlap.
 //
-// 1. The ranks of a node leave each its part of the chunk in memory of its GPU: by a collective of sennit's.
-// 2. The part goes down to host memory, over the rail to the parts of the same place in other nodes, and up again.
-// 3. A second collective of the node brings the parts to where the ranks want the chunk.
+// 1. Gather: the ranks of a node leave each what is its own of the chunk in memory of its GPU, by a collective of
+//    sennit's.
+// 2. One trip, or two: bytes go down to host memory, over the rail, and up again; work of the GPU may follow.
+// 3. Spread: a second collective of the node brings what came to where the ranks want it.
 //
-// Stage 1 of the next chunks is enqueued before stage 2 of this one, which keeps the calling thread; so GPUs, copy
-// engines and network work at once. Every rank of a node enqueues stages 1 and 3 in the same order.
+// The calling thread is in the rail's call for one chunk while the next ones are gathered and go down: so GPUs, copy
+// engines and network work at once. Each trip of a chunk begins one turn after the one before, hence behind a call of
+// another chunk's on the rail. Every rank of a node enqueues stages 1 and 3 in the same order, and every rank of a
+// rail makes its calls in the same order.
 #pragma once
 
 #include <cstdint>
@@ -24,49 +27,71 @@ struct Chunk {
   bool whole = false;                  ///< it is not divided: its one part is a single rank's of the node
 };
 
-/// Chunks of about `most` bytes, of which each has `parts` equal parts of whole packs, and behind them what cannot be
-/// divided so; `whole`: none is divided. Pure.
+/// Parts begin at multiples of it: numbers do not straddle them, and copies are fast.
+inline constexpr std::uint64_t kGrain = 128;
+
+/// Chunks of about `most` bytes, at most kGrain * `parts` more, of which each has `parts` equal parts of whole
+/// grains, and behind them what has not; `whole`: all of them are. Pure.
 std::vector<Chunk> chunks_of(std::uint64_t bytes, std::uint64_t most, int parts, bool whole);
 
-/// What a collective does in each stage; an absent one is left out on this rank.
-struct Stages {
-  using Enqueue = std::function<Status(const Chunk&, std::byte* part, device::Lane& lane)>;
-  Enqueue gather;                                                       ///< leaves the part
-  std::function<Status(std::byte* part, std::uint64_t bytes)> between;  ///< blocks; in host memory
-  Enqueue spread;                                                       ///< takes it from there
-  bool down = false, up = false;  ///< whether the part goes down before `between`, and up after
+/// Bytes that are copied between a chunk's memory on the GPU and its memory on the host; places in each.
+struct Move {
+  std::uint64_t device = 0, host = 0, bytes = 0;
+};
+
+using Enqueue = std::function<Status(std::byte* memory, device::Lane& lane)>;
+
+struct Trip {
+  std::vector<Move> down;
+  std::function<Status(std::byte* host)> rail;  ///< blocks
+  std::vector<Move> up;
+  Enqueue then;  ///< behind the bytes that came up; waits for no other rank. Null: nothing
+};
+
+/// What this rank does for a chunk. `gather` and `spread` may be null.
+struct Course {
+  Enqueue gather;
+  std::vector<Trip> trips;  ///< none: the rank has no part in them
+  Enqueue spread;
 };
 
 class Relay {
  public:
-  /// Chunks under way at once. A default: one in each stage.
-  static constexpr std::size_t kDepth = 3;
+  /// Most trips of a chunk.
+  static constexpr std::size_t kMostTrips = 2;
 
   explicit Relay(path::Node& node) : node_(node) {}
 
-  /// Runs the stages of all chunks in their order; returns when all is done. `bytes_of`: of this rank's part of a
-  /// chunk; 0: it has none. Errors: out_of_memory, those of the stages, and the node's; they end the node, since its
+  /// Makes the memory of all chunks that are under way at once: to be called before run(), where a rank that has no
+  /// memory still keeps nobody waiting. `bytes`: of a chunk on the GPU, and as many on the host; 0 where this rank
+  /// makes no trips. Errors: out_of_memory.
+  Status prepare(std::uint64_t bytes);
+
+  /// Takes chunks 0 to `count` - 1 through their stages, in this order; returns when all is done. `trips`: most of
+  /// any chunk, the same on all ranks. Errors: those of the stages, and the node's; they end the node, since its
   /// ranks would wait for each other in vain.
-  Status run(std::span<const Chunk> chunks, const Stages& stages,
-             const std::function<std::uint64_t(const Chunk&)>& bytes_of);
+  Status run(std::size_t count, std::size_t trips, const std::function<Course(std::size_t)>& course_of);
 
  private:
-  /// A chunk's memory.
+  /// A default: one chunk in each stage, and one between gather and trips.
+  static constexpr std::size_t kSlots = kMostTrips + 2;
+
+  /// A chunk's memory, and where it stands.
   struct Slot {
-    device::Memory part, host;
+    device::Memory memory, host;
     std::unique_ptr<device::Event> gathered, down, up, spread;
+    Course course;
   };
-  Status prepare(std::uint64_t bytes);
-  Status run_all(std::span<const Chunk> chunks, const Stages& stages,
-                 const std::function<std::uint64_t(const Chunk&)>& bytes_of);
-  Status begin(const Chunk& chunk, std::uint64_t bytes, const Stages& stages, Slot& slot);
-  Status end(const Chunk& chunk, std::uint64_t bytes, const Stages& stages, Slot& slot);
+  Status run_all(std::size_t count, std::size_t trips, const std::function<Course(std::size_t)>& course_of);
+  Status gather(Slot& slot);
+  Status go_down(Slot& slot, const Trip& trip);
+  Status make(Slot& slot, std::size_t number);
+  Status spread(Slot& slot);
   Status wait_for(device::Event& event) const;
 
   path::Node& node_;
   std::unique_ptr<device::Lane> down_, up_;
   std::vector<Slot> slots_;
-  std::uint64_t room_ = 0;
 };
 
 }  // namespace sennit::net

@@ -1,4 +1,4 @@
-"""A rank that reduces and broadcasts long GPU buffers over several nodes through mpi4py, and checks what comes.
+"""A rank that calls collectives of long GPU buffers over several nodes through mpi4py, and checks what comes.
 test_mpi_nodes.py starts it with emulated GPU memory and SENNIT_NODE, you with CuPy on GPUs.
 
     sennit run -- mpirun -n 4 sh -c 'SENNIT_NODE=$((RANK / 2)) python tests/interop/mpi_nodes.py'
@@ -7,7 +7,9 @@ test_mpi_nodes.py starts it with emulated GPU memory and SENNIT_NODE, you with C
 from __future__ import annotations
 
 import array
+import resource
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import TypeAlias
 
 from mpi4py import MPI
@@ -82,6 +84,53 @@ def broadcasts_from_every_root() -> None:
         check(f"broadcast from {root}", data, given(root, count))
 
 
+def joined(comm: MPI.Comm, count: int) -> Ints:
+    """What all ranks put in, one behind the other."""
+    return array.array("i", b"".join(given(rank, count).tobytes() for rank in range(comm.Get_size())))
+
+
+def allgather(comm: MPI.Comm, count: int) -> None:
+    rank, size = comm.Get_rank(), comm.Get_size()
+    mine, result = GPU(count), GPU(count * size)
+    mine.put(given(rank, count))
+    result.fill(-1)
+    comm.Allgather(mine.mpi(), result.of(count, MPI.INT))
+    check(f"allgather of {count}", result, joined(comm, count))
+    result.fill(-1)
+    result.view[rank * count : (rank + 1) * count] = mine.view[:]
+    comm.Allgather(MPI.IN_PLACE, result.of(count, MPI.INT))
+    check(f"allgather of {count} in place", result, joined(comm, count))
+
+
+def reduce_scatter(comm: MPI.Comm, count: int) -> None:
+    rank, size = comm.Get_rank(), comm.Get_size()
+    expected = reduced(comm, count * size, sum)[rank * count : (rank + 1) * count]
+    mine, result = GPU(count * size), GPU(count)
+    mine.put(given(rank, count * size))
+    for what in "block", "equal counts":
+        result.fill(-1)
+        if what == "block":
+            comm.Reduce_scatter_block(mine.of(count, MPI.INT), result.mpi(), MPI.SUM)
+        else:
+            comm.Reduce_scatter(mine.mpi(), result.mpi(), [count] * size, MPI.SUM)
+        check(f"reduce_scatter of {count}, {what}", result, expected)
+        check("its input", mine, given(rank, count * size))
+    # mpi4py gives no MPI_IN_PLACE to the block form that has a count of its own.
+    comm.Reduce_scatter(MPI.IN_PLACE, mine.mpi(), [count] * size, MPI.SUM)
+    result.view[:] = mine.view[:count]
+    check(f"reduce_scatter of {count} in place", result, expected)
+
+
+def messages_in_the_order_of_ranks() -> None:
+    """Of which some are whole chunks, some are not, and one is short; also where ranks are the other way round."""
+    backwards = WORLD.Split(0, -RANK)
+    for comm in WORLD, backwards:
+        for count in (100, COUNTS[0] * 3, COUNTS[1]):
+            allgather(comm, count)
+            reduce_scatter(comm, count)
+    backwards.Free()
+
+
 def one_host_buffer_is_enough_for_all_to_stage() -> None:
     """Which rank has one changes from call to call, so nodes that offered hear that another did not."""
     count = COUNTS[0]
@@ -98,7 +147,7 @@ def words(code: str, one: list[int], count: int) -> Ints:
 
 
 def numbers_of_other_types_are_reduced() -> None:
-    count = COUNTS[0]
+    count = 8 * COUNTS[0]  # which nodes of one rank take too
     for datatype, code in ((MPI.DOUBLE, "d"), (MPI.FLOAT, "f"), (MPI.INT64_T, "q"), (MPI.UNSIGNED_SHORT, "H")):
         mine = GPU(count * datatype.Get_size() // 4)
         mine.put(words(code, [RANK + i for i in range(100)], count))
@@ -124,11 +173,31 @@ def parts_of_the_world_have_nodes_of_their_own() -> None:
     backwards.Free()
 
 
+def a_rank_without_memory_keeps_nobody_waiting() -> None:
+    """On GPUs there is no such limit, and all ranks have memory."""
+    comm = WORLD.Dup()
+    mine, result = GPU(COUNTS[1]), GPU(COUNTS[1])
+    mine.put(given(RANK, COUNTS[1]))
+    WORLD.Allreduce(mine.mpi(), result.mpi(), MPI.SUM)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    if RANK == SIZE - 1:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        # Enough for threads, not for what goes between nodes.
+        resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (64 << 20), before[1]))
+    result.fill(-1)
+    comm.Allreduce(mine.mpi(), result.mpi(), MPI.SUM)
+    resource.setrlimit(resource.RLIMIT_AS, before)
+    check("allreduce where a rank has no memory", result, reduced(comm, COUNTS[1], sum))
+    comm.Free()
+
+
 def main() -> None:
     for do in (
         allreduces_of_every_length,
         reduces_to_every_root,
         broadcasts_from_every_root,
+        messages_in_the_order_of_ranks,
+        a_rank_without_memory_keeps_nobody_waiting,
         one_host_buffer_is_enough_for_all_to_stage,
         numbers_of_other_types_are_reduced,
         parts_of_the_world_have_nodes_of_their_own,

@@ -23,6 +23,7 @@ DIVIDED = {
     "two nodes of two in turn": (4, "$((RANK % 2))", "rails"),
     "nodes that differ": (3, "$((RANK / 2))", "rails"),
     "nodes of one": (2, "$RANK", "rails"),
+    "four nodes of one": (4, "$RANK", "rails"),
     "leaders": (4, "$((RANK / 2))", "leaders"),
     "staged": (2, "$RANK", "staged"),
 }
@@ -32,6 +33,7 @@ TAKEN = {
     "two nodes of two in turn": "by rails",
     "nodes that differ": "by leaders",
     "nodes of one": "by rails",
+    "four nodes of one": "4 nodes by rails",
     "leaders": "by leaders",
     "staged": "staged: ranks on several nodes",
 }
@@ -44,14 +46,14 @@ def start(found: mpi.Installed, launch: list[str], settings: str, folder: Path) 
 
 def check(done: subprocess.CompletedProcess[str], way: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert done.stdout.count("\n") == 6, done.stdout
+    assert done.stdout.count("\n") == 8, done.stdout
     assert way in done.stderr, done.stderr
     assert "error" not in done.stderr.lower(), done.stderr
 
 
 CASES = {
     "openmpi": ["two nodes of two in turn", "nodes that differ", "nodes of one"],
-    "mpich": ["two nodes of two", "leaders", "staged"],
+    "mpich": ["two nodes of two", "four nodes of one", "leaders", "staged"],
 }
 
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "comm/thread_exchange.h"
@@ -21,6 +23,20 @@ struct Rank {
 class TableRail final : public Rail {
  public:
   TableRail(comm::Table& table, int node) : table_(table), node_(node) {}
+  Status all_gather(std::byte* rows, std::uint64_t bytes) override { return gather(rows, bytes, node_); }
+  Status gather(std::byte* rows, std::uint64_t bytes, int root) override {
+    const auto all = table_.gather(node_, {rows + row(node_, bytes), bytes});
+    for (int node = 0; node_ == root && node < table_.size(); ++node)
+      std::memcpy(rows + row(node, bytes), all[static_cast<std::size_t>(node)].data(), bytes);
+    return {};
+  }
+  Status all_to_all(const std::byte* from, std::byte* to, std::uint64_t bytes) override {
+    const auto all = table_.gather(node_, {from, row(table_.size(), bytes)});
+    for (int node = 0; node < table_.size(); ++node)
+      if (node != node_)
+        std::memcpy(to + row(node, bytes), all[static_cast<std::size_t>(node)].data() + row(node_, bytes), bytes);
+    return {};
+  }
   Status all_reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction) override {
     const auto all = table_.gather(node_, {data, bytes});
     add(all, data, bytes, reduction);
@@ -39,22 +55,24 @@ class TableRail final : public Rail {
   }
 
  private:
+  static std::uint64_t row(int node, std::uint64_t bytes) { return static_cast<std::uint64_t>(node) * bytes; }
   static void add(const std::vector<comm::Bytes>& all, std::byte* to, std::uint64_t bytes,
                   const device::Reduction& reduction) {
-    device::Operands operands;
-    for (const comm::Bytes& one : all) operands.from[operands.sources++] = one.data();
-    operands.to[operands.destinations++] = to;
-    device::reduce_on_host(reduction, operands, bytes, {});
+    std::memcpy(to, all.front().data(), bytes);
+    for (std::size_t i = 1; i < all.size(); ++i)
+      device::reduce_on_host(reduction, {{to, all[i].data()}, 2, {to}, 1}, bytes, {});
   }
 
   comm::Table& table_;
   const int node_;
 };
 
-constexpr std::uint64_t kSmallChunk = 64 << 10;
+/// So short that messages have several chunks, and that GPUs add all but the shortest parts.
+constexpr Hierarchical::Options kShort{64 << 10, 4 << 10};
 
 /// Runs work(rank, collective) on every rank of `nodes` nodes of `ranks` ranks.
-void on_all(int nodes, int ranks, Way way, const std::function<void(const Rank&, path::Node&, Hierarchical&)>& work) {
+void on_all(int nodes, int ranks, Way way, const std::function<void(const Rank&, path::Node&, Hierarchical&)>& work,
+            Hierarchical::Options options = kShort) {
   std::vector<std::unique_ptr<comm::Table>> of_node, of_rail;
   for (int i = 0; i < nodes; ++i) of_node.push_back(std::make_unique<comm::Table>(ranks));
   for (int i = 0; i < ranks; ++i) of_rail.push_back(std::make_unique<comm::Table>(nodes));
@@ -68,8 +86,9 @@ void on_all(int nodes, int ranks, Way way, const std::function<void(const Rank&,
     coll::Collectives collectives(**node);
     TableRail rail(*of_rail[static_cast<std::size_t>(mine.rank)], mine.node);
     const bool has_rail = way == Way::rails || mine.rank == 0;
-    Hierarchical all(**node, collectives, mine.node, has_rail ? &rail : nullptr, way, kSmallChunk);
-    work(mine, **node, all);
+    auto all = Hierarchical::create(**node, collectives, nodes, mine.node, has_rail ? &rail : nullptr, way, options);
+    ASSERT_TRUE(all.ok()) << all.status().text();
+    work(mine, **node, **all);
     EXPECT_TRUE(collectives.close().ok());
     EXPECT_TRUE((*node)->group().exchange().barrier().ok());
   });
@@ -102,8 +121,12 @@ TEST(Hierarchical, AllReduces) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer: see tests/interop for processes";
 #endif
-  for (const auto& [nodes, ranks, way] :
-       {std::tuple(2, 2, Way::rails), {3, 1, Way::rails}, {2, 3, Way::rails}, {2, 2, Way::leaders}})
+  for (const auto& [nodes, ranks, way] : {std::tuple(2, 2, Way::rails),
+                                          {3, 1, Way::rails},
+                                          {3, 2, Way::rails},
+                                          {2, 3, Way::rails},
+                                          {2, 2, Way::leaders},
+                                          {3, 2, Way::leaders}})
     on_all(nodes, ranks, way, [](const Rank& mine, path::Node& node, Hierarchical& all) {
       for (const std::uint64_t count : kCounts)
         for (const bool in_place : {false, true}) {
@@ -120,18 +143,19 @@ TEST(Hierarchical, ReducesToAnyRank) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
-  on_all(2, 2, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
-    for (const std::uint64_t count : kCounts)
-      for (int root = 0; root < mine.all(); ++root) {
-        const auto input = numbers(node, count, [&](auto i) { return given(mine.number(), i); });
-        const auto output = numbers(node, count, [](auto) { return -1.0f; });
-        const bool here = mine.number() == root;
-        const Place place{root / mine.ranks, root % mine.ranks};
-        ASSERT_TRUE(all.reduce(input.data(), here ? output.data() : nullptr, count * 4, kSum, place).ok());
-        expect(output, count, [&](auto i) { return here ? sum(mine, i) : -1.0f; });
-        expect(input, count, [&](auto i) { return given(mine.number(), i); });
-      }
-  });
+  for (const auto& [nodes, ranks] : {std::pair(2, 2), {3, 2}})
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+      for (const std::uint64_t count : kCounts)
+        for (int root = 0; root < mine.all(); ++root) {
+          const auto input = numbers(node, count, [&](auto i) { return given(mine.number(), i); });
+          const auto output = numbers(node, count, [](auto) { return -1.0f; });
+          const bool here = mine.number() == root;
+          const Place place{root / mine.ranks, root % mine.ranks};
+          ASSERT_TRUE(all.reduce(input.data(), here ? output.data() : nullptr, count * 4, kSum, place).ok());
+          expect(output, count, [&](auto i) { return here ? sum(mine, i) : -1.0f; });
+          expect(input, count, [&](auto i) { return given(mine.number(), i); });
+        }
+    });
 }
 
 TEST(Hierarchical, BroadcastsFromAnyRank) {
@@ -145,6 +169,110 @@ TEST(Hierarchical, BroadcastsFromAnyRank) {
         ASSERT_TRUE(all.broadcast(data.data(), count * 4, {root / mine.ranks, root % mine.ranks}).ok());
         expect(data, count, [&](auto i) { return given(root, i); });
       }
+  });
+}
+
+// Of one rank: a number, one chunk, several, and with a rest that is no whole grain.
+const std::uint64_t kRows[] = {1, 1024, 20'003};
+
+/// Ranks in an order that is not that of nodes: backwards on the even ones.
+std::vector<Place> out_of_order(const Rank& mine) {
+  std::vector<Place> places;
+  for (int rank = 0; rank < mine.ranks; ++rank)
+    for (int node = mine.nodes; node-- > 0;) places.push_back({node, node % 2 == 0 ? mine.ranks - 1 - rank : rank});
+  return places;
+}
+std::size_t number_of(const std::vector<Place>& places, const Rank& mine) {
+  const auto found = std::ranges::find_if(
+      places, [&](const Place& place) { return place.node == mine.node && place.rank == mine.rank; });
+  return static_cast<std::size_t>(found - places.begin());
+}
+
+const std::pair<int, int> kShapes[] = {{2, 2}, {3, 1}, {3, 2}, {2, 3}};
+
+TEST(Hierarchical, GathersInTheOrderOfRanks) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  for (const auto& [nodes, ranks] : kShapes)
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+      const auto places = out_of_order(mine);
+      const std::uint64_t own = number_of(places, mine);
+      for (const std::uint64_t count : kRows)
+        for (const bool in_place : {false, true}) {
+          const auto value = [&](std::uint64_t i) { return given(static_cast<int>(i / count), i % count); };
+          const auto input = numbers(node, count, [&](auto i) { return given(static_cast<int>(own), i); });
+          const auto output = numbers(node, count * places.size(),
+                                      [&](auto i) { return in_place && i / count == own ? value(i) : -1.0f; });
+          const std::byte* const from = in_place ? output.data() + own * count * 4 : input.data();
+          ASSERT_TRUE(all.all_gather(from, output.data(), count * 4, places).ok());
+          expect(output, count * places.size(), value);
+          expect(input, count, [&](auto i) { return given(static_cast<int>(own), i); });
+        }
+    });
+}
+
+TEST(Hierarchical, ReduceScattersInTheOrderOfRanks) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  for (const auto& [nodes, ranks] : kShapes)
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+      const auto places = out_of_order(mine);
+      const std::uint64_t own = number_of(places, mine);
+      for (const std::uint64_t count : kRows)
+        for (const bool in_place : {false, true}) {
+          const std::uint64_t total = count * places.size();
+          const auto input = numbers(node, total, [&](auto i) { return given(mine.number(), i); });
+          const auto output = numbers(node, count + 1, [](auto) { return -1.0f; });
+          std::byte* const to = in_place ? input.data() : output.data();
+          ASSERT_TRUE(all.reduce_scatter(input.data(), to, count * 4, kSum, places).ok());
+          expect(in_place ? input : output, count, [&](auto i) { return sum(mine, own * count + i); });
+          if (in_place) continue;
+          expect(input, total, [&](auto i) { return given(mine.number(), i); });
+          EXPECT_EQ(reinterpret_cast<const float*>(output.data())[count], -1.0f) << "behind the result";
+        }
+    });
+}
+
+// Of numbers whose sum depends on their order, and of sources that are more than a kernel takes at once.
+TEST(Hierarchical, GivesAllRanksTheSameBits) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  constexpr std::uint64_t kCount = 50'000;
+  for (const int nodes : {2, 3, 10}) {
+    std::vector<std::vector<float>> results(static_cast<std::size_t>(nodes));
+    on_all(nodes, 1, Way::rails, [&](const Rank& mine, path::Node& node, Hierarchical& all) {
+      const auto value = [](int number, std::uint64_t i) {
+        return std::ldexp(1.0f + static_cast<float>(i % 97) / 97, (number * 7 + static_cast<int>(i)) % 40 - 20);
+      };
+      const auto data = numbers(node, kCount, [&](auto i) { return value(mine.number(), i); });
+      ASSERT_TRUE(all.all_reduce(data.data(), data.data(), kCount * 4, kSum).ok());
+      const auto* const first = reinterpret_cast<const float*>(data.data());
+      results[static_cast<std::size_t>(mine.number())].assign(first, first + kCount);
+      for (std::uint64_t i = 0; i < kCount; ++i) {
+        double exact = 0;
+        for (int number = 0; number < mine.all(); ++number) exact += static_cast<double>(value(number, i));
+        ASSERT_NEAR(first[i], exact, exact * 1e-5) << "number " << i;
+      }
+    });
+    for (const auto& result : results) EXPECT_EQ(result, results.front()) << nodes << " nodes";
+  }
+}
+
+TEST(Hierarchical, OfWhichAnyRankHasNoMemoryIsMadeOnNone) {
+  comm::Table table(2);
+  comm::on_ranks(2, [&](int rank) {
+    auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(table, rank), *device::open_host_executor(),
+                                   {rank, path::machine_of_the_host_executor(), std::chrono::seconds(60)});
+    ASSERT_TRUE(node.ok()) << node.status().text();
+    coll::Collectives collectives(**node);
+    Hierarchical::Options options;
+    if (rank == 1) options.part = std::uint64_t{1} << 50;
+    const auto all = Hierarchical::create(**node, collectives, 2, 0, nullptr, Way::rails, options);
+    EXPECT_EQ(all.status().code(), Code::out_of_memory) << all.status().text();
+    EXPECT_TRUE((*node)->group().exchange().barrier().ok());
   });
 }
 

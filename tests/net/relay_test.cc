@@ -46,75 +46,101 @@ std::unique_ptr<path::Node> alone() {
 
 /// Chunks of 1000 bytes whose contents each stage can tell.
 struct Trace {
-  std::vector<Chunk> chunks;
-  std::vector<std::string> log;
-  Stages stages(int fail_at = -1) {
-    Stages made;
-    made.down = made.up = true;
-    made.gather = [this](const Chunk& chunk, std::byte* part, device::Lane& lane) {
-      log.push_back("gather " + std::to_string(chunk.begin));
-      return lane.copy(part, input.data() + chunk.begin, chunk.bytes);
+  explicit Trace(std::size_t count) : input(count * kBytes), output(count * kBytes) {
+    for (std::size_t i = 0; i < input.size(); ++i) input[i] = std::byte(i * 31 + i / kBytes);
+  }
+  static constexpr std::size_t kBytes = 1000;
+
+  /// What the rail does to each byte in trip `number`.
+  static std::byte changed(std::byte given, std::size_t number) { return given ^ std::byte(0x5A + number); }
+
+  Course course(std::size_t chunk, std::size_t trips) {
+    Course made;
+    const auto name = [chunk](const char* what) { return what + (" " + std::to_string(chunk)); };
+    made.gather = [=, this](std::byte* memory, device::Lane& lane) {
+      log.push_back(name("gather"));
+      return lane.copy(memory, input.data() + chunk * kBytes, kBytes);
     };
-    made.between = [this, fail_at](std::byte* part, std::uint64_t bytes) {
-      log.push_back("between");
-      if (static_cast<int>(++between) == fail_at) return Status(Code::system_error, "the network is gone");
-      for (std::uint64_t i = 0; i < bytes; ++i) part[i] ^= std::byte{0x5A};
-      return Status();
-    };
-    made.spread = [this](const Chunk& chunk, std::byte* part, device::Lane& lane) {
-      log.push_back("spread " + std::to_string(chunk.begin));
-      return lane.copy(output.data() + chunk.begin, part, chunk.bytes);
+    for (std::size_t number = 0; number < trips; ++number) {
+      Trip trip;
+      // Each trip takes another place, on the GPU and on the host.
+      const std::uint64_t from = number * kBytes, to = from + kBytes;
+      trip.down = {{from, 0, 400}, {from + 400, 400, kBytes - 400}};
+      trip.rail = [=, this](std::byte* host) {
+        log.push_back(name(number == 0 ? "first" : "second"));
+        if (log.back() == fails) return Status(Code::system_error, "the network is gone");
+        for (std::size_t i = 0; i < kBytes; ++i) host[kBytes + i] = changed(host[i], number);
+        return Status();
+      };
+      trip.up = {{to, kBytes, 300}, {to + 300, kBytes + 300, kBytes - 300}};
+      trip.then = [=, this](std::byte* memory, device::Lane& lane) {
+        log.push_back(name("then"));
+        return lane.copy(memory + from, memory + to, number + 1 == trips ? kBytes : 0);
+      };
+      made.trips.push_back(std::move(trip));
+    }
+    made.spread = [=, this](std::byte* memory, device::Lane& lane) {
+      log.push_back(name("spread"));
+      if (trips == 0) return Status();
+      return lane.copy(output.data() + chunk * kBytes, memory + (trips - 1) * kBytes, kBytes);
     };
     return made;
   }
-  explicit Trace(std::size_t count) : input(count * 1000), output(count * 1000) {
-    for (std::size_t i = 0; i < count; ++i) chunks.push_back({i * 1000, 1000, true});
-    for (std::size_t i = 0; i < input.size(); ++i) input[i] = std::byte(i * 31 + i / 1000);
-  }
+  std::ptrdiff_t place(const std::string& what) const { return std::ranges::find(log, what) - log.begin(); }
+
   std::vector<std::byte> input, output;
-  std::size_t between = 0;
+  std::vector<std::string> log;
+  std::string fails;
 };
 
-std::uint64_t all_of(const Chunk& chunk) {
-  return chunk.bytes;
+std::unique_ptr<Relay> relay_of(path::Node& node) {
+  auto made = std::make_unique<Relay>(node);
+  EXPECT_TRUE(made->prepare(3 * Trace::kBytes).ok());
+  return made;
 }
 
 TEST(Relay, TakesEveryChunkThroughAllStagesWhileTheNextBegin) {
   const auto node = alone();
-  Relay relay(*node);
-  for (int again = 0; again < 2; ++again) {
+  const auto relay = relay_of(*node);
+  for (const std::size_t trips : {1u, 2u, 1u}) {
     Trace trace(20);
-    ASSERT_TRUE(relay.run(trace.chunks, trace.stages(), all_of).ok());
-    for (std::size_t i = 0; i < trace.input.size(); ++i)
-      ASSERT_EQ(trace.output[i], trace.input[i] ^ std::byte{0x5A}) << "byte " << i;
-    const auto place = [&](const std::string& what) {
-      return std::ranges::find(trace.log, what) - trace.log.begin();
-    };
-    EXPECT_LT(place("gather 2000"), place("between")) << "three chunks are under way at once";
-    EXPECT_GT(place("gather 3000"), place("between"));
-    EXPECT_LT(place("gather 3000"), place("spread 1000"));
+    ASSERT_TRUE(relay->run(20, trips, [&](std::size_t i) { return trace.course(i, trips); }).ok());
+    for (std::size_t i = 0; i < trace.input.size(); ++i) {
+      std::byte expected = trace.input[i];
+      for (std::size_t number = 0; number < trips; ++number) expected = Trace::changed(expected, number);
+      ASSERT_EQ(trace.output[i], expected) << "byte " << i;
+    }
+    EXPECT_LT(trace.place("gather 2"), trace.place("first 0")) << "three chunks are under way at once";
+    EXPECT_GT(trace.place("gather 3"), trace.place("first 0"));
+    EXPECT_LT(trace.place("gather 3"), trace.place("spread 1"));
+    if (trips == 1) continue;
+    EXPECT_LT(trace.place("first 1"), trace.place("second 0")) << "a call for another chunk lies between two trips";
+    EXPECT_GT(trace.place("first 2"), trace.place("second 0"));
   }
 }
 
-TEST(Relay, WithoutAPartDoesTheStagesOfTheNodeAlone) {
+TEST(Relay, WithoutAPartDoesTheStagesOfTheNodeInTheSameTurns) {
   const auto node = alone();
-  Relay relay(*node);
-  Trace trace(4);
-  int gathered = 0, spread = 0;
-  Stages stages = trace.stages();
-  stages.gather = [&](const Chunk&, std::byte*, device::Lane&) { return ++gathered, Status(); };
-  stages.spread = [&](const Chunk&, std::byte*, device::Lane&) { return ++spread, Status(); };
-  ASSERT_TRUE(relay.run(trace.chunks, stages, [](const Chunk&) { return 0; }).ok());
-  EXPECT_EQ(trace.between, 0u);
-  EXPECT_EQ(gathered, 4);
-  EXPECT_EQ(spread, 4);
+  const auto relay = relay_of(*node);
+  for (const std::size_t trips : {1u, 2u}) {
+    const auto order = [&](std::size_t own) {
+      Trace trace(6);
+      EXPECT_TRUE(relay->run(6, trips, [&](std::size_t i) { return trace.course(i, own); }).ok());
+      std::erase_if(trace.log, [](const std::string& what) { return what[0] != 'g' && what[0] != 's'; });
+      std::erase_if(trace.log, [](const std::string& what) { return what.starts_with("second"); });
+      return trace.log;
+    };
+    EXPECT_EQ(order(0), order(trips));
+    EXPECT_EQ(order(0).size(), 12u);
+  }
 }
 
 TEST(Relay, AFailedRailEndsTheNode) {
   const auto node = alone();
-  Relay relay(*node);
+  const auto relay = relay_of(*node);
   Trace trace(6);
-  const auto status = relay.run(trace.chunks, trace.stages(2), all_of);
+  trace.fails = "first 1";
+  const auto status = relay->run(6, 1, [&](std::size_t i) { return trace.course(i, 1); });
   EXPECT_EQ(status.what(), "the network is gone");
   EXPECT_TRUE(node->group().failed());
 }

@@ -47,6 +47,8 @@ struct Profiling {
   int (*type_free)(Datatype*);
   int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
+  int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
+  int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
   int (*barrier)(Comm);
   int (*comm_split)(Comm, int, int, Comm*);
@@ -96,6 +98,8 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.type_free, "PMPI_Type_free");
   set(functions.allgather, "PMPI_Allgather");
   set(functions.allgatherv, "PMPI_Allgatherv");
+  set(functions.gather, "PMPI_Gather");
+  set(functions.alltoallv, "PMPI_Alltoallv");
   set(functions.iallgather, "PMPI_Iallgather");
   set(functions.barrier, "PMPI_Barrier");
   set(functions.comm_split, "PMPI_Comm_split");
@@ -300,6 +304,20 @@ class Library final : public Mpi {
     const int code = call_.comm_free(&given);
     comm = kNoHandle;
     return code;
+  }
+  int all_gather_rows(Handle comm, void* rows, int bytes) const override {
+    return call_.allgather(reinterpret_cast<const void*>(Abi::kInPlace), 0, byte_, rows, bytes, byte_,
+                           from_handle<Comm>(comm));
+  }
+  int gather_rows(Handle comm, void* rows, int bytes, int root, int rank) const override {
+    const void* const own = static_cast<const char*>(rows) + std::ptrdiff_t{rank} * bytes;
+    return call_.gather(rank == root ? reinterpret_cast<const void*>(Abi::kInPlace) : own, bytes, byte_, rows, bytes,
+                        byte_, root, from_handle<Comm>(comm));
+  }
+  int all_to_all(Handle comm, const void* from, void* to, std::span<const int> lengths,
+                 std::span<const int> places) const override {
+    return call_.alltoallv(from, lengths.data(), places.data(), byte_, to, lengths.data(), places.data(), byte_,
+                           from_handle<Comm>(comm));
   }
   int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const override {
     return call_.allreduce(reinterpret_cast<const void*>(Abi::kInPlace), data, count, from_handle<Datatype>(type),

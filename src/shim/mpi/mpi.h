@@ -87,6 +87,13 @@ class Mpi {
   /// Collective over `comm`: as MPI_Comm_split; a negative colour gets comm_null().
   virtual int split(Handle comm, int colour, int key, Handle& made) const = 0;
   virtual int free(Handle& comm) const = 0;
+  /// Collective over `comm`: every rank has its own of the rows of `bytes` bytes, by rank, and gets all; or `root`
+  /// does.
+  virtual int all_gather_rows(Handle comm, void* rows, int bytes) const = 0;
+  virtual int gather_rows(Handle comm, void* rows, int bytes, int root, int rank) const = 0;
+  /// Collective over `comm`, which both ways has messages of such lengths in such places, in bytes, by rank.
+  virtual int all_to_all(Handle comm, const void* from, void* to, std::span<const int> lengths,
+                         std::span<const int> places) const = 0;
   /// Collective over `comm`, in place.
   virtual int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const = 0;
   virtual int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const = 0;

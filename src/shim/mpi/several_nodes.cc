@@ -7,8 +7,8 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Smaller messages are staged: so few bytes are as soon through host memory, all at once. Defaults; where nodes have
-/// one rank nothing is saved but by doing all stages at once.
+/// Smaller messages, of all ranks together, are staged: so few bytes are as soon through host memory, all at once.
+/// Defaults; where nodes have one rank nothing is saved but by doing all stages at once.
 constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 
 constexpr int kNowhere = -1;  ///< a colour of no communicator
@@ -18,13 +18,16 @@ constexpr int kNowhere = -1;  ///< a colour of no communicator
 std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way) {
   using coll::Operation;
   const coll::Request& request = work.request;
-  const bool reduces = request.operation == Operation::allreduce || request.operation == Operation::reduce;
-  if (!reduces && request.operation != Operation::broadcast) return "ranks on several nodes";
-  if (work.scratch_bytes != 0) return "ranks on several nodes";
+  const bool in_rows = request.operation == Operation::allgather || request.operation == Operation::reduce_scatter;
+  const bool reduces = coll::reduces(request.operation);
+  if (!in_rows && !reduces && request.operation != Operation::broadcast) return "ranks on several nodes";
+  // A reduce-scatter in place needs no scratch here: each rank's result takes the place of what it has given before.
+  if (work.scratch_bytes != 0 && !in_rows) return "ranks on several nodes";
   if (way == net::Way::leaders && request.operation != Operation::allreduce)
     return "nodes with different numbers of ranks";
   const bool alone = nodes.places.size() == static_cast<std::size_t>(nodes.count);
-  if (work.bytes < (alone ? kLeastAlone : kLeast)) return "ranks on several nodes, and small";
+  const std::uint64_t bytes = work.bytes * (in_rows ? nodes.places.size() : 1);
+  if (bytes < (alone ? kLeastAlone : kLeast)) return "ranks on several nodes, and small";
   if (reduces && !MpiRail::knows(mpi, request.reduction)) return "numbers that the MPI does not reduce";
   return {};
 }
@@ -47,6 +50,14 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
     status = node.status();
     if (node) made->here_ = std::move(*node);
   }
+  if (status.ok()) {
+    if (has_rail) made->rail_.emplace(mpi, made->rail_comm_, nodes.count, own.node);
+    OneNode& here = *made->here_;
+    auto all = net::Hierarchical::create(here.node(), here.collectives(), nodes.count, own.node,
+                                         has_rail ? &*made->rail_ : nullptr, way, {});
+    status = all.status();
+    if (all) made->all_ = std::move(*all);
+  }
   // The ranks of a node agree; those of others hear of it here.
   const int mine = status.ok() ? 1 : 0;
   std::vector<int> all(static_cast<std::size_t>(shape.size));
@@ -56,9 +67,6 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
     made->free();
     return status.ok() ? Status(Code::unsupported, "another node cannot take part") : status;
   }
-  if (has_rail) made->rail_.emplace(mpi, made->rail_comm_, own.node);
-  made->all_.emplace(made->here_->node(), made->here_->collectives(), own.node, has_rail ? &*made->rail_ : nullptr,
-                     way);
   return made;
 }
 
@@ -69,6 +77,10 @@ Status SeveralNodes::perform(Work& work) {
       return all_->all_reduce(request.input, request.output, work.bytes, request.reduction);
     case coll::Operation::reduce:
       return all_->reduce(request.input, request.output, work.bytes, request.reduction, nodes_.place(request.root));
+    case coll::Operation::allgather:
+      return all_->all_gather(request.input, request.output, work.bytes, nodes_.places);
+    case coll::Operation::reduce_scatter:
+      return all_->reduce_scatter(request.input, request.output, work.bytes, request.reduction, nodes_.places);
     default: return all_->broadcast(request.output, work.bytes, nodes_.place(request.root));
   }
 }
@@ -79,7 +91,6 @@ std::string SeveralNodes::plan_of(const Work&) {
 
 Status SeveralNodes::close() {
   const Status status = here_->close();
-  all_.reset();
   // Nobody takes the end of a rank for its death.
   (void)mpi_.barrier(node_comm_);
   free();
@@ -87,6 +98,7 @@ Status SeveralNodes::close() {
 }
 
 void SeveralNodes::free() {
+  all_.reset();
   here_.reset();
   for (Handle* comm : {&node_comm_, &rail_comm_})
     if (*comm != kNoHandle && *comm != mpi_.comm_null()) (void)mpi_.free(*comm);

@@ -36,7 +36,7 @@ class SeveralNodes final : public Counterpart {
   Handle node_comm_ = kNoHandle, rail_comm_ = kNoHandle;
   std::unique_ptr<OneNode> here_;
   std::optional<MpiRail> rail_;
-  std::optional<net::Hierarchical> all_;
+  std::unique_ptr<net::Hierarchical> all_;
 };
 
 }  // namespace sennit::shim::mpi
