@@ -391,8 +391,7 @@ int Start(typename Abi::Request* request) {
 
 template <class Abi>
 int Startall(int count, typename Abi::Request* requests) {
-  return start<Abi>(count, requests,
-                    [&] { return Real<Abi>::of(&Startall<Abi>, Entry::Startall)(count, requests); });
+  return start<Abi>(count, requests, [&] { return Real<Abi>::of(&Startall<Abi>, Entry::Startall)(count, requests); });
 }
 
 template <class Abi>
