@@ -29,14 +29,24 @@ def clang_format(fix: bool) -> list[str]:
 
 def ruff(fix: bool) -> list[str]:
     """The formatting and lint of Python."""
-    folders = ["python", "scripts", "tests"]
+    folders = ["python", "scripts", "tests", "examples"]
     complaints = call([str(BIN / "ruff"), "check", "-q", *(["--fix"] if fix else []), *folders])
     return complaints + call([str(BIN / "ruff"), "format", "-q", *([] if fix else ["--diff"]), *folders])
 
 
 def mypy() -> list[str]:
-    """The types of the package, of the scripts and of the tests."""
-    return call([str(BIN / "mypy"), "--no-error-summary", "python/sennit", "scripts", "tests/cli", "tests/interop"])
+    """The types of the package, of the scripts, of the tests and of the examples."""
+    return call(
+        [
+            str(BIN / "mypy"),
+            "--no-error-summary",
+            "python/sennit",
+            "scripts",
+            "tests/cli",
+            "tests/interop",
+            "examples",
+        ]
+    )
 
 
 def checks() -> dict[str, list[str]]:

@@ -72,6 +72,23 @@ def test_open_mpis_launcher_is_known_by_its_version(said: str, expected: bool) -
     assert run.is_openmpi(said) == expected
 
 
+@pytest.mark.parametrize(
+    ("variables", "gpus", "expected"),
+    [
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "1"}, 4, "1"),
+        ({"MPI_LOCALRANKID": "5"}, 4, "1"),  # more ranks than GPUs
+        ({"SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "GPU-a, GPU-b"}, 8, "GPU-b"),
+        ({"SLURM_LOCALID": "3", "CUDA_VISIBLE_DEVICES": "6"}, 8, "6"),  # the launcher has given it one already
+        ({"MPI_LOCALRANKID": "2", "CUDA_VISIBLE_DEVICES": ""}, 8, ""),  # and here none
+        ({"MPI_LOCALRANKID": "2"}, 0, ""),
+        ({"RANK": "2", "CUDA_VISIBLE_DEVICES": "1"}, 8, None),
+        ({"MPI_LOCALRANKID": "no number"}, 8, None),
+    ],
+)
+def test_ranks_of_a_node_get_gpus_in_turn(variables: dict[str, str], gpus: int, expected: str | None) -> None:
+    assert run.gpu_of_rank(variables, gpus) == expected
+
+
 def elf(*segments: int, bits: int = 64, order: str = "<", file_type: int = 3) -> bytes:
     """The beginning of an ELF file with a table of segments of these types."""
     head = b"\x7fELF" + bytes([bits // 32, 1 if order == "<" else 2, 1]) + bytes(9)
@@ -211,6 +228,18 @@ def test_nothing_is_changed_where_it_is_disabled(tree: Path, sennit: Sennit, off
     (tree / "lib" / run.PRELOADED).unlink()
     done = sennit("--report", script(tree, "show", SHOW), SENNIT_DISABLE=off)
     assert (done.returncode, done.stdout, done.stderr) == (0, "||||\n", "")
+
+
+def test_a_rank_is_shown_its_gpu_alone(sennit: Sennit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    command = ("--gpu-per-rank", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
+    for name in run.LOCAL_RANKS:
+        monkeypatch.delenv(name, raising=False)
+    done = sennit(*command)
+    assert done.returncode == 2
+    assert "Put sennit behind the launcher" in done.stderr
+    monkeypatch.setenv("MPI_LOCALRANKID", "1")
+    assert sennit(*command).stdout == "5\n"
 
 
 def test_open_mpis_launcher_gets_the_names(tree: Path, sennit: Sennit) -> None:

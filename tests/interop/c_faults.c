@@ -3,12 +3,13 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { kCount = 50000 };
+enum { kCount = 150000 }; /* 600 KB: what sennit reduces over several nodes too */
 static int rank, ranks;
 
 static int* on_gpu(void) {
@@ -81,6 +82,12 @@ int main(int argc, char** argv) {
       MPI_Abort(MPI_COMM_WORLD, 5);
     } else if (!strcmp(what, "exit") && rank == 1) {
       _exit(6);
+    } else if (!strcmp(what, "kill") && rank == 1) {
+      raise(SIGKILL);
+    } else if (!strcmp(what, "differ")) {
+      MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+      const int wrong = rank == 1 ? kCount / 2 : kCount;
+      if (MPI_Allreduce(MPI_IN_PLACE, buffer, wrong, MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS) return 8;
     } else if (!strcmp(what, "said")) {
       printf("rank %d came through\n", rank);
       fflush(stdout);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import c_programs
@@ -35,6 +36,49 @@ def test_the_program_is_right_without_the_drop_in(name: str) -> None:
     program, _ = have(name, "c_buffers.c")
     done = program.run(2, None)
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+
+
+# ---- threads ------------------------------------------------------------------------------------------------------
+
+NODES = 'SENNIT_NODE=$((${PMI_RANK:-$PMIX_RANK} / 2)) exec "$@"'
+
+
+def on_nodes_of_two(command: list[str], program: c_programs.Program) -> list[str]:
+    """Each rank is told its node by a shell, which knows its number."""
+    place = command.index(str(program.path))
+    return [*command[:place], "sh", "-c", NODES, "sh", *command[place:]]
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_a_thread_in_the_background_reduces_as_horovod_does(name: str) -> None:
+    program, library = have(name, "c_background.c")
+    done = program.run(3, library, {"SENNIT_REPORT": "1"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    for taken in ("allreduce .* two_shot", "allgatherv .* direct", "bcast .* chain", "operator of the program"):
+        assert re.search(taken, done.stderr), done.stderr
+    assert "error" not in done.stderr.lower(), done.stderr
+
+
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_a_thread_in_the_background_reduces_over_nodes(name: str) -> None:
+    program, library = have(name, "c_background.c")
+    done = program.run(4, library, {"SENNIT_REPORT": "1"}, on_nodes_of_two(program.start(4), program))
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "by rails" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(("threads", "seed"), [(2, 1), (6, 2), (6, 3)])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_threads_communicate_all_at_once(name: str, threads: int, seed: int) -> None:
+    """Requests of one thread end while others begin theirs, which may get the same handles."""
+    program, library = have(name, "c_threads.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, str(threads), "100", str(seed)))
+    if done.stdout == "no such threads\n":
+        pytest.skip("the MPI lets only one thread call it at a time")
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout[-2000:] + done.stderr[-4000:]
+    for taken in ("direct copy", "into GPU memory", "staged"):
+        assert taken in done.stderr, done.stderr
+    assert "error" not in done.stderr.lower(), done.stderr
 
 
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)

@@ -101,6 +101,8 @@ def test_fortran_may_come_late(name: str, tmp_path: Path) -> None:
         "init sum finalize barrier",
         "init sum abort sum finalize said",
         "init sum exit sum finalize said",  # without MPI_Finalize
+        "init sum kill sum finalize said",
+        "init exchange kill exchange finalize said",
         "init exit sum finalize said",
     ],
 )
@@ -109,12 +111,36 @@ def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
     alone, with_it = faults(name, False, 2, steps), faults(name, True, 2, steps)
     assert with_it.returncode not in (0, HANGS), with_it.stderr
     # A rank that is gone may be found by the others sooner than by the launcher, whose code then is theirs.
-    gone = "exit" in steps or "abort" in steps
+    gone = any(step in steps for step in ("exit", "abort", "kill"))
     assert gone or with_it.returncode == alone.returncode, with_it.stderr
-    assert with_it.stdout == ""
+    assert "came through" not in with_it.stdout
+    assert "kill" in steps or with_it.stdout == ""  # Hydra tells there of a rank that was killed
     if "not allowed" in alone.stderr or "disallowed" in alone.stderr:
         function = re.search(r"The (\w+)\(\) function was called", alone.stderr)
         assert function is None or f"The {function[1]}() function was called" in with_it.stderr
+
+
+@pytest.mark.parametrize("steps", ["init sum kill sum finalize", "init exchange kill exchange finalize"])
+@pytest.mark.parametrize("node", ["0", "$((rank / 2))"])
+def test_the_others_end_when_a_rank_was_killed(node: str, steps: str) -> None:
+    """Where the launcher lets them live: in a collective of one node and of several, and in a message."""
+    program, library = have("mpich", "c_faults.c")
+    launcher, *others = program.start(4, *steps.split())
+    place = others.index(str(program.path))
+    shell = f'rank="$PMI_RANK"; export SENNIT_NODE={node}; exec "$@"'
+    command = [launcher, "-disable-auto-cleanup", *others[:place], "sh", "-c", shell, "sh", *others[place:]]
+    done = program.run(4, library, {"SENNIT_TIMEOUT": "10"}, command)
+    assert done.returncode not in (0, HANGS), done.stderr
+    # Where the MPI carries something, it may find it first.
+    named = re.search(r"sennit error .*rank [023]: .*peer_lost: rank 1 died", done.stderr)
+    assert named or node != "0" or "exchange" in steps, done.stderr
+
+
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_ranks_that_reduce_other_counts_do_not_wait_for_ever(name: str) -> None:
+    done = faults(name, True, 3, "init sum differ finalize said", {"SENNIT_TIMEOUT": "2"})
+    assert done.returncode not in (0, HANGS), done.stderr
+    assert re.search(r"sennit error .*MPI_Allreduce: timed_out: .*rank 1 ", done.stderr), done.stderr
 
 
 @each_library

@@ -33,6 +33,9 @@ DROP_INS = ("libsennit-mpi.so",)  # what it loads from its own folder
 LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")  # what Open MPI's is called; others share two of the names
 
 
+# What launchers call a rank's number among those of its node: Open MPI's, Hydra, Slurm.
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+
 # ---- what is started ----------------------------------------------------------------------------------------------
 
 
@@ -66,6 +69,19 @@ def command_line(command: Sequence[str], openmpi: bool, variables: Mapping[str, 
         result.append(part)
     added = [part for name in variables if name not in named for part in ("-x", name)]
     return [result[0], *added, *result[1:]]
+
+
+def gpu_of_rank(environment: Mapping[str, str], gpus: int) -> str | None:
+    """CUDA_VISIBLE_DEVICES for a rank that is to have one GPU, in turn with the others of its node: of those that it
+    may see, else of as many as there are; as it is where there are none. None: no launcher has numbered the rank."""
+    local = next((environment[name] for name in LOCAL_RANKS if environment.get(name, "").isdecimal()), None)
+    if local is None:
+        return None
+    told = environment.get("CUDA_VISIBLE_DEVICES")
+    visible = (
+        [str(i) for i in range(gpus)] if told is None else [one.strip() for one in told.split(",") if one.strip()]
+    )
+    return visible[int(local) % len(visible)] if visible else told or ""
 
 
 # ---- what LD_PRELOAD does not reach -------------------------------------------------------------------------------
@@ -124,6 +140,9 @@ def run(
                       "buffers.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say how calls travel, once for each operation and "
                        "size.")] = False,
+    gpu_per_rank: Annotated[bool, typer.Option("--gpu-per-rank", help="Show each rank one GPU, another one than the "
+                            "next rank's. Behind the launcher: mpirun -n 4 sennit run --gpu-per-rank "
+                            "./program.")] = False,
 ) -> None:  # fmt: skip
     """Run an MPI program with sennit between it and its MPI: GPU buffers work in every MPI, and collectives of ranks
     on one node are sennit's. The program stays as it is.
@@ -141,6 +160,13 @@ def run(
         environment["SENNIT_OPS"] = ops
     environment |= {"SENNIT_REPORT": "1"} if report else {}
     environment |= {"SENNIT_EXPLAIN": "1"} if explain else {}
+    if gpu_per_rank:
+        gpu = gpu_of_rank(environment, len(list(Path("/dev").glob("nvidia[0-9]*"))))
+        if gpu is None:
+            raise Problem("--gpu-per-rank has to know the rank, and no launcher has started this process",
+                          "Put sennit behind the launcher: mpirun -n 4 sennit run --gpu-per-rank ./program",
+                          Exit.USAGE)  # fmt: skip
+        environment |= {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
     openmpi = program.name.split(".")[0] in LAUNCHERS and is_openmpi(version_of(program))
     environment["LD_PRELOAD"] = preloaded(str(library_to_preload()), environment.get("LD_PRELOAD", ""))
     passed = [name for name in sorted(environment) if name.startswith("SENNIT_") and environment[name]]

@@ -137,6 +137,8 @@ int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes) {
 bool DropIn::ready(Handle request, OpenRequest& open) {
   if (!open.moves()) return true;
   const std::lock_guard lock(open.mutex);
+  // Another thread may have ended it since it was found, and its handle may be another request's.
+  if (open.claimed || !open.active) return !open.active;
   bool done = false;
   Received received;
   if (open.outgoing != nullptr) {

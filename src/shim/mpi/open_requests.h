@@ -8,6 +8,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "shim/mpi/handle.h"
@@ -33,11 +34,12 @@ struct OpenRequest {
   std::shared_ptr<Shadows> shadows;  ///< null: no memory of a GPU
   std::shared_ptr<void> kept;        ///< what the real function still looks at
   bool persistent = false;
-  bool receives = false;  ///< its status says how much came
-  bool active = true;     ///< persistent ones: between start and completion
-  bool brought = false;   ///< what came is where it belongs already
+  bool receives = false;           ///< its status says how much came
+  std::atomic<bool> active{true};  ///< persistent ones: between start and completion
+  bool brought = false;            ///< what came is where it belongs already
 
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;      // of what follows
+  bool claimed = false;  ///< the real function is starting it or may end it: nobody else looks at it
   std::unique_ptr<Messages::Outgoing> outgoing;
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
@@ -51,17 +53,24 @@ struct OpenRequest {
 class OpenRequests {
  public:
   using Shared = std::shared_ptr<OpenRequest>;
+  using Claimed = std::unordered_map<Handle, Shared>::node_type;
 
   /// One load: true in programs whose requests are all the host's.
   bool none() const { return count_.load(std::memory_order_relaxed) == 0; }
   /// Whether any request moves.
   bool busy() const { return moving_.load(std::memory_order_relaxed) > 0; }
 
+  /// MPIs have one handle for all requests that have ended at once, such as receives from nobody and short sends:
+  /// nothing is left to do for those, and the latest is as good as any.
   void add(Handle request, Shared open) {
     if (open->moves()) ++moving_;
-    const std::unique_lock lock(mutex_);
-    all_[request] = std::move(open);
-    count_.store(all_.size(), std::memory_order_relaxed);
+    Shared other;
+    {
+      const std::unique_lock lock(mutex_);
+      other = std::exchange(all_[request], std::move(open));
+      count_.store(all_.size(), std::memory_order_relaxed);
+    }
+    if (other != nullptr) end(*other);
   }
   /// Null: not one of these.
   Shared find(Handle request) const {
@@ -69,7 +78,10 @@ class OpenRequests {
     const auto found = all_.find(request);
     return found != all_.end() ? found->second : nullptr;
   }
+  /// Before a persistent one is started. What is looked at before started() would seem to have ended.
   void start(OpenRequest& open) {
+    const std::lock_guard lock(open.mutex);
+    open.claimed = true;
     open.active = true;
     open.finished = false;
     if (open.receive != nullptr) {
@@ -79,11 +91,42 @@ class OpenRequests {
     }
     if (open.moves()) ++moving_;
   }
+  void started(OpenRequest& open) {
+    const std::lock_guard lock(open.mutex);
+    open.claimed = false;
+  }
+  /// Before the real function may end a request: with that its handle is free, and another thread's new request may
+  /// have it before this one can tell. Until put_back() nobody finds it or looks at it. Empty: it is one of several
+  /// with this handle.
+  Claimed claim(Handle request, OpenRequest& open) {
+    {
+      const std::lock_guard lock(open.mutex);
+      open.claimed = true;
+    }
+    const std::unique_lock lock(mutex_);
+    Claimed taken = all_.extract(request);
+    count_.store(all_.size(), std::memory_order_relaxed);
+    return taken;
+  }
+  /// It has not ended, or is persistent.
+  void put_back(Claimed claimed) {
+    {
+      const std::lock_guard lock(claimed.mapped()->mutex);
+      claimed.mapped()->claimed = false;
+    }
+    Claimed other;
+    {
+      const std::unique_lock lock(mutex_);
+      other = std::move(all_.insert(std::move(claimed)).node);
+      count_.store(all_.size(), std::memory_order_relaxed);
+    }
+    if (!other.empty()) end(*other.mapped());
+  }
   /// It has completed.
-  void end(Handle request, OpenRequest& open) {
+  void end(OpenRequest& open) {
+    const std::lock_guard lock(open.mutex);
     if (open.moves()) --moving_;
     open.active = false;
-    if (!open.persistent) remove(request);
   }
   void remove(Handle request) {
     const std::unique_lock lock(mutex_);

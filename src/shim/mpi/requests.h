@@ -31,6 +31,21 @@ class Batch {
     }
   }
 
+  ~Batch() {
+    for (auto& one : claimed_)
+      if (one.mapped()->persistent || one.mapped()->active) drop_in<Abi>().requests().put_back(std::move(one));
+  }
+  Batch(const Batch&) = delete;
+  Batch& operator=(const Batch&) = delete;
+
+  /// Before the real function may end those that are not hidden.
+  void claim() {
+    for (std::size_t i = 0; i < open_.size(); ++i)
+      if (open_[i] != nullptr && (hidden_.empty() || !hidden_[i]))
+        if (auto one = drop_in<Abi>().requests().claim(handles_[i], *open_[i]); !one.empty())
+          claimed_.push_back(std::move(one));
+  }
+
   /// Whether the drop-in has to do with any of them.
   bool any() const { return any_; }
   /// Whether nothing but the real function is needed.
@@ -84,7 +99,7 @@ class Batch {
     DropIn& here = drop_in<Abi>();
     if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
-    here.requests().end(handles_[at], *open);
+    here.requests().end(*open);
     if (!open->lost.ok()) return here.fail("sending a message", kNoHandle, open->lost);
     if (open->brought) return 0;
     if (open->receive != nullptr) {
@@ -132,8 +147,7 @@ class Batch {
  private:
   void end(int index) {
     const OpenRequests::Shared open = open_[static_cast<std::size_t>(index)];
-    if (open != nullptr && open->active)
-      drop_in<Abi>().requests().end(handles_[static_cast<std::size_t>(index)], *open);
+    if (open != nullptr && open->active) drop_in<Abi>().requests().end(*open);
   }
   /// One of several, as its status says: done, failed, or neither.
   void end_as_told(int index, Status& status) {
@@ -146,6 +160,7 @@ class Batch {
   std::vector<Handle> handles_;
   std::vector<OpenRequests::Shared> open_;
   std::vector<bool> hidden_;
+  std::vector<OpenRequests::Claimed> claimed_;
   bool any_ = false;
   Status* statuses_;
   std::vector<Status> own_;
@@ -167,6 +182,7 @@ int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status
     *flag = 1;
     return batch.complete(0, *batch.statuses());
   }
+  batch.claim();
   const int code = real(request, flag, batch.statuses());
   if (code != 0) return batch.fail(code, request);
   return *flag == 0 || !batch.any() ? code : batch.complete(0, *batch.statuses());
@@ -195,6 +211,7 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
     here.mpi().progress();
     return 0;
   }
+  batch.claim();
   const int code = real(count, requests, flag, batch.statuses());
   if (code != 0) return batch.fail(code, requests);
   return *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
@@ -232,6 +249,7 @@ int test_any(int count, typename Abi::Request* requests, int* index, int* flag, 
     }
   auto visible = batch.visible(requests);
   const auto real = Real<Abi>::of(&Testany<Abi>, Entry::Testany);
+  batch.claim();
   const int code = real(count, visible.data(), index, flag, batch.statuses());
   batch.take_back(requests, visible);
   if (code != 0) return batch.fail(code, requests);
@@ -283,6 +301,7 @@ int test_some(int count, typename Abi::Request* requests, int* done, int* indice
   if (*done != 0) return 0;
   auto visible = batch.visible(requests);
   const auto real = Real<Abi>::of(&Testsome<Abi>, Entry::Testsome);
+  batch.claim();
   const int code = real(count, visible.data(), done, indices, batch.statuses());
   batch.take_back(requests, visible);
   if (code != 0) return batch.fail_some(code, requests, *done, indices);
@@ -358,20 +377,26 @@ int refill(int count, const typename Abi::Request* requests) {
   return 0;
 }
 
+/// Has them started, and lets others look at them again.
+template <class Abi, class CallReal>
+int start(int count, const typename Abi::Request* requests, const CallReal& real) {
+  OpenRequests& table = drop_in<Abi>().requests();
+  if (table.none()) return real();
+  int code = refill<Abi>(count, requests);
+  if (code == 0) code = real();
+  for (int i = 0; i < count; ++i)
+    if (const auto open = table.find(to_handle(requests[i])); open != nullptr) table.started(*open);
+  return code;
+}
+
 template <class Abi>
 int Start(typename Abi::Request* request) {
-  const auto real = Real<Abi>::of(&Start<Abi>, Entry::Start);
-  if (!drop_in<Abi>().requests().none())
-    if (const int code = refill<Abi>(1, request); code != 0) return code;
-  return real(request);
+  return start<Abi>(1, request, [&] { return Real<Abi>::of(&Start<Abi>, Entry::Start)(request); });
 }
 
 template <class Abi>
 int Startall(int count, typename Abi::Request* requests) {
-  const auto real = Real<Abi>::of(&Startall<Abi>, Entry::Startall);
-  if (!drop_in<Abi>().requests().none())
-    if (const int code = refill<Abi>(count, requests); code != 0) return code;
-  return real(count, requests);
+  return start<Abi>(count, requests, [&] { return Real<Abi>::of(&Startall<Abi>, Entry::Startall)(count, requests); });
 }
 
 template <class Abi>

@@ -17,7 +17,8 @@ int Barrier(typename Abi::Comm comm) {
 template <class Abi>
 int probed(int code, typename Abi::Comm comm, typename Abi::Status* status) {
   if (code != 0 || reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore) return code;
-  const std::int64_t bytes = received<Abi>(*status);
+  // Probes of MPICH 4.0 leave in the status whatever it said of cancelling, such as what was in that memory before.
+  const std::int64_t bytes = told<Abi>(*status);
   const std::int64_t real = drop_in<Abi>().probed(to_handle(comm), status->source, status->tag, bytes);
   if (real != bytes) tell<Abi>(*status, real);
   return code;

@@ -65,14 +65,20 @@ Elements placed(const Int* counts, const Place* places, const Type* types,
   return made;
 }
 
+/// Bytes that a status tells of. -1: it does not say.
+template <class Abi>
+std::int64_t told(const typename Abi::Status& status) {
+  const auto& library = *Process<Abi>::instance().library;
+  Count bytes = 0;
+  return library.call().get_elements_x(&status, library.byte(), &bytes) == 0 && bytes >= 0 ? bytes : -1;
+}
+
 /// Bytes of the message that a status tells of; none of a cancelled one.
 template <class Abi>
 std::int64_t received(const typename Abi::Status& status) {
-  const auto& library = *Process<Abi>::instance().library;
   int cancelled = 0;
-  Count bytes = 0;
-  if (library.call().test_cancelled(&status, &cancelled) != 0 || cancelled != 0) return 0;
-  return library.call().get_elements_x(&status, library.byte(), &bytes) == 0 && bytes >= 0 ? bytes : -1;
+  const int code = Process<Abi>::instance().library->call().test_cancelled(&status, &cancelled);
+  return code != 0 || cancelled != 0 ? 0 : told<Abi>(status);
 }
 
 /// Blocking calls without a status.
