@@ -6,11 +6,18 @@
 
 namespace sennit::shim::mpi {
 
-Messages* DropIn::messages() {
+Loans* DropIn::loans() {
   if (gpus() == nullptr || communicators_ == nullptr) return nullptr;
   const std::lock_guard lock(gpus_mutex_);
+  if (loans_ == nullptr) loans_ = std::make_unique<Loans>(communicators_->group(), gpus_->executor());
+  return loans_.get();
+}
+
+Messages* DropIn::messages() {
+  if (loans() == nullptr) return nullptr;
+  const std::lock_guard lock(gpus_mutex_);
   if (messages_ == nullptr)
-    messages_ = std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_);
+    messages_ = std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_, *loans_);
   return messages_.get();
 }
 
