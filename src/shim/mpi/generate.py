@@ -118,7 +118,8 @@ def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dic
         assert base.memory, base.name
         for form in forms.replace("c", ""):
             made = in_form(base, form)
-            if made.kind != "rma" and made.form == "blocking" and any(each.name == "request" for each in made.parameters):
+            in_request = made.kind != "rma" and any(each.name == "request" for each in made.parameters)
+            if made.form == "blocking" and in_request:
                 made = replace(made, form="persistent" if made.name.endswith("_init") else "nonblocking")
             functions.append(made)
             if "c" in forms:

@@ -31,8 +31,7 @@ struct Lent {
 /// Thread-safe.
 class Loans {
  public:
-  Loans(comm::Group& group, device::Executor& executor)
-      : group_(group), executor_(executor), mappings_(executor) {}
+  Loans(comm::Group& group, device::Executor& executor) : group_(group), executor_(executor), mappings_(executor) {}
   ~Loans();
 
   /// Lends memory of this process. Errors: unsupported where it cannot be shared.

@@ -139,8 +139,8 @@ class Messages {
   int next_slot_ = 0;
   std::uint64_t numbers_ = 0;
   bool warned_ = false;
-  std::map<int, std::unique_ptr<device::Lane>> lanes_;                  // by device
-  std::map<int, std::vector<std::unique_ptr<device::Event>>> events_;                       // idle, by device
+  std::map<int, std::unique_ptr<device::Lane>> lanes_;                 // by device
+  std::map<int, std::vector<std::unique_ptr<device::Event>>> events_;  // idle, by device
 };
 
 }  // namespace sennit::shim::mpi

@@ -24,8 +24,7 @@ class Accumulating {
     constexpr int kSpins = 2000;  // a default: some 20 µs
     for (int spins = 0;; ++spins) {
       std::uint64_t nobody = 0;
-      if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1,
-                                     std::memory_order_acquire))
+      if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
         return Accumulating(word);
       // One that died may have held it.
       if (group.failed()) return group.check();
@@ -120,7 +119,9 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
   if (!there) return {0, 0, {}, there.status()};
   const auto offset = offset_of(remote.place, target.unit, there->span(), target.bytes);
   if (!offset && there->bytes() != 0)
-    return {tools_.windows.err_range(), 0, {},
+    return {tools_.windows.err_range(),
+            0,
+            {},
             Status(Code::invalid_argument,
                    fmt::format("{} bytes from displacement {} on reach out of rank {}'s memory of {} bytes",
                                there->span().bytes(), remote.place, remote.rank, target.bytes))};
@@ -133,8 +134,8 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
   int device = -1;
   for (const Part& part : call.all())
     if (part.used() && device < 0) device = tools_.holder(part.address);
-  if (device < 0) device = target.own != nullptr ? tools_.holder(target.own)
-                                                 : tools_.gpus->executor().find(target.lent.device);
+  if (device < 0)
+    device = target.own != nullptr ? tools_.holder(target.own) : tools_.gpus->executor().find(target.lent.device);
   device = std::max(device, 0);
   outcome.bytes = there->bytes();
   outcome.how = "direct copy";
@@ -142,7 +143,8 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
     auto base = reach(target, device);
     if (!base) return {0, 0, {}, base.status()};
     if (is_put_or_get(call.family)) {
-      outcome.why = put_or_get(call, !is_get(call.family), window, *there, *base + *offset, device, request != nullptr);
+      outcome.why =
+          put_or_get(call, !is_get(call.family), window, *there, *base + *offset, device, request != nullptr);
     } else {
       outcome.how = "under a lock";
       outcome.why = accumulate(call, remote, target, *there, *base + *offset, device);

@@ -152,10 +152,9 @@ class WindowLibrary final : public WindowMpi {
     // In pieces that an int counts.
     constexpr std::int64_t kMost = 1 << 30;
     for (std::int64_t done = 0; done < count; done += kMost)
-      if (const int code =
-              reduce_local_(from + done * shape.extent, to + done * shape.extent,
-                            static_cast<int>(std::min(kMost, count - done)), from_handle<Datatype>(type),
-                            from_handle<Op>(op));
+      if (const int code = reduce_local_(from + done * shape.extent, to + done * shape.extent,
+                                         static_cast<int>(std::min(kMost, count - done)), from_handle<Datatype>(type),
+                                         from_handle<Op>(op));
           code != 0)
         return code;
     return 0;

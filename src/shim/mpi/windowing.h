@@ -32,8 +32,8 @@ int Win_create(void* base, Aint size, int disp_unit, typename Abi::Info info, ty
 template <class Abi>
 int Win_create_c(void* base, Aint size, Aint disp_unit, typename Abi::Info info, typename Abi::Comm comm,
                  Win<Abi>* win) {
-  return create_window<Abi>(Real<Abi>::of(&Win_create_c<Abi>, Entry::Win_create_c), base, size, disp_unit, info,
-                            comm, win);
+  return create_window<Abi>(Real<Abi>::of(&Win_create_c<Abi>, Entry::Win_create_c), base, size, disp_unit, info, comm,
+                            win);
 }
 
 /// For libraries that lack it.
@@ -103,7 +103,7 @@ template <class Abi>
 int Win_post(typename Abi::Group group, int assert, Win<Abi> win) {
   const int code = Real<Abi>::of(&Win_post<Abi>, Entry::Win_post)(group, assert, win);
   Windows* const windows = drop_in<Abi>().windows();
-  if (code != 0 || windows == nullptr || (assert & Abi::kModeNocheck) != 0) return code;
+  if (code != 0 || windows == nullptr || (assert& Abi::kModeNocheck) != 0) return code;
   return windows->post(to_handle(win), to_handle(group));
 }
 
@@ -111,7 +111,7 @@ template <class Abi>
 int Win_start(typename Abi::Group group, int assert, Win<Abi> win) {
   const int code = Real<Abi>::of(&Win_start<Abi>, Entry::Win_start)(group, assert, win);
   Windows* const windows = drop_in<Abi>().windows();
-  if (code != 0 || windows == nullptr || (assert & Abi::kModeNocheck) != 0) return code;
+  if (code != 0 || windows == nullptr || (assert& Abi::kModeNocheck) != 0) return code;
   return windows->await_posts(to_handle(win), to_handle(group));
 }
 
@@ -168,14 +168,14 @@ int Win_flush_all(Win<Abi> win) {
 
 template <class Abi>
 int Win_flush_local(int rank, Win<Abi> win) {
-  return ends_calls<Abi>(
-      win, rank, [&] { return Real<Abi>::of(&Win_flush_local<Abi>, Entry::Win_flush_local)(rank, win); });
+  return ends_calls<Abi>(win, rank,
+                         [&] { return Real<Abi>::of(&Win_flush_local<Abi>, Entry::Win_flush_local)(rank, win); });
 }
 
 template <class Abi>
 int Win_flush_local_all(Win<Abi> win) {
-  return ends_calls<Abi>(
-      win, -1, [&] { return Real<Abi>::of(&Win_flush_local_all<Abi>, Entry::Win_flush_local_all)(win); });
+  return ends_calls<Abi>(win, -1,
+                         [&] { return Real<Abi>::of(&Win_flush_local_all<Abi>, Entry::Win_flush_local_all)(win); });
 }
 
 }  // namespace sennit::shim::mpi::wrappers

@@ -90,7 +90,8 @@ std::string Windows::prepare(Handle comm, WindowMemory memory, std::int64_t unit
 Status Windows::borrow_all(Window& window) {
   for (Target& target : window.targets) {
     if (!target.gpu) continue;
-    const int device = target.own != nullptr ? tools_.holder(target.own) : tools_.gpus->executor().find(target.lent.device);
+    const int device =
+        target.own != nullptr ? tools_.holder(target.own) : tools_.gpus->executor().find(target.lent.device);
     if (auto reached = reach(target, std::max(device, 0)); !reached) return reached.status();
   }
   return {};
@@ -126,13 +127,14 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
   window->memory = memory;
   if (const std::string wrong = prepare(comm, memory, unit, gpu, *window); !wrong.empty()) {
     why = Status(Code::unsupported,
-                 wrong + "; a window of GPU memory needs ranks of one node and memory that they can share "
-                         "(of cudaMalloc): MPI_Win_allocate gives host memory that works everywhere");
+                 wrong +
+                     "; a window of GPU memory needs ranks of one node and memory that they can share "
+                     "(of cudaMalloc): MPI_Win_allocate gives host memory that works everywhere");
     return tools_.mpi.err_other();
   }
   if (const int code = tools_.windows.duplicate(comm, window->comm); code != 0) return code;
-  const int code = gpu ? make(window->anchor.data(), sizeof(std::uint64_t), made)
-                            : make(memory.base, memory.bytes, made);
+  const int code =
+      gpu ? make(window->anchor.data(), sizeof(std::uint64_t), made) : make(memory.base, memory.bytes, made);
   if (code != 0) {
     (void)tools_.mpi.free(window->comm);
     return code;

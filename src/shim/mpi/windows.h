@@ -48,13 +48,13 @@ std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, con
 struct WindowTools {
   const Mpi& mpi;
   const WindowMpi& windows;
-  Gpus* gpus;          ///< null where no GPU answers
-  HostMemory* host;    ///< null there too
-  comm::Group* group;  ///< null where the job's ranks could not meet
-  Loans* loans;        ///< null there too
-  std::function<int(const void*)> holder;          ///< the device of an address, -1 for host memory
+  Gpus* gpus;                                       ///< null where no GPU answers
+  HostMemory* host;                                 ///< null there too
+  comm::Group* group;                               ///< null where the job's ranks could not meet
+  Loans* loans;                                     ///< null there too
+  std::function<int(const void*)> holder;           ///< the device of an address, -1 for host memory
   std::function<int(Handle comm, int rank)> world;  ///< rank in MPI_COMM_WORLD
-  std::function<void()> progress;                  ///< of requests that others may wait for
+  std::function<void()> progress;                   ///< of requests that others may wait for
 };
 
 /// What the program told of memory that MPI was not told of.
@@ -74,7 +74,8 @@ class Windows {
   using Make = std::function<int(void* base, std::int64_t bytes, Handle& window)>;
   /// Collective over `comm`: whether any rank has memory of a GPU. MPI's code.
   static int any_gpu(const Mpi& mpi, Handle comm, bool mine, bool& any);
-  /// Collective over `comm`, of which a rank has memory of a GPU. MPI's code; `why`: what is wrong, where that is not the real function's to say.
+  /// Collective over `comm`, of which a rank has memory of a GPU. MPI's code; `why`: what is wrong, where that is not
+  /// the real function's to say.
   int create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why);
   /// Before the real function, and after it.
   void begin_free(Handle window);
@@ -87,7 +88,7 @@ class Windows {
     int code = 0;
     std::uint64_t bytes = 0;
     std::string_view how{};  ///< empty: no GPU was in it
-    Status why{};          ///< what is wrong, where that is sennit's to say
+    Status why{};            ///< what is wrong, where that is sennit's to say
   };
   /// One call. `request`: a pointer to the program's, for a call that ends in one.
   Outcome perform(Call& call, const Remote& remote, const RealCall& real, void* request);
@@ -113,7 +114,7 @@ class Windows {
     std::int64_t unit = 1;
     std::uint64_t bytes = 0;
     Lent lent{};
-    std::byte* own = nullptr;  ///< this rank's
+    std::byte* own = nullptr;                                      ///< this rank's
     std::map<int, std::shared_ptr<const path::Mapping>> mappings;  ///< by device
     enum { free, asked, held } lock = free;                        ///< of a passive epoch
   };
@@ -130,7 +131,7 @@ class Windows {
     Handle comm = kNoHandle;  ///< a duplicate; kNoHandle: all its memory is the host's
     WindowMemory memory;
     std::vector<Target> targets;
-    alignas(64) std::array<std::byte, 64> anchor{};  ///< what MPI has of this rank
+    alignas(64) std::array<std::byte, 64> anchor{};      ///< what MPI has of this rank
     std::map<int, std::unique_ptr<device::Lane>> lanes;  ///< by device
     std::map<int, bool> busy;
     std::vector<Pending> pending;

@@ -244,7 +244,8 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
 template <class Abi, class CallReal>
 int one_sided(Call& call, const Remote& remote, const CallReal& real, void* request) {
   auto& process = Process<Abi>::instance();
-  if (!process.windows->complete()) return process.drop_in->fail(call, Status(Code::unsupported, "the MPI lacks functions of MPI 3.0"));
+  if (!process.windows->complete())
+    return process.drop_in->fail(call, Status(Code::unsupported, "the MPI lacks functions of MPI 3.0"));
   try {
     return process.drop_in->one_sided(*process.windows, call, remote, real, request);
   } catch (const std::bad_alloc&) {
