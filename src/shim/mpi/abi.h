@@ -27,6 +27,7 @@ struct Standard {
   using Message = Opaque<14>*;
   using Info = Opaque<15>*;
   using File = Opaque<16>*;
+  using Win = Opaque<18>*;
   struct Status {
     int source;
     int tag;
@@ -39,6 +40,8 @@ struct Standard {
   static constexpr int kCombinerNamed = 101, kCombinerDup = 102, kCombinerContiguous = 103;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 55;
+  static constexpr int kErrRmaRange = 48, kErrRmaAttach = 46;
+  static constexpr int kWinBase = 601, kWinSize = 603, kModeNocheck = 1024;
 };
 
 /// MPICH's: handles are ints.
@@ -52,6 +55,7 @@ struct Mpich {
   using Message = int;
   using Info = int;
   using File = Opaque<26>*;
+  using Win = int;
   struct Status {
     int count_low;
     int count_high_and_cancelled;
@@ -65,6 +69,8 @@ struct Mpich {
   static constexpr int kCombinerNamed = 1, kCombinerDup = 2, kCombinerContiguous = 3;
   static constexpr int kErrTruncate = 14, kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
   static constexpr int kErrUnsupportedOperation = 44;
+  static constexpr int kErrRmaRange = 55, kErrRmaAttach = 56;
+  static constexpr int kWinBase = 0x66000001, kWinSize = 0x66000003, kModeNocheck = 1024;
 };
 
 /// Open MPI's: predefined handles are addresses of the library's data.
@@ -78,6 +84,7 @@ struct OpenMpi {
   using Message = Opaque<34>*;
   using Info = Opaque<35>*;
   using File = Opaque<36>*;
+  using Win = Opaque<38>*;
   struct Status {
     int source;
     int tag;
@@ -91,6 +98,8 @@ struct OpenMpi {
   static constexpr int kCombinerNamed = 0, kCombinerDup = 1, kCombinerContiguous = 2;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 52;
+  static constexpr int kErrRmaRange = 68, kErrRmaAttach = 69;
+  static constexpr int kWinBase = 7, kWinSize = 8, kModeNocheck = 1;
 };
 
 /// One row of handles.txt.

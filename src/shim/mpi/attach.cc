@@ -4,6 +4,7 @@
 #include "shim/mpi/life.h"
 #include "shim/mpi/requests.h"
 #include "shim/mpi/waiting.h"
+#include "shim/mpi/windowing.h"
 
 namespace sennit::shim::mpi {
 
@@ -23,6 +24,7 @@ void fill_table(const sennit_front& front) {
   if (front.disabled == 0) wrappers::fill_own<Abi>(wanted);
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
+  substitutes[std::size_t(Entry::Win_create_c)] = reinterpret_cast<void*>(&wrappers::Win_create_narrowed<Abi>);
   for (std::size_t i = 0; i < front.entries; ++i) {
     void* here = wanted[i];
     if (front.real[i] == nullptr)
@@ -47,6 +49,7 @@ int attach(const sennit_front& front) {
   }
   process.front = &front;
   process.library = library.get();
+  process.windows = std::make_unique<WindowLibrary<Abi>>(front.library, *library);
   process.drop_in = std::make_unique<DropIn>(std::move(library), std::move(*switches), std::move(*memories));
 
   memories_of_program = &process.drop_in->memories();

@@ -75,7 +75,7 @@ struct Call {
   const Handle comm;
   Handle op = kNoHandle;
   int root = -1, dest = -1, tag = -1;
-  std::array<Part, 2> parts;
+  std::array<Part, 3> parts;
   int count = 0;  ///< of parts
 
   void add(const Part& part) { parts[static_cast<std::size_t>(count++)] = part; }

@@ -72,7 +72,10 @@ bool DropIn::start() {
 }
 
 void DropIn::finish() {
+  live_windows_.store(nullptr, std::memory_order_release);
+  windows_.reset();
   messages_.reset();
+  loans_.reset();
   if (communicators_ != nullptr) {
     communicators_->forget_all();
     communicators_.reset();

@@ -23,6 +23,7 @@
 #include "shim/mpi/messages.h"
 #include "shim/mpi/open_requests.h"
 #include "shim/mpi/shadows.h"
+#include "shim/mpi/windows.h"
 #include "shim/report.h"
 #include "shim/switches.h"
 
@@ -106,12 +107,27 @@ class DropIn {
   /// Before a communicator is freed.
   void forget(Handle comm);
 
+  /// What one-sided communication has to do with GPUs; null: nothing yet.
+  Windows* windows() const {
+    Windows* const made = live_windows_.load(std::memory_order_acquire);
+    return made == nullptr || made->none() ? nullptr : made;
+  }
+  /// Collective over `comm`, as MPI_Win_create.
+  int create_window(const WindowMpi& of, Handle comm, WindowMemory memory, std::int64_t unit,
+                    const Windows::Make& make);
+  /// One call; `request`: a pointer to the program's, for one that ends in a request.
+  int one_sided(const WindowMpi& of, Call& call, const Remote& remote, const RealCall& real, void* request);
+  /// MPI_Win_attach of GPU memory.
+  int refuse_to_attach(const WindowMpi& of, Handle window);
+
   void count(const Call& call, std::uint64_t bytes, std::string_view how,
              std::chrono::steady_clock::time_point since);
 
  private:
   Gpus* gpus();
   Messages* messages();
+  Loans* loans();
+  Windows& make_windows(const WindowMpi& of);
   /// The call done by sennit; none where it is to be left to the real function, and `why` says why.
   std::optional<int> accelerate(const Call& call, std::string_view& why);
   /// Whether SENNIT_OPS lets sennit do it.
@@ -131,7 +147,10 @@ class DropIn {
   std::unique_ptr<HostMemory> host_;
   Status no_gpus_;
   std::unique_ptr<Communicators> communicators_;
+  std::unique_ptr<Loans> loans_;        // made at first use
   std::unique_ptr<Messages> messages_;  // made at first use
+  std::unique_ptr<Windows> windows_;    // made at first use
+  std::atomic<Windows*> live_windows_{nullptr};
   std::atomic<bool> listening_{false}, unseen_receives_{false};
   OpenRequests requests_;
   Report report_;

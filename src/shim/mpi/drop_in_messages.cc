@@ -6,11 +6,18 @@
 
 namespace sennit::shim::mpi {
 
-Messages* DropIn::messages() {
+Loans* DropIn::loans() {
   if (gpus() == nullptr || communicators_ == nullptr) return nullptr;
   const std::lock_guard lock(gpus_mutex_);
+  if (loans_ == nullptr) loans_ = std::make_unique<Loans>(communicators_->group(), gpus_->executor());
+  return loans_.get();
+}
+
+Messages* DropIn::messages() {
+  if (loans() == nullptr) return nullptr;
+  const std::lock_guard lock(gpus_mutex_);
   if (messages_ == nullptr)
-    messages_ = std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_);
+    messages_ = std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_, *loans_);
   return messages_.get();
 }
 
@@ -171,7 +178,8 @@ void DropIn::bring(Handle request, OpenRequest& open) {
   // A persistent one would be completed by the look.
   if (!open.active || open.persistent || !open.receives || open.shadows == nullptr) return;
   const std::lock_guard lock(open.mutex);
-  if (open.brought || (open.receive != nullptr &&
+  if (open.claimed || open.brought ||
+      (open.receive != nullptr &&
                        (!open.receive->looked || open.receive->incoming != nullptr || open.receive->error != 0)))
     return;
   bool done = false;

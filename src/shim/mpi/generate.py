@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file")
+WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "rma")
 HAND_WRITTEN = ("own", "requests", "counted")
 LISTS = (*HAND_WRITTEN, "host", "left")
 
@@ -32,7 +32,7 @@ class Parameter:
     @property
     def handle(self) -> str | None:
         """The kind of handle it is: "Comm"; None for numbers and memory."""
-        found = re.fullmatch(r"(?:const )?MPI_(Comm|Datatype|Op|Request|Message|Info|File|Status)\*?", self.type)
+        found = re.fullmatch(r"(?:const )?MPI_(Comm|Datatype|Op|Request|Message|Info|File|Win|Status)\*?", self.type)
         return found[1] if found else None
 
 
@@ -118,7 +118,8 @@ def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dic
         assert base.memory, base.name
         for form in forms.replace("c", ""):
             made = in_form(base, form)
-            if made.form == "blocking" and any(each.name == "request" for each in made.parameters):
+            in_request = made.kind != "rma" and any(each.name == "request" for each in made.parameters)
+            if made.form == "blocking" and in_request:
                 made = replace(made, form="persistent" if made.name.endswith("_init") else "nonblocking")
             functions.append(made)
             if "c" in forms:
@@ -183,6 +184,8 @@ def describe_elements(function: Function, memory: Memory) -> str:
             return f"raw_bytes({count})"
         case (count, type_) if count.endswith("[rank]"):
             return f"elements_at({count[:-6]}, call, {type_})"
+        case ("1", type_):
+            return f"elements(1, {type_}, 1)"
         case (counts, type_):
             found = function.parameter(counts)
             assert found, function.name
@@ -240,6 +243,28 @@ def moving_collective(function: Function) -> Iterator[str]:
     yield ""
 
 
+def one_sided(function: Function) -> Iterator[str]:
+    """The end of a one-sided call's wrapper: what it is at both sides."""
+    yield f"  Call call(mpi<Abi>(), Family::{function.family}, Form::blocking, kNoHandle);"
+    for each in function.memory:
+        yield f"  call.add({describe_memory(function, each)});"
+    there = ("target_count, to_handle(target_datatype)" if function.parameter("target_count")
+             else "1, to_handle(datatype)")
+    op = "to_handle(op)" if function.parameter("op") else "kNoHandle"
+    yield f"  const Remote remote{{to_handle(win), target_rank, target_disp, {there}, {op}}};"
+    replaced = {each.name: f"static_cast<{cpp_type(function.parameter(each.name))}>(memory[{i}])"
+                for i, each in enumerate(function.memory)}
+    used, request = "void*", "nullptr"
+    if function.parameter("request"):
+        used, request = "void* tail", "request"
+        replaced["request"] = "static_cast<typename Abi::Request*>(tail)"
+    yield (f"  const auto call_real = [&](void* const* memory, {used}) "
+           f"{{ return real({arguments(function, replaced)}); }};")
+    yield f"  return one_sided<Abi>(call, remote, call_real, {request});"
+    yield "}"
+    yield ""
+
+
 def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     """One wrapper: what has no GPU memory goes on as it is; the rest is described, and handed to the drop-in."""
     memory = [each.name for each in function.memory]
@@ -257,6 +282,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     else:
         yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
+    if function.kind == "rma":
+        touched += " || drop_in<Abi>().windows() != nullptr"
     if function.kind in ("receive", "exchange"):
         short = ", ".join(function.memory[-1].elements)
         asked = f"looks_at_receives<Abi>({str(tail == 'request').lower()})"
@@ -267,6 +294,9 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield "    drop_in<Abi>().pass(to_handle(comm));"
     yield f"    return real({arguments(function, {})});"
     yield "  }"
+    if function.kind == "rma":
+        yield from one_sided(function)
+        return
     if function.family == "Sendrecv":
         yield f"  return send_and_receive<Abi>({arguments(function, {})});"
         yield "}"

@@ -413,6 +413,16 @@ class Library final : public Mpi {
     return code;
   }
 
+  /// A handle in this library; 0 where it has none.
+  static Handle predefined(const Predefined& one, void* library) {
+    if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
+    if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
+    // A program in C has a copy of the library's data, which everybody then uses (a copy relocation): what counts is
+    // what the program finds, not what the library defines.
+    void* const found = dlsym(RTLD_DEFAULT, one.openmpi);
+    return reinterpret_cast<std::uintptr_t>(found != nullptr ? found : dlsym(library, one.openmpi));
+  }
+
  private:
   struct Known {
     Meaning meaning;
@@ -430,15 +440,6 @@ class Library final : public Mpi {
     });
     const auto found = types_.find(type);
     return found != types_.end() ? &found->second : nullptr;
-  }
-
-  static Handle predefined(const Predefined& one, void* library) {
-    if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
-    if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
-    // A program in C has a copy of the library's data, which everybody then uses (a copy relocation): what counts is
-    // what the program finds, not what the library defines.
-    void* const found = dlsym(RTLD_DEFAULT, one.openmpi);
-    return reinterpret_cast<std::uintptr_t>(found != nullptr ? found : dlsym(library, one.openmpi));
   }
 
   Profiling<Abi> call_{};

@@ -29,11 +29,6 @@ constexpr std::uint64_t envelope(int dest, int tag) {
   return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
 }
 
-/// Allocations of one sender that stay mapped: a default. A mapping keeps memory that its owner freed.
-constexpr std::size_t kMostBorrowed = 16;
-/// Loans that are remembered: a default. One costs an open file where memory is shared by files.
-constexpr std::size_t kMostLoans = 64;
-
 /// All of a file; null data where that fails.
 device::Memory map_all(int file, std::uint64_t bytes) {
   void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -43,13 +38,8 @@ device::Memory map_all(int file, std::uint64_t bytes) {
 
 }  // namespace
 
-Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus)
-    : group_(group), job_(job), gpus_(gpus), mappings_(gpus.executor()) {}
-
-Messages::~Messages() {
-  for (const auto& [identity, loan] : loans_)
-    for (const Announcement::File& file : loan->files) group_.withdraw(file.number);
-}
+Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans)
+    : group_(group), job_(job), gpus_(gpus), loans_(loans) {}
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
   return group_.control().slot(group_.node_index(sender), kFirstSlot + slot);
@@ -67,35 +57,10 @@ std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
   return ours && under_way ? slot.words[kBytes].load(std::memory_order_relaxed) : bytes;
 }
 
-std::shared_ptr<const Messages::Loan> Messages::lend(const void* data, std::uint64_t bytes, std::uint64_t& offset) {
-  const auto location = gpus_.executor().describe(data, bytes);
-  if (!location || location->identity == 0 || location->allocations != 1) return nullptr;
-  offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location->base);
-  if (bytes > location->bytes - offset) return nullptr;
-  const auto found = loans_.find(location->identity);
-  if (found != loans_.end()) return found->second;
-  auto shareable = gpus_.executor().share(location->base, location->bytes);
-  if (!shareable || shareable->identity == 0 || shareable->files.size() > Announcement::kMostFiles) return nullptr;
-  auto loan = std::make_shared<Loan>();
-  for (device::Shareable::File& file : shareable->files) {
-    auto offered = group_.offer(std::move(file.fd));
-    if (!offered) return nullptr;
-    loan->files.push_back({*offered, file.bytes});
-  }
-  shareable->files.clear();
-  loan->shareable = std::move(*shareable);
-  if (loans_.size() >= kMostLoans) {  // identities grow: the first is the oldest
-    for (const Announcement::File& file : loans_.begin()->second->files) group_.withdraw(file.number);
-    loans_.erase(loans_.begin());
-  }
-  return loans_[location->identity] = std::move(loan);
-}
-
 std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, int dest, int tag) {
+  const auto lent = loans_.lend(data, bytes);
   const std::lock_guard lock(mutex_);
-  std::uint64_t offset = 0;
-  const auto loan = lend(data, bytes, offset);
-  if (loan == nullptr || (free_slots_.empty() && next_slot_ == Announcement::kSlots)) return nullptr;
+  if (!lent || (free_slots_.empty() && next_slot_ == Announcement::kSlots)) return nullptr;
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
   outgoing->data_ = data;
   Announcement& card = outgoing->announcement_;
@@ -115,14 +80,7 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   slot.words[kBytes].store(bytes, std::memory_order_relaxed);
   slot.words[kEnvelope].store(envelope(dest, tag), std::memory_order_relaxed);
   slot.words[kNumber].store(card.number, std::memory_order_release);
-  const device::Shareable& shareable = loan->shareable;
-  card.kind = static_cast<std::uint32_t>(shareable.kind);
-  card.offset = shareable.offset + offset;
-  card.identity = shareable.identity;
-  std::strncpy(card.device, shareable.device.c_str(), sizeof card.device - 1);
-  std::memcpy(card.handle, shareable.handle.data(), sizeof card.handle);
-  card.files = static_cast<std::uint32_t>(loan->files.size());
-  std::ranges::copy(loan->files, card.file);
+  card.memory = *lent;
   outgoing->sent_.resize(static_cast<std::size_t>(card.length()));
   std::memcpy(outgoing->sent_.data(), &card, sizeof card);
   return outgoing;
@@ -171,29 +129,6 @@ void Messages::tell(const Announcement& announcement) const {
   slot_of(announcement).words[kEnd].store(announcement.number, std::memory_order_release);
 }
 
-Result<std::shared_ptr<const path::Mapping>> Messages::borrow(const Announcement& announcement, int device) {
-  const std::pair key(announcement.sender * 64 + device, announcement.identity);
-  if (const auto found = borrowed_.find(key); found != borrowed_.end()) return found->second;
-  device::Shareable shareable;
-  shareable.kind = static_cast<device::Shareable::Kind>(announcement.kind);
-  std::memcpy(shareable.handle.data(), announcement.handle, sizeof announcement.handle);
-  shareable.offset = announcement.offset;
-  shareable.identity = announcement.identity;
-  shareable.device = announcement.device;
-  for (std::uint32_t i = 0; i < std::min<std::uint32_t>(announcement.files, Announcement::kMostFiles); ++i) {
-    auto file = group_.fetch(announcement.sender, announcement.file[i].number);
-    if (!file) return file.status();
-    shareable.files.push_back({std::move(*file), announcement.file[i].bytes});
-  }
-  auto mapping = mappings_.map(announcement.sender, shareable, device);
-  if (!mapping) return mapping.status();
-  // Of this sender and device, the oldest identities go first.
-  const auto first = borrowed_.lower_bound({key.first, 0});
-  const auto last = borrowed_.upper_bound({key.first, ~std::uint64_t{0}});
-  if (static_cast<std::size_t>(std::distance(first, last)) >= kMostBorrowed) borrowed_.erase(first);
-  return borrowed_[key] = std::move(*mapping);
-}
-
 std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to) {
   device::Executor& executor = gpus_.executor();
   const std::lock_guard lock(mutex_);
@@ -202,12 +137,9 @@ std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announce
   const auto begin = [&]() -> Status {
     // The GPU at this end copies; where that is host memory, the one at the other.
     int device = executor.holder(to).value_or(-1);
-    if (device < 0) device = std::max(executor.find(announcement.device), 0);
+    if (device < 0) device = std::max(executor.find(announcement.memory.device), 0);
     incoming->device_ = device;
-    const int there = executor.find(announcement.device);
-    if (there >= 0 && there != device && !executor.reaches(device, there))
-      return Status(Code::unsupported, "the GPUs have no peer access");
-    auto mapping = borrow(announcement, device);
+    auto mapping = loans_.borrow(announcement.sender, announcement.memory, device);
     if (!mapping) return mapping.status();
     auto& lane = lanes_[device];
     if (lane == nullptr) {
@@ -224,7 +156,7 @@ std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announce
       incoming->end_ = std::move(idle.back());
       idle.pop_back();
     }
-    if (auto status = lane->copy(to, (*mapping)->base + announcement.offset, announcement.bytes); !status)
+    if (auto status = lane->copy(to, (*mapping)->base + announcement.memory.offset, announcement.bytes); !status)
       return status;
     if (auto status = lane->record(*incoming->end_); !status) return status;
     incoming->mapping_ = std::move(*mapping);

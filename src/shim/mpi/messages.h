@@ -25,30 +25,20 @@
 #include <vector>
 
 #include "comm/group.h"
-#include "path/mappings.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
+#include "shim/mpi/loans.h"
 
 namespace sennit::shim::mpi {
 
 /// What is sent in the place of a message. Between processes of one node and one build: plain memory.
 struct Announcement {
-  static constexpr std::size_t kMostFiles = 32;
-  struct File {
-    std::uint64_t number, bytes;
-  };
-
   std::uint64_t job[2];  ///< how it is known
   std::uint64_t number;  ///< of this sender's announcements, from 1
   std::uint64_t bytes;   ///< of the message
   std::int32_t sender;   ///< in MPI_COMM_WORLD
   std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
-  std::uint32_t kind;    ///< device::Shareable
-  std::uint32_t files;
-  std::uint64_t offset, identity;
-  char device[64];
-  std::byte handle[64];
-  File file[kMostFiles];
+  Lent memory;
 
   /// How many bytes are sent, more than this object has: they tell the slot. A multiple of every number's size, since
   /// MPICH takes none that ends within an element, and of no larger power of two, as programs' messages often are.
@@ -70,8 +60,7 @@ inline constexpr std::uint64_t kLeastLookedAt = Announcement::length_of(0);
 class Messages {
  public:
   /// `job`: drawn at random, the same on all ranks. `group`: of MPI_COMM_WORLD.
-  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus);
-  ~Messages();
+  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans);
 
   /// A message on its way. Its slot is free again with it.
   class Outgoing {
@@ -137,13 +126,6 @@ class Messages {
   void refuse(const Announcement& announcement) const { tell(announcement); }
 
  private:
-  struct Loan {
-    device::Shareable shareable;
-    std::vector<Announcement::File> files;
-  };
-
-  std::shared_ptr<const Loan> lend(const void* data, std::uint64_t bytes, std::uint64_t& offset);
-  Result<std::shared_ptr<const path::Mapping>> borrow(const Announcement& announcement, int device);
   void tell(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
   comm::Slot& slot_of(const Announcement& card) const { return slot_of(card.sender, card.slot); }
@@ -151,16 +133,14 @@ class Messages {
   comm::Group& group_;
   const std::array<std::uint64_t, 2> job_;
   Gpus& gpus_;
-  path::Mappings mappings_;
+  Loans& loans_;
   std::mutex mutex_;
   std::vector<int> free_slots_;
   int next_slot_ = 0;
   std::uint64_t numbers_ = 0;
   bool warned_ = false;
-  std::map<std::uint64_t, std::shared_ptr<const Loan>> loans_;                              // by identity
-  std::map<std::pair<int, std::uint64_t>, std::shared_ptr<const path::Mapping>> borrowed_;  // sender and identity
-  std::map<int, std::unique_ptr<device::Lane>> lanes_;                                      // by device
-  std::map<int, std::vector<std::unique_ptr<device::Event>>> events_;                       // idle, by device
+  std::map<int, std::unique_ptr<device::Lane>> lanes_;                 // by device
+  std::map<int, std::vector<std::unique_ptr<device::Event>>> events_;  // idle, by device
 };
 
 }  // namespace sennit::shim::mpi

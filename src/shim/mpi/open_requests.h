@@ -84,6 +84,7 @@ class OpenRequests {
     open.claimed = true;
     open.active = true;
     open.finished = false;
+    open.brought = false;
     if (open.receive != nullptr) {
       open.receive->looked = false;
       open.receive->incoming.reset();

@@ -7,6 +7,7 @@
 #include "shim/front/front.h"
 #include "shim/mpi/drop_in.h"
 #include "shim/mpi/library.h"
+#include "shim/mpi/window_library.h"
 
 namespace sennit::shim::mpi {
 
@@ -14,6 +15,7 @@ template <class Abi>
 struct Process {
   const sennit_front* front = nullptr;
   const Library<Abi>* library = nullptr;  ///< the drop-in's
+  std::unique_ptr<WindowLibrary<Abi>> windows;
   std::unique_ptr<DropIn> drop_in;
   std::atomic<bool> started{false};  ///< between MPI_Init and MPI_Finalize
 

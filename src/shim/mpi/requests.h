@@ -352,14 +352,16 @@ int Request_get_status(typename Abi::Request request, int* flag, typename Abi::S
   } else if (const int code = real(request, flag, told); code != 0 || *flag == 0) {
     return code;
   }
-  // The program may use the memory from now on; the request stays until it is completed, which does the same again.
+  // The program may use the memory from now on; the request stays until it is completed, which brings nothing more.
   std::int64_t bytes = open->receives ? received<Abi>(*told) : -1;
   if (open->receive != nullptr && open->receive->incoming != nullptr) {
     tell<Abi>(*told, static_cast<std::int64_t>(open->receive->incoming->bytes()));
     return 0;
   }
-  if (open->shadows == nullptr) return 0;
+  const std::lock_guard lock(open->mutex);
+  if (open->shadows == nullptr || open->brought) return 0;
   const auto given = open->shadows->give_back(bytes);
+  open->brought = given.ok();
   return given.ok() ? 0 : here.fail("MPI_Request_get_status", kNoHandle, given);
 }
 

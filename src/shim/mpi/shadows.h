@@ -60,7 +60,7 @@ class Shadows {
 
   Gpus& gpus_;
   HostMemory& host_;
-  void* memory_[2] = {};
+  void* memory_[3] = {};
   std::vector<Shadow> shadows_;
 };
 

@@ -246,6 +246,19 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
                      void* recvbuf, Int recvcount, typename Abi::Datatype recvtype, int source, int recvtag,
                      typename Abi::Comm comm, typename Abi::Status* status);
 
+/// One-sided calls.
+template <class Abi, class CallReal>
+int one_sided(Call& call, const Remote& remote, const CallReal& real, void* request) {
+  auto& process = Process<Abi>::instance();
+  if (!process.windows->complete())
+    return process.drop_in->fail(call, Status(Code::unsupported, "the MPI lacks functions of MPI 3.0"));
+  try {
+    return process.drop_in->one_sided(*process.windows, call, remote, real, request);
+  } catch (const std::bad_alloc&) {
+    return process.drop_in->fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
 #include "wrappers.inc"
 
 /// A message each way at the same time, by two requests: neither waits for the other.

@@ -1,0 +1,61 @@
+// The half of the drop-in that has to do with windows.
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "shim/mpi/drop_in.h"
+
+namespace sennit::shim::mpi {
+
+Windows& DropIn::make_windows(const WindowMpi& of) {
+  if (Windows* const made = live_windows_.load(std::memory_order_acquire)) return *made;
+  Loans* const lent = loans();
+  Gpus* const here = gpus();
+  const std::lock_guard lock(gpus_mutex_);
+  if (windows_ == nullptr) {
+    WindowTools tools{*mpi_,
+                      of,
+                      here,
+                      host_.get(),
+                      communicators_ != nullptr ? &communicators_->group() : nullptr,
+                      lent,
+                      [this](const void* at) { return memories_->holder_again(at); },
+                      [this](Handle comm, int rank) { return communicators_->world_rank(comm, rank); },
+                      [this] { progress(); }};
+    windows_ = std::make_unique<Windows>(std::move(tools));
+    live_windows_.store(windows_.get(), std::memory_order_release);
+  }
+  return *windows_;
+}
+
+int DropIn::create_window(const WindowMpi& of, Handle comm, WindowMemory memory, std::int64_t unit,
+                          const Windows::Make& make) {
+  bool any = false;
+  const bool gpu = memory.bytes > 0 && is_device(memory.base);
+  if (const int code = Windows::any_gpu(*mpi_, comm, gpu, any); code != 0) return code;
+  Handle unused = kNoHandle;
+  if (!any) return make(memory.base, memory.bytes, unused);
+  Status why;
+  const int code = make_windows(of).create(comm, memory, unit, make, why);
+  return why.ok() ? code : fail("MPI_Win_create", comm, why);
+}
+
+int DropIn::one_sided(const WindowMpi& of, Call& call, const Remote& remote, const RealCall& real, void* request) {
+  const auto since = std::chrono::steady_clock::now();
+  if (gpus() == nullptr) return fail(call, no_gpus_);
+  const auto outcome = make_windows(of).perform(call, remote, real, request);
+  if (!outcome.why.ok())
+    log(LogLevel::error,
+        fmt::format("rank {}: MPI_{}: {}", rank_, kFamilyNames[std::size_t(call.family)], outcome.why.text()));
+  else if (!outcome.how.empty())
+    count(call, outcome.bytes, outcome.how, since);
+  return outcome.code;
+}
+
+int DropIn::refuse_to_attach(const WindowMpi& of, Handle window) {
+  log(LogLevel::error, fmt::format("rank {}: MPI_Win_attach: GPU memory cannot be attached to a window: give it to "
+                                   "MPI_Win_create",
+                                   rank_));
+  return of.fail(window, of.err_attach());
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,83 @@
+#include "shim/mpi/regions.h"
+
+#include <algorithm>
+
+namespace sennit::shim::mpi {
+
+Result<Region> Region::make(const Mpi& mpi, std::int64_t count, Handle type) {
+  Region region(mpi, count, type);
+  Elements elements;
+  elements.count = count;
+  elements.type = type;
+  const auto span = span_of(mpi, elements);
+  std::int64_t bytes = 0;
+  if (!span || mpi.shape(type, region.shape_) != 0 || __builtin_mul_overflow(count, region.shape_.size, &bytes))
+    return Status(Code::invalid_argument, "no such type, or no such number of elements");
+  region.span_ = bytes > 0 ? *span : Span{};
+  region.bytes_ = static_cast<std::uint64_t>(bytes);
+  region.dense_ = bytes == 0 || is_dense(mpi, elements);
+  if (region.dense_) {
+    region.runs_ = {{0, region.bytes_}};
+  } else if (auto status = region.find_runs(); !status) {
+    return status;
+  }
+  return region;
+}
+
+Status Region::find_runs() {
+  // MPI marks them itself, whatever the type is made of.
+  const std::vector<std::byte> marks(bytes_, std::byte{0xff});
+  std::vector<std::byte> image(static_cast<std::size_t>(span_.bytes()), std::byte{0});
+  if (auto status = unpack(image.data(), marks.data()); !status) return status;
+  for (auto at = image.begin();;) {
+    at = std::find(at, image.end(), std::byte{0xff});
+    if (at == image.end()) return {};
+    const auto end = std::find(at, image.end(), std::byte{0});
+    runs_.push_back({static_cast<std::uint64_t>(at - image.begin()), static_cast<std::uint64_t>(end - at)});
+    at = end;
+  }
+}
+
+Status Region::pack(const std::byte* image, std::byte* packed) const {
+  // In pieces that an int counts.
+  const std::int64_t most = std::max<std::int64_t>(1, (std::int64_t{1} << 30) / shape_.size);
+  for (std::int64_t done = 0; done < count_; done += most) {
+    const std::int64_t now = std::min(most, count_ - done);
+    if (mpi_->pack(image - span_.first + done * shape_.extent, type_, now * shape_.size,
+                   packed + done * shape_.size) != 0)
+      return Status(Code::invalid_argument, "MPI_Pack does not take the type");
+  }
+  return {};
+}
+
+Status Region::unpack(std::byte* image, const std::byte* packed) const {
+  return mpi_->unpack(packed, static_cast<std::int64_t>(bytes_), image - span_.first, type_) == 0
+             ? Status()
+             : Status(Code::invalid_argument, "MPI_Unpack does not take the type");
+}
+
+Status Region::read(const Copy& copy, const std::byte* base, std::byte* packed) const {
+  if (bytes_ == 0) return {};
+  if (dense_) return copy(packed, base + span_.first, bytes_);
+  std::vector<std::byte> image(static_cast<std::size_t>(span_.bytes()));
+  // Gaps are read with the rest: nobody sees them.
+  if (auto status = copy(image.data(), base + span_.first, image.size()); !status) return status;
+  return pack(image.data(), packed);
+}
+
+Status Region::write(const Copy& copy, std::byte* base, const std::byte* packed) const {
+  if (bytes_ == 0) return {};
+  if (dense_) return copy(base + span_.first, packed, bytes_);
+  std::vector<std::byte> image(static_cast<std::size_t>(span_.bytes()));
+  if (auto status = unpack(image.data(), packed); !status) return status;
+  return write_image(copy, base, image.data());
+}
+
+Status Region::write_image(const Copy& copy, std::byte* base, const std::byte* image) const {
+  for (const Run& run : runs_)
+    if (run.bytes != 0)
+      if (auto status = copy(base + span_.first + run.first, image + run.first, run.bytes); !status) return status;
+  return {};
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,259 @@
+// The half of windows that moves data.
+#include <sched.h>
+
+#include <cstring>
+
+#include <fmt/format.h>
+
+#include "shim/mpi/messages.h"
+#include "shim/mpi/windows.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+/// Of each rank's row, before those of messages and of listening: who accumulates into its memory, one more than the
+/// rank of MPI_COMM_WORLD; 0: nobody.
+constexpr int kLockSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 2;
+
+/// Of one rank's memory in all windows, among the processes of a node and their threads.
+class Accumulating {
+ public:
+  static Result<Accumulating> begin(comm::Group& group, int target) {
+    auto& word = group.control().slot(group.node_index(target), kLockSlot).words[0];
+    constexpr int kSpins = 2000;  // a default: some 20 µs
+    for (int spins = 0;; ++spins) {
+      std::uint64_t nobody = 0;
+      if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
+        return Accumulating(word);
+      // One that died may have held it.
+      if (group.failed()) return group.check();
+      if (spins > kSpins) sched_yield();
+    }
+  }
+  Accumulating(Accumulating&& other) noexcept : word_(std::exchange(other.word_, nullptr)) {}
+  Accumulating& operator=(Accumulating&&) = delete;
+  ~Accumulating() {
+    if (word_ != nullptr) word_->store(0, std::memory_order_release);
+  }
+
+ private:
+  explicit Accumulating(std::atomic<std::uint64_t>& word) : word_(&word) {}
+  std::atomic<std::uint64_t>* word_;
+};
+
+bool is_get(Family family) {
+  return family == Family::Get || family == Family::Rget;
+}
+bool is_put_or_get(Family family) {
+  return is_get(family) || family == Family::Put || family == Family::Rput;
+}
+
+Result<Region> region_of(const Mpi& mpi, const Part& part) {
+  return Region::make(mpi, part.significant ? part.count() : 0, part.elements.type);
+}
+
+std::byte* address_of(const Part& part) {
+  return const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
+}
+
+}  // namespace
+
+Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCall& real, void* request) {
+  // What is not read may be anything.
+  if (remote.op != kNoHandle && tools_.windows.is_no_op(remote.op)) call.parts[0].significant = false;
+  const auto window = find(remote.window);
+  const auto rank = static_cast<std::size_t>(remote.rank);
+  if (window == nullptr || remote.rank < 0 || rank >= window->targets.size() || !window->targets[rank].gpu)
+    return staged(call, remote, real, request);
+  if (const int code = tools_.windows.check(remote.window, remote.rank); code != 0) return {code};
+  const std::lock_guard lock(window->mutex);
+  Outcome outcome = direct(call, remote, request, *window, window->targets[rank]);
+  if (!outcome.why.ok() && outcome.code == 0) outcome.code = tools_.mpi.err_other();
+  if (!outcome.why.ok()) outcome.code = tools_.windows.fail(remote.window, outcome.code);
+  return outcome;
+}
+
+Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCall& real, void* request) {
+  bool any = false;
+  for (const Part& part : call.all()) any = any || (part.used() && tools_.holder(part.address) >= 0);
+  void* memory[std::tuple_size_v<decltype(call.parts)>] = {};
+  for (std::size_t i = 0; i < call.all().size(); ++i) memory[i] = const_cast<void*>(call.parts[i].address);
+  if (!any || remote.rank < 0) return {real(memory, request)};
+
+  auto shadows = std::make_shared<Shadows>(*tools_.gpus, *tools_.host);
+  if (auto status = shadows->make(call, tools_.holder); !status)
+    return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
+  Outcome outcome{0, shadows->bytes(), "staged: the target is in host memory"};
+  Pending pending{remote.rank, shadows};
+  for (std::size_t i = 0; i < call.all().size(); ++i) {
+    const Part& part = call.parts[i];
+    if (part.access == Access::in || !part.used() || tools_.holder(part.address) < 0) continue;
+    auto region = region_of(tools_.mpi, part);
+    if (!region) return {tools_.windows.fail(remote.window, tools_.mpi.err_other()), 0, {}, region.status()};
+    pending.to = address_of(part);
+    pending.image = static_cast<const std::byte*>(shadows->memory()[i]) + region->span().first;
+    pending.region = std::move(*region);
+  }
+  outcome.code = real(shadows->memory(), request);
+  if (outcome.code != 0) return outcome;
+  if (request == nullptr) {
+    const auto window = find_or_make(remote.window);
+    const std::lock_guard lock(window->mutex);
+    window->pending.push_back(std::move(pending));
+    return outcome;
+  }
+  // To the end now: the request that the program gets is done.
+  outcome.code = tools_.windows.wait(request);
+  if (outcome.code == 0 && pending.to != nullptr)
+    outcome.why = pending.region->write_image(copy_by(tools_.holder(pending.to)), pending.to, pending.image);
+  if (!outcome.why.ok()) outcome.code = tools_.windows.fail(remote.window, tools_.mpi.err_other());
+  if (outcome.code == 0) outcome.code = tools_.windows.begin_nothing(remote.window, remote.rank, request);
+  return outcome;
+}
+
+Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* request, Window& window,
+                                 Target& target) {
+  Outcome outcome;
+  auto there = Region::make(tools_.mpi, remote.count, remote.type);
+  if (!there) return {0, 0, {}, there.status()};
+  const auto offset = offset_of(remote.place, target.unit, there->span(), target.bytes);
+  if (!offset && there->bytes() != 0)
+    return {tools_.windows.err_range(),
+            0,
+            {},
+            Status(Code::invalid_argument,
+                   fmt::format("{} bytes from displacement {} on reach out of rank {}'s memory of {} bytes",
+                               there->span().bytes(), remote.place, remote.rank, target.bytes))};
+  if (target.lock == Target::asked) {
+    outcome.code = tools_.windows.hold(remote.window, remote.rank);
+    if (outcome.code != 0) return outcome;
+    target.lock = Target::held;
+  }
+  // The GPU at this end copies; where that is host memory, the one at the other.
+  int device = -1;
+  for (const Part& part : call.all())
+    if (part.used() && device < 0) device = tools_.holder(part.address);
+  if (device < 0)
+    device = target.own != nullptr ? tools_.holder(target.own) : tools_.gpus->executor().find(target.lent.device);
+  device = std::max(device, 0);
+  outcome.bytes = there->bytes();
+  outcome.how = "direct copy";
+  if (there->bytes() != 0) {
+    auto base = reach(target, device);
+    if (!base) return {0, 0, {}, base.status()};
+    if (is_put_or_get(call.family)) {
+      outcome.why =
+          put_or_get(call, !is_get(call.family), window, *there, *base + *offset, device, request != nullptr);
+    } else {
+      outcome.how = "under a lock";
+      outcome.why = accumulate(call, remote, target, *there, *base + *offset, device);
+    }
+  }
+  if (outcome.why.ok() && request != nullptr)
+    outcome.code = tools_.windows.begin_nothing(remote.window, remote.rank, request);
+  return outcome;
+}
+
+Status Windows::put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at, int device,
+                           bool wait) {
+  const Part& part = call.parts[0];
+  auto here = region_of(tools_.mpi, part);
+  if (!here) return here.status();
+  if (here->bytes() != there.bytes())
+    return Status(Code::invalid_argument,
+                  fmt::format("{} bytes here are {} bytes there", here->bytes(), there.bytes()));
+  std::byte* const mine = address_of(part);
+  if (here->dense() && there.dense()) {
+    std::byte* const local = mine + here->span().first;
+    std::byte* const remote = at + there.span().first;
+    auto& lane = window.lanes[device];
+    if (lane == nullptr) {
+      auto made = tools_.gpus->executor().lane(device);
+      if (!made) return made.status();
+      lane = std::move(*made);
+    }
+    window.busy[device] = true;
+    if (auto status = lane->copy(put ? remote : local, put ? local : remote, there.bytes()); !status) return status;
+    if (!wait) return {};
+    window.busy[device] = false;
+    return lane->synchronize();
+  }
+  auto packed = tools_.host->take(there.bytes());
+  if (!packed) return packed.status();
+  // Memory of this process that no GPU holds is read and written as it is.
+  const Copy gpu = copy_by(device);
+  const Copy plain = [](void* to, const void* from, std::uint64_t bytes) {
+    std::memcpy(to, from, bytes);
+    return Status();
+  };
+  const Copy& local = tools_.holder(mine) >= 0 ? gpu : plain;
+  auto status = put ? here->read(local, mine, packed->data()) : there.read(gpu, at, packed->data());
+  if (status.ok()) status = put ? there.write(gpu, at, packed->data()) : here->write(local, mine, packed->data());
+  tools_.host->give(std::move(*packed));
+  return status;
+}
+
+Status Windows::accumulate(const Call& call, const Remote& remote, const Target& target, const Region& there,
+                           std::byte* at, int device) {
+  const Copy copy = copy_by(device);
+  const auto bytes = static_cast<std::size_t>(there.bytes());
+  const bool swaps = call.family == Family::Compare_and_swap;
+  const Handle element = tools_.windows.element_of(remote.type);
+  Shape shape;
+  if (tools_.mpi.shape(element, shape) != 0 || shape.size <= 0)
+    return Status(Code::invalid_argument, "its type is none of one predefined type");
+  const auto count = static_cast<std::int64_t>(bytes) / shape.size;
+  auto elements = Region::make(tools_.mpi, count, element);
+  if (!elements) return elements.status();
+  const Copy plain = [](void* to, const void* from, std::uint64_t length) {
+    std::memcpy(to, from, length);
+    return Status();
+  };
+
+  std::vector<std::byte> packed(bytes), compared(bytes), found(bytes);
+  for (const Part& part : call.all()) {
+    if (part.access != Access::in || !part.significant) continue;
+    auto here = region_of(tools_.mpi, part);
+    if (!here) return here.status();
+    if (here->bytes() != bytes)
+      return Status(Code::invalid_argument, fmt::format("{} bytes here are {} bytes there", here->bytes(), bytes));
+    std::byte* const to = swaps && &part == &call.parts[1] ? compared.data() : packed.data();
+    if (auto status = here->read(tools_.holder(part.address) >= 0 ? copy : plain, address_of(part), to); !status)
+      return status;
+  }
+  // As the operation wants elements: some predefined types have gaps.
+  std::vector<std::byte> in(static_cast<std::size_t>(count * shape.extent)), out(in.size());
+  if (auto status = elements->write(plain, in.data(), packed.data()); !status) return status;
+  {
+    auto lock = Accumulating::begin(*tools_.group, target.world);
+    if (!lock) return lock.status();
+    if (auto status = there.read(copy, at, found.data()); !status) return status;
+    bool writes = true;
+    if (swaps) {
+      writes = found == compared;
+    } else if (tools_.windows.is_no_op(remote.op)) {
+      writes = false;
+    } else {
+      if (auto status = elements->write(plain, out.data(), found.data()); !status) return status;
+      if (tools_.windows.reduce(in.data(), out.data(), count, element, remote.op) != 0)
+        return Status(Code::invalid_argument, "MPI does not do this operation on this type");
+      if (auto status = elements->read(plain, out.data(), packed.data()); !status) return status;
+    }
+    if (writes)
+      if (auto status = there.write(copy, at, packed.data()); !status) return status;
+  }
+  for (const Part& part : call.all()) {
+    if (part.access == Access::in) continue;
+    auto here = region_of(tools_.mpi, part);
+    if (!here) return here.status();
+    if (here->bytes() != bytes)
+      return Status(Code::invalid_argument, fmt::format("{} bytes here are {} bytes there", here->bytes(), bytes));
+    if (auto status = here->write(tools_.holder(part.address) >= 0 ? copy : plain, address_of(part), found.data());
+        !status)
+      return status;
+  }
+  return {};
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,182 @@
+// The program's MPI library, of one ABI, as far as windows go.
+#pragma once
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "shim/mpi/library.h"
+#include "shim/mpi/window_mpi.h"
+
+namespace sennit::shim::mpi {
+
+template <class Abi>
+class WindowLibrary final : public WindowMpi {
+ public:
+  using Comm = typename Abi::Comm;
+  using Datatype = typename Abi::Datatype;
+  using Group = typename Abi::Group;
+  using Op = typename Abi::Op;
+  using Request = typename Abi::Request;
+  using Status = typename Abi::Status;
+  using Win = typename Abi::Win;
+
+  /// `library`: as dlopen() names it.
+  WindowLibrary(void* library, const Library<Abi>& rest) : rest_(rest) {
+    const auto set = [&](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+      complete_ = complete_ && function != nullptr;
+    };
+    set(call_errhandler_, "PMPI_Win_call_errhandler");
+    set(put_, "PMPI_Put");
+    set(rput_, "PMPI_Rput");
+    set(get_, "PMPI_Get");
+    set(flush_, "PMPI_Win_flush");
+    set(wait_, "PMPI_Wait");
+    set(dup_, "PMPI_Comm_dup");
+    set(ibarrier_, "PMPI_Ibarrier");
+    set(isend_, "PMPI_Isend");
+    set(irecv_, "PMPI_Irecv");
+    set(request_free_, "PMPI_Request_free");
+    set(reduce_local_, "PMPI_Reduce_local");
+    for (const Predefined& one : kPredefined) {
+      if (one.name == "MPI_REPLACE") replace_ = Library<Abi>::predefined(one, library);
+      if (one.name == "MPI_NO_OP") no_op_ = Library<Abi>::predefined(one, library);
+    }
+  }
+  /// Whether the library has all that is needed: MPI 3.0's.
+  bool complete() const { return complete_; }
+
+  int err_range() const override { return Abi::kErrRmaRange; }
+  int err_attach() const override { return Abi::kErrRmaAttach; }
+  int fail(Handle window, int code) const override {
+    (void)call_errhandler_(from_handle<Win>(window), code);
+    return code;
+  }
+
+  int check(Handle window, int rank) const override {
+    char nothing = 0;
+    return put_(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window));
+  }
+  int hold(Handle window, int rank) const override {
+    std::uint64_t unused = 0;
+    const auto win = from_handle<Win>(window);
+    const int code = get_(&unused, sizeof unused, rest_.byte(), rank, 0, sizeof unused, rest_.byte(), win);
+    return code == 0 ? flush_(rank, win) : code;
+  }
+  int begin_nothing(Handle window, int rank, void* request) const override {
+    static char nothing = 0;
+    return rput_(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window),
+                 static_cast<Request*>(request));
+  }
+  int wait(void* request) const override {
+    return wait_(static_cast<Request*>(request), reinterpret_cast<Status*>(Abi::kStatusIgnore));
+  }
+
+  int duplicate(Handle comm, Handle& made) const override {
+    Comm copy;
+    const int code = dup_(from_handle<Comm>(comm), &copy);
+    made = code == 0 ? to_handle(copy) : kNoHandle;
+    return code;
+  }
+  int begin_barrier(Handle comm, Handle& request) const override {
+    Request made;
+    const int code = ibarrier_(from_handle<Comm>(comm), &made);
+    request = to_handle(made);
+    return code;
+  }
+  int ranks(Handle group, Handle comm, std::vector<int>& ranks) const override {
+    const auto some = from_handle<Group>(group);
+    Group all;
+    int size = 0;
+    int code = rest_.call().comm_group(from_handle<Comm>(comm), &all);
+    if (code != 0) return code;
+    code = rest_.call().group_size(some, &size);
+    std::vector<int> own(static_cast<std::size_t>(size));
+    std::iota(own.begin(), own.end(), 0);
+    ranks.assign(own.size(), -1);
+    if (code == 0) code = rest_.call().group_translate_ranks(some, size, own.data(), all, ranks.data());
+    (void)rest_.call().group_free(&all);
+    return code;
+  }
+  int post(Handle comm, int rank) const override {
+    static char nothing = 0;
+    Request request;
+    const int code = isend_(&nothing, 0, rest_.byte(), rank, 0, from_handle<Comm>(comm), &request);
+    return code == 0 ? request_free_(&request) : code;
+  }
+  int begin_await(Handle comm, int rank, Handle& request) const override {
+    static char nothing = 0;
+    Request made;
+    const int code = irecv_(&nothing, 0, rest_.byte(), rank, 0, from_handle<Comm>(comm), &made);
+    request = to_handle(made);
+    return code;
+  }
+
+  Handle element_of(Handle handle) const override {
+    const auto type = from_handle<Datatype>(handle);
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    if (rest_.call().type_get_envelope(type, &integers, &addresses, &types, &combiner) != 0 ||
+        combiner == Abi::kCombinerNamed || types == 0)
+      return handle;
+    std::vector<int> numbers(static_cast<std::size_t>(integers));
+    std::vector<Aint> places(static_cast<std::size_t>(addresses));
+    std::vector<Datatype> inner(static_cast<std::size_t>(types));
+    if (rest_.call().type_get_contents(type, integers, addresses, types, numbers.data(), places.data(),
+                                       inner.data()) != 0)
+      return handle;
+    // The first that has data.
+    Handle found = kNoHandle;
+    for (Datatype& one : inner) {
+      Count size = 0;
+      if (found == kNoHandle && rest_.call().type_size_x(one, &size) == 0 && size > 0)
+        found = element_of(to_handle(one));
+      int named = 0;
+      if (rest_.call().type_get_envelope(one, &integers, &addresses, &types, &named) == 0 &&
+          named != Abi::kCombinerNamed && to_handle(one) != found)
+        (void)rest_.call().type_free(&one);
+    }
+    return found != kNoHandle ? found : handle;
+  }
+  int reduce(const void* in, void* inout, std::int64_t count, Handle type, Handle op) const override {
+    if (op == no_op_) return 0;
+    Shape shape;
+    if (const int code = rest_.shape(type, shape); code != 0) return code;
+    const auto* from = static_cast<const std::byte*>(in);
+    auto* to = static_cast<std::byte*>(inout);
+    if (op == replace_) {
+      std::memcpy(to, from, static_cast<std::size_t>(count * shape.extent));
+      return 0;
+    }
+    // In pieces that an int counts.
+    constexpr std::int64_t kMost = 1 << 30;
+    for (std::int64_t done = 0; done < count; done += kMost)
+      if (const int code = reduce_local_(from + done * shape.extent, to + done * shape.extent,
+                                         static_cast<int>(std::min(kMost, count - done)), from_handle<Datatype>(type),
+                                         from_handle<Op>(op));
+          code != 0)
+        return code;
+    return 0;
+  }
+  bool is_no_op(Handle op) const override { return op == no_op_; }
+
+ private:
+  const Library<Abi>& rest_;
+  bool complete_ = true;
+  Handle replace_ = 0, no_op_ = 0;
+  int (*call_errhandler_)(Win, int);
+  int (*put_)(const void*, int, Datatype, int, Aint, int, Datatype, Win);
+  int (*rput_)(const void*, int, Datatype, int, Aint, int, Datatype, Win, Request*);
+  int (*get_)(void*, int, Datatype, int, Aint, int, Datatype, Win);
+  int (*flush_)(int, Win);
+  int (*wait_)(Request*, Status*);
+  int (*dup_)(Comm, Comm*);
+  int (*ibarrier_)(Comm, Request*);
+  int (*isend_)(const void*, int, Datatype, int, int, Comm, Request*);
+  int (*irecv_)(void*, int, Datatype, int, int, Comm, Request*);
+  int (*request_free_)(Request*);
+  int (*reduce_local_)(const void*, void*, int, Datatype, Op);
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,256 @@
+#include "shim/mpi/windows.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include <fmt/format.h>
+
+namespace sennit::shim::mpi {
+
+std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, const Span& span, std::uint64_t bytes) {
+  std::int64_t at = 0, first = 0, last = 0;
+  if (__builtin_mul_overflow(place, unit, &at) || __builtin_add_overflow(at, span.first, &first) ||
+      __builtin_add_overflow(at, span.last, &last))
+    return std::nullopt;
+  if (first < 0 || last < first || static_cast<std::uint64_t>(last) > bytes) return std::nullopt;
+  return at;
+}
+
+/// What ranks tell each other of their memory.
+struct Windows::Card {
+  std::uint32_t gpu, wrong;
+  std::int64_t unit;
+  std::uint64_t bytes;
+  Lent lent;
+};
+
+Windows::Shared Windows::find(Handle window) const {
+  const std::shared_lock lock(mutex_);
+  const auto found = all_.find(window);
+  return found != all_.end() ? found->second : nullptr;
+}
+
+Windows::Shared Windows::find_or_make(Handle window) {
+  if (auto known = find(window)) return known;
+  const std::lock_guard lock(mutex_);
+  auto& made = all_[window];
+  if (made == nullptr) {
+    made = std::make_shared<Window>();
+    count_.store(static_cast<int>(all_.size()), std::memory_order_release);
+  }
+  return made;
+}
+
+std::string Windows::prepare(Handle comm, WindowMemory memory, std::int64_t unit, bool gpu, Window& window) {
+  CommShape shape;
+  if (tools_.mpi.shape(comm, shape) != 0) return "no such communicator";
+  std::string why;
+  Card mine{};
+  mine.gpu = gpu ? 1 : 0;
+  mine.unit = unit;
+  mine.bytes = static_cast<std::uint64_t>(memory.bytes);
+  if (tools_.loans == nullptr) {
+    why = "the job's ranks could not meet";
+  } else if (gpu) {
+    if (auto lent = tools_.loans->lend(memory.base, mine.bytes))
+      mine.lent = *lent;
+    else
+      why = lent.status().text();
+  }
+  mine.wrong = why.empty() ? 0 : 1;
+  std::vector<Card> cards(static_cast<std::size_t>(shape.size));
+  if (tools_.mpi.all_gather(comm, &mine, cards.data(), sizeof mine) != 0) return "its ranks could not meet";
+  for (int rank = 0; rank < shape.size; ++rank) {
+    const Card& card = cards[static_cast<std::size_t>(rank)];
+    Target target;
+    target.gpu = card.gpu != 0;
+    target.unit = card.unit;
+    target.bytes = card.bytes;
+    target.lent = card.lent;
+    target.world = tools_.world(comm, rank);
+    if (rank == shape.rank) target.own = static_cast<std::byte*>(memory.base);
+    if (why.empty() && card.wrong != 0) why = fmt::format("rank {} cannot share its memory", rank);
+    if (why.empty() && (target.world < 0 || !tools_.group->same_node(target.world)))
+      why = fmt::format("rank {} is on another node", rank);
+    window.targets.push_back(std::move(target));
+  }
+  if (why.empty())
+    if (auto status = borrow_all(window); !status) why = status.text();
+  std::vector<std::uint32_t> wrong(cards.size());
+  const std::uint32_t my_wrong = why.empty() ? 0 : 1;
+  if (tools_.mpi.all_gather(comm, &my_wrong, wrong.data(), sizeof my_wrong) != 0) return "its ranks could not meet";
+  const auto failed = std::ranges::find(wrong, 1U);
+  if (why.empty() && failed != wrong.end())
+    why = fmt::format("rank {} cannot reach the memory of another one", failed - wrong.begin());
+  return why;
+}
+
+Status Windows::borrow_all(Window& window) {
+  for (Target& target : window.targets) {
+    if (!target.gpu) continue;
+    const int device =
+        target.own != nullptr ? tools_.holder(target.own) : tools_.gpus->executor().find(target.lent.device);
+    if (auto reached = reach(target, std::max(device, 0)); !reached) return reached.status();
+  }
+  return {};
+}
+
+Result<std::byte*> Windows::reach(Target& target, int device) {
+  if (target.own != nullptr) return target.own;
+  auto& mapping = target.mappings[device];
+  if (mapping == nullptr) {
+    auto borrowed = tools_.loans->borrow(target.world, target.lent, device);
+    if (!borrowed) return borrowed.status();
+    mapping = std::move(*borrowed);
+  }
+  return mapping->base + target.lent.offset;
+}
+
+int Windows::any_gpu(const Mpi& mpi, Handle comm, bool mine, bool& any) {
+  any = false;
+  CommShape shape;
+  if (const int code = mpi.shape(comm, shape); code != 0) return code;
+  if (shape.inter) return 0;  // the real function says so
+  const std::uint8_t gpu = mine ? 1 : 0;
+  std::vector<std::uint8_t> gpus(static_cast<std::size_t>(shape.size));
+  const int code = mpi.all_gather(comm, &gpu, gpus.data(), 1);
+  any = std::ranges::find(gpus, 1) != gpus.end();
+  return code;
+}
+
+int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why) {
+  Handle made = kNoHandle;
+  const bool gpu = memory.bytes > 0 && tools_.holder(memory.base) >= 0;
+  auto window = std::make_shared<Window>();
+  window->memory = memory;
+  if (const std::string wrong = prepare(comm, memory, unit, gpu, *window); !wrong.empty()) {
+    why = Status(Code::unsupported,
+                 wrong +
+                     "; a window of GPU memory needs ranks of one node and memory that they can share "
+                     "(of cudaMalloc): MPI_Win_allocate gives host memory that works everywhere");
+    return tools_.mpi.err_other();
+  }
+  if (const int code = tools_.windows.duplicate(comm, window->comm); code != 0) return code;
+  const int code =
+      gpu ? make(window->anchor.data(), sizeof(std::uint64_t), made) : make(memory.base, memory.bytes, made);
+  if (code != 0) {
+    (void)tools_.mpi.free(window->comm);
+    return code;
+  }
+  const std::lock_guard lock(mutex_);
+  all_[made] = std::move(window);
+  count_.store(static_cast<int>(all_.size()), std::memory_order_release);
+  return 0;
+}
+
+void Windows::begin_free(Handle window) {
+  (void)finish(window);
+}
+
+void Windows::end_free(Handle window) {
+  (void)give_back(window, -1);
+  Shared ended;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = all_.find(window);
+    if (found == all_.end()) return;
+    ended = std::move(found->second);
+    all_.erase(found);
+    count_.store(static_cast<int>(all_.size()), std::memory_order_release);
+  }
+  if (ended->comm != kNoHandle) (void)tools_.mpi.free(ended->comm);
+}
+
+const WindowMemory* Windows::memory_of(Handle handle) const {
+  const auto window = find(handle);
+  return window != nullptr && window->comm != kNoHandle ? &window->memory : nullptr;
+}
+
+int Windows::finish(Window& window) {
+  int code = 0;
+  for (auto& [device, busy] : window.busy)
+    if (std::exchange(busy, false) && !window.lanes[device]->synchronize()) code = tools_.mpi.err_other();
+  return code;
+}
+
+int Windows::finish(Handle handle) {
+  const auto window = find(handle);
+  if (window == nullptr) return 0;
+  const std::lock_guard lock(window->mutex);
+  const int code = finish(*window);
+  return code == 0 ? 0 : tools_.windows.fail(handle, code);
+}
+
+int Windows::give_back(Handle handle, int rank) {
+  const auto window = find(handle);
+  if (window == nullptr) return 0;
+  const std::lock_guard lock(window->mutex);
+  int code = 0;
+  std::erase_if(window->pending, [&](const Pending& one) {
+    if (rank >= 0 && one.rank != rank) return false;
+    if (one.to != nullptr && !one.region->write_image(copy_by(tools_.holder(one.to)), one.to, one.image))
+      code = tools_.mpi.err_other();
+    return true;
+  });
+  return code == 0 ? 0 : tools_.windows.fail(handle, code);
+}
+
+int Windows::wait_for(Handle request) {
+  constexpr int kSpins = 2000;  // a default: some 20 µs
+  bool done = false;
+  for (int spins = 0;; ++spins) {
+    if (const int code = tools_.mpi.done(request, done); code != 0 || done) return code;
+    tools_.progress();
+    if (spins > kSpins) sched_yield();
+  }
+}
+
+int Windows::meet(Handle handle) {
+  const auto window = find(handle);
+  if (window == nullptr || window->comm == kNoHandle) return 0;
+  Handle request = kNoHandle;
+  const int code = tools_.windows.begin_barrier(window->comm, request);
+  return code == 0 ? wait_for(request) : code;
+}
+
+void Windows::hold(Handle handle, int rank, bool held) {
+  const auto window = find(handle);
+  if (window == nullptr) return;
+  const std::lock_guard lock(window->mutex);
+  for (std::size_t i = 0; i < window->targets.size(); ++i)
+    if (rank < 0 || static_cast<std::size_t>(rank) == i)
+      window->targets[i].lock = held ? Target::asked : Target::free;
+}
+
+int Windows::post(Handle handle, Handle group) {
+  const auto window = find(handle);
+  std::vector<int> ranks;
+  if (window == nullptr || window->comm == kNoHandle) return 0;
+  int code = tools_.windows.ranks(group, window->comm, ranks);
+  for (const int rank : ranks)
+    if (code == 0) code = tools_.windows.post(window->comm, rank);
+  return code;
+}
+
+int Windows::await_posts(Handle handle, Handle group) {
+  const auto window = find(handle);
+  std::vector<int> ranks;
+  if (window == nullptr || window->comm == kNoHandle) return 0;
+  int code = tools_.windows.ranks(group, window->comm, ranks);
+  for (const int rank : ranks) {
+    Handle request = kNoHandle;
+    if (code == 0) code = tools_.windows.begin_await(window->comm, rank, request);
+    if (code == 0) code = wait_for(request);
+  }
+  return code;
+}
+
+Copy Windows::copy_by(int device) {
+  return [this, device](void* to, const void* from, std::uint64_t bytes) {
+    return tools_.gpus->copy(to, from, bytes, std::max(device, 0));
+  };
+}
+
+}  // namespace sennit::shim::mpi

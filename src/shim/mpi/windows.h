@@ -1,0 +1,163 @@
+// One-sided communication with GPU memory, among ranks of one node.
+//
+// 1. The real window has eight bytes of host memory where a rank gave memory of a GPU, and is what the program
+//    synchronises with: its epochs and locks are MPI's own. Where MPI may put off a lock, a barrier or the post of
+//    another rank to a later call, which is too late for a copy that it does not know of, this file waits for it.
+// 2. Memory of GPUs is lent to all ranks of the window (loans.h). Data goes there and comes from there by copies of
+//    this process's lanes; synchronising calls wait for them before the real one.
+// 3. Accumulating calls lock the target rank, bring its elements here, let MPI do the operation, and write them back.
+// 4. Of a target in host memory the real function is called, with host memory in the place of GPU memory at this end
+//    until the next synchronising call.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "comm/group.h"
+#include "shim/mpi/call.h"
+#include "shim/mpi/loans.h"
+#include "shim/mpi/regions.h"
+#include "shim/mpi/shadows.h"
+#include "shim/mpi/window_mpi.h"
+
+namespace sennit::shim::mpi {
+
+/// The other side of a one-sided call.
+struct Remote {
+  Handle window;
+  int rank;
+  std::int64_t place;  ///< in the target's units
+  std::int64_t count;
+  Handle type;
+  Handle op = kNoHandle;
+};
+
+/// Where `bytes` bytes from `place` units on lie in a target's memory; none where they reach out of it.
+std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, const Span& span, std::uint64_t bytes);
+
+/// What windows use of the process.
+struct WindowTools {
+  const Mpi& mpi;
+  const WindowMpi& windows;
+  Gpus* gpus;                                       ///< null where no GPU answers
+  HostMemory* host;                                 ///< null there too
+  comm::Group* group;                               ///< null where the job's ranks could not meet
+  Loans* loans;                                     ///< null there too
+  std::function<int(const void*)> holder;           ///< the device of an address, -1 for host memory
+  std::function<int(Handle comm, int rank)> world;  ///< rank in MPI_COMM_WORLD
+  std::function<void()> progress;                   ///< of requests that others may wait for
+};
+
+/// What the program told of memory that MPI was not told of.
+struct WindowMemory {
+  void* base = nullptr;
+  std::int64_t bytes = 0;
+};
+
+class Windows {
+ public:
+  explicit Windows(WindowTools tools) : tools_(std::move(tools)) {}
+
+  /// No window has anything to do with GPUs.
+  bool none() const { return count_.load(std::memory_order_acquire) == 0; }
+
+  /// The real function, over other memory. MPI's code.
+  using Make = std::function<int(void* base, std::int64_t bytes, Handle& window)>;
+  /// Collective over `comm`: whether any rank has memory of a GPU. MPI's code.
+  static int any_gpu(const Mpi& mpi, Handle comm, bool mine, bool& any);
+  /// Collective over `comm`, of which a rank has memory of a GPU. MPI's code; `why`: what is wrong, where that is not
+  /// the real function's to say.
+  int create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why);
+  /// Before the real function, and after it.
+  void begin_free(Handle window);
+  void end_free(Handle window);
+  /// The memory that the program gave, of a window that has other memory for MPI; null: of no such window.
+  const WindowMemory* memory_of(Handle window) const;
+
+  /// What a call came to.
+  struct Outcome {
+    int code = 0;
+    std::uint64_t bytes = 0;
+    std::string_view how{};  ///< empty: no GPU was in it
+    Status why{};            ///< what is wrong, where that is sennit's to say
+  };
+  /// One call. `request`: a pointer to the program's, for a call that ends in one.
+  Outcome perform(Call& call, const Remote& remote, const RealCall& real, void* request);
+
+  /// Copies of the window are over when it returns; MPI's code.
+  int finish(Handle window);
+  /// After a real function that completes calls to `rank`, -1: to all: what came is where it belongs.
+  int give_back(Handle window, int rank);
+  /// Until all ranks of the window have come here.
+  int meet(Handle window);
+  /// Passive epochs begin and end. `rank` -1: at all.
+  void hold(Handle window, int rank, bool held);
+  /// Tells the ranks of an MPI_Win_post, and waits for that of the ranks of an MPI_Win_start.
+  int post(Handle window, Handle group);
+  int await_posts(Handle window, Handle group);
+  int err_attach() const { return tools_.windows.err_attach(); }
+  int fail(Handle window, int code) const { return tools_.windows.fail(window, code); }
+
+ private:
+  struct Target {
+    bool gpu = false;
+    int world = -1;
+    std::int64_t unit = 1;
+    std::uint64_t bytes = 0;
+    Lent lent{};
+    std::byte* own = nullptr;                                      ///< this rank's
+    std::map<int, std::shared_ptr<const path::Mapping>> mappings;  ///< by device
+    enum { free, asked, held } lock = free;                        ///< of a passive epoch
+  };
+  /// What a real call brings to host memory, to be written to a GPU.
+  struct Pending {
+    int rank;
+    std::shared_ptr<Shadows> shadows;
+    std::byte* to = nullptr;  ///< null: nothing comes
+    const std::byte* image = nullptr;
+    std::optional<Region> region{};
+  };
+  struct Window {
+    std::mutex mutex;
+    Handle comm = kNoHandle;  ///< a duplicate; kNoHandle: all its memory is the host's
+    WindowMemory memory;
+    std::vector<Target> targets;
+    alignas(64) std::array<std::byte, 64> anchor{};      ///< what MPI has of this rank
+    std::map<int, std::unique_ptr<device::Lane>> lanes;  ///< by device
+    std::map<int, bool> busy;
+    std::vector<Pending> pending;
+  };
+  struct Card;
+  using Shared = std::shared_ptr<Window>;
+
+  Shared find(Handle window) const;
+  Shared find_or_make(Handle window);
+  std::string prepare(Handle comm, WindowMemory memory, std::int64_t unit, bool gpu, Window& window);
+  Status borrow_all(Window& window);
+  int wait_for(Handle request);
+  Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
+  Outcome direct(const Call& call, const Remote& remote, void* request, Window& window, Target& target);
+  Status put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at, int device,
+                    bool wait);
+  Status accumulate(const Call& call, const Remote& remote, const Target& target, const Region& there, std::byte* at,
+                    int device);
+  Result<std::byte*> reach(Target& target, int device);
+  Copy copy_by(int device);
+  int finish(Window& window);
+
+  const WindowTools tools_;
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Handle, Shared> all_;
+  std::atomic<int> count_{0};
+};
+
+}  // namespace sennit::shim::mpi
