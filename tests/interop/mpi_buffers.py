@@ -265,18 +265,37 @@ def types_with_gaps_are_packed() -> None:
     vector.Free()
 
 
+def what_a_look_has_brought_is_the_programs() -> None:
+    """Short ones, staged, and a request that is completed after the program has used what came."""
+    data = GPU(64)
+    for repeat in range(3):
+        if RANK == 1:
+            data.fill(repeat)
+            WORLD.Send(data.mpi(), 0, 9)
+        elif RANK == 0:
+            request, status = WORLD.Irecv(data.mpi(), 1, 9), MPI.Status()
+            while not request.Get_status(status):
+                pass
+            assert data.get() == [repeat] * 64, "a look has not brought what came"
+            data.fill(77)
+            request.Wait(status)
+            assert data.get() == [77] * 64, "completing the request has brought it once more"
+            assert status.Get_count(MPI.INT) == 64
+
+
 def many_messages_arrive_in_order() -> None:
     if RANK >= 2:
         return
-    sent = [GPU(5000) for _ in range(40)]
-    came = [GPU(5000) for _ in range(40)]
-    for number, each in enumerate(sent):
-        each.fill(100 * RANK + number)
-    requests = [WORLD.Irecv(each.mpi(), 1 - RANK, number % 4) for number, each in enumerate(came)]
-    requests += [WORLD.Isend(each.mpi(), 1 - RANK, number % 4) for number, each in enumerate(sent)]
-    MPI.Request.Waitall(requests)
-    for number, each in enumerate(came):
-        assert each.get() == [100 * (1 - RANK) + number] * 5000
+    for count in (5000, 400, 2):
+        sent = [GPU(count) for _ in range(40)]
+        came = [GPU(count) for _ in range(40)]
+        for number, each in enumerate(sent):
+            each.fill(100 * RANK + number)
+        requests = [WORLD.Irecv(each.mpi(), 1 - RANK, number % 4) for number, each in enumerate(came)]
+        requests += [WORLD.Isend(each.mpi(), 1 - RANK, number % 4) for number, each in enumerate(sent)]
+        MPI.Request.Waitall(requests)
+        for number, each in enumerate(came):
+            assert each.get() == [100 * (1 - RANK) + number] * count
 
 
 # ---- collectives --------------------------------------------------------------------------------------------------
@@ -350,6 +369,7 @@ def main() -> None:
         a_message_that_is_too_long_is_an_error,
         a_request_that_fails_is_forgotten,
         types_with_gaps_are_packed,
+        what_a_look_has_brought_is_the_programs,
         many_messages_arrive_in_order,
         collectives_of_every_kind,
         a_mapping_of_buffers_may_change_from_call_to_call,

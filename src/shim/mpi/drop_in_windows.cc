@@ -18,7 +18,7 @@ Windows& DropIn::make_windows(const WindowMpi& of) {
                       host_.get(),
                       communicators_ != nullptr ? &communicators_->group() : nullptr,
                       lent,
-                      [this](const void* at) { return memories_->holder_again(at); },
+                      [this](const void* at) { return memories_->held_again(at).device; },
                       [this](Handle comm, int rank) { return communicators_->world_rank(comm, rank); },
                       [this] { progress(); }};
     windows_ = std::make_unique<Windows>(std::move(tools));

@@ -25,11 +25,12 @@ class Gpus {
   /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
   Status to_host(void* host, const void* gpu, std::uint64_t bytes, const Held& held);
   Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held& held);
+  /// Either way or within GPUs; `device`: one that holds memory of the two.
+  Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
   /// Of memory whose device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 
  private:
-  Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
   path::SmallCopies& small_of(int device);
   Result<std::unique_ptr<device::Lane>> take(int device);
   void give(int device, std::unique_ptr<device::Lane> lane);

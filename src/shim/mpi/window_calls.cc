@@ -82,7 +82,7 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
   if (!any || remote.rank < 0) return {real(memory, request)};
 
   auto shadows = std::make_shared<Shadows>(*tools_.gpus, *tools_.host);
-  if (auto status = shadows->make(call, tools_.holder); !status)
+  if (auto status = shadows->make(call, [&](const void* at) { return Held{tools_.holder(at)}; }); !status)
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
   Outcome outcome{0, shadows->bytes(), "staged: the target is in host memory"};
   Pending pending{remote.rank, shadows};
