@@ -1,4 +1,6 @@
 // The half of the drop-in that has to do with messages and with requests that move.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -137,6 +139,11 @@ int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes) {
 bool DropIn::ready(Handle request, OpenRequest& open) {
   if (!open.moves()) return true;
   const std::lock_guard lock(open.mutex);
+  if (open.begun != nullptr) {
+    if (!open.begun->over()) return false;
+    if (!std::exchange(open.told, true)) (void)mpi_->end_placeholder(request);
+    return true;
+  }
   bool done = false;
   Received received;
   if (open.outgoing != nullptr) {
@@ -167,6 +174,7 @@ bool DropIn::ready(Handle request, OpenRequest& open) {
 
 void DropIn::progress() {
   if (!requests_.busy()) return;
+  (void)move_turns(Mover::program);
   for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open);
 }
 

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "shim/mpi/begun.h"
 #include "shim/mpi/handle.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/shadows.h"
@@ -40,11 +41,13 @@ struct OpenRequest {
   std::unique_ptr<Messages::Outgoing> outgoing;
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
+  std::shared_ptr<Begun> begun;        ///< a collective call, for which the request is a placeholder,
+  bool told = false;                   ///< whose end the real library has been told
   bool finished = false;               ///< a persistent one that the real library has completed already,
   std::array<std::byte, 32> status{};  ///< with this status
 
   /// Whether somebody has to look at it from time to time, whatever the program waits for.
-  bool moves() const { return active && (outgoing != nullptr || receive != nullptr); }
+  bool moves() const { return active && (outgoing != nullptr || receive != nullptr || begun != nullptr); }
 };
 
 class OpenRequests {

@@ -81,6 +81,10 @@ class Batch {
     if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
     here.requests().end(handles_[at], *open);
+    if (open->begun != nullptr) {
+      tell_nothing(status);
+      return here.complete(*open->begun);
+    }
     if (!open->lost.ok()) return here.fail("sending a message", kNoHandle, open->lost);
     if (open->receive != nullptr) {
       const bool fetched = open->receive->incoming != nullptr;
@@ -136,6 +140,13 @@ class Batch {
       (void)complete(index, status);
     else if (status.error != Abi::kErrPending)
       end(index);
+  }
+
+  /// A collective call's status says nothing; its error stays as it is.
+  static void tell_nothing(Status& status) {
+    const int error = status.error;
+    status = Process<Abi>::instance().library->empty_status();
+    status.error = error;
   }
 
   std::vector<Handle> handles_;
@@ -328,6 +339,10 @@ int Request_get_status(typename Abi::Request request, int* flag, typename Abi::S
   } else if (const int code = real(request, flag, told); code != 0 || *flag == 0) {
     return code;
   }
+  if (open->begun != nullptr)  // what completes it says what went wrong
+    return open->begun->shadows() != nullptr && open->begun->code() == 0
+               ? (open->begun->shadows()->give_back(-1).ok() ? 0 : Abi::kErrOther)
+               : 0;
   // The program may use the memory from now on; the request stays until it is completed, which does the same again.
   std::int64_t bytes = open->receives ? received<Abi>(*told) : -1;
   if (open->receive != nullptr && open->receive->incoming != nullptr) {

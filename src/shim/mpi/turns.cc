@@ -22,7 +22,7 @@ std::optional<bool> Turns::decide(Turn& first, TurnsTable& table) {
     if (!first.all) return std::nullopt;
     table.looked(first.number);
   }
-  return *first.all ? table.able() : false;
+  return *first.all ? table.able(first) : false;
 }
 
 void Turns::move(TurnsTable& table, Mover mover) {

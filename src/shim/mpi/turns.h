@@ -63,8 +63,9 @@ class TurnsTable {
   virtual void pass() = 0;
   virtual std::optional<bool> answer(std::uint64_t number) = 0;
   virtual void looked(std::uint64_t number) = 0;
-  /// Whether sennit has a communicator beside this one, asked when all ranks offered; none while it is being made.
-  virtual std::optional<bool> able() = 0;
+  /// Whether sennit has a communicator beside this one to do `first` with, which all ranks offered; none while it is
+  /// being made.
+  virtual std::optional<bool> able(Turn& first) = 0;
 };
 
 class Turns {

@@ -37,9 +37,9 @@ TEST(Communicators, RanksThatMetAgreeOnTheirCalls) {
     const auto all = create(mpi);
     EXPECT_EQ(all->find(kFirst), nullptr);
     if (thread != 1) {
-      auto& one = all->find_or_meet(kFirst, nothing_meanwhile);
+      auto& one = all->meet(kFirst, nothing_meanwhile);
       EXPECT_EQ(all->find(kFirst), &one);
-      EXPECT_EQ(&all->find_or_meet(kFirst, nothing_meanwhile), &one) << "ranks meet once";
+      EXPECT_EQ(&all->meet(kFirst, nothing_meanwhile), &one) << "ranks meet once";
       EXPECT_TRUE(one.whole) << one.why_not;
       EXPECT_EQ(one.shape.rank, thread == 2 ? 0 : 1);
       EXPECT_EQ(one.key >> 32, 2u) << "the key of its first rank";

@@ -45,7 +45,7 @@ class Rank final : public TurnsTable {
   void pass() override { board.pass(); }
   std::optional<bool> answer(std::uint64_t number) override { return board.answer(number); }
   void looked(std::uint64_t number) override { board.looked(number); }
-  std::optional<bool> able() override { return --making > 0 ? std::nullopt : std::optional(can); }
+  std::optional<bool> able(Turn&) override { return --making > 0 ? std::nullopt : std::optional(can); }
 
   void call(Turn::Kind kind, int number) {
     if (kind == Turn::Kind::passed && turns.empty()) {  // as the program's own

@@ -1,0 +1,377 @@
+"""A rank that begins collectives and goes on, through mpi4py, and checks what comes. test_mpi_begun.py starts it with
+emulated GPU memory, you with CuPy on GPUs.
+
+    sennit run --report -- mpirun -n 4 python tests/interop/mpi_begun.py
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mpi4py import MPI
+from mpi_buffers import GPU, RANK, SIZE, WORLD, Host
+
+ALL = sum(range(1, SIZE + 1))
+LONG = 50_000
+
+
+KEPT: list[Host] = []  # mpi4py does not keep what a collective uses that ends in a request
+
+
+def fresh(kind: type[Host], count: int) -> Host:
+    made = kind(count)
+    KEPT.append(made)
+    return made
+
+
+def filled(kind: type[Host], count: int, value: int) -> Host:
+    made = fresh(kind, count)
+    made.fill(value)
+    return made
+
+
+def the_first_collective_of_all_ends_in_a_request() -> None:
+    mine, theirs = filled(GPU, 100, RANK + 1), filled(GPU, 100, -1)
+    WORLD.Iallreduce(mine.mpi(), theirs.mpi()).Wait()
+    assert theirs.get() == [ALL] * 100
+    assert mine.get() == [RANK + 1] * 100
+
+
+Begin = Callable[[type[Host], int, MPI.Comm], tuple[MPI.Request, Callable[[], object], object]]
+
+
+def iallreduce(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine, theirs = filled(kind, count, rank + 1), filled(kind, count, -1)
+    request = comm.Iallreduce(mine.mpi(), theirs.mpi())
+    return request, theirs.get, [size * (size + 1) // 2] * count
+
+
+def iallreduce_in_place(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine = filled(kind, count, rank)
+    return comm.Iallreduce(MPI.IN_PLACE, mine.mpi(), MPI.MAX), mine.get, [size - 1] * count
+
+
+def ireduce(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine, theirs = filled(kind, count, rank + 1), filled(kind, count, -1)
+    root = size - 1
+    request = comm.Ireduce(mine.mpi(), theirs.mpi() if rank == root else None, root=root)
+    return request, theirs.get, [size * (size + 1) // 2 if rank == root else -1] * count
+
+
+def ireduce_scatter_block(
+    kind: type[Host], count: int, comm: MPI.Comm
+) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine, theirs = fresh(kind, count * size), filled(kind, count, -1)
+    mine.put(to * 10 + rank for to in range(size) for _ in range(count))
+    request = comm.Ireduce_scatter_block(mine.mpi(count), theirs.mpi())
+    return request, theirs.get, [rank * 10 * size + sum(range(size))] * count
+
+
+def ireduce_scatter(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    counts = [count + of for of in range(size)]
+    mine, theirs = filled(kind, sum(counts), rank + 1), filled(kind, counts[rank], -1)
+    request = comm.Ireduce_scatter(mine.mpi(), theirs.mpi(), counts)
+    return request, theirs.get, [size * (size + 1) // 2] * counts[rank]
+
+
+def ibcast(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    root = comm.Get_size() - 1
+    mine = filled(kind, count, comm.Get_rank())
+    return comm.Ibcast(mine.mpi(), root), mine.get, [root] * count
+
+
+def iallgather(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine, theirs = filled(kind, count, rank), filled(kind, count * size, -1)
+    request = comm.Iallgather(mine.mpi(), theirs.mpi(count))
+    return request, theirs.get, [of for of in range(size) for _ in range(count)]
+
+
+def iallgatherv(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    counts = [count + of for of in range(size)]
+    mine, theirs = filled(kind, counts[rank], rank), filled(kind, sum(counts), -1)
+    request = comm.Iallgatherv(mine.mpi(), [theirs.view, counts, MPI.INT])
+    return request, theirs.get, [of for of in range(size) for _ in range(counts[of])]
+
+
+def ialltoall(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine, theirs = fresh(kind, count * size), filled(kind, count * size, -1)
+    mine.put(rank * 100 + to for to in range(size) for _ in range(count))
+    request = comm.Ialltoall(mine.mpi(count), theirs.mpi(count))
+    return request, theirs.get, [of * 100 + rank for of in range(size) for _ in range(count)]
+
+
+def igather(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine, theirs = filled(kind, count, rank), filled(kind, count * size, -1)
+    request = comm.Igather(mine.mpi(), theirs.mpi(count) if rank == 0 else None, 0)
+    return request, theirs.get, [of if rank == 0 else -1 for of in range(size) for _ in range(count)]
+
+
+def iscatter(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    size, rank = comm.Get_size(), comm.Get_rank()
+    mine, theirs = fresh(kind, count * size), filled(kind, count, -1)
+    mine.put(to for to in range(size) for _ in range(count))
+    request = comm.Iscatter(mine.mpi(count) if rank == 0 else None, theirs.mpi(), 0)
+    return request, theirs.get, [rank] * count
+
+
+def iscan(kind: type[Host], count: int, comm: MPI.Comm) -> tuple[MPI.Request, Callable[[], object], object]:
+    rank = comm.Get_rank()
+    mine, theirs = filled(kind, count, rank + 1), filled(kind, count, -1)
+    request = comm.Iscan(mine.mpi(), theirs.mpi())
+    return request, theirs.get, [sum(range(1, rank + 2))] * count
+
+
+CALLS: list[Begin] = [
+    iallreduce,
+    iallreduce_in_place,
+    ireduce,
+    ireduce_scatter_block,
+    ireduce_scatter,
+    ibcast,
+    iallgather,
+    iallgatherv,
+    ialltoall,
+    igather,
+    iscatter,
+    iscan,
+]
+
+
+def every_collective_may_end_in_a_request() -> None:
+    for call in CALLS:
+        for count in (1, 1000, LONG):
+            request, got, expected = call(GPU, count, WORLD)
+            status = MPI.Status()
+            request.Wait(status)
+            assert got() == expected, call.__name__
+            assert (status.Get_count(MPI.BYTE), status.Is_cancelled(), status.Get_error()) == (0, False, 0)
+            if call != iscan:  # Open MPI's own says something
+                assert (status.Get_source(), status.Get_tag()) == (MPI.ANY_SOURCE, MPI.ANY_TAG), call.__name__
+
+
+def many_are_under_way_at_once() -> None:
+    for _ in range(5):
+        begun = [call(GPU, 100 + i, WORLD) for i, call in enumerate(CALLS + CALLS)]
+        MPI.Request.Waitall([request for request, _, _ in begun])
+        for _, got, expected in begun:
+            assert got() == expected
+
+
+def completed_in_every_way(requests: list[MPI.Request], way: int) -> None:
+    left = sum(request != MPI.REQUEST_NULL for request in requests)
+    if way == 0:
+        MPI.Request.Waitall(requests)
+    elif way == 1:
+        while not MPI.Request.Testall(requests):
+            pass
+    elif way == 2:
+        for _ in range(left):
+            assert MPI.Request.Waitany(requests) != MPI.UNDEFINED
+        assert MPI.Request.Waitany(requests) == MPI.UNDEFINED
+    elif way == 3:
+        while left:
+            index, flag = MPI.Request.Testany(requests)
+            left -= flag and index != MPI.UNDEFINED
+    elif way == 4:
+        while MPI.Request.Waitsome(requests) is not None:
+            pass
+    elif way == 5:
+        while MPI.Request.Testsome(requests) is not None:
+            pass
+    elif way == 6:
+        for request in reversed(requests):
+            while not request.Get_status():
+                pass
+            request.Wait()
+    else:
+        for request in reversed(requests):
+            while not request.Test():
+                pass
+    assert all(request == MPI.REQUEST_NULL for request in requests)
+
+
+def they_complete_in_every_way() -> None:
+    for way in range(8):
+        begun = [call(GPU, 10 + i, WORLD) for i, call in enumerate(CALLS)]
+        completed_in_every_way([request for request, _, _ in begun], way)
+        for _, got, expected in begun:
+            assert got() == expected, way
+
+
+def buffers_are_where_each_rank_likes() -> None:
+    """Some on GPUs, some not, each rank its own, with blocking calls, messages and barriers between."""
+    same, mine = random.Random(1), random.Random(RANK)
+    for turn in range(30):
+        begun = []
+        for _ in range(same.randrange(1, 8)):
+            call, count, where = same.choice(CALLS), same.randrange(1, 500), same.randrange(3)
+            kind = (GPU, Host, mine.choice([GPU, Host]))[where]
+            begun.append(call(kind, count, WORLD))
+            what = same.randrange(8)
+            if what == 0:
+                total = filled(mine.choice([GPU, Host]), 10, -1)
+                WORLD.Allreduce(filled(mine.choice([GPU, Host]), 10, RANK + 1).mpi(), total.mpi())
+                assert total.get() == [ALL] * 10
+            elif what == 1:
+                WORLD.Barrier()
+            elif what == 2:
+                to, of = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+                came = filled(mine.choice([GPU, Host]), LONG, -1)
+                WORLD.Sendrecv(filled(GPU, LONG, RANK).mpi(), to, 1, came.mpi(), of, 1)
+                assert came.get() == [of] * LONG
+            elif what == 3:
+                request = WORLD.Ibarrier()
+                begun.append((request, lambda: 0, 0))
+            elif what == 4 and mine.randrange(2):
+                begun[mine.randrange(len(begun))][0].Test()
+        completed_in_every_way([request for request, _, _ in begun], turn % 6)
+        for _, got, expected in begun:
+            assert got() == expected
+
+
+def who_comes_late_holds_up_nobodys_messages() -> None:
+    """Rank 1 comes to the collective only after messages that others send while theirs is under way."""
+    comm = WORLD.Dup()
+    for begin_late in (True, False):
+        mine, theirs = filled(GPU, 1000, RANK + 1), filled(GPU, 1000, -1)
+        short, long = filled(GPU, 10, RANK), filled(GPU, LONG, RANK)
+        request = None if RANK == 1 and begin_late else comm.Iallreduce(mine.mpi(), theirs.mpi())
+        if RANK == 0:
+            assert request is not None
+            request.Test()
+            for data in (short, long):
+                WORLD.Send(data.mpi(), 1, 5)
+                WORLD.Recv(data.mpi(), 1, 5)
+                assert data.get()[0] == 1
+        elif RANK == 1:
+            for data in (short, long):
+                came = filled(GPU, len(data.view), -1)
+                WORLD.Recv(came.mpi(), 0, 5)
+                WORLD.Send(data.mpi(), 0, 5)
+                assert came.get()[-1] == 0
+        if request is None:
+            request = comm.Iallreduce(mine.mpi(), theirs.mpi())
+        request.Wait()
+        assert theirs.get() == [ALL] * 1000
+    comm.Free()
+
+
+def a_rank_that_computes_keeps_nobody_waiting() -> None:
+    """Once the ranks know each other, what one has begun goes on without a call of MPI."""
+    name = WORLD.bcast(tempfile.mktemp(prefix="sennit-begun-") if RANK == 0 else None, 0)
+    WORLD.Allreduce(filled(GPU, 1, 1).mpi(), filled(GPU, 1, 1).mpi())
+    if RANK == 0:
+        time.sleep(0.2)
+    mine, theirs = filled(GPU, 1000, RANK + 1), filled(GPU, 1000, -1)
+    request = WORLD.Iallreduce(mine.mpi(), theirs.mpi())
+    if RANK == 0:
+        request.Wait()
+        Path(name).touch()
+    else:
+        limit = time.monotonic() + 20
+        while not Path(name).exists():
+            assert time.monotonic() < limit, "rank 0 waits for a rank that computes"
+            time.sleep(0.001)
+        request.Wait()
+    assert theirs.get() == [ALL] * 1000
+    WORLD.Barrier()
+    if RANK == 0:
+        Path(name).unlink()
+
+
+def communicators_come_and_go() -> None:
+    """Several at once, begun in another order on each rank, and freed while calls are under way."""
+    comms = [WORLD.Dup() for _ in range(6)]
+    order = list(range(len(comms)))
+    random.Random(RANK).shuffle(order)
+    begun = [iallreduce(GPU, 100 + i, comms[i]) for i in order]
+    for comm in comms:
+        comm.Free()
+    begun += [iallreduce(GPU, 10, WORLD)]
+    half = WORLD.Split(RANK % 2, -RANK)
+    begun += [iallgather(GPU, 33, half), ibcast(GPU, 7, half)]
+    half.Free()
+    MPI.Request.Waitall([request for request, _, _ in begun])
+    for _, got, expected in begun:
+        assert got() == expected
+    request, got, expected = iallreduce(GPU, 5, MPI.COMM_SELF)
+    request.Wait()
+    assert got() == expected
+
+
+def types_may_be_freed_at_once() -> None:
+    """Also where the call itself waits behind others."""
+    for late in range(SIZE):
+        if late == RANK:
+            time.sleep(0.05)
+        first = iallreduce(GPU, 10, WORLD)
+        two = MPI.INT.Create_vector(2, 1, 2).Commit()
+        data = filled(GPU if RANK % 2 else Host, 3, RANK)
+        bcast = WORLD.Ibcast([data.view, 1, two], late)
+        two.Free()
+        made, dup = WORLD.Idup()
+        MPI.Request.Waitall([first[0], bcast, dup])
+        assert first[1]() == first[2]
+        assert data.get() == [late, RANK, late]
+        made.Barrier()
+        made.Free()
+
+
+def what_mpi_refuses_is_an_error() -> None:
+    WORLD.Set_errhandler(MPI.ERRORS_RETURN)
+    data = GPU(4)
+    begun = [iallreduce(GPU, 10, WORLD)]
+    try:
+        request = WORLD.Ibcast([data.view, 4, MPI.INT], SIZE + 3)
+        request.Wait()
+    except MPI.Exception as error:
+        assert error.Get_error_class() == MPI.ERR_ROOT
+    else:
+        raise AssertionError("a root that is none is no error")
+    begun += [iallreduce(GPU, 20, WORLD)]
+    MPI.Request.Waitall([request for request, _, _ in begun])
+    for _, got, expected in begun:
+        assert got() == expected
+
+
+def main() -> None:
+    checks = [
+        the_first_collective_of_all_ends_in_a_request,
+        every_collective_may_end_in_a_request,
+        many_are_under_way_at_once,
+        they_complete_in_every_way,
+        buffers_are_where_each_rank_likes,
+        who_comes_late_holds_up_nobodys_messages,
+        a_rank_that_computes_keeps_nobody_waiting,
+        communicators_come_and_go,
+        types_may_be_freed_at_once,
+        what_mpi_refuses_is_an_error,
+    ]
+    left_out = sys.argv[1:] or os.environ.get("LEFT_OUT", "").split()
+    for check in checks:
+        if check.__name__ in left_out:
+            continue
+        check()
+        KEPT.clear()
+        WORLD.Barrier()
+        if RANK == 0:
+            print(check.__name__, flush=True)
+
+
+if __name__ == "__main__":
+    main()
