@@ -13,7 +13,7 @@ import pytest
 from sennit.peers import mpi
 
 HERE = Path(__file__).resolve().parent
-CHECKS = 10
+CHECKS = 13
 
 # How ranks are spread: of one node; of several, or whose memory nobody shares, where all is staged.
 SPREAD = {"one node": "", "nodes": "SENNIT_NODE=$PMI_RANK$PMIX_RANK", "others": "SENNIT_OPS=bcast,ibcast"}

@@ -1,5 +1,5 @@
-// The arrays among a call's arguments. MPI lets a call that ends in a request use them until it is over, but MPIs have
-// read them when the call returns, and programs (mpi4py) rely on that: a call that is made later has copies.
+// The arrays among a call's arguments. MPI lets a call that ends in a request use them until it is over, but MPIs
+// have read them when the call returns, and programs (mpi4py) rely on that: a call that is made later has copies.
 #pragma once
 
 #include <cstddef>

@@ -33,11 +33,11 @@ class Begun final : public Turn {
 
   Call call;
   BeginReal real;
-  Work work;                           ///< of one that is offered
-  OneNode* on_node = nullptr;          ///< who does it, once that is known
-  std::string how;                     ///< sennit does it; empty where it is staged
-  std::string why;                     ///< it is staged, if it is
-  std::chrono::nanoseconds took{};     ///< of the call, without what came later
+  Work work;                        ///< of one that is offered
+  OneNode* on_node = nullptr;       ///< who does it, once that is known
+  std::string how;                  ///< sennit does it; empty where it is staged
+  std::string why;                  ///< it is staged, if it is
+  std::chrono::nanoseconds took{};  ///< of the call, without what came later
 
   /// Whether it is over, which this moves on. Only in the program's calls of MPI.
   bool over();
@@ -54,6 +54,13 @@ class Begun final : public Turn {
   int code_ = 0;
   Status status_;
   std::atomic<bool> over_{false};
+};
+
+/// A persistent call that sennit does, on all ranks.
+struct Repeated {
+  Call call;
+  Work work;
+  std::shared_ptr<void> with;  ///< Communicators::One, of this call alone
 };
 
 }  // namespace sennit::shim::mpi

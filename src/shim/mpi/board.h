@@ -13,10 +13,10 @@
 //
 // A rank that could take part in a call that ends in a request does not wait: it begins it, in one of three other
 // places, and looks for the answer when it can. Beside them it writes the oldest such call that it has not looked at
-// yet (0: none). It gives the place of call m to another one only when it has looked at m itself, and no rank's oldest
-// is m or before. That is enough: it has looked, so all ranks have come to m, and each that could take part wrote its
-// oldest before it raised its count; one whose oldest is later, or none, has looked at m or never will. While no place
-// is free a rank does not come to its next call.
+// yet (0: none). It gives the place of call m to another one only when it has looked at m itself, and no rank's
+// oldest is m or before. That is enough: it has looked, so all ranks have come to m, and each that could take part
+// wrote its oldest before it raised its count; one whose oldest is later, or none, has looked at m or never will.
+// While no place is free a rank does not come to its next call.
 #pragma once
 
 #include <algorithm>
@@ -105,9 +105,9 @@ class Board {
 
   bool is_free(const Begun& begun) const {
     return begun.number == 0 || (begun.looked && std::ranges::all_of(seats_, [&](const comm::Slot* seat) {
-      const std::uint64_t oldest = seat->words[kOldest].load(std::memory_order_acquire);
-      return oldest == 0 || oldest > begun.number;
-    }));
+                                   const std::uint64_t oldest = seat->words[kOldest].load(std::memory_order_acquire);
+                                   return oldest == 0 || oldest > begun.number;
+                                 }));
   }
   void tell_oldest() {
     std::uint64_t oldest = 0;

@@ -33,11 +33,11 @@ Communicators::One::~One() {
 }
 
 /// What was begun on a revoked communicator never ends, and MPI may write there as long as the process lives.
-void Communicators::keep_for_ever(std::unique_ptr<Gathering> gathering) {
+void Communicators::keep_for_ever(std::shared_ptr<void> begun) {
   static std::mutex mutex;
-  static auto* const kept = new std::vector<std::unique_ptr<Gathering>>();
+  static auto* const kept = new std::vector<std::shared_ptr<void>>();
   const std::lock_guard lock(mutex);
-  kept->push_back(std::move(gathering));
+  kept->push_back(std::move(begun));
 }
 
 namespace {
@@ -171,6 +171,13 @@ std::string Communicators::look_at(std::span<const Card> cards, One& one) const 
 }
 
 Communicators::One& Communicators::begin_to_meet(Handle comm) {
+  auto one = make(comm);
+  const std::unique_lock lock(mutex_);
+  changed();
+  return *(all_[comm] = std::move(one));
+}
+
+std::unique_ptr<Communicators::One> Communicators::make(Handle comm) {
   auto one = std::make_unique<One>();
   Card mine{job_, 0, group_->rank(), -1, between_};
   {
@@ -197,9 +204,41 @@ Communicators::One& Communicators::begin_to_meet(Handle comm) {
   } else {
     sit_down(*one, {});
   }
-  const std::unique_lock lock(mutex_);
-  changed();
-  return *(all_[comm] = std::move(one));
+  return one;
+}
+
+std::optional<std::vector<std::uint64_t>> Communicators::ask(Handle comm, const One& one, std::uint64_t mine,
+                                                             const Meanwhile& meanwhile) const {
+  struct Asking {
+    std::uint64_t mine = 0;
+    std::vector<std::uint64_t> all;
+  };
+  auto asking = std::make_shared<Asking>();
+  asking->mine = mine;
+  asking->all.resize(static_cast<std::size_t>(one.shape.size));
+  Handle request = 0;
+  int code = mpi_.begin_all_gather(comm, &asking->mine, asking->all.data(), sizeof mine, request);
+  for (bool done = false; code == 0 && !done;) {
+    code = mpi_.done(request, done);
+    if (done || code != 0) break;
+    if (mpi_.revoked(comm)) {
+      keep_for_ever(std::move(asking));
+      return std::nullopt;
+    }
+    meanwhile();
+  }
+  return code == 0 ? std::optional(std::move(asking->all)) : std::nullopt;
+}
+
+std::shared_ptr<Communicators::One> Communicators::repeat(Handle comm, One& one,
+                                                          Result<std::shared_ptr<device::Executor>> executor,
+                                                          int device, const Meanwhile& meanwhile) {
+  const std::shared_ptr<One> made = one.repeated.emplace_back(make(comm));
+  while (!met(comm, *made)) meanwhile();
+  if (!made->whole) return made;
+  begin_to_match(*made, std::move(executor), device);
+  while (!matched(*made)) meanwhile();
+  return made;
 }
 
 bool Communicators::met(Handle comm, One& one) {
@@ -274,8 +313,7 @@ void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::
   one.tried = true;
   Status status;
   if (one.nodes) {
-    auto made =
-        SeveralNodes::create(mpi_, comm, one.shape, *one.nodes, way(*one.nodes), std::move(executor), device);
+    auto made = SeveralNodes::create(mpi_, comm, one.shape, *one.nodes, way(*one.nodes), std::move(executor), device);
     status = made.status();
     if (made) one.counterpart = std::move(*made);
   } else {
@@ -310,6 +348,7 @@ std::optional<bool> Communicators::matched(One& one) {
 }
 
 void Communicators::close(Handle comm, One& one) {
+  for (const auto& repeated : one.repeated) close(comm, *repeated);
   if (one.counterpart == nullptr) return;
   (void)one.counterpart->close();
   (void)mpi_.barrier(comm);  // nobody takes the end of a rank for its death
@@ -329,6 +368,8 @@ void Communicators::forget(Handle comm) {
   // Peers may still look at this rank's last answer.
   if (one->board != nullptr) (void)mpi_.barrier(comm);
   const std::unique_lock lock(mutex_);
+  for (const auto& repeated : one->repeated)
+    if (repeated->slot >= 0) free_slots_.push_back(repeated->slot);
   if (one->slot >= 0) free_slots_.push_back(one->slot);
   all_.erase(comm);
   changed();
@@ -340,7 +381,7 @@ void Communicators::forget_all() {
     while (!met(handle, *one) && !group_->failed()) mpi_.progress();
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
-    if (one->counterpart != nullptr) order.emplace_back(one->key, handle);
+    if (one->counterpart != nullptr || !one->repeated.empty()) order.emplace_back(one->key, handle);
   // In the same order on every rank, since each waits for the others of its communicator.
   std::ranges::sort(order);
   for (const auto& [key, handle] : order) close(handle, *all_[handle]);

@@ -53,6 +53,9 @@ class Communicators {
     Turns turns;                     ///< of calls that end in a request
     std::atomic<bool> waits{false};  ///< whether any of those waits for its turn
     std::optional<int> device;       ///< that those are on, until the counterpart's is
+    /// Persistent collective calls may start in another order on each rank, so each that sennit does has a
+    /// counterpart of its own, and turns of its own; in the order of their initialization. Who does one holds it.
+    std::vector<std::shared_ptr<One>> repeated;
 
    private:
     friend class Communicators;
@@ -94,6 +97,13 @@ class Communicators {
     One* const known = find(comm);
     return known != nullptr ? *known : begin_to_meet(comm);
   }
+  /// Collective over `comm`: what each rank says. None of a communicator that is of no use any more.
+  std::optional<std::vector<std::uint64_t>> ask(Handle comm, const One& one, std::uint64_t mine,
+                                                const Meanwhile& meanwhile) const;
+  /// Collective over `comm`: one more for a persistent call. Where it has no counterpart, on every rank, `why_not`
+  /// says why.
+  std::shared_ptr<One> repeat(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device,
+                              const Meanwhile& meanwhile);
   /// Whether its ranks have met, which this moves on.
   bool met(Handle comm, One& one);
   /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
@@ -115,7 +125,8 @@ class Communicators {
  private:
   Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between);
   struct Card;
-  static void keep_for_ever(std::unique_ptr<Gathering> gathering);
+  static void keep_for_ever(std::shared_ptr<void> begun);
+  std::unique_ptr<One> make(Handle comm);
   /// What the cards say of the communicator; why calls are left to the real functions, if they are.
   std::string look_at(std::span<const Card> cards, One& one) const;
   /// All ranks have given their cards.

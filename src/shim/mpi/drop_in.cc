@@ -1,5 +1,6 @@
 #include "shim/mpi/drop_in.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 
@@ -240,7 +241,13 @@ void DropIn::forget(Handle comm) {
   if (communicators_ == nullptr) return;
   if (Communicators::One* const one = communicators_->find(comm)) {
     settle(comm, *one);
-    for (Patience patience; one->turns.active(); patience.wait()) (void)move_turns(Mover::program);
+    const auto active = [&] {
+      const std::lock_guard lock(turns_mutex_);
+      return one->turns.active() ||
+             std::ranges::any_of(one->repeated, [](const auto& each) { return each->turns.active(); });
+    };
+    for (Patience patience; active(); patience.wait()) (void)move_turns(Mover::program);
+    repeated_ -= static_cast<int>(one->repeated.size());
     if (one->board != nullptr) {
       one->board->pass();
       move_until_all_come(comm);

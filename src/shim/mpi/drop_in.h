@@ -80,6 +80,12 @@ class DropIn {
   std::shared_ptr<Begun> take_turn(const Call& call, std::string_view& why);
   /// It waits from now on; the program's request. MPI's code.
   int wait_for_turn(const std::shared_ptr<Begun>& begun, Handle& request);
+  /// Collective, when a persistent collective call is made: whether sennit does it, at every start, on all ranks.
+  /// Null: it does not, and `why` says why. Of host memory: none().
+  std::unique_ptr<Repeated> repeat(const Call& call, std::string_view& why);
+  void repeat_none(Handle comm);
+  /// Starts such a call; false where it is to be started by the real function.
+  bool start_again(OpenRequest& open);
   /// Whether a call of any communicator waits for its turn, and so of this one.
   bool any_waits() const { return waiting_.load(std::memory_order_acquire) != 0; }
   bool needs_no_turn(Handle comm) const;
@@ -136,6 +142,10 @@ class DropIn {
   void settle(Handle comm, Communicators::One& one);
   /// Whether sennit can do a call that ends in a request; else why not. What it is to do goes to `work`.
   WhyNot why_not(const Call& call, Communicators::One& one, Work& work);
+  /// What all ranks say of a persistent call: its counterpart, if sennit does it; else `why`.
+  std::shared_ptr<Communicators::One> agree_to_repeat(Handle comm, const Call* call, Work& work,
+                                                      std::string_view& why);
+  void join(Handle comm, Communicators::One& one, const std::shared_ptr<Begun>& begun);
   /// Moves on what waits for its turn; whether any is left.
   bool move_turns(Mover mover);
   class Table;
@@ -174,6 +184,7 @@ class DropIn {
   std::vector<Active> active_;
   std::vector<std::function<void()>> later_;
   std::atomic<int> waiting_{0};
+  int repeated_ = 0;                // persistent calls that have a counterpart
   std::unique_ptr<Helper> helper_;  // made when first needed
   Report report_;
   std::mutex explained_mutex_;

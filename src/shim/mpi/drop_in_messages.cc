@@ -141,7 +141,8 @@ bool DropIn::ready(Handle request, OpenRequest& open) {
   const std::lock_guard lock(open.mutex);
   if (open.begun != nullptr) {
     if (!open.begun->over()) return false;
-    if (!std::exchange(open.told, true)) (void)mpi_->end_placeholder(request);
+    open.finished = open.persistent;
+    if (!open.persistent && !std::exchange(open.told, true)) (void)mpi_->end_placeholder(request);
     return true;
   }
   bool done = false;

@@ -1,5 +1,6 @@
 // The half of the drop-in that has to do with collective calls that end in a request.
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,10 +11,14 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Communicators that have calls under way at once: sennit's kernels wait on the GPU for their peers, in another order
-/// on each, so all of them have to have room there at the same time, beside the program's. A default: each takes a
-/// fraction of a GPU.
+/// Communicators that have calls under way at once: sennit's kernels wait on the GPU for their peers, in another
+/// order on each, so all of them have to have room there at the same time, beside the program's. A default: each
+/// takes a fraction of a GPU.
 constexpr std::size_t kMostActive = 4;
+
+/// Persistent calls that sennit does for a process, each with scratch memory and kernels of its own: a default. One
+/// that is freed makes room for the next of its communicator.
+constexpr int kMostRepeated = 4;
 
 }  // namespace
 
@@ -69,7 +74,8 @@ bool DropIn::move_turns(Mover mover) {
     active.one->waits.store(!active.one->turns.empty(), std::memory_order_release);
   }
   std::erase_if(active_, [](const Active& active) { return !active.one->turns.active(); });
-  const auto waiting = std::ranges::count_if(active_, [](const Active& active) { return !active.one->turns.empty(); });
+  const auto waiting =
+      std::ranges::count_if(active_, [](const Active& active) { return !active.one->turns.empty(); });
   waiting_.store(static_cast<int>(waiting), std::memory_order_release);
   if (waiting == 0 && mover == Mover::program)
     for (const auto& what : std::exchange(later_, {})) what();
@@ -162,15 +168,96 @@ std::shared_ptr<Begun> DropIn::take_turn(const Call& call, std::string_view& why
 
 int DropIn::wait_for_turn(const std::shared_ptr<Begun>& begun, Handle& request) {
   if (const int code = mpi_->begin_placeholder(request); code != 0) return mpi_->fail(begun->call.comm, code);
+  join(begun->call.comm, *communicators_->find(begun->call.comm), begun);
+  return 0;
+}
+
+void DropIn::join(Handle comm, Communicators::One& one, const std::shared_ptr<Begun>& begun) {
   const std::lock_guard lock(turns_mutex_);
-  Communicators::One* const one = communicators_->find(begun->call.comm);
-  one->turns.join(begun);
-  if (std::ranges::none_of(active_, [&](const Active& active) { return active.one == one; }))
-    active_.push_back({begun->call.comm, one});
-  if (!move_turns(Mover::program)) return 0;
+  one.turns.join(begun);
+  if (std::ranges::none_of(active_, [&](const Active& active) { return active.one == &one; }))
+    active_.push_back({comm, &one});
+  if (!move_turns(Mover::program)) return;
   if (helper_ == nullptr) helper_ = std::make_unique<Helper>([this] { return move_turns(Mover::helper); });
   helper_->wake();
-  return 0;
+}
+
+std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const Call* call, Work& work,
+                                                            std::string_view& why) {
+  Communicators::One& one = settled(comm);
+  why = one.why_not;
+  if (!one.whole) return nullptr;
+  why = "persistent, ranks on several nodes";
+  if (one.nodes) return nullptr;
+  // What a rank says: it can, it has room for one more, which it has that nobody uses and that are on the same GPU.
+  constexpr std::uint64_t kCan = 1, kHasRoom = 2;
+  constexpr int kFirstIdle = 2;
+  const auto device = call != nullptr ? device_of(*call).value_or(-1) : -1;
+  std::uint64_t mine = repeated_ < kMostRepeated ? kHasRoom : 0;
+  why = "a buffer in host memory, or on another GPU";
+  if (call != nullptr && device_of(*call) != -1) {
+    auto translated = translate(*call);
+    if (const auto* wrong = std::get_if<WhyNot>(&translated))
+      why = *wrong;
+    else if (!wanted(*call))
+      why = "SENNIT_OPS";
+    else if (gpus() != nullptr)
+      mine |= kCan;
+    if (auto* const found = std::get_if<Work>(&translated)) work = std::move(*found);
+  }
+  const bool can = (mine & kCan) != 0;
+  for (std::size_t i = 0; can && i < one.repeated.size(); ++i) {
+    const auto& idle = one.repeated[i];
+    if (idle.use_count() == 1 && idle->counterpart != nullptr &&
+        (device < 0 || idle->counterpart->device() == device))
+      mine |= std::uint64_t{1} << (kFirstIdle + i);
+  }
+  const auto said = communicators_->ask(comm, one, mine, [this] { progress(); });
+  std::uint64_t all = said ? ~std::uint64_t{0} : 0;
+  for (const std::uint64_t word : said.value_or(std::vector<std::uint64_t>())) all &= word;
+  if (can) why = "another rank's buffer or type";
+  if ((all & kCan) == 0) return nullptr;
+  if (const int idle = std::countr_zero(all >> kFirstIdle); idle < 64 - kFirstIdle)
+    return one.repeated[static_cast<std::size_t>(idle)];
+  why = "too many persistent collectives";
+  if ((all & kHasRoom) == 0) return nullptr;
+  ++repeated_;
+  auto made =
+      communicators_->repeat(comm, one, memories_->executor_for_communicator(), device, [this] { progress(); });
+  why = one.repeated.back()->why_not;
+  return made->counterpart != nullptr ? made : nullptr;
+}
+
+std::unique_ptr<Repeated> DropIn::repeat(const Call& call, std::string_view& why) {
+  why = "the job's ranks could not meet";
+  if (communicators_ == nullptr) return nullptr;
+  Work work;
+  auto with = agree_to_repeat(call.comm, &call, work, why);
+  if (with == nullptr) return nullptr;
+  return std::make_unique<Repeated>(Repeated{call, std::move(work), std::move(with)});
+}
+
+void DropIn::repeat_none(Handle comm) {
+  if (communicators_ == nullptr) return;
+  Work work;
+  std::string_view why;
+  (void)agree_to_repeat(comm, nullptr, work, why);
+}
+
+bool DropIn::start_again(OpenRequest& open) {
+  const Repeated& repeated = *open.repeated;
+  auto& one = *static_cast<Communicators::One*>(repeated.with.get());
+  open.begun.reset();
+  if (one.counterpart == nullptr) return false;  // the communicator was freed
+  const auto since = std::chrono::steady_clock::now();
+  open.begun = std::make_shared<Begun>(Turn::Kind::offered, repeated.call, [](const Call&) {
+    return Status(Code::peer_lost, "a persistent collective cannot go on, since not all ranks can");
+  });
+  open.begun->work = repeated.work;
+  requests_.start(open);
+  join(repeated.call.comm, one, open.begun);
+  open.begun->took = std::chrono::steady_clock::now() - since;
+  return true;
 }
 
 int DropIn::complete(Begun& begun) {

@@ -32,7 +32,8 @@ class Parameter:
     @property
     def handle(self) -> str | None:
         """The kind of handle it is: "Comm"; None for numbers and memory."""
-        found = re.fullmatch(r"(?:const )?MPI_(Comm|Datatype|Group|Op|Request|Message|Info|File|Status)\*?", self.type)
+        kinds = "Comm|Datatype|Group|Op|Request|Message|Info|File|Status"
+        found = re.fullmatch(rf"(?:const )?MPI_({kinds})\*?", self.type)
         return found[1] if found else None
 
 
@@ -296,6 +297,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield f"  if (!({touched})) {{"
     if waits:
         yield "    drop_in<Abi>().pass(to_handle(comm));"
+    if function.kind == "collective" and function.form == "persistent":
+        yield "    drop_in<Abi>().repeat_none(to_handle(comm));"
     yield f"    return real({arguments(function, {})});"
     yield "  }"
     if function.family == "Sendrecv":
@@ -325,7 +328,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
             element = cpp_type(each).removeprefix("const ").removesuffix("*")
             replaced[each.name] = f"arrays.template get<{element}>({index})"
     captured = "=" if in_turn else "&"
-    yield f"  const auto call_real = [{captured}](void* const* {used}) {{ return real({arguments(function, replaced)}); }};"
+    with_other = f"return real({arguments(function, replaced)});"
+    yield f"  const auto call_real = [{captured}](void* const* {used}) {{ {with_other} }};"
     if function.kind == "send" and function.family != "Bsend" and function.form != "persistent":
         replaced |= {"buf": "card", "count": "length", "datatype": "byte<Abi>()"}
         tail_ = "void* tail" if tail else "void*"
@@ -338,7 +342,9 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
                f"{{ return {how}({arguments(function, replaced)}); }};")
         yield f"  return send<Abi>(call, call_real, call_card, {tail or 'nullptr'});"
     else:
-        if in_turn:
+        if function.kind == "collective" and function.form == "persistent":
+            yield "  return repeat<Abi>(call, call_real, request);"
+        elif in_turn:
             yield "  return begin<Abi>(call, call_real, given, request);"
         else:
             yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"

@@ -26,8 +26,8 @@ class OneNode final : public Counterpart {
   std::string plan_of(const Work& work) override;
   Status close() override;
 
-  /// Begins the work, behind what was begun before, and waits for nobody once the collectives' ranks have met. Errors:
-  /// as Collectives::call.
+  /// Begins the work, behind what was begun before, and waits for nobody once the collectives' ranks have met.
+  /// Errors: as Collectives::call.
   Status begin(Work& work);
   /// Whether the work that was begun last has ended. Errors: those of a wait that passed its limit, of a lost rank.
   Result<bool> ended();

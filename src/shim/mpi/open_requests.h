@@ -42,6 +42,7 @@ struct OpenRequest {
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
   std::shared_ptr<Begun> begun;        ///< a collective call, for which the request is a placeholder,
+  std::unique_ptr<Repeated> repeated;  ///< a persistent one, of which `begun` is the latest start
   bool told = false;                   ///< whose end the real library has been told
   bool finished = false;               ///< a persistent one that the real library has completed already,
   std::array<std::byte, 32> status{};  ///< with this status

@@ -27,7 +27,8 @@ std::optional<bool> Turns::decide(Turn& first, TurnsTable& table) {
 
 void Turns::move(TurnsTable& table, Mover mover) {
   if (doing_ != nullptr)
-    if (const auto ended = doing_->ended(); !ended.ok() || *ended) std::exchange(doing_, nullptr)->end(ended.status());
+    if (const auto ended = doing_->ended(); !ended.ok() || *ended)
+      std::exchange(doing_, nullptr)->end(ended.status());
   for (;;) {
     say(table);
     if (said_ == 0) return;

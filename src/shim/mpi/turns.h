@@ -3,7 +3,8 @@
 // here for its turn, and the program gets a request that stands for it.
 //
 // 1. join(): the call is said on the board as soon as there is room, behind those before it.
-// 2. The first one: when the answer is known, sennit begins it; or the real function is called, whose request is hidden
+// 2. The first one: when the answer is known, sennit begins it; or the real function is called, whose request is
+// hidden
 //    behind the one that the program has. So the real functions are called in the program's order, as MPI demands; a
 //    call of host memory therefore waits behind others too, and costs nothing more where none waits.
 // 3. Whoever makes a call that may wait for other ranks lets all of these begin before.
@@ -85,7 +86,7 @@ class Turns {
   std::optional<bool> decide(Turn& first, TurnsTable& table);
 
   std::deque<std::shared_ptr<Turn>> waiting_;
-  std::size_t said_ = 0;        // of those
+  std::size_t said_ = 0;         // of those
   std::shared_ptr<Turn> doing_;  // sennit does it
 };
 

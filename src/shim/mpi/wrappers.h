@@ -113,7 +113,7 @@ typename Abi::Status* ignored() {
   return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore);
 }
 
-/// Calls that end in a request. `why`: one that is no message is staged.
+/// Calls that end in a request. `why`: one that is no message is staged; empty: it is not.
 template <class Abi, class CallReal>
 int perform(const Call& call, const CallReal& real, typename Abi::Request* request,
             std::string_view why = "ends in a request") {
@@ -132,7 +132,8 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
     if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
     if (bytes != 0) {
       open->shadows = std::move(*shadows);
-      here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : fmt::format("staged: {}", why), since);
+      if (!why.empty())
+        here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : fmt::format("staged: {}", why), since);
     }
     if (open->shadows != nullptr || open->receive != nullptr) here.requests().add(to_handle(*request), open);
     return 0;
@@ -167,6 +168,29 @@ int begin(const Call& call, const CallReal& real, Arrays arrays, typename Abi::R
     begun->took = std::chrono::steady_clock::now() - since;
     here.requests().add(placeholder, std::move(open));
     *request = from_handle<typename Abi::Request>(placeholder);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
+/// Persistent collective calls. The real function's request is what the program has, whoever does the call.
+template <class Abi, class CallReal>
+int repeat(const Call& call, const CallReal& real, typename Abi::Request* request) {
+  DropIn& here = drop_in<Abi>();
+  try {
+    std::string_view why;
+    auto repeated = here.repeat(call, why);
+    const int code = perform<Abi>(call, real, request, repeated != nullptr ? std::string_view() : why);
+    if (code != 0 || repeated == nullptr) return code;
+    auto open = here.requests().find(to_handle(*request));
+    if (open == nullptr) {
+      open = std::make_shared<OpenRequest>();
+      open->persistent = true;
+      open->active = false;
+      here.requests().add(to_handle(*request), open);
+    }
+    open->repeated = std::move(repeated);
     return 0;
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));
