@@ -95,6 +95,11 @@ Status Collectives::prepare() {
   return {};
 }
 
+Status Collectives::meet() {
+  const std::lock_guard lock(mutex_);
+  return node_.size() == 1 ? Status() : prepare();
+}
+
 Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
   Turn& before = turns_[lane.capture()];
   if (before.end == nullptr) {

@@ -45,6 +45,9 @@ class Collectives {
   /// root), those of Scratch::create on the first call, peer_lost, aborted.
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
 
+  /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
+  Status meet();
+
   /// What call() would take. After the first call.
   Plan plan(const Case& which);
 

@@ -22,6 +22,7 @@ void fill_table(const sennit_front& front) {
   if (front.disabled == 0) wrappers::fill_wrappers<Abi>(wanted);
   wrappers::fill_requests<Abi>(wanted);
   if (front.disabled == 0) wrappers::fill_own<Abi>(wanted);
+  if (front.disabled == 0) wrappers::fill_in_turn<Abi>(wanted);
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
   substitutes[std::size_t(Entry::Win_create_c)] = reinterpret_cast<void*>(&wrappers::Win_create_narrowed<Abi>);

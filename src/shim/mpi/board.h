@@ -8,11 +8,19 @@
 // 3. A rank that can writes the call's number beside its count, raises it, and waits until all have come so far. If
 //    all could, all use sennit; else all use the real function.
 //
-// A rank that could take part in call k waits there for all, so at most two numbers of it can matter to a rank that
-// still looks at call k: k, and that of its next such call. Two places are enough.
+// A rank that could take part in a blocking call k waits there for all, so at most two numbers of it can matter to a
+// rank that still looks at call k: k, and that of its next such call. Two places are enough.
+//
+// A rank that could take part in a call that ends in a request does not wait: it begins it, in one of three other
+// places, and looks for the answer when it can. Beside them it writes the oldest such call that it has not looked at
+// yet (0: none). It gives the place of call m to another one only when it has looked at m itself, and no rank's
+// oldest is m or before. That is enough: it has looked, so all ranks have come to m, and each that could take part
+// wrote its oldest before it raised its count; one whose oldest is later, or none, has looked at m or never will.
+// While no place is free a rank does not come to its next call.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -25,6 +33,9 @@ class Board {
  public:
   /// A slot of each rank, in the order of ranks, of which only that rank writes; all zero at first.
   Board(std::vector<comm::Slot*> seats, int rank) : seats_(std::move(seats)), mine_(*seats_[std::size_t(rank)]) {}
+  /// Of a rank that does not know the others yet: until seat() has told, it says what it does and gets no answers.
+  explicit Board(comm::Slot& mine) : mine_(mine) {}
+  void seat(std::vector<comm::Slot*> seats) { seats_ = std::move(seats); }
 
   /// This rank's next call goes to the real function.
   void pass() { mine_.words[kCalls].store(++calls_, std::memory_order_release); }
@@ -34,6 +45,23 @@ class Board {
     mine_.words[kOffered + offers_++ % 2].store(++calls_, std::memory_order_relaxed);
     mine_.words[kCalls].store(calls_, std::memory_order_release);  // whoever sees the count sees the number too
     return calls_;
+  }
+
+  /// As offer(), for a call that ends in a request; none while no place is free. looked() is owed for each.
+  std::optional<std::uint64_t> begin() {
+    const auto place = std::ranges::find_if(begun_, [&](const Begun& begun) { return is_free(begun); });
+    if (place == begun_.end()) return std::nullopt;
+    *place = {++calls_, false};
+    mine_.words[kBegun + std::size_t(place - begun_.begin())].store(calls_, std::memory_order_relaxed);
+    tell_oldest();
+    mine_.words[kCalls].store(calls_, std::memory_order_release);
+    return calls_;
+  }
+  /// This rank knows the answer to call `number`, and will not ask for it again.
+  void looked(std::uint64_t number) {
+    for (Begun& begun : begun_)
+      if (begun.number == number) begun.looked = true;
+    tell_oldest();
   }
 
   /// What is to become of call `number`, told by the first rank to all. Nobody goes on before it has read this, so
@@ -57,19 +85,40 @@ class Board {
   /// Whether all ranks offered call `number`; none while some have not come so far. To be asked until it answers.
   std::optional<bool> answer(std::uint64_t number) const {
     bool all = true;
+    if (seats_.empty()) return std::nullopt;
     for (const comm::Slot* seat : seats_) {
       if (seat->words[kCalls].load(std::memory_order_acquire) < number) return std::nullopt;
-      all = all && (seat->words[kOffered].load(std::memory_order_relaxed) == number ||
-                    seat->words[kOffered + 1].load(std::memory_order_relaxed) == number);
+      const auto says = [&](std::size_t word) { return seat->words[word].load(std::memory_order_relaxed) == number; };
+      all = all && (says(kOffered) || says(kOffered + 1) || says(kBegun) || says(kBegun + 1) || says(kBegun + 2));
     }
     return all;
   }
 
  private:
-  static constexpr std::size_t kCalls = 0, kOffered = 1, kDecision = 3;  // words of a slot
+  static constexpr std::size_t kCalls = 0, kOffered = 1, kDecision = 3, kOldest = 4, kBegun = 5;  // words of a slot
+
+  /// A call that ends in a request.
+  struct Begun {
+    std::uint64_t number = 0;
+    bool looked = true;
+  };
+
+  bool is_free(const Begun& begun) const {
+    return begun.number == 0 || (begun.looked && std::ranges::all_of(seats_, [&](const comm::Slot* seat) {
+                                   const std::uint64_t oldest = seat->words[kOldest].load(std::memory_order_acquire);
+                                   return oldest == 0 || oldest > begun.number;
+                                 }));
+  }
+  void tell_oldest() {
+    std::uint64_t oldest = 0;
+    for (const Begun& begun : begun_)
+      if (!begun.looked && (oldest == 0 || begun.number < oldest)) oldest = begun.number;
+    mine_.words[kOldest].store(oldest, std::memory_order_release);
+  }
 
   std::vector<comm::Slot*> seats_;
   comm::Slot& mine_;
+  std::array<Begun, 3> begun_;
   std::uint64_t calls_ = 0, offers_ = 0;  // of this rank; MPI forbids two collective calls of a communicator at once
 };
 

@@ -23,19 +23,24 @@ struct Communicators::Card {
 struct Communicators::Gathering {
   Card mine;
   std::vector<Card> all;
+  Handle request = 0;
+  int code = 0;  // MPI's
 };
 
+Communicators::One::One() = default;
+Communicators::One::~One() {
+  if (making.joinable()) making.join();
+}
+
 /// What was begun on a revoked communicator never ends, and MPI may write there as long as the process lives.
-void Communicators::keep_for_ever(std::unique_ptr<Gathering> gathering) {
+void Communicators::keep_for_ever(std::shared_ptr<void> begun) {
   static std::mutex mutex;
-  static auto* const kept = new std::vector<std::unique_ptr<Gathering>>();
+  static auto* const kept = new std::vector<std::shared_ptr<void>>();
   const std::lock_guard lock(mutex);
-  kept->push_back(std::move(gathering));
+  kept->push_back(std::move(begun));
 }
 
 namespace {
-
-constexpr int kRevoked = -1;  ///< no code of MPI's: that one the real function gives
 
 /// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
 constexpr int kListeningSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 1;
@@ -47,12 +52,23 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
       group_(std::move(group)),
       between_(between),
       council_(std::make_unique<Council>(
-          [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); })) {
-  group_->on_word([council = council_.get()](int from, const comm::Bytes& word) { council->hear(from, word); });
+          [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); })),
+      exchanges_(std::make_unique<WordExchanges>(
+          [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); },
+          [group = group_.get()] { return group->check(); })) {
+  group_->on_word([council = council_.get(), exchanges = exchanges_.get()](int from, const comm::Bytes& word) {
+    if (!exchanges->hear(from, word)) council->hear(from, word);
+  });
 }
 
 Communicators::~Communicators() {
+  exchanges_->end();
+  all_.clear();
   group_->on_word(nullptr);
+}
+
+comm::Slot& Communicators::slot_of(const Card& card) const {
+  return group_->control().slot(group_->node_index(card.world_rank), card.slot);
 }
 
 Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi, Between between) {
@@ -135,19 +151,6 @@ Communicators::One* Communicators::find(Handle comm) const {
   return one;
 }
 
-int Communicators::all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const {
-  Handle request = 0;
-  int code = mpi_.begin_all_gather(comm, mine, all, bytes, request);
-  bool done = false;
-  while (code == 0) {
-    code = mpi_.done(request, done);
-    if (done) break;
-    if (mpi_.revoked(comm)) return kRevoked;
-    meanwhile();
-  }
-  return code;
-}
-
 std::string Communicators::look_at(std::span<const Card> cards, One& one) const {
   if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; })) return "ranks of several jobs";
   std::vector<int> ranks, leaders;
@@ -167,85 +170,189 @@ std::string Communicators::look_at(std::span<const Card> cards, One& one) const 
   return {};
 }
 
-Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile) {
-  auto made = std::make_unique<One>();
+Communicators::One& Communicators::begin_to_meet(Handle comm) {
+  auto one = make(comm);
+  const std::unique_lock lock(mutex_);
+  changed();
+  return *(all_[comm] = std::move(one));
+}
+
+std::unique_ptr<Communicators::One> Communicators::make(Handle comm) {
+  auto one = std::make_unique<One>();
   Card mine{job_, 0, group_->rank(), -1, between_};
   {
     const std::unique_lock lock(mutex_);
     mine.slot = take_slot();
     mine.key = std::uint64_t(std::uint32_t(group_->rank())) << 32 | ++met_;
   }
-  const auto control = [&](const Card& card) -> comm::Slot& {
-    return group_->control().slot(group_->node_index(card.world_rank), card.slot);
-  };
-  if (mine.slot >= 0)
-    for (auto& word : control(mine).words) word.store(0, std::memory_order_relaxed);
-  std::vector<Card> cards;
-  if (comm == mpi_.comm_null() || mpi_.shape(comm, made->shape) != 0) {
-    made->why_not = "no communicator";
-  } else if (made->shape.inter) {
-    made->why_not = "communicator with two groups";
+  one->slot = mine.slot;
+  if (comm == mpi_.comm_null() || mpi_.shape(comm, one->shape) != 0)
+    one->why_not = "no communicator";
+  else if (one->shape.inter)
+    one->why_not = "communicator with two groups";
+  if (one->why_not.empty()) {
+    if (mine.slot < 0) one->no_slot = std::make_unique<comm::Slot>();
+    comm::Slot& slot = mine.slot >= 0 ? slot_of(mine) : *one->no_slot;
+    for (auto& word : slot.words) word.store(0, std::memory_order_relaxed);
+    one->board = std::make_unique<Board>(slot);
+    one->gathering = std::make_unique<Gathering>();
+    Gathering& gathering = *one->gathering;
+    gathering.mine = mine;
+    gathering.all.resize(static_cast<std::size_t>(one->shape.size));
+    gathering.code =
+        mpi_.begin_all_gather(comm, &gathering.mine, gathering.all.data(), sizeof mine, gathering.request);
   } else {
-    auto gathering = std::make_unique<Gathering>();
-    gathering->mine = mine;
-    gathering->all.resize(static_cast<std::size_t>(made->shape.size));
-    const int code = all_gather(comm, &gathering->mine, gathering->all.data(), sizeof mine, meanwhile);
-    if (code == 0) cards = std::move(gathering->all);
-    if (code == kRevoked) keep_for_ever(std::move(gathering));
-    if (code != 0)
-      made->why_not = "its ranks could not be asked where they are";
-    else
-      made->why_not = look_at(cards, *made);
-    if (!std::ranges::all_of(cards, [](const Card& card) { return card.slot >= 0; })) {
-      made->why_not = "too many communicators";
-      cards.clear();
-    }
+    sit_down(*one, {});
   }
-  std::vector<comm::Slot*> seats;
-  int seat = 0;
-  for (const Card& card : cards) {
-    if (card.job != job_ || !group_->same_node(card.world_rank)) continue;
-    if (card.world_rank == group_->rank()) seat = static_cast<int>(seats.size());
-    seats.push_back(&control(card));
-  }
-  if (!seats.empty()) {
-    made->board = std::make_unique<Board>(std::move(seats), seat);
-    made->whole = made->why_not.empty();
-    made->key = cards.front().key;
-    made->slot = mine.slot;
-    if (made->whole && made->nodes && made->speaks()) {
-      std::vector<int> others = made->nodes->speakers;
-      std::erase(others, group_->rank());
-      council_->join(made->key, *made->board, std::move(others));
-    }
-  }
-  const std::unique_lock lock(mutex_);
-  if (made->board == nullptr && mine.slot >= 0) free_slots_.push_back(mine.slot);
-  changed();
-  return *(all_[comm] = std::move(made));
+  return one;
 }
 
-void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device) {
-  one.tried = true;
-  const auto take = [&](auto made) {
-    if (made)
-      one.counterpart = std::move(*made);
-    else
-      one.why_not = made.status().what();
-    return made.status();
+std::optional<std::vector<std::uint64_t>> Communicators::ask(Handle comm, const One& one, std::uint64_t mine,
+                                                             const Meanwhile& meanwhile) const {
+  struct Asking {
+    std::uint64_t mine = 0;
+    std::vector<std::uint64_t> all;
   };
-  const Status status = one.nodes ? take(SeveralNodes::create(mpi_, comm, one.shape, *one.nodes, way(*one.nodes),
-                                                              std::move(executor), device))
-                                  : take(OneNode::create(mpi_, comm, one.shape, std::move(executor), device));
-  if (!status.ok() && one.shape.rank == 0)
+  auto asking = std::make_shared<Asking>();
+  asking->mine = mine;
+  asking->all.resize(static_cast<std::size_t>(one.shape.size));
+  Handle request = 0;
+  int code = mpi_.begin_all_gather(comm, &asking->mine, asking->all.data(), sizeof mine, request);
+  for (bool done = false; code == 0 && !done;) {
+    code = mpi_.done(request, done);
+    if (done || code != 0) break;
+    if (mpi_.revoked(comm)) {
+      keep_for_ever(std::move(asking));
+      return std::nullopt;
+    }
+    meanwhile();
+  }
+  return code == 0 ? std::optional(std::move(asking->all)) : std::nullopt;
+}
+
+std::shared_ptr<Communicators::One> Communicators::repeat(Handle comm, One& one,
+                                                          Result<std::shared_ptr<device::Executor>> executor,
+                                                          int device, const Meanwhile& meanwhile) {
+  const std::shared_ptr<One> made = one.repeated.emplace_back(make(comm));
+  while (!met(comm, *made)) meanwhile();
+  if (!made->whole) return made;
+  begin_to_match(*made, std::move(executor), device);
+  while (!matched(*made)) meanwhile();
+  return made;
+}
+
+bool Communicators::met(Handle comm, One& one) {
+  if (one.met) return true;
+  Gathering& gathering = *one.gathering;
+  bool done = false;
+  if (gathering.code == 0) gathering.code = mpi_.done(gathering.request, done);
+  if (gathering.code == 0 && !done) {
+    if (!mpi_.revoked(comm)) return false;
+    keep_for_ever(std::move(one.gathering));
+    one.why_not = "its ranks could not be asked where they are";
+    sit_down(one, {});
+    return true;
+  }
+  std::vector<Card> cards;
+  if (gathering.code == 0) cards = std::move(gathering.all);
+  one.gathering.reset();
+  if (cards.empty()) one.why_not = "its ranks could not be asked where they are";
+  sit_down(one, std::move(cards));
+  return true;
+}
+
+void Communicators::sit_down(One& one, std::vector<Card> cards) {
+  if (!cards.empty()) one.why_not = look_at(cards, one);
+  if (!std::ranges::all_of(cards, [](const Card& card) { return card.slot >= 0; })) {
+    one.why_not = "too many communicators";
+    cards.clear();
+  }
+  std::vector<comm::Slot*> seats;
+  for (const Card& card : cards) {
+    one.ranks.push_back(card.world_rank);
+    if (card.job == job_ && group_->same_node(card.world_rank)) seats.push_back(&slot_of(card));
+  }
+  if (!seats.empty()) {
+    one.board->seat(std::move(seats));
+    one.whole = one.why_not.empty();
+    one.key = cards.front().key;
+    if (one.whole && one.nodes && one.speaks()) {
+      std::vector<int> others = one.nodes->speakers;
+      std::erase(others, group_->rank());
+      council_->join(one.key, *one.board, std::move(others));
+    }
+  } else {
+    one.board.reset();
+    const std::unique_lock lock(mutex_);
+    if (one.slot >= 0) free_slots_.push_back(one.slot);
+    one.slot = -1;
+  }
+  one.met = true;
+}
+
+Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile) {
+  One& one = find_or_begin_to_meet(comm);
+  while (!met(comm, one)) meanwhile();
+  return one;
+}
+
+Status Communicators::take(One& one, Result<std::unique_ptr<OneNode>> made) {
+  if (!made) return made.status();
+  one.on_node = made->get();
+  one.counterpart = std::move(*made);
+  return {};
+}
+
+void Communicators::say_unmatched(const One& one, const Status& status) const {
+  if (one.shape.rank == 0)
     log(LogLevel::warning, fmt::format("collectives of a communicator of {} ranks go through host memory: {}",
                                        one.shape.size, status.text()));
 }
 
+void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device) {
+  one.tried = true;
+  Status status;
+  if (one.nodes) {
+    auto made = SeveralNodes::create(mpi_, comm, one.shape, *one.nodes, way(*one.nodes), std::move(executor), device);
+    status = made.status();
+    if (made) one.counterpart = std::move(*made);
+  } else {
+    status = take(one, OneNode::create(exchange_over(mpi_, comm, one.shape), std::move(executor), device));
+  }
+  if (status.ok()) return;
+  one.why_not = status.what();
+  say_unmatched(one, status);
+}
+
+void Communicators::begin_to_match(One& one, Result<std::shared_ptr<device::Executor>> executor, int device) {
+  one.tried = true;
+  auto exchange = exchanges_->open(one.key, one.ranks, one.shape.rank);
+  one.making = std::thread([&one, device, with = std::move(exchange), on = std::move(executor)]() mutable {
+    one.result = OneNode::create(std::move(with), std::move(on), device);
+    if (one.result)
+      if (auto status = (*one.result)->collectives().meet(); !status) one.result = status;
+    one.made.store(true, std::memory_order_release);
+  });
+}
+
+std::optional<bool> Communicators::matched(One& one) {
+  if (one.counterpart != nullptr) return true;
+  if (!one.tried || (one.making.joinable() && !one.made.load(std::memory_order_acquire))) return std::nullopt;
+  if (!one.making.joinable()) return false;
+  one.making.join();
+  const Status status = take(one, std::move(one.result));
+  if (status.ok()) return true;
+  one.why_not = status.what();
+  say_unmatched(one, status);
+  return false;
+}
+
 void Communicators::close(Handle comm, One& one) {
+  for (const auto& repeated : one.repeated) close(comm, *repeated);
   if (one.counterpart == nullptr) return;
   (void)one.counterpart->close();
   (void)mpi_.barrier(comm);  // nobody takes the end of a rank for its death
+  one.on_node = nullptr;
   one.counterpart.reset();
 }
 
@@ -261,15 +368,20 @@ void Communicators::forget(Handle comm) {
   // Peers may still look at this rank's last answer.
   if (one->board != nullptr) (void)mpi_.barrier(comm);
   const std::unique_lock lock(mutex_);
+  for (const auto& repeated : one->repeated)
+    if (repeated->slot >= 0) free_slots_.push_back(repeated->slot);
   if (one->slot >= 0) free_slots_.push_back(one->slot);
   all_.erase(comm);
   changed();
 }
 
 void Communicators::forget_all() {
+  // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
+  for (auto& [handle, one] : all_)
+    while (!met(handle, *one) && !group_->failed()) mpi_.progress();
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
-    if (one->counterpart != nullptr) order.emplace_back(one->key, handle);
+    if (one->counterpart != nullptr || !one->repeated.empty()) order.emplace_back(one->key, handle);
   // In the same order on every rank, since each waits for the others of its communicator.
   std::ranges::sort(order);
   for (const auto& [key, handle] : order) close(handle, *all_[handle]);

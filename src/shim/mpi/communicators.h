@@ -10,6 +10,7 @@
 #include <mutex>
 #include <shared_mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <vector>
 
@@ -19,14 +20,23 @@
 #include "shim/mpi/counterpart.h"
 #include "shim/mpi/exchange.h"
 #include "shim/mpi/several_nodes.h"
+#include "shim/mpi/turns.h"
+#include "shim/mpi/word_exchange.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::mpi {
 
 class Communicators {
+  struct Gathering;
+
  public:
   struct One {
+    One();
+    ~One();
+
     CommShape shape;
+    /// Its ranks have met: what follows is known of all of them. Until then this rank's calls stand on its board.
+    std::atomic<bool> met{false};
     std::uint64_t key = 0;         ///< orders communicators alike on all their ranks
     std::unique_ptr<Board> board;  ///< of its ranks on this node; null where nobody knows them
     bool whole = false;            ///< all its ranks are known; else calls are left to the real functions
@@ -35,9 +45,26 @@ class Communicators {
     int slot = -1;
     bool tried = false;  ///< to make the counterpart
     std::unique_ptr<Counterpart> counterpart;
+    OneNode* on_node = nullptr;  ///< the counterpart, where it is one of ranks on this node
 
     /// Whether this rank speaks for its node.
     bool speaks() const { return nodes->place(shape.rank).rank == 0; }
+
+    Turns turns;                     ///< of calls that end in a request
+    std::atomic<bool> waits{false};  ///< whether any of those waits for its turn
+    std::optional<int> device;       ///< that those are on, until the counterpart's is
+    /// Persistent collective calls may start in another order on each rank, so each that sennit does has a
+    /// counterpart of its own, and turns of its own; in the order of their initialization. Who does one holds it.
+    std::vector<std::shared_ptr<One>> repeated;
+
+   private:
+    friend class Communicators;
+    std::unique_ptr<Gathering> gathering;  // while its ranks meet
+    std::unique_ptr<comm::Slot> no_slot;   // in the place of a shared one where none is left
+    std::vector<int> ranks;                // of MPI_COMM_WORLD
+    std::thread making;                    // the counterpart
+    std::atomic<bool> made{false};
+    Result<std::unique_ptr<OneNode>> result = std::unique_ptr<OneNode>();
   };
 
   /// Collective over MPI_COMM_WORLD. `between`: how collectives of several nodes are to travel. Errors: those of
@@ -63,18 +90,32 @@ class Communicators {
   One* find(Handle comm) const;
   /// What this rank does while it waits for others, again and again: they may wait for something of it.
   using Meanwhile = std::function<void()>;
-  /// Collective over `comm`, in its first blocking collective call.
+  /// Collective over `comm`, in its first collective call: in one that ends in a request its ranks begin to meet.
   One& meet(Handle comm, const Meanwhile& meanwhile);
-  One& find_or_meet(Handle comm, const Meanwhile& meanwhile) {
+  One& begin_to_meet(Handle comm);
+  One& find_or_begin_to_meet(Handle comm) {
     One* const known = find(comm);
-    return known != nullptr ? *known : meet(comm, meanwhile);
+    return known != nullptr ? *known : begin_to_meet(comm);
   }
+  /// Collective over `comm`: what each rank says. None of a communicator that is of no use any more.
+  std::optional<std::vector<std::uint64_t>> ask(Handle comm, const One& one, std::uint64_t mine,
+                                                const Meanwhile& meanwhile) const;
+  /// Collective over `comm`: one more for a persistent call. Where it has no counterpart, on every rank, `why_not`
+  /// says why.
+  std::shared_ptr<One> repeat(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device,
+                              const Meanwhile& meanwhile);
+  /// Whether its ranks have met, which this moves on.
+  bool met(Handle comm, One& one);
   /// Why such work on several nodes is left to the real function; empty: it is not. The same on all ranks.
   std::string_view why_not(const One& one, const Work& work) const {
     return SeveralNodes::why_not(mpi_, work, *one.nodes, way(*one.nodes));
   }
   /// Collective: makes the counterpart. Where that fails, on every rank, there is none and `why_not` says why.
   void match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device);
+  /// The same for ranks on this node, by a thread, without a call of MPI. matched(): whether there is a counterpart;
+  /// none while it is being made, or was never begun.
+  void begin_to_match(One& one, Result<std::shared_ptr<device::Executor>> executor, int device);
+  std::optional<bool> matched(One& one);
 
   /// Collective over `comm`, before it is freed: closes what sennit has beside it.
   void forget(Handle comm);
@@ -84,22 +125,27 @@ class Communicators {
  private:
   Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between);
   struct Card;
-  struct Gathering;
-  static void keep_for_ever(std::unique_ptr<Gathering> gathering);
+  static void keep_for_ever(std::shared_ptr<void> begun);
+  std::unique_ptr<One> make(Handle comm);
   /// What the cards say of the communicator; why calls are left to the real functions, if they are.
   std::string look_at(std::span<const Card> cards, One& one) const;
+  /// All ranks have given their cards.
+  void sit_down(One& one, std::vector<Card> cards);
+  Status take(One& one, Result<std::unique_ptr<OneNode>> made);
+  void say_unmatched(const One& one, const Status& status) const;
   void close(Handle comm, One& one);
   net::Way way(const Nodes& nodes) const {
     return nodes.alike && between_ == Between::rails ? net::Way::rails : net::Way::leaders;
   }
-  int all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const;
   int take_slot();
   comm::Slot& listening(int world_rank);
+  comm::Slot& slot_of(const Card& card) const;
 
   const Mpi& mpi_;
   const std::unique_ptr<comm::Group> group_;
   const Between between_;
   const std::unique_ptr<Council> council_;
+  const std::unique_ptr<WordExchanges> exchanges_;
   std::uint64_t job_ = 0;  // tells ranks of this job from those of others: spawned ones
   /// A number that no other state of any of these objects has had.
   void changed();

@@ -1,5 +1,6 @@
 #include "shim/mpi/drop_in.h"
 
+#include <algorithm>
 #include <cctype>
 #include <cstdio>
 
@@ -20,8 +21,9 @@ std::string lower(std::string_view name) {
   return text;
 }
 
-/// "allreduce", "iallreduce", "allreduce_init": what the report calls it.
-std::string name_of(const Call& call) {
+}  // namespace
+
+std::string DropIn::name_of(const Call& call) {
   const std::string family = lower(kFamilyNames[std::size_t(call.family)]);
   switch (call.form) {
     case Form::nonblocking: return family[0] == 'i' ? family : "i" + family;
@@ -31,19 +33,16 @@ std::string name_of(const Call& call) {
   return family;
 }
 
-/// The device that all the call's memory is on; -1 for host memory or several devices, none where nothing is used.
-std::optional<int> device_of(const Call& call, const Memories& memories) {
+std::optional<int> DropIn::device_of(const Call& call) const {
   std::optional<int> device;
   for (const Part& part : call.all()) {
     if (!part.used() || call.mpi.is_in_place(part.address)) continue;
-    const int here = memories.held_again(part.address).device;
+    const int here = memories_->held_again(part.address).device;
     if (here < 0 || (device && *device != here)) return -1;
     device = here;
   }
   return device;
 }
-
-}  // namespace
 
 bool DropIn::start() {
   CommShape world;
@@ -72,6 +71,7 @@ bool DropIn::start() {
 }
 
 void DropIn::finish() {
+  helper_.reset();
   live_windows_.store(nullptr, std::memory_order_release);
   windows_.reset();
   messages_.reset();
@@ -102,7 +102,7 @@ Gpus* DropIn::gpus() {
 
 void DropIn::pass(Handle comm) {
   if (communicators_ == nullptr) return;
-  Communicators::One& one = communicators_->find_or_meet(comm, [this] { progress(); });
+  Communicators::One& one = settled(comm);
   if (one.board != nullptr) one.board->pass();
 }
 
@@ -141,7 +141,7 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = "the job's ranks could not meet";
     return std::nullopt;
   }
-  Communicators::One& one = communicators_->find_or_meet(call.comm, [this] { progress(); });
+  Communicators::One& one = settled(call.comm);
   if (!one.whole) {
     if (one.board != nullptr) one.board->pass();
     why = one.why_not;
@@ -162,7 +162,7 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = not_so;
     return std::nullopt;
   }
-  const auto device = device_of(call, *memories_);
+  const auto device = device_of(call);
   if (device == -1 || (device && one.counterpart != nullptr && *device != one.counterpart->device())) {
     board.pass();
     why = "a buffer in host memory, or on another GPU";
@@ -211,11 +211,13 @@ int DropIn::perform(const Call& call, const RealCall& real, std::string_view why
   return 0;
 }
 
-Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call) {
+Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call, bool again) {
   if (gpus() == nullptr) return no_gpus_;
   auto shadows = std::make_shared<Shadows>(*gpus_, *host_);
-  if (auto status = shadows->make(call, [&](const void* at) { return memories_->held_again(at); }); !status)
-    return status;
+  const auto held = [&](const void* at) {
+    return again || memories_->is_device(at) ? memories_->held_again(at) : Held{};
+  };
+  if (auto status = shadows->make(call, held); !status) return status;
   return shadows;
 }
 
@@ -242,17 +244,31 @@ int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
 
 void DropIn::forget(Handle comm) {
   if (communicators_ == nullptr) return;
-  if (const Communicators::One* const one = communicators_->find(comm); one != nullptr && one->board != nullptr) {
-    one->board->pass();
-    move_until_all_come(comm);
+  if (Communicators::One* const one = communicators_->find(comm)) {
+    settle(comm, *one);
+    const auto active = [&] {
+      const std::lock_guard lock(turns_mutex_);
+      return one->turns.active() ||
+             std::ranges::any_of(one->repeated, [](const auto& each) { return each->turns.active(); });
+    };
+    for (Patience patience; active(); patience.wait()) (void)move_turns(Mover::program);
+    repeated_ -= static_cast<int>(one->repeated.size());
+    if (one->board != nullptr) {
+      one->board->pass();
+      move_until_all_come(comm);
+    }
   }
   communicators_->forget(comm);
 }
 
 void DropIn::count(const Call& call, std::uint64_t bytes, std::string_view how,
                    std::chrono::steady_clock::time_point since) {
+  if (switches_.report) count(call, bytes, how, std::chrono::steady_clock::now() - since);
+}
+
+void DropIn::count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::nanoseconds time) {
   if (!switches_.report) return;
-  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - since;
+  const std::chrono::duration<double, std::micro> took = time;
   report_.count(name_of(call), bytes, how, took.count());
 }
 

@@ -19,6 +19,7 @@
 #include "shim/mpi/call.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/gpus.h"
+#include "shim/mpi/helper.h"
 #include "shim/mpi/host_memory.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/open_requests.h"
@@ -64,13 +65,37 @@ class DropIn {
   /// A collective call whose buffers are not GPU memory: the other ranks may wait to hear so.
   void pass(Handle comm);
 
+  /// The same of a call that ends in a request; false where it has to wait for its turn, and is not counted yet.
+  bool pass_at_once(Handle comm);
+
   /// Blocking calls, to the end. What the program is to be told. `why`: one that is no collective is staged.
   int perform(const Call& call, const RealCall& real, std::string_view why = "no such call on GPUs");
   /// Host memory for what of the call is on GPUs. Errors: those of Shadows::make, and no GPU that answers.
-  Result<std::shared_ptr<Shadows>> begin(const Call& call);
+  Result<std::shared_ptr<Shadows>> begin(const Call& call) { return begin(call, true); }
   /// Says what went wrong, and what the program is told.
   int fail(const Call& call, const Status& status);
   int fail(std::string_view what, Handle comm, const Status& status);
+
+  /// What a collective call that ends in a request, or one of neighbours, or what else has to keep their order, is to
+  /// wait with for its turn; null where it need not wait, and is to be made at once; `why` it is then staged.
+  std::shared_ptr<Begun> take_turn(const Call& call, std::string_view& why);
+  /// It waits from now on; the program's request. MPI's code.
+  int wait_for_turn(const std::shared_ptr<Begun>& begun, Handle& request);
+  /// Collective, when a persistent collective call is made: whether sennit does it, at every start, on all ranks.
+  /// Null: it does not, and `why` says why. Of host memory: none().
+  std::unique_ptr<Repeated> repeat(const Call& call, std::string_view& why);
+  void repeat_none(Handle comm);
+  /// Starts such a call; false where it is to be started by the real function.
+  bool start_again(OpenRequest& open);
+  /// Whether a call of any communicator waits for its turn, and so of this one.
+  bool any_waits() const { return waiting_.load(std::memory_order_acquire) != 0; }
+  bool needs_no_turn(Handle comm) const;
+  /// Lets all that wait for their turn begin, before a call that may wait for other ranks.
+  void settle(Handle comm);
+  /// To be done once no call waits for its turn.
+  void when_none_waits(std::function<void()> what);
+  /// One is over: what to tell of it.
+  int complete(Begun& begun);
 
   /// A send whose memory is lent to its receiver; null where it is to be staged, and `why` says why.
   std::unique_ptr<Messages::Outgoing> announce(const Call& call, std::string_view& why);
@@ -122,14 +147,33 @@ class DropIn {
 
   void count(const Call& call, std::uint64_t bytes, std::string_view how,
              std::chrono::steady_clock::time_point since);
+  void count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::nanoseconds time);
 
  private:
   Gpus* gpus();
   Messages* messages();
   Loans* loans();
   Windows& make_windows(const WindowMpi& of);
+  /// `again`: in the program's own call, which has asked where its memory is.
+  Result<std::shared_ptr<Shadows>> begin(const Call& call, bool again);
+  /// The communicator, whose ranks have met, and where no call waits for its turn.
+  Communicators::One& settled(Handle comm);
+  void settle(Handle comm, Communicators::One& one);
+  /// Whether sennit can do a call that ends in a request; else why not. What it is to do goes to `work`.
+  WhyNot why_not(const Call& call, Communicators::One& one, Work& work);
+  /// What all ranks say of a persistent call: its counterpart, if sennit does it; else `why`.
+  std::shared_ptr<Communicators::One> agree_to_repeat(Handle comm, const Call* call, Work& work,
+                                                      std::string_view& why);
+  void join(Handle comm, Communicators::One& one, const std::shared_ptr<Begun>& begun);
+  /// Moves on what waits for its turn; whether any is left.
+  bool move_turns(Mover mover);
+  class Table;
   /// The call done by sennit; none where it is to be left to the real function, and `why` says why.
   std::optional<int> accelerate(const Call& call, std::string_view& why);
+  /// "allreduce", "iallreduce", "allreduce_init": what the report calls it.
+  static std::string name_of(const Call& call);
+  /// The device that all the call's memory is on; -1 for host memory or several devices, none where nothing is used.
+  std::optional<int> device_of(const Call& call) const;
   /// Whether SENNIT_OPS lets sennit do it.
   bool wanted(const Call& call) const;
   /// Whether all ranks have offered call `number`.
@@ -153,6 +197,17 @@ class DropIn {
   std::atomic<Windows*> live_windows_{nullptr};
   std::atomic<bool> listening_{false}, unseen_receives_{false};
   OpenRequests requests_;
+  /// Communicators with calls that wait for their turn, or that sennit does.
+  struct Active {
+    Handle comm;
+    Communicators::One* one;
+  };
+  std::recursive_mutex turns_mutex_;  // again: a real function may call the program's error handler, and that MPI
+  std::vector<Active> active_;
+  std::vector<std::function<void()>> later_;
+  std::atomic<int> waiting_{0};
+  int repeated_ = 0;                // persistent calls that have a counterpart
+  std::unique_ptr<Helper> helper_;  // made when first needed
   Report report_;
   std::mutex explained_mutex_;
   std::set<std::pair<std::string, std::uint64_t>> explained_;

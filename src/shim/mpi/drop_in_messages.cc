@@ -1,4 +1,6 @@
 // The half of the drop-in that has to do with messages and with requests that move.
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -146,6 +148,12 @@ bool DropIn::ready(Handle request, OpenRequest& open) {
   const std::lock_guard lock(open.mutex);
   // Another thread may have ended it since it was found, and its handle may be another request's.
   if (open.claimed || !open.active) return !open.active;
+  if (open.begun != nullptr) {
+    if (!open.begun->over()) return false;
+    open.finished = open.persistent;
+    if (!open.persistent && !std::exchange(open.told, true)) (void)mpi_->end_placeholder(request);
+    return true;
+  }
   bool done = false;
   Received received;
   if (open.outgoing != nullptr) {
@@ -190,6 +198,7 @@ void DropIn::bring(Handle request, OpenRequest& open) {
 
 void DropIn::progress() {
   if (!requests_.busy()) return;
+  (void)move_turns(Mover::program);
   for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open);
 }
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "rma")
+WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "rma", "maker")
 HAND_WRITTEN = ("own", "requests", "counted")
 LISTS = (*HAND_WRITTEN, "host", "left")
 
@@ -32,7 +32,8 @@ class Parameter:
     @property
     def handle(self) -> str | None:
         """The kind of handle it is: "Comm"; None for numbers and memory."""
-        found = re.fullmatch(r"(?:const )?MPI_(Comm|Datatype|Op|Request|Message|Info|File|Win|Status)\*?", self.type)
+        kinds = "Comm|Datatype|Group|Op|Request|Message|Info|File|Win|Status"
+        found = re.fullmatch(rf"(?:const )?MPI_({kinds})\*?", self.type)
         return found[1] if found else None
 
 
@@ -115,7 +116,7 @@ def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dic
         if waiting is None:
             return
         base, forms = waiting
-        assert base.memory, base.name
+        assert base.memory or base.kind == "maker", base.name
         for form in forms.replace("c", ""):
             made = in_form(base, form)
             in_request = made.kind != "rma" and any(each.name == "request" for each in made.parameters)
@@ -265,6 +266,30 @@ def one_sided(function: Function) -> Iterator[str]:
     yield ""
 
 
+def arrays_of(function: Function) -> Iterator[tuple[Parameter, str, str]]:
+    """The arrays that describe buffers: whether the program has given each, and how many elements it has, in C++."""
+    buffers = {each.name for each in function.memory}
+    for parameter in function.parameters:
+        if not parameter.type.endswith("*") or parameter.name in buffers or parameter.handle == "Request":
+            continue
+        memory = next(each for each in function.memory if parameter.name in words(each))
+        known = {"": "true", "at": "call.at_root(root)", "but": "!call.at_root(root)"}[memory.root]
+        # Where the buffer is MPI_IN_PLACE, what describes it alone is not looked at.
+        if sum(parameter.name in words(each) for each in function.memory) == 1:
+            known += f" && !call.mpi.is_in_place({memory.name})"
+        yield parameter, known, BLOCKS[memory.who or "members"]
+
+
+def maker(function: Function) -> Iterator[str]:
+    """What makes communicators: behind the calls that wait for their turn, as the MPI may match both in one order."""
+    yield "template <class Abi>"
+    yield f"int {function.name}({signature(function)}) {{"
+    yield "  settle<Abi>(comm);"
+    yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    yield "}"
+    yield ""
+
+
 def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     """One wrapper: what has no GPU memory goes on as it is; the rest is described, and handed to the drop-in."""
     memory = [each.name for each in function.memory]
@@ -273,6 +298,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     if other:
         yield from moving(function, other)
     waits = function.kind == "collective" and function.form == "blocking"
+    of_all = function.kind in ("collective", "neighbor")
+    in_turn = of_all and function.form == "nonblocking"
     if waits:
         yield from moving_collective(function)
     yield "template <class Abi>"
@@ -281,6 +308,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield f"  const auto real = &{function.name}_moving<Abi>;"
     else:
         yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
+    if of_all and not in_turn and not waits:
+        yield "  settle<Abi>(comm);"
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
     if function.kind == "rma":
         touched += " || drop_in<Abi>().windows() != nullptr"
@@ -288,10 +317,15 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         short = ", ".join(function.memory[-1].elements)
         asked = f"looks_at_receives<Abi>({str(tail == 'request').lower()})"
         yield f"  if (!({touched}) && (too_short<Abi>({short}) || !{asked})) {{"
+    elif in_turn:
+        at_once = "pass_at_once" if function.kind == "collective" else "needs_no_turn"
+        yield f"  if (!({touched}) && drop_in<Abi>().{at_once}(to_handle(comm))) {{"
     else:
         yield f"  if (!({touched})) {{"
     if waits:
         yield "    drop_in<Abi>().pass(to_handle(comm));"
+    if function.kind == "collective" and function.form == "persistent":
+        yield "    drop_in<Abi>().repeat_none(to_handle(comm));"
     yield f"    return real({arguments(function, {})});"
     yield "  }"
     if function.kind == "rma":
@@ -315,7 +349,17 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     if tail:
         replaced[tail] = f"static_cast<{cpp_type(function.parameter(tail))}>(tail)"
     used = "memory, void* tail" if tail else "memory, void*"
-    yield f"  const auto call_real = [&](void* const* {used}) {{ return real({arguments(function, replaced)}); }};"
+    if in_turn:
+        described = list(arrays_of(function))
+        used += ", const Arrays& arrays" if described else ", const Arrays&"
+        yield "  Arrays given;"
+        for index, (each, known, count) in enumerate(described):
+            yield f"  given.add({each.name}, {known}, {count});"
+            element = cpp_type(each).removeprefix("const ").removesuffix("*")
+            replaced[each.name] = f"arrays.template get<{element}>({index})"
+    captured = "=" if in_turn else "&"
+    with_other = f"return real({arguments(function, replaced)});"
+    yield f"  const auto call_real = [{captured}](void* const* {used}) {{ {with_other} }};"
     if function.kind == "send" and function.family != "Bsend" and function.form != "persistent":
         replaced |= {"buf": "card", "count": "length", "datatype": "byte<Abi>()"}
         tail_ = "void* tail" if tail else "void*"
@@ -328,7 +372,12 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
                f"{{ return {how}({arguments(function, replaced)}); }};")
         yield f"  return send<Abi>(call, call_real, call_card, {tail or 'nullptr'});"
     else:
-        yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"
+        if function.kind == "collective" and function.form == "persistent":
+            yield "  return repeat<Abi>(call, call_real, request);"
+        elif in_turn:
+            yield "  return begin<Abi>(call, call_real, given, request);"
+        else:
+            yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"
     yield "}"
     yield ""
 
@@ -373,13 +422,8 @@ def narrowed(large: Function, base: Function) -> Iterator[str]:
             yield "  int position_value = narrow(*position);"
             yield "  int* const position_ = &position_value;"
         elif wide.type.endswith("*"):
-            memory = next(each for each in large.memory if wide.name in words(each))
-            who = memory.who or "members"
-            known = {"": "true", "at": "call.at_root(root)", "but": "!call.at_root(root)"}[memory.root]
-            # Where the buffer is MPI_IN_PLACE, what describes it alone is not looked at.
-            if sum(wide.name in words(each) for each in large.memory) == 1:
-                known += f" && !call.mpi.is_in_place({memory.name})"
-            yield f"  const int* const {wide.name}_ = narrow({wide.name}, {known}, {BLOCKS[who]});"
+            known, count = next((known, count) for each, known, count in arrays_of(large) if each == wide)
+            yield f"  const int* const {wide.name}_ = narrow({wide.name}, {known}, {count});"
         else:
             yield f"  const int {wide.name}_ = narrow({wide.name});"
     yield "  if (!narrow.fits()) return call.mpi.fail(call.comm, kErrCount);"
@@ -417,6 +461,10 @@ def write_functions() -> str:
     spelled = " || ".join(f"family == Family::{each}" for each in collective)
     lines.append("/// Whether all ranks of a communicator take part, at one level.")
     lines.append(f"constexpr bool is_collective(Family family) {{ return {spelled}; }}")
+    neighbors = dict.fromkeys(each.family for each in functions if each.kind == "neighbor")
+    spelled = " || ".join(f"family == Family::{each}" for each in neighbors)
+    lines.append("/// Whether all ranks of the communicator have to call it.")
+    lines.append(f"constexpr bool is_of_all(Family family) {{ return is_collective(family) || {spelled}; }}")
     receives = dict.fromkeys(each.family for each in functions if each.kind in ("receive", "exchange"))
     spelled = " || ".join(f"family == Family::{each}" for each in receives)
     lines.append("/// Whether a message comes, which may be shorter than its buffer.")
@@ -431,7 +479,7 @@ def write_wrappers() -> str:
     for function in functions:  # they call each other
         lines += ["template <class Abi>", f"int {function.name}({signature(function)});"]
     for function in functions:
-        lines += wrapper(function, by_name)
+        lines += maker(function) if function.kind == "maker" else wrapper(function, by_name)
     for function in functions:
         if function.large:
             lines += narrowed(function, by_name[function.name.removesuffix("_c")])

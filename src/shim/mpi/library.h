@@ -63,6 +63,8 @@ struct Profiling {
   int (*request_get_status)(Request, int*, Status*);
   int (*test)(Request*, int*, Status*);
   int (*iprobe)(int, int, Comm, int*, Status*);
+  int (*grequest_start)(int (*)(void*, Status*), int (*)(void*), int (*)(void*, int), void*, Request*);
+  int (*grequest_complete)(Request);
   int (*comm_group)(Comm, Group*);
   int (*comm_remote_group)(Comm, Group*);
   int (*group_size)(Group, int*);
@@ -114,6 +116,8 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.request_get_status, "PMPI_Request_get_status");
   set(functions.test, "PMPI_Test");
   set(functions.iprobe, "PMPI_Iprobe");
+  set(functions.grequest_start, "PMPI_Grequest_start");
+  set(functions.grequest_complete, "PMPI_Grequest_complete");
   set(functions.comm_group, "PMPI_Comm_group");
   set(functions.comm_remote_group, "PMPI_Comm_remote_group");
   set(functions.group_size, "PMPI_Group_size");
@@ -142,6 +146,8 @@ class Library final : public Mpi {
       if (one.name == "MPI_COMM_SELF") made->self_ = handle;
       if (one.name == "MPI_COMM_NULL") made->comm_null_ = handle;
       if (one.name == "MPI_REQUEST_NULL") made->request_null_ = handle;
+      if (one.name == "MPI_DATATYPE_NULL") made->datatype_null_ = handle;
+      if (one.name == "MPI_OP_NULL") made->op_null_ = handle;
       if (one.name == "MPI_BYTE") made->byte_ = from_handle<Datatype>(handle);
       if (one.kind == "op")
         if (auto op = device::parse_operator(one.meaning)) {
@@ -160,6 +166,8 @@ class Library final : public Mpi {
 
   const Profiling<Abi>& call() const { return call_; }
   Datatype byte() const { return byte_; }
+  Handle datatype_null() const { return datatype_null_; }
+  Handle op_null() const { return op_null_; }
 
   Handle comm_world() const override { return world_; }
   Handle comm_null() const override { return comm_null_; }
@@ -373,6 +381,31 @@ class Library final : public Mpi {
                        reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore));
   }
 
+  int begin_placeholder(Handle& request) const override {
+    typename Abi::Request made;
+    // It asks for the status while the library, and this object, are there.
+    const int code = call_.grequest_start(
+        [](void* library, typename Abi::Status* status) {
+          const auto& own = *static_cast<const Library*>(library);
+          *status = own.empty_status();
+          return 0;
+        },
+        [](void*) { return 0; }, [](void*, int) { return 0; }, const_cast<Library*>(this), &made);
+    if (code == 0) request = to_handle(made);
+    return code;
+  }
+  int end_placeholder(Handle request) const override {
+    return call_.grequest_complete(from_handle<typename Abi::Request>(request));
+  }
+  /// That of a request that was no message's.
+  typename Abi::Status empty_status() const {
+    typename Abi::Status status{};
+    auto none = from_handle<typename Abi::Request>(request_null_);
+    int flag = 0;
+    (void)call_.test(&none, &flag, &status);
+    return status;
+  }
+
   int pack(const void* buffer, Handle handle, std::int64_t bytes, void* packed) const override {
     Shape one;
     if (const int code = shape(handle, one); code != 0) return code;
@@ -444,7 +477,7 @@ class Library final : public Mpi {
 
   Profiling<Abi> call_{};
   int (*comm_is_revoked_)(Comm, int*) = nullptr;  ///< null where the library has no fault tolerance
-  Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0;
+  Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, datatype_null_ = 0, op_null_ = 0;
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;
   mutable std::once_flag shapes_asked_;

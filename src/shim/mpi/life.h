@@ -66,6 +66,28 @@ int Comm_free(typename Abi::Comm* comm) {
   return Real<Abi>::of(&Comm_free<Abi>, Entry::Comm_free)(comm);
 }
 
+/// A call that waits for its turn may still need a type or an operator that the program has done with.
+template <class Abi, class Handle_, class Free>
+int free_when_none_waits(Handle_* handle, Handle none, Free free) {
+  DropIn& here = drop_in<Abi>();
+  if (!here.any_waits() || to_handle(*handle) == none) return free(handle);
+  here.when_none_waits([free, kept = *handle]() mutable { (void)free(&kept); });
+  *handle = from_handle<Handle_>(none);
+  return 0;
+}
+
+template <class Abi>
+int Type_free(typename Abi::Datatype* type) {
+  return free_when_none_waits<Abi>(type, Process<Abi>::instance().library->datatype_null(),
+                                   Real<Abi>::of(&Type_free<Abi>, Entry::Type_free));
+}
+
+template <class Abi>
+int Op_free(typename Abi::Op* op) {
+  return free_when_none_waits<Abi>(op, Process<Abi>::instance().library->op_null(),
+                                   Real<Abi>::of(&Op_free<Abi>, Entry::Op_free));
+}
+
 template <class Abi>
 int Comm_disconnect(typename Abi::Comm* comm) {
   drop_in<Abi>().forget(to_handle(*comm));

@@ -104,6 +104,9 @@ class Mpi {
   virtual int look_at(Handle request, bool persistent, bool& done, Received& received) const = 0;
   /// Lets MPI make progress.
   virtual void progress() const = 0;
+  /// A request that the real library holds for something that it does not know, until that has ended.
+  virtual int begin_placeholder(Handle& request) const = 0;
+  virtual int end_placeholder(Handle request) const = 0;
   /// Packs what MPI put into `buffer`, elements of `type` of `bytes` bytes in all, and back.
   virtual int pack(const void* buffer, Handle type, std::int64_t bytes, void* packed) const = 0;
   virtual int unpack(const void* packed, std::int64_t bytes, void* buffer, Handle type) const = 0;

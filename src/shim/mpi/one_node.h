@@ -13,9 +13,9 @@ namespace sennit::shim::mpi {
 
 class OneNode final : public Counterpart {
  public:
-  /// Collective over `comm`. `executor`: of this rank, if it has one. Errors, the same on every rank: those of
-  /// Node::create, and of a rank without executor.
-  static Result<std::unique_ptr<OneNode>> create(const Mpi& mpi, Handle comm, CommShape shape,
+  /// Collective over the exchange's ranks. `executor`: of this rank, if it has one. Errors, the same on every rank:
+  /// those of Node::create, and of a rank without executor.
+  static Result<std::unique_ptr<OneNode>> create(std::unique_ptr<comm::Exchange> exchange,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device);
 
   path::Node& node() { return *node_; }
@@ -26,12 +26,20 @@ class OneNode final : public Counterpart {
   std::string plan_of(const Work& work) override;
   Status close() override;
 
+  /// Begins the work, behind what was begun before, and waits for nobody once the collectives' ranks have met.
+  /// Errors: as Collectives::call.
+  Status begin(Work& work);
+  /// Whether the work that was begun last has ended. Errors: those of a wait that passed its limit, of a lost rank.
+  Result<bool> ended();
+
  private:
   OneNode() = default;
+  Status enqueue(Work& work);
 
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
-  device::Memory scratch_;  // of works that need some
+  device::Memory scratch_;              // of works that need some
+  std::unique_ptr<device::Event> end_;  // of the work that was begun last; made when first needed
 };
 
 }  // namespace sennit::shim::mpi

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "shim/mpi/begun.h"
 #include "shim/mpi/handle.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/shadows.h"
@@ -34,6 +35,7 @@ struct OpenRequest {
   std::shared_ptr<Shadows> shadows;  ///< null: no memory of a GPU
   std::shared_ptr<void> kept;        ///< what the real function still looks at
   bool persistent = false;
+  bool collective = false;
   bool receives = false;           ///< its status says how much came
   std::atomic<bool> active{true};  ///< persistent ones: between start and completion
   bool brought = false;            ///< what came is where it belongs already
@@ -43,11 +45,14 @@ struct OpenRequest {
   std::unique_ptr<Messages::Outgoing> outgoing;
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
+  std::shared_ptr<Begun> begun;        ///< a collective call, for which the request is a placeholder,
+  std::unique_ptr<Repeated> repeated;  ///< a persistent one, of which `begun` is the latest start
+  bool told = false;                   ///< whose end the real library has been told
   bool finished = false;               ///< a persistent one that the real library has completed already,
   std::array<std::byte, 32> status{};  ///< with this status
 
   /// Whether somebody has to look at it from time to time, whatever the program waits for.
-  bool moves() const { return active && (outgoing != nullptr || receive != nullptr); }
+  bool moves() const { return active && (outgoing != nullptr || receive != nullptr || begun != nullptr); }
 };
 
 class OpenRequests {

@@ -50,6 +50,12 @@ class Batch {
   bool any() const { return any_; }
   /// Whether nothing but the real function is needed.
   bool plain() const { return !any_ && !drop_in<Abi>().busy(); }
+  /// Whether a persistent collective call is among them that the real library does.
+  bool repeats_collectives() const {
+    return std::ranges::any_of(open_, [](const auto& open) {
+      return open != nullptr && open->collective && open->persistent && open->begun == nullptr;
+    });
+  }
   /// The program's statuses, or some to look at where it ignores them.
   Status* statuses() const { return statuses_; }
 
@@ -79,6 +85,17 @@ class Batch {
       }
     return some;
   }
+  /// The same where all are ready: what the real library has completed before, or never began, is not for it.
+  std::vector<Request> unfinished(const Request* requests) {
+    std::vector<Request> some(requests, requests + open_.size());
+    hidden_.assign(open_.size(), false);
+    for (std::size_t i = 0; i < open_.size(); ++i)
+      if (finished(static_cast<int>(i))) {
+        some[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
+        hidden_[i] = true;
+      }
+    return some;
+  }
   bool any_hidden() const { return std::ranges::find(hidden_, true) != hidden_.end(); }
   void take_back(Request* requests, const std::vector<Request>& some) const {
     for (std::size_t i = 0; i < some.size(); ++i)
@@ -100,6 +117,10 @@ class Batch {
     if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
     here.requests().end(*open);
+    if (open->begun != nullptr) {
+      tell_nothing(status);
+      return here.complete(*open->begun);
+    }
     if (!open->lost.ok()) return here.fail("sending a message", kNoHandle, open->lost);
     if (open->brought) return 0;
     if (open->receive != nullptr) {
@@ -157,6 +178,13 @@ class Batch {
       end(index);
   }
 
+  /// A collective call's status says nothing; its error stays as it is.
+  static void tell_nothing(Status& status) {
+    const int error = status.error;
+    status = Process<Abi>::instance().library->empty_status();
+    status.error = error;
+  }
+
   std::vector<Handle> handles_;
   std::vector<OpenRequests::Shared> open_;
   std::vector<bool> hidden_;
@@ -211,10 +239,24 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
     here.mpi().progress();
     return 0;
   }
+  auto some = batch.unfinished(requests);
   batch.claim();
-  const int code = real(count, requests, flag, batch.statuses());
+  const int code = real(count, some.data(), flag, batch.statuses());
+  batch.take_back(requests, some);
   if (code != 0) return batch.fail(code, requests);
   return *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
+}
+
+/// MPICH 5.0's MPI_Testall fails with persistent collectives among others. Codes are those of MPI_Waitall.
+template <class Abi>
+int wait_one_by_one(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
+  const bool told = reinterpret_cast<std::intptr_t>(statuses) != Abi::kStatusIgnore;
+  std::vector<int> codes;
+  for (int i = 0; i < count; ++i)
+    codes.push_back(Wait<Abi>(&requests[i], told ? &statuses[i] : ignored<Abi>()));
+  if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
+  for (int i = 0; told && i < count; ++i) statuses[i].error = codes[static_cast<std::size_t>(i)];
+  return Abi::kErrInStatus;
 }
 
 template <class Abi>
@@ -222,6 +264,8 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, statuses);
   if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, statuses);
+  if (Batch<Abi>(count, requests, statuses).repeats_collectives())
+    return wait_one_by_one<Abi>(count, requests, statuses);
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     if (const int code = Testall<Abi>(count, requests, &flag, statuses); code != 0 || flag != 0) return code;
@@ -349,8 +393,13 @@ int Request_get_status(typename Abi::Request request, int* flag, typename Abi::S
   if (open->finished) {
     *flag = 1;
     std::memcpy(told, open->status.data(), sizeof *told);
+    if (open->begun != nullptr) *told = Process<Abi>::instance().library->empty_status();
   } else if (const int code = real(request, flag, told); code != 0 || *flag == 0) {
     return code;
+  }
+  if (open->begun != nullptr) {  // what completes it says what went wrong
+    const std::lock_guard lock(open->mutex);
+    return open->begun->give_back().ok() ? 0 : Abi::kErrOther;
   }
   // The program may use the memory from now on; the request stays until it is completed, which brings nothing more.
   std::int64_t bytes = open->receives ? received<Abi>(*told) : -1;
@@ -379,26 +428,40 @@ int refill(int count, const typename Abi::Request* requests) {
   return 0;
 }
 
-/// Has them started, and lets others look at them again.
+/// Whether sennit does what the request stands for: then it has begun.
+template <class Abi>
+bool start_again(typename Abi::Request request) {
+  const auto open = drop_in<Abi>().requests().find(to_handle(request));
+  return open != nullptr && open->repeated != nullptr && drop_in<Abi>().start_again(*open);
+}
+
+/// Has them started, those that sennit does by sennit, and lets others look at them again.
 template <class Abi, class CallReal>
-int start(int count, const typename Abi::Request* requests, const CallReal& real) {
+int start(int count, typename Abi::Request* requests, const CallReal& real) {
   OpenRequests& table = drop_in<Abi>().requests();
-  if (table.none()) return real();
-  int code = refill<Abi>(count, requests);
-  if (code == 0) code = real();
+  if (table.none() || count <= 0) return real(count, requests);
+  std::vector<typename Abi::Request> others;
   for (int i = 0; i < count; ++i)
-    if (const auto open = table.find(to_handle(requests[i])); open != nullptr) table.started(*open);
+    if (!start_again<Abi>(requests[i])) others.push_back(requests[i]);
+  const int left = static_cast<int>(others.size());
+  if (left == 0) return 0;
+  int code = refill<Abi>(left, others.data());
+  if (code == 0) code = real(left, others.data());
+  for (const auto& request : others)
+    if (const auto open = table.find(to_handle(request)); open != nullptr) table.started(*open);
   return code;
 }
 
 template <class Abi>
 int Start(typename Abi::Request* request) {
-  return start<Abi>(1, request, [&] { return Real<Abi>::of(&Start<Abi>, Entry::Start)(request); });
+  return start<Abi>(1, request, [](int, typename Abi::Request* one) {
+    return Real<Abi>::of(&Start<Abi>, Entry::Start)(one);
+  });
 }
 
 template <class Abi>
 int Startall(int count, typename Abi::Request* requests) {
-  return start<Abi>(count, requests, [&] { return Real<Abi>::of(&Startall<Abi>, Entry::Startall)(count, requests); });
+  return start<Abi>(count, requests, Real<Abi>::of(&Startall<Abi>, Entry::Startall));
 }
 
 template <class Abi>

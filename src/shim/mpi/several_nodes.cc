@@ -46,7 +46,7 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
   if (status.ok()) {
     CommShape here;
     (void)mpi.shape(made->node_comm_, here);
-    auto node = OneNode::create(mpi, made->node_comm_, here, std::move(executor), device);
+    auto node = OneNode::create(exchange_over(mpi, made->node_comm_, here), std::move(executor), device);
     status = node.status();
     if (node) made->here_ = std::move(*node);
   }

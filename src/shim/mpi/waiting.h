@@ -13,6 +13,35 @@ int Barrier(typename Abi::Comm comm) {
   return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);
 }
 
+/// Calls that no board counts, but that keep the order of those that wait for their turn.
+template <class Abi>
+int Ibarrier_in_turn(typename Abi::Comm comm, typename Abi::Request* request) {
+  const auto real = Real<Abi>::of(&Ibarrier<Abi>, Entry::Ibarrier);
+  if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, request);
+  const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
+  const auto call_real = [=](void* const*, void* made, const Arrays&) {
+    return real(comm, static_cast<typename Abi::Request*>(made));
+  };
+  return begin<Abi>(call, call_real, Arrays(), request);
+}
+
+template <class Abi>
+int Comm_idup_in_turn(typename Abi::Comm comm, typename Abi::Comm* made, typename Abi::Request* request) {
+  const auto real = Real<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup);
+  if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, made, request);
+  const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
+  const auto call_real = [=](void* const*, void* hidden, const Arrays&) {
+    return real(comm, made, static_cast<typename Abi::Request*>(hidden));
+  };
+  return begin<Abi>(call, call_real, Arrays(), request);
+}
+
+template <class Abi>
+void fill_in_turn(void** table) {
+  table[std::size_t(Entry::Ibarrier)] = reinterpret_cast<void*>(&Ibarrier_in_turn<Abi>);
+  table[std::size_t(Entry::Comm_idup)] = reinterpret_cast<void*>(&Comm_idup_in_turn<Abi>);
+}
+
 /// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.
 template <class Abi>
 int probed(int code, typename Abi::Comm comm, typename Abi::Status* status) {

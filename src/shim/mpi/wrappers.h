@@ -3,6 +3,9 @@
 
 #include <new>
 
+#include <fmt/format.h>
+
+#include "shim/mpi/arrays.h"
 #include "shim/mpi/narrow.h"
 #include "shim/mpi/process.h"
 #include "shim/mpi/unmatched.h"
@@ -116,9 +119,10 @@ typename Abi::Status* ignored() {
   return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore);
 }
 
-/// Calls that end in a request.
+/// Calls that end in a request. `why`: one that is no message is staged; empty: it is not.
 template <class Abi, class CallReal>
-int perform(const Call& call, const CallReal& real, typename Abi::Request* request) {
+int perform(const Call& call, const CallReal& real, typename Abi::Request* request,
+            std::string_view why = "ends in a request") {
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
@@ -129,14 +133,71 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
     const std::uint64_t bytes = (*shadows)->bytes();
     auto open = std::make_shared<OpenRequest>();
     open->persistent = call.form == Form::persistent;
+    open->collective = is_of_all(call.family);
     open->active = !open->persistent;
     open->receives = receives(call.family);
     if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
     if (bytes != 0) {
       open->shadows = std::move(*shadows);
-      here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : "staged: ends in a request", since);
+      if (!why.empty())
+        here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : fmt::format("staged: {}", why), since);
     }
     if (open->shadows != nullptr || open->receive != nullptr) here.requests().add(to_handle(*request), open);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
+/// Collective calls that end in a request, and what has to keep their order. `real` has copies of the program's
+/// arguments, all but arrays: it is called later where it has to wait for its turn.
+template <class Abi, class CallReal>
+int begin(const Call& call, const CallReal& real, Arrays arrays, typename Abi::Request* request) {
+  DropIn& here = drop_in<Abi>();
+  try {
+    const auto since = std::chrono::steady_clock::now();
+    std::string_view why;
+    const auto begun = here.take_turn(call, why);
+    if (begun == nullptr)
+      return perform<Abi>(
+          call, [&](void* const* memory, void* tail) { return real(memory, tail, arrays); }, request, why);
+    arrays.keep(begun->call);
+    begun->real = [real, arrays](void* const* memory, Handle& hidden) {
+      typename Abi::Request made{};
+      const int code = real(memory, &made, arrays);
+      if (code == 0) hidden = to_handle(made);
+      return code;
+    };
+    Handle placeholder = kNoHandle;
+    if (const int code = here.wait_for_turn(begun, placeholder); code != 0) return code;
+    auto open = std::make_shared<OpenRequest>();
+    open->begun = begun;
+    begun->took = std::chrono::steady_clock::now() - since;
+    here.requests().add(placeholder, std::move(open));
+    *request = from_handle<typename Abi::Request>(placeholder);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
+/// Persistent collective calls. The real function's request is what the program has, whoever does the call.
+template <class Abi, class CallReal>
+int repeat(const Call& call, const CallReal& real, typename Abi::Request* request) {
+  DropIn& here = drop_in<Abi>();
+  try {
+    std::string_view why;
+    auto repeated = here.repeat(call, why);
+    const int code = perform<Abi>(call, real, request, repeated != nullptr ? std::string_view() : why);
+    if (code != 0 || repeated == nullptr) return code;
+    auto open = here.requests().find(to_handle(*request));
+    if (open == nullptr) {
+      open = std::make_shared<OpenRequest>();
+      open->persistent = true;
+      open->active = false;
+      here.requests().add(to_handle(*request), open);
+    }
+    open->repeated = std::move(repeated);
     return 0;
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));
@@ -227,6 +288,12 @@ bool looks_at_receives(bool request) {
 template <class Abi>
 bool busy() {
   return drop_in<Abi>().busy();
+}
+
+/// Before a call that may wait for other ranks of a communicator: what waits there for its turn begins.
+template <class Abi>
+void settle(typename Abi::Comm comm) {
+  if (drop_in<Abi>().any_waits()) drop_in<Abi>().settle(to_handle(comm));
 }
 
 template <class Abi>

@@ -86,6 +86,53 @@ TEST(Board, OneRankAloneNeedNotWait) {
   }
 }
 
+TEST(Board, CallsThatEndInARequestAreRememberedUntilAllHaveLooked) {
+  Boards boards;
+  std::array<std::uint64_t, 3> numbers{};
+  for (auto& number : numbers) number = boards.of[0].begin().value();
+  EXPECT_EQ(boards.of[0].begin(), std::nullopt) << "no place is left";
+  for (int rank = 1; rank < kRanks; ++rank)
+    for (const auto number : numbers) EXPECT_EQ(boards.of[std::size_t(rank)].begin(), number);
+  for (const auto number : numbers) {
+    EXPECT_EQ(boards.of[0].answer(number), true);
+    boards.of[0].looked(number);
+    EXPECT_EQ(boards.of[0].begin(), std::nullopt) << "others have not looked";
+  }
+  boards.of[1].looked(numbers[0]);
+  EXPECT_EQ(boards.of[0].begin(), std::nullopt) << "one has not looked";
+  EXPECT_EQ(boards.of[2].answer(numbers[0]), true);
+  boards.of[2].looked(numbers[0]);
+  const auto next = boards.of[0].begin();
+  ASSERT_EQ(next, numbers[2] + 1);
+  EXPECT_EQ(boards.of[0].begin(), std::nullopt);
+  EXPECT_EQ(boards.of[2].answer(numbers[1]), true);
+  EXPECT_EQ(boards.of[2].answer(numbers[2]), true);
+}
+
+TEST(Board, WhoPassesACallKeepsNoPlaceTaken) {
+  Boards boards;
+  for (int call = 0; call < 20; ++call) {
+    const auto number = boards.of[0].begin();
+    ASSERT_TRUE(number.has_value());
+    EXPECT_EQ(boards.of[0].answer(*number), std::nullopt);
+    boards.of[1].pass();
+    boards.of[2].pass();
+    EXPECT_EQ(boards.of[0].answer(*number), false);
+    boards.of[0].looked(*number);
+  }
+}
+
+TEST(Board, WhoDoesNotKnowTheOthersYetCanSayWhatItDoes) {
+  std::array<comm::Slot, 2> slots{};
+  Board late(slots[0]), other({&slots[0], &slots[1]}, 1);
+  const auto number = late.begin();
+  ASSERT_TRUE(number.has_value());
+  EXPECT_EQ(late.answer(*number), std::nullopt);
+  EXPECT_EQ(other.answer(other.begin().value()), true);
+  late.seat({&slots[0], &slots[1]});
+  EXPECT_EQ(late.answer(*number), true);
+}
+
 /// Ranks that offer some calls and pass others at random: all that offered a call get the same answer, the right one.
 TEST(Board, ManyCallsOfManyRanks) {
   constexpr int kCalls = 3000;

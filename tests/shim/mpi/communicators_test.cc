@@ -37,9 +37,9 @@ TEST(Communicators, RanksThatMetAgreeOnTheirCalls) {
     const auto all = create(mpi);
     EXPECT_EQ(all->find(kFirst), nullptr);
     if (thread != 1) {
-      auto& one = all->find_or_meet(kFirst, nothing_meanwhile);
+      auto& one = all->meet(kFirst, nothing_meanwhile);
       EXPECT_EQ(all->find(kFirst), &one);
-      EXPECT_EQ(&all->find_or_meet(kFirst, nothing_meanwhile), &one) << "ranks meet once";
+      EXPECT_EQ(&all->meet(kFirst, nothing_meanwhile), &one) << "ranks meet once";
       EXPECT_TRUE(one.whole) << one.why_not;
       EXPECT_EQ(one.shape.rank, thread == 2 ? 0 : 1);
       EXPECT_EQ(one.key >> 32, 2u) << "the key of its first rank";
@@ -314,6 +314,100 @@ TEST(Communicators, ACounterpartDoesTheirWork) {
     EXPECT_EQ(numbers[1], one.shape.rank == 0 ? own + 1 : 14.0F);
     EXPECT_EQ(numbers[2], own + 2);
     EXPECT_FALSE(one.counterpart->plan_of(work).empty());
+    all->forget(kFirst);
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, RanksMeetWhileTheyDoOtherThings) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  std::atomic<bool> said{false};
+  on_threads(world, 2, [&](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    if (thread == 1)
+      while (!said) std::this_thread::yield();
+    auto& one = all->find_or_begin_to_meet(kFirst);
+    EXPECT_EQ(&all->find_or_begin_to_meet(kFirst), &one);
+    if (thread == 0) {
+      EXPECT_FALSE(all->met(kFirst, one)) << "the other has not come";
+    }
+    const auto number = one.board->begin();  // before the others are known
+    ASSERT_TRUE(number.has_value());
+    if (thread == 0) {
+      EXPECT_EQ(one.board->answer(*number), std::nullopt);
+      said = true;
+    }
+    while (!all->met(kFirst, one)) std::this_thread::yield();
+    EXPECT_TRUE(one.whole) << one.why_not;
+    std::optional<bool> answer;
+    while (!(answer = one.board->answer(*number))) std::this_thread::yield();
+    EXPECT_TRUE(*answer);
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, WhatEachRankSaysIsToldToAll) {
+  ThreadWorld world;
+  on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    const auto& one = all->meet(kWorld, nothing_meanwhile);
+    const auto said = all->ask(kWorld, one, std::uint64_t(thread) * 5, nothing_meanwhile);
+    EXPECT_EQ(said, (std::vector<std::uint64_t>{0, 5, 10}));
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, WhoHasNoGpuLeavesAllWithoutACounterpartMadeMeanwhile) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& one = all->meet(kWorld, nothing_meanwhile);
+    EXPECT_EQ(all->matched(one), std::nullopt) << "never begun";
+    auto executor = device::open_host_executor();
+    if (thread == 1) executor = Status(Code::unsupported, "no GPU here");
+    all->begin_to_match(one, std::move(executor), 0);
+    std::optional<bool> has;
+    while (!(has = all->matched(one))) std::this_thread::yield();
+    EXPECT_FALSE(*has);
+    EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
+    all->forget_all();
+  });
+}
+
+TEST(Communicators, CounterpartsAreMadeMeanwhile) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
+#endif
+  ThreadWorld world;
+  world.add(kFirst, {1, 0});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto executor = *device::open_host_executor();
+    auto& one = all->meet(kFirst, nothing_meanwhile);
+    all->begin_to_match(one, executor, thread);
+    while (!all->matched(one)) std::this_thread::yield();
+    ASSERT_NE(one.on_node, nullptr) << one.why_not;
+    const auto own = all->repeat(kFirst, one, executor, thread, nothing_meanwhile);
+    ASSERT_NE(own->on_node, nullptr) << own->why_not;
+    EXPECT_NE(own->slot, one.slot);
+    auto memory = std::move(*executor->allocate(thread, 64));
+    auto* const numbers = reinterpret_cast<float*>(memory.data());
+    *numbers = static_cast<float>(thread + 1);
+    for (OneNode* with : {one.on_node, own->on_node}) {
+      Work work;
+      work.request.count = 1;
+      work.request.reduction.type = device::Type::float32;
+      work.request.input = work.request.output = numbers;
+      ASSERT_TRUE(with->begin(work).ok());
+      for (;;) {
+        const auto ended = with->ended();
+        ASSERT_TRUE(ended.ok()) << ended.status().text();
+        if (*ended) break;
+        std::this_thread::yield();
+      }
+    }
+    EXPECT_EQ(*numbers, 6.0F);
     all->forget(kFirst);
     all->forget_all();
   });

@@ -1,0 +1,279 @@
+// The half of the drop-in that has to do with collective calls that end in a request.
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "shim/mpi/drop_in.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+/// Communicators that have calls under way at once: sennit's kernels wait on the GPU for their peers, in another
+/// order on each, so all of them have to have room there at the same time, beside the program's. A default: each
+/// takes a fraction of a GPU.
+constexpr std::size_t kMostActive = 4;
+
+/// Persistent calls that sennit does for a process, each with scratch memory and kernels of its own: a default. One
+/// that is freed makes room for the next of its communicator.
+constexpr int kMostRepeated = 4;
+
+}  // namespace
+
+class DropIn::Table final : public TurnsTable {
+ public:
+  Table(DropIn& drop_in, const Active& active, Mover mover)
+      : drop_in_(drop_in), comm_(active.comm), one_(*active.one), mover_(mover) {}
+
+  std::optional<std::uint64_t> begin() override { return one_.board != nullptr ? one_.board->begin() : 0; }
+  void pass() override {
+    if (one_.board != nullptr) one_.board->pass();
+  }
+  std::optional<bool> answer(std::uint64_t number) override {
+    const bool program = mover_ == Mover::program;
+    if (!one_.met && !(program && all().met(comm_, one_))) return gone();
+    if (!one_.whole || one_.nodes || one_.board == nullptr) return false;
+    const auto known = one_.board->answer(number);
+    return known ? known : gone();
+  }
+  void looked(std::uint64_t number) override {
+    if (one_.board != nullptr) one_.board->looked(number);
+  }
+  std::optional<bool> able(Turn& first) override {
+    if (!one_.tried)
+      all().begin_to_match(one_, drop_in_.memories_->executor_for_communicator(), one_.device.value_or(-1));
+    const auto has = all().matched(one_);
+    auto& begun = static_cast<Begun&>(first);  // nothing else joins
+    if (has == true) begun.on_node = one_.on_node;
+    if (has == false) begun.why = one_.why_not;
+    return has;
+  }
+
+ private:
+  Communicators& all() { return *drop_in_.communicators_; }
+  /// False where some ranks may never come: the real function says what is wrong.
+  std::optional<bool> gone() {
+    if (all().group().failed() || (mover_ == Mover::program && drop_in_.mpi_->revoked(comm_))) return false;
+    return std::nullopt;
+  }
+
+  DropIn& drop_in_;
+  const Handle comm_;
+  Communicators::One& one_;
+  const Mover mover_;
+};
+
+bool DropIn::move_turns(Mover mover) {
+  const std::lock_guard lock(turns_mutex_);
+  for (std::size_t i = 0; i < active_.size(); ++i) {  // more may come meanwhile
+    const Active active = active_[i];
+    Table table(*this, active, mover);
+    active.one->turns.move(table, mover);
+    active.one->waits.store(!active.one->turns.empty(), std::memory_order_release);
+  }
+  std::erase_if(active_, [](const Active& active) { return !active.one->turns.active(); });
+  const auto waiting =
+      std::ranges::count_if(active_, [](const Active& active) { return !active.one->turns.empty(); });
+  waiting_.store(static_cast<int>(waiting), std::memory_order_release);
+  if (waiting == 0 && mover == Mover::program)
+    for (const auto& what : std::exchange(later_, {})) what();
+  return waiting != 0;
+}
+
+bool DropIn::pass_at_once(Handle comm) {
+  if (communicators_ == nullptr) return true;
+  Communicators::One& one = communicators_->find_or_begin_to_meet(comm);
+  if (one.waits.load(std::memory_order_acquire)) return false;
+  if (one.board != nullptr) one.board->pass();
+  return true;
+}
+
+Communicators::One& DropIn::settled(Handle comm) {
+  Communicators::One& one = communicators_->find_or_begin_to_meet(comm);
+  if (!one.met || one.waits.load(std::memory_order_acquire)) settle(comm, one);
+  return one;
+}
+
+void DropIn::settle(Handle comm, Communicators::One& one) {
+  for (Patience patience;; patience.wait()) {
+    {
+      const std::lock_guard lock(turns_mutex_);
+      (void)move_turns(Mover::program);
+      if (communicators_->met(comm, one) && one.turns.empty()) return;
+    }
+    progress();
+    mpi_->progress();
+  }
+}
+
+void DropIn::settle(Handle comm) {
+  Communicators::One* const one = communicators_ != nullptr ? communicators_->find(comm) : nullptr;
+  if (one != nullptr && one->waits.load(std::memory_order_acquire)) settle(comm, *one);
+}
+
+bool DropIn::needs_no_turn(Handle comm) const {
+  const Communicators::One* const one = any_waits() ? communicators_->find(comm) : nullptr;
+  return one == nullptr || !one->waits.load(std::memory_order_acquire);
+}
+
+void DropIn::when_none_waits(std::function<void()> what) {
+  const std::lock_guard lock(turns_mutex_);
+  later_.push_back(std::move(what));
+  (void)move_turns(Mover::program);
+}
+
+WhyNot DropIn::why_not(const Call& call, Communicators::One& one, Work& work) {
+  if (!wanted(call)) return "SENNIT_OPS";
+  if (gpus() == nullptr) return "no GPU that answers";
+  const std::lock_guard lock(turns_mutex_);
+  if (one.met && !one.whole) return one.why_not;
+  if (one.met && one.nodes) return "ends in a request, ranks on several nodes";
+  if (one.tried && communicators_->matched(one) == false) return one.why_not;
+  auto translated = translate(call);
+  if (const auto* wrong = std::get_if<WhyNot>(&translated)) return *wrong;
+  work = std::move(std::get<Work>(translated));
+  if (!one.turns.active() && active_.size() >= kMostActive) return "too many communicators at once";
+  if (one.counterpart != nullptr)
+    one.device = one.counterpart->device();
+  else if (!one.tried && !one.turns.active())
+    one.device.reset();
+  const auto device = device_of(call);
+  if (device == -1 || (device && one.device && *device != *one.device))
+    return "a buffer in host memory, or on another GPU";
+  if (!one.device) one.device = device.value_or(-1);
+  return {};
+}
+
+std::shared_ptr<Begun> DropIn::take_turn(const Call& call, std::string_view& why) {
+  why = "ends in a request";
+  const bool counted = is_collective(call.family);
+  if (communicators_ == nullptr) return nullptr;
+  Communicators::One* const one =
+      counted ? &communicators_->find_or_begin_to_meet(call.comm) : communicators_->find(call.comm);
+  if (one == nullptr) return nullptr;
+  Work work;
+  if (counted) why = why_not(call, *one, work);
+  const auto kind = !counted ? Turn::Kind::uncounted : why.empty() ? Turn::Kind::offered : Turn::Kind::passed;
+  if (kind != Turn::Kind::offered && !one->waits.load(std::memory_order_acquire)) {
+    if (counted && one->board != nullptr) one->board->pass();
+    return nullptr;
+  }
+  auto begun = std::make_shared<Begun>(kind, call, [this](const Call& of) { return begin(of, false); });
+  begun->work = std::move(work);
+  begun->why = kind == Turn::Kind::offered ? "another rank's buffer or type" : why;
+  return begun;
+}
+
+int DropIn::wait_for_turn(const std::shared_ptr<Begun>& begun, Handle& request) {
+  if (const int code = mpi_->begin_placeholder(request); code != 0) return mpi_->fail(begun->call.comm, code);
+  join(begun->call.comm, *communicators_->find(begun->call.comm), begun);
+  return 0;
+}
+
+void DropIn::join(Handle comm, Communicators::One& one, const std::shared_ptr<Begun>& begun) {
+  const std::lock_guard lock(turns_mutex_);
+  one.turns.join(begun);
+  if (std::ranges::none_of(active_, [&](const Active& active) { return active.one == &one; }))
+    active_.push_back({comm, &one});
+  if (!move_turns(Mover::program)) return;
+  if (helper_ == nullptr) helper_ = std::make_unique<Helper>([this] { return move_turns(Mover::helper); });
+  helper_->wake();
+}
+
+std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const Call* call, Work& work,
+                                                            std::string_view& why) {
+  Communicators::One& one = settled(comm);
+  why = one.why_not;
+  if (!one.whole) return nullptr;
+  why = "persistent, ranks on several nodes";
+  if (one.nodes) return nullptr;
+  // What a rank says: it can, it has room for one more, which it has that nobody uses and that are on the same GPU.
+  constexpr std::uint64_t kCan = 1, kHasRoom = 2;
+  constexpr int kFirstIdle = 2;
+  const auto device = call != nullptr ? device_of(*call).value_or(-1) : -1;
+  std::uint64_t mine = repeated_ < kMostRepeated ? kHasRoom : 0;
+  why = "a buffer in host memory, or on another GPU";
+  if (call != nullptr && device_of(*call) != -1) {
+    auto translated = translate(*call);
+    if (const auto* wrong = std::get_if<WhyNot>(&translated))
+      why = *wrong;
+    else if (!wanted(*call))
+      why = "SENNIT_OPS";
+    else if (gpus() != nullptr)
+      mine |= kCan;
+    if (auto* const found = std::get_if<Work>(&translated)) work = std::move(*found);
+  }
+  const bool can = (mine & kCan) != 0;
+  for (std::size_t i = 0; can && i < one.repeated.size(); ++i) {
+    const auto& idle = one.repeated[i];
+    if (idle.use_count() == 1 && idle->counterpart != nullptr &&
+        (device < 0 || idle->counterpart->device() == device))
+      mine |= std::uint64_t{1} << (kFirstIdle + i);
+  }
+  const auto said = communicators_->ask(comm, one, mine, [this] { progress(); });
+  std::uint64_t all = said ? ~std::uint64_t{0} : 0;
+  for (const std::uint64_t word : said.value_or(std::vector<std::uint64_t>())) all &= word;
+  if (can) why = "another rank's buffer or type";
+  if ((all & kCan) == 0) return nullptr;
+  if (const int idle = std::countr_zero(all >> kFirstIdle); idle < 64 - kFirstIdle)
+    return one.repeated[static_cast<std::size_t>(idle)];
+  why = "too many persistent collectives";
+  if ((all & kHasRoom) == 0) return nullptr;
+  ++repeated_;
+  auto made =
+      communicators_->repeat(comm, one, memories_->executor_for_communicator(), device, [this] { progress(); });
+  why = one.repeated.back()->why_not;
+  return made->counterpart != nullptr ? made : nullptr;
+}
+
+std::unique_ptr<Repeated> DropIn::repeat(const Call& call, std::string_view& why) {
+  why = "the job's ranks could not meet";
+  if (communicators_ == nullptr) return nullptr;
+  Work work;
+  auto with = agree_to_repeat(call.comm, &call, work, why);
+  if (with == nullptr) return nullptr;
+  return std::make_unique<Repeated>(Repeated{call, std::move(work), std::move(with)});
+}
+
+void DropIn::repeat_none(Handle comm) {
+  if (communicators_ == nullptr) return;
+  Work work;
+  std::string_view why;
+  (void)agree_to_repeat(comm, nullptr, work, why);
+}
+
+bool DropIn::start_again(OpenRequest& open) {
+  const Repeated& repeated = *open.repeated;
+  auto& one = *static_cast<Communicators::One*>(repeated.with.get());
+  open.begun.reset();
+  if (one.counterpart == nullptr) return false;  // the communicator was freed
+  const auto since = std::chrono::steady_clock::now();
+  open.begun = std::make_shared<Begun>(Turn::Kind::offered, repeated.call, [](const Call&) {
+    return Status(Code::peer_lost, "a persistent collective cannot go on, since not all ranks can");
+  });
+  open.begun->work = repeated.work;
+  requests_.start(open);
+  join(repeated.call.comm, one, open.begun);
+  requests_.started(open);
+  open.begun->took = std::chrono::steady_clock::now() - since;
+  return true;
+}
+
+int DropIn::complete(Begun& begun) {
+  const Shadows* const shadows = begun.shadows();
+  const std::uint64_t bytes = shadows != nullptr ? shadows->bytes() : begun.work.bytes;
+  if (shadows == nullptr || bytes != 0)
+    count(begun.call, bytes, begun.how.empty() ? fmt::format("staged: {}", begun.why) : begun.how, begun.took);
+  if (begun.code() != 0) return begun.code();
+  if (!begun.status().ok()) return fail(begun.call, begun.status());
+  if (begun.shadows() == nullptr) {
+    explain(name_of(begun.call), bytes, begun.how);
+    return 0;
+  }
+  const auto given = begun.give_back();
+  return given.ok() ? 0 : fail(begun.call, given);
+}
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,73 @@
+// A thread that moves on what does not need the program: it sleeps while there is nothing.
+#pragma once
+
+#include <sched.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+namespace sennit::shim::mpi {
+
+class Helper {
+ public:
+  /// `move`: moves on what can be, and whether anything is left to move.
+  explicit Helper(std::function<bool()> move) : move_(std::move(move)) {}
+  ~Helper() {
+    {
+      const std::lock_guard lock(mutex_);
+      stopping_ = true;
+    }
+    woken_.notify_all();
+    if (thread_.joinable()) thread_.join();
+  }
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+
+  /// There is something to move.
+  void wake() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      wanted_ = true;
+    }
+    woken_.notify_all();
+  }
+
+ private:
+  /// Between two looks: at first nothing but room for others, then longer and longer. Defaults: at most a tenth of a
+  /// percent of a processor, and nobody waits long for a rank that computes.
+  static constexpr int kSpins = 100;
+  static constexpr std::chrono::microseconds kFirstNap{20}, kLongestNap{1000};
+
+  void run() {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      woken_.wait(lock, [this] { return wanted_ || stopping_; });
+      wanted_ = false;
+      auto nap = kFirstNap;
+      for (int looks = 0; !stopping_; ++looks) {
+        lock.unlock();
+        const bool left = move_();
+        if (left && looks < kSpins) sched_yield();
+        lock.lock();
+        if (!left) break;
+        if (looks < kSpins) continue;
+        woken_.wait_for(lock, nap, [this] { return wanted_ || stopping_; });
+        if (std::exchange(wanted_, false)) looks = 0;
+        nap = looks == 0 ? kFirstNap : std::min(2 * nap, kLongestNap);
+      }
+      if (stopping_) return;
+    }
+  }
+
+  const std::function<bool()> move_;
+  std::mutex mutex_;
+  std::condition_variable woken_;
+  bool wanted_ = false, stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace sennit::shim::mpi

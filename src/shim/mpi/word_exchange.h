@@ -1,0 +1,49 @@
+// How ranks of a communicator meet beside the program: over words between their processes (comm/agent.h), without a
+// call of MPI. So a thread of our own can wait there while the program goes on.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "comm/exchange.h"
+
+namespace sennit::shim::mpi {
+
+class WordExchanges {
+ public:
+  /// Sends a rank of MPI_COMM_WORLD a word; never loses one, and keeps the order of those to one rank.
+  using Tell = std::function<void(int rank, comm::Bytes word)>;
+  /// ok while all ranks of MPI_COMM_WORLD live.
+  using Check = std::function<Status()>;
+
+  WordExchanges(Tell tell, Check check) : tell_(std::move(tell)), check_(std::move(check)) {}
+
+  /// Among `ranks` of MPI_COMM_WORLD, of which this is number `own`; `key`: the same on all of them, and of no other
+  /// exchange. It waits as long as MPI would, but not for ranks that died. This object outlives it.
+  std::unique_ptr<comm::Exchange> open(std::uint64_t key, std::vector<int> ranks, int own);
+
+  /// A word has come. From any thread. False: it is not one of these.
+  bool hear(int from, const comm::Bytes& word);
+  /// Ends all of them: nobody comes any more.
+  void end();
+
+ private:
+  class One;
+  struct Round {
+    std::map<int, comm::Bytes> items;  // by rank of MPI_COMM_WORLD
+  };
+
+  const Tell tell_;
+  const Check check_;
+  std::mutex mutex_;
+  std::condition_variable came_;
+  bool ended_ = false;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, Round> rounds_;  // by key and number
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,178 @@
+#include "shim/mpi/turns.h"
+
+#include <array>
+#include <random>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "shim/mpi/board.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+/// What became of the calls of one rank, in the order in which they began.
+struct Story {
+  std::vector<int> real, ours;
+  std::vector<bool> done;
+};
+
+class TestTurn final : public Turn {
+ public:
+  TestTurn(Kind of_kind, int call, Story& story) : Turn(of_kind), call_(call), story_(story) {}
+  void call_real() override {
+    story_.real.push_back(call_);
+    end({});
+  }
+  Status begin() override {
+    story_.ours.push_back(call_);
+    return {};
+  }
+  Result<bool> ended() override { return --left_ == 0; }
+  void end(const Status&) override { story_.done[std::size_t(call_)] = true; }
+
+ private:
+  const int call_;
+  Story& story_;
+  int left_ = 2;
+};
+
+/// A rank over a board in memory, with a counterpart that takes some moves to make.
+class Rank final : public TurnsTable {
+ public:
+  Rank(comm::Slot& slot, int calls) : board(slot) { story.done.resize(std::size_t(calls)); }
+  std::optional<std::uint64_t> begin() override { return board.begin(); }
+  void pass() override { board.pass(); }
+  std::optional<bool> answer(std::uint64_t number) override { return board.answer(number); }
+  void looked(std::uint64_t number) override { board.looked(number); }
+  std::optional<bool> able(Turn&) override { return --making > 0 ? std::nullopt : std::optional(can); }
+
+  void call(Turn::Kind kind, int number) {
+    if (kind == Turn::Kind::passed && turns.empty()) {  // as the program's own
+      board.pass();
+      story.real.push_back(number);
+      story.done[std::size_t(number)] = true;
+    } else {
+      turns.join(std::make_shared<TestTurn>(kind, number, story));
+    }
+  }
+
+  Board board;
+  Turns turns;
+  Story story;
+  int making = 5;
+  bool can = true;
+};
+
+using Kind = Turn::Kind;
+
+TEST(Turns, ACallWaitsForAllRanks) {
+  std::array<comm::Slot, 2> slots{};
+  std::vector<comm::Slot*> seats{&slots[0], &slots[1]};
+  Rank one(slots[0], 1), other(slots[1], 1);
+  one.board.seat(seats);
+  other.board.seat(seats);
+  one.making = other.making = 1;
+  one.call(Kind::offered, 0);
+  one.turns.move(one, Mover::program);
+  EXPECT_FALSE(one.turns.empty());
+  other.call(Kind::offered, 0);
+  other.turns.move(other, Mover::helper);
+  one.turns.move(one, Mover::helper);
+  EXPECT_TRUE(one.turns.empty());
+  EXPECT_TRUE(one.turns.active());
+  EXPECT_EQ(one.story.ours, std::vector<int>{0});
+  EXPECT_EQ(other.story.ours, std::vector<int>{0});
+  EXPECT_FALSE(one.story.done[0]);
+  one.turns.move(one, Mover::helper);
+  one.turns.move(one, Mover::helper);
+  EXPECT_TRUE(one.story.done[0]);
+  EXPECT_FALSE(one.turns.active());
+}
+
+TEST(Turns, AHelperLeavesRealCallsToTheProgram) {
+  comm::Slot slot{};
+  Rank rank(slot, 2);
+  rank.board.seat({&slot});
+  rank.can = false;
+  rank.making = 0;
+  rank.call(Kind::offered, 0);
+  rank.call(Kind::passed, 1);
+  rank.turns.move(rank, Mover::helper);
+  EXPECT_TRUE(rank.story.real.empty());
+  rank.turns.move(rank, Mover::program);
+  EXPECT_EQ(rank.story.real, (std::vector<int>{0, 1}));
+  EXPECT_TRUE(rank.turns.empty());
+}
+
+TEST(Turns, NobodyGetsAnswersBeforeTheRanksAreKnown) {
+  comm::Slot slot{};
+  Rank rank(slot, 5);
+  rank.making = 0;
+  for (int call = 0; call < 5; ++call) rank.call(Kind::offered, call);
+  rank.turns.move(rank, Mover::program);
+  EXPECT_TRUE(rank.story.ours.empty());
+  rank.board.seat({&slot});
+  for (int i = 0; i < 20; ++i) rank.turns.move(rank, Mover::helper);
+  EXPECT_EQ(rank.story.ours, (std::vector<int>{0, 1, 2, 3, 4}));
+}
+
+/// Ranks that begin calls and move on at random, ahead of each other as far as they like: what one rank does with a
+/// call all do, it is what it should be, and each of the two kinds is in the program's order everywhere.
+TEST(Turns, ManyCallsOfManyRanks) {
+  for (unsigned seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const std::size_t ranks = 1 + random() % 4;
+    const int calls = 60;
+    const auto eager = 1 + random() % 12;  // how much sooner calls come than moves
+    std::vector<std::vector<Kind>> kinds(ranks, std::vector<Kind>(std::size_t(calls)));
+    std::vector<int> all, others;
+    for (int call = 0; call < calls; ++call) {
+      const auto how = random() % 5;  // all, some, none, or what no board counts
+      bool every = true;
+      for (auto& mine : kinds) {
+        const bool offers = how <= 1 || (how <= 3 && random() % 2 == 0);
+        mine[std::size_t(call)] = how == 4 && call % 3 == 0 ? Kind::uncounted : offers ? Kind::offered : Kind::passed;
+        every = every && mine[std::size_t(call)] == Kind::offered;
+      }
+      (every ? all : others).push_back(call);
+    }
+    std::vector<comm::Slot> slots(ranks);
+    std::vector<comm::Slot*> seats;
+    for (comm::Slot& slot : slots) seats.push_back(&slot);
+    std::vector<std::unique_ptr<Rank>> at;
+    for (comm::Slot& slot : slots) at.push_back(std::make_unique<Rank>(slot, calls));
+    std::vector<int> next(ranks);
+    int left = 2'000'000;
+    const auto finished = [&](std::size_t rank) { return next[rank] == calls && !at[rank]->turns.active(); };
+    const auto any_left = [&] {
+      for (std::size_t rank = 0; rank < ranks; ++rank)
+        if (!finished(rank)) return true;
+      return false;
+    };
+    std::vector<bool> seated(ranks);
+    while (any_left() && --left > 0) {
+      const std::size_t rank = random() % ranks;
+      Rank& here = *at[rank];
+      if (!seated[rank] && random() % 40 == 0) {
+        seated[rank] = true;
+        here.board.seat(seats);
+      }
+      if (next[rank] < calls && random() % 13 < eager) {
+        const int call = next[rank]++;
+        here.call(kinds[rank][std::size_t(call)], call);
+      } else {
+        here.turns.move(here, random() % 3 == 0 ? Mover::program : Mover::helper);
+      }
+    }
+    ASSERT_GT(left, 0) << "seed " << seed << ": some never end";
+    for (const auto& rank : at) {
+      ASSERT_EQ(rank->story.ours, all) << "seed " << seed;
+      ASSERT_EQ(rank->story.real, others) << "seed " << seed;
+      for (const bool done : rank->story.done) ASSERT_TRUE(done);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi
