@@ -35,7 +35,6 @@ struct OpenRequest {
   std::shared_ptr<Shadows> shadows;  ///< null: no memory of a GPU
   std::shared_ptr<void> kept;        ///< what the real function still looks at
   bool persistent = false;
-  bool collective = false;
   bool receives = false;           ///< its status says how much came
   std::atomic<bool> active{true};  ///< persistent ones: between start and completion
   bool brought = false;            ///< what came is where it belongs already

@@ -50,12 +50,6 @@ class Batch {
   bool any() const { return any_; }
   /// Whether nothing but the real function is needed.
   bool plain() const { return !any_ && !drop_in<Abi>().busy(); }
-  /// Whether a persistent collective call is among them that the real library does.
-  bool repeats_collectives() const {
-    return std::ranges::any_of(open_, [](const auto& open) {
-      return open != nullptr && open->collective && open->persistent && open->begun == nullptr;
-    });
-  }
   /// The program's statuses, or some to look at where it ignores them.
   Status* statuses() const { return statuses_; }
 
@@ -247,29 +241,25 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
   return *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
 }
 
-/// MPICH 5.0's MPI_Testall fails with persistent collectives among others. Codes are those of MPI_Waitall.
-template <class Abi>
-int wait_one_by_one(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
-  const bool told = reinterpret_cast<std::intptr_t>(statuses) != Abi::kStatusIgnore;
-  std::vector<int> codes;
-  for (int i = 0; i < count; ++i)
-    codes.push_back(Wait<Abi>(&requests[i], told ? &statuses[i] : ignored<Abi>()));
-  if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
-  for (int i = 0; told && i < count; ++i) statuses[i].error = codes[static_cast<std::size_t>(i)];
-  return Abi::kErrInStatus;
-}
-
+/// One by one, since MPICH 5.0's MPI_Testall fails with persistent collectives among others; codes are MPI_Waitall's.
 template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, statuses);
   if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, statuses);
-  if (Batch<Abi>(count, requests, statuses).repeats_collectives())
-    return wait_one_by_one<Abi>(count, requests, statuses);
-  for (Patience patience;; patience.wait()) {
-    int flag = 0;
-    if (const int code = Testall<Abi>(count, requests, &flag, statuses); code != 0 || flag != 0) return code;
-  }
+  const bool told = reinterpret_cast<std::intptr_t>(statuses) != Abi::kStatusIgnore;
+  std::vector<int> codes(static_cast<std::size_t>(count));
+  for (int i = 0; i < count; ++i)
+    for (Patience patience;; patience.wait()) {
+      int flag = 0;
+      int& code = codes[static_cast<std::size_t>(i)];
+      code = Test<Abi>(&requests[i], &flag, told ? &statuses[i] : ignored<Abi>());
+      if (code != 0 || flag != 0) break;
+      (void)Batch<Abi>(count, requests, statuses).all_ready();  // others are brought as they come
+    }
+  if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
+  for (int i = 0; told && i < count; ++i) statuses[i].error = codes[static_cast<std::size_t>(i)];
+  return Abi::kErrInStatus;
 }
 
 template <class Abi>

@@ -133,7 +133,6 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
     const std::uint64_t bytes = (*shadows)->bytes();
     auto open = std::make_shared<OpenRequest>();
     open->persistent = call.form == Form::persistent;
-    open->collective = is_of_all(call.family);
     open->active = !open->persistent;
     open->receives = receives(call.family);
     if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
