@@ -180,7 +180,7 @@ void DropIn::bring(Handle request, OpenRequest& open) {
   const std::lock_guard lock(open.mutex);
   if (open.claimed || open.brought ||
       (open.receive != nullptr &&
-                       (!open.receive->looked || open.receive->incoming != nullptr || open.receive->error != 0)))
+       (!open.receive->looked || open.receive->incoming != nullptr || open.receive->error != 0)))
     return;
   bool done = false;
   Received received;
