@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "path/rows.h"
 #include "shim/mpi/handle.h"
 #include "shim/mpi/types.h"
 
@@ -65,6 +66,8 @@ class Mpi {
   virtual int shape(Handle type, Shape& shape) const = 0;
   /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
+  /// Where the data of one element lies, if that is in rows; none otherwise.
+  virtual std::optional<path::Rows> rows(Handle type) const = 0;
   virtual std::optional<device::Operator> op(Handle op) const = 0;
   /// The other way round; kNoHandle where the MPI has none.
   virtual Handle type_of(device::Type type) const = 0;
