@@ -27,7 +27,7 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
   const auto use = receives(call.family) && !rows ? HostMemory::Use::perhaps : HostMemory::Use::certain;
   auto memory = host_.take(static_cast<std::uint64_t>(span->bytes()), use);
   if (!memory) return memory.status();
-  if (!host_.is_pinned(*memory)) rows.reset();
+  if (rows && !host_.is_pinned(*memory)) rows.reset();
   if (rows) rows->first -= span->first;
   // Between the elements, and behind the last one received, memory stays as it was.
   const bool written = part.access != Access::in;
