@@ -25,7 +25,8 @@ struct Communicators::Gathering {
   std::vector<Card> all;
 };
 
-/// What was begun on a revoked communicator never ends, and MPI may write there as long as the process lives.
+/// What was begun on a revoked communicator, or with a lost rank, never ends, and MPI may write there as long as the
+/// process lives.
 void Communicators::keep_for_ever(std::unique_ptr<Gathering> gathering) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::unique_ptr<Gathering>>();
@@ -35,7 +36,7 @@ void Communicators::keep_for_ever(std::unique_ptr<Gathering> gathering) {
 
 namespace {
 
-constexpr int kRevoked = -1;  ///< no code of MPI's: that one the real function gives
+constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
 
 /// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
 constexpr int kListeningSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 1;
@@ -137,15 +138,21 @@ Communicators::One* Communicators::find(Handle comm) const {
 
 int Communicators::all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const {
   Handle request = 0;
-  int code = mpi_.begin_all_gather(comm, mine, all, bytes, request);
-  bool done = false;
-  while (code == 0) {
-    code = mpi_.done(request, done);
-    if (done) break;
-    if (mpi_.revoked(comm)) return kRevoked;
+  const int code = mpi_.begin_all_gather(comm, mine, all, bytes, request);
+  return code == 0 ? finish(comm, request, meanwhile) : code;
+}
+
+int Communicators::finish(Handle comm, Handle request, const Meanwhile& meanwhile) const {
+  for (bool done = false;;) {
+    if (const int code = mpi_.done(request, done); code != 0 || done) return code;
+    if (group_->failed() || mpi_.revoked(comm)) return kNeverDone;
     meanwhile();
   }
-  return code;
+}
+
+bool Communicators::all_come(Handle comm, const Meanwhile& meanwhile) const {
+  Handle request = 0;
+  return mpi_.begin_barrier(comm, request) == 0 && finish(comm, request, meanwhile) == 0;
 }
 
 std::string Communicators::look_at(std::span<const Card> cards, One& one) const {
@@ -191,7 +198,7 @@ Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile)
     gathering->all.resize(static_cast<std::size_t>(made->shape.size));
     const int code = all_gather(comm, &gathering->mine, gathering->all.data(), sizeof mine, meanwhile);
     if (code == 0) cards = std::move(gathering->all);
-    if (code == kRevoked) keep_for_ever(std::move(gathering));
+    if (code == kNeverDone) keep_for_ever(std::move(gathering));
     if (code != 0)
       made->why_not = "its ranks could not be asked where they are";
     else
@@ -242,40 +249,41 @@ void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::
                                        one.shape.size, status.text()));
 }
 
-void Communicators::close(Handle comm, One& one) {
+void Communicators::close(Handle comm, One& one, const Meanwhile& meanwhile) {
   if (one.counterpart == nullptr) return;
   (void)one.counterpart->close();
-  (void)mpi_.barrier(comm);  // nobody takes the end of a rank for its death
+  (void)all_come(comm, meanwhile);  // nobody takes the end of a rank for its death
   one.counterpart.reset();
 }
 
-void Communicators::forget(Handle comm) {
+void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
   {
     const std::unique_lock lock(mutex_);
     world_ranks_.erase(comm);
   }
   One* const one = find(comm);
   if (one == nullptr) return;
-  close(comm, *one);
+  close(comm, *one, meanwhile);
   if (one->nodes) council_->leave(one->key);
   // Peers may still look at this rank's last answer.
-  if (one->board != nullptr) (void)mpi_.barrier(comm);
+  if (one->board != nullptr) (void)all_come(comm, meanwhile);
   const std::unique_lock lock(mutex_);
   if (one->slot >= 0) free_slots_.push_back(one->slot);
   all_.erase(comm);
   changed();
 }
 
-void Communicators::forget_all() {
+bool Communicators::forget_all(const Meanwhile& meanwhile) {
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
     if (one->counterpart != nullptr) order.emplace_back(one->key, handle);
   // In the same order on every rank, since each waits for the others of its communicator.
   std::ranges::sort(order);
-  for (const auto& [key, handle] : order) close(handle, *all_[handle]);
-  (void)mpi_.barrier(mpi_.comm_world());
+  for (const auto& [key, handle] : order) close(handle, *all_[handle], meanwhile);
+  const bool came = all_come(mpi_.comm_world(), meanwhile);
   all_.clear();
   changed();
+  return came;
 }
 
 }  // namespace sennit::shim::mpi

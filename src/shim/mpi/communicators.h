@@ -77,9 +77,9 @@ class Communicators {
   void match(Handle comm, One& one, Result<std::shared_ptr<device::Executor>> executor, int device);
 
   /// Collective over `comm`, before it is freed: closes what sennit has beside it.
-  void forget(Handle comm);
-  /// Collective over MPI_COMM_WORLD: all of them.
-  void forget_all();
+  void forget(Handle comm, const Meanwhile& meanwhile);
+  /// Collective over MPI_COMM_WORLD: all of them. False where a rank was lost, for which MPI would wait for ever.
+  bool forget_all(const Meanwhile& meanwhile);
 
  private:
   Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between);
@@ -88,11 +88,15 @@ class Communicators {
   static void keep_for_ever(std::unique_ptr<Gathering> gathering);
   /// What the cards say of the communicator; why calls are left to the real functions, if they are.
   std::string look_at(std::span<const Card> cards, One& one) const;
-  void close(Handle comm, One& one);
+  void close(Handle comm, One& one, const Meanwhile& meanwhile);
   net::Way way(const Nodes& nodes) const {
     return nodes.alike && between_ == Between::rails ? net::Way::rails : net::Way::leaders;
   }
   int all_gather(Handle comm, const void* mine, void* all, int bytes, const Meanwhile& meanwhile) const;
+  /// Waits for all ranks of `comm`; false where one of them will not come.
+  bool all_come(Handle comm, const Meanwhile& meanwhile) const;
+  /// Until what has begun on `comm` is done, or never will be: then kNeverDone. MPI's code.
+  int finish(Handle comm, Handle request, const Meanwhile& meanwhile) const;
   int take_slot();
   comm::Slot& listening(int world_rank);
 

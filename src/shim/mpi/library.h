@@ -50,7 +50,7 @@ struct Profiling {
   int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
   int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
-  int (*barrier)(Comm);
+  int (*ibarrier)(Comm, Request*);
   int (*comm_split)(Comm, int, int, Comm*);
   int (*comm_free)(Comm*);
   int (*allreduce)(const void*, void*, int, Datatype, Op, Comm);
@@ -101,7 +101,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.gather, "PMPI_Gather");
   set(functions.alltoallv, "PMPI_Alltoallv");
   set(functions.iallgather, "PMPI_Iallgather");
-  set(functions.barrier, "PMPI_Barrier");
+  set(functions.ibarrier, "PMPI_Ibarrier");
   set(functions.comm_split, "PMPI_Comm_split");
   set(functions.comm_free, "PMPI_Comm_free");
   set(functions.allreduce, "PMPI_Allreduce");
@@ -295,6 +295,12 @@ class Library final : public Mpi {
     request = to_handle(made);
     return code;
   }
+  int begin_barrier(Handle comm, Handle& request) const override {
+    typename Abi::Request made;
+    const int code = call_.ibarrier(from_handle<Comm>(comm), &made);
+    request = to_handle(made);
+    return code;
+  }
   int done(Handle& request, bool& done) const override {
     auto asked = from_handle<typename Abi::Request>(request);
     int flag = 0;
@@ -307,7 +313,6 @@ class Library final : public Mpi {
     int flag = 0;
     return comm_is_revoked_ != nullptr && comm_is_revoked_(from_handle<Comm>(comm), &flag) == 0 && flag != 0;
   }
-  int barrier(Handle comm) const override { return call_.barrier(from_handle<Comm>(comm)); }
   int split(Handle comm, int colour, int key, Handle& made) const override {
     Comm part;
     const int code = call_.comm_split(from_handle<Comm>(comm), colour < 0 ? Abi::kUndefined : colour, key, &part);

@@ -196,6 +196,7 @@ int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     if (const int code = Test<Abi>(request, &flag, status); code != 0 || flag != 0) return code;
+    if (const auto code = drop_in<Abi>().in_vain("MPI_Wait")) return *code;
   }
 }
 
@@ -225,6 +226,7 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     if (const int code = Testall<Abi>(count, requests, &flag, statuses); code != 0 || flag != 0) return code;
+    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitall")) return *code;
   }
 }
 
@@ -280,6 +282,7 @@ int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi
     bool again = false;
     if (const int code = test_any<Abi>(count, requests, index, &flag, status, again); code != 0 || !again)
       return code;
+    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitany")) return *code;
   }
 }
 
@@ -328,6 +331,7 @@ int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices
     bool again = false;
     if (const int code = test_some<Abi>(count, requests, done, indices, statuses, again); code != 0 || !again)
       return code;
+    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitsome")) return *code;
   }
 }
 

@@ -90,7 +90,7 @@ class MadeUpMpi : public Mpi {
   int begin_all_gather(Handle, const void*, void*, int, Handle&) const override { return 16; }
   int done(Handle&, bool&) const override { return 16; }
   bool revoked(Handle) const override { return false; }
-  int barrier(Handle) const override { return 16; }
+  int begin_barrier(Handle, Handle&) const override { return 16; }
   int split(Handle, int, int, Handle&) const override { return 16; }
   int free(Handle&) const override { return 16; }
   int all_gather_rows(Handle, void*, int) const override { return 16; }
