@@ -4,9 +4,8 @@
 // nodes:
 //
 // - Two: each rank gets the other's whole part, and its GPU adds the two. One trip.
-// - More: a part is N rows. 1. Each rank gets its own row of all other nodes' parts, and its GPU adds them. 2. The
-// sums
-//   of all rows are gathered. Two trips, in which each rank sends 2 (N - 1) / N of the part.
+// - More: a part is N rows. 1. Each rank gets its own row of all other nodes' parts, and its GPU adds them.
+//   2. The sums of all rows are gathered. Two trips, in which each rank sends 2 (N - 1) / N of the part.
 // - Short parts, and those that have no N rows: the engine adds them, in one trip.
 //
 // All are added in the order of nodes, each number once or in the same order everywhere: all ranks get the same bits.

@@ -7,9 +7,8 @@
 
 namespace sennit::path {
 
-/// Pure: it is told what happens. A block that is launched costs as much as the copies of half a copy's time each
-/// that it then saves, so it is launched only for copies that are likely to go on; and if they were not, later ones
-/// have to show more.
+/// Pure: it is told what happens. A launch costs what a block saves in one or two copies, so there is one only for
+/// copies that are likely to go on; where they did not, later ones have to show more.
 class CloseRun {
  public:
   using Time = std::chrono::steady_clock::time_point;

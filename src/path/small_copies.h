@@ -16,9 +16,8 @@ namespace sennit::path {
 
 class SmallCopies {
  public:
-  /// Longest copies. Defaults: a block reads more than so much host memory no sooner than a copy engine starts
-  /// (H200).
-  static constexpr std::uint64_t kMostToHost = Attend::kMost, kMostToGpu = 1024;
+  /// Longest copies. Defaults: a block takes as long for more bytes as a copy engine (H200).
+  static constexpr std::uint64_t kMostToHost = Attend::kMost, kMostToGpu = Attend::kMost;
   /// How long a block stays for the next copy. A default: messages to and from a neighbour come sooner, and a program
   /// that waits for the whole GPU hardly notices.
   static constexpr std::chrono::microseconds kStay{30};

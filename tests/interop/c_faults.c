@@ -41,6 +41,12 @@ static void exchange(int* buffer) {
   }
 }
 
+static void await_rank_1(int* buffer) {
+  MPI_Request request;
+  MPI_Irecv(buffer, kCount, MPI_INT, 1, 1, MPI_COMM_WORLD, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
 int main(int argc, char** argv) {
   int* buffer = NULL;
   for (int i = 1; i < argc; ++i) {
@@ -54,6 +60,8 @@ int main(int argc, char** argv) {
       sum(buffer);
     } else if (!strcmp(what, "exchange")) {
       exchange(buffer);
+    } else if (!strcmp(what, "await")) {
+      await_rank_1(buffer);
     } else if (!strcmp(what, "host")) {
       int all = 0;
       MPI_Allreduce(&ranks, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);

@@ -265,6 +265,50 @@ def types_with_gaps_are_packed() -> None:
     vector.Free()
 
 
+def columns_and_faces_of_large_arrays_go_alone() -> None:
+    """Types whose data lies in rows with long gaps between, each against MPI's own idea of where the data is."""
+    n = 48  # of a cube; its whole is some 400 KiB
+    cube = [n, n, n]
+    types = [
+        MPI.INT.Create_vector(n * n, 1, n),
+        MPI.INT.Create_vector(n, 3, n * n),
+        MPI.INT.Create_hvector(n, 2, 4 * n * n),
+        MPI.INT.Create_contiguous(2).Create_vector(n, 1, n * n // 2),
+        MPI.INT.Create_vector(n, 1, n).Create_resized(0, 4).Create_hvector(7, 1, 4 * n * n),
+        MPI.INT.Create_subarray(cube, [n - 2, n - 2, 1], [1, 1, n - 1]),
+        MPI.INT.Create_subarray(cube, [1, n - 2, n - 2], [2, 1, 1], MPI.ORDER_FORTRAN),
+        MPI.INT.Create_subarray(cube, [n, 1, n], [0, n - 1, 0]).Dup(),
+        MPI.INT.Create_indexed([1, 2, 1], [5, n * n, 30 * n * n]),
+    ]
+    total = n * n * n
+    before = array.array("i", [-1 - i for i in range(total)])
+    if RANK >= 2:
+        return
+    for number, kind in enumerate(types):
+        kind.Commit()
+        count = kind.Get_size() // 4
+        numbers = array.array("i", range(1000 * number, 1000 * number + count))
+        expected = before[:]
+        MPI.COMM_SELF.Sendrecv([numbers, count, MPI.INT], 0, 1, [expected, 1, kind], 0, 1)
+        data = GPU(total)
+        if RANK == 1:
+            data.put(before)
+            WORLD.Recv(data.of(1, kind), 0, number)
+            WORLD.Send(data.of(1, kind), 0, number)
+            there = data.get()
+            WORLD.send(there, 0, 99)
+        else:
+            data.put(expected)
+            WORLD.Send(data.of(1, kind), 1, number)
+            back = GPU(count)
+            WORLD.Recv(back.mpi(), 1, number)
+            assert back.get() == numbers.tolist(), f"type {number}: other numbers come back"
+            assert WORLD.recv(source=1, tag=99) == expected.tolist(), (
+                f"type {number} lies elsewhere, or gaps are written"
+            )
+        kind.Free()
+
+
 def what_a_look_has_brought_is_the_programs() -> None:
     """Short ones, staged, and a request that is completed after the program has used what came."""
     data = GPU(64)
@@ -369,6 +413,7 @@ def main() -> None:
         a_message_that_is_too_long_is_an_error,
         a_request_that_fails_is_forgotten,
         types_with_gaps_are_packed,
+        columns_and_faces_of_large_arrays_go_alone,
         what_a_look_has_brought_is_the_programs,
         many_messages_arrive_in_order,
         collectives_of_every_kind,

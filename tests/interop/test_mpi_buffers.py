@@ -48,7 +48,7 @@ def test_what_is_sent_and_reduced_arrives(name: str, reach: str) -> None:
     left_out = OVERRUNS if staged and name == "openmpi" else ""
     done = run(name, ranks, REACH[reach], left_out)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert done.stdout.count("\n") == (9 if left_out else 10), done.stdout
+    assert done.stdout.count("\n") == (11 if left_out else 12), done.stdout
     # What took which way is what is tested, so it must have taken it.
     direct = "direct copy" in done.stderr
     collective = "one_shot" in done.stderr

@@ -38,6 +38,8 @@ struct Standard {
   static constexpr int kUndefined = -32766, kRoot = -4, kAnySource = -1, kAnyTag = -2, kProcNull = -3;
   static constexpr int kCart = 211, kGraph = 212, kDistGraph = 213;
   static constexpr int kCombinerNamed = 101, kCombinerDup = 102, kCombinerContiguous = 103;
+  static constexpr int kCombinerVector = 104, kCombinerHvector = 105, kCombinerSubarray = 111, kCombinerResized = 116;
+  static constexpr int kOrderC = 0xC;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 55;
   static constexpr int kErrRmaRange = 48, kErrRmaAttach = 46;
@@ -67,6 +69,8 @@ struct Mpich {
   static constexpr int kUndefined = -32766, kRoot = -3, kAnySource = -2, kAnyTag = -1, kProcNull = -1;
   static constexpr int kCart = 2, kGraph = 1, kDistGraph = 3;
   static constexpr int kCombinerNamed = 1, kCombinerDup = 2, kCombinerContiguous = 3;
+  static constexpr int kCombinerVector = 4, kCombinerHvector = 6, kCombinerSubarray = 13, kCombinerResized = 18;
+  static constexpr int kOrderC = 56;
   static constexpr int kErrTruncate = 14, kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
   static constexpr int kErrUnsupportedOperation = 44;
   static constexpr int kErrRmaRange = 55, kErrRmaAttach = 56;
@@ -96,6 +100,8 @@ struct OpenMpi {
   static constexpr int kUndefined = -32766, kRoot = -4, kAnySource = -1, kAnyTag = -1, kProcNull = -2;
   static constexpr int kCart = 1, kGraph = 2, kDistGraph = 3;
   static constexpr int kCombinerNamed = 0, kCombinerDup = 1, kCombinerContiguous = 2;
+  static constexpr int kCombinerVector = 3, kCombinerHvector = 5, kCombinerSubarray = 12, kCombinerResized = 17;
+  static constexpr int kOrderC = 0;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 52;
   static constexpr int kErrRmaRange = 68, kErrRmaAttach = 69;

@@ -44,6 +44,16 @@ bool is_dense(const Mpi& mpi, const Elements& elements) {
   return elements.type == kNoHandle || mpi.uniform(elements.type).has_value();
 }
 
+std::optional<path::Rows> rows_of(const Mpi& mpi, const Elements& elements) {
+  if (elements.types != nullptr || elements.places.data != nullptr || elements.counts.data != nullptr ||
+      elements.type == kNoHandle)
+    return std::nullopt;
+  Shape shape;
+  const auto one = mpi.rows(elements.type);
+  if (!one || mpi.shape(elements.type, shape) != 0) return std::nullopt;
+  return path::repeat(*one, elements.blocks * elements.count, shape.extent);
+}
+
 bool Call::in_place() const {
   return std::ranges::any_of(all(), [&](const Part& part) { return mpi.is_in_place(part.address); });
 }

@@ -65,6 +65,9 @@ std::optional<Span> span_of(const Mpi& mpi, const Elements& elements);
 /// and a message of so many bytes fills the first ones.
 bool is_dense(const Mpi& mpi, const Elements& elements);
 
+/// Where the data is, if it lies in rows, from the buffer's address on; none otherwise.
+std::optional<path::Rows> rows_of(const Mpi& mpi, const Elements& elements);
+
 struct Call {
   Call(const Mpi& of, Family of_family, Form in_form, Handle over)
       : mpi(of), family(of_family), form(in_form), comm(over) {}

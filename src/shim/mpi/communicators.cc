@@ -32,7 +32,8 @@ Communicators::One::~One() {
   if (making.joinable()) making.join();
 }
 
-/// What was begun on a revoked communicator never ends, and MPI may write there as long as the process lives.
+/// What was begun on a revoked communicator, or with a lost rank, never ends, and MPI may write there as long as the
+/// process lives.
 void Communicators::keep_for_ever(std::shared_ptr<void> begun) {
   static std::mutex mutex;
   static auto* const kept = new std::vector<std::shared_ptr<void>>();
@@ -41,6 +42,8 @@ void Communicators::keep_for_ever(std::shared_ptr<void> begun) {
 }
 
 namespace {
+
+constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
 
 /// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
 constexpr int kListeningSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 1;
@@ -151,6 +154,19 @@ Communicators::One* Communicators::find(Handle comm) const {
   return one;
 }
 
+int Communicators::finish(Handle comm, Handle request, const Meanwhile& meanwhile) const {
+  for (bool done = false;;) {
+    if (const int code = mpi_.done(request, done); code != 0 || done) return code;
+    if (group_->failed() || mpi_.revoked(comm)) return kNeverDone;
+    meanwhile();
+  }
+}
+
+bool Communicators::all_come(Handle comm, const Meanwhile& meanwhile) const {
+  Handle request = 0;
+  return mpi_.begin_barrier(comm, request) == 0 && finish(comm, request, meanwhile) == 0;
+}
+
 std::string Communicators::look_at(std::span<const Card> cards, One& one) const {
   if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; })) return "ranks of several jobs";
   std::vector<int> ranks, leaders;
@@ -218,15 +234,8 @@ std::optional<std::vector<std::uint64_t>> Communicators::ask(Handle comm, const 
   asking->all.resize(static_cast<std::size_t>(one.shape.size));
   Handle request = 0;
   int code = mpi_.begin_all_gather(comm, &asking->mine, asking->all.data(), sizeof mine, request);
-  for (bool done = false; code == 0 && !done;) {
-    code = mpi_.done(request, done);
-    if (done || code != 0) break;
-    if (mpi_.revoked(comm)) {
-      keep_for_ever(std::move(asking));
-      return std::nullopt;
-    }
-    meanwhile();
-  }
+  if (code == 0) code = finish(comm, request, meanwhile);
+  if (code == kNeverDone) keep_for_ever(asking);
   return code == 0 ? std::optional(std::move(asking->all)) : std::nullopt;
 }
 
@@ -247,7 +256,7 @@ bool Communicators::met(Handle comm, One& one) {
   bool done = false;
   if (gathering.code == 0) gathering.code = mpi_.done(gathering.request, done);
   if (gathering.code == 0 && !done) {
-    if (!mpi_.revoked(comm)) return false;
+    if (!group_->failed() && !mpi_.revoked(comm)) return false;
     keep_for_ever(std::move(one.gathering));
     one.why_not = "its ranks could not be asked where they are";
     sit_down(one, {});
@@ -347,26 +356,26 @@ std::optional<bool> Communicators::matched(One& one) {
   return false;
 }
 
-void Communicators::close(Handle comm, One& one) {
-  for (const auto& repeated : one.repeated) close(comm, *repeated);
+void Communicators::close(Handle comm, One& one, const Meanwhile& meanwhile) {
+  for (const auto& repeated : one.repeated) close(comm, *repeated, meanwhile);
   if (one.counterpart == nullptr) return;
   (void)one.counterpart->close();
-  (void)mpi_.barrier(comm);  // nobody takes the end of a rank for its death
+  (void)all_come(comm, meanwhile);  // nobody takes the end of a rank for its death
   one.on_node = nullptr;
   one.counterpart.reset();
 }
 
-void Communicators::forget(Handle comm) {
+void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
   {
     const std::unique_lock lock(mutex_);
     world_ranks_.erase(comm);
   }
   One* const one = find(comm);
   if (one == nullptr) return;
-  close(comm, *one);
+  close(comm, *one, meanwhile);
   if (one->nodes) council_->leave(one->key);
   // Peers may still look at this rank's last answer.
-  if (one->board != nullptr) (void)mpi_.barrier(comm);
+  if (one->board != nullptr) (void)all_come(comm, meanwhile);
   const std::unique_lock lock(mutex_);
   for (const auto& repeated : one->repeated)
     if (repeated->slot >= 0) free_slots_.push_back(repeated->slot);
@@ -375,19 +384,20 @@ void Communicators::forget(Handle comm) {
   changed();
 }
 
-void Communicators::forget_all() {
+bool Communicators::forget_all(const Meanwhile& meanwhile) {
   // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
   for (auto& [handle, one] : all_)
-    while (!met(handle, *one) && !group_->failed()) mpi_.progress();
+    while (!met(handle, *one) && !group_->failed()) meanwhile();
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
     if (one->counterpart != nullptr || !one->repeated.empty()) order.emplace_back(one->key, handle);
   // In the same order on every rank, since each waits for the others of its communicator.
   std::ranges::sort(order);
-  for (const auto& [key, handle] : order) close(handle, *all_[handle]);
-  (void)mpi_.barrier(mpi_.comm_world());
+  for (const auto& [key, handle] : order) close(handle, *all_[handle], meanwhile);
+  const bool came = all_come(mpi_.comm_world(), meanwhile);
   all_.clear();
   changed();
+  return came;
 }
 
 }  // namespace sennit::shim::mpi

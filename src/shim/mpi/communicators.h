@@ -118,9 +118,9 @@ class Communicators {
   std::optional<bool> matched(One& one);
 
   /// Collective over `comm`, before it is freed: closes what sennit has beside it.
-  void forget(Handle comm);
-  /// Collective over MPI_COMM_WORLD: all of them.
-  void forget_all();
+  void forget(Handle comm, const Meanwhile& meanwhile);
+  /// Collective over MPI_COMM_WORLD: all of them. False where a rank was lost, for which MPI would wait for ever.
+  bool forget_all(const Meanwhile& meanwhile);
 
  private:
   Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between);
@@ -133,10 +133,14 @@ class Communicators {
   void sit_down(One& one, std::vector<Card> cards);
   Status take(One& one, Result<std::unique_ptr<OneNode>> made);
   void say_unmatched(const One& one, const Status& status) const;
-  void close(Handle comm, One& one);
+  void close(Handle comm, One& one, const Meanwhile& meanwhile);
   net::Way way(const Nodes& nodes) const {
     return nodes.alike && between_ == Between::rails ? net::Way::rails : net::Way::leaders;
   }
+  /// Waits for all ranks of `comm`; false where one of them will not come.
+  bool all_come(Handle comm, const Meanwhile& meanwhile) const;
+  /// Until what has begun on `comm` is done, or never will be: then kNeverDone. MPI's code.
+  int finish(Handle comm, Handle request, const Meanwhile& meanwhile) const;
   int take_slot();
   comm::Slot& listening(int world_rank);
   comm::Slot& slot_of(const Card& card) const;

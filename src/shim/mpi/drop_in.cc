@@ -77,7 +77,9 @@ void DropIn::finish() {
   messages_.reset();
   loans_.reset();
   if (communicators_ != nullptr) {
-    communicators_->forget_all();
+    Patience patience;
+    if (!communicators_->forget_all([&] { patience.wait(); }) && communicators_->group().failed())
+      (void)fail("MPI_Finalize", mpi_->comm_world(), communicators_->group().check());
     communicators_.reset();
   }
   if (switches_.report && rank_ == 0)
@@ -242,6 +244,11 @@ int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
   return mpi_->fail(comm, status.code() == Code::out_of_memory ? mpi_->err_no_memory() : mpi_->err_other());
 }
 
+std::optional<int> DropIn::in_vain(std::string_view what) {
+  if (communicators_ == nullptr || !communicators_->group().failed()) return std::nullopt;
+  return fail(what, kNoHandle, communicators_->group().check());
+}
+
 void DropIn::forget(Handle comm) {
   if (communicators_ == nullptr) return;
   if (Communicators::One* const one = communicators_->find(comm)) {
@@ -258,7 +265,11 @@ void DropIn::forget(Handle comm) {
       move_until_all_come(comm);
     }
   }
-  communicators_->forget(comm);
+  Patience patience;
+  communicators_->forget(comm, [&] {
+    progress();
+    patience.wait();
+  });
 }
 
 void DropIn::count(const Call& call, std::uint64_t bytes, std::string_view how,

@@ -23,25 +23,13 @@
 #include "shim/mpi/host_memory.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/open_requests.h"
+#include "shim/mpi/patience.h"
 #include "shim/mpi/shadows.h"
 #include "shim/mpi/windows.h"
 #include "shim/report.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::mpi {
-
-/// Between two looks at what others do: soon at first, then leaving the processor to them. Unlike comm::wait_until()
-/// it waits as long as MPI would, and never sleeps: this rank's messages move only while it looks at them.
-class Patience {
- public:
-  void wait() {
-    constexpr int kSpins = 2000;  // a default: some 20 µs
-    if (++spins_ > kSpins) sched_yield();
-  }
-
- private:
-  int spins_ = 0;
-};
 
 class DropIn {
  public:
@@ -75,6 +63,8 @@ class DropIn {
   /// Says what went wrong, and what the program is told.
   int fail(const Call& call, const Status& status);
   int fail(std::string_view what, Handle comm, const Status& status);
+  /// Whether a wait, in function `what`, is in vain since a rank was lost: then what the program is told.
+  std::optional<int> in_vain(std::string_view what);
 
   /// What a collective call that ends in a request, or one of neighbours, or what else has to keep their order, is to
   /// wait with for its turn; null where it need not wait, and is to be made at once; `why` it is then staged.

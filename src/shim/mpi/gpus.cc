@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "device/launch.h"
+#include "path/copy_rows.h"
+
 namespace sennit::shim::mpi {
 
 Result<std::unique_ptr<device::Lane>> Gpus::take(int device) {
@@ -39,6 +42,17 @@ Status Gpus::to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held
   if (held.settled && bytes <= path::SmallCopies::kMostToGpu)
     if (const auto done = small_of(held.device).to_gpu(gpu, host, bytes); !done || *done) return done.status();
   return copy(gpu, host, bytes, held.device);
+}
+
+Status Gpus::copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device) {
+  if (most == 0) return {};
+  auto lane = take(device);
+  if (!lane) return lane.status();
+  const path::CopyRows copy{dst, src, rows, most};
+  if (auto status = device::launch(**lane, copy, copy.blocks(), copy.threads()); !status) return status;
+  if (auto status = (*lane)->synchronize(); !status) return status;
+  give(device, std::move(*lane));
+  return {};
 }
 
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {

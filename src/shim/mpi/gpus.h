@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/executor.h"
+#include "path/rows.h"
 #include "path/small_copies.h"
 #include "shim/memories.h"
 
@@ -25,6 +26,8 @@ class Gpus {
   /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
   Status to_host(void* host, const void* gpu, std::uint64_t bytes, const Held& held);
   Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held& held);
+  /// Rows alone, either way, of memory from these addresses on; the host's is pinned. `most`: bytes of data.
+  Status copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device);
   /// Either way or within GPUs; `device`: one that holds memory of the two.
   Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
   /// Of memory whose device has to be found out.

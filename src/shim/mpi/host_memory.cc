@@ -55,6 +55,11 @@ Result<device::Memory> HostMemory::take(std::uint64_t bytes, Use use) {
   return made;
 }
 
+bool HostMemory::is_pinned(const device::Memory& memory) {
+  const std::lock_guard lock(mutex_);
+  return !fresh_.contains(memory.data());
+}
+
 void HostMemory::give(device::Memory memory) {
   if (memory.data() == nullptr) return;
   const std::lock_guard lock(mutex_);

@@ -28,6 +28,8 @@ class HostMemory {
 
   /// At least `bytes`, aligned to 64. Thread-safe. Errors: out_of_memory.
   Result<device::Memory> take(std::uint64_t bytes, Use use = Use::perhaps);
+  /// Whether GPUs reach it themselves.
+  bool is_pinned(const device::Memory& memory);
   /// For the next one that takes.
   void give(device::Memory memory);
 

@@ -50,7 +50,7 @@ struct Profiling {
   int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
   int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
-  int (*barrier)(Comm);
+  int (*ibarrier)(Comm, Request*);
   int (*comm_split)(Comm, int, int, Comm*);
   int (*comm_free)(Comm*);
   int (*allreduce)(const void*, void*, int, Datatype, Op, Comm);
@@ -103,7 +103,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.gather, "PMPI_Gather");
   set(functions.alltoallv, "PMPI_Alltoallv");
   set(functions.iallgather, "PMPI_Iallgather");
-  set(functions.barrier, "PMPI_Barrier");
+  set(functions.ibarrier, "PMPI_Ibarrier");
   set(functions.comm_split, "PMPI_Comm_split");
   set(functions.comm_free, "PMPI_Comm_free");
   set(functions.allreduce, "PMPI_Allreduce");
@@ -244,13 +244,28 @@ class Library final : public Mpi {
     if (call_.type_get_contents(type, 1, 0, 1, &count, &unused, &inner) != 0) return std::nullopt;
     auto uniform = this->uniform(to_handle(inner));
     if (uniform && contiguous) uniform->count *= count;
-    if (types_.find(to_handle(inner)) == types_.end()) {
-      // What came from a predefined type must not be freed, what came from a derived one must.
-      int named = 0;
-      if (call_.type_get_envelope(inner, &integers, &addresses, &types, &named) == 0 && named != Abi::kCombinerNamed)
-        (void)call_.type_free(&inner);
-    }
+    free_contents(inner);
     return uniform;
+  }
+
+  std::optional<path::Rows> rows(Handle handle) const override {
+    if (const auto uniform = this->uniform(handle)) {
+      const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
+      return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
+    }
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    const auto type = from_handle<Datatype>(handle);
+    constexpr int kMost = 32;  // integers of a part of an array of ten dimensions
+    if (call_.type_get_envelope(type, &integers, &addresses, &types, &combiner) != 0 || types != 1 ||
+        integers > kMost || addresses > 2)
+      return std::nullopt;
+    int numbers[kMost] = {};
+    Aint places[2] = {};
+    Datatype inner;
+    if (call_.type_get_contents(type, integers, addresses, 1, numbers, places, &inner) != 0) return std::nullopt;
+    const auto made = rows_of(combiner, numbers, places, to_handle(inner));
+    free_contents(inner);
+    return made;
   }
 
   std::optional<device::Operator> op(Handle op) const override {
@@ -288,6 +303,12 @@ class Library final : public Mpi {
     request = to_handle(made);
     return code;
   }
+  int begin_barrier(Handle comm, Handle& request) const override {
+    typename Abi::Request made;
+    const int code = call_.ibarrier(from_handle<Comm>(comm), &made);
+    request = to_handle(made);
+    return code;
+  }
   int done(Handle& request, bool& done) const override {
     auto asked = from_handle<typename Abi::Request>(request);
     int flag = 0;
@@ -300,7 +321,6 @@ class Library final : public Mpi {
     int flag = 0;
     return comm_is_revoked_ != nullptr && comm_is_revoked_(from_handle<Comm>(comm), &flag) == 0 && flag != 0;
   }
-  int barrier(Handle comm) const override { return call_.barrier(from_handle<Comm>(comm)); }
   int split(Handle comm, int colour, int key, Handle& made) const override {
     Comm part;
     const int code = call_.comm_split(from_handle<Comm>(comm), colour < 0 ? Abi::kUndefined : colour, key, &part);
@@ -457,6 +477,43 @@ class Library final : public Mpi {
   }
 
  private:
+  /// What came from a predefined type must not be freed, what came from a derived one must.
+  void free_contents(Datatype& inner) const {
+    if (types_.find(to_handle(inner)) != types_.end()) return;
+    int integers = 0, addresses = 0, types = 0, combiner = 0;
+    if (call_.type_get_envelope(inner, &integers, &addresses, &types, &combiner) == 0 &&
+        combiner != Abi::kCombinerNamed)
+      (void)call_.type_free(&inner);
+  }
+
+  /// Of a type with these contents (MPI 5.0, 5.1.13).
+  std::optional<path::Rows> rows_of(int combiner, const int* numbers, const Aint* places, Handle inner) const {
+    Shape shape;
+    const auto one = rows(inner);
+    if (!one || this->shape(inner, shape) != 0) return std::nullopt;
+    const std::int64_t extent = shape.extent;
+    if (combiner == Abi::kCombinerDup || combiner == Abi::kCombinerResized) return one;
+    if (combiner == Abi::kCombinerContiguous) return path::repeat(*one, numbers[0], extent);
+    if (combiner == Abi::kCombinerVector || combiner == Abi::kCombinerHvector) {
+      const auto block = path::repeat(*one, numbers[1], extent);
+      const std::int64_t stride = combiner == Abi::kCombinerVector ? numbers[2] * extent : places[0];
+      return block ? path::repeat(*block, numbers[0], stride) : std::nullopt;
+    }
+    if (combiner != Abi::kCombinerSubarray) return std::nullopt;
+    const int dimensions = numbers[0];
+    const int *const sizes = numbers + 1, *const parts = sizes + dimensions, *const starts = parts + dimensions;
+    const bool c = starts[dimensions] == Abi::kOrderC;
+    auto part = one;
+    std::int64_t distance = extent;  // from one place of this dimension to the next
+    for (int i = 0; i < dimensions && part; ++i) {
+      const int d = c ? dimensions - 1 - i : i;
+      part = path::repeat(*part, parts[d], distance);
+      if (part) part->first += starts[d] * distance;
+      distance *= sizes[d];
+    }
+    return part;
+  }
+
   struct Known {
     Meaning meaning;
     Shape shape{-1, 0, 0, 0, 0};  ///< a negative size: the library does not say

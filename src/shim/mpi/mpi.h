@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "path/rows.h"
 #include "shim/mpi/handle.h"
 #include "shim/mpi/types.h"
 
@@ -65,6 +66,8 @@ class Mpi {
   virtual int shape(Handle type, Shape& shape) const = 0;
   /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
+  /// Where the data of one element lies, if that is in rows; none otherwise.
+  virtual std::optional<path::Rows> rows(Handle type) const = 0;
   virtual std::optional<device::Operator> op(Handle op) const = 0;
   /// The other way round; kNoHandle where the MPI has none.
   virtual Handle type_of(device::Type type) const = 0;
@@ -79,11 +82,11 @@ class Mpi {
                          std::span<const int> places) const = 0;
   /// Collective, begun alone; done when done() says so, which lets MPI make progress.
   virtual int begin_all_gather(Handle comm, const void* mine, void* all, int bytes, Handle& request) const = 0;
+  virtual int begin_barrier(Handle comm, Handle& request) const = 0;
   virtual int done(Handle& request, bool& done) const = 0;
   /// Whether nothing on `comm` will be done any more (MPIX_Comm_revoke), which Open MPI 5.0 does not tell of a
   /// collective that was begun before.
   virtual bool revoked(Handle comm) const = 0;
-  virtual int barrier(Handle comm) const = 0;
   /// Collective over `comm`: as MPI_Comm_split; a negative colour gets comm_null().
   virtual int split(Handle comm, int colour, int key, Handle& made) const = 0;
   virtual int free(Handle& comm) const = 0;

@@ -230,6 +230,7 @@ int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     if (const int code = Test<Abi>(request, &flag, status); code != 0 || flag != 0) return code;
+    if (const auto code = drop_in<Abi>().in_vain("MPI_Wait")) return *code;
   }
 }
 
@@ -267,6 +268,7 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
       int& code = codes[static_cast<std::size_t>(i)];
       code = Test<Abi>(&requests[i], &flag, told ? &statuses[i] : ignored<Abi>());
       if (code != 0 || flag != 0) break;
+      if (const auto lost = drop_in<Abi>().in_vain("MPI_Waitall")) return *lost;
       (void)Batch<Abi>(count, requests, statuses).all_ready();  // others are brought as they come
     }
   if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
@@ -326,6 +328,7 @@ int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi
     bool again = false;
     if (const int code = test_any<Abi>(count, requests, index, &flag, status, again); code != 0 || !again)
       return code;
+    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitany")) return *code;
   }
 }
 
@@ -374,6 +377,7 @@ int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices
     bool again = false;
     if (const int code = test_some<Abi>(count, requests, done, indices, statuses, again); code != 0 || !again)
       return code;
+    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitsome")) return *code;
   }
 }
 

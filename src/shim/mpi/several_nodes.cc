@@ -64,7 +64,6 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
   if (mpi.all_gather(comm, &mine, all.data(), sizeof mine) != 0) all.front() = 0;
   if (std::ranges::find(all, 0) != all.end()) {
     if (made->here_ != nullptr) (void)made->here_->close();
-    made->free();
     return status.ok() ? Status(Code::unsupported, "another node cannot take part") : status;
   }
   return made;
@@ -90,16 +89,10 @@ std::string SeveralNodes::plan_of(const Work&) {
 }
 
 Status SeveralNodes::close() {
-  const Status status = here_->close();
-  // Nobody takes the end of a rank for its death.
-  (void)mpi_.barrier(node_comm_);
-  free();
-  return status;
+  return here_->close();
 }
 
-void SeveralNodes::free() {
-  all_.reset();
-  here_.reset();
+SeveralNodes::~SeveralNodes() {
   for (Handle* comm : {&node_comm_, &rail_comm_})
     if (*comm != kNoHandle && *comm != mpi_.comm_null()) (void)mpi_.free(*comm);
 }

@@ -15,6 +15,7 @@ namespace sennit::shim::mpi {
 
 class SeveralNodes final : public Counterpart {
  public:
+  ~SeveralNodes() override;
   /// Collective over `comm`. Errors: the same on every rank.
   static Result<std::unique_ptr<SeveralNodes>> create(const Mpi& mpi, Handle comm, CommShape shape,
                                                       const Nodes& nodes, net::Way way,
@@ -29,7 +30,6 @@ class SeveralNodes final : public Counterpart {
 
  private:
   SeveralNodes(const Mpi& mpi, const Nodes& nodes) : mpi_(mpi), nodes_(nodes) {}
-  void free();
 
   const Mpi& mpi_;
   const Nodes nodes_;

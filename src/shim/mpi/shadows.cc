@@ -18,37 +18,53 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
   const Part& part = call.parts[static_cast<std::size_t>(index)];
   const auto span = span_of(call.mpi, part.elements);
   if (!span || span->bytes() <= 0) return {};  // the real function finds the fault, and reads nothing before
-  // What is received may come otherwise, and requests that wait for it may be many.
-  const auto use = receives(call.family) ? HostMemory::Use::perhaps : HostMemory::Use::certain;
+  const bool dense = is_dense(call.mpi, part.elements);
+  // A launch takes as long as copying some tens of KiB.
+  constexpr std::int64_t kLeastGap = 64 << 10;
+  auto rows = dense ? std::nullopt : rows_of(call.mpi, part.elements);
+  if (rows && span->bytes() - rows->data() < kLeastGap) rows.reset();
+  // What is received may come otherwise, and requests that wait for it may be many; but rows need pinned memory.
+  const auto use = receives(call.family) && !rows ? HostMemory::Use::perhaps : HostMemory::Use::certain;
   auto memory = host_.take(static_cast<std::uint64_t>(span->bytes()), use);
   if (!memory) return memory.status();
-  const bool dense = is_dense(call.mpi, part.elements);
+  if (rows && !host_.is_pinned(*memory)) rows.reset();
+  if (rows) rows->first -= span->first;
   // Between the elements, and behind the last one received, memory stays as it was.
   const bool written = part.access != Access::in;
-  const bool read = part.access != Access::out || call.in_place() || !dense;
+  const bool read = part.access != Access::out || call.in_place() || (!dense && !rows);
   auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;
   memory_[index] = memory->data() - span->first;
   shadows_.push_back({there, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), held, read, written,
-                      part.access == Access::out && dense});
+                      part.access == Access::out && (dense || rows), rows});
   const Shadow& made = shadows_.back();
-  return made.read ? gpus_.to_host(made.here.data(), made.there, made.bytes, held) : Status();
+  return made.read ? down(made) : Status();
+}
+
+Status Shadows::down(const Shadow& shadow) {
+  if (!shadow.rows) return gpus_.to_host(shadow.here.data(), shadow.there, shadow.bytes, shadow.held);
+  const auto data = static_cast<std::uint64_t>(shadow.rows->data());
+  return gpus_.copy_rows(shadow.here.data(), shadow.there, *shadow.rows, data, shadow.held.device);
+}
+
+Status Shadows::up(const Shadow& shadow, std::int64_t received) {
+  const std::uint64_t all = shadow.rows ? static_cast<std::uint64_t>(shadow.rows->data()) : shadow.bytes;
+  const std::uint64_t bytes =
+      shadow.prefix && received >= 0 ? std::min(all, static_cast<std::uint64_t>(received)) : all;
+  if (!shadow.rows) return gpus_.to_gpu(shadow.there, shadow.here.data(), bytes, shadow.held);
+  return gpus_.copy_rows(shadow.there, shadow.here.data(), *shadow.rows, bytes, shadow.held.device);
 }
 
 Status Shadows::fill() {
   for (const Shadow& shadow : shadows_)
     if (shadow.read)
-      if (auto status = gpus_.to_host(shadow.here.data(), shadow.there, shadow.bytes, shadow.held); !status)
-        return status;
+      if (auto status = down(shadow); !status) return status;
   return {};
 }
 
 Status Shadows::give_back(std::int64_t received) {
-  for (const Shadow& shadow : shadows_) {
-    if (!shadow.written) continue;
-    const std::uint64_t bytes =
-        shadow.prefix && received >= 0 ? std::min(shadow.bytes, static_cast<std::uint64_t>(received)) : shadow.bytes;
-    if (auto status = gpus_.to_gpu(shadow.there, shadow.here.data(), bytes, shadow.held); !status) return status;
-  }
+  for (const Shadow& shadow : shadows_)
+    if (shadow.written)
+      if (auto status = up(shadow, received); !status) return status;
   return {};
 }
 

@@ -1,13 +1,15 @@
 // Staging: host memory that stands in for a call's GPU memory, so that an MPI that knows no GPU does the call.
 // Correct for every function, type and communicator; what everything faster falls back to.
 //
-// 1. For each buffer that is GPU memory: as much host memory as the call may touch; what it reads is copied there.
+// 1. For each buffer that is GPU memory: as much host memory as the call may touch; what it reads is copied there. Of
+//    elements with long gaps, such as a column of a matrix, the data alone.
 // 2. The real function works on that.
 // 3. What it wrote is copied back, once it is done: for a request, when the request is.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "shim/mpi/call.h"
@@ -53,10 +55,13 @@ class Shadows {
     std::uint64_t bytes;
     Held held;
     bool read, written;
-    bool prefix;  // a message fills as much of it as it has bytes
+    bool prefix;                     // a message fills as much of it as it has bytes
+    std::optional<path::Rows> rows;  // all that is copied, from `there` on; none: every byte
   };
 
   Status add(const Call& call, int index, const Held& held);
+  Status down(const Shadow& shadow);
+  Status up(const Shadow& shadow, std::int64_t received);
 
   Gpus& gpus_;
   HostMemory& host_;

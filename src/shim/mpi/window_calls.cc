@@ -53,6 +53,12 @@ Result<Region> region_of(const Mpi& mpi, const Part& part) {
   return Region::make(mpi, part.significant ? part.count() : 0, part.elements.type);
 }
 
+/// A Copy within this process's own memory, where no GPU holds it.
+Status plain(void* to, const void* from, std::uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+  return {};
+}
+
 std::byte* address_of(const Part& part) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
 }
@@ -181,13 +187,8 @@ Status Windows::put_or_get(const Call& call, bool put, Window& window, const Reg
   }
   auto packed = tools_.host->take(there.bytes());
   if (!packed) return packed.status();
-  // Memory of this process that no GPU holds is read and written as it is.
   const Copy gpu = copy_by(device);
-  const Copy plain = [](void* to, const void* from, std::uint64_t bytes) {
-    std::memcpy(to, from, bytes);
-    return Status();
-  };
-  const Copy& local = tools_.holder(mine) >= 0 ? gpu : plain;
+  const Copy local = tools_.holder(mine) >= 0 ? gpu : Copy(plain);
   auto status = put ? here->read(local, mine, packed->data()) : there.read(gpu, at, packed->data());
   if (status.ok()) status = put ? there.write(gpu, at, packed->data()) : here->write(local, mine, packed->data());
   tools_.host->give(std::move(*packed));
@@ -206,10 +207,6 @@ Status Windows::accumulate(const Call& call, const Remote& remote, const Target&
   const auto count = static_cast<std::int64_t>(bytes) / shape.size;
   auto elements = Region::make(tools_.mpi, count, element);
   if (!elements) return elements.status();
-  const Copy plain = [](void* to, const void* from, std::uint64_t length) {
-    std::memcpy(to, from, length);
-    return Status();
-  };
 
   std::vector<std::byte> packed(bytes), compared(bytes), found(bytes);
   for (const Part& part : call.all()) {
@@ -219,7 +216,8 @@ Status Windows::accumulate(const Call& call, const Remote& remote, const Target&
     if (here->bytes() != bytes)
       return Status(Code::invalid_argument, fmt::format("{} bytes here are {} bytes there", here->bytes(), bytes));
     std::byte* const to = swaps && &part == &call.parts[1] ? compared.data() : packed.data();
-    if (auto status = here->read(tools_.holder(part.address) >= 0 ? copy : plain, address_of(part), to); !status)
+    if (auto status = here->read(tools_.holder(part.address) >= 0 ? copy : Copy(plain), address_of(part), to);
+        !status)
       return status;
   }
   // As the operation wants elements: some predefined types have gaps.
@@ -249,7 +247,8 @@ Status Windows::accumulate(const Call& call, const Remote& remote, const Target&
     if (!here) return here.status();
     if (here->bytes() != bytes)
       return Status(Code::invalid_argument, fmt::format("{} bytes here are {} bytes there", here->bytes(), bytes));
-    if (auto status = here->write(tools_.holder(part.address) >= 0 ? copy : plain, address_of(part), found.data());
+    if (auto status =
+            here->write(tools_.holder(part.address) >= 0 ? copy : Copy(plain), address_of(part), found.data());
         !status)
       return status;
   }

@@ -35,7 +35,6 @@ class WindowLibrary final : public WindowMpi {
     set(flush_, "PMPI_Win_flush");
     set(wait_, "PMPI_Wait");
     set(dup_, "PMPI_Comm_dup");
-    set(ibarrier_, "PMPI_Ibarrier");
     set(isend_, "PMPI_Isend");
     set(irecv_, "PMPI_Irecv");
     set(request_free_, "PMPI_Request_free");
@@ -78,12 +77,6 @@ class WindowLibrary final : public WindowMpi {
     Comm copy;
     const int code = dup_(from_handle<Comm>(comm), &copy);
     made = code == 0 ? to_handle(copy) : kNoHandle;
-    return code;
-  }
-  int begin_barrier(Handle comm, Handle& request) const override {
-    Request made;
-    const int code = ibarrier_(from_handle<Comm>(comm), &made);
-    request = to_handle(made);
     return code;
   }
   int ranks(Handle group, Handle comm, std::vector<int>& ranks) const override {
@@ -172,7 +165,6 @@ class WindowLibrary final : public WindowMpi {
   int (*flush_)(int, Win);
   int (*wait_)(Request*, Status*);
   int (*dup_)(Comm, Comm*);
-  int (*ibarrier_)(Comm, Request*);
   int (*isend_)(const void*, int, Datatype, int, int, Comm, Request*);
   int (*irecv_)(void*, int, Datatype, int, int, Comm, Request*);
   int (*request_free_)(Request*);

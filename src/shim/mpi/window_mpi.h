@@ -30,7 +30,6 @@ class WindowMpi {
 
   /// Collective over `comm`.
   virtual int duplicate(Handle comm, Handle& made) const = 0;
-  virtual int begin_barrier(Handle comm, Handle& request) const = 0;
   /// The members of `group`, as ranks of `comm`.
   virtual int ranks(Handle group, Handle comm, std::vector<int>& ranks) const = 0;
   /// A message without bytes, which nobody waits for at this end.

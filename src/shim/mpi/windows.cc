@@ -1,11 +1,12 @@
 #include "shim/mpi/windows.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
+
+#include "base/log.h"
+#include "shim/mpi/patience.h"
 
 namespace sennit::shim::mpi {
 
@@ -198,12 +199,14 @@ int Windows::give_back(Handle handle, int rank) {
 }
 
 int Windows::wait_for(Handle request) {
-  constexpr int kSpins = 2000;  // a default: some 20 µs
   bool done = false;
-  for (int spins = 0;; ++spins) {
+  for (Patience patience;; patience.wait()) {
     if (const int code = tools_.mpi.done(request, done); code != 0 || done) return code;
+    if (tools_.group != nullptr && tools_.group->failed()) {
+      log(LogLevel::error, tools_.group->check().text());
+      return tools_.mpi.err_other();
+    }
     tools_.progress();
-    if (spins > kSpins) sched_yield();
   }
 }
 
@@ -211,7 +214,7 @@ int Windows::meet(Handle handle) {
   const auto window = find(handle);
   if (window == nullptr || window->comm == kNoHandle) return 0;
   Handle request = kNoHandle;
-  const int code = tools_.windows.begin_barrier(window->comm, request);
+  const int code = tools_.mpi.begin_barrier(window->comm, request);
   return code == 0 ? wait_for(request) : code;
 }
 

@@ -50,7 +50,7 @@ TEST(Communicators, RanksThatMetAgreeOnTheirCalls) {
       }
       EXPECT_TRUE(offer_and_wait(*one.board));
     }
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
     EXPECT_EQ(all->find(kFirst), nullptr);
   });
 }
@@ -74,7 +74,7 @@ TEST(Communicators, BoardsOfOneRankDoNotMix) {
     if (thread == 0) {
       EXPECT_EQ(second.board->answer(second.board->offer()), true);
     }
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -87,7 +87,7 @@ TEST(Communicators, WhoMeetsDoesOtherThingsMeanwhile) {
       std::this_thread::yield();  // comes only after the other has done
                                   // something
     EXPECT_TRUE(all->meet(kWorld, [&] { asked = true; }).whole);
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -102,7 +102,18 @@ TEST(Communicators, WhoNeverComesToARevokedOneIsNotAwaited) {
       EXPECT_FALSE(one.whole);
       EXPECT_FALSE(one.why_not.empty());
     }
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
+  });
+}
+
+TEST(Communicators, ALostRankIsNotAwaitedAtTheEnd) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_TRUE(all->meet(kWorld, nothing_meanwhile).whole);
+    if (thread == 1) return all->group().abort(Status(Code::aborted, "rank 1 has had enough"));
+    EXPECT_FALSE(all->forget_all(nothing_meanwhile));
+    EXPECT_THAT(all->group().check().text(), HasSubstr("rank 1 has had enough"));
   });
 }
 
@@ -119,7 +130,7 @@ TEST(Communicators, MoreRanksThanSennitTakesAreLeftToMpi) {
     one.board->pass();
     EXPECT_TRUE(one.board->all_came());
     EXPECT_TRUE(all->meet(kSecond, nothing_meanwhile).whole);
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -136,9 +147,9 @@ TEST(Communicators, WhereNobodyKnowsTheRanksThereIsNoBoard) {
       EXPECT_EQ(one.slot, -1);
       EXPECT_THAT(one.why_not, HasSubstr(why));
     }
-    all->forget(kFirst);
+    all->forget(kFirst, nothing_meanwhile);
     EXPECT_EQ(all->find(kFirst), nullptr);
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -172,7 +183,7 @@ TEST(Communicators, RanksOfAnotherJobAreLeftToMpi) {
     if (thread == 1) {
       EXPECT_TRUE(one.board->all_came());
     }
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -185,7 +196,7 @@ TEST(Communicators, AForgottenCommunicatorsSlotBeginsAnew) {
     auto& first = all->meet(kFirst, nothing_meanwhile);
     const int slot = first.slot;
     for (int call = 0; call < 3; ++call) EXPECT_TRUE(offer_and_wait(*first.board));
-    all->forget(kFirst);
+    all->forget(kFirst, nothing_meanwhile);
     EXPECT_EQ(all->find(kFirst), nullptr);
     auto& second = all->meet(kSecond, nothing_meanwhile);
     EXPECT_EQ(second.slot, slot);
@@ -196,8 +207,8 @@ TEST(Communicators, AForgottenCommunicatorsSlotBeginsAnew) {
     if (thread == 1) {
       EXPECT_TRUE(offer_and_wait(*second.board));
     }
-    all->forget(12345);  // never seen: nothing to wait for
-    all->forget_all();
+    all->forget(12345, nothing_meanwhile);  // never seen: nothing to wait for
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -214,10 +225,10 @@ TEST(Communicators, WithoutASlotACommunicatorIsLeftToMpi) {
     const auto& one = *all->find(comm);
     EXPECT_EQ(one.board, nullptr);
     EXPECT_THAT(one.why_not, HasSubstr("too many communicators"));
-    all->forget(comm);
-    all->forget(1001);
+    all->forget(comm, nothing_meanwhile);
+    all->forget(1001, nothing_meanwhile);
     EXPECT_TRUE(all->meet(comm, nothing_meanwhile).whole) << "a slot is free again";
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -232,7 +243,7 @@ TEST(Communicators, KnowTheRanksBehindACommunicators) {
     EXPECT_EQ(all->world_rank(kFirst, -2), -1);  // MPI_PROC_NULL
     EXPECT_EQ(all->world_rank(kNull, 0), -1);
     EXPECT_EQ(all->neighbour(kFirst, 0), thread == 2 ? -1 : 2) << "a process is no neighbour of its own";
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -243,11 +254,11 @@ TEST(Communicators, AFreedHandleMayStandForOtherRanks) {
     const auto all = create(mpi);
     EXPECT_EQ(all->world_rank(kFirst, 0), 0);
     ASSERT_EQ(mpi.barrier(kWorld), 0);
-    all->forget(kFirst);
+    all->forget(kFirst, nothing_meanwhile);
     if (thread == 0) world.add(kFirst, {1, 0});
     ASSERT_EQ(mpi.barrier(kWorld), 0);
     EXPECT_EQ(all->world_rank(kFirst, 0), 1);
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -262,7 +273,7 @@ TEST(Communicators, WhoListensIsKnownToAll) {
     ASSERT_EQ(mpi.barrier(kWorld), 0);
     EXPECT_TRUE(all->listens(1));
     EXPECT_FALSE(all->listens(0));
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -277,7 +288,7 @@ TEST(Communicators, ARankWithoutGpuLeavesAllWithoutCounterpart) {
     EXPECT_TRUE(one.tried);
     EXPECT_EQ(one.counterpart, nullptr);
     EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -314,8 +325,8 @@ TEST(Communicators, ACounterpartDoesTheirWork) {
     EXPECT_EQ(numbers[1], one.shape.rank == 0 ? own + 1 : 14.0F);
     EXPECT_EQ(numbers[2], own + 2);
     EXPECT_FALSE(one.counterpart->plan_of(work).empty());
-    all->forget(kFirst);
-    all->forget_all();
+    all->forget(kFirst, nothing_meanwhile);
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -343,7 +354,7 @@ TEST(Communicators, RanksMeetWhileTheyDoOtherThings) {
     std::optional<bool> answer;
     while (!(answer = one.board->answer(*number))) std::this_thread::yield();
     EXPECT_TRUE(*answer);
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -354,7 +365,7 @@ TEST(Communicators, WhatEachRankSaysIsToldToAll) {
     const auto& one = all->meet(kWorld, nothing_meanwhile);
     const auto said = all->ask(kWorld, one, std::uint64_t(thread) * 5, nothing_meanwhile);
     EXPECT_EQ(said, (std::vector<std::uint64_t>{0, 5, 10}));
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -371,7 +382,7 @@ TEST(Communicators, WhoHasNoGpuLeavesAllWithoutACounterpartMadeMeanwhile) {
     while (!(has = all->matched(one))) std::this_thread::yield();
     EXPECT_FALSE(*has);
     EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
-    all->forget_all();
+    all->forget_all(nothing_meanwhile);
   });
 }
 
@@ -408,8 +419,8 @@ TEST(Communicators, CounterpartsAreMadeMeanwhile) {
       }
     }
     EXPECT_EQ(*numbers, 6.0F);
-    all->forget(kFirst);
-    all->forget_all();
+    all->forget(kFirst, nothing_meanwhile);
+    all->forget_all(nothing_meanwhile);
   });
 }
 

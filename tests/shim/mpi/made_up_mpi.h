@@ -10,8 +10,8 @@ namespace sennit::shim::mpi {
 
 class MadeUpMpi : public Mpi {
  public:
-  static constexpr Handle kComm = 100, kFloat = 1, kDouble = 2, kFourFloats = 3, kGaps = 4, kByte = 5, kSum = 11,
-                          kMine = 12;
+  static constexpr Handle kComm = 100, kFloat = 1, kDouble = 2, kFourFloats = 3, kGaps = 4, kByte = 5, kColumn = 6,
+                          kSum = 11, kMine = 12;
 
   CommShape comm{0, 4, false, 0};
   Neighbours around{2, 3};
@@ -19,7 +19,9 @@ class MadeUpMpi : public Mpi {
                                  {kDouble, {8, 0, 8, 0, 8}},
                                  {kFourFloats, {16, 0, 16, 0, 16}},
                                  {kGaps, {8, 0, 16, 4, 8}},  // 8 bytes of data from byte 4 on, every 16 bytes
-                                 {kByte, {1, 0, 1, 0, 1}}};
+                                 {kByte, {1, 0, 1, 0, 1}},
+                                 // A column of ten numbers of a matrix, one every 16 KiB.
+                                 {kColumn, {40, 0, 9 * 16384 + 4, 0, 9 * 16384 + 4}}};
   std::map<Handle, Uniform> uniforms{{kFloat, {*parse_meaning("float32"), 1}},
                                      {kDouble, {*parse_meaning("float64"), 1}},
                                      {kFourFloats, {*parse_meaning("float32"), 4}},
@@ -56,6 +58,14 @@ class MadeUpMpi : public Mpi {
     const auto found = uniforms.find(type);
     return found != uniforms.end() ? std::optional(found->second) : std::nullopt;
   }
+  std::optional<path::Rows> rows(Handle type) const override {
+    if (type == kGaps) return path::Rows{4, 8, 8, 1};
+    if (type == kColumn) return path::Rows{0, 4, 16384, 10};
+    const auto found = uniforms.find(type);
+    if (found == uniforms.end()) return std::nullopt;
+    const std::int64_t bytes = found->second.count * bytes_of(found->second.meaning);
+    return path::Rows{0, bytes, bytes, 1};
+  }
   std::map<Handle, device::Operator> operators{{kSum, device::Operator::sum}};  // kMine: the program's own
   int begin_placeholder(Handle&) const override { return 16; }
   int end_placeholder(Handle) const override { return 16; }
@@ -82,7 +92,7 @@ class MadeUpMpi : public Mpi {
   int begin_all_gather(Handle, const void*, void*, int, Handle&) const override { return 16; }
   int done(Handle&, bool&) const override { return 16; }
   bool revoked(Handle) const override { return false; }
-  int barrier(Handle) const override { return 16; }
+  int begin_barrier(Handle, Handle&) const override { return 16; }
   int split(Handle, int, int, Handle&) const override { return 16; }
   int free(Handle&) const override { return 16; }
   int all_gather_rows(Handle, void*, int) const override { return 16; }

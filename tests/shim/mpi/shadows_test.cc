@@ -1,6 +1,7 @@
 #include "shim/mpi/shadows.h"
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include <gmock/gmock.h>
@@ -175,6 +176,30 @@ TEST_F(ShadowsTest, OneBufferMayBeTheHosts) {
   EXPECT_NE(shadows.memory()[0], memory_.data());
   EXPECT_EQ(shadows.memory()[1], here);
   EXPECT_EQ(shadows.bytes(), 16u);
+}
+
+TEST_F(ShadowsTest, OfAColumnTheDataAloneIsCopied) {
+  constexpr std::size_t kRows = 10, kRow = 16384, kNumber = 4;
+  const device::Memory matrix = std::move(*executor_->allocate(0, kRows * kRow));
+  auto* const there = reinterpret_cast<std::uint8_t*>(matrix.data());
+  for (const auto& [received, numbers] : {std::pair(-1, kRows), {40, kRows}, {12, std::size_t(3)}}) {
+    for (std::size_t i = 0; i < kRows * kRow; ++i) there[i] = std::uint8_t(i % 251);
+    Shadows shadows(gpus_, host_);
+    const auto holder = [&](const void* at) { return at == there ? Held{0, true} : Held{}; };
+    ASSERT_TRUE(shadows.make(call_with({there, Access::out, true, run(1, M::kColumn)}), holder).ok());
+    std::fill_n(static_cast<std::uint8_t*>(shadows.memory()[0]), 9 * kRow + kNumber, std::uint8_t{255});
+    ASSERT_TRUE(shadows.give_back(received).ok());
+    for (std::size_t i = 0; i < kRows * kRow; ++i) {
+      const bool data = i % kRow < kNumber && i / kRow < numbers;
+      ASSERT_EQ(there[i], data ? 255 : i % 251) << i;
+    }
+  }
+  Shadows shadows(gpus_, host_);
+  const auto holder = [&](const void*) { return Held{0, true}; };
+  ASSERT_TRUE(shadows.make(call_with({there, Access::in, true, run(1, M::kColumn)}), holder).ok());
+  for (std::size_t row = 0; row < kRows; ++row)
+    EXPECT_EQ(std::memcmp(static_cast<std::uint8_t*>(shadows.memory()[0]) + row * kRow, there + row * kRow, kNumber),
+              0);
 }
 
 TEST_F(ShadowsTest, AShadowsMemoryServesTheNextCall) {

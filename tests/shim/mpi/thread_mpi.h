@@ -129,26 +129,31 @@ class ThreadMpi : public MadeUpMpi {
     request = kRequest;
     return 0;
   }
+  int begin_barrier(Handle handle, Handle& request) const override {
+    begun_ = {handle, threads_.begin(handle, thread_, &nothing_, 1), nullptr};
+    request = kRequest;
+    return 0;
+  }
   int done(Handle& request, bool& done) const override {
     if (request != kRequest) return 19;
     std::vector<ThreadWorld::Item> given;
     done = threads_.look(begun_.comm, begun_.call, given, false);
     if (!done) return 0;
-    place(given, begun_.all);
+    if (begun_.all != nullptr) place(given, begun_.all);
     request = request_null();
     return 0;
   }
   Handle revoked_comm = 0;
   bool revoked(Handle handle) const override { return handle == revoked_comm; }
-  int barrier(Handle handle) const override {
+  int barrier(Handle handle) const {
     std::vector<ThreadWorld::Item> given;
-    const std::byte nothing{};
-    threads_.look(handle, threads_.begin(handle, thread_, &nothing, 1), given, true);
+    threads_.look(handle, threads_.begin(handle, thread_, &nothing_, 1), given, true);
     return 0;
   }
 
  private:
   static constexpr Handle kRequest = 700;
+  static constexpr std::byte nothing_{};
   static void place(const std::vector<ThreadWorld::Item>& given, void* all) {
     auto* to = static_cast<std::byte*>(all);
     for (const auto& item : given) to = std::ranges::copy(item, to).out;

@@ -1,0 +1,46 @@
+// Data that lies in rows of one length at one distance, and those in planes at one distance: a column of a matrix, a
+// face of a grid, a part of an array. What MPI's vectors and subarrays are.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+namespace sennit::path {
+
+/// All in bytes; rows follow each other in the order of the data.
+struct Rows {
+  std::int64_t first = 0;   ///< where the first row begins
+  std::int64_t bytes = 0;   ///< of a row
+  std::int64_t stride = 0;  ///< from row to row of a plane
+  std::int64_t rows = 1;    ///< of a plane
+  std::int64_t plane_stride = 0;
+  std::int64_t planes = 1;
+
+  std::int64_t data() const { return bytes * rows * planes; }
+};
+
+/// `count` of them, each `distance` behind the one before. None where that is no such shape any more, where rows
+/// would overlap or go back, or nothing is there.
+constexpr std::optional<Rows> repeat(Rows one, std::int64_t count, std::int64_t distance) {
+  if (count <= 0 || one.bytes <= 0) return std::nullopt;
+  if (count == 1) return one;
+  if (one.planes > 1) return std::nullopt;
+  if (one.rows == 1) {
+    if (distance < one.bytes) return std::nullopt;
+    if (distance == one.bytes)
+      one.bytes *= count;
+    else
+      one.stride = distance, one.rows = count;
+    return one;
+  }
+  if (distance == one.rows * one.stride) {
+    one.rows *= count;
+    return one;
+  }
+  if (distance < (one.rows - 1) * one.stride + one.bytes) return std::nullopt;
+  one.plane_stride = distance;
+  one.planes = count;
+  return one;
+}
+
+}  // namespace sennit::path
