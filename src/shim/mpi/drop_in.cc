@@ -76,16 +76,18 @@ void DropIn::finish() {
   windows_.reset();
   messages_.reset();
   loans_.reset();
+  Status lost;
   if (communicators_ != nullptr) {
     Patience patience;
-    if (!communicators_->forget_all([&] { patience.wait(); }) && communicators_->group().failed())
-      (void)fail("MPI_Finalize", mpi_->comm_world(), communicators_->group().check());
+    if (!communicators_->forget_all([&] { patience.wait(); })) lost = communicators_->group().check();
     communicators_.reset();
   }
   if (switches_.report && rank_ == 0)
     std::fputs(report_.empty() ? "sennit: no call had a GPU buffer on rank 0\n"
                                : report_.text("sennit: calls with GPU buffers on rank 0").c_str(),
                stderr);
+  // Last, since most programs let MPI end them here.
+  if (!lost.ok()) (void)fail("MPI_Finalize", mpi_->comm_world(), lost);
 }
 
 Gpus* DropIn::gpus() {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 #include "shim/mpi/wrappers.h"
@@ -166,6 +168,30 @@ class Batch {
   std::vector<Status> own_;
 };
 
+/// What a wait for some requests needs.
+enum class Need : std::uint8_t {
+  real,    ///< nothing but the real function
+  others,  ///< that others of this rank, which the drop-in has to do with, go on meanwhile
+  own,     ///< the drop-in has to do with some of them
+};
+
+template <class Abi>
+Need need_of(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
+  const Batch<Abi> batch(count, requests, statuses);
+  return batch.plain() ? Need::real : batch.any() ? Need::own : Need::others;
+}
+
+/// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; who waits for host
+/// memory alone waits as under MPI alone.
+template <class Abi, class Look>
+int wait_until(std::string_view function, Need need, const Look& look) {
+  for (Patience patience;; patience.wait()) {
+    if (const std::optional<int> code = look()) return *code;
+    if (need != Need::own) continue;
+    if (const auto code = drop_in<Abi>().in_vain(function)) return *code;
+  }
+}
+
 template <class Abi>
 int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Test<Abi>, Entry::Test);
@@ -192,12 +218,13 @@ template <class Abi>
 int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
   if (drop_in<Abi>().requests().none()) return real(request, status);
-  if (Batch<Abi>(1, request, status).plain()) return real(request, status);
-  for (Patience patience;; patience.wait()) {
+  const auto need = need_of<Abi>(1, request, status);
+  if (need == Need::real) return real(request, status);
+  return wait_until<Abi>("MPI_Wait", need, [&]() -> std::optional<int> {
     int flag = 0;
-    if (const int code = Test<Abi>(request, &flag, status); code != 0 || flag != 0) return code;
-    if (const auto code = drop_in<Abi>().in_vain("MPI_Wait")) return *code;
-  }
+    const int code = Test<Abi>(request, &flag, status);
+    return code != 0 || flag != 0 ? std::optional(code) : std::nullopt;
+  });
 }
 
 template <class Abi>
@@ -222,12 +249,13 @@ template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, statuses);
-  if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, statuses);
-  for (Patience patience;; patience.wait()) {
+  const auto need = need_of<Abi>(count, requests, statuses);
+  if (need == Need::real) return real(count, requests, statuses);
+  return wait_until<Abi>("MPI_Waitall", need, [&]() -> std::optional<int> {
     int flag = 0;
-    if (const int code = Testall<Abi>(count, requests, &flag, statuses); code != 0 || flag != 0) return code;
-    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitall")) return *code;
-  }
+    const int code = Testall<Abi>(count, requests, &flag, statuses);
+    return code != 0 || flag != 0 ? std::optional(code) : std::nullopt;
+  });
 }
 
 template <class Abi>
@@ -276,14 +304,14 @@ template <class Abi>
 int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Waitany<Abi>, Entry::Waitany);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, index, status);
-  if (Batch<Abi>(count, requests, status).plain()) return real(count, requests, index, status);
-  for (Patience patience;; patience.wait()) {
+  const auto need = need_of<Abi>(count, requests, status);
+  if (need == Need::real) return real(count, requests, index, status);
+  return wait_until<Abi>("MPI_Waitany", need, [&]() -> std::optional<int> {
     int flag = 0;
     bool again = false;
-    if (const int code = test_any<Abi>(count, requests, index, &flag, status, again); code != 0 || !again)
-      return code;
-    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitany")) return *code;
-  }
+    const int code = test_any<Abi>(count, requests, index, &flag, status, again);
+    return code != 0 || !again ? std::optional(code) : std::nullopt;
+  });
 }
 
 /// As MPI_Testsome; `again` as of test_any().
@@ -326,13 +354,13 @@ template <class Abi>
 int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitsome<Abi>, Entry::Waitsome);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, done, indices, statuses);
-  if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, done, indices, statuses);
-  for (Patience patience;; patience.wait()) {
+  const auto need = need_of<Abi>(count, requests, statuses);
+  if (need == Need::real) return real(count, requests, done, indices, statuses);
+  return wait_until<Abi>("MPI_Waitsome", need, [&]() -> std::optional<int> {
     bool again = false;
-    if (const int code = test_some<Abi>(count, requests, done, indices, statuses, again); code != 0 || !again)
-      return code;
-    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitsome")) return *code;
-  }
+    const int code = test_some<Abi>(count, requests, done, indices, statuses, again);
+    return code != 0 || !again ? std::optional(code) : std::nullopt;
+  });
 }
 
 template <class Abi>
