@@ -11,6 +11,7 @@
 
 enum { kCount = 150000 }; /* 600 KB: what sennit reduces over several nodes too */
 static int rank, ranks;
+static MPI_Win window;
 
 static int* on_gpu(void) {
   void* (*allocate)(int, size_t) = NULL;
@@ -60,6 +61,11 @@ int main(int argc, char** argv) {
       sum(buffer);
     } else if (!strcmp(what, "exchange")) {
       exchange(buffer);
+    } else if (!strcmp(what, "window")) {
+      MPI_Win_create(buffer, kCount * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+      MPI_Win_fence(0, window);
+    } else if (!strcmp(what, "fence")) {
+      MPI_Win_fence(0, window);
     } else if (!strcmp(what, "await")) {
       await_rank_1(buffer);
     } else if (!strcmp(what, "host")) {

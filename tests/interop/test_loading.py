@@ -3,6 +3,7 @@ does not allow: it ends as it does without the drop-in, and never hangs."""
 
 from __future__ import annotations
 
+import itertools
 import re
 import shutil
 import subprocess
@@ -120,18 +121,22 @@ def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
         assert function is None or f"The {function[1]}() function was called" in with_it.stderr
 
 
-@pytest.mark.parametrize(
-    "steps",
-    [
-        "init sum kill sum finalize",
-        "init exchange kill exchange finalize",
-        "init exchange kill await finalize",
-        "init exchange kill finalize",
-    ],
+KILLS = (
+    "init sum kill sum finalize",
+    "init exchange kill exchange finalize",
+    "init exchange kill await finalize",
+    "init exchange kill finalize",
 )
-@pytest.mark.parametrize("node", ["0", "$((rank / 2))"])
+
+
+@pytest.mark.parametrize(
+    ("node", "steps"),
+    # Windows of GPU memory are for one node.
+    [*itertools.product(("0", "$((rank / 2))"), KILLS), ("0", "init window kill fence finalize")],
+)
 def test_the_others_end_when_a_rank_was_killed(node: str, steps: str) -> None:
-    """Where the launcher lets them live: in a collective of one node and of several, in a message, and at the end."""
+    """Where the launcher lets them live: in a collective of one node and of several, in a message, at a
+    fence, and at the end."""
     program, library = have("mpich", "c_faults.c")
     launcher, *others = program.start(4, *steps.split())
     place = others.index(str(program.path))

@@ -51,7 +51,8 @@ class Communicators {
     bool speaks() const { return nodes->place(shape.rank).rank == 0; }
 
     Turns turns;                     ///< of calls that end in a request
-    std::atomic<bool> waits{false};  ///< whether any of those waits for its turn
+    std::atomic<bool> waits{false};  ///< whether any of those waits for its turn,
+    std::atomic<bool> active{false};  ///< or is being done by sennit
     std::optional<int> device;       ///< that those are on, until the counterpart's is
     /// Persistent collective calls may start in another order on each rank, so each that sennit does has a
     /// counterpart of its own, and turns of its own; in the order of their initialization. Who does one holds it.

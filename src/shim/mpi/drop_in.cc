@@ -76,16 +76,18 @@ void DropIn::finish() {
   windows_.reset();
   messages_.reset();
   loans_.reset();
+  Status lost;
   if (communicators_ != nullptr) {
     Patience patience;
-    if (!communicators_->forget_all([&] { patience.wait(); }) && communicators_->group().failed())
-      (void)fail("MPI_Finalize", mpi_->comm_world(), communicators_->group().check());
+    if (!communicators_->forget_all([&] { patience.wait(); })) lost = communicators_->group().check();
     communicators_.reset();
   }
   if (switches_.report && rank_ == 0)
     std::fputs(report_.empty() ? "sennit: no call had a GPU buffer on rank 0\n"
                                : report_.text("sennit: calls with GPU buffers on rank 0").c_str(),
                stderr);
+  // Last, since most programs let MPI end them here.
+  if (!lost.ok()) (void)fail("MPI_Finalize", mpi_->comm_world(), lost);
 }
 
 Gpus* DropIn::gpus() {
@@ -104,7 +106,7 @@ Gpus* DropIn::gpus() {
 
 void DropIn::pass(Handle comm) {
   if (communicators_ == nullptr) return;
-  Communicators::One& one = settled(comm);
+  Communicators::One& one = settled(comm, Until::begun);
   if (one.board != nullptr) one.board->pass();
 }
 
@@ -143,7 +145,7 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = "the job's ranks could not meet";
     return std::nullopt;
   }
-  Communicators::One& one = settled(call.comm);
+  Communicators::One& one = settled(call.comm, Until::done);
   if (!one.whole) {
     if (one.board != nullptr) one.board->pass();
     why = one.why_not;
@@ -252,13 +254,9 @@ std::optional<int> DropIn::in_vain(std::string_view what) {
 void DropIn::forget(Handle comm) {
   if (communicators_ == nullptr) return;
   if (Communicators::One* const one = communicators_->find(comm)) {
-    settle(comm, *one);
-    const auto active = [&] {
-      const std::lock_guard lock(turns_mutex_);
-      return one->turns.active() ||
-             std::ranges::any_of(one->repeated, [](const auto& each) { return each->turns.active(); });
-    };
-    for (Patience patience; active(); patience.wait()) (void)move_turns(Mover::program);
+    settle(comm, *one, Until::done);
+    for (const auto& each : one->repeated)
+      for (Patience patience; each->active; patience.wait()) (void)move_turns(Mover::program);
     repeated_ -= static_cast<int>(one->repeated.size());
     if (one->board != nullptr) {
       one->board->pass();

@@ -146,9 +146,14 @@ class DropIn {
   Windows& make_windows(const WindowMpi& of);
   /// `again`: in the program's own call, which has asked where its memory is.
   Result<std::shared_ptr<Shadows>> begin(const Call& call, bool again);
-  /// The communicator, whose ranks have met, and where no call waits for its turn.
-  Communicators::One& settled(Handle comm);
-  void settle(Handle comm, Communicators::One& one);
+  /// What has become of a communicator's calls that end in a request.
+  enum class Until : std::uint8_t {
+    begun,  ///< none waits for its turn
+    done,   ///< and sennit is doing none: what does them is free
+  };
+  /// The communicator, whose ranks have met.
+  Communicators::One& settled(Handle comm, Until until);
+  void settle(Handle comm, Communicators::One& one, Until until);
   /// Whether sennit can do a call that ends in a request; else why not. What it is to do goes to `work`.
   WhyNot why_not(const Call& call, Communicators::One& one, Work& work);
   /// What all ranks say of a persistent call: its counterpart, if sennit does it; else `why`.

@@ -72,6 +72,7 @@ bool DropIn::move_turns(Mover mover) {
     Table table(*this, active, mover);
     active.one->turns.move(table, mover);
     active.one->waits.store(!active.one->turns.empty(), std::memory_order_release);
+    active.one->active.store(active.one->turns.active(), std::memory_order_release);
   }
   std::erase_if(active_, [](const Active& active) { return !active.one->turns.active(); });
   const auto waiting =
@@ -90,18 +91,20 @@ bool DropIn::pass_at_once(Handle comm) {
   return true;
 }
 
-Communicators::One& DropIn::settled(Handle comm) {
+Communicators::One& DropIn::settled(Handle comm, Until until) {
   Communicators::One& one = communicators_->find_or_begin_to_meet(comm);
-  if (!one.met || one.waits.load(std::memory_order_acquire)) settle(comm, one);
+  const auto& left = until == Until::begun ? one.waits : one.active;
+  if (!one.met || left.load(std::memory_order_acquire)) settle(comm, one, until);
   return one;
 }
 
-void DropIn::settle(Handle comm, Communicators::One& one) {
+void DropIn::settle(Handle comm, Communicators::One& one, Until until) {
   for (Patience patience;; patience.wait()) {
     {
       const std::lock_guard lock(turns_mutex_);
       (void)move_turns(Mover::program);
-      if (communicators_->met(comm, one) && one.turns.empty()) return;
+      const bool left = until == Until::begun ? !one.turns.empty() : one.turns.active();
+      if (communicators_->met(comm, one) && !left) return;
     }
     progress();
     mpi_->progress();
@@ -110,7 +113,7 @@ void DropIn::settle(Handle comm, Communicators::One& one) {
 
 void DropIn::settle(Handle comm) {
   Communicators::One* const one = communicators_ != nullptr ? communicators_->find(comm) : nullptr;
-  if (one != nullptr && one->waits.load(std::memory_order_acquire)) settle(comm, *one);
+  if (one != nullptr && one->waits.load(std::memory_order_acquire)) settle(comm, *one, Until::begun);
 }
 
 bool DropIn::needs_no_turn(Handle comm) const {
@@ -184,7 +187,7 @@ void DropIn::join(Handle comm, Communicators::One& one, const std::shared_ptr<Be
 
 std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const Call* call, Work& work,
                                                             std::string_view& why) {
-  Communicators::One& one = settled(comm);
+  Communicators::One& one = settled(comm, Until::begun);
   why = one.why_not;
   if (!one.whole) return nullptr;
   why = "persistent, ranks on several nodes";

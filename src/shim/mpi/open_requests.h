@@ -51,7 +51,10 @@ struct OpenRequest {
   std::array<std::byte, 32> status{};  ///< with this status
 
   /// Whether somebody has to look at it from time to time, whatever the program waits for.
-  bool moves() const { return active && (outgoing != nullptr || receive != nullptr || begun != nullptr); }
+  bool moves() const {
+    // Of a persistent collective another start may be on its way: `begun` is not looked at without the mutex.
+    return active && (outgoing != nullptr || receive != nullptr || repeated != nullptr || begun != nullptr);
+  }
 };
 
 class OpenRequests {

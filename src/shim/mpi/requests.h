@@ -3,6 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <numeric>
+#include <optional>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "shim/mpi/wrappers.h"
@@ -17,33 +21,53 @@ class Batch {
   using Status = typename Abi::Status;
 
   /// As they are before the call: what completes is forgotten by MPI, and its handle given to another one.
-  Batch(int count, const Request* requests, Status* statuses) : statuses_(statuses) {
+  Batch(int count, const Request* requests, Status* statuses)
+      : no_statuses_(reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore), statuses_(statuses) {
     OpenRequests& table = drop_in<Abi>().requests();
     for (int i = 0; i < count; ++i) {
       handles_.push_back(to_handle(requests[i]));
       open_.push_back(table.find(handles_.back()));
       any_ = any_ || open_.back() != nullptr;
     }
-    const bool no_statuses = reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore;
-    if (any_ && no_statuses) {
+    if (any_ && no_statuses_) {
       own_.resize(static_cast<std::size_t>(count));
       statuses_ = own_.data();
     }
   }
 
-  ~Batch() {
-    for (auto& one : claimed_)
-      if (one.mapped()->persistent || one.mapped()->active) drop_in<Abi>().requests().put_back(std::move(one));
-  }
+  ~Batch() { put_back(); }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
 
   /// Before the real function may end those that are not hidden.
   void claim() {
     for (std::size_t i = 0; i < open_.size(); ++i)
-      if (open_[i] != nullptr && (hidden_.empty() || !hidden_[i]))
-        if (auto one = drop_in<Abi>().requests().claim(handles_[i], *open_[i]); !one.empty())
-          claimed_.push_back(std::move(one));
+      if (hidden_.empty() || !hidden_[i]) claim(i);
+  }
+
+  /// MPI_Test of request `index`; to be asked until it says that this one has completed, or an error.
+  int test(int index, Request& request, int& flag) {
+    Status* const status = no_statuses_ && !any_ ? statuses_ : &statuses_[index];
+    flag = 0;
+    if (!ready(index)) return 0;
+    flag = 1;
+    if (idle(index)) {
+      *status = Process<Abi>::instance().library->empty_status();
+      return 0;
+    }
+    if (finished(index)) return complete(index, *status);
+    claim(static_cast<std::size_t>(index));
+    const int code = Real<Abi>::of(&Test<Abi>, Entry::Test)(&request, &flag, status);
+    if (code != 0)
+      end(index);
+    else if (flag != 0)
+      return complete(index, *status);
+    put_back();
+    return code;
+  }
+  /// What each ended with, to the program's statuses.
+  void tell_errors(std::span<const int> codes) {
+    for (std::size_t i = 0; !no_statuses_ && i < codes.size(); ++i) statuses_[i].error = codes[i];
   }
 
   /// Whether the drop-in has to do with any of them.
@@ -167,6 +191,17 @@ class Batch {
   }
 
  private:
+  void claim(std::size_t index) {
+    if (open_[index] == nullptr) return;
+    if (auto one = drop_in<Abi>().requests().claim(handles_[index], *open_[index]); !one.empty())
+      claimed_.push_back(std::move(one));
+  }
+  void put_back() {
+    for (auto& one : claimed_)
+      if (one.mapped()->persistent || one.mapped()->active) drop_in<Abi>().requests().put_back(std::move(one));
+    claimed_.clear();
+  }
+
   void end(int index) {
     const OpenRequests::Shared open = open_[static_cast<std::size_t>(index)];
     if (open != nullptr && open->active) drop_in<Abi>().requests().end(*open);
@@ -191,9 +226,34 @@ class Batch {
   std::vector<bool> hidden_;
   std::vector<OpenRequests::Claimed> claimed_;
   bool any_ = false;
+  const bool no_statuses_;
   Status* statuses_;
   std::vector<Status> own_;
 };
+
+/// What a wait for some requests needs.
+enum class Need : std::uint8_t {
+  real,    ///< nothing but the real function
+  others,  ///< that others of this rank, which the drop-in has to do with, go on meanwhile
+  own,     ///< the drop-in has to do with some of them
+};
+
+template <class Abi>
+Need need_of(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
+  const Batch<Abi> batch(count, requests, statuses);
+  return batch.plain() ? Need::real : batch.any() ? Need::own : Need::others;
+}
+
+/// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; who waits for host
+/// memory alone waits as under MPI alone.
+template <class Abi, class Look>
+int wait_until(std::string_view function, Need need, const Look& look) {
+  for (Patience patience;; patience.wait()) {
+    if (const std::optional<int> code = look()) return *code;
+    if (need != Need::own) continue;
+    if (const auto code = drop_in<Abi>().in_vain(function)) return *code;
+  }
+}
 
 template <class Abi>
 int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status) {
@@ -201,37 +261,22 @@ int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status
   DropIn& here = drop_in<Abi>();
   if (here.requests().none()) return real(request, flag, status);
   here.progress();
-  Batch<Abi> batch(1, request, status);
-  if (!batch.ready(0)) {
-    *flag = 0;
-    here.mpi().progress();
-    return 0;
-  }
-  if (batch.idle(0)) {
-    *flag = 1;
-    *batch.statuses() = Process<Abi>::instance().library->empty_status();
-    return 0;
-  }
-  if (batch.finished(0)) {
-    *flag = 1;
-    return batch.complete(0, *batch.statuses());
-  }
-  batch.claim();
-  const int code = real(request, flag, batch.statuses());
-  if (code != 0) return batch.fail(code, request);
-  return *flag == 0 || !batch.any() ? code : batch.complete(0, *batch.statuses());
+  const int code = Batch<Abi>(1, request, status).test(0, *request, *flag);
+  if (code == 0 && *flag == 0) here.mpi().progress();
+  return code;
 }
 
 template <class Abi>
 int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
   if (drop_in<Abi>().requests().none()) return real(request, status);
-  if (Batch<Abi>(1, request, status).plain()) return real(request, status);
-  for (Patience patience;; patience.wait()) {
+  const auto need = need_of<Abi>(1, request, status);
+  if (need == Need::real) return real(request, status);
+  return wait_until<Abi>("MPI_Wait", need, [&]() -> std::optional<int> {
     int flag = 0;
-    if (const int code = Test<Abi>(request, &flag, status); code != 0 || flag != 0) return code;
-    if (const auto code = drop_in<Abi>().in_vain("MPI_Wait")) return *code;
-  }
+    const int code = Test<Abi>(request, &flag, status);
+    return code != 0 || flag != 0 ? std::optional(code) : std::nullopt;
+  });
 }
 
 template <class Abi>
@@ -258,22 +303,28 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
 template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
-  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, statuses);
-  if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, statuses);
-  const bool told = reinterpret_cast<std::intptr_t>(statuses) != Abi::kStatusIgnore;
+  DropIn& here = drop_in<Abi>();
+  if (here.requests().none() || count <= 0) return real(count, requests, statuses);
+  Batch<Abi> batch(count, requests, statuses);
+  if (batch.plain()) return real(count, requests, statuses);
   std::vector<int> codes(static_cast<std::size_t>(count));
-  for (int i = 0; i < count; ++i)
-    for (Patience patience;; patience.wait()) {
+  std::vector<int> left(static_cast<std::size_t>(count));
+  std::iota(left.begin(), left.end(), 0);
+  const auto need = batch.any() ? Need::own : Need::others;
+  return wait_until<Abi>("MPI_Waitall", need, [&]() -> std::optional<int> {
+    here.progress();
+    (void)batch.all_ready();  // what has come is brought
+    std::erase_if(left, [&](int i) {
       int flag = 0;
       int& code = codes[static_cast<std::size_t>(i)];
-      code = Test<Abi>(&requests[i], &flag, told ? &statuses[i] : ignored<Abi>());
-      if (code != 0 || flag != 0) break;
-      if (const auto lost = drop_in<Abi>().in_vain("MPI_Waitall")) return *lost;
-      (void)Batch<Abi>(count, requests, statuses).all_ready();  // others are brought as they come
-    }
-  if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
-  for (int i = 0; told && i < count; ++i) statuses[i].error = codes[static_cast<std::size_t>(i)];
-  return Abi::kErrInStatus;
+      code = batch.test(i, requests[i], flag);
+      return code != 0 || flag != 0;
+    });
+    if (!left.empty()) return std::nullopt;
+    if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
+    batch.tell_errors(codes);
+    return Abi::kErrInStatus;
+  });
 }
 
 template <class Abi>
@@ -322,14 +373,14 @@ template <class Abi>
 int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Waitany<Abi>, Entry::Waitany);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, index, status);
-  if (Batch<Abi>(count, requests, status).plain()) return real(count, requests, index, status);
-  for (Patience patience;; patience.wait()) {
+  const auto need = need_of<Abi>(count, requests, status);
+  if (need == Need::real) return real(count, requests, index, status);
+  return wait_until<Abi>("MPI_Waitany", need, [&]() -> std::optional<int> {
     int flag = 0;
     bool again = false;
-    if (const int code = test_any<Abi>(count, requests, index, &flag, status, again); code != 0 || !again)
-      return code;
-    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitany")) return *code;
-  }
+    const int code = test_any<Abi>(count, requests, index, &flag, status, again);
+    return code != 0 || !again ? std::optional(code) : std::nullopt;
+  });
 }
 
 /// As MPI_Testsome; `again` as of test_any().
@@ -372,13 +423,13 @@ template <class Abi>
 int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitsome<Abi>, Entry::Waitsome);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, done, indices, statuses);
-  if (Batch<Abi>(count, requests, statuses).plain()) return real(count, requests, done, indices, statuses);
-  for (Patience patience;; patience.wait()) {
+  const auto need = need_of<Abi>(count, requests, statuses);
+  if (need == Need::real) return real(count, requests, done, indices, statuses);
+  return wait_until<Abi>("MPI_Waitsome", need, [&]() -> std::optional<int> {
     bool again = false;
-    if (const int code = test_some<Abi>(count, requests, done, indices, statuses, again); code != 0 || !again)
-      return code;
-    if (const auto code = drop_in<Abi>().in_vain("MPI_Waitsome")) return *code;
-  }
+    const int code = test_some<Abi>(count, requests, done, indices, statuses, again);
+    return code != 0 || !again ? std::optional(code) : std::nullopt;
+  });
 }
 
 template <class Abi>

@@ -93,6 +93,9 @@ Status SeveralNodes::close() {
 }
 
 SeveralNodes::~SeveralNodes() {
+  // What is made over the communicators goes before them.
+  all_.reset();
+  here_.reset();
   for (Handle* comm : {&node_comm_, &rail_comm_})
     if (*comm != kNoHandle && *comm != mpi_.comm_null()) (void)mpi_.free(*comm);
 }

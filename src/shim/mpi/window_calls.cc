@@ -1,11 +1,10 @@
 // The half of windows that moves data.
-#include <sched.h>
-
 #include <cstring>
 
 #include <fmt/format.h>
 
 #include "shim/mpi/messages.h"
+#include "shim/mpi/patience.h"
 #include "shim/mpi/windows.h"
 
 namespace sennit::shim::mpi {
@@ -21,14 +20,12 @@ class Accumulating {
  public:
   static Result<Accumulating> begin(comm::Group& group, int target) {
     auto& word = group.control().slot(group.node_index(target), kLockSlot).words[0];
-    constexpr int kSpins = 2000;  // a default: some 20 µs
-    for (int spins = 0;; ++spins) {
+    for (Patience patience;; patience.wait()) {
       std::uint64_t nobody = 0;
       if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
         return Accumulating(word);
       // One that died may have held it.
       if (group.failed()) return group.check();
-      if (spins > kSpins) sched_yield();
     }
   }
   Accumulating(Accumulating&& other) noexcept : word_(std::exchange(other.word_, nullptr)) {}

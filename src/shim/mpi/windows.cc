@@ -198,13 +198,14 @@ int Windows::give_back(Handle handle, int rank) {
   return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
-int Windows::wait_for(Handle request) {
+int Windows::wait_for(Handle window, Handle request) {
   bool done = false;
   for (Patience patience;; patience.wait()) {
     if (const int code = tools_.mpi.done(request, done); code != 0 || done) return code;
     if (tools_.group != nullptr && tools_.group->failed()) {
-      log(LogLevel::error, tools_.group->check().text());
-      return tools_.mpi.err_other();
+      log(LogLevel::error,
+          fmt::format("rank {}: MPI_Win_...: {}", tools_.group->rank(), tools_.group->check().text()));
+      return tools_.windows.fail(window, tools_.mpi.err_other());
     }
     tools_.progress();
   }
@@ -215,7 +216,7 @@ int Windows::meet(Handle handle) {
   if (window == nullptr || window->comm == kNoHandle) return 0;
   Handle request = kNoHandle;
   const int code = tools_.mpi.begin_barrier(window->comm, request);
-  return code == 0 ? wait_for(request) : code;
+  return code == 0 ? wait_for(handle, request) : code;
 }
 
 void Windows::hold(Handle handle, int rank, bool held) {
@@ -245,7 +246,7 @@ int Windows::await_posts(Handle handle, Handle group) {
   for (const int rank : ranks) {
     Handle request = kNoHandle;
     if (code == 0) code = tools_.windows.begin_await(window->comm, rank, request);
-    if (code == 0) code = wait_for(request);
+    if (code == 0) code = wait_for(handle, request);
   }
   return code;
 }

@@ -143,7 +143,7 @@ class Windows {
   Shared find_or_make(Handle window);
   std::string prepare(Handle comm, WindowMemory memory, std::int64_t unit, bool gpu, Window& window);
   Status borrow_all(Window& window);
-  int wait_for(Handle request);
+  int wait_for(Handle window, Handle request);
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
   Outcome direct(const Call& call, const Remote& remote, void* request, Window& window, Target& target);
   Status put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at, int device,

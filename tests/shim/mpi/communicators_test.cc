@@ -111,6 +111,7 @@ TEST(Communicators, ALostRankIsNotAwaitedAtTheEnd) {
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
     EXPECT_TRUE(all->meet(kWorld, nothing_meanwhile).whole);
+    ASSERT_EQ(mpi.barrier(kWorld), 0);  // both have met
     if (thread == 1) return all->group().abort(Status(Code::aborted, "rank 1 has had enough"));
     EXPECT_FALSE(all->forget_all(nothing_meanwhile));
     EXPECT_THAT(all->group().check().text(), HasSubstr("rank 1 has had enough"));
