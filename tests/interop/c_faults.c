@@ -48,6 +48,20 @@ static void await_rank_1(int* buffer) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
+/* One that is begun, and a blocking one behind it. */
+static void begun(int* buffer) {
+  MPI_Request request;
+  int* const came = on_gpu();
+  for (int i = 0; i < kCount; ++i) buffer[i] = rank + 1;
+  MPI_Iallreduce(buffer, came, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  if (came[kCount - 1] != ranks * (ranks + 1) / 2) {
+    printf("rank %d: wrong sum\n", rank);
+    MPI_Abort(MPI_COMM_WORLD, 3);
+  }
+}
+
 int main(int argc, char** argv) {
   int* buffer = NULL;
   for (int i = 1; i < argc; ++i) {
@@ -78,6 +92,8 @@ int main(int argc, char** argv) {
       MPI_Iallreduce(&ranks, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
       MPI_Wait(&request, MPI_STATUS_IGNORE);
       if (all != ranks * ranks) return 7;
+    } else if (!strcmp(what, "begun")) {
+      begun(buffer);
     } else if (!strcmp(what, "barrier")) {
       MPI_Barrier(MPI_COMM_WORLD);
     } else if (!strcmp(what, "send")) {

@@ -103,6 +103,7 @@ def test_fortran_may_come_late(name: str, tmp_path: Path) -> None:
         "init sum abort sum finalize said",
         "init sum exit sum finalize said",  # without MPI_Finalize
         "init sum kill sum finalize said",
+        "init begun kill begun finalize said",
         "init exchange kill exchange finalize said",
         "init exit sum finalize said",
     ],
@@ -123,6 +124,7 @@ def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
 
 KILLS = (
     "init sum kill sum finalize",
+    "init begun kill begun finalize",
     "init exchange kill exchange finalize",
     "init exchange kill await finalize",
     "init exchange kill finalize",

@@ -13,7 +13,7 @@ import pytest
 from sennit.peers import mpi
 
 HERE = Path(__file__).resolve().parent
-CHECKS = 14
+CHECKS = 15
 
 # How ranks are spread: of one node; of several, or whose memory nobody shares, where all is staged.
 SPREAD = {"one node": "", "nodes": "SENNIT_NODE=$PMI_RANK$PMIX_RANK", "others": "SENNIT_OPS=bcast,ibcast"}
@@ -46,7 +46,7 @@ def test_what_ranks_begin_comes_to_its_end(name: str, ranks: int, spread: str) -
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert done.stdout.count("\n") == CHECKS - bool(left_out), done.stdout
     assert re.search(TAKEN[spread], done.stderr), done.stderr
-    for call in ("ireduce", "ibcast", "iallgather", "ialltoall", "igather", "iscatter", "ireduce_scatter_block"):
-        taken = re.search(rf"^{call} .*  [a-z_]+ \d+x\d+$", done.stderr, re.MULTILINE) is not None
+    for call in ("ireduce", "ibcast", "iallgather", "ialltoall", "igather", "iscatter", "ireduce_scatter_block", "iscan"):
+        taken = re.search(rf"^{call} .* [a-z_]+ \d+x\d+$", done.stderr, re.MULTILINE) is not None
         assert taken == (spread == "one node" or (spread == "others" and call == "ibcast")), done.stderr
     assert "error" not in done.stderr.lower(), done.stderr

@@ -91,30 +91,21 @@ class Batch {
     return all;
   }
 
-  /// The requests without those that are not ready: what the real function may complete. take_back() brings what it
-  /// made of them to the program.
+  /// The requests without those that are not ready, or not the real function's: what it may complete. take_back()
+  /// brings what it made of them to the program.
   std::vector<Request> visible(const Request* requests) {
-    std::vector<Request> some(requests, requests + open_.size());
-    hidden_.assign(open_.size(), false);
-    for (std::size_t i = 0; i < open_.size(); ++i)
-      if (!ready(static_cast<int>(i))) {
-        some[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
-        hidden_[i] = true;
-      }
-    return some;
+    return some(requests, [&](int i) { return !ready(i) || not_for_real(i); });
   }
-  /// The same where all are ready: what the real library has completed before, or never began, is not for it.
+  /// The same where all are ready.
   std::vector<Request> unfinished(const Request* requests) {
-    std::vector<Request> some(requests, requests + open_.size());
-    hidden_.assign(open_.size(), false);
-    for (std::size_t i = 0; i < open_.size(); ++i)
-      if (finished(static_cast<int>(i)) || idle(static_cast<int>(i))) {
-        some[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
-        hidden_[i] = true;
-      }
-    return some;
+    return some(requests, [&](int i) { return not_for_real(i); });
   }
-  bool any_hidden() const { return std::ranges::find(hidden_, true) != hidden_.end(); }
+  /// Whether one that was hidden is still to complete.
+  bool any_awaited() const {
+    for (std::size_t i = 0; i < hidden_.size(); ++i)
+      if (hidden_[i] && !idle(static_cast<int>(i))) return true;
+    return false;
+  }
   void take_back(Request* requests, const std::vector<Request>& some) const {
     for (std::size_t i = 0; i < some.size(); ++i)
       if (!hidden_[i]) requests[i] = some[i];
@@ -191,6 +182,21 @@ class Batch {
   }
 
  private:
+  /// What the real library has completed before, or never began.
+  bool not_for_real(int index) const { return finished(index) || idle(index); }
+
+  template <class Hides>
+  std::vector<Request> some(const Request* requests, const Hides& hides) {
+    std::vector<Request> left(requests, requests + open_.size());
+    hidden_.assign(open_.size(), false);
+    for (std::size_t i = 0; i < open_.size(); ++i)
+      if (hides(static_cast<int>(i))) {
+        left[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
+        hidden_[i] = true;
+      }
+    return left;
+  }
+
   void claim(std::size_t index) {
     if (open_[index] == nullptr) return;
     if (auto one = drop_in<Abi>().requests().claim(handles_[index], *open_[index]); !one.empty())
@@ -352,7 +358,7 @@ int test_any(int count, typename Abi::Request* requests, int* index, int* flag, 
   const int code = real(count, visible.data(), index, flag, batch.statuses());
   batch.take_back(requests, visible);
   if (code != 0) return batch.fail(code, requests);
-  again = *flag == 0 || (*index == Abi::kUndefined && batch.any_hidden());
+  again = *flag == 0 || (*index == Abi::kUndefined && batch.any_awaited());
   if (again) {
     *flag = 0;
     *index = Abi::kUndefined;
@@ -405,7 +411,7 @@ int test_some(int count, typename Abi::Request* requests, int* done, int* indice
   const int code = real(count, visible.data(), done, indices, batch.statuses());
   batch.take_back(requests, visible);
   if (code != 0) return batch.fail_some(code, requests, *done, indices);
-  again = *done == 0 || (*done == Abi::kUndefined && batch.any_hidden());
+  again = *done == 0 || (*done == Abi::kUndefined && batch.any_awaited());
   if (again) *done = 0;
   if (*done == 0 || *done == Abi::kUndefined || !batch.any()) return code;
   return batch.complete_some(*done, indices, batch.statuses());
