@@ -35,6 +35,10 @@ class OneNode final : public Counterpart {
  private:
   OneNode() = default;
   Status enqueue(Work& work);
+  Status enqueue_scan(const Work& work);
+  Status call(const coll::Request& request);
+  /// Scratch memory of at least so many bytes.
+  Result<std::byte*> scratch(std::uint64_t bytes);
 
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
