@@ -210,8 +210,6 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
     if (auto status = check_buffer(input, input_bytes, device::Access::read, "input"); !status) return status;
   if (output_bytes != 0)
     if (auto status = check_buffer(output, output_bytes, device::Access::write, "output"); !status) return status;
-  if (input_bytes != 0 && output_bytes != 0 && overlap(input, input_bytes, output, output_bytes))
-    return Status(Code::invalid_argument, "input and output overlap", {}, "Send into another buffer");
   Exchange exchange;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     Exchange::Message& with = exchange.with[rank];
@@ -220,6 +218,16 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
     if (with.sent != 0) with.from = input + request.sent_from[rank] * width;
     if (with.received != 0) with.to = output + request.received_to[rank] * width;
   }
+  for (std::size_t to = 0; to < ranks; ++to)
+    for (std::size_t from = 0; from < ranks; ++from) {
+      const Exchange::Message &sent = exchange.with[to], &received = exchange.with[from];
+      const bool stays = from == own && received.from == received.to;  // nobody writes there
+      if (sent.sent == 0 || received.received == 0 || stays) continue;
+      if (overlap(sent.from, sent.sent, received.to, received.received))
+        return Status(Code::invalid_argument,
+                      fmt::format("the message to rank {} and the one from rank {} overlap", to, from), {},
+                      "Receive into memory that nothing is sent from; this rank's own message may stay where it is");
+    }
   return exchange;
 }
 

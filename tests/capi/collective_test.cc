@@ -89,13 +89,14 @@ TEST(CollectiveJob, BadInputIsNamedAndHarmless) {
                                                           {"gather overlaps", "overlap"},
                                                           {"gather into null", "output is null"},
                                                           {"null offsets", "send_offsets is null"},
-                                                          {"self differs", "sends itself 1 elements and receives 2"}};
+                                                          {"self differs", "sends itself 1 elements and receives 2"},
+                                                          {"messages overlap", "and the one from rank"}};
   for (int rank = 0; rank < 2; ++rank) {
     for (const auto& [topic, text] : expected)
       EXPECT_THAT(job.lines.at(std::size_t(rank)),
                   testing::Contains(AllOf(StartsWith(topic + ": invalid_argument"), HasSubstr(text))))
           << topic;
-    EXPECT_THAT(job.lines.at(std::size_t(rank)), testing::IsSupersetOf({"nothing: ok", "scaled: ok", "gives: 1.5"}));
+    EXPECT_THAT(job.lines.at(std::size_t(rank)), testing::IsSupersetOf({"nothing: ok", "own message stays: ok", "gathers: 10", "scaled: ok", "gives: 1.5"}));
   }
 }
 

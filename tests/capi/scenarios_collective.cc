@@ -231,6 +231,18 @@ int bad_collectives(const Arguments&) {
   };
   say("null offsets: {}", all_to_all_v(nullptr, counts));
   say("self differs: {}", all_to_all_v(counts, others));
+  const std::uint64_t places[] = {0, 1, 2, 3}, crossed[] = {1, 0, 3, 2};
+  const auto in_place = [&](const std::uint64_t* from) {
+    return outcome(
+        sennit_all_to_all_v(comm, out.at, counts, from, out.at, counts, places, SENNIT_FLOAT32, nullptr));
+  };
+  say("messages overlap: {}", in_place(crossed));
+  const auto own = static_cast<std::uint64_t>(sennit_comm_rank(comm));
+  const std::uint64_t mine[] = {own, own, own, own};
+  out.at[own] = float(10 * own);
+  say("own message stays: {}", in_place(mine));
+  must(sennit_synchronize(comm, nullptr));
+  say("gathers: {}", out.at[0] + out.at[sennit_comm_size(comm) - 1]);
   in.at[0] = float(sennit_comm_rank(comm) + 1);
   say("scaled: {}", call(in.at, out.at, 1, SENNIT_FLOAT32, SENNIT_PREMULTIPLIED_SUM, &half));
   must(sennit_synchronize(comm, nullptr));

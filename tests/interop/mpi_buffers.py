@@ -365,6 +365,52 @@ def collectives_of_every_kind() -> None:
             assert there.get() == [10 * rank + RANK for rank in range(SIZE) for _ in range(count)]
 
 
+def scans_reduce_the_ranks_before() -> None:
+    """Also of more than is gathered at a time."""
+    for count in (1, 1000, 2_500_001):
+        mine, theirs = GPU(count), GPU(count)
+        mine.put(i % 1000 + RANK for i in range(count))
+        theirs.fill(-1)
+        sums = [[ranks * (i % 1000) + ranks * (ranks - 1) // 2 for i in range(count)] for ranks in (RANK, RANK + 1)]
+        WORLD.Scan(mine.mpi(), theirs.mpi())
+        assert theirs.get() == sums[1]
+        theirs.fill(-1)
+        WORLD.Exscan(mine.mpi(), theirs.mpi())
+        assert theirs.get() == ([-1] * count if RANK == 0 else sums[0])  # the first rank's is left as it is
+        WORLD.Exscan(MPI.IN_PLACE, mine.mpi())
+        assert RANK == 0 or mine.get() == sums[0]
+        mine.fill(RANK + 1)
+        WORLD.Scan(MPI.IN_PLACE, mine.mpi(), MPI.MAX)
+        assert mine.get() == [RANK + 1] * count
+
+
+def ones_own_message_stays_where_it_is() -> None:
+    """In place, with messages of different lengths and gaps between them."""
+    for unit in (1, 1000, 40_000):
+        counts = [(rank + 1) % SIZE * unit for rank in range(SIZE)]
+        places = [(2 * rank + 1) * SIZE * unit for rank in reversed(range(SIZE))]
+        whole = (2 * SIZE + 1) * SIZE * unit
+        every = [-1] * whole
+        for rank in range(SIZE):
+            every[places[rank] : places[rank] + counts[rank]] = [rank] * counts[rank]
+        own = [value if value == RANK else -1 for value in every]
+        all_, mine = GPU(whole), GPU(max(counts[RANK], 1))
+        described = [all_.view, counts, places, MPI.INT]
+        all_.put(own)
+        WORLD.Allgatherv(MPI.IN_PLACE, described)
+        assert all_.get() == every
+        for root in range(SIZE):
+            all_.put(own)
+            mine.fill(RANK)
+            WORLD.Gatherv(MPI.IN_PLACE if root == RANK else mine.mpi(counts[RANK]), described, root)
+            assert all_.get() == (every if root == RANK else own)
+            mine.fill(-2)
+            all_.put(every)
+            WORLD.Scatterv(described, MPI.IN_PLACE if root == RANK else mine.mpi(counts[RANK]), root)
+            assert all_.get() == every
+            assert root == RANK or mine.get()[: counts[RANK]] == [RANK] * counts[RANK]
+
+
 def a_mapping_of_buffers_may_change_from_call_to_call() -> None:
     buffers = {kind: kind(100) for kind in KINDS}
     for round_ in range(300):
@@ -417,6 +463,8 @@ def main() -> None:
         what_a_look_has_brought_is_the_programs,
         many_messages_arrive_in_order,
         collectives_of_every_kind,
+        scans_reduce_the_ranks_before,
+        ones_own_message_stays_where_it_is,
         a_mapping_of_buffers_may_change_from_call_to_call,
         parts_of_the_world_have_their_own,
         a_neighbour_that_is_nobody_sends_nothing,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -48,7 +49,7 @@ def test_what_is_sent_and_reduced_arrives(name: str, reach: str) -> None:
     left_out = OVERRUNS if staged and name == "openmpi" else ""
     done = run(name, ranks, REACH[reach], left_out)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert done.stdout.count("\n") == (11 if left_out else 12), done.stdout
+    assert done.stdout.count("\n") == (13 if left_out else 14), done.stdout
     # What took which way is what is tested, so it must have taken it.
     direct = "direct copy" in done.stderr
     collective = "one_shot" in done.stderr
@@ -58,5 +59,8 @@ def test_what_is_sent_and_reduced_arrives(name: str, reach: str) -> None:
         "nothing shared": (False, True),
         "nodes": (False, False),
     }[reach], done.stderr
+    for call in ("scan", "exscan", "allgatherv", "gatherv", "scatterv"):
+        taken = re.search(rf"^{call} .*  (gathered and reduced: )?[a-z_]+ \d+x\d+$", done.stderr, re.MULTILINE)
+        assert (taken is not None) == collective, done.stderr
     # Nothing but the report is said; nobody is to read of handles that leak.
     assert "error" not in done.stderr.lower(), done.stderr

@@ -1,8 +1,20 @@
 #include "shim/mpi/one_node.h"
 
+#include <algorithm>
+#include <vector>
+
+#include "coll/reduce_rows.h"
 #include "plan/chooser.h"
 
 namespace sennit::shim::mpi {
+
+namespace {
+
+/// Bytes of each rank that a scan gathers at a time: a default. Scratch memory takes as many times that as there are
+/// ranks.
+constexpr std::uint64_t kScanPiece = std::uint64_t{4} << 20;
+
+}  // namespace
 
 Result<std::unique_ptr<OneNode>> OneNode::create(const Mpi& mpi, Handle comm, CommShape shape,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device) {
@@ -10,7 +22,9 @@ Result<std::unique_ptr<OneNode>> OneNode::create(const Mpi& mpi, Handle comm, Co
   path::Node::Options options;
   options.device = device;
   auto exchange = exchange_over(mpi, comm, shape);
-  if (auto agreed = comm::agree(*exchange, executor.status(), {}); !agreed) return agreed.status();
+  Status ready = executor.status();
+  if (ready.ok() && device >= 0) ready = coll::load_reduce_rows(**executor, device);
+  if (auto agreed = comm::agree(*exchange, ready, {}); !agreed) return agreed.status();
   auto node = path::Node::create(std::move(exchange), std::move(*executor), std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
@@ -19,27 +33,63 @@ Result<std::unique_ptr<OneNode>> OneNode::create(const Mpi& mpi, Handle comm, Co
 }
 
 Status OneNode::perform(Work& work) {
-  device::Lane& lane = node_->lane();
-  coll::Request request = work.request;
-  if (work.scratch_bytes != 0) {
-    if (scratch_.bytes() < work.scratch_bytes) {
-      auto more = node_->executor().allocate(node_->device(), work.scratch_bytes);
-      if (!more) return more.status();
-      scratch_ = std::move(*more);
-    }
-    request.output = scratch_.data();
+  if (auto status = enqueue(work); !status) return status;
+  return collectives_->explain(node_->synchronize(node_->lane()));
+}
+
+Result<std::byte*> OneNode::scratch(std::uint64_t bytes) {
+  if (scratch_.bytes() < bytes) {
+    auto more = node_->executor().allocate(node_->device(), bytes);
+    if (!more) return more.status();
+    scratch_ = std::move(*more);
   }
-  if (auto status = collectives_->call(request, lane); !status) return collectives_->explain(status);
-  if (work.scratch_bytes != 0)
-    if (auto status = lane.copy(work.result, scratch_.data() + work.result_from, work.result_bytes); !status)
+  return scratch_.data();
+}
+
+Status OneNode::call(const coll::Request& request) {
+  return collectives_->explain(collectives_->call(request, node_->lane()));
+}
+
+Status OneNode::enqueue(Work& work) {
+  if (work.scan) return enqueue_scan(work);
+  coll::Request request = work.request;
+  if (work.scratch_bytes == 0) return call(request);
+  const auto memory = scratch(work.scratch_bytes);
+  if (!memory) return memory.status();
+  request.output = *memory;
+  if (auto status = call(request); !status) return status;
+  return node_->lane().copy(work.result, *memory + work.result_from, work.result_bytes);
+}
+
+Status OneNode::enqueue_scan(const Work& work) {
+  const std::uint64_t piece = std::min(work.bytes, kScanPiece);
+  const auto memory = scratch(piece * static_cast<unsigned>(node_->size()));
+  if (!memory) return memory.status();
+  const auto* const input = static_cast<const std::byte*>(work.request.input);
+  auto* const result = static_cast<std::byte*>(work.result);
+  for (std::uint64_t at = 0; at < work.bytes; at += piece) {
+    coll::Request request = work.request;
+    request.count = std::min(piece, work.bytes - at);
+    request.input = input + at;
+    request.output = *memory;
+    if (auto status = call(request); !status) return status;
+    std::vector<const std::byte*> rows;
+    for (int rank = 0; rank < work.scan->end; ++rank)
+      rows.push_back(*memory + request.count * static_cast<unsigned>(rank));
+    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node_->lane()); !status)
       return status;
-  return collectives_->explain(node_->synchronize(lane));
+  }
+  return {};
 }
 
 std::string OneNode::plan_of(const Work& work) {
   if (node_->size() == 1) return "alone";
   const device::Reduction& reduction = work.request.reduction;
   const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
+  if (work.scan)
+    return "gathered and reduced: " +
+           coll::name(
+               collectives_->plan(coll::case_of(work.request.operation, reduction, std::min(bytes, kScanPiece))));
   return coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction, bytes)));
 }
 

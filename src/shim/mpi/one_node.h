@@ -28,6 +28,11 @@ class OneNode final : public Counterpart {
 
  private:
   OneNode() = default;
+  Status enqueue(Work& work);
+  Status enqueue_scan(const Work& work);
+  Status call(const coll::Request& request);
+  /// Scratch memory of at least so many bytes; what was enqueued before must have ended.
+  Result<std::byte*> scratch(std::uint64_t bytes);
 
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;

@@ -20,7 +20,8 @@ std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const N
   const coll::Request& request = work.request;
   const bool in_rows = request.operation == Operation::allgather || request.operation == Operation::reduce_scatter;
   const bool reduces = coll::reduces(request.operation);
-  if (!in_rows && !reduces && request.operation != Operation::broadcast) return "ranks on several nodes";
+  if (work.scan || (!in_rows && !reduces && request.operation != Operation::broadcast))
+    return "ranks on several nodes";
   // A reduce-scatter in place needs no scratch here: each rank's result takes the place of what it has given before.
   if (work.scratch_bytes != 0 && !in_rows) return "ranks on several nodes";
   if (way == net::Way::leaders && request.operation != Operation::allreduce)

@@ -46,8 +46,8 @@ class Translation {
       case Family::Gatherv:
       case Family::Scatterv:
       case Family::Alltoallv: why = of_different_lengths(); break;
-      case Family::Scan:
-      case Family::Exscan: why = "no such collective on GPUs yet"; break;
+      case Family::Scan: why = scan(rank_ + 1); break;
+      case Family::Exscan: why = scan(rank_); break;
       default: why = "no such collective on GPUs"; break;
     }
     if (!why.empty()) return why;
@@ -155,6 +155,16 @@ class Translation {
     return {};
   }
 
+  WhyNot scan(int end) {
+    const Elements& given = in_place(send()) ? receive().elements : send().elements;
+    if (const WhyNot why = reduce(Operation::allgather, given.count, given.type); !why.empty()) return why;
+    work_.scan = Work::Scan{end, work_.request.reduction};
+    move(Operation::allgather, work_.bytes);
+    work_.request.input = in_place(send()) ? receive().address : send().address;
+    work_.result = const_cast<void*>(receive().address);
+    return {};
+  }
+
   WhyNot broadcast() {
     const auto bytes = block(send());
     if (!bytes) return kTypes;
@@ -227,22 +237,36 @@ class Translation {
   }
 
   WhyNot of_different_lengths() {
-    if (in_place(send()) || in_place(receive())) return "in place, with messages of different lengths";
+    const bool gathers = call_.family == Family::Gatherv, scatters = call_.family == Family::Scatterv;
+    const bool sends_from_output = send().significant && in_place(send());
+    const bool receives_into_input = receive().significant && in_place(receive());
+    if (sends_from_output && (call_.family == Family::Alltoallv || scatters || !receive().significant))
+      return "in place, with messages of different lengths each way";
+    if (receives_into_input && !(scatters && send().significant)) return kWrong;
     move(Operation::all_to_all_v, 0);
     const auto nothing = std::vector<std::uint64_t>(static_cast<std::size_t>(size_), 0);
     work_.sent = work_.sent_from = work_.received = work_.received_to = nothing;
-    const bool gathers = call_.family == Family::Gatherv, scatters = call_.family == Family::Scatterv;
-    if (send().significant)
+    if (send().significant && !sends_from_output) {
       if (const WhyNot why = fill(send(), work_.sent, work_.sent_from, gathers ? call_.root : -1); !why.empty())
         return why;
-    if (receive().significant)
+      work_.request.input = send().address;
+    }
+    if (receive().significant && !receives_into_input) {
       if (const WhyNot why = fill(receive(), work_.received, work_.received_to, scatters ? call_.root : -1);
           !why.empty())
         return why;
+      work_.request.output = const_cast<void*>(receive().address);
+    }
+    // In place, this rank's own message is where it belongs.
     const auto own = static_cast<std::size_t>(rank_);
+    if (sends_from_output && !gathers) {
+      work_.request.input = receive().address;
+      work_.sent.assign(work_.sent.size(), work_.received[own]);
+      work_.sent_from.assign(work_.sent_from.size(), work_.received_to[own]);
+    } else if (sends_from_output || receives_into_input) {
+      work_.sent[own] = work_.received[own] = 0;
+    }
     if (work_.sent[own] != work_.received[own]) return "this rank's message to itself has two lengths";
-    work_.request.input = send().significant ? send().address : nullptr;
-    work_.request.output = receive().significant ? const_cast<void*>(receive().address) : nullptr;
     const auto sum = [](const std::vector<std::uint64_t>& of) { return std::accumulate(of.begin(), of.end(), 0ull); };
     work_.bytes = std::max(sum(work_.sent), sum(work_.received));
     return {};

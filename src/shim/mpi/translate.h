@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 #include <vector>
@@ -20,6 +21,13 @@ struct Work {
   /// to `result` afterwards. 0: not needed.
   std::uint64_t scratch_bytes = 0, result_from = 0, result_bytes = 0;
   void* result = nullptr;
+
+  /// A scan: what the ranks up to and without number `end` give is reduced into `result`. The request gathers it.
+  struct Scan {
+    int end = 0;
+    device::Reduction reduction;
+  };
+  std::optional<Scan> scan;
 
   std::uint64_t bytes = 0;  ///< of the message, for the report
 
