@@ -76,7 +76,8 @@ Status OneNode::enqueue_scan(const Work& work) {
     std::vector<const std::byte*> rows;
     for (int rank = 0; rank < work.scan->end; ++rank)
       rows.push_back(*memory + request.count * static_cast<unsigned>(rank));
-    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node_->lane()); !status)
+    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node_->lane());
+        !status)
       return status;
   }
   return {};
@@ -87,9 +88,8 @@ std::string OneNode::plan_of(const Work& work) {
   const device::Reduction& reduction = work.request.reduction;
   const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
   if (work.scan)
-    return "gathered and reduced: " +
-           coll::name(
-               collectives_->plan(coll::case_of(work.request.operation, reduction, std::min(bytes, kScanPiece))));
+    return "gathered and reduced: " + coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction,
+                                                                                  std::min(bytes, kScanPiece))));
   return coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction, bytes)));
 }
 

@@ -69,13 +69,13 @@ class Batch {
     return all;
   }
 
-  /// The requests without those that are not ready: what the real function may complete. take_back() brings what it
-  /// made of them to the program.
+  /// The requests without those that are not ready, or that the real library has completed before, which may be so
+  /// since a moment ago: what it may complete. take_back() brings what it made of them to the program.
   std::vector<Request> visible(const Request* requests) {
     std::vector<Request> some(requests, requests + open_.size());
     hidden_.assign(open_.size(), false);
     for (std::size_t i = 0; i < open_.size(); ++i)
-      if (!ready(static_cast<int>(i))) {
+      if (!ready(static_cast<int>(i)) || finished(static_cast<int>(i))) {
         some[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
         hidden_[i] = true;
       }

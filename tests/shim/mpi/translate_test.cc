@@ -503,8 +503,7 @@ TEST_F(Translate, TypesWithGapsAreLeftToMpi) {
 }
 
 TEST_F(Translate, OtherFamiliesAreLeftToMpi) {
-  for (const Family family :
-       {Family::Alltoallw, Family::Neighbor_allgather, Family::Neighbor_alltoallv}) {
+  for (const Family family : {Family::Alltoallw, Family::Neighbor_allgather, Family::Neighbor_alltoallv}) {
     Call made = call(family, 1);
     made.add(in(a_, run(1, M::kFloat)));
     made.add(out(b_, run(1, M::kFloat)));
