@@ -96,7 +96,8 @@ TEST(CollectiveJob, BadInputIsNamedAndHarmless) {
       EXPECT_THAT(job.lines.at(std::size_t(rank)),
                   testing::Contains(AllOf(StartsWith(topic + ": invalid_argument"), HasSubstr(text))))
           << topic;
-    EXPECT_THAT(job.lines.at(std::size_t(rank)), testing::IsSupersetOf({"nothing: ok", "own message stays: ok", "gathers: 10", "scaled: ok", "gives: 1.5"}));
+    EXPECT_THAT(job.lines.at(std::size_t(rank)), testing::IsSupersetOf({"nothing: ok", "own message stays: ok",
+                                                                        "gathers: 10", "scaled: ok", "gives: 1.5"}));
   }
 }
 

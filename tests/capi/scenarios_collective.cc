@@ -233,8 +233,7 @@ int bad_collectives(const Arguments&) {
   say("self differs: {}", all_to_all_v(counts, others));
   const std::uint64_t places[] = {0, 1, 2, 3}, crossed[] = {1, 0, 3, 2};
   const auto in_place = [&](const std::uint64_t* from) {
-    return outcome(
-        sennit_all_to_all_v(comm, out.at, counts, from, out.at, counts, places, SENNIT_FLOAT32, nullptr));
+    return outcome(sennit_all_to_all_v(comm, out.at, counts, from, out.at, counts, places, SENNIT_FLOAT32, nullptr));
   };
   say("messages overlap: {}", in_place(crossed));
   const auto own = static_cast<std::uint64_t>(sennit_comm_rank(comm));

@@ -327,6 +327,25 @@ def what_a_look_has_brought_is_the_programs() -> None:
             assert status.Get_count(MPI.INT) == 64
 
 
+def persistent_ones_may_end_while_ranks_look() -> None:
+    """At any moment of a look that is for any of several, and for some."""
+    data, came = GPU(100), GPU(100)
+    if RANK == 1:
+        for turn in range(1000):
+            data.fill(turn)
+            WORLD.Send(data.mpi(), 0, 4)
+    elif RANK == 0:
+        request = WORLD.Recv_init(came.mpi(), 1, 4)
+        for turn in range(1000):
+            request.Start()
+            if turn % 2:
+                assert MPI.Request.Waitany([MPI.REQUEST_NULL, request]) == 1
+            else:
+                assert MPI.Request.Waitsome([request, MPI.REQUEST_NULL]) == [0]
+            assert came.get() == [turn] * 100
+        request.Free()
+
+
 def many_messages_arrive_in_order() -> None:
     if RANK >= 2:
         return
@@ -461,6 +480,7 @@ def main() -> None:
         types_with_gaps_are_packed,
         columns_and_faces_of_large_arrays_go_alone,
         what_a_look_has_brought_is_the_programs,
+        persistent_ones_may_end_while_ranks_look,
         many_messages_arrive_in_order,
         collectives_of_every_kind,
         scans_reduce_the_ranks_before,

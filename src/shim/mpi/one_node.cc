@@ -1,6 +1,7 @@
 #include "shim/mpi/one_node.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "coll/reduce_rows.h"
 #include "plan/chooser.h"
@@ -20,11 +21,12 @@ Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange>
   std::unique_ptr<OneNode> made(new OneNode());
   path::Node::Options options;
   options.device = device;
-  if (auto agreed = comm::agree(*exchange, executor.status(), {}); !agreed) return agreed.status();
+  Status ready = executor.status();
+  if (ready.ok() && device >= 0) ready = coll::load_reduce_rows(**executor, device);
+  if (auto agreed = comm::agree(*exchange, ready, {}); !agreed) return agreed.status();
   auto node = path::Node::create(std::move(exchange), std::move(*executor), std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
-  if (auto status = coll::load_reduce_rows(made->node_->executor(), made->node_->device()); !status) return status;
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
   return made;
 }
@@ -94,7 +96,8 @@ Status OneNode::enqueue_scan(const Work& work) {
     std::vector<const std::byte*> rows;
     for (int rank = 0; rank < work.scan->end; ++rank)
       rows.push_back(*memory + request.count * static_cast<unsigned>(rank));
-    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node_->lane()); !status)
+    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node_->lane());
+        !status)
       return status;
   }
   return {};
@@ -105,9 +108,8 @@ std::string OneNode::plan_of(const Work& work) {
   const device::Reduction& reduction = work.request.reduction;
   const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
   if (work.scan)
-    return "gathered and reduced: " +
-           coll::name(collectives_->plan(
-               coll::case_of(work.request.operation, reduction, std::min(bytes, kScanPiece))));
+    return "gathered and reduced: " + coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction,
+                                                                                  std::min(bytes, kScanPiece))));
   return coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction, bytes)));
 }
 

@@ -390,11 +390,17 @@ TEST_F(Translate, ScattervAtTheRootSendsToAll) {
   EXPECT_EQ(done.request.output, b_);
 }
 
-TEST_F(Translate, AllgathervInPlaceSendsFromItsOwnPlace) {
-  const int counts[] = {1, 3, 0, 2}, places[] = {9, 4, 0, 0};
+/// A block of floats for each of four ranks.
+Elements placed(const int (&counts)[4], const int (&places)[4]) {
   Elements all = run(0, M::kFloat, 4);
   all.counts = {counts, false};
   all.places = {places, false};
+  return all;
+}
+
+TEST_F(Translate, AllgathervInPlaceSendsFromItsOwnPlace) {
+  const int counts[] = {1, 3, 0, 2}, places[] = {9, 4, 0, 0};
+  const Elements all = placed(counts, places);
   Call made = call(Family::Allgatherv);
   made.add(in(M::in_place(), run(0, M::kFloat)));
   made.add(out(b_, all));
@@ -408,9 +414,7 @@ TEST_F(Translate, AllgathervInPlaceSendsFromItsOwnPlace) {
 
 TEST_F(Translate, AtTheRootInPlaceTheOwnMessageStays) {
   const int counts[] = {1, 3, 0, 2}, places[] = {9, 4, 0, 0};
-  Elements all = run(0, M::kFloat, 4);
-  all.counts = {counts, false};
-  all.places = {places, false};
+  const Elements all = placed(counts, places);
   Call gather = call(Family::Gatherv, 1);
   gather.add(in(M::in_place(), run(0, M::kFloat)));
   gather.add(out(b_, all));
@@ -429,11 +433,9 @@ TEST_F(Translate, AtTheRootInPlaceTheOwnMessageStays) {
   EXPECT_EQ(scattered.request.output, nullptr);
 }
 
-TEST_F(Translate, WhereMpiHasNoPlaceForAnswersItIsAsked) {
+TEST_F(Translate, OtherInPlaceCallsOfDifferentLengthsAreLeftToMpi) {
   const int counts[] = {1, 1, 1, 1}, places[] = {0, 1, 2, 3};
-  Elements all = run(0, M::kFloat, 4);
-  all.counts = {counts, false};
-  all.places = {places, false};
+  const Elements all = placed(counts, places);
   Call each_way = call(Family::Alltoallv);
   each_way.add(in(M::in_place(), all));
   each_way.add(out(b_, all));
@@ -503,8 +505,7 @@ TEST_F(Translate, TypesWithGapsAreLeftToMpi) {
 }
 
 TEST_F(Translate, OtherFamiliesAreLeftToMpi) {
-  for (const Family family :
-       {Family::Alltoallw, Family::Neighbor_allgather, Family::Neighbor_alltoallv}) {
+  for (const Family family : {Family::Alltoallw, Family::Neighbor_allgather, Family::Neighbor_alltoallv}) {
     Call made = call(family, 1);
     made.add(in(a_, run(1, M::kFloat)));
     made.add(out(b_, run(1, M::kFloat)));
