@@ -19,6 +19,7 @@ HERE = Path(__file__).resolve().parent
 
 # MPICH's wheel has a library of the standard ABI of MPI 5 too.
 LIBRARIES = (*drop_in.LIBRARIES, "standard")
+HANGS = 124  # the exit code of what did not end
 TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-c-")
 
 
@@ -39,10 +40,10 @@ class Program:
         settings: dict[str, str] | None = None,
         command: list[str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """With the drop-in where its library is given; a minute long at most, then its exit code is 124."""
+        """With the drop-in where its library is given; a minute long at most, then its exit code is HANGS."""
         with tempfile.TemporaryDirectory(prefix="sennit-c-files-") as files:
-            return subprocess.run(
-                ["timeout", "-k", "5", "60", *(command or self.start(ranks))],
+            done = subprocess.run(
+                ["timeout", "--verbose", "-k", "5", "60", *(command or self.start(ranks))],
                 env=drop_in.environment(self.found, Path(files), library) | (settings or {}),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -50,6 +51,10 @@ class Program:
                 errors="replace",
                 check=False,
             )
+        # One that had to be killed has the code of a job whose rank was.
+        if "timeout: sending signal" in done.stderr:
+            done.returncode = HANGS
+        return done
 
 
 @cache

@@ -24,6 +24,7 @@ struct Communicators::Gathering {
   Card mine;
   std::vector<Card> all;
   Handle request = 0;
+  bool after_loss = false;  // it has begun when a rank was known to be lost: nothing is told by its not ending
   int code = 0;  // MPI's
 };
 
@@ -214,6 +215,7 @@ std::unique_ptr<Communicators::One> Communicators::make(Handle comm) {
     one->gathering = std::make_unique<Gathering>();
     Gathering& gathering = *one->gathering;
     gathering.mine = mine;
+    gathering.after_loss = group_->failed();
     gathering.all.resize(static_cast<std::size_t>(one->shape.size));
     gathering.code =
         mpi_.begin_all_gather(comm, &gathering.mine, gathering.all.data(), sizeof mine, gathering.request);
@@ -257,6 +259,7 @@ bool Communicators::met(Handle comm, One& one) {
   if (gathering.code == 0) gathering.code = mpi_.done(gathering.request, done);
   if (gathering.code == 0 && !done) {
     if (!group_->failed() && !mpi_.revoked(comm)) return false;
+    one.broken = group_->failed() && !gathering.after_loss;
     keep_for_ever(std::move(one.gathering));
     one.why_not = "its ranks could not be asked where they are";
     sit_down(one, {});

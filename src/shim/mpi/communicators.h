@@ -39,6 +39,7 @@ class Communicators {
     std::atomic<bool> met{false};
     std::uint64_t key = 0;         ///< orders communicators alike on all their ranks
     std::unique_ptr<Board> board;  ///< of its ranks on this node; null where nobody knows them
+    bool broken = false;           ///< a rank was lost before they had met
     bool whole = false;            ///< all its ranks are known; else calls are left to the real functions
     std::optional<Nodes> nodes;    ///< where they are several
     std::string why_not;           ///< it is not whole, or has no counterpart

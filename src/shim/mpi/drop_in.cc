@@ -104,34 +104,33 @@ Gpus* DropIn::gpus() {
   return gpus_.get();
 }
 
-void DropIn::pass(Handle comm) {
-  if (communicators_ == nullptr) return;
-  Communicators::One& one = settled(comm, Until::begun);
+std::optional<int> DropIn::pass(std::string_view what, Handle comm) {
+  if (communicators_ == nullptr) return std::nullopt;
+  Communicators::One& one = communicators_->find_or_begin_to_meet(comm);
+  if (auto status = settle(comm, one, Until::begun); !status) return fail(what, comm, status);
   if (one.board != nullptr) one.board->pass();
+  return std::nullopt;
 }
 
-bool DropIn::wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call) {
+Result<bool> DropIn::wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call) {
   Board& board = *one.board;
-  if (!wait_for([&] { return board.answer(number); }, call)) return false;
-  if (!one.nodes) return true;
+  const auto here = wait_for([&] { return board.answer(number); }, call);
+  if (!here.ok() || !*here || !one.nodes) return here;
   if (!one.speaks()) return wait_for([&] { return board.decision(number); }, call);
   Council& council = communicators_->council();
   council.offer(one.key, number);
-  const bool all = wait_for([&] { return council.answer(one.key, number); }, call);
-  board.decide(number, all);
+  const auto all = wait_for([&] { return council.answer(one.key, number); }, call);
+  board.decide(number, all.ok() && *all);
   return all;
 }
 
 template <class Answer>
-bool DropIn::wait_for(const Answer& answer, const Call& call) {
+Result<bool> DropIn::wait_for(const Answer& answer, const Call& call) {
   // As long as MPI would wait; but a rank that died never comes.
   for (Patience patience;; patience.wait()) {
     if (const std::optional<bool> known = answer()) return *known;
     progress();
-    if (communicators_->group().failed()) {
-      (void)fail(call, communicators_->group().check());
-      return false;
-    }
+    if (communicators_->group().failed()) return communicators_->group().check();
     if (mpi_->revoked(call.comm)) return false;  // the real function says so
   }
 }
@@ -145,7 +144,8 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = "the job's ranks could not meet";
     return std::nullopt;
   }
-  Communicators::One& one = settled(call.comm, Until::done);
+  Communicators::One& one = communicators_->find_or_begin_to_meet(call.comm);
+  if (auto status = settle(call.comm, one, Until::done); !status) return fail(call, status);
   if (!one.whole) {
     if (one.board != nullptr) one.board->pass();
     why = one.why_not;
@@ -172,7 +172,9 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = "a buffer in host memory, or on another GPU";
     return std::nullopt;
   }
-  if (!wait_for_all(one, board.offer(), call)) {
+  const auto all = wait_for_all(one, board.offer(), call);
+  if (!all) return fail(call, all.status());
+  if (!*all) {
     why = "another rank's buffer or type";
     return std::nullopt;
   }
@@ -199,7 +201,7 @@ int DropIn::perform(const Call& call, const RealCall& real, std::string_view why
   if (gpus() == nullptr) return fail(call, no_gpus_);
   if (is_collective(call.family)) {
     if (!wanted(call)) {
-      pass(call.comm);
+      if (const auto code = pass(name_of(call), call.comm)) return *code;
       why = "SENNIT_OPS";
     } else if (const auto done = accelerate(call, why)) {
       return *done;
@@ -225,16 +227,22 @@ Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call, bool again) {
   return shadows;
 }
 
-void DropIn::move_until_all_come(Handle comm) {
-  if (communicators_ == nullptr) return;
+std::optional<int> DropIn::move_until_all_come(std::string_view what, Handle comm) {
+  if (communicators_ == nullptr) return std::nullopt;
   const Communicators::One* const one = communicators_->find(comm);
-  if (one == nullptr || one->board == nullptr) return;
-  for (Patience patience; !one->board->all_came(); patience.wait()) {
+  const auto status = one != nullptr ? move_until_all_come(comm, *one) : Status();
+  return status.ok() ? std::nullopt : std::optional(fail(what, comm, status));
+}
+
+Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
+  for (Patience patience; one.board != nullptr && !one.board->all_came(); patience.wait()) {
     progress();
     mpi_->progress();
     // Of a communicator that is of no use any more, some may never come.
-    if (communicators_->group().failed() || mpi_->revoked(comm)) return;
+    if (mpi_->revoked(comm)) break;
+    if (communicators_->group().failed()) return communicators_->group().check();
   }
+  return {};
 }
 
 int DropIn::fail(const Call& call, const Status& status) {
@@ -254,13 +262,13 @@ std::optional<int> DropIn::in_vain(std::string_view what) {
 void DropIn::forget(Handle comm) {
   if (communicators_ == nullptr) return;
   if (Communicators::One* const one = communicators_->find(comm)) {
-    settle(comm, *one, Until::done);
+    (void)settle(comm, *one, Until::done);
     for (const auto& each : one->repeated)
       for (Patience patience; each->active; patience.wait()) (void)move_turns(Mover::program);
     repeated_ -= static_cast<int>(one->repeated.size());
     if (one->board != nullptr) {
       one->board->pass();
-      move_until_all_come(comm);
+      (void)move_until_all_come(comm, *one);
     }
   }
   Patience patience;

@@ -50,8 +50,9 @@ class DropIn {
 
   bool is_device(const void* address) const { return memories_->is_device(address); }
 
-  /// A collective call whose buffers are not GPU memory: the other ranks may wait to hear so.
-  void pass(Handle comm);
+  /// A collective call, of function `what`, whose buffers are not GPU memory: the other ranks may wait to hear so.
+  /// What the program is told where calls before it were in vain, since a rank was lost: MPI would wait for ever.
+  std::optional<int> pass(std::string_view what, Handle comm);
 
   /// The same of a call that ends in a request; false where it has to wait for its turn, and is not counted yet.
   bool pass_at_once(Handle comm);
@@ -80,8 +81,8 @@ class DropIn {
   /// Whether a call of any communicator waits for its turn, and so of this one.
   bool any_waits() const { return waiting_.load(std::memory_order_acquire) != 0; }
   bool needs_no_turn(Handle comm) const;
-  /// Lets all that wait for their turn begin, before a call that may wait for other ranks.
-  void settle(Handle comm);
+  /// Lets all that wait for their turn begin, before a call that may wait for other ranks; tells as pass().
+  std::optional<int> settle(std::string_view what, Handle comm);
   /// To be done once no call waits for its turn.
   void when_none_waits(std::function<void()> what);
   /// One is over: what to tell of it.
@@ -113,8 +114,8 @@ class DropIn {
   /// Requests move on, which others may wait for; to be called again and again by whoever waits.
   void progress();
   /// The same until all ranks of this node have come to this rank's latest collective call, which then need not wait:
-  /// a rank that has not come may wait for a request of this one to move.
-  void move_until_all_come(Handle comm);
+  /// a rank that has not come may wait for a request of this one to move. Tells as pass(), of function `what`.
+  std::optional<int> move_until_all_come(std::string_view what, Handle comm);
   bool busy() const { return requests_.busy(); }
   /// How long a message is that was found by a probe.
   std::int64_t probed(Handle comm, int source, int tag, std::int64_t bytes);
@@ -151,9 +152,10 @@ class DropIn {
     begun,  ///< none waits for its turn
     done,   ///< and sennit is doing none: what does them is free
   };
-  /// The communicator, whose ranks have met.
-  Communicators::One& settled(Handle comm, Until until);
-  void settle(Handle comm, Communicators::One& one, Until until);
+  /// Its ranks have met. Errors: a rank was lost before that, or while calls were under way.
+  Status settle(Handle comm, Communicators::One& one, Until until);
+  /// Errors: a rank was lost.
+  Status move_until_all_come(Handle comm, const Communicators::One& one);
   /// Whether sennit can do a call that ends in a request; else why not. What it is to do goes to `work`.
   WhyNot why_not(const Call& call, Communicators::One& one, Work& work);
   /// What all ranks say of a persistent call: its counterpart, if sennit does it; else `why`.
@@ -171,11 +173,11 @@ class DropIn {
   std::optional<int> device_of(const Call& call) const;
   /// Whether SENNIT_OPS lets sennit do it.
   bool wanted(const Call& call) const;
-  /// Whether all ranks have offered call `number`.
-  bool wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call);
-  /// What `answer` says in the end; false when some rank never comes.
+  /// Whether all ranks have offered call `number`. Errors: a rank was lost.
+  Result<bool> wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call);
+  /// What `answer` says in the end; false where the communicator is of no use any more. Errors: a rank was lost.
   template <class Answer>
-  bool wait_for(const Answer& answer, const Call& call);
+  Result<bool> wait_for(const Answer& answer, const Call& call);
   void explain(std::string_view operation, std::uint64_t bytes, std::string_view how);
 
   const std::unique_ptr<Mpi> mpi_;

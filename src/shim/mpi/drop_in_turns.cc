@@ -31,32 +31,37 @@ class DropIn::Table final : public TurnsTable {
   void pass() override {
     if (one_.board != nullptr) one_.board->pass();
   }
-  std::optional<bool> answer(std::uint64_t number) override {
+  Result<std::optional<bool>> answer(std::uint64_t number) override {
     const bool program = mover_ == Mover::program;
     if (!one_.met && !(program && all().met(comm_, one_))) return gone();
-    if (!one_.whole || one_.nodes || one_.board == nullptr) return false;
+    if (one_.broken) return all().group().check();
+    if (!one_.whole || one_.nodes || one_.board == nullptr) return std::optional(false);
     const auto known = one_.board->answer(number);
-    return known ? known : gone();
+    if (!known) return gone();
+    return known;
   }
   void looked(std::uint64_t number) override {
     if (one_.board != nullptr) one_.board->looked(number);
   }
-  std::optional<bool> able(Turn& first) override {
+  Result<std::optional<bool>> able(Turn& first) override {
     if (!one_.tried)
       all().begin_to_match(one_, drop_in_.memories_->executor_for_communicator(), one_.device.value_or(-1));
     const auto has = all().matched(one_);
     auto& begun = static_cast<Begun&>(first);  // nothing else joins
     if (has == true) begun.on_node = one_.on_node;
-    if (has == false) begun.why = one_.why_not;
-    return has;
+    if (has != false) return has;
+    begun.why = one_.why_not;
+    return all().group().failed() ? gone() : has;
   }
 
  private:
   Communicators& all() { return *drop_in_.communicators_; }
-  /// False where some ranks may never come: the real function says what is wrong.
-  std::optional<bool> gone() {
-    if (all().group().failed() || (mover_ == Mover::program && drop_in_.mpi_->revoked(comm_))) return false;
-    return std::nullopt;
+  /// Not known, as long as all ranks may come. A rank that was lost never does, and MPI would wait for it for ever;
+  /// of a communicator that is of no use any more the real function says so.
+  Result<std::optional<bool>> gone() {
+    if (mover_ == Mover::program && drop_in_.mpi_->revoked(comm_)) return std::optional(false);
+    if (auto lost = all().group().check(); !lost) return lost;
+    return std::optional<bool>();
   }
 
   DropIn& drop_in_;
@@ -91,29 +96,28 @@ bool DropIn::pass_at_once(Handle comm) {
   return true;
 }
 
-Communicators::One& DropIn::settled(Handle comm, Until until) {
-  Communicators::One& one = communicators_->find_or_begin_to_meet(comm);
-  const auto& left = until == Until::begun ? one.waits : one.active;
-  if (!one.met || left.load(std::memory_order_acquire)) settle(comm, one, until);
-  return one;
-}
-
-void DropIn::settle(Handle comm, Communicators::One& one, Until until) {
+Status DropIn::settle(Handle comm, Communicators::One& one, Until until) {
+  const auto& any = until == Until::begun ? one.waits : one.active;
+  const bool waited = any.load(std::memory_order_acquire);
+  if (one.met && !waited && !one.broken) return {};
   for (Patience patience;; patience.wait()) {
     {
       const std::lock_guard lock(turns_mutex_);
       (void)move_turns(Mover::program);
       const bool left = until == Until::begun ? !one.turns.empty() : one.turns.active();
-      if (communicators_->met(comm, one) && !left) return;
+      if (communicators_->met(comm, one) && !left) break;
     }
     progress();
     mpi_->progress();
   }
+  return waited || one.broken ? communicators_->group().check() : Status();
 }
 
-void DropIn::settle(Handle comm) {
+std::optional<int> DropIn::settle(std::string_view what, Handle comm) {
   Communicators::One* const one = communicators_ != nullptr ? communicators_->find(comm) : nullptr;
-  if (one != nullptr && one->waits.load(std::memory_order_acquire)) settle(comm, *one, Until::begun);
+  if (one == nullptr || !one->waits.load(std::memory_order_acquire)) return std::nullopt;
+  const auto status = settle(comm, *one, Until::begun);
+  return status.ok() ? std::nullopt : std::optional(fail(what, comm, status));
 }
 
 bool DropIn::needs_no_turn(Handle comm) const {
@@ -187,7 +191,8 @@ void DropIn::join(Handle comm, Communicators::One& one, const std::shared_ptr<Be
 
 std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const Call* call, Work& work,
                                                             std::string_view& why) {
-  Communicators::One& one = settled(comm, Until::begun);
+  Communicators::One& one = communicators_->find_or_begin_to_meet(comm);
+  (void)settle(comm, one, Until::begun);
   why = one.why_not;
   if (!one.whole) return nullptr;
   why = "persistent, ranks on several nodes";

@@ -234,11 +234,17 @@ def moving(function: Function, other: Function) -> Iterator[str]:
     yield ""
 
 
+def unless_in_vain(done: str, indent: int = 2) -> Iterator[str]:
+    """The end of the wrapper, where what is to be done before the call was in vain."""
+    yield f"{' ' * indent}if (const auto code = {done}) return *code;"
+
+
 def moving_collective(function: Function) -> Iterator[str]:
     """The program's own function; where requests have to move meanwhile, after all ranks of this node have come."""
     yield "template <class Abi>"
     yield f"int {function.name}_moving({signature(function)}) {{"
-    yield "  if (busy<Abi>()) drop_in<Abi>().move_until_all_come(to_handle(comm));"
+    yield "  if (busy<Abi>())"
+    yield from unless_in_vain(f'drop_in<Abi>().move_until_all_come("MPI_{function.name}", to_handle(comm))', 4)
     yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
     yield "}"
     yield ""
@@ -284,7 +290,7 @@ def maker(function: Function) -> Iterator[str]:
     """What makes communicators: behind the calls that wait for their turn, as the MPI may match both in one order."""
     yield "template <class Abi>"
     yield f"int {function.name}({signature(function)}) {{"
-    yield "  settle<Abi>(comm);"
+    yield from unless_in_vain(f'settle<Abi>("MPI_{function.name}", comm)')
     yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
     yield "}"
     yield ""
@@ -309,7 +315,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     else:
         yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
     if of_all and not in_turn and not waits:
-        yield "  settle<Abi>(comm);"
+        yield from unless_in_vain(f'settle<Abi>("MPI_{function.name}", comm)')
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
     if function.kind == "rma":
         touched += " || drop_in<Abi>().windows() != nullptr"
@@ -323,7 +329,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     else:
         yield f"  if (!({touched})) {{"
     if waits:
-        yield "    drop_in<Abi>().pass(to_handle(comm));"
+        yield from unless_in_vain(f'drop_in<Abi>().pass("MPI_{function.name}", to_handle(comm))', 4)
     if function.kind == "collective" and function.form == "persistent":
         yield "    drop_in<Abi>().repeat_none(to_handle(comm));"
     yield f"    return real({arguments(function, {})});"

@@ -15,14 +15,16 @@ void Turns::say(TurnsTable& table) {
   }
 }
 
-std::optional<bool> Turns::decide(Turn& first, TurnsTable& table) {
-  if (first.kind != Turn::Kind::offered) return false;
+Result<std::optional<bool>> Turns::decide(Turn& first, TurnsTable& table) {
+  if (first.kind != Turn::Kind::offered) return std::optional(false);
   if (!first.all) {
-    first.all = table.answer(first.number);
-    if (!first.all) return std::nullopt;
+    const auto answer = table.answer(first.number);
+    if (!answer.ok() || !*answer) return answer;
+    first.all = *answer;
     table.looked(first.number);
   }
-  return *first.all ? table.able(first) : false;
+  if (!*first.all) return std::optional(false);
+  return table.able(first);
 }
 
 void Turns::move(TurnsTable& table, Mover mover) {
@@ -34,11 +36,16 @@ void Turns::move(TurnsTable& table, Mover mover) {
     if (said_ == 0) return;
     Turn& first = *waiting_.front();
     const auto ours = decide(first, table);
-    if (!ours || (*ours && doing_ != nullptr) || (!*ours && mover == Mover::helper)) return;
+    const bool known = !ours.ok() || *ours;
+    if (!known) return;
+    const bool by_sennit = ours.ok() && **ours;
+    if (ours.ok() && (by_sennit ? doing_ != nullptr : mover == Mover::helper)) return;
     const std::shared_ptr<Turn> turn = std::move(waiting_.front());
     waiting_.pop_front();
     --said_;
-    if (!*ours) {
+    if (!ours.ok()) {
+      turn->end(ours.status());
+    } else if (!by_sennit) {
       turn->call_real();
     } else if (auto status = turn->begin(); !status) {
       turn->end(status);

@@ -59,14 +59,14 @@ class Turn {
 class TurnsTable {
  public:
   virtual ~TurnsTable() = default;
-  /// As Board::begin, pass, answer, looked.
+  /// As Board::begin, pass, answer, looked. Errors: some ranks never come.
   virtual std::optional<std::uint64_t> begin() = 0;
   virtual void pass() = 0;
-  virtual std::optional<bool> answer(std::uint64_t number) = 0;
+  virtual Result<std::optional<bool>> answer(std::uint64_t number) = 0;
   virtual void looked(std::uint64_t number) = 0;
   /// Whether sennit has a communicator beside this one to do `first` with, which all ranks offered; none while it is
-  /// being made.
-  virtual std::optional<bool> able(Turn& first) = 0;
+  /// being made. Errors: as answer().
+  virtual Result<std::optional<bool>> able(Turn& first) = 0;
 };
 
 class Turns {
@@ -82,8 +82,8 @@ class Turns {
 
  private:
   void say(TurnsTable& table);
-  /// What becomes of the first one; none while that is not known.
-  std::optional<bool> decide(Turn& first, TurnsTable& table);
+  /// Whether sennit does the first one; none while that is not known. Errors: nobody can do it.
+  Result<std::optional<bool>> decide(Turn& first, TurnsTable& table);
 
   std::deque<std::shared_ptr<Turn>> waiting_;
   std::size_t said_ = 0;         // of those

@@ -8,8 +8,9 @@ namespace sennit::shim::mpi::wrappers {
 template <class Abi>
 int Barrier(typename Abi::Comm comm) {
   DropIn& here = drop_in<Abi>();
-  here.pass(to_handle(comm));
-  if (here.busy()) here.move_until_all_come(to_handle(comm));
+  if (const auto code = here.pass("MPI_Barrier", to_handle(comm))) return *code;
+  if (here.busy())
+    if (const auto code = here.move_until_all_come("MPI_Barrier", to_handle(comm))) return *code;
   return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);
 }
 

@@ -289,10 +289,11 @@ bool busy() {
   return drop_in<Abi>().busy();
 }
 
-/// Before a call that may wait for other ranks of a communicator: what waits there for its turn begins.
+/// Before a call, of function `what`, that may wait for other ranks of a communicator: what waits there for its turn
+/// begins. What the program is told where that was in vain.
 template <class Abi>
-void settle(typename Abi::Comm comm) {
-  if (drop_in<Abi>().any_waits()) drop_in<Abi>().settle(to_handle(comm));
+std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
+  return drop_in<Abi>().any_waits() ? drop_in<Abi>().settle(what, to_handle(comm)) : std::nullopt;
 }
 
 template <class Abi>

@@ -1,5 +1,6 @@
 #include "shim/mpi/turns.h"
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <vector>
@@ -15,6 +16,7 @@ namespace {
 struct Story {
   std::vector<int> real, ours;
   std::vector<bool> done;
+  std::vector<Status> ended;  // sennit's and those that nobody does
 };
 
 class TestTurn final : public Turn {
@@ -29,7 +31,10 @@ class TestTurn final : public Turn {
     return {};
   }
   Result<bool> ended() override { return --left_ == 0; }
-  void end(const Status&) override { story_.done[std::size_t(call_)] = true; }
+  void end(const Status& status) override {
+    story_.done[std::size_t(call_)] = true;
+    story_.ended.push_back(status);
+  }
 
  private:
   const int call_;
@@ -43,9 +48,13 @@ class Rank final : public TurnsTable {
   Rank(comm::Slot& slot, int calls) : board(slot) { story.done.resize(std::size_t(calls)); }
   std::optional<std::uint64_t> begin() override { return board.begin(); }
   void pass() override { board.pass(); }
-  std::optional<bool> answer(std::uint64_t number) override { return board.answer(number); }
+  Result<std::optional<bool>> answer(std::uint64_t number) override {
+    const auto known = board.answer(number);
+    if (!known && !lost.ok()) return lost;
+    return known;
+  }
   void looked(std::uint64_t number) override { board.looked(number); }
-  std::optional<bool> able(Turn&) override { return --making > 0 ? std::nullopt : std::optional(can); }
+  Result<std::optional<bool>> able(Turn&) override { return --making > 0 ? std::nullopt : std::optional(can); }
 
   void call(Turn::Kind kind, int number) {
     if (kind == Turn::Kind::passed && turns.empty()) {  // as the program's own
@@ -62,6 +71,7 @@ class Rank final : public TurnsTable {
   Story story;
   int making = 5;
   bool can = true;
+  Status lost;  // some ranks never come
 };
 
 using Kind = Turn::Kind;
@@ -103,6 +113,29 @@ TEST(Turns, AHelperLeavesRealCallsToTheProgram) {
   rank.turns.move(rank, Mover::program);
   EXPECT_EQ(rank.story.real, (std::vector<int>{0, 1}));
   EXPECT_TRUE(rank.turns.empty());
+}
+
+TEST(Turns, WhereARankWasLostCallsFailAndAreNotMadeByMpi) {
+  std::array<comm::Slot, 2> slots{};
+  Rank rank(slots[0], 3), other(slots[1], 3);
+  rank.board.seat({&slots[0], &slots[1]});
+  other.board.seat({&slots[0], &slots[1]});
+  rank.making = other.making = 0;
+  for (int call = 0; call < 2; ++call) rank.call(Kind::offered, call);
+  rank.call(Kind::passed, 2);
+  other.call(Kind::offered, 0);
+  other.turns.move(other, Mover::helper);
+  rank.lost = Status(Code::peer_lost, "rank 1 died");
+  for (int i = 0; i < 3; ++i) rank.turns.move(rank, Mover::helper);
+  EXPECT_EQ(rank.story.ours, std::vector<int>{0});  // to which the other had come
+  ASSERT_EQ(rank.story.ended.size(), 2U);
+  EXPECT_TRUE(rank.story.done[0]);
+  EXPECT_TRUE(rank.story.done[1]);
+  EXPECT_EQ(std::ranges::count(rank.story.ended, Code::peer_lost, &Status::code), 1);
+  EXPECT_TRUE(rank.story.real.empty());
+  rank.turns.move(rank, Mover::program);
+  EXPECT_EQ(rank.story.real, std::vector<int>{2});  // of host memory: as MPI alone
+  EXPECT_FALSE(rank.turns.active());
 }
 
 TEST(Turns, NobodyGetsAnswersBeforeTheRanksAreKnown) {
