@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "shim/mpi/call.h"
@@ -16,7 +17,8 @@ class Arrays {
   /// `known`: whether the program has given one, of `count` elements.
   template <class T>
   void add(const T* data, bool known, int count) {
-    all_.push_back({data, known && data != nullptr && count > 0 ? sizeof(T) * static_cast<std::size_t>(count) : 0});
+    const bool any = known && data != nullptr && count > 0;
+    all_.push_back({data, any ? std::span(data, static_cast<std::size_t>(count)).size_bytes() : 0});
   }
   /// In the order in which they came.
   template <class T>

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "coll/team.h"
 #include "shim/mpi/messages.h"
+#include "shim/mpi/patience.h"
 
 namespace sennit::shim::mpi {
 
@@ -25,7 +26,7 @@ struct Communicators::Gathering {
   std::vector<Card> all;
   Handle request = 0;
   bool after_loss = false;  // it has begun when a rank was known to be lost: nothing is told by its not ending
-  int code = 0;  // MPI's
+  int code = 0;             // MPI's
 };
 
 Communicators::One::One() = default;
@@ -156,7 +157,8 @@ Communicators::One* Communicators::find(Handle comm) const {
 }
 
 int Communicators::finish(Handle comm, Handle request, const Meanwhile& meanwhile) const {
-  for (bool done = false;;) {
+  bool done = false;
+  for (Patience patience;; patience.wait()) {
     if (const int code = mpi_.done(request, done); code != 0 || done) return code;
     if (group_->failed() || mpi_.revoked(comm)) return kNeverDone;
     meanwhile();
@@ -245,10 +247,10 @@ std::shared_ptr<Communicators::One> Communicators::repeat(Handle comm, One& one,
                                                           Result<std::shared_ptr<device::Executor>> executor,
                                                           int device, const Meanwhile& meanwhile) {
   const std::shared_ptr<One> made = one.repeated.emplace_back(make(comm));
-  while (!met(comm, *made)) meanwhile();
+  for (Patience patience; !met(comm, *made); patience.wait()) meanwhile();
   if (!made->whole) return made;
   begin_to_match(*made, std::move(executor), device);
-  while (!matched(*made)) meanwhile();
+  for (Patience patience; !matched(*made); patience.wait()) meanwhile();
   return made;
 }
 
@@ -304,7 +306,7 @@ void Communicators::sit_down(One& one, std::vector<Card> cards) {
 
 Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile) {
   One& one = find_or_begin_to_meet(comm);
-  while (!met(comm, one)) meanwhile();
+  for (Patience patience; !met(comm, one); patience.wait()) meanwhile();
   return one;
 }
 
@@ -390,7 +392,7 @@ void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
 bool Communicators::forget_all(const Meanwhile& meanwhile) {
   // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
   for (auto& [handle, one] : all_)
-    while (!met(handle, *one) && !group_->failed()) meanwhile();
+    for (Patience patience; !met(handle, *one) && !group_->failed(); patience.wait()) meanwhile();
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
     if (one->counterpart != nullptr || !one->repeated.empty()) order.emplace_back(one->key, handle);

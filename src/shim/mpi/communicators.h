@@ -51,10 +51,10 @@ class Communicators {
     /// Whether this rank speaks for its node.
     bool speaks() const { return nodes->place(shape.rank).rank == 0; }
 
-    Turns turns;                     ///< of calls that end in a request
-    std::atomic<bool> waits{false};  ///< whether any of those waits for its turn,
+    Turns turns;                      ///< of calls that end in a request
+    std::atomic<bool> waits{false};   ///< whether any of those waits for its turn,
     std::atomic<bool> active{false};  ///< or is being done by sennit
-    std::optional<int> device;       ///< that those are on, until the counterpart's is
+    std::optional<int> device;        ///< that those are on, until the counterpart's is
     /// Persistent collective calls may start in another order on each rank, so each that sennit does has a
     /// counterpart of its own, and turns of its own; in the order of their initialization. Who does one holds it.
     std::vector<std::shared_ptr<One>> repeated;

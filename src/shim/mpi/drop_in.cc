@@ -78,8 +78,7 @@ void DropIn::finish() {
   loans_.reset();
   Status lost;
   if (communicators_ != nullptr) {
-    Patience patience;
-    if (!communicators_->forget_all([&] { patience.wait(); })) lost = communicators_->group().check();
+    if (!communicators_->forget_all([] {})) lost = communicators_->group().check();
     communicators_.reset();
   }
   if (switches_.report && rank_ == 0)
@@ -271,11 +270,7 @@ void DropIn::forget(Handle comm) {
       (void)move_until_all_come(comm, *one);
     }
   }
-  Patience patience;
-  communicators_->forget(comm, [&] {
-    progress();
-    patience.wait();
-  });
+  communicators_->forget(comm, [this] { progress(); });
 }
 
 void DropIn::count(const Call& call, std::uint64_t bytes, std::string_view how,

@@ -3,6 +3,8 @@
 
 #include <sched.h>
 
+#include <chrono>
+
 namespace sennit::shim::mpi {
 
 /// Between two looks at what others do: soon at first, then leaving the processor to them. Unlike comm::wait_until()
@@ -10,12 +12,19 @@ namespace sennit::shim::mpi {
 class Patience {
  public:
   void wait() {
-    constexpr int kSpins = 2000;  // a default: some 20 µs
-    if (++spins_ > kSpins) sched_yield();
+    if (!eager_) return (void)sched_yield();
+    // By the clock, since one look may take a tenth of a microsecond or several.
+    const auto now = Clock::now();
+    if (since_ == Clock::time_point()) since_ = now;
+    eager_ = now - since_ < kEager;
   }
 
  private:
-  int spins_ = 0;
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::microseconds kEager{20};  ///< a default
+
+  Clock::time_point since_;  // the first look
+  bool eager_ = true;
 };
 
 }  // namespace sennit::shim::mpi
