@@ -298,8 +298,8 @@ typedef enum sennit_operator {
  *   element. On the host executor any memory. What a rank has no use for may be null: the input of all ranks but the
  *   root where only that sends, the output where only that receives, both where there are 0 elements.
  * - In place: this rank's own message has the same address in both (so the whole, where both are as long). Otherwise
- *   input and output do not overlap; of an all-to-all with different lengths, no message that comes does with one
- * that goes, but this rank's own may stay where it is.
+ *   input and output do not overlap; of an all-to-all with different lengths, no message that comes overlaps
+ *   one that goes, but this rank's own may stay where it is.
  * - Messages of several ranks lie side by side, in the order of ranks.
  * - Every rank gets the same bits, and gets them again from the same inputs by the same plan. With a table the plan
  * may change while the program runs: SENNIT_ADAPT=0 keeps it. float16, bfloat16 and float8 are computed in float32

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from mpi4py import MPI
-from mpi_buffers import GPU, RANK, SIZE, WORLD, Host
+from mpi_memory import GPU, RANK, SIZE, WORLD, Host
 
 ALL = sum(range(1, SIZE + 1))
 LONG = 50_000

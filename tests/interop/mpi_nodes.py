@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mpi4py import MPI
-from mpi_buffers import GPU, RANK, SIZE, WORLD, Host
+from mpi_memory import GPU, RANK, SIZE, WORLD, Host
 
 # Of messages that sennit takes: one chunk, several, and with a rest that no number of ranks divides.
 COUNTS = [128 * 1024, 1_100_003, 4_300_000]

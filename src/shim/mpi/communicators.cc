@@ -304,12 +304,6 @@ void Communicators::sit_down(One& one, std::vector<Card> cards) {
   one.met = true;
 }
 
-Communicators::One& Communicators::meet(Handle comm, const Meanwhile& meanwhile) {
-  One& one = find_or_begin_to_meet(comm);
-  for (Patience patience; !met(comm, one); patience.wait()) meanwhile();
-  return one;
-}
-
 Status Communicators::take(One& one, Result<std::unique_ptr<OneNode>> made) {
   if (!made) return made.status();
   one.on_node = made->get();
@@ -389,17 +383,18 @@ void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
   changed();
 }
 
-bool Communicators::forget_all(const Meanwhile& meanwhile) {
+bool Communicators::forget_all() {
   // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
   for (auto& [handle, one] : all_)
-    for (Patience patience; !met(handle, *one) && !group_->failed(); patience.wait()) meanwhile();
+    for (Patience patience; !met(handle, *one) && !group_->failed(); patience.wait()) {
+    }
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
     if (one->counterpart != nullptr || !one->repeated.empty()) order.emplace_back(one->key, handle);
   // In the same order on every rank, since each waits for the others of its communicator.
   std::ranges::sort(order);
-  for (const auto& [key, handle] : order) close(handle, *all_[handle], meanwhile);
-  const bool came = all_come(mpi_.comm_world(), meanwhile);
+  for (const auto& [key, handle] : order) close(handle, *all_[handle], [] {});
+  const bool came = all_come(mpi_.comm_world(), [] {});
   all_.clear();
   changed();
   return came;

@@ -92,8 +92,7 @@ class Communicators {
   One* find(Handle comm) const;
   /// What this rank does while it waits for others, again and again: they may wait for something of it.
   using Meanwhile = std::function<void()>;
-  /// Collective over `comm`, in its first collective call: in one that ends in a request its ranks begin to meet.
-  One& meet(Handle comm, const Meanwhile& meanwhile);
+  /// Collective over `comm`, in its first collective call: its ranks begin to meet.
   One& begin_to_meet(Handle comm);
   One& find_or_begin_to_meet(Handle comm) {
     One* const known = find(comm);
@@ -122,7 +121,7 @@ class Communicators {
   /// Collective over `comm`, before it is freed: closes what sennit has beside it.
   void forget(Handle comm, const Meanwhile& meanwhile);
   /// Collective over MPI_COMM_WORLD: all of them. False where a rank was lost, for which MPI would wait for ever.
-  bool forget_all(const Meanwhile& meanwhile);
+  bool forget_all();
 
  private:
   Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between);

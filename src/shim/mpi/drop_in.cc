@@ -33,6 +33,10 @@ std::string DropIn::name_of(const Call& call) {
   return family;
 }
 
+std::string DropIn::function_of(const Call& call) {
+  return fmt::format("MPI_{}", kFamilyNames[std::size_t(call.family)]);
+}
+
 std::optional<int> DropIn::device_of(const Call& call) const {
   std::optional<int> device;
   for (const Part& part : call.all()) {
@@ -78,7 +82,7 @@ void DropIn::finish() {
   loans_.reset();
   Status lost;
   if (communicators_ != nullptr) {
-    if (!communicators_->forget_all([] {})) lost = communicators_->group().check();
+    if (!communicators_->forget_all()) lost = communicators_->group().check();
     communicators_.reset();
   }
   if (switches_.report && rank_ == 0)
@@ -200,7 +204,7 @@ int DropIn::perform(const Call& call, const RealCall& real, std::string_view why
   if (gpus() == nullptr) return fail(call, no_gpus_);
   if (is_collective(call.family)) {
     if (!wanted(call)) {
-      if (const auto code = pass(name_of(call), call.comm)) return *code;
+      if (const auto code = pass(function_of(call), call.comm)) return *code;
       why = "SENNIT_OPS";
     } else if (const auto done = accelerate(call, why)) {
       return *done;
@@ -245,7 +249,7 @@ Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
 }
 
 int DropIn::fail(const Call& call, const Status& status) {
-  return fail(fmt::format("MPI_{}", kFamilyNames[std::size_t(call.family)]), call.comm, status);
+  return fail(function_of(call), call.comm, status);
 }
 
 int DropIn::fail(std::string_view what, Handle comm, const Status& status) {

@@ -169,6 +169,8 @@ class DropIn {
   std::optional<int> accelerate(const Call& call, std::string_view& why);
   /// "allreduce", "iallreduce", "allreduce_init": what the report calls it.
   static std::string name_of(const Call& call);
+  /// "MPI_Allreduce": what errors call it.
+  static std::string function_of(const Call& call);
   /// The device that all the call's memory is on; -1 for host memory or several devices, none where nothing is used.
   std::optional<int> device_of(const Call& call) const;
   /// Whether SENNIT_OPS lets sennit do it.

@@ -110,7 +110,9 @@ Status DropIn::settle(Handle comm, Communicators::One& one, Until until) {
     progress();
     mpi_->progress();
   }
-  return waited || one.broken ? communicators_->group().check() : Status();
+  // Of a communicator that is of no use any more the real function says so.
+  const bool in_vain = (waited || one.broken) && !mpi_->revoked(comm);
+  return in_vain ? communicators_->group().check() : Status();
 }
 
 std::optional<int> DropIn::settle(std::string_view what, Handle comm) {

@@ -36,16 +36,13 @@ void Turns::move(TurnsTable& table, Mover mover) {
     if (said_ == 0) return;
     Turn& first = *waiting_.front();
     const auto ours = decide(first, table);
-    const bool known = !ours.ok() || *ours;
-    if (!known) return;
-    const bool by_sennit = ours.ok() && **ours;
-    if (ours.ok() && (by_sennit ? doing_ != nullptr : mover == Mover::helper)) return;
+    if (ours.ok() && (!*ours || (**ours ? doing_ != nullptr : mover == Mover::helper))) return;
     const std::shared_ptr<Turn> turn = std::move(waiting_.front());
     waiting_.pop_front();
     --said_;
     if (!ours.ok()) {
       turn->end(ours.status());
-    } else if (!by_sennit) {
+    } else if (!**ours) {
       turn->call_real();
     } else if (auto status = turn->begin(); !status) {
       turn->end(status);

@@ -4,9 +4,8 @@
 //
 // 1. join(): the call is said on the board as soon as there is room, behind those before it.
 // 2. The first one: when the answer is known, sennit begins it; or the real function is called, whose request is
-// hidden
-//    behind the one that the program has. So the real functions are called in the program's order, as MPI demands; a
-//    call of host memory therefore waits behind others too, and costs nothing more where none waits.
+//    hidden behind the one that the program has. So the real functions are called in the program's order, as MPI
+//    demands; a call of host memory therefore waits behind others too, and costs nothing more where none waits.
 // 3. Whoever makes a call that may wait for other ranks lets all of these begin before.
 //
 // sennit does one of them at a time: kernels that wait for their peers could stand in each other's way where several

@@ -142,8 +142,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
         here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : fmt::format("staged: {}", why), since);
     }
     if (open->shadows != nullptr || open->receive != nullptr) here.requests().add(to_handle(*request), open);
-    // A message that waits for this receive is fetched while the program posts the next: many together take
-    // microseconds.
+    // What has come already is fetched now: a program may post many receives, at microseconds each, before it waits.
     if (open->receive != nullptr && open->active) (void)here.ready(to_handle(*request), *open);
     return 0;
   } catch (const std::bad_alloc&) {

@@ -4,6 +4,8 @@
 #include <atomic>
 
 #include <gmock/gmock.h>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 #include "coll/team.h"
@@ -16,6 +18,14 @@ using testing::HasSubstr;
 
 constexpr Handle kWorld = MadeUpMpi::kComm, kFirst = 1, kSecond = 2, kNull = 99;
 void nothing_meanwhile() {}
+
+/// Collective over `comm`: until its ranks have met.
+Communicators::One& meet(Communicators& all, Handle comm,
+                         const Communicators::Meanwhile& meanwhile = nothing_meanwhile) {
+  Communicators::One& one = all.find_or_begin_to_meet(comm);
+  for (; !all.met(comm, one); std::this_thread::yield()) meanwhile();
+  return one;
+}
 
 std::unique_ptr<Communicators> create(const Mpi& mpi) {
   auto created = Communicators::create(mpi);
@@ -37,9 +47,9 @@ TEST(Communicators, RanksThatMetAgreeOnTheirCalls) {
     const auto all = create(mpi);
     EXPECT_EQ(all->find(kFirst), nullptr);
     if (thread != 1) {
-      auto& one = all->meet(kFirst, nothing_meanwhile);
+      auto& one = meet(*all, kFirst);
       EXPECT_EQ(all->find(kFirst), &one);
-      EXPECT_EQ(&all->meet(kFirst, nothing_meanwhile), &one) << "ranks meet once";
+      EXPECT_EQ(&meet(*all, kFirst), &one) << "ranks meet once";
       EXPECT_TRUE(one.whole) << one.why_not;
       EXPECT_EQ(one.shape.rank, thread == 2 ? 0 : 1);
       EXPECT_EQ(one.key >> 32, 2u) << "the key of its first rank";
@@ -50,7 +60,7 @@ TEST(Communicators, RanksThatMetAgreeOnTheirCalls) {
       }
       EXPECT_TRUE(offer_and_wait(*one.board));
     }
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
     EXPECT_EQ(all->find(kFirst), nullptr);
   });
 }
@@ -61,8 +71,8 @@ TEST(Communicators, BoardsOfOneRankDoNotMix) {
   world.add(kSecond, {1, 0});
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
-    auto& first = all->meet(kFirst, nothing_meanwhile);
-    auto& second = all->meet(kSecond, nothing_meanwhile);
+    auto& first = meet(*all, kFirst);
+    auto& second = meet(*all, kSecond);
     EXPECT_NE(first.slot, second.slot);
     EXPECT_NE(first.key, second.key);
     if (thread == 0) first.board->offer();
@@ -74,7 +84,7 @@ TEST(Communicators, BoardsOfOneRankDoNotMix) {
     if (thread == 0) {
       EXPECT_EQ(second.board->answer(second.board->offer()), true);
     }
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -86,8 +96,8 @@ TEST(Communicators, WhoMeetsDoesOtherThingsMeanwhile) {
     while (thread == 1 && !asked)
       std::this_thread::yield();  // comes only after the other has done
                                   // something
-    EXPECT_TRUE(all->meet(kWorld, [&] { asked = true; }).whole);
-    all->forget_all(nothing_meanwhile);
+    EXPECT_TRUE(meet(*all, kWorld, [&] { asked = true; }).whole);
+    all->forget_all();
   });
 }
 
@@ -97,12 +107,12 @@ TEST(Communicators, WhoNeverComesToARevokedOneIsNotAwaited) {
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
     if (thread == 0) {
-      const auto& one = all->meet(kFirst, [&] { mpi.revoked_comm = kFirst; });
+      const auto& one = meet(*all, kFirst, [&] { mpi.revoked_comm = kFirst; });
       EXPECT_EQ(one.board, nullptr);
       EXPECT_FALSE(one.whole);
       EXPECT_FALSE(one.why_not.empty());
     }
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -110,10 +120,10 @@ TEST(Communicators, ALostRankIsNotAwaitedAtTheEnd) {
   ThreadWorld world;
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
-    EXPECT_TRUE(all->meet(kWorld, nothing_meanwhile).whole);
+    EXPECT_TRUE(meet(*all, kWorld).whole);
     ASSERT_EQ(mpi.barrier(kWorld), 0);  // both have met
     if (thread == 1) return all->group().abort(Status(Code::aborted, "rank 1 has had enough"));
-    EXPECT_FALSE(all->forget_all(nothing_meanwhile));
+    EXPECT_FALSE(all->forget_all());
     EXPECT_THAT(all->group().check().text(), HasSubstr("rank 1 has had enough"));
   });
 }
@@ -124,14 +134,14 @@ TEST(Communicators, MoreRanksThanSennitTakesAreLeftToMpi) {
   world.add(kSecond, std::vector<int>(coll::kMostRanks, 0));
   on_threads(world, 1, [](ThreadMpi& mpi, int) {
     const auto all = create(mpi);
-    const auto& one = all->meet(kFirst, nothing_meanwhile);
+    const auto& one = meet(*all, kFirst);
     EXPECT_FALSE(one.whole);
     EXPECT_THAT(one.why_not, HasSubstr(std::to_string(coll::kMostRanks)));
     ASSERT_NE(one.board, nullptr) << "its ranks still know who has come";
     one.board->pass();
     EXPECT_TRUE(one.board->all_came());
-    EXPECT_TRUE(all->meet(kSecond, nothing_meanwhile).whole);
-    all->forget_all(nothing_meanwhile);
+    EXPECT_TRUE(meet(*all, kSecond).whole);
+    all->forget_all();
   });
 }
 
@@ -142,7 +152,7 @@ TEST(Communicators, WhereNobodyKnowsTheRanksThereIsNoBoard) {
     const auto all = create(mpi);
     for (const auto& [comm, why] : {std::pair(kFirst, "two groups"), std::pair(kNull, "no communicator"),
                                     std::pair(Handle{12345}, "no communicator")}) {
-      const auto& one = all->meet(comm, nothing_meanwhile);
+      const auto& one = meet(*all, comm);
       EXPECT_EQ(one.board, nullptr);
       EXPECT_FALSE(one.whole);
       EXPECT_EQ(one.slot, -1);
@@ -150,7 +160,7 @@ TEST(Communicators, WhereNobodyKnowsTheRanksThereIsNoBoard) {
     }
     all->forget(kFirst, nothing_meanwhile);
     EXPECT_EQ(all->find(kFirst), nullptr);
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -163,7 +173,7 @@ TEST(Communicators, RanksOfAnotherJobAreLeftToMpi) {
   on_threads(world, 3, [&](ThreadMpi&, int thread) {
     const ThreadMpi mpi(world, thread, thread == 2 ? 11 : 10);
     const auto all = create(mpi);
-    auto& one = all->meet(kFirst, nothing_meanwhile);
+    auto& one = meet(*all, kFirst);
     EXPECT_FALSE(one.whole);
     EXPECT_THAT(one.why_not, HasSubstr("several jobs"));
     EXPECT_EQ(all->world_rank(kFirst, 0), thread == 2 ? 0 : -32766);
@@ -184,7 +194,7 @@ TEST(Communicators, RanksOfAnotherJobAreLeftToMpi) {
     if (thread == 1) {
       EXPECT_TRUE(one.board->all_came());
     }
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -194,12 +204,12 @@ TEST(Communicators, AForgottenCommunicatorsSlotBeginsAnew) {
   world.add(kSecond, {0, 1});
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
-    auto& first = all->meet(kFirst, nothing_meanwhile);
+    auto& first = meet(*all, kFirst);
     const int slot = first.slot;
     for (int call = 0; call < 3; ++call) EXPECT_TRUE(offer_and_wait(*first.board));
     all->forget(kFirst, nothing_meanwhile);
     EXPECT_EQ(all->find(kFirst), nullptr);
-    auto& second = all->meet(kSecond, nothing_meanwhile);
+    auto& second = meet(*all, kSecond);
     EXPECT_EQ(second.slot, slot);
     if (thread == 0) {
       EXPECT_EQ(second.board->answer(second.board->offer()), std::nullopt);
@@ -209,7 +219,7 @@ TEST(Communicators, AForgottenCommunicatorsSlotBeginsAnew) {
       EXPECT_TRUE(offer_and_wait(*second.board));
     }
     all->forget(12345, nothing_meanwhile);  // never seen: nothing to wait for
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -220,7 +230,7 @@ TEST(Communicators, WithoutASlotACommunicatorIsLeftToMpi) {
   on_threads(world, 1, [](ThreadMpi& mpi, int) {
     const auto all = create(mpi);
     Handle comm = 1001;
-    while (comm <= 1000 + kMany && all->meet(comm, nothing_meanwhile).whole) ++comm;
+    while (comm <= 1000 + kMany && meet(*all, comm).whole) ++comm;
     ASSERT_LE(comm, 1000 + kMany) << "slots for messages and for listening are others";
     EXPECT_GT(comm, 1000 + kMany / 2);
     const auto& one = *all->find(comm);
@@ -228,8 +238,8 @@ TEST(Communicators, WithoutASlotACommunicatorIsLeftToMpi) {
     EXPECT_THAT(one.why_not, HasSubstr("too many communicators"));
     all->forget(comm, nothing_meanwhile);
     all->forget(1001, nothing_meanwhile);
-    EXPECT_TRUE(all->meet(comm, nothing_meanwhile).whole) << "a slot is free again";
-    all->forget_all(nothing_meanwhile);
+    EXPECT_TRUE(meet(*all, comm).whole) << "a slot is free again";
+    all->forget_all();
   });
 }
 
@@ -244,7 +254,7 @@ TEST(Communicators, KnowTheRanksBehindACommunicators) {
     EXPECT_EQ(all->world_rank(kFirst, -2), -1);  // MPI_PROC_NULL
     EXPECT_EQ(all->world_rank(kNull, 0), -1);
     EXPECT_EQ(all->neighbour(kFirst, 0), thread == 2 ? -1 : 2) << "a process is no neighbour of its own";
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -259,7 +269,7 @@ TEST(Communicators, AFreedHandleMayStandForOtherRanks) {
     if (thread == 0) world.add(kFirst, {1, 0});
     ASSERT_EQ(mpi.barrier(kWorld), 0);
     EXPECT_EQ(all->world_rank(kFirst, 0), 1);
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -274,7 +284,7 @@ TEST(Communicators, WhoListensIsKnownToAll) {
     ASSERT_EQ(mpi.barrier(kWorld), 0);
     EXPECT_TRUE(all->listens(1));
     EXPECT_FALSE(all->listens(0));
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -282,14 +292,14 @@ TEST(Communicators, ARankWithoutGpuLeavesAllWithoutCounterpart) {
   ThreadWorld world;
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
-    auto& one = all->meet(kWorld, nothing_meanwhile);
+    auto& one = meet(*all, kWorld);
     auto executor = device::open_host_executor();
     if (thread == 1) executor = Status(Code::unsupported, "no GPU here");
     all->match(kWorld, one, std::move(executor), 0);
     EXPECT_TRUE(one.tried);
     EXPECT_EQ(one.counterpart, nullptr);
     EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -301,7 +311,7 @@ TEST(Communicators, ACounterpartDoesTheirWork) {
   world.add(kFirst, {1, 0});
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
-    auto& one = all->meet(kFirst, nothing_meanwhile);
+    auto& one = meet(*all, kFirst);
     auto executor = *device::open_host_executor();
     all->match(kFirst, one, executor, thread);
     ASSERT_NE(one.counterpart, nullptr) << one.why_not;
@@ -327,7 +337,7 @@ TEST(Communicators, ACounterpartDoesTheirWork) {
     EXPECT_EQ(numbers[2], own + 2);
     EXPECT_FALSE(one.counterpart->plan_of(work).empty());
     all->forget(kFirst, nothing_meanwhile);
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -355,7 +365,7 @@ TEST(Communicators, RanksMeetWhileTheyDoOtherThings) {
     std::optional<bool> answer;
     while (!(answer = one.board->answer(*number))) std::this_thread::yield();
     EXPECT_TRUE(*answer);
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -363,10 +373,10 @@ TEST(Communicators, WhatEachRankSaysIsToldToAll) {
   ThreadWorld world;
   on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
-    const auto& one = all->meet(kWorld, nothing_meanwhile);
+    const auto& one = meet(*all, kWorld);
     const auto said = all->ask(kWorld, one, std::uint64_t(thread) * 5, nothing_meanwhile);
     EXPECT_EQ(said, (std::vector<std::uint64_t>{0, 5, 10}));
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -374,7 +384,7 @@ TEST(Communicators, WhoHasNoGpuLeavesAllWithoutACounterpartMadeMeanwhile) {
   ThreadWorld world;
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
-    auto& one = all->meet(kWorld, nothing_meanwhile);
+    auto& one = meet(*all, kWorld);
     EXPECT_EQ(all->matched(one), std::nullopt) << "never begun";
     auto executor = device::open_host_executor();
     if (thread == 1) executor = Status(Code::unsupported, "no GPU here");
@@ -383,7 +393,7 @@ TEST(Communicators, WhoHasNoGpuLeavesAllWithoutACounterpartMadeMeanwhile) {
     while (!(has = all->matched(one))) std::this_thread::yield();
     EXPECT_FALSE(*has);
     EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
@@ -396,7 +406,7 @@ TEST(Communicators, CounterpartsAreMadeMeanwhile) {
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
     const auto all = create(mpi);
     auto executor = *device::open_host_executor();
-    auto& one = all->meet(kFirst, nothing_meanwhile);
+    auto& one = meet(*all, kFirst);
     all->begin_to_match(one, executor, thread);
     while (!all->matched(one)) std::this_thread::yield();
     ASSERT_NE(one.on_node, nullptr) << one.why_not;
@@ -421,7 +431,7 @@ TEST(Communicators, CounterpartsAreMadeMeanwhile) {
     }
     EXPECT_EQ(*numbers, 6.0F);
     all->forget(kFirst, nothing_meanwhile);
-    all->forget_all(nothing_meanwhile);
+    all->forget_all();
   });
 }
 
