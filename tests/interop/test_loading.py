@@ -122,6 +122,16 @@ def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
         assert function is None or f"The {function[1]}() function was called" in with_it.stderr
 
 
+def without_cleanup(node: str, steps: str) -> subprocess.CompletedProcess[str]:
+    """Four ranks on nodes that are named so, whose launcher leaves the others alone when one was killed."""
+    program, library = have("mpich", "c_faults.c")
+    launcher, *others = program.start(4, *steps.split())
+    place = others.index(str(program.path))
+    shell = f'rank="$PMI_RANK"; export SENNIT_NODE={node}; exec "$@"'
+    command = [launcher, "-disable-auto-cleanup", *others[:place], "sh", "-c", shell, "sh", *others[place:]]
+    return program.run(4, library, {"SENNIT_TIMEOUT": "10"}, command)
+
+
 KILLS = (
     "init sum kill sum finalize",
     "init return sum kill sum finalize",
@@ -143,16 +153,18 @@ KILLS = (
 def test_the_others_end_when_a_rank_was_killed(node: str, steps: str) -> None:
     """Where the launcher lets them live: in a collective of one node and of several, in a message, at a
     fence, and at the end."""
-    program, library = have("mpich", "c_faults.c")
-    launcher, *others = program.start(4, *steps.split())
-    place = others.index(str(program.path))
-    shell = f'rank="$PMI_RANK"; export SENNIT_NODE={node}; exec "$@"'
-    command = [launcher, "-disable-auto-cleanup", *others[:place], "sh", "-c", shell, "sh", *others[place:]]
-    done = program.run(4, library, {"SENNIT_TIMEOUT": "10"}, command)
+    done = without_cleanup(node, steps)
     assert done.returncode not in (0, HANGS), done.stderr
     # Where the MPI carries something, it may find it first.
     named = re.search(r"sennit error .*rank [023]: .*peer_lost: rank 1 died", done.stderr)
     assert named or node != "0" or "exchange" in steps, done.stderr
+
+
+def test_who_has_an_error_ends_those_who_cannot_see_it() -> None:
+    """The ranks of the other node wait in the MPI's own barrier; one run in five left them there."""
+    for _ in range(10):
+        done = without_cleanup("$((rank / 2))", "init begun kill begun finalize")
+        assert done.returncode not in (0, HANGS), done.stderr
 
 
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])

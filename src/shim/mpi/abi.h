@@ -28,6 +28,7 @@ struct Standard {
   using Info = Opaque<15>*;
   using File = Opaque<16>*;
   using Win = Opaque<18>*;
+  using Errhandler = Opaque<19>*;
   struct Status {
     int source;
     int tag;
@@ -58,6 +59,7 @@ struct Mpich {
   using Info = int;
   using File = Opaque<26>*;
   using Win = int;
+  using Errhandler = int;
   struct Status {
     int count_low;
     int count_high_and_cancelled;
@@ -89,6 +91,7 @@ struct OpenMpi {
   using Info = Opaque<35>*;
   using File = Opaque<36>*;
   using Win = Opaque<38>*;
+  using Errhandler = Opaque<39>*;
   struct Status {
     int source;
     int tag;

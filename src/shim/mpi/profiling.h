@@ -12,6 +12,7 @@ template <class Abi>
 struct Profiling {
   using Comm = typename Abi::Comm;
   using Datatype = typename Abi::Datatype;
+  using Errhandler = typename Abi::Errhandler;
   using Group = typename Abi::Group;
   using Op = typename Abi::Op;
   using Request = typename Abi::Request;
@@ -22,6 +23,9 @@ struct Profiling {
   int (*comm_test_inter)(Comm, int*);
   int (*comm_remote_size)(Comm, int*);
   int (*comm_call_errhandler)(Comm, int);
+  int (*comm_get_errhandler)(Comm, Errhandler*);
+  int (*errhandler_free)(Errhandler*);
+  int (*abort)(Comm, int);
   int (*topo_test)(Comm, int*);
   int (*cartdim_get)(Comm, int*);
   int (*graph_neighbors_count)(Comm, int, int*);
@@ -75,6 +79,9 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.comm_test_inter, "PMPI_Comm_test_inter");
   set(functions.comm_remote_size, "PMPI_Comm_remote_size");
   set(functions.comm_call_errhandler, "PMPI_Comm_call_errhandler");
+  set(functions.comm_get_errhandler, "PMPI_Comm_get_errhandler");
+  set(functions.errhandler_free, "PMPI_Errhandler_free");
+  set(functions.abort, "PMPI_Abort");
   set(functions.topo_test, "PMPI_Topo_test");
   set(functions.cartdim_get, "PMPI_Cartdim_get");
   set(functions.graph_neighbors_count, "PMPI_Graph_neighbors_count");
