@@ -129,13 +129,19 @@ bool DropIn::arrived(Receive& receive) {
 }
 
 int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes) {
-  if (receive.error != 0) return mpi_->fail(kNoHandle, receive.error);
+  if (receive.error != 0) {
+    if (shadows != nullptr) shadows->mark_written(shadows->bytes());
+    return mpi_->fail(kNoHandle, receive.error);
+  }
   if (receive.incoming == nullptr) {
     const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
     return given.ok() ? 0 : fail("receiving a message", kNoHandle, given);
   }
   bytes = static_cast<std::int64_t>(receive.incoming->bytes());
-  if (receive.type == kNoHandle) return 0;
+  if (receive.type == kNoHandle) {
+    if (shadows != nullptr) shadows->mark_written(kLongestAnnouncement);
+    return 0;
+  }
   if (const int code = mpi_->unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)
     return mpi_->fail(kNoHandle, code);
   host_->give(std::move(receive.packed));

@@ -48,11 +48,16 @@ Result<device::Memory> HostMemory::take(std::uint64_t bytes, Use use) {
     if (auto made = executor_->allocate_pinned(size)) return made;
     // A limit of locked memory, perhaps: slower, and as good.
   }
-  auto made = fresh(bytes);
-  if (!made) return made;
   const std::lock_guard lock(mutex_);
-  fresh_.insert(made->data());
-  return made;
+  Result<device::Memory> piece = Status();
+  if (const auto found = hardly_written_.lower_bound(bytes); found != hardly_written_.end()) {
+    piece = std::move(found->second);
+    hardly_written_.erase(found);
+  } else {
+    piece = fresh(bytes);
+  }
+  if (piece.ok()) fresh_.insert(piece->data());
+  return piece;
 }
 
 bool HostMemory::is_pinned(const device::Memory& memory) {
@@ -60,10 +65,15 @@ bool HostMemory::is_pinned(const device::Memory& memory) {
   return !fresh_.contains(memory.data());
 }
 
-void HostMemory::give(device::Memory memory) {
+void HostMemory::give(device::Memory memory, std::uint64_t written) {
   if (memory.data() == nullptr) return;
   const std::lock_guard lock(mutex_);
-  if (fresh_.erase(memory.data()) != 0 || bytes_kept_ + memory.bytes() > kMostKept) return;
+  if (fresh_.erase(memory.data()) != 0) {
+    const bool kept = written <= kHardly && hardly_written_.size() < kMostHardlyWritten;
+    if (kept) hardly_written_.emplace(memory.bytes(), std::move(memory));
+    return;
+  }
+  if (bytes_kept_ + memory.bytes() > kMostKept) return;
   bytes_kept_ += memory.bytes();
   kept_[memory.bytes()].push_back(std::move(memory));
 }

@@ -38,6 +38,7 @@ struct OpenRequest {
   bool receives = false;           ///< its status says how much came
   std::atomic<bool> active{true};  ///< persistent ones: between start and completion
   bool brought = false;            ///< what came is where it belongs already
+  std::atomic<int> watchers{0};    ///< waits that look at it again and again themselves
 
   std::mutex mutex;      // of what follows
   bool claimed = false;  ///< the real function is starting it or may end it: nobody else looks at it
@@ -141,12 +142,12 @@ class OpenRequests {
     all_.erase(request);
     count_.store(all_.size(), std::memory_order_relaxed);
   }
-  /// Those that move.
+  /// Those that move, and that no wait looks at anyway.
   std::vector<std::pair<Handle, Shared>> moving() const {
     std::vector<std::pair<Handle, Shared>> some;
     const std::shared_lock lock(mutex_);
     for (const auto& [request, open] : all_)
-      if (open->moves()) some.emplace_back(request, open);
+      if (open->moves() && open->watchers.load(std::memory_order_relaxed) == 0) some.emplace_back(request, open);
     return some;
   }
 

@@ -35,9 +35,19 @@ class Batch {
     }
   }
 
-  ~Batch() { put_back(); }
+  ~Batch() {
+    put_back();
+    if (watched_) count_watchers(-1);
+  }
   Batch(const Batch&) = delete;
   Batch& operator=(const Batch&) = delete;
+
+  /// These requests are looked at by this wait until it ends, and by no other's progress: a look takes the driver a
+  /// microsecond.
+  void watch() {
+    watched_ = true;
+    count_watchers(1);
+  }
 
   /// Before the real function may end those that are not hidden.
   void claim() {
@@ -208,6 +218,11 @@ class Batch {
     claimed_.clear();
   }
 
+  void count_watchers(int more) const {
+    for (const auto& open : open_)
+      if (open != nullptr) open->watchers += more;
+  }
+
   void end(int index) {
     const OpenRequests::Shared open = open_[static_cast<std::size_t>(index)];
     if (open != nullptr && open->active) drop_in<Abi>().requests().end(*open);
@@ -231,7 +246,7 @@ class Batch {
   std::vector<OpenRequests::Shared> open_;
   std::vector<bool> hidden_;
   std::vector<OpenRequests::Claimed> claimed_;
-  bool any_ = false;
+  bool any_ = false, watched_ = false;
   const bool no_statuses_;
   Status* statuses_;
   std::vector<Status> own_;
@@ -276,9 +291,10 @@ template <class Abi>
 int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
   if (drop_in<Abi>().requests().none()) return real(request, status);
-  const auto need = need_of<Abi>(1, request, status);
-  if (need == Need::real) return real(request, status);
-  return wait_until<Abi>("MPI_Wait", need, [&]() -> std::optional<int> {
+  Batch<Abi> batch(1, request, status);
+  if (batch.plain()) return real(request, status);
+  batch.watch();
+  return wait_until<Abi>("MPI_Wait", batch.any() ? Need::own : Need::others, [&]() -> std::optional<int> {
     int flag = 0;
     const int code = Test<Abi>(request, &flag, status);
     return code != 0 || flag != 0 ? std::optional(code) : std::nullopt;
@@ -316,10 +332,9 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   std::vector<int> codes(static_cast<std::size_t>(count));
   std::vector<int> left(static_cast<std::size_t>(count));
   std::iota(left.begin(), left.end(), 0);
-  const auto need = batch.any() ? Need::own : Need::others;
-  return wait_until<Abi>("MPI_Waitall", need, [&]() -> std::optional<int> {
+  batch.watch();
+  return wait_until<Abi>("MPI_Waitall", batch.any() ? Need::own : Need::others, [&]() -> std::optional<int> {
     here.progress();
-    (void)batch.all_ready();  // what has come is brought
     std::erase_if(left, [&](int i) {
       int flag = 0;
       int& code = codes[static_cast<std::size_t>(i)];

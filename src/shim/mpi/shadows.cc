@@ -1,11 +1,9 @@
 #include "shim/mpi/shadows.h"
 
-#include <algorithm>
-
 namespace sennit::shim::mpi {
 
 Shadows::~Shadows() {
-  for (Shadow& shadow : shadows_) host_.give(std::move(shadow.here));
+  for (Shadow& shadow : shadows_) host_.give(std::move(shadow.here), written_.value_or(shadow.bytes));
 }
 
 std::uint64_t Shadows::bytes() const {
@@ -62,6 +60,7 @@ Status Shadows::fill() {
 }
 
 Status Shadows::give_back(std::int64_t received) {
+  mark_written(bytes());
   for (const Shadow& shadow : shadows_)
     if (shadow.written)
       if (auto status = up(shadow, received); !status) return status;

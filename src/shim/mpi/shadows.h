@@ -7,6 +7,7 @@
 // 3. What it wrote is copied back, once it is done: for a request, when the request is.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -47,6 +48,9 @@ class Shadows {
   Status fill();
   /// Copies back what the call has written. `received`: bytes that a message had; negative: as much as was asked for.
   Status give_back(std::int64_t received);
+  /// Of the shadows no byte behind so many was written to, by this start of a persistent request. Without this word
+  /// all may have been.
+  void mark_written(std::uint64_t bytes) { written_ = std::max(written_.value_or(0), bytes); }
 
  private:
   struct Shadow {
@@ -67,6 +71,7 @@ class Shadows {
   HostMemory& host_;
   void* memory_[3] = {};
   std::vector<Shadow> shadows_;
+  std::optional<std::uint64_t> written_;
 };
 
 }  // namespace sennit::shim::mpi

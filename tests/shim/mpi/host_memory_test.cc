@@ -90,5 +90,26 @@ TEST_F(HostMemoryTest, WhatMayNeverBeUsedOrIsLongerThanIsPinnedIsFresh) {
   }
 }
 
+TEST_F(HostMemoryTest, WhatWasHardlyWrittenToIsKept) {
+  constexpr std::uint64_t kLong = HostMemory::kLargestPerhaps + 5000;
+  std::vector<device::Memory> taken;
+  for (std::size_t i = 0; i < HostMemory::kMostHardlyWritten + 1; ++i) taken.push_back(take(kLong, Use::perhaps));
+  std::set<const void*> given;
+  for (auto& memory : taken) {
+    EXPECT_FALSE(host_.is_pinned(memory));
+    std::ranges::fill(std::span(memory.data(), 4096), std::byte{9});
+    if (given.size() < HostMemory::kMostHardlyWritten) given.insert(memory.data());
+    host_.give(std::move(memory), 4096);
+  }
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    taken[i] = take(kLong - 1000, Use::perhaps);
+    EXPECT_TRUE(given.contains(taken[i].data())) << i;
+    EXPECT_FALSE(host_.is_pinned(taken[i]));
+  }
+  EXPECT_EQ(take(kLong, Use::perhaps).data()[0], std::byte{0}) << "one more than are kept";
+  host_.give(std::move(taken[0]), HostMemory::kHardly + 1);
+  EXPECT_EQ(take(kLong - 1000, Use::perhaps).data()[0], std::byte{0});
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

@@ -230,5 +230,38 @@ TEST_F(ShadowsTest, AShortMessageOfAPermutedTypeFillsWhatItFills) {
   EXPECT_THAT(bytes().subspan(4, 4), Each(77));
 }
 
+TEST_F(ShadowsTest, ALongOneThatWasHardlyWrittenToServesTheNextReceive) {
+  constexpr int kLong = HostMemory::kLargestPerhaps + 4;
+  memory_ = std::move(*executor_->allocate(0, kLong));
+  const auto receive = [&](bool hardly) {
+    Shadows shadows(gpus_, host_);
+    make(shadows, call_with({memory_.data(), Access::out, true, run(kLong / 4, M::kFloat)}));
+    const void* const there = shadows.memory()[0];
+    if (hardly)
+      shadows.mark_written(2000);
+    else
+      std::memset(shadows.memory()[0], 9, kLong);
+    return there;
+  };
+  const void* const first = receive(true);
+  EXPECT_EQ(receive(true), first);
+  EXPECT_EQ(receive(false), first);
+  EXPECT_EQ(host_.take(kLong)->data()[kLong - 1], std::byte{0}) << "nothing was said of what became of the last";
+}
+
+TEST_F(ShadowsTest, WhatWasWrittenOnceIsNotForgottenByAnotherStart) {
+  constexpr int kLong = HostMemory::kLargestPerhaps + 4;
+  memory_ = std::move(*executor_->allocate(0, kLong));
+  {
+    Shadows shadows(gpus_, host_);
+    make(shadows, call_with({memory_.data(), Access::out, true, run(kLong / 4, M::kFloat)}));
+    std::memset(shadows.memory()[0], 9, kLong);
+    ASSERT_TRUE(shadows.give_back(kLong).ok());
+    shadows.mark_written(2000);
+  }
+  const auto next = host_.take(kLong);
+  EXPECT_EQ(next->data()[kLong - 1], std::byte{0});
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi
