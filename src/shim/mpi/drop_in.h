@@ -108,6 +108,9 @@ class DropIn {
 
   /// Whether the real request may be completed: everything of it that the real library does not know of is done.
   bool ready(Handle request, OpenRequest& open);
+  /// The receives that were posted first are looked at: what has come is fetched while a program posts more requests,
+  /// at microseconds each, before it waits.
+  void look_at_first();
   /// What a request has received goes to its GPU before the request is completed, if it has come: whoever waits for
   /// several need not have each copied when all are there.
   void bring(Handle request, OpenRequest& open);

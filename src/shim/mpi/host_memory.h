@@ -44,7 +44,7 @@ class HostMemory {
   std::mutex mutex_;
   std::map<std::uint64_t, std::vector<device::Memory>> kept_;  // by rounded bytes
   std::uint64_t bytes_kept_ = 0;
-  std::set<const void*> fresh_;  // pieces on their way that are not pinned
+  std::set<const void*> fresh_;                                  // pieces on their way that are not pinned
   std::multimap<std::uint64_t, device::Memory> hardly_written_;  // by bytes
 };
 

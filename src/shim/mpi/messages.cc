@@ -59,8 +59,17 @@ std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
 
 std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, int dest, int tag) {
   const auto lent = loans_.lend(data, bytes);
+  if (!lent) return nullptr;
   const std::lock_guard lock(mutex_);
-  if (!lent || (free_slots_.empty() && next_slot_ == Announcement::kSlots)) return nullptr;
+  const auto lowest = std::ranges::min_element(free_slots_);  // of the shortest announcement
+  const bool first_use = lowest == free_slots_.end();
+  const int free = first_use ? next_slot_ : *lowest;
+  if (free == Announcement::kSlots || static_cast<std::uint64_t>(Announcement::length_of(free)) > bytes)
+    return nullptr;
+  if (first_use)
+    ++next_slot_;
+  else
+    free_slots_.erase(lowest);
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
   outgoing->data_ = data;
   Announcement& card = outgoing->announcement_;
@@ -69,12 +78,7 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   card.number = ++numbers_;
   card.bytes = bytes;
   card.sender = group_.rank();
-  if (free_slots_.empty()) {
-    card.slot = next_slot_++;
-  } else {
-    card.slot = free_slots_.back();
-    free_slots_.pop_back();
-  }
+  card.slot = free;
   comm::Slot& slot = slot_of(card);
   slot.words[kOffer].store(0, std::memory_order_relaxed);
   slot.words[kBytes].store(bytes, std::memory_order_relaxed);
@@ -129,36 +133,26 @@ void Messages::tell(const Announcement& announcement) const {
   slot_of(announcement).words[kEnd].store(announcement.number, std::memory_order_release);
 }
 
-std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to) {
+std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to, int device) {
   device::Executor& executor = gpus_.executor();
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
   incoming->to_ = to;
   const auto begin = [&]() -> Status {
     // The GPU at this end copies; where that is host memory, the one at the other.
-    int device = executor.holder(to).value_or(-1);
     if (device < 0) device = std::max(executor.find(announcement.memory.device), 0);
-    incoming->device_ = device;
     auto mapping = loans_.borrow(announcement.sender, announcement.memory, device);
     if (!mapping) return mapping.status();
-    auto& lane = lanes_[device];
-    if (lane == nullptr) {
-      auto made = executor.lane(device);
+    auto& line = lines_[device];
+    if (line == nullptr) {
+      auto made = path::CopyLine::create(executor, device);
       if (!made) return made.status();
-      lane = std::move(*made);
+      line = std::move(*made);
     }
-    auto& idle = events_[device];
-    if (idle.empty()) {
-      auto event = executor.event(device);
-      if (!event) return event.status();
-      incoming->end_ = std::move(*event);
-    } else {
-      incoming->end_ = std::move(idle.back());
-      idle.pop_back();
-    }
-    if (auto status = lane->copy(to, (*mapping)->base + announcement.memory.offset, announcement.bytes); !status)
-      return status;
-    if (auto status = lane->record(*incoming->end_); !status) return status;
+    const auto copy = line->copy(to, (*mapping)->base + announcement.memory.offset, announcement.bytes);
+    if (!copy) return copy.status();
+    incoming->line_ = line.get();
+    incoming->copy_ = *copy;
     incoming->mapping_ = std::move(*mapping);
     return {};
   };
@@ -184,7 +178,7 @@ Result<bool> Messages::Incoming::done() {
   if (told_) return true;
   Result<bool> done = true;
   if (mapping_ != nullptr) {
-    done = end_->done();
+    done = line_->done(copy_);
   } else if (messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire) == 0) {
     done = false;
   } else if (auto status = fetch_file(); !status) {
@@ -193,8 +187,6 @@ Result<bool> Messages::Incoming::done() {
   if (done.ok() && !*done) return false;
   messages_.tell(announcement_);
   told_ = true;
-  const std::lock_guard lock(messages_.mutex_);
-  if (end_ != nullptr) messages_.events_[device_].push_back(std::move(end_));
   return done;
 }
 

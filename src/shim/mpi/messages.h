@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "comm/group.h"
+#include "path/copy_line.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/loans.h"
@@ -50,10 +51,10 @@ struct Announcement {
 static_assert(sizeof(Announcement) <= Announcement::length_of(0));
 
 /// Shorter messages are staged: so few bytes are as soon through host memory, and programs rely on such sends not to
-/// wait for their receivers (4 KiB is what Open MPI sends at once). A default, and more than any announcement has.
-inline constexpr std::uint64_t kLeastAnnounced = 8193;
+/// wait for their receivers (4 KiB is what Open MPI sends at once). A default.
+inline constexpr std::uint64_t kLeastAnnounced = 4097;
 inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSlots - 1);
-static_assert(kLeastAnnounced > kLongestAnnouncement);
+static_assert(kLeastAnnounced > Announcement::length_of(0));
 /// No receive of fewer bytes can meet an announcement.
 inline constexpr std::uint64_t kLeastLookedAt = Announcement::length_of(0);
 
@@ -85,7 +86,8 @@ class Messages {
     std::uint64_t offered_ = 0;  // a copy in host memory; 0: none
   };
 
-  /// Lends the memory to `dest` of MPI_COMM_WORLD; none where it cannot be shared, or no slot is left.
+  /// Lends the memory to `dest` of MPI_COMM_WORLD; none where it cannot be shared, or no slot is left whose
+  /// announcement is as short as the message.
   std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, int dest, int tag);
 
   /// Whether what was received is an announcement.
@@ -115,13 +117,13 @@ class Messages {
     Status fetch_file();
     void* to_ = nullptr;
     std::shared_ptr<const path::Mapping> mapping_;  // null: by way of a file
-    std::unique_ptr<device::Event> end_;
-    int device_ = 0;
+    path::CopyLine* line_ = nullptr;
+    std::uint64_t copy_ = 0;
     bool told_ = false;
   };
 
-  /// Begins to bring the message to memory of a GPU or of the host.
-  std::unique_ptr<Incoming> fetch(const Announcement& announcement, void* to);
+  /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1).
+  std::unique_ptr<Incoming> fetch(const Announcement& announcement, void* to, int device);
   /// The message is not wanted: it is longer than its receive allows.
   void refuse(const Announcement& announcement) const { tell(announcement); }
 
@@ -139,8 +141,7 @@ class Messages {
   int next_slot_ = 0;
   std::uint64_t numbers_ = 0;
   bool warned_ = false;
-  std::map<int, std::unique_ptr<device::Lane>> lanes_;                 // by device
-  std::map<int, std::vector<std::unique_ptr<device::Event>>> events_;  // idle, by device
+  std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
 };
 
 }  // namespace sennit::shim::mpi

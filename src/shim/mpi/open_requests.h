@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -22,10 +23,11 @@ namespace sennit::shim::mpi {
 struct Receive {
   void* landed = nullptr;
   void* buffer = nullptr;
+  int device = -1;                               ///< whose memory that is; -1: the host's
   std::int64_t capacity = 0;                     ///< bytes of data
   Handle type = kNoHandle;                       ///< kNoHandle: data without gaps
   std::shared_ptr<void> type_keeper;             ///< the program may free its own while the receive is open
-  bool looked = false;                           ///< what came has been looked at
+  std::atomic<bool> looked{false};               ///< what came has been looked at
   std::unique_ptr<Messages::Incoming> incoming;  ///< null: it was no announcement
   device::Memory packed;                         ///< of a type with gaps
   int error = 0;                                 ///< MPI's code
@@ -75,6 +77,10 @@ class OpenRequests {
     Shared other;
     {
       const std::unique_lock lock(mutex_);
+      if (open->receive != nullptr && !open->persistent) {
+        if (awaited_.size() > 2 * all_.size() + kVainLooks) std::erase_if(awaited_, is_not_awaited);
+        awaited_.push_back({request, open});
+      }
       other = std::exchange(all_[request], std::move(open));
       count_.store(all_.size(), std::memory_order_relaxed);
     }
@@ -142,6 +148,16 @@ class OpenRequests {
     all_.erase(request);
     count_.store(all_.size(), std::memory_order_relaxed);
   }
+  /// Of receives whose message nobody has seen come, the one posted first: what comes next is most likely for that.
+  /// Those that were asked for kVainLooks times are left out. Null: none.
+  std::pair<Handle, Shared> first_awaited() {
+    const std::unique_lock lock(mutex_);
+    while (!awaited_.empty() && (is_not_awaited(awaited_.front()) || awaited_.front().looks == kVainLooks))
+      awaited_.pop_front();
+    if (awaited_.empty()) return {};
+    ++awaited_.front().looks;
+    return {awaited_.front().request, awaited_.front().open.lock()};
+  }
   /// Those that move, and that no wait looks at anyway.
   std::vector<std::pair<Handle, Shared>> moving() const {
     std::vector<std::pair<Handle, Shared>> some;
@@ -152,8 +168,20 @@ class OpenRequests {
   }
 
  private:
+  struct Awaited {
+    Handle request;
+    std::weak_ptr<OpenRequest> open;
+    int looks = 0;
+  };
+  static constexpr int kVainLooks = 64;  ///< a default: a receive may wait for ever, as for a word to stop
+  static bool is_not_awaited(const Awaited& one) {
+    const auto open = one.open.lock();
+    return open == nullptr || !open->active || open->receive->looked.load(std::memory_order_relaxed);
+  }
+
   mutable std::shared_mutex mutex_;
   std::unordered_map<Handle, Shared> all_;
+  std::deque<Awaited> awaited_;  // receives, as they were posted
   std::atomic<std::size_t> count_{0};
   std::atomic<int> moving_{0};
 };

@@ -142,8 +142,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
         here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : fmt::format("staged: {}", why), since);
     }
     if (open->shadows != nullptr || open->receive != nullptr) here.requests().add(to_handle(*request), open);
-    // What has come already is fetched now: a program may post many receives, at microseconds each, before it waits.
-    if (open->receive != nullptr && open->active) (void)here.ready(to_handle(*request), *open);
+    here.look_at_first();
     return 0;
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));
@@ -266,6 +265,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     auto open = std::make_shared<OpenRequest>();
     open->outgoing = std::move(outgoing);
     here.requests().add(to_handle(*request), std::move(open));
+    here.look_at_first();
     here.count(call, bytes, "direct copy", since);
     return 0;
   } catch (const std::bad_alloc&) {

@@ -71,5 +71,32 @@ TEST(OpenRequests, NobodyLooksAtAPersistentRequestThatIsBeingStarted) {
   EXPECT_EQ(table.find(kRequest), open);
 }
 
+TEST(OpenRequests, TheReceiveThatWasPostedFirstIsAwaitedFirst) {
+  OpenRequests table;
+  const auto first = moving(), second = moving(), persistent = moving();
+  persistent->persistent = true;
+  EXPECT_EQ(table.first_awaited().second, nullptr);
+  table.add(kRequest - 1, persistent);
+  table.add(kRequest, first);
+  table.add(kRequest + 1, second);
+  EXPECT_EQ(table.first_awaited(), std::pair(kRequest, first));
+  EXPECT_EQ(table.first_awaited(), std::pair(kRequest, first));
+  first->receive->looked = true;
+  EXPECT_EQ(table.first_awaited(), std::pair(kRequest + 1, second));
+  table.end(*second);
+  EXPECT_EQ(table.first_awaited().second, nullptr);
+}
+
+TEST(OpenRequests, AReceiveOfWhatNeverComesIsNotAwaitedForEver) {
+  OpenRequests table;
+  const auto never = moving(), other = moving();
+  table.add(kRequest, never);
+  table.add(kRequest + 1, other);
+  int looks = 0;
+  while (table.first_awaited().second == never) ASSERT_LT(++looks, 1000);
+  EXPECT_GT(looks, 0);
+  EXPECT_EQ(table.first_awaited().second, other);
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi
