@@ -123,8 +123,8 @@ def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
 
 
 def without_cleanup(node: str, steps: str) -> subprocess.CompletedProcess[str]:
-    """Four ranks on nodes that are named so, whose launcher leaves the others alone when one was killed: Hydra, told so,
-    still ends them one time in seven where its own child was."""
+    """Four ranks on nodes that are named so, whose launcher leaves the others alone when one was killed: Hydra, told
+    so, still ends them one time in seven where its own child was."""
     program, library = have("mpich", "c_faults.c")
     launcher, *others = program.start(4, *steps.split())
     place = others.index(str(program.path))
