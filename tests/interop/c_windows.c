@@ -186,6 +186,30 @@ static void requests(MPI_Win win, int* window, int* mine) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Of a target whose memory others cannot reach: it would not see what comes while it takes no part. */
+static void passive(MPI_Win win, int* window, int* mine) {
+  void* model = NULL;
+  int flag = 0;
+  MPI_Win_get_attr(win, MPI_WIN_MODEL, &model, &flag);
+  check(flag && *(int*)model == MPI_WIN_SEPARATE, "the model", flag);
+  fill(window, rank, 0);
+  fill(mine, 7, 0);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  MPI_Win_fence(0, win);
+  MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+  check(MPI_Put(mine, 1, MPI_INT, right, 0, 1, MPI_INT, win) != MPI_SUCCESS, "a put without its target", 0);
+  MPI_Win_unlock(right, win);
+  MPI_Win_lock_all(0, win);
+  check(MPI_Accumulate(mine, 1, MPI_INT, right, 0, 1, MPI_INT, MPI_SUM, win) != MPI_SUCCESS, "an accumulate", 0);
+  MPI_Win_unlock_all(win);
+  MPI_Win_fence(0, win);
+  expect(window, rank, 0, "what was refused");
+  MPI_Put(mine, 1, MPI_INT, right, 0, 1, MPI_INT, win);
+  window[1] = rank + 5; /* beside what comes */
+  MPI_Win_fence(0, win);
+  check(window[0] == 7 && window[1] == rank + 5, "a put and a store beside it", window[0]);
+}
+
 static void wrong(MPI_Win win, const int* window, int* mine) {
   int class = 0, flag = 0, code;
   void* base = NULL;
@@ -225,8 +249,12 @@ int main(int argc, char** argv) {
     fences(win, window, mine);
     strided(win, window, mine);
     posts(win, window, mine);
-    locks(win, window, mine);
-    requests(win, window, mine);
+    if (getenv("OUT_OF_REACH") == NULL) {
+      locks(win, window, mine);
+      requests(win, window, mine);
+    } else if (!strcmp(where, "all")) {
+      passive(win, window, mine);
+    }
     if (!strcmp(where, "all")) wrong(win, window, mine);
     MPI_Win_free(&win);
   }

@@ -44,7 +44,7 @@ struct Standard {
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 55;
   static constexpr int kErrRmaRange = 48, kErrRmaAttach = 46;
-  static constexpr int kWinBase = 601, kWinSize = 603, kModeNocheck = 1024;
+  static constexpr int kWinBase = 601, kWinSize = 603, kWinModel = 605, kWinSeparate = 322, kModeNocheck = 1024;
 };
 
 /// MPICH's: handles are ints.
@@ -76,7 +76,8 @@ struct Mpich {
   static constexpr int kErrTruncate = 14, kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
   static constexpr int kErrUnsupportedOperation = 44;
   static constexpr int kErrRmaRange = 55, kErrRmaAttach = 56;
-  static constexpr int kWinBase = 0x66000001, kWinSize = 0x66000003, kModeNocheck = 1024;
+  static constexpr int kWinBase = 0x66000001, kWinSize = 0x66000003, kWinModel = 0x66000009, kWinSeparate = 1;
+  static constexpr int kModeNocheck = 1024;
 };
 
 /// Open MPI's: predefined handles are addresses of the library's data.
@@ -108,7 +109,7 @@ struct OpenMpi {
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 52;
   static constexpr int kErrRmaRange = 68, kErrRmaAttach = 69;
-  static constexpr int kWinBase = 7, kWinSize = 8, kModeNocheck = 1;
+  static constexpr int kWinBase = 7, kWinSize = 8, kWinModel = 11, kWinSeparate = 1, kModeNocheck = 1;
 };
 
 /// One row of handles.txt.

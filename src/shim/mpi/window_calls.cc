@@ -56,6 +56,12 @@ Status plain(void* to, const void* from, std::uint64_t bytes) {
   return {};
 }
 
+Status out_of_range(const Remote& remote, const Span& span, std::uint64_t bytes) {
+  return Status(Code::invalid_argument,
+                fmt::format("{} bytes from displacement {} on reach out of rank {}'s memory of {} bytes",
+                            span.bytes(), remote.place, remote.rank, bytes));
+}
+
 std::byte* address_of(const Part& part) {
   return const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
 }
@@ -67,14 +73,38 @@ Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCa
   if (remote.op != kNoHandle && tools_.windows.is_no_op(remote.op)) call.parts[0].significant = false;
   const auto window = find(remote.window);
   const auto rank = static_cast<std::size_t>(remote.rank);
-  if (window == nullptr || remote.rank < 0 || rank >= window->targets.size() || !window->targets[rank].gpu)
+  if (window == nullptr || remote.rank < 0 || rank >= window->targets.size())
     return staged(call, remote, real, request);
+  if (window->targets[rank].mirrored) {
+    std::unique_lock lock(window->mutex);
+    Outcome outcome = may_reach_mirror(remote, window->targets[rank]);
+    lock.unlock();
+    if (outcome.why.ok()) return staged(call, remote, real, request);
+    outcome.code = tools_.windows.fail(remote.window, outcome.code);
+    return outcome;
+  }
+  if (!window->targets[rank].gpu) return staged(call, remote, real, request);
   if (const int code = tools_.windows.check(remote.window, remote.rank); code != 0) return {code};
   const std::lock_guard lock(window->mutex);
   Outcome outcome = direct(call, remote, request, *window, window->targets[rank]);
   if (!outcome.why.ok() && outcome.code == 0) outcome.code = tools_.mpi.err_other();
   if (!outcome.why.ok()) outcome.code = tools_.windows.fail(remote.window, outcome.code);
   return outcome;
+}
+
+Windows::Outcome Windows::may_reach_mirror(const Remote& remote, const Target& target) const {
+  if (target.lock != Target::free)
+    return {tools_.mpi.err_other(),
+            0,
+            {},
+            Status(Code::unsupported,
+                   fmt::format("rank {}'s GPU memory cannot be reached from all ranks of the window, as on another "
+                               "node, and the rank takes no part in a passive epoch",
+                               remote.rank),
+                   {}, "Use MPI_Win_fence, or post and start, or memory of MPI_Win_allocate")};
+  const auto there = Region::make(tools_.mpi, remote.count, remote.type);
+  if (!there || there->bytes() == 0 || offset_of(remote.place, target.unit, there->span(), target.bytes)) return {};
+  return {tools_.windows.err_range(), 0, {}, out_of_range(remote, there->span(), target.bytes)};
 }
 
 Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCall& real, void* request) {
@@ -87,7 +117,9 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
   auto shadows = std::make_shared<Shadows>(*tools_.gpus, *tools_.host);
   if (auto status = shadows->make(call, [&](const void* at) { return Held{tools_.holder(at)}; }); !status)
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
-  Outcome outcome{0, shadows->bytes(), "staged: the target is in host memory"};
+  const std::string_view how =
+      is_mirrored(remote.window) ? "staged: ranks out of reach" : "staged: the target is in host memory";
+  Outcome outcome{0, shadows->bytes(), how};
   Pending pending{remote.rank, shadows};
   for (std::size_t i = 0; i < call.all().size(); ++i) {
     const Part& part = call.parts[i];
@@ -122,12 +154,7 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
   if (!there) return {0, 0, {}, there.status()};
   const auto offset = offset_of(remote.place, target.unit, there->span(), target.bytes);
   if (!offset && there->bytes() != 0)
-    return {tools_.windows.err_range(),
-            0,
-            {},
-            Status(Code::invalid_argument,
-                   fmt::format("{} bytes from displacement {} on reach out of rank {}'s memory of {} bytes",
-                               there->span().bytes(), remote.place, remote.rank, target.bytes))};
+    return {tools_.windows.err_range(), 0, {}, out_of_range(remote, there->span(), target.bytes)};
   if (target.lock == Target::asked) {
     outcome.code = tools_.windows.hold(remote.window, remote.rank);
     if (outcome.code != 0) return outcome;

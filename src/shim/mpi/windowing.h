@@ -70,7 +70,12 @@ template <class Abi>
 int Win_get_attr(Win<Abi> win, int win_keyval, void* attribute_val, int* flag) {
   const int code = Real<Abi>::of(&Win_get_attr<Abi>, Entry::Win_get_attr)(win, win_keyval, attribute_val, flag);
   Windows* const windows = drop_in<Abi>().windows();
-  if (code != 0 || windows == nullptr || (win_keyval != Abi::kWinBase && win_keyval != Abi::kWinSize)) return code;
+  if (code != 0 || windows == nullptr) return code;
+  if (win_keyval == Abi::kWinModel && *flag != 0 && windows->is_mirrored(to_handle(win))) {
+    static int separate = Abi::kWinSeparate;
+    *static_cast<void**>(attribute_val) = &separate;
+  }
+  if (win_keyval != Abi::kWinBase && win_keyval != Abi::kWinSize) return code;
   if (const auto* const memory = windows->memory_of(to_handle(win)))
     *static_cast<const void**>(attribute_val) = win_keyval == Abi::kWinBase ? memory->base : &memory->bytes;
   return code;
@@ -90,19 +95,22 @@ int ends_calls(Win<Abi> win, int rank, const Call& real) {
 
 template <class Abi>
 int Win_fence(int assert, Win<Abi> win) {
-  return ends_calls<Abi>(win, -1, [&] {
+  Windows* const windows = drop_in<Abi>().windows();
+  const int code = ends_calls<Abi>(win, -1, [&] {
     // Some fences need not wait for anybody, in MPI's eyes.
-    Windows* const windows = drop_in<Abi>().windows();
     if (windows != nullptr)
-      if (const int code = windows->meet(to_handle(win)); code != 0) return code;
+      if (const int met = windows->meet(to_handle(win)); met != 0) return met;
     return Real<Abi>::of(&Win_fence<Abi>, Entry::Win_fence)(assert, win);
   });
+  return code == 0 && windows != nullptr ? windows->settle_all(to_handle(win)) : code;
 }
 
 template <class Abi>
 int Win_post(typename Abi::Group group, int assert, Win<Abi> win) {
-  const int code = Real<Abi>::of(&Win_post<Abi>, Entry::Win_post)(group, assert, win);
   Windows* const windows = drop_in<Abi>().windows();
+  if (windows != nullptr)
+    if (const int settled = windows->settle(to_handle(win)); settled != 0) return settled;
+  const int code = Real<Abi>::of(&Win_post<Abi>, Entry::Win_post)(group, assert, win);
   if (code != 0 || windows == nullptr || (assert& Abi::kModeNocheck) != 0) return code;
   return windows->post(to_handle(win), to_handle(group));
 }
@@ -118,6 +126,20 @@ int Win_start(typename Abi::Group group, int assert, Win<Abi> win) {
 template <class Abi>
 int Win_complete(Win<Abi> win) {
   return ends_calls<Abi>(win, -1, [&] { return Real<Abi>::of(&Win_complete<Abi>, Entry::Win_complete)(win); });
+}
+
+template <class Abi>
+int Win_wait(Win<Abi> win) {
+  const int code = Real<Abi>::of(&Win_wait<Abi>, Entry::Win_wait)(win);
+  Windows* const windows = drop_in<Abi>().windows();
+  return code == 0 && windows != nullptr ? windows->settle(to_handle(win)) : code;
+}
+
+template <class Abi>
+int Win_test(Win<Abi> win, int* flag) {
+  const int code = Real<Abi>::of(&Win_test<Abi>, Entry::Win_test)(win, flag);
+  Windows* const windows = drop_in<Abi>().windows();
+  return code == 0 && *flag != 0 && windows != nullptr ? windows->settle(to_handle(win)) : code;
 }
 
 template <class Abi>

@@ -126,16 +126,19 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
   const bool gpu = memory.bytes > 0 && tools_.holder(memory.base) >= 0;
   auto window = std::make_shared<Window>();
   window->memory = memory;
-  if (const std::string wrong = prepare(comm, memory, unit, gpu, *window); !wrong.empty()) {
-    why = Status(Code::unsupported,
-                 wrong +
-                     "; a window of GPU memory needs ranks of one node and memory that they can share "
-                     "(of cudaMalloc): MPI_Win_allocate gives host memory that works everywhere");
-    return tools_.mpi.err_other();
+  if (const std::string out_of_reach = prepare(comm, memory, unit, gpu, *window); !out_of_reach.empty()) {
+    log(LogLevel::info, fmt::format("a window goes through host memory: {}", out_of_reach));
+    why = mirror(comm, gpu, *window);
+    if (!why.ok()) return tools_.mpi.err_other();
   }
   if (const int code = tools_.windows.duplicate(comm, window->comm); code != 0) return code;
-  const int code =
-      gpu ? make(window->anchor.data(), sizeof(std::uint64_t), made) : make(memory.base, memory.bytes, made);
+  int code = 0;
+  if (!gpu)
+    code = make(memory.base, memory.bytes, made);
+  else if (window->mirrored)
+    code = make(window->mirror->data(), memory.bytes, made);
+  else
+    code = make(window->anchor.data(), sizeof(std::uint64_t), made);
   if (code != 0) {
     (void)tools_.mpi.free(window->comm);
     return code;
@@ -146,8 +149,63 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
   return 0;
 }
 
+Status Windows::mirror(Handle comm, bool gpu, Window& window) {
+  window.mirrored = true;
+  for (Target& target : window.targets) target.mirrored = std::exchange(target.gpu, false);
+  Status status;
+  if (gpu) {
+    auto made = Mirror::make(*tools_.gpus, *tools_.host, static_cast<std::byte*>(window.memory.base),
+                             static_cast<std::uint64_t>(window.memory.bytes), tools_.holder(window.memory.base));
+    if (made.ok())
+      window.mirror = std::move(*made);
+    else
+      status = made.status();
+  }
+  CommShape shape;
+  if (tools_.mpi.shape(comm, shape) != 0) return Status(Code::invalid_argument, "no such communicator");
+  const std::uint8_t mine = status.ok() ? 1 : 0;
+  std::vector<std::uint8_t> all(static_cast<std::size_t>(shape.size));
+  if (tools_.mpi.all_gather(comm, &mine, all.data(), 1) != 0)
+    return Status(Code::peer_lost, "the ranks of a window could not meet");
+  if (!status.ok()) return std::move(status).in("mirror a window's GPU memory in host memory");
+  const auto failed = std::ranges::find(all, 0);
+  return failed == all.end() ? Status()
+                             : Status(Code::out_of_memory, fmt::format("rank {} has no host memory to mirror its "
+                                                                       "window's GPU memory in",
+                                                                       failed - all.begin()));
+}
+
+int Windows::settle(Handle handle, Window& window) {
+  if (window.mirror == nullptr) return 0;
+  const auto status = window.mirror->settle();
+  if (status.ok()) return 0;
+  log(LogLevel::error, fmt::format("a window's GPU memory and its mirror: {}", status.text()));
+  return tools_.windows.fail(handle, tools_.mpi.err_other());
+}
+
+int Windows::settle(Handle handle) {
+  const auto window = find(handle);
+  if (window == nullptr) return 0;
+  const std::lock_guard lock(window->mutex);
+  return settle(handle, *window);
+}
+
+int Windows::settle_all(Handle handle) {
+  if (!is_mirrored(handle)) return 0;
+  // Nobody begins to use a mirror that is not settled.
+  const int code = settle(handle);
+  return code == 0 ? meet(handle) : code;
+}
+
+bool Windows::is_mirrored(Handle handle) const {
+  const auto window = find(handle);
+  return window != nullptr && window->mirrored;
+}
+
 void Windows::begin_free(Handle window) {
   (void)finish(window);
+  // What others put there is there once they are here.
+  if (is_mirrored(window) && meet(window) == 0) (void)settle(window);
 }
 
 void Windows::end_free(Handle window) {

@@ -1,4 +1,4 @@
-// One-sided communication with GPU memory, among ranks of one node.
+// One-sided communication with GPU memory.
 //
 // 1. The real window has eight bytes of host memory where a rank gave memory of a GPU, and is what the program
 //    synchronises with: its epochs and locks are MPI's own. Where MPI may put off a lock, a barrier or the post of
@@ -8,6 +8,11 @@
 // 3. Accumulating calls lock the target rank, bring its elements here, let MPI do the operation, and write them back.
 // 4. Of a target in host memory the real function is called, with host memory in the place of GPU memory at this end
 //    until the next synchronising call.
+// 5. Where ranks cannot reach each other's memory, as on several nodes, MPI's window is of host memory that stands
+// for
+//    the GPUs' (mirror.h). Calls are MPI's, as of targets in host memory, and the two are brought together where the
+//    target takes part: in fences, at post and wait. Calls in a passive epoch are refused: a target that does not
+//    take part would never see them, and a program that relies on that would be wrong and not told.
 #pragma once
 
 #include <array>
@@ -25,6 +30,7 @@
 #include "comm/group.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/loans.h"
+#include "shim/mpi/mirror.h"
 #include "shim/mpi/regions.h"
 #include "shim/mpi/shadows.h"
 #include "shim/mpi/window_mpi.h"
@@ -82,6 +88,8 @@ class Windows {
   void end_free(Handle window);
   /// The memory that the program gave, of a window that has other memory for MPI; null: of no such window.
   const WindowMemory* memory_of(Handle window) const;
+  /// Whether other ranks reach the memory through mirrors.
+  bool is_mirrored(Handle window) const;
 
   /// What a call came to.
   struct Outcome {
@@ -97,6 +105,10 @@ class Windows {
   int finish(Handle window);
   /// After a real function that completes calls to `rank`, -1: to all: what came is where it belongs.
   int give_back(Handle window, int rank);
+  /// This rank's memory and its mirror are brought together. MPI's code.
+  int settle(Handle window);
+  /// At the end of a fence: the same, of all ranks when it returns.
+  int settle_all(Handle window);
   /// Until all ranks of the window have come here.
   int meet(Handle window);
   /// Passive epochs begin and end. `rank` -1: at all.
@@ -109,7 +121,8 @@ class Windows {
 
  private:
   struct Target {
-    bool gpu = false;
+    bool gpu = false;  ///< which others reach
+    bool mirrored = false;
     int world = -1;
     std::int64_t unit = 1;
     std::uint64_t bytes = 0;
@@ -131,7 +144,9 @@ class Windows {
     Handle comm = kNoHandle;  ///< a duplicate; kNoHandle: all its memory is the host's
     WindowMemory memory;
     std::vector<Target> targets;
-    alignas(64) std::array<std::byte, 64> anchor{};      ///< what MPI has of this rank
+    bool mirrored = false;
+    std::unique_ptr<Mirror> mirror;                      ///< of this rank's memory; null: the host's
+    alignas(64) std::array<std::byte, 64> anchor{};      ///< what MPI has of this rank where nothing is mirrored
     std::map<int, std::unique_ptr<device::Lane>> lanes;  ///< by device
     std::map<int, bool> busy;
     std::vector<Pending> pending;
@@ -141,9 +156,15 @@ class Windows {
 
   Shared find(Handle window) const;
   Shared find_or_make(Handle window);
+  /// What ranks tell each other, and each other's memory: empty, or why they do not reach that, on all ranks.
   std::string prepare(Handle comm, WindowMemory memory, std::int64_t unit, bool gpu, Window& window);
   Status borrow_all(Window& window);
+  /// Errors: on all ranks.
+  Status mirror(Handle comm, bool gpu, Window& window);
+  int settle(Handle handle, Window& window);
   int wait_for(Handle window, Handle request);
+  /// Whether the call may be made of a target that is mirrored.
+  Outcome may_reach_mirror(const Remote& remote, const Target& target) const;
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
   Outcome direct(const Call& call, const Remote& remote, void* request, Window& window, Target& target);
   Status put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at, int device,
