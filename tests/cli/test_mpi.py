@@ -212,7 +212,19 @@ def tree(tmp_path: Path) -> Tree:
 
 def test_it_passes_its_options_on_and_writes_every_format(tree: Tree) -> None:
     options = ["--operations", "latency,allreduce", "--sizes", "8,1M", "--buffers", "gpu,host", "--window", "1,64"]
-    options += ["--type", "int32", "--op", "max", "--bind", "none", "--seconds", "0.5", "--in-place"]
+    options += [
+        "--type",
+        "int32",
+        "--op",
+        "max",
+        "--bind",
+        "none",
+        "--ranks-per-node",
+        "1",
+        "--seconds",
+        "0.5",
+        "--in-place",
+    ]
     done = tree.bench(*options, "--vs", "by_hand", "--direct", "--json", "r.json", "--markdown", "r.md")
     assert done.returncode == 0, done.stderr
     library = str(tree.folder.parent / "lib" / "libmpi.so.40")

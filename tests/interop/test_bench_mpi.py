@@ -77,6 +77,14 @@ def test_every_operation_is_verified_and_measured_on_every_kind_of_buffer(found:
     assert all(("sennit" in row) == (row["variant"] != "sennit") for row in result["rows"])
 
 
+def test_ranks_are_taken_for_those_of_several_nodes(found: mpi.Installed, folder: Path) -> None:
+    options = ["--ranks-per-node", "1", "--operations", "latency", "--sizes", "40K"]
+    done = bench(found, folder, *options, SENNIT_EMULATE="1", SENNIT_REPORT="1")
+    assert {row["nodes"] for row in document(done)["rows"]} == {2}
+    assert "to a process of another node" in done.stderr, done.stderr
+    assert "direct copy" not in done.stderr, done.stderr
+
+
 def test_numbers_of_other_types_are_reduced(found: mpi.Installed, folder: Path) -> None:
     options = ["--operations", "allreduce,reduce,reduce_scatter_block", "--sizes", "8,64K", "--buffers", "gpu,host"]
     for numbers in (["--type", "int32", "--op", "bit_xor"], ["--type", "float64", "--op", "max"]):

@@ -40,6 +40,7 @@ class MpiRow(Part):
     type: str = Field(default="", description="Element type")
     operator: str = Field(default="", description="Empty where nothing is reduced")
     ranks: int = Field(ge=2)
+    nodes: int = Field(default=1, ge=1, description="That the ranks of one machine were taken for")
     calls: int = Field(default=1, ge=1, description="Calls of a batch, of which a time is the average")
     repetitions: int = Field(default=0, ge=0, description="Batches")
     median_us: float = Field(gt=0, description="Time of one call on the slowest rank; of a message one way, of a "
@@ -59,7 +60,7 @@ class MpiRow(Part):
         what += [f"{self.type} {self.operator}"] if self.operator else []
         what += [SIDES.get(self.buffers, self.buffers)] if self.operation != BARRIER else []
         what += ["in place"] if self.in_place else []
-        what.append(f"{self.ranks} ranks")
+        what.append(f"{self.ranks} ranks" + (f" on {self.nodes} nodes" if self.nodes > 1 else ""))
         return f"{self.operation.replace('_', '-').capitalize()}: {', '.join(what)}"
 
 

@@ -114,6 +114,10 @@ def mpi(
     bind: Annotated[
         Bind | None, typer.Option("--bind", help="Ranks to cores of their own.", show_default="auto")
     ] = None,
+    ranks_per_node: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Take each N ranks of this machine for a node.", show_default="all"),
+    ] = None,
     seconds: Annotated[
         float | None, typer.Option(min=0.001, metavar="S", help="Time to measure each figure.")
     ] = None,
@@ -140,6 +144,7 @@ def mpi(
         "--type": element,
         "--op": operator,
         "--bind": bind.value if bind else None,
+        "--ranks-per-node": ranks_per_node,
         "--seconds": seconds,
     }
     asked = [part for name, value in options.items() if value is not None for part in (name, str(value))]

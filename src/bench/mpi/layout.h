@@ -37,6 +37,7 @@ std::string describe(const Case& what);
 struct Layout {
   Case what;
   int rank = 0, size = 1;
+  int nodes = 1;  ///< that ranks are taken for
 
   static constexpr int kRoot = 0;
   static constexpr int kNobody = -1;

@@ -80,9 +80,21 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--bind", options.bind,
                  "auto (each rank to a core of its own where the launcher left that open), cores or none")
       ->check(CLI::IsMember({"auto", "cores", "none"}));
+  app.add_option("--ranks-per-node", options.ranks_per_node,
+                 "Take each so many ranks of this machine for a node: what leaves it goes through the MPI")
+      ->check(CLI::Range(1, 4096));
   app.add_option("--seconds", options.seconds, "Time for each variant of each size")
       ->check(CLI::Range(0.001, 3600.0));
   app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
+}
+
+Result<int> nodes_of(const Options& options, int ranks) {
+  if (options.ranks_per_node == 0) return 1;
+  if (ranks % options.ranks_per_node != 0)
+    return Status(Code::invalid_argument,
+                  fmt::format("{} ranks are no whole number of nodes of {}", ranks, options.ranks_per_node),
+                  "--ranks-per-node", "Start a multiple of it");
+  return ranks / options.ranks_per_node;
 }
 
 bool Options::against(std::string_view peer) const {

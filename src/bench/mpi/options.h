@@ -16,6 +16,7 @@ struct Options {
   std::vector<int> windows = {1, 64};
   std::string type = "float32", op = "sum", library, bind = "auto";
   double seconds = 0.3;
+  int ranks_per_node = 0;  ///< 0: as they are
   bool in_place = false, direct = false, progress = false;
 
   /// Whether --vs names it, or is not given.
@@ -26,6 +27,9 @@ void add_options(CLI::App& app, Options& options);
 
 /// What is reduced, by the names of MPI's predefined types and operators. Errors: invalid_argument.
 Result<device::Reduction> reduction_of(const Options& options);
+
+/// How many nodes ranks are taken for; 1 where that is left to them. Errors: invalid_argument.
+Result<int> nodes_of(const Options& options, int ranks);
 
 /// Largest buffer of a rank: a limit, so that eight ranks fit beside each other in a host's memory.
 inline constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;

@@ -50,6 +50,9 @@ class Rank {
     // Before MPI is started: wrong usage should be told at once.
     if (auto cases = cases_of(options_, false, false, 2); !cases) return cases.status();
     open_memories();
+    // Not all launchers say how many ranks there are.
+    if (options_.ranks_per_node > 0)
+      setenv("SENNIT_NODE", fmt::format("bench-{}", place_.rank / options_.ranks_per_node).c_str(), 1);
     auto library = open_library(options_.library, place_.launcher);
     if (!library) return library.status();
     library_ = std::move(*library);
@@ -80,6 +83,9 @@ class Rank {
     if (job_->size() < 2)
       return Status(Code::invalid_argument, "one rank alone has nobody to talk to", {},
                     "Start it as the ranks of a job: mpirun -n 2 sennit-bench-mpi");
+    auto nodes = nodes_of(options_, job_->size());
+    if (!nodes) return nodes.status();
+    nodes_ = *nodes;
     if (auto status = agree_on_gpus(); !status) return status;
     if (auto status = bind(); !status) return status;
     auto cases = cases_of(options_, has_gpu_ && !memories_->emulated(), has_gpu_, job_->size());
@@ -190,7 +196,7 @@ class Rank {
     auto times = site.time(what, variants, options_.seconds);
     if (!times) return std::move(times).status().in(describe(what));
     for (std::size_t i = 0; i < variants.size(); ++i)
-      rows_.push_back(to_json({what, job_->rank(), job_->size()}, variants[i], reduction_, (*times)[i]));
+      rows_.push_back(to_json({what, job_->rank(), job_->size(), nodes_}, variants[i], reduction_, (*times)[i]));
     return {};
   }
 
@@ -214,6 +220,7 @@ class Rank {
     const Json settings = {{"executor", executor},
                            {"emulated", memories_->emulated()},
                            {"ranks", job_->size()},
+                           {"nodes", nodes_},
                            {"seconds", options_.seconds},
                            {"sizes", sizes},
                            {"library", library_.file},
@@ -230,6 +237,7 @@ class Rank {
 
   const Options& options_;
   const comm::JobPlace place_;
+  int nodes_ = 1;
   device::Reduction reduction_;
   std::unique_ptr<Memories> memories_;
   Status gpu_status_;

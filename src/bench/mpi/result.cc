@@ -30,6 +30,7 @@ Json to_json(const Layout& layout, const Variant& variant, const device::Reducti
               {"type", device::name(reduction.type)},
               {"operator", reduces(what.operation) ? device::name(reduction.op) : ""},
               {"ranks", layout.size},
+              {"nodes", layout.nodes},
               {"calls", times.calls},
               {"repetitions", time.repetitions},
               {"median_us", time.median_us},

@@ -82,5 +82,13 @@ TEST(MpiOptions, PeersAreAllUnlessSomeAreNamed) {
   EXPECT_FALSE(options.against("mpi"));
 }
 
+TEST(MpiOptions, NodesHaveAsManyRanksEach) {
+  Options options;
+  EXPECT_EQ(*nodes_of(options, 3), 1);
+  options.ranks_per_node = 2;
+  EXPECT_EQ(*nodes_of(options, 4), 2);
+  EXPECT_THAT(nodes_of(options, 3).status().text(), HasSubstr("3 ranks are no whole number of nodes of 2"));
+}
+
 }  // namespace
 }  // namespace sennit::bench::mpi

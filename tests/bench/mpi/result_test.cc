@@ -30,7 +30,9 @@ TEST(MpiResult, ARowSaysWhatWasComparedWithWhat) {
   EXPECT_EQ(row.at("buffers"), "gpu");
   EXPECT_EQ(row.at("calls"), 500);
   EXPECT_TRUE(row.at("verified").get<bool>());
-  const Json barrier = to_json({{Operation::barrier}, 0, 4}, {kOwn, true, false}, kSum, times);
+  const Json barrier = to_json({{Operation::barrier}, 0, 4, 2}, {kOwn, true, false}, kSum, times);
+  EXPECT_EQ(row.at("nodes"), 1);
+  EXPECT_EQ(barrier.at("nodes"), 2);
   EXPECT_EQ(barrier.at("buffers"), "");
   EXPECT_FALSE(barrier.at("verified").get<bool>()) << "there is nothing to compare";
 }
