@@ -355,15 +355,17 @@ class Library final : public Mpi {
 
   int fail(Handle comm, int code) const override {
     const auto told = from_handle<Comm>(comm == kNoHandle ? world_ : comm);
-    // The handler that ends the job is not called but done: MPICH's own, called, ends this process, and beside a rank
-    // that was killed (mpiexec -disable-auto-cleanup) one time in five not the others.
     typename Abi::Errhandler handler;
-    if (call_.comm_get_errhandler(told, &handler) == 0) {
-      if (to_handle(handler) == errors_are_fatal_) (void)call_.abort(from_handle<Comm>(world_), code);
-      (void)call_.errhandler_free(&handler);
-    }
+    if (call_.comm_get_errhandler(told, &handler) == 0) end_if_fatal(handler, code);
     (void)call_.comm_call_errhandler(told, code);
     return code;
+  }
+  /// Before a handler is called, of which this is a reference: the one that ends the job is not called but done.
+  /// MPICH's own, called, ends this process, and beside a rank that was killed (mpiexec -disable-auto-cleanup) one
+  /// time in five not the others.
+  void end_if_fatal(typename Abi::Errhandler handler, int code) const {
+    if (to_handle(handler) == errors_are_fatal_) (void)call_.abort(from_handle<Comm>(world_), code);
+    (void)call_.errhandler_free(&handler);
   }
 
   /// A handle in this library; 0 where it has none.

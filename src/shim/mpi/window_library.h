@@ -29,6 +29,7 @@ class WindowLibrary final : public WindowMpi {
       complete_ = complete_ && function != nullptr;
     };
     set(call_errhandler_, "PMPI_Win_call_errhandler");
+    set(get_errhandler_, "PMPI_Win_get_errhandler");
     set(put_, "PMPI_Put");
     set(rput_, "PMPI_Rput");
     set(get_, "PMPI_Get");
@@ -50,7 +51,10 @@ class WindowLibrary final : public WindowMpi {
   int err_range() const override { return Abi::kErrRmaRange; }
   int err_attach() const override { return Abi::kErrRmaAttach; }
   int fail(Handle window, int code) const override {
-    (void)call_errhandler_(from_handle<Win>(window), code);
+    const auto win = from_handle<Win>(window);
+    typename Abi::Errhandler handler;
+    if (get_errhandler_(win, &handler) == 0) rest_.end_if_fatal(handler, code);
+    (void)call_errhandler_(win, code);
     return code;
   }
 
@@ -159,6 +163,7 @@ class WindowLibrary final : public WindowMpi {
   bool complete_ = true;
   Handle replace_ = 0, no_op_ = 0;
   int (*call_errhandler_)(Win, int);
+  int (*get_errhandler_)(Win, typename Abi::Errhandler*);
   int (*put_)(const void*, int, Datatype, int, Aint, int, Datatype, Win);
   int (*rput_)(const void*, int, Datatype, int, Aint, int, Datatype, Win, Request*);
   int (*get_)(void*, int, Datatype, int, Aint, int, Datatype, Win);
