@@ -42,6 +42,42 @@ TEST_F(CudaExecutor, DescribesMemory) {
   EXPECT_EQ(executor->holder(nullptr), std::nullopt);
 }
 
+TEST_F(CudaExecutor, SaysTheSameOfAMessageAndOfMoreThanTheAllocationHolds) {
+  // More than one allocation holds is asked about step by step, a message in one call of the driver.
+  const auto expect_same = [&](const std::byte* inside) {
+    const auto quick = executor->describe(inside, 4096);
+    ASSERT_TRUE(quick.ok()) << quick.status().text();
+    const auto slow = executor->describe(inside, std::uint64_t(1) << 50);
+    ASSERT_TRUE(slow.ok()) << slow.status().text();
+    EXPECT_EQ(quick->place, device::Place::device);
+    EXPECT_EQ(quick->device, slow->device);
+    EXPECT_EQ(quick->base, slow->base);
+    EXPECT_EQ(quick->identity, slow->identity);
+    EXPECT_EQ(quick->allocations, 1);
+    EXPECT_LE(quick->bytes, slow->bytes) << "which counts what lies behind it too";
+  };
+  auto memory = executor->allocate(0, 3 * MiB);
+  ASSERT_TRUE(memory.ok());
+  expect_same(memory->data() + 4099);
+  auto small = executor->allocate(0, 5000);
+  ASSERT_TRUE(small.ok());
+  expect_same(small->data() + 17);
+  void* of_pool = nullptr;
+  ASSERT_EQ(cudaMallocAsync(&of_pool, 5 * MiB, cudaStreamPerThread), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
+  expect_same(static_cast<const std::byte*>(of_pool) + 4096);
+  ASSERT_EQ(cudaFreeAsync(of_pool, cudaStreamPerThread), cudaSuccess);
+}
+
+TEST_F(CudaExecutor, SaysOfManagedMemoryThatItIs) {
+  void* managed = nullptr;
+  ASSERT_EQ(cudaMallocManaged(&managed, MiB), cudaSuccess);
+  const auto location = executor->describe(managed, 4096);
+  ASSERT_TRUE(location.ok()) << location.status().text();
+  EXPECT_EQ(location->place, device::Place::managed);
+  ASSERT_EQ(cudaFree(managed), cudaSuccess);
+}
+
 TEST_F(CudaExecutor, RefusesWhatIsNoMemory) {
   EXPECT_THAT(executor->describe(nullptr).status().text(), HasSubstr("null pointer"));
   const void* freed = nullptr;

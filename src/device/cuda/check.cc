@@ -44,6 +44,7 @@ const Driver& Driver::get() {
   static const Driver driver = [] {
     Driver table;
     look_up("cuPointerGetAttribute", table.pointer_attribute);
+    look_up("cuPointerGetAttributes", table.pointer_attributes);
     look_up("cuMemGetAddressRange", table.address_range);
     look_up("cuMemCreate", table.create);
     look_up("cuMemGetAllocationGranularity", table.granularity);

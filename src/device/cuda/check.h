@@ -38,6 +38,7 @@ class CurrentDevice {
 /// The driver's functions, looked up at run time so that programs also start where there is no driver.
 struct Driver {
   decltype(&cuPointerGetAttribute) pointer_attribute = nullptr;
+  decltype(&cuPointerGetAttributes) pointer_attributes = nullptr;
   decltype(&cuMemGetAddressRange) address_range = nullptr;
   decltype(&cuMemCreate) create = nullptr;
   decltype(&cuMemGetAllocationGranularity) granularity = nullptr;

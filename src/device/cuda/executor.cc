@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -122,6 +123,7 @@ class CudaExecutor final : public Executor {
   Result<Location> describe(const void* pointer, std::uint64_t bytes) override {
     if (pointer == nullptr)
       return Status(Code::invalid_argument, "null pointer", {}, "Pass the address of an allocation");
+    if (const auto location = within_one_allocation(pointer, bytes)) return *location;
     cudaPointerAttributes attributes{};
     const auto error = cudaPointerGetAttributes(&attributes, pointer);
     if (error != cudaSuccess) (void)cudaGetLastError();
@@ -263,6 +265,32 @@ class CudaExecutor final : public Executor {
     if (device >= 0 && device < count) return {};
     return Status(Code::invalid_argument, fmt::format("there is no device {}", device), {},
                   fmt::format("Use 0 to {}, or widen CUDA_VISIBLE_DEVICES", count - 1));
+  }
+
+  /// What describe() says of most messages, in one call of the driver: GPU memory of one allocation that holds all
+  /// `bytes`. Anything else is asked about step by step.
+  static std::optional<Location> within_one_allocation(const void* pointer, std::uint64_t bytes) {
+    const auto at = reinterpret_cast<CUdeviceptr>(pointer);
+    unsigned type = 0, managed = 0;
+    int device = -1;
+    CUdeviceptr base = 0;
+    std::size_t size = 0;
+    unsigned long long identity = 0;
+    std::array asked{CU_POINTER_ATTRIBUTE_MEMORY_TYPE,    CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                     CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                     CU_POINTER_ATTRIBUTE_RANGE_SIZE,     CU_POINTER_ATTRIBUTE_BUFFER_ID};
+    std::array<void*, asked.size()> answers{&type, &managed, &device, &base, &size, &identity};
+    const auto ask = Driver::get().pointer_attributes;
+    if (ask == nullptr || ask(asked.size(), asked.data(), answers.data(), at) != CUDA_SUCCESS) return std::nullopt;
+    if (type != CU_MEMORYTYPE_DEVICE || managed != 0 || device < 0 || identity == 0) return std::nullopt;
+    if (at < base || at - base > size || bytes > size - (at - base)) return std::nullopt;
+    Location location;
+    location.place = Place::device;
+    location.device = device;
+    location.base = reinterpret_cast<std::byte*>(base);
+    location.bytes = size;
+    location.identity = identity;
+    return location;
   }
 
   /// Of two allocations side by side: whether one message may cross from one into the other.
