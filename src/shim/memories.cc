@@ -181,7 +181,7 @@ Result<std::shared_ptr<device::Executor>> Memories::executor() {
 }
 
 Result<std::shared_ptr<device::Executor>> Memories::executor_for_communicator() {
-  return emulated_ != nullptr ? Result(emulated_) : device::open_cuda_executor();
+  return emulated_ != nullptr ? device::open_host_executor() : device::open_cuda_executor();
 }
 
 void* Memories::allocate_emulated(int device, std::size_t bytes) {

@@ -49,7 +49,7 @@ class Memories {
 
   /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor();
-  /// One for a communicator alone, whose end aborts nothing else; where memory is emulated, the same, which knows it.
+  /// One for a communicator alone, whose end aborts nothing else.
   Result<std::shared_ptr<device::Executor>> executor_for_communicator();
 
   /// Memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is left.

@@ -38,6 +38,11 @@ struct HostRegions {
   std::mutex mutex;
   std::map<std::byte*, HostRegion> by_base;
   std::uint64_t next_identity = 1;
+
+  static const std::shared_ptr<HostRegions>& of_process() {
+    static const auto* const one = new std::shared_ptr(std::make_shared<HostRegions>());
+    return *one;
+  }
 };
 
 /// Allocations below are not checked. A default: checking takes some 20 µs.
@@ -206,7 +211,8 @@ class HostExecutor final : public Executor {
   }
 
   std::vector<DeviceInfo> devices_;
-  std::shared_ptr<HostRegions> regions_ = std::make_shared<HostRegions>();
+  // One for the process, as a GPU's memory is: an executor knows what another one allocated.
+  std::shared_ptr<HostRegions> regions_ = HostRegions::of_process();
   std::shared_ptr<HostLimits> limits_ = std::make_shared<HostLimits>();
 };
 
