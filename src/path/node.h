@@ -13,6 +13,7 @@
 #include "device/mapped.h"
 #include "machine/machine.h"
 #include "path/courier.h"
+#include "path/ending.h"
 #include "path/mover.h"
 #include "path/window.h"
 
@@ -26,6 +27,8 @@ class Node {
     /// machine never tuned gets the direct path alone, since nothing says that another one pays.
     std::optional<machine::Machine> machine;
     std::optional<comm::Clock::duration> timeout;  ///< of every wait, instead of SENNIT_TIMEOUT
+    /// How long kernels may go on after a rank was lost: they may have all that they need of it.
+    std::chrono::milliseconds patience{0};
   };
 
   /// Collective. Errors: the same on every rank.
@@ -80,6 +83,7 @@ class Node {
 
   std::shared_ptr<device::Executor> executor_;
   int device_ = 0;
+  std::unique_ptr<Ending> ending_;  // before the group, whose thread begins it
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<device::Lane> lane_;
   std::mutex couriers_mutex_;  // held while one is set up
