@@ -68,7 +68,7 @@ def tidy() -> list[str]:
     if configured.returncode != 0:
         return [configured.stdout + configured.stderr]
     # Headers that the build makes.
-    making = ["cmake", "--build", str(database), "--target", "sennit_mpi_table"]
+    making = ["cmake", "--build", str(database), "--target", "sennit_mpi_table", "sennit_nccl_table"]
     made = subprocess.run(making, cwd=ROOT, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         return [made.stdout + made.stderr]

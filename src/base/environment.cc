@@ -40,6 +40,9 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_EXPLAIN", "0", "1: rank 0 prints how calls travel, once for each operation and size"},
     Variable{"SENNIT_BETWEEN", "rails",
              "How the drop-ins' collectives travel between nodes: rails, leaders or staged"},
+    Variable{
+        "SENNIT_TAKE", "measured",
+        "Which of NCCL's calls the drop-in takes: those that measured faster here (measured), or all that it can"},
     Variable{"SENNIT_LINGER", "30",
              "Microseconds that a block stays on a GPU for the next small message's copy; 0: none does"},
     Variable{"SENNIT_EMULATE", "0", "1: the drop-ins take the host executor's memory for GPU memory (tests do)"},

@@ -6,6 +6,7 @@
 
 #include "capi/communicator.h"
 #include "capi/errors.h"
+#include "device/scale.h"
 
 namespace sennit::capi {
 
@@ -16,10 +17,12 @@ static_assert(SENNIT_FLOAT8_E5M2 == int(device::Type::float8_e5m2) && SENNIT_FLO
                   SENNIT_AVERAGE == int(device::Operator::average),
               "the C API shows the numbers of Type and Operator");
 
-template <class T>
-T read(const void* scale) {
-  T value;
-  std::memcpy(&value, scale, sizeof value);
+/// An enumerator of the C API's as a number: a C program may pass what a C++ enumeration cannot hold.
+template <class Enum>
+int number(const Enum& given) {
+  int value = 0;
+  static_assert(sizeof given == sizeof value);
+  std::memcpy(&value, &given, sizeof value);
   return value;
 }
 
@@ -32,28 +35,16 @@ Result<device::Reduction> read_reduction(int type, int op, const void* scale) {
   device::Reduction reduction{device::Type(type), device::Operator(op)};
   if (reduction.op != device::Operator::premultiplied_sum) return reduction;
   if (scale == nullptr) return null_argument("scale");
-  switch (reduction.type) {
-    case device::Type::int8: reduction.integer_scale = read<std::int8_t>(scale); break;
-    case device::Type::uint8: reduction.integer_scale = read<std::uint8_t>(scale); break;
-    case device::Type::int16: reduction.integer_scale = read<std::int16_t>(scale); break;
-    case device::Type::uint16: reduction.integer_scale = read<std::uint16_t>(scale); break;
-    case device::Type::int32: reduction.integer_scale = read<std::int32_t>(scale); break;
-    case device::Type::uint32: reduction.integer_scale = read<std::uint32_t>(scale); break;
-    case device::Type::int64:
-    case device::Type::uint64: reduction.integer_scale = read<std::int64_t>(scale); break;
-    case device::Type::float64: reduction.real_scale = read<double>(scale); break;
-    default: reduction.real_scale = double(read<float>(scale));
-  }
+  device::read_scale(reduction, scale);
   return reduction;
 }
 
-/// Enqueues `request` on the numbers that the C API's numbers say. As bytes: a C program may pass numbers that a C++
-/// enumeration cannot hold.
+/// Enqueues `request` on the numbers that the C API's numbers say.
 Status enqueue(sennit_comm* comm, coll::Request request, const sennit_type& type, const sennit_operator& op,
                const void* scale, void* stream) {
   const auto found = communicators().find(comm, "comm");
   if (!found) return found.status();
-  const auto reduction = read_reduction(read<int>(&type), read<int>(&op), scale);
+  const auto reduction = read_reduction(number(type), number(op), scale);
   Status status = reduction.status();
   if (status.ok()) {
     request.reduction = *reduction;

@@ -316,6 +316,12 @@ Status Collectives::explain(Status status) {
   return status;
 }
 
+Result<bool> Collectives::idle() {
+  const std::lock_guard lock(mutex_);
+  const auto latest = turns_.find(0);
+  return latest == turns_.end() || latest->second.end == nullptr ? Result<bool>(true) : latest->second.end->done();
+}
+
 Status Collectives::close() {
   const std::lock_guard lock(mutex_);
   return scratch_ != nullptr ? scratch_->close() : Status();

@@ -66,6 +66,9 @@ class Collectives {
   /// and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
   Status explain(Status status);
 
+  /// Whether all calls are done, but for those captured into graphs. Never blocks.
+  Result<bool> idle();
+
   /// Collective, and harmless where no collective was called: for when all calls are done.
   Status close();
 

@@ -45,8 +45,8 @@ class Executor {
   /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
   virtual Result<Memory> pin(void* data, std::size_t bytes) = 0;
   /// To be called once by a thread of sennit's own before it uses the executor: its calls then never disturb a graph
-  /// capture of another thread.
-  virtual void prepare_thread() {}
+  /// capture of another thread. `device`: what it works with; else CUDA would begin with device 0.
+  virtual void prepare_thread(int /*device*/ = -1) {}
   /// For SetUp alone: lets this thread's calls be no part of a capture; returns how it was, to restore.
   virtual int relax_capture() { return 0; }
   virtual void restore_capture(int) {}

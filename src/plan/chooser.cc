@@ -74,7 +74,7 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
   comm::Writer mine;
   mine.text(node.mover().id_of(node.device()))
       .text(has_table ? hash(*table) : std::string())
-      .number(adapt.ok() && *adapt ? 1 : 0);
+      .number(adapts_ && adapt.ok() && *adapt ? 1 : 0);
   auto all = comm::agree(node.group().exchange(), status, mine.take());
   if (!all) return all.status();
 

@@ -15,13 +15,17 @@ namespace sennit::plan {
 
 class Chooser final : public coll::Chooser {
  public:
-  /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own.
-  explicit Chooser(std::optional<Table> table = std::nullopt) : given_(std::move(table)) {}
+  /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own. `adapts`: plans may change
+  /// while programs run, for which a call of one rank may have to wait for a call of rank 0.
+  explicit Chooser(std::optional<Table> table = std::nullopt, bool adapts = true)
+      : given_(std::move(table)), adapts_(adapts) {}
 
   /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
   Status meet(path::Node& node, const coll::Team& team) override;
   coll::Plan plan(const coll::Case& which) override;
+  /// The entry that calls of this size go by; none where the cost model decides.
+  std::optional<Entry> measured(const coll::Case& which) const { return lookup_.find(coll::bucket_of(which), team_); }
   coll::Plan call(const coll::Case& which) override;
   Status starts(device::Lane& lane) override;
   Status ends(device::Lane& lane) override;
@@ -54,6 +58,7 @@ class Chooser final : public coll::Chooser {
   bool gave_up(comm::Clock::time_point start);
 
   std::optional<Table> given_;
+  const bool adapts_;
   path::Node* node_ = nullptr;
   coll::Team team_;
   coll::Figures figures_;

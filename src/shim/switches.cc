@@ -47,6 +47,12 @@ Result<Switches> Switches::from_environment() {
   else if (!between.empty() && between != "rails")
     return Status(Code::invalid_argument, fmt::format("SENNIT_BETWEEN={} is no way between nodes", between), {},
                   "Use rails, leaders or staged");
+  const std::string take = environment("SENNIT_TAKE");
+  if (take == "all")
+    switches.take = Take::all;
+  else if (!take.empty() && take != "measured")
+    return Status(Code::invalid_argument, fmt::format("SENNIT_TAKE={} is no choice of calls", take), {},
+                  "Use measured or all");
   auto linger = environment_integer("SENNIT_LINGER");
   if (!linger) return linger.status();
   constexpr long long kMostLinger = 1000;  // a limit: whoever waits for the whole GPU waits so long

@@ -12,6 +12,9 @@
 
 namespace sennit::shim {
 
+/// Which calls the drop-in for NCCL takes: those that measured faster on this machine, or all that it can.
+enum class Take : std::uint8_t { measured, all };
+
 /// How collectives of several nodes travel: as net::Way, or staged like everything else.
 enum class Between : std::uint8_t { rails, leaders, staged };
 
@@ -21,13 +24,14 @@ struct Switches {
   bool emulate = false;
   std::optional<std::vector<std::string>> operations;  ///< none: all
   Between between = Between::rails;
+  Take take = Take::measured;
   /// How long a block of a GPU waits for the next small copy; 0: none does. So also where launches wait for their
   /// end.
   std::chrono::microseconds linger{30};
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN and SENNIT_LINGER, and CUDA's own
-  /// CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at all. Errors: invalid_argument names
-  /// the variable.
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE and SENNIT_LINGER,
+  /// and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at all. Errors:
+  /// invalid_argument names the variable.
   static Result<Switches> from_environment();
 
   bool takes(std::string_view operation) const;

@@ -67,6 +67,16 @@ TEST(Switches, ABlockThatStaysForLongIsAnError) {
   }
 }
 
+TEST(Switches, CallsAreTakenThatMeasuredFasterOrAll) {
+  EXPECT_EQ(Switches::from_environment()->take, Take::measured);
+  {
+    const Set all("SENNIT_TAKE", "all");
+    EXPECT_EQ(Switches::from_environment()->take, Take::all);
+  }
+  const Set some("SENNIT_TAKE", "some");
+  EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_TAKE=some"));
+}
+
 TEST(Switches, TheWayBetweenNodesIsOneOfThree) {
   EXPECT_EQ(Switches::from_environment()->between, Between::rails);
   for (const auto& [text, between] :

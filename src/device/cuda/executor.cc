@@ -106,7 +106,10 @@ class CudaExecutor final : public Executor {
     return Memory(data, bytes, [](void* pinned) { (void)cudaHostUnregister(pinned); });
   }
 
-  void prepare_thread() override { (void)relax_capture(); }
+  void prepare_thread(int device) override {
+    (void)relax_capture();
+    if (device >= 0) (void)cudaSetDevice(device);
+  }
   int relax_capture() override {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     (void)cudaThreadExchangeStreamCaptureMode(&mode);

@@ -7,7 +7,7 @@
  * 3. PNAME, called by a library of MPI for Fortran that is known: as NAME.
  * 4. PNAME, called by anything else: as a stub, where sennit_front_resolve_profiling() is asked (front.c).
  *
- * No function of MPI takes floating-point arguments or a struct by value, so no vector register holds any. */
+ * No function takes floating-point arguments, so no vector register holds any. */
 #if !defined(__x86_64__)
 #error "the entry points are written for x86-64"
 #endif
@@ -17,6 +17,8 @@
   .hidden sennit_front_fortran
   .hidden sennit_front_resolve
   .hidden sennit_front_resolve_profiling
+  .hidden sennit_nccl_table
+  .hidden sennit_nccl_resolve
 
   /* On the stack: the entry's number, and where the caller goes on. */
   .macro sennit_resolver name, resolve
@@ -45,6 +47,7 @@
 
   sennit_resolver sennit_front_resolver, sennit_front_resolve
   sennit_resolver sennit_front_profiling_resolver, sennit_front_resolve_profiling
+  sennit_resolver sennit_nccl_resolver, sennit_nccl_resolve
 
   .macro sennit_entry name, number
   .text
@@ -82,5 +85,31 @@ P\name:
 sennit_front_table:
 
 #include "mpi_entries.inc"
+
+  /* NCCL's: as 1 and 2, with a table of their own (nccl.c). One function takes a struct by value, which lies on the stack
+   * behind the return address, where a jump leaves it. */
+  .macro sennit_nccl_entry name, number
+  .text
+  .p2align 4
+  .globl \name
+  .type \name, @function
+\name:
+  endbr64
+  jmp *sennit_nccl_table+8*\number(%rip)
+  .size \name, .-\name
+sennit_nccl_stub_\number:
+  endbr64
+  push $\number
+  jmp sennit_nccl_resolver
+  .section .data.rel.local, "aw"
+  .quad sennit_nccl_stub_\number
+  .endm
+
+  .section .data.rel.local, "aw"
+  .p2align 3
+  .globl sennit_nccl_table
+sennit_nccl_table:
+
+#include "nccl_entries.inc"
 
   .section .note.GNU-stack, "", @progbits

@@ -4,6 +4,7 @@
 #include "shim/front/front.h"
 
 #include "shim/front/fortran.h"
+#include "shim/front/loading.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -13,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "mpi_names.inc"
 
@@ -27,17 +27,6 @@ static const void* caller;
 /* Of the name of an entry without its first letter: MPI_NAME. */
 static const char* without_p(const char* name) {
   return name + 1;
-}
-
-static void say(const char* what, const char* why) {
-  fprintf(stderr, "sennit: %s: %s\n", what, why);
-}
-
-/* As environment_switch() of base/environment.h reads it, which is not here. */
-static int disabled(void) {
-  const char* value = getenv("SENNIT_DISABLE");
-  return value != NULL &&
-         (!strcmp(value, "1") || !strcasecmp(value, "true") || !strcasecmp(value, "yes") || !strcasecmp(value, "on"));
 }
 
 /* The MPI that the program's own call would have reached: the next definition in the global scope, else what the
@@ -104,27 +93,11 @@ static void* find_library(int* flavour) {
   return NULL;
 }
 
-/* The drop-in beside this library. */
 static void* drop_in;
-static sennit_attach_function* find_drop_in(const char* file, const char* symbol) {
-  Dl_info info;
-  char path[PATH_MAX];
-  if (!dladdr((void*)&find_drop_in, &info) || info.dli_fname == NULL) return NULL;
-  const char* const slash = strrchr(info.dli_fname, '/');
-  const int folder = slash != NULL ? (int)(slash - info.dli_fname) + 1 : 0;
-  if (snprintf(path, sizeof path, "%.*s%s", folder, info.dli_fname, file) >= (int)sizeof path) return NULL;
-  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  void* const attach = library != NULL ? dlsym(library, symbol) : NULL;
-  drop_in = library;
-  if (attach == NULL) {
-    say("the program runs without sennit", dlerror());
-    return NULL;
-  }
-  return (sennit_attach_function*)attach;
-}
 
 static void attach_mpi(void) {
-  sennit_attach_function* const attach = find_drop_in("libsennit-mpi.so", SENNIT_ATTACH_MPI);
+  sennit_attach_function* const attach =
+      (sennit_attach_function*)sennit_front_load("libsennit-mpi.so", SENNIT_ATTACH_MPI, &drop_in);
   if (attach != NULL && attach(&front) != 0) memcpy(sennit_front_table, first, sizeof first);
 }
 
@@ -146,7 +119,7 @@ static void bind_mpi(void) {
   }
   /* Before the drop-in is loaded, so that what it calls of MPI meanwhile is the program's. */
   memcpy(sennit_front_table, first, sizeof first);
-  front.disabled = disabled();
+  front.disabled = sennit_front_disabled();
   if (front.library != NULL && !front.disabled) attach_mpi();
 }
 
@@ -188,16 +161,23 @@ static void* lacking(size_t number) {
 
 /* ---- entry points ---- */
 
+/* Of the drop-in that the program uses; one that has called neither library is taken to be about to call MPI. */
+static void* emulating(const void* from) {
+  if (sennit_nccl_drop_in == NULL) bind_once(from);
+  return sennit_nccl_drop_in != NULL ? sennit_nccl_drop_in : drop_in;
+}
+
 __attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
-  bind_once(__builtin_return_address(0));
+  void* const library = emulating(__builtin_return_address(0));
   void* (*allocate)(int, size_t) = NULL;
-  if (drop_in != NULL) *(void**)&allocate = dlsym(drop_in, "sennit_emulated_allocate");
+  if (library != NULL) *(void**)&allocate = dlsym(library, "sennit_emulated_allocate");
   return allocate != NULL ? allocate(device, bytes) : NULL;
 }
 
 __attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
+  void* const library = emulating(__builtin_return_address(0));
   void (*release)(void*) = NULL;
-  if (drop_in != NULL) *(void**)&release = dlsym(drop_in, "sennit_emulated_free");
+  if (library != NULL) *(void**)&release = dlsym(library, "sennit_emulated_free");
   if (release != NULL) release(data);
 }
 

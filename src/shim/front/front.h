@@ -26,6 +26,16 @@ typedef struct sennit_front {
 typedef int sennit_attach_function(const sennit_front* front);
 #define SENNIT_ATTACH_MPI "sennit_attach_mpi"
 
+/* The same for NCCL. */
+typedef struct sennit_nccl_front {
+  size_t entries;
+  void** table;
+  void* const* real;
+  void* library; /* the program's NCCL, as dlopen() names it */
+} sennit_nccl_front;
+typedef int sennit_attach_nccl_function(const sennit_nccl_front* front);
+#define SENNIT_ATTACH_NCCL "sennit_attach_nccl"
+
 /* For tests: memory that counts as that of GPU `device` under SENNIT_EMULATE. The preloaded library exports both, and
  * so does the drop-in. Null where nothing is emulated. */
 void* sennit_emulated_allocate(int device, size_t bytes);

@@ -1,0 +1,82 @@
+// The preloaded library's part for NCCL: finds the program's libnccl when the program first calls it, and puts the
+// drop-in between. Until then, and in processes that never call NCCL, it does nothing.
+#define _GNU_SOURCE
+#include "shim/front/front.h"
+#include "shim/front/loading.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "nccl_names.inc"
+
+extern __attribute__((visibility("hidden"))) void* sennit_nccl_table[];
+static void* nccl_real[SENNIT_NCCL_ENTRIES];
+static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, sennit_nccl_table, nccl_real, NULL};
+static const void* nccl_caller;
+
+/* Any version has it. */
+static const char kSymbol[] = "ncclGetVersion";
+
+static void* nccl_library_of(const void* symbol) {
+  Dl_info info;
+  if (symbol == NULL || !dladdr(symbol, &info) || info.dli_fname == NULL) return NULL;
+  return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+/* The NCCL that the program's own call would have reached: the next definition in the global scope, else what the
+ * calling library was loaded with (Python loads PyTorch so), else the only one there is. */
+static void* find_nccl(void) {
+  void* library = nccl_library_of(dlsym(RTLD_NEXT, kSymbol));
+  if (library != NULL) return library;
+  Dl_info info;
+  void* const from =
+      dladdr(nccl_caller, &info) && info.dli_fname != NULL ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+  if (from != NULL) {
+    library = nccl_library_of(dlsym(from, kSymbol));
+    dlclose(from);
+  }
+  return library != NULL ? library : dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+}
+
+void* sennit_nccl_drop_in;
+
+static void bind_nccl(void) {
+  nccl_front.library = find_nccl();
+  for (size_t i = 0; i < SENNIT_NCCL_ENTRIES; ++i) {
+    /* Another tool that stands between, loaded after this library, stays there. */
+    nccl_real[i] = dlsym(RTLD_NEXT, nccl_names[i]);
+    if (nccl_real[i] == NULL && nccl_front.library != NULL) nccl_real[i] = dlsym(nccl_front.library, nccl_names[i]);
+    if (nccl_real[i] != NULL) sennit_nccl_table[i] = nccl_real[i];
+  }
+  if (nccl_front.library == NULL || sennit_front_disabled()) return;
+  sennit_attach_nccl_function* const attach =
+      (sennit_attach_nccl_function*)sennit_front_load("libsennit-nccl.so", SENNIT_ATTACH_NCCL, &sennit_nccl_drop_in);
+  if (attach != NULL) (void)attach(&nccl_front);
+}
+
+/* Stands for what this NCCL has not: a program cannot call it but through this library. */
+static int nccl_lacking(void) {
+  enum { kInvalidUsage = 5 };
+  return kInvalidUsage;
+}
+
+/* Where ncclNAME, entry `number`, leads that is called from `from`. */
+__attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, const void* from) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  static atomic_bool bound;
+  if (!atomic_load_explicit(&bound, memory_order_acquire)) {
+    nccl_caller = from;
+    pthread_once(&once, bind_nccl);
+    atomic_store_explicit(&bound, true, memory_order_release);
+  }
+  if (nccl_real[number] != NULL) return sennit_nccl_table[number];
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  if (!atomic_flag_test_and_set(&said))
+    sennit_front_say(nccl_names[number], nccl_front.library != NULL ? "this version of NCCL has no such function"
+                                                                    : "it is called, and no NCCL is loaded");
+  return (void*)&nccl_lacking;
+}

@@ -1,0 +1,35 @@
+// A collective, or a message, as the program asked NCCL for it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "coll/operation.h"
+#include "shim/nccl/abi.h"
+
+namespace sennit::shim::nccl {
+
+struct Call {
+  Entry entry = Entry::all_reduce;  ///< a collective, send or recv
+  const void* input = nullptr;
+  void* output = nullptr;
+  std::size_t count = 0;
+  int type = 0;  ///< ncclDataType_t
+  int op = 0;    ///< ncclRedOp_t; 0 where nothing is reduced
+  int root = 0;  ///< or the peer of a message
+  Comm comm = nullptr;
+  Stream stream = nullptr;
+
+  bool operator==(const Call&) const = default;
+  bool is_message() const { return entry == Entry::send || entry == Entry::recv; }
+};
+
+/// The operation that a collective's entry stands for.
+coll::Operation operation_of(Entry entry);
+/// In reports and in SENNIT_OPS, as the drop-in for MPI says it: "allreduce", "bcast".
+std::string_view name_of(Entry entry);
+
+/// Hands the call to NCCL as it is.
+int pass_on(const Functions& nccl, const Call& call);
+
+}  // namespace sennit::shim::nccl

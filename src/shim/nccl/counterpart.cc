@@ -1,0 +1,307 @@
+#include "shim/nccl/counterpart.h"
+
+#include <unistd.h>
+
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "coll/team.h"
+#include "shim/nccl/translate.h"
+
+namespace sennit::shim::nccl {
+
+namespace {
+
+/// How long a communicator's end waits for the other ranks: a default. NCCL's own end waits for those of its node,
+/// too.
+constexpr auto kLastWait = std::chrono::seconds(5);
+
+/// How long kernels go on after a rank has died or left: a default. Under NCCL too, a rank may be gone as soon as it
+/// has what it waited for, while others still read what it sent.
+constexpr auto kLastWords = std::chrono::seconds(1);
+
+/// How long a kernel waits for another rank: as long as NCCL's would, since programs have their own ideas of how long
+/// is too long (a rank may write a checkpoint meanwhile), and end what waits by ncclCommAbort.
+constexpr std::chrono::nanoseconds kWithoutEnd = std::chrono::hours(24 * 365);
+
+/// A limit: with more, bytes of all ranks are no 64-bit number.
+constexpr std::size_t kMostElements = std::size_t{1} << 56;
+
+/// Slot of a rank in the control segment, beyond those of plan/chooser.cc: 1 in its first word once nothing of that
+/// rank runs any more.
+constexpr int kQuietSlot = 3074;
+
+/// What must be the same on all ranks.
+comm::Bytes card_of(const Switches& switches) {
+  comm::Writer writer;
+  writer.number(static_cast<std::uint64_t>(::getpid())).number(std::uint64_t(switches.take));
+  writer.text(switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all");
+  return writer.take();
+}
+
+Status compare(const std::vector<comm::Bytes>& cards) {
+  std::map<std::uint64_t, std::size_t> processes;
+  std::uint64_t take = 0;
+  std::string operations;
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    comm::Reader reader(cards[rank]);
+    if (const auto [other, is_new] = processes.emplace(reader.number(), rank); !is_new)
+      return Status(Code::unsupported, fmt::format("ranks {} and {} are one process", other->second, rank));
+    const std::uint64_t theirs = reader.number();
+    const std::string their_operations = reader.text();
+    if (auto status = reader.finish(); !status) return status;
+    if (rank == 0) {
+      take = theirs;
+      operations = their_operations;
+    }
+    if (take != theirs || operations != their_operations)
+      return Status(Code::mismatch, fmt::format("rank {} has another SENNIT_TAKE or SENNIT_OPS than rank 0", rank),
+                    {}, "Give all ranks the same");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
+                                                         Memories& memories, const Switches& switches,
+                                                         bool own_thread) {
+  auto executor = memories.executor_for_communicator();
+  if (own_thread && executor.ok()) (*executor)->prepare_thread(shape.device);
+  auto cards = comm::agree(*exchange, executor.status(), card_of(switches));
+  if (!cards) return cards.status();
+  if (auto status = compare(*cards); !status) return status;
+  std::unique_ptr<Counterpart> made(new Counterpart());
+  made->shape_ = shape;
+  made->executor_ = *executor;
+  made->switches_ = switches;
+  made->emulated_ = switches.emulate;
+  path::Node::Options options;
+  options.device = shape.device;
+  options.patience = kLastWords;
+  auto node = path::Node::create(std::move(exchange), *executor, std::move(options));
+  if (!node) return node.status();
+  made->node_ = std::move(*node);
+  comm::Group& group = made->node_->group();
+  if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
+    return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
+  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, false);
+  made->chooser_ = chooser.get();
+  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
+  if (auto status = made->collectives_->meet(); !status) return status;
+  made->executor_->set_timeout(kWithoutEnd);
+  return made;
+}
+
+// ---- who does a call ----------------------------------------------------------------------------------------------
+
+std::optional<device::Reduction> Counterpart::reduction_of(const Call& call) {
+  const auto type = type_of(call.type);
+  if (!type) return std::nullopt;
+  if (!coll::reduces(operation_of(call.entry))) return device::Reduction{*type};
+  if (const auto op = operator_of(call.op)) {
+    if (!device::supports(*type, *op)) return std::nullopt;
+    return device::Reduction{*type, *op};
+  }
+  const auto found = operators_.find(call.op);
+  if (found == operators_.end() || found->second.type != *type) return std::nullopt;
+  return found->second;
+}
+
+const Verdict& Counterpart::judge(const Call& call) {
+  static const Verdict message{false, "NCCL: a message"}, unknown{false, "NCCL: its type or operator"},
+      nothing{false, "NCCL: no bytes, or too many"}, root{false, "NCCL: its root"};
+  if (call.is_message()) return message;
+  const coll::Operation operation = operation_of(call.entry);
+  if (call.count == 0 || call.count > kMostElements) return nothing;
+  if (coll::has_root(operation) && (call.root < 0 || call.root >= shape_.size)) return root;
+  const std::lock_guard lock(mutex_);
+  const auto reduction = reduction_of(call);
+  if (!reduction) return unknown;
+  const coll::Case which =
+      coll::bucket_of(coll::case_of(operation, *reduction, call.count * device::bytes_of(reduction->type)));
+  const auto [found, is_new] = verdicts_.try_emplace(which);
+  if (is_new) found->second = decide(call, which);
+  return found->second;
+}
+
+Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
+  const std::string_view name = name_of(call.entry);
+  if (!switches_.takes(name)) return {false, "NCCL: not in SENNIT_OPS"};
+  const auto plan_of = [&] { return coll::name(collectives_->plan(which)); };
+  if (switches_.take == Take::all) return {true, plan_of()};
+  const auto entry = chooser_->measured(which);
+  if (!entry) return {false, "NCCL: this size was never tuned here (sennit tune collectives)"};
+  if (entry->nccl_us == 0) return {false, "NCCL: it was not measured when this machine was tuned"};
+  const plan::Timed& best = entry->plans.front();
+  if (best.us + best.spread_us >= entry->nccl_us)
+    return {false, fmt::format("NCCL: measured faster ({:.1f} µs, sennit {:.1f})", entry->nccl_us, best.us)};
+  return {true, plan_of()};
+}
+
+void Counterpart::add(int op, const device::Reduction& reduction) {
+  const std::lock_guard lock(mutex_);
+  operators_[op] = reduction;
+}
+
+void Counterpart::remove(int op) {
+  const std::lock_guard lock(mutex_);
+  operators_.erase(op);
+}
+
+// ---- calls --------------------------------------------------------------------------------------------------------
+
+Result<device::Lane*> Counterpart::lane(Stream stream) {
+  if (emulated_) return &node_->lane();
+  auto& known = lanes_[stream];
+  if (known == nullptr) {
+    const device::SetUp set_up(executor_.get());
+    auto adopted = executor_->adopt(shape_.device, stream);
+    if (!adopted) return adopted.status();
+    known = std::move(*adopted);
+  }
+  return known.get();
+}
+
+void Counterpart::keep_order(Stream next, bool ours) {
+  const auto before = std::exchange(last_, std::pair(next, ours));
+  if (!before || before->first == next || before->second == ours || emulated_) return;
+  const auto from = lane(before->first);
+  const auto to = lane(next);
+  // What was enqueued outside of a capture, or in another one, cannot be waited for inside.
+  if (!from.ok() || !to.ok() || (*from)->capture() != (*to)->capture()) return;
+  if (order_ == nullptr) {
+    const device::SetUp set_up(executor_.get());
+    auto made = executor_->event(shape_.device);
+    if (!made) return;
+    order_ = std::move(*made);
+  }
+  if ((*from)->record(*order_).ok()) (void)(*to)->wait(*order_);
+}
+
+void Counterpart::passes_on(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  if (enqueued_) keep_order(stream, false);
+}
+
+Result<coll::Request> Counterpart::request_of(const Call& call) {
+  const std::lock_guard lock(mutex_);
+  const auto reduction = reduction_of(call);
+  if (!reduction)
+    return Status(Code::invalid_argument, fmt::format("there is no operator {} for type {}", call.op, call.type));
+  coll::Request request;
+  request.operation = operation_of(call.entry);
+  request.input = call.entry == Entry::bcast ? call.output : call.input;
+  request.output = call.output;
+  request.count = call.count;
+  request.reduction = *reduction;
+  if (coll::has_root(request.operation)) request.root = call.root;
+  keep_order(call.stream, true);
+  enqueued_ = true;
+  return request;
+}
+
+Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
+  auto request = request_of(call);
+  if (!request) return request.status();
+  if (auto status = collectives_->call(*request, lane); !status) return status;
+  if (!emulated_) return {};
+  // There, nothing else keeps a stream's order: NCCL's stand-in works at once.
+  auto status = lane.synchronize();
+  return status.ok() || node_->check().ok() ? status : node_->check();
+}
+
+Status Counterpart::perform(const Call& call) {
+  device::Lane* on = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lane(call.stream);
+    if (!found) return found.status();
+    on = *found;
+  }
+  return enqueue(call, *on);
+}
+
+Status Counterpart::perform_aside(const Call& call) {
+  if (emulated_) return perform(call);
+  {
+    const std::lock_guard lock(mutex_);
+    const device::SetUp set_up(executor_.get());
+    const auto behind = lane(call.stream);
+    if (!behind) return behind.status();
+    if (aside_ == nullptr) {
+      auto made = executor_->lane(shape_.device);
+      auto begin = executor_->event(shape_.device), end = executor_->event(shape_.device);
+      for (const Status& status : {made.status(), begin.status(), end.status()})
+        if (!status.ok()) return status;
+      aside_ = std::move(*made);
+      begin_ = std::move(*begin);
+      end_ = std::move(*end);
+    }
+    if (auto status = (*behind)->record(*begin_); !status) return status;
+    if (auto status = aside_->wait(*begin_); !status) return status;
+  }
+  return enqueue(call, *aside_);
+}
+
+Status Counterpart::join(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  if (aside_ == nullptr) return {};
+  const auto behind = lane(stream);
+  if (!behind) return behind.status();
+  if (auto status = aside_->record(*end_); !status) return status;
+  return (*behind)->wait(*end_);
+}
+
+// ---- how it ends --------------------------------------------------------------------------------------------------
+
+Status Counterpart::check() {
+  const Status group = node_->check(), work = executor_->fault();
+  if (!work.ok()) return group.ok() ? collectives_->explain(work) : group;
+  // What waits for a lost rank is ended in a while; until then it may still end well.
+  if (group.ok() || group.code() == Code::peer_lost) return {};
+  const auto idle = collectives_->idle();
+  return idle.ok() && *idle ? Status() : group;
+}
+
+void Counterpart::abort() {
+  node_->group().abort(Status(Code::aborted, "the program ended the communicator", "ncclCommAbort"));
+  executor_->abort();
+}
+
+bool Counterpart::is_deserted() const {
+  comm::Group& group = node_->group();
+  const auto quiet = [&](int rank) -> std::atomic<std::uint64_t>& {
+    return group.control().slot(group.node_index(rank), kQuietSlot).words[0];
+  };
+  const auto idle = collectives_->idle();
+  if (idle.ok() && *idle) quiet(shape_.rank).store(1, std::memory_order_release);
+  for (int rank = 0; rank < shape_.size; ++rank)
+    if (quiet(rank).load(std::memory_order_acquire) == 0 && (rank == shape_.rank || !group.has_left(rank)))
+      return false;
+  return true;
+}
+
+Status Counterpart::flush() {
+  for (;;) {
+    const auto idle = collectives_->idle();
+    if (!idle.ok()) return idle.status();
+    if (*idle) return {};
+    if (auto status = node_->check(); !status) return status;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+Status Counterpart::close() {
+  if (auto status = flush(); !status) return status;
+  comm::Exchange& exchange = node_->group().exchange();
+  exchange.set_limit(kLastWait);
+  if (auto all = comm::agree(exchange, node_->check(), {}); !all) return all.status();
+  return collectives_->close();
+}
+
+}  // namespace sennit::shim::nccl

@@ -1,0 +1,102 @@
+// What sennit has for a communicator of NCCL's: its own among the same ranks, and who does which calls.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "coll/collectives.h"
+#include "path/node.h"
+#include "plan/chooser.h"
+#include "shim/memories.h"
+#include "shim/nccl/call.h"
+#include "shim/switches.h"
+
+namespace sennit::shim::nccl {
+
+/// A communicator as NCCL describes it.
+struct Shape {
+  int rank = 0, size = 1, device = 0;
+};
+
+/// Whether sennit does a call, and why.
+struct Verdict {
+  bool taken = false;
+  std::string how;  ///< the plan, or why it is NCCL's
+};
+
+class Counterpart {
+ public:
+  /// Collective over the exchange's ranks, all of this machine. Errors, the same on every rank: mismatch (switches
+  /// that differ), unsupported (too many ranks, several in one process, not one node), those of Node::create and of
+  /// Collectives::meet.
+  /// `own_thread`: the caller is a thread of sennit's, which has no device yet.
+  static Result<std::unique_ptr<Counterpart>> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
+                                                     Memories& memories, const Switches& switches, bool own_thread);
+
+  const Shape& shape() const { return shape_; }
+
+  /// The same on every rank for calls that belong together: it looks at the operation, the bytes, the type and the
+  /// operator, and at what the ranks agreed on. Stays valid.
+  const Verdict& judge(const Call& call);
+
+  /// Enqueues a call that was taken. Errors: as Collectives::call.
+  Status perform(const Call& call);
+  /// The same on a lane of sennit's own behind the call's stream, which join() lets wait for it: so that calls of
+  /// several communicators on one stream do not wait for each other.
+  Status perform_aside(const Call& call);
+  Status join(Stream stream);
+
+  /// To be told before a call on `stream` goes to NCCL: what sennit does on another stream comes first, as NCCL keeps
+  /// the calls of a communicator in order whatever their streams.
+  void passes_on(Stream stream);
+
+  /// Operators that the program made (ncclRedOpCreatePreMulSum).
+  void add(int op, const device::Reduction& reduction);
+  void remove(int op);
+
+  /// What has gone wrong, once a call cannot end any more because of it; ok while nothing is missing. A rank that is
+  /// gone and that nobody waits for is no error.
+  Status check();
+  /// Ends what waits, here and on all other ranks.
+  void abort();
+  /// Waits for the work of this rank. Errors: those of a lost rank, and what the work failed with.
+  Status flush();
+  /// Collective: flush(), and waits for all ranks. Errors: a rank did not come. Then this object has to
+  /// stay, since that rank may still write here.
+  Status close();
+  /// Whether no other rank will touch this one's memory any more.
+  bool is_deserted() const;
+
+ private:
+  Counterpart() = default;
+  Result<device::Lane*> lane(Stream stream);
+  Result<coll::Request> request_of(const Call& call);
+  std::optional<device::Reduction> reduction_of(const Call& call);
+  Verdict decide(const Call& call, const coll::Case& which);
+  Status enqueue(const Call& call, device::Lane& lane);
+  /// Lets `next`, which is `ours` or NCCL's, wait for the last call where that was the other's, on another stream.
+  void keep_order(Stream next, bool ours);
+
+  Shape shape_;
+  std::shared_ptr<device::Executor> executor_;
+  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<coll::Collectives> collectives_;
+  plan::Chooser* chooser_ = nullptr;  // collectives_' own
+  Switches switches_;
+  bool emulated_ = false;
+
+  std::mutex mutex_;
+  std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket
+  std::map<int, device::Reduction> operators_;
+  std::map<Stream, std::unique_ptr<device::Lane>> lanes_;
+  std::unique_ptr<device::Lane> aside_;
+  std::unique_ptr<device::Event> begin_, end_, order_;
+  std::optional<std::pair<Stream, bool>> last_;  // the last call's stream, and whether it was ours
+  bool enqueued_ = false;                        // anything of ours, ever
+};
+
+}  // namespace sennit::shim::nccl

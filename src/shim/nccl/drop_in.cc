@@ -1,0 +1,391 @@
+#include "shim/nccl/drop_in.h"
+
+#include <chrono>
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "comm/job_place.h"
+#include "shim/nccl/translate.h"
+
+namespace sennit::shim::nccl {
+
+namespace {
+
+/// How often a communicator that NCCL is still at work on is looked at.
+constexpr auto kLook = std::chrono::microseconds(50);
+
+std::uint64_t bytes_of(const Call& call) {
+  const auto type = type_of(call.type);
+  return type ? call.count * device::bytes_of(*type) : 0;
+}
+
+}  // namespace
+
+DropIn::Open& DropIn::open() {
+  thread_local Open open;
+  return open;
+}
+
+// ---- calls --------------------------------------------------------------------------------------------------------
+
+std::shared_ptr<Known> DropIn::settled(Comm comm) {
+  auto known = known_.find(comm);
+  while (known != nullptr && !known->settled.load(std::memory_order_acquire)) std::this_thread::sleep_for(kLook);
+  return known;
+}
+
+int DropIn::call(const Call& call) {
+  const auto known = settled(call.comm);
+  if (known == nullptr || known->counterpart == nullptr)
+    return pass(call, known.get(),
+                known != nullptr ? known->why_not : "NCCL: a communicator that sennit does not know");
+  const Verdict& verdict = known->counterpart->judge(call);
+  if (Open& group = open(); group.depth > 0) {
+    group.calls.push_back({call, verdict.taken, verdict.how});
+    return kSuccess;
+  }
+  return verdict.taken ? perform(call, *known, verdict.how, false) : pass(call, known.get(), verdict.how);
+}
+
+int DropIn::perform(const Call& call, Known& known, std::string_view how, bool aside) {
+  const auto start = std::chrono::steady_clock::now();
+  Counterpart& counterpart = *known.counterpart;
+  if (auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call); !status)
+    return failed(known, call, status);
+  count(call, how, start, &known);
+  return kSuccess;
+}
+
+int DropIn::pass(const Call& call, Known* known, std::string_view why) {
+  const auto start = std::chrono::steady_clock::now();
+  if (known != nullptr && known->counterpart != nullptr) known->counterpart->passes_on(call.stream);
+  const int code = pass_on(nccl_, call);
+  count(call, why, start, known);
+  return code;
+}
+
+int DropIn::failed(Known& known, const Call& call, const Status& status) {
+  const std::lock_guard lock(known.mutex);
+  known.said = fmt::format("sennit: {} of {} elements on rank {}: {}", name_of(call.entry), call.count,
+                           known.shape.rank, status.text());
+  log(LogLevel::info, known.said);
+  return result_of(status);
+}
+
+void DropIn::count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start,
+                   const Known* known) {
+  if (switches_.report) {
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+    report_.count(name_of(call.entry), bytes_of(call), how, took.count());
+  }
+  if (switches_.explain && known != nullptr && known->shape.rank == 0)
+    explanations_.say(name_of(call.entry), bytes_of(call), how);
+}
+
+// ---- groups -------------------------------------------------------------------------------------------------------
+
+int DropIn::group_start() {
+  const int code = nccl_.group_start();
+  if (code == kSuccess) ++open().depth;
+  return code;
+}
+
+int DropIn::group_end() {
+  Open& group = open();
+  if (group.depth > 0) --group.depth;
+  if (group.depth > 0) return nccl_.group_end();
+  const auto waiting = std::exchange(group.waiting, {});
+  const int code = end_group(std::exchange(group.calls, {}));
+  begin_all(waiting, code);
+  return code;
+}
+
+int DropIn::group_simulate_end(void* info) {
+  Open& group = open();
+  if (group.depth == 1)
+    for (const Grouped& each : std::exchange(group.calls, {})) (void)pass_on(nccl_, each.call);
+  if (group.depth > 0) --group.depth;
+  return nccl_.group_simulate_end(info);
+}
+
+int DropIn::end_group(std::vector<Grouped> calls) {
+  const std::vector<Run> runs = arrange(calls);
+  if (runs.size() <= 1 && (runs.empty() || !runs.front().taken)) {
+    // NCCL's group is open.
+    int first = kSuccess;
+    for (const Grouped& each : calls) {
+      const auto known = known_.find(each.call.comm);
+      const int code = pass(each.call, known.get(), each.how);
+      if (first == kSuccess) first = code;
+    }
+    const int code = nccl_.group_end();
+    return first != kSuccess ? first : code;
+  }
+  // What else the program has put into it comes first.
+  int first = nccl_.group_end();
+  if (first == kInProgress) first = kSuccess;
+  std::vector<const Call*> aside;  // the last of each
+  for (const Run& run : runs) {
+    if (first != kSuccess) break;
+    if (!run.taken) {
+      first = pass_group(run.calls);
+      continue;
+    }
+    const auto known = settled(run.calls.front().call.comm);
+    for (const Grouped& each : run.calls) {
+      if (first != kSuccess) break;
+      first = perform(each.call, *known, each.how, run.aside);
+    }
+    if (run.aside) aside.push_back(&run.calls.back().call);
+  }
+  for (const Call* last : aside) {
+    const auto known = settled(last->comm);
+    if (auto status = known->counterpart->join(last->stream); !status && first == kSuccess)
+      first = failed(*known, *last, status);
+  }
+  return first;
+}
+
+int DropIn::pass_group(const std::vector<Grouped>& calls) {
+  int first = nccl_.group_start();
+  if (first != kSuccess) return first;
+  for (const Grouped& each : calls) {
+    const auto known = known_.find(each.call.comm);
+    const int code = pass(each.call, known.get(), each.how);
+    if (first == kSuccess) first = code;
+  }
+  const int code = nccl_.group_end();
+  return first != kSuccess ? first : code;
+}
+
+// ---- communicators ------------------------------------------------------------------------------------------------
+
+Shape DropIn::shape_of(Comm comm) {
+  Shape shape;
+  (void)nccl_.comm_user_rank(comm, &shape.rank);
+  (void)nccl_.comm_count(comm, &shape.size);
+  (void)nccl_.comm_cu_device(comm, &shape.device);
+  return shape;
+}
+
+int DropIn::make(std::string key, int index, int most, Comm* made, const std::function<int()>& make) {
+  auto meeting = std::make_shared<Meeting>(key, index, most);
+  const int code = make();
+  Waiting waiting{made, std::move(key), std::move(meeting)};
+  if (open().depth > 0 && code == kSuccess)
+    open().waiting.push_back(std::move(waiting));
+  else
+    begin_all({std::move(waiting)}, code);
+  return code;
+}
+
+int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
+  const int code = make();
+  // Ranks of one process cannot map each other's memory.
+  for (int i = 0; i < count; ++i)
+    (void)make_without(made + i, "NCCL: its ranks are one process", [code] { return code; });
+  return code;
+}
+
+int DropIn::make_child(Comm parent, std::string_view how, Comm* made, const std::function<int()>& make) {
+  const auto known = settled(parent);
+  if (known == nullptr || known->key.empty())
+    return make_without(made, "NCCL: its parent is one that sennit does not know", make);
+  const auto number = known->children.fetch_add(1);
+  return this->make(key_of(fmt::format("{} {} {}", known->key, number, how)), known->shape.rank, known->shape.size,
+                    made, make);
+}
+
+int DropIn::make_without(Comm* made, std::string why, const std::function<int()>& make) {
+  const int code = make();
+  if ((code != kSuccess && code != kInProgress) || made == nullptr || *made == nullptr) return code;
+  auto known = std::make_shared<Known>();
+  known->why_not = std::move(why);
+  known->settled = true;
+  known_.add(*made, std::move(known));
+  return code;
+}
+
+void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
+  if (code != kSuccess && code != kInProgress) return;
+  known_.retire(nullptr);
+  std::vector<std::shared_ptr<Known>> begun;
+  for (Waiting& each : waiting) {
+    const Comm comm = each.made != nullptr ? *each.made : nullptr;
+    if (comm == nullptr) continue;
+    auto known = std::make_shared<Known>();
+    known->key = std::move(each.key);
+    known_.add(comm, known);
+    begun.push_back(known);
+    if (code == kSuccess && waiting.size() == 1) {
+      known->shape = shape_of(comm);
+      settle(*known, std::move(each.meeting), false);
+      continue;
+    }
+    Known& one = *known;  // which waits for the thread before it goes
+    known->making = std::thread([this, comm, &one, meeting = std::move(each.meeting)] {
+      int state = kSuccess;
+      while (nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
+        std::this_thread::sleep_for(kLook);
+      if (state == kSuccess) {
+        one.shape = shape_of(comm);
+        settle(one, meeting, true);
+      } else {
+        one.why_not = "NCCL: it was not made";
+        one.settled.store(true, std::memory_order_release);
+      }
+    });
+  }
+  // Several at once: each with other ranks, in any order.
+  if (code == kSuccess)
+    for (const auto& known : begun)
+      if (known->making.joinable()) known->making.join();
+}
+
+Status DropIn::meet(Known& known, const Meeting& meeting, bool own_thread) {
+  const Shape& shape = known.shape;
+  if (shape.size == 1) return Status(Code::unsupported, "a rank alone");
+  if (shape.size > coll::kMostRanks)
+    return Status(Code::unsupported, fmt::format("more than {} ranks", coll::kMostRanks));
+  const std::vector<int> present = meeting.present();
+  if (present.size() != static_cast<std::size_t>(shape.size)) {
+    const auto place = comm::place_from_environment();
+    const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
+    if (one_host && present.front() == meeting.index())
+      log(LogLevel::warning,
+          fmt::format("not all {} ranks of a communicator run with this sennit: it is left to NCCL", shape.size));
+    return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
+  }
+  auto exchange = meeting.meet(shape.rank, shape.size);
+  Status status = exchange.status();
+  if (status.ok()) {
+    auto made = Counterpart::create(std::move(*exchange), shape, *memories_, switches_, own_thread);
+    status = made.status();
+    if (made.ok()) known.counterpart = std::move(*made);
+  }
+  if (!status.ok() && shape.rank == 0)
+    log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
+  return status;
+}
+
+void DropIn::settle(Known& known, std::shared_ptr<const Meeting> meeting, bool own_thread) {
+  if (known.shape.size > largest_.load(std::memory_order_relaxed)) {
+    largest_ = known.shape.size;
+    rank_ = known.shape.rank;
+  }
+  if (const auto status = meet(known, *meeting, own_thread); !status) {
+    known.why_not = fmt::format("NCCL: {}", status.what());
+    known.meeting = std::move(meeting);
+  }
+  known.settled.store(true, std::memory_order_release);
+}
+
+int DropIn::finalize(Comm comm) {
+  if (const auto known = known_.find(comm); known != nullptr && known->settled && known->counterpart != nullptr)
+    (void)known->counterpart->flush();
+  return nccl_.comm_finalize(comm);
+}
+
+void DropIn::end(Comm comm, bool in_order) {
+  const auto known = known_.take(comm);
+  if (known == nullptr) return;
+  if (known->making.joinable()) known->making.join();
+  if (known->counterpart == nullptr) return;
+  if (!in_order) known->counterpart->abort();
+  if (!in_order || !known->counterpart->close()) known_.retire(std::move(known->counterpart));
+}
+
+int DropIn::destroy(Comm comm) {
+  end(comm, true);
+  return nccl_.comm_destroy(comm);
+}
+
+int DropIn::abort(Comm comm) {
+  end(comm, false);
+  return nccl_.comm_abort(comm);
+}
+
+void DropIn::leave_to_nccl(Comm comm, std::string why) {
+  const auto before = known_.find(comm);
+  if (before == nullptr) return;
+  auto after = std::make_shared<Known>();
+  after->shape = before->shape;
+  after->key = before->key;
+  after->children = before->children.load();
+  after->why_not = std::move(why);
+  after->settled = true;
+  end(comm, false);
+  known_.add(comm, std::move(after));
+}
+
+int DropIn::revoke(Comm comm, int flags) {
+  leave_to_nccl(comm, "NCCL: it was revoked");
+  return nccl_.comm_revoke(comm, flags);
+}
+
+int DropIn::shrink(Comm comm, int flags, Comm* made, const std::function<int()>& make) {
+  constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
+  if ((flags & kShrinkAbort) != 0) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
+  return make_child(comm, "shrink", made, make);
+}
+
+// ---- what the program asks
+// ------------------------------------------------------------------------------------------
+
+int DropIn::async_error(Comm comm, int* error) {
+  const int code = nccl_.comm_get_async_error(comm, error);
+  if (code != kSuccess || error == nullptr || *error != kSuccess) return code;
+  const auto known = known_.find(comm);
+  if (known == nullptr) return code;
+  if (!known->settled.load(std::memory_order_acquire)) {
+    *error = kInProgress;
+    return code;
+  }
+  if (known->counterpart == nullptr) return code;
+  if (auto status = known->counterpart->check(); !status) {
+    *error = result_of(status);
+    const std::lock_guard lock(known->mutex);
+    known->said = fmt::format("sennit: {}", status.text());
+  }
+  return code;
+}
+
+const char* DropIn::last_error(Comm comm) {
+  if (const auto known = known_.find(comm); known != nullptr) {
+    const std::lock_guard lock(known->mutex);
+    // As NCCL's own, it holds until the next error.
+    if (!known->said.empty()) return known->said.c_str();
+  }
+  return nccl_.get_last_error(comm);
+}
+
+int DropIn::make_operator(int* op, void* scalar, int type, int residence, Comm comm) {
+  const int code = nccl_.red_op_create_pre_mul_sum(op, scalar, type, residence, comm);
+  const auto known = settled(comm);
+  const auto element = type_of(type);
+  // A number on a GPU is not known before the call runs.
+  if (code != kSuccess || residence != kHostImmediate || !element || known == nullptr ||
+      known->counterpart == nullptr)
+    return code;
+  device::Reduction reduction{*element, device::Operator::premultiplied_sum};
+  read_scale(reduction, scalar);
+  if (device::supports(reduction.type, reduction.op)) known->counterpart->add(*op, reduction);
+  return code;
+}
+
+int DropIn::remove_operator(int op, Comm comm) {
+  if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
+    known->counterpart->remove(op);
+  return nccl_.red_op_destroy(op, comm);
+}
+
+void DropIn::report() const {
+  if (!switches_.report || rank_ != 0 || largest_ == 0) return;
+  std::fputs(report_.empty() ? "sennit: no collective of NCCL was called on rank 0\n"
+                             : report_.text("sennit: NCCL's calls on rank 0, and the host's time for them").c_str(),
+             stderr);
+}
+
+}  // namespace sennit::shim::nccl

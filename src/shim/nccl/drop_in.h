@@ -1,0 +1,109 @@
+// What becomes of the program's calls of NCCL. Translation alone: what is faster was measured (plan/), how it is done
+// is coll/'s.
+//
+// A program's ncclComm_t stays NCCL's own, so that whatever sennit does not do is NCCL's as it is. Beside it there is
+// a counterpart (counterpart.h), made when NCCL makes the communicator, where all ranks run with sennit on one
+// machine.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shim/explanations.h"
+#include "shim/nccl/call.h"
+#include "shim/nccl/group.h"
+#include "shim/nccl/known.h"
+#include "shim/nccl/meeting.h"
+#include "shim/report.h"
+#include "shim/switches.h"
+
+namespace sennit::shim::nccl {
+
+class DropIn {
+ public:
+  DropIn(const Functions& nccl, Switches switches, std::unique_ptr<Memories> memories)
+      : nccl_(nccl), switches_(std::move(switches)), memories_(std::move(memories)) {}
+
+  const Functions& nccl() const { return nccl_; }
+  Memories& memories() { return *memories_; }
+
+  /// A collective or a message, in a group or alone. What NCCL would return.
+  int call(const Call& call);
+
+  int group_start();
+  int group_end();
+  int group_simulate_end(void* info);
+
+  /// A communicator of `most` ranks at most, of which this is number `index`; `key`: what they know and no others.
+  /// `make` is NCCL's own function, and leaves the communicator at `made`.
+  int make(std::string key, int index, int most, Comm* made, const std::function<int()>& make);
+  /// Of the devices of this process.
+  int make_all(Comm* made, int count, const std::function<int()>& make);
+  /// Of one that there is.
+  int make_child(Comm parent, std::string_view how, Comm* made, const std::function<int()>& make);
+  /// One that sennit leaves alone.
+  int make_without(Comm* made, std::string why, const std::function<int()>& make);
+
+  int finalize(Comm comm);
+  int destroy(Comm comm);
+  int abort(Comm comm);
+  int revoke(Comm comm, int flags);
+  int shrink(Comm comm, int flags, Comm* made, const std::function<int()>& make);
+
+  int async_error(Comm comm, int* error);
+  const char* last_error(Comm comm);
+
+  int make_operator(int* op, void* scalar, int type, int residence, Comm comm);
+  int remove_operator(int op, Comm comm);
+
+  /// At the program's end.
+  void report() const;
+
+ private:
+  /// A communicator that NCCL makes at the end of the thread's group.
+  struct Waiting {
+    Comm* made;
+    std::string key;
+    std::shared_ptr<Meeting> meeting;
+  };
+  /// The calling thread's group.
+  struct Open {
+    int depth = 0;
+    std::vector<Grouped> calls;
+    std::vector<Waiting> waiting;
+  };
+  static Open& open();
+
+  /// The communicator, where sennit has one; waits until that is certain.
+  std::shared_ptr<Known> settled(Comm comm);
+  /// NCCL has made these, or is about to.
+  void begin_all(std::vector<Waiting> waiting, int code);
+  void settle(Known& known, std::shared_ptr<const Meeting> meeting, bool own_thread);
+  Status meet(Known& known, const Meeting& meeting, bool own_thread);
+  /// What sennit does there ends, on all ranks; later communicators made of it are as before.
+  void leave_to_nccl(Comm comm, std::string why);
+  Shape shape_of(Comm comm);
+  void end(Comm comm, bool in_order);
+
+  int perform(const Call& call, Known& known, std::string_view how, bool aside);
+  int pass(const Call& call, Known* known, std::string_view why);
+  int pass_group(const std::vector<Grouped>& calls);
+  int end_group(std::vector<Grouped> calls);
+  int failed(Known& known, const Call& call, const Status& status);
+  void count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start, const Known* known);
+
+  const Functions nccl_;
+  const Switches switches_;
+  const std::unique_ptr<Memories> memories_;
+  KnownOnes known_;
+  Report report_;
+  Explanations explanations_;
+  std::atomic<int> largest_{0};  // of the communicators so far, ranks
+  std::atomic<int> rank_{0};     // in that one
+};
+
+}  // namespace sennit::shim::nccl

@@ -1,0 +1,44 @@
+// How ranks that are about to make a communicator find out whether all of them run with sennit on one machine, and
+// meet beside NCCL.
+//
+// A rank announces itself before NCCL makes the communicator, which no rank has before all have come. So whoever is
+// not there afterwards will never be: without waiting, and on every rank alike, it is known who takes part. What
+// ranks announce are sockets in Unix's abstract namespace: no file is left behind, whatever happens.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "comm/exchange.h"
+
+namespace sennit::shim::nccl {
+
+class Meeting {
+ public:
+  /// `key`: what these ranks know and no others, such as NCCL's unique id. `index`: which of `most` this one is. An
+  /// announcement that fails is none: all ranks will see that.
+  Meeting(std::string key, int index, int most);
+
+  /// Which of them are there, ascending. Once NCCL has made the communicator.
+  std::vector<int> present() const;
+  int index() const { return index_; }
+
+  /// Collective among the `size` ranks that NCCL made the communicator of, all of them present. Errors: those of
+  /// comm::host_exchange and comm::guest_exchange.
+  Result<std::unique_ptr<comm::Exchange>> meet(int rank, int size) const;
+
+ private:
+  std::string name(std::string_view who) const;
+
+  std::string key_;
+  int index_, most_;
+  UniqueFd there_;  // listens as long as others may look
+};
+
+/// Of what ranks share already, and strangers do not.
+std::string key_of(std::string_view shared);
+
+}  // namespace sennit::shim::nccl

@@ -1,0 +1,24 @@
+// From NCCL's numbers to sennit's, and back.
+#pragma once
+
+#include <optional>
+
+#include "base/status.h"
+#include "device/reduction.h"
+#include "shim/nccl/abi.h"
+
+namespace sennit::shim::nccl {
+
+/// Of an ncclDataType_t; none for a number that this version does not know.
+std::optional<device::Type> type_of(int type);
+
+/// Of an ncclRedOp_t that every communicator has; none for those that a program made, and for unknown ones.
+std::optional<device::Operator> operator_of(int op);
+
+/// The scale of a premultiplied sum as ncclRedOpCreatePreMulSum gets it: in the reduction's own type.
+void read_scale(device::Reduction& reduction, const void* scale);
+
+/// The ncclResult_t that NCCL would give for such an error.
+int result_of(const Status& status);
+
+}  // namespace sennit::shim::nccl

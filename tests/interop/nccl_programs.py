@@ -1,0 +1,135 @@
+"""Programs of NCCL for the tests, over a libnccl.so.2 of their own (fake_nccl.c), with the drop-in and without."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import drop_in
+
+HERE = Path(__file__).resolve().parent
+TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-nccl-")
+HANGS = 124
+
+
+def headers() -> list[Path]:
+    """Every nccl.h that is here, once."""
+    roots = [Path("/usr/local/cuda/include"), Path("/usr/local/include"), Path("/usr/include")]
+    home = os.environ.get("NCCL_HOME")
+    if home:
+        roots.insert(0, Path(home) / "include")
+    found: dict[str, Path] = {}
+    for root in roots:
+        header = root / "nccl.h"
+        if header.exists():
+            found.setdefault(header.read_text(encoding="utf-8"), header)
+    return list(found.values())
+
+
+def version_of(header: Path) -> tuple[int, int, int]:
+    """What a header says of itself: (2, 28, 9)."""
+    text = header.read_text(encoding="utf-8")
+    numbers = [re.search(rf"#define NCCL_{part} (\d+)", text) for part in ("MAJOR", "MINOR", "PATCH")]
+    assert all(numbers), header
+    major, minor, patch = (int(each[1]) for each in numbers if each)
+    return major, minor, patch
+
+
+def symbols() -> set[str] | str:
+    """The functions that the preloaded library defines, or why that cannot be said."""
+    library = drop_in.library()
+    if isinstance(library, str):
+        return library
+    if shutil.which("nm") is None:
+        return "nm is not on PATH"
+    done = subprocess.run(["nm", "-D", "--defined-only", str(library)], capture_output=True, text=True, check=True)
+    return {line.split()[-1] for line in done.stdout.splitlines()}
+
+
+@dataclass(frozen=True)
+class Job:
+    """How a program ended: what each rank said, and what its NCCL was asked for."""
+
+    codes: list[int]
+    output: list[str]
+    errors: list[str]
+    calls: list[list[str]]
+
+    @property
+    def text(self) -> str:
+        """All of it, for when a test fails."""
+        return "\n".join(f"rank {rank} ended with {code}\n{output}{errors[-3000:]}" for rank, (code, output, errors)
+                         in enumerate(zip(self.codes, self.output, self.errors, strict=True)))  # fmt: skip
+
+    def asked(self, name: str) -> int:
+        """How often NCCL was called so, on all ranks."""
+        return sum(line.split()[0] == name for calls in self.calls for line in calls)
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, and the folder of the NCCL that it is linked with."""
+
+    path: Path
+    library: Path
+
+    def run(self, test: str, ranks: int, preloaded: Path | None, settings: dict[str, str] | None = None,
+            without: tuple[int, ...] = (), own: dict[int, dict[str, str]] | None = None) -> Job:  # fmt: skip
+        """The ranks as processes; a minute long at most. `without`: ranks that have no drop-in. `own`: settings of
+        single ranks."""
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
+        with tempfile.TemporaryDirectory(prefix="sennit-nccl-job-") as folder:
+            ours = {
+                "LD_LIBRARY_PATH": str(self.library),
+                "FAKE_NCCL_LOG": f"{folder}/log",
+                "SENNIT_EMULATE": "1",
+                "SENNIT_TAKE": "all",
+                "SENNIT_REPORT": "1",
+                "SENNIT_CACHE": folder,
+                "TORCHELASTIC_RUN_ID": "tests",
+                "WORLD_SIZE": str(ranks),
+                "LOCAL_WORLD_SIZE": str(ranks),
+            }
+            common = kept | ours | (settings or {})
+            started = []
+            for rank in range(ranks):
+                environment = common | {"RANK": str(rank), "LOCAL_RANK": str(rank)} | (own or {}).get(rank, {})
+                if preloaded is not None and rank not in without:
+                    environment["LD_PRELOAD"] = str(preloaded)
+                started.append(subprocess.Popen(
+                    ["timeout", "-k", "5", "60", str(self.path), str(rank), str(ranks), folder, test],
+                    env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                    text=True, errors="replace"))  # fmt: skip
+            said = [process.communicate() for process in started]
+            logs = {path: path.read_text(encoding="utf-8").splitlines() for path in Path(folder).glob("log.*")}
+        return Job([process.returncode for process in started], [each[0] for each in said],
+                   [each[1] for each in said], list(logs.values()))  # fmt: skip
+
+
+@cache
+def compiled(version: int | None = None) -> Program | str:
+    """The tests' program and NCCL, as of this version where it is given (21903); or why it cannot be had."""
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        return "gcc is not on PATH"
+    found = headers()
+    if not found:
+        return "no nccl.h is here"
+    cuda = Path("/usr/local/cuda/include")
+    if not (cuda / "cuda_runtime.h").exists():
+        return "no cuda_runtime.h is here, which nccl.h includes"
+    folder = Path(TOGETHER.name) / str(version or "newest")
+    folder.mkdir()
+    common = [compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{found[0].parent}", f"-I{cuda}",
+              *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else [])]  # fmt: skip
+    library, program = folder / "libnccl.so.2", folder / "program"
+    subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),
+                    str(HERE / "fake_nccl.c")], check=True)  # fmt: skip
+    subprocess.run([*common, "-o", str(program), str(HERE / "c_nccl.c"), str(library), "-lpthread"], check=True)
+    return Program(program, folder)

@@ -1,0 +1,216 @@
+"""The drop-in for NCCL under a program of several ranks, with emulated GPU memory and an NCCL of the tests' own."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import drop_in
+import nccl_programs
+import pytest
+
+# Functions of NCCL that sennit does where it takes all it can.
+TAKEN = ("AllReduce", "ReduceScatter", "AllGather", "Broadcast", "Reduce", "AlltoAll", "Gather", "Scatter")
+
+
+def have(version: int | None = None) -> tuple[nccl_programs.Program, Path]:
+    """The program and the drop-in's library; skips where there is none."""
+    program, library = nccl_programs.compiled(version), drop_in.library()
+    if isinstance(program, str):
+        pytest.skip(program)
+    if isinstance(library, str):
+        pytest.skip(library)
+    return program, library
+
+
+def expect_right(job: nccl_programs.Job) -> None:
+    """Every rank got what NCCL promises."""
+    assert job.codes == [0] * len(job.codes), job.text
+    assert job.output == ["all right\n"] * len(job.codes), job.text
+
+
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_collectives_are_sennits_and_right(ranks: int) -> None:
+    program, library = have()
+    job = program.run("collectives", ranks, library)
+    expect_right(job)
+    assert sum(job.asked(name) for name in TAKEN) == 0, "NCCL was asked after all"
+    for line in (r"allreduce +to 1 KiB .* two_shot|allreduce +to 1 KiB .* one_shot", "reduce_scatter", "allgather",
+                 "bcast", "reduce ", "alltoall", "gather", "scatter"):  # fmt: skip
+        assert re.search(line, job.errors[0]), job.errors[0]
+    assert all("NCCL's calls" not in each for each in job.errors[1:]), "rank 0 alone reports"
+
+
+@pytest.mark.parametrize("test", ["collectives", "types", "groups", "messages", "divided", "patient", "pairs",
+                                  "all_in_one", "forked", "simulated", "shrunk"])  # fmt: skip
+def test_the_program_is_right_without_the_drop_in(test: str) -> None:
+    program, _ = have()
+    expect_right(program.run(test, 3, None))
+
+
+def test_nothing_is_taken_that_did_not_measure_faster() -> None:
+    program, library = have()
+    job = program.run("collectives", 2, library, {"SENNIT_TAKE": "measured"})
+    expect_right(job)
+    assert job.asked("AllReduce") == 2 * 4 * 4
+    assert "NCCL: this size was never tuned here" in job.errors[0], job.errors[0]
+
+
+def test_disabled_changes_nothing() -> None:
+    program, library = have()
+    job = program.run("collectives", 2, library, {"SENNIT_DISABLE": "1"})
+    expect_right(job)
+    assert job.asked("AllReduce") == 2 * 4 * 4
+    assert job.errors == ["", ""]
+
+
+def test_operations_that_are_not_listed_are_nccls() -> None:
+    program, library = have()
+    job = program.run("collectives", 2, library, {"SENNIT_OPS": "allreduce,bcast"})
+    expect_right(job)
+    assert job.asked("AllReduce") == job.asked("Broadcast") == 0
+    assert job.asked("Reduce") > 0
+    assert re.search("reduce .* NCCL: not in SENNIT_OPS", job.errors[0]), job.errors[0]
+
+
+def test_calls_are_explained_once() -> None:
+    program, library = have()
+    job = program.run("collectives", 2, library, {"SENNIT_EXPLAIN": "1", "SENNIT_REPORT": "0"})
+    expect_right(job)
+    assert job.errors[1] == ""
+    assert len(re.findall("sennit: allreduce of 4 B: ", job.errors[0])) == 1, job.errors[0]
+
+
+def test_types_and_operators() -> None:
+    program, library = have()
+    job = program.run("types", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_a_group_of_both_libraries() -> None:
+    program, library = have()
+    job = program.run("groups", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+    assert job.asked("Send") == 3
+    assert re.search("send .* NCCL: a message", job.errors[0]), job.errors[0]
+
+
+def test_groups_of_a_size_that_is_nccls_and_one_that_is_not() -> None:
+    """Of calls in a row each goes to its own library, whoever groups them."""
+    program, library = have()
+    expect_right(program.run("groups", 3, library, {"SENNIT_OPS": "reduce"}))
+    expect_right(program.run("messages", 3, library))
+
+
+def test_parts_of_a_communicator_have_counterparts_of_their_own() -> None:
+    program, library = have()
+    job = program.run("divided", 4, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_one_that_was_shrunk() -> None:
+    program, library = have()
+    job = program.run("shrunk", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_one_that_is_made_while_the_program_goes_on() -> None:
+    program, library = have()
+    job = program.run("patient", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_two_that_are_made_in_one_group() -> None:
+    program, library = have()
+    job = program.run("pairs", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_ranks_of_one_process_are_nccls() -> None:
+    program, library = have()
+    expect_right(program.run("all_in_one", 1, library))
+
+
+def test_errors_of_nccl_are_nccls() -> None:
+    program, library = have()
+    expect_right(program.run("wrong", 2, library))
+
+
+def test_what_waits_is_ended_by_an_abort() -> None:
+    program, library = have()
+    expect_right(program.run("aborted", 3, library))
+
+
+def test_a_rank_that_dies_is_told_of() -> None:
+    program, library = have()
+    job = program.run("lost", 3, library)
+    assert job.codes == [0, 0, 0], job.text
+    assert job.output == ["all right\n", "all right\n", ""], job.text
+
+
+def test_a_rank_that_is_done_may_leave() -> None:
+    program, library = have()
+    expect_right(program.run("early", 3, library))
+
+
+def test_a_child_that_was_forked_does_no_harm() -> None:
+    program, library = have()
+    expect_right(program.run("forked", 2, library))
+
+
+def test_a_group_that_is_only_simulated() -> None:
+    program, library = have()
+    job = program.run("simulated", 2, library)
+    expect_right(job)
+    assert job.asked("GroupSimulateEnd") == 2
+
+
+@pytest.mark.parametrize("version", [21903, 22005, 22304])
+def test_older_versions(version: int) -> None:
+    program, library = have(version)
+    for test in ("collectives", "divided", "groups"):
+        job = program.run(test, 4, library)
+        expect_right(job)
+        assert job.asked("AllReduce") == 0, job.text
+
+
+# ---- not everywhere the same --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("without", [(0,), (2,)])
+def test_a_rank_without_the_drop_in_leaves_all_to_nccl(without: tuple[int, ...]) -> None:
+    program, library = have()
+    job = program.run("collectives", 3, library, without=without)
+    expect_right(job)
+    assert job.asked("AllReduce") == 3 * 4 * 4
+    said = [line for each in job.errors for line in each.splitlines() if "left to NCCL" in line]
+    assert len(said) == 1, job.text
+    assert "not all 3 ranks of a communicator run with this sennit" in said[0]
+
+
+def test_ranks_of_two_machines_are_left_to_nccl() -> None:
+    program, library = have()
+    job = program.run("collectives", 4, library, own={rank: {"SENNIT_NODE": str(rank // 2)} for rank in range(4)})
+    expect_right(job)
+    assert job.asked("AllReduce") == 4 * 4 * 4
+
+
+def test_ranks_that_were_told_other_things_are_left_to_nccl() -> None:
+    program, library = have()
+    job = program.run("collectives", 2, library, own={1: {"SENNIT_OPS": "allreduce"}})
+    expect_right(job)
+    assert job.asked("AllReduce") == 2 * 4 * 4
+    assert "rank 1 has another SENNIT_TAKE or SENNIT_OPS than rank 0" in job.errors[0], job.errors[0]
+
+
+def test_a_switch_that_means_nothing_is_named() -> None:
+    program, library = have()
+    job = program.run("collectives", 2, library, {"SENNIT_TAKE": "some"})
+    expect_right(job)
+    assert all("SENNIT_TAKE=some is no choice of calls" in each for each in job.errors), job.text

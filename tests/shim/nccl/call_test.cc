@@ -1,0 +1,66 @@
+#include "shim/nccl/call.h"
+
+#include <gtest/gtest.h>
+
+namespace sennit::shim::nccl {
+namespace {
+
+// What the made-up NCCL was called with.
+Call heard;
+
+Functions made_up() {
+  Functions nccl;
+  nccl.all_reduce = [](const void* in, void* out, std::size_t count, int type, int op, Comm comm, Stream stream) {
+    heard = {Entry::all_reduce, in, out, count, type, op, 0, comm, stream};
+    return kSuccess;
+  };
+  nccl.reduce = [](const void* in, void* out, std::size_t count, int type, int op, int root, Comm comm,
+                   Stream stream) {
+    heard = {Entry::reduce, in, out, count, type, op, root, comm, stream};
+    return kInvalidUsage;
+  };
+  nccl.bcast = [](void* buffer, std::size_t count, int type, int root, Comm comm, Stream stream) {
+    heard = {Entry::bcast, nullptr, buffer, count, type, 0, root, comm, stream};
+    return kSuccess;
+  };
+  nccl.send = [](const void* in, std::size_t count, int type, int peer, Comm comm, Stream stream) {
+    heard = {Entry::send, in, nullptr, count, type, 0, peer, comm, stream};
+    return kSuccess;
+  };
+  nccl.recv = [](void* out, std::size_t count, int type, int peer, Comm comm, Stream stream) {
+    heard = {Entry::recv, nullptr, out, count, type, 0, peer, comm, stream};
+    return kSuccess;
+  };
+  return nccl;
+}
+
+TEST(Call, IsPassedOnAsItIs) {
+  char in = 0, out = 0;
+  auto* const comm = reinterpret_cast<Comm>(&in);
+  auto* const stream = reinterpret_cast<Stream>(&out);
+  const Functions nccl = made_up();
+  for (const Call& call : {Call{Entry::all_reduce, &in, &out, 5, 7, 2, 0, comm, stream},
+                           Call{Entry::bcast, nullptr, &out, 4, 1, 0, 3, comm, stream},
+                           Call{Entry::send, &in, nullptr, 3, 2, 0, 1, comm, stream},
+                           Call{Entry::recv, nullptr, &out, 2, 3, 0, 2, comm, stream}}) {
+    EXPECT_EQ(pass_on(nccl, call), kSuccess);
+    EXPECT_EQ(heard, call) << name_of(call.entry);
+  }
+  EXPECT_EQ(pass_on(nccl, {Entry::reduce, &in, &out, 1, 0, 0, 6, comm, stream}), kInvalidUsage) << "what NCCL says";
+  EXPECT_EQ(heard.root, 6);
+}
+
+TEST(Call, BothNamesOfABroadcastAreOneOperation) {
+  EXPECT_EQ(operation_of(Entry::bcast), coll::Operation::broadcast);
+  EXPECT_EQ(operation_of(Entry::broadcast), coll::Operation::broadcast);
+  EXPECT_EQ(operation_of(Entry::all_to_all), coll::Operation::all_to_all);
+  EXPECT_EQ(name_of(Entry::bcast), name_of(Entry::broadcast));
+}
+
+TEST(Call, MessagesAreNoCollectives) {
+  EXPECT_TRUE((Call{Entry::send}).is_message() && (Call{Entry::recv}).is_message());
+  EXPECT_FALSE((Call{Entry::gather}).is_message());
+}
+
+}  // namespace
+}  // namespace sennit::shim::nccl

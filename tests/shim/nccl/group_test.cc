@@ -1,0 +1,90 @@
+#include "shim/nccl/group.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sennit::shim::nccl {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+Comm comm(std::uintptr_t number) {
+  return reinterpret_cast<Comm>(number);
+}
+Call collective(Comm on, std::size_t count) {
+  Call call;
+  call.comm = on;
+  call.count = count;
+  return call;
+}
+Call message(Comm on, std::size_t count) {
+  Call call = collective(on, count);
+  call.entry = Entry::send;
+  return call;
+}
+std::vector<std::size_t> counts(const Run& run) {
+  std::vector<std::size_t> counts;
+  for (const Grouped& each : run.calls) counts.push_back(each.call.count);
+  return counts;
+}
+
+const Comm a = comm(8), b = comm(16);
+
+TEST(Group, WithoutCallsNothingIsDone) {
+  EXPECT_THAT(arrange({}), IsEmpty());
+}
+
+TEST(Group, OfNcclsCallsAloneStaysOneInItsOrder) {
+  const std::vector<Grouped> calls{{collective(a, 1)}, {message(b, 2)}, {collective(b, 3)}, {collective(a, 4)}};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_FALSE(runs[0].taken);
+  EXPECT_THAT(counts(runs[0]), ElementsAre(1, 2, 3, 4));
+}
+
+TEST(Group, OfOneCommunicatorKeepsItsOrder) {
+  // Another rank may make the same calls without a group.
+  const std::vector<Grouped> calls{
+      {collective(a, 1)}, {collective(a, 2), true}, {collective(a, 3), true}, {collective(a, 4)}};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_FALSE(runs[0].taken || runs[2].taken);
+  EXPECT_TRUE(runs[1].taken);
+  EXPECT_FALSE(runs[1].aside) << "there is nobody to make way for";
+  EXPECT_THAT(counts(runs[0]), ElementsAre(1));
+  EXPECT_THAT(counts(runs[1]), ElementsAre(2, 3));
+  EXPECT_THAT(counts(runs[2]), ElementsAre(4));
+}
+
+TEST(Group, OfSeveralCommunicatorsLetsEachGoItsWay) {
+  const std::vector<Grouped> calls{{collective(a, 1), true}, {collective(b, 2), true}, {collective(a, 3), true}};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_TRUE(runs[0].taken && runs[0].aside && runs[1].taken && runs[1].aside);
+  EXPECT_THAT(counts(runs[0]), ElementsAre(1, 3));
+  EXPECT_THAT(counts(runs[1]), ElementsAre(2));
+}
+
+TEST(Group, ACommunicatorOfBothLibrariesStaysOnItsStream) {
+  const std::vector<Grouped> calls{{collective(a, 1), true}, {collective(a, 2)}, {collective(b, 3), true}};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_TRUE(runs[0].taken && !runs[0].aside) << "what follows on the stream must not overtake it";
+  EXPECT_FALSE(runs[1].taken);
+  EXPECT_TRUE(runs[2].taken && runs[2].aside);
+}
+
+TEST(Group, MessagesAreOneGroupBehindTheRest) {
+  const std::vector<Grouped> calls{
+      {message(a, 1)}, {collective(a, 2), true}, {message(b, 3)}, {collective(a, 4)}, {message(a, 5)}};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_THAT(counts(runs[0]), ElementsAre(2));
+  EXPECT_THAT(counts(runs[1]), ElementsAre(4));
+  EXPECT_FALSE(runs[2].taken);
+  EXPECT_THAT(counts(runs[2]), ElementsAre(1, 3, 5)) << "all of them may be needed for any to end";
+}
+
+}  // namespace
+}  // namespace sennit::shim::nccl
