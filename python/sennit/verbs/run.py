@@ -1,4 +1,4 @@
-"""`sennit run`: starts a program with the drop-ins between it and its MPI."""
+"""`sennit run`: starts a program with the drop-ins between it and its MPI or NCCL."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from sennit.verbs.options import examples
 
 EXAMPLES = examples(
     "sennit run -- mpirun -n 4 ./program",
-    "sennit run --report -- mpirun -n 4 python train.py",
+    "sennit run --report -- torchrun --nproc-per-node 4 train.py",
     "sennit run --ops allreduce,bcast --explain -- mpiexec -n 8 ./program --its-own-options",
     "srun -n 4 sennit run -- ./program",
 )
 
 PRELOADED = "libsennit-preload.so"
-DROP_INS = ("libsennit-mpi.so",)  # what it loads from its own folder
+DROP_INS = ("libsennit-mpi.so", "libsennit-nccl.so")  # what it loads from its own folder
 LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")  # what Open MPI's is called; others share two of the names
 
 
@@ -136,16 +136,17 @@ def run(
                        help="What to start, with its arguments: a program, or the launcher of its ranks.")] = None,
     ops: Annotated[str | None, typer.Option("--ops", metavar="NAME,…", show_default="all",
                    help="Take only these operations, such as allreduce,bcast.")] = None,
-    report: Annotated[bool, typer.Option("--report", help="At the end say what became of calls with GPU "
-                      "buffers.")] = False,
+    report: Annotated[bool, typer.Option("--report", help="At the end say what became of the program's "
+                      "calls.")] = False,
     explain: Annotated[bool, typer.Option("--explain", help="Say how calls travel, once for each operation and "
                        "size.")] = False,
     gpu_per_rank: Annotated[bool, typer.Option("--gpu-per-rank", help="Show each rank one GPU, another one than the "
                             "next rank's. Behind the launcher: mpirun -n 4 sennit run --gpu-per-rank "
                             "./program.")] = False,
 ) -> None:  # fmt: skip
-    """Run an MPI program with sennit between it and its MPI: GPU buffers work in every MPI, and collectives of ranks
-    on one node are sennit's. The program stays as it is.
+    """Run an MPI or NCCL program with sennit between it and its library. MPI: GPU buffers work in every MPI, and
+    collectives of ranks on one node are sennit's. NCCL (PyTorch): collectives that `sennit tune collectives` measured
+    faster are sennit's, all else stays NCCL's. The program stays as it is.
 
     The exit code is the program's own."""
     if not command:

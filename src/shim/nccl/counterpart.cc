@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/log.h"
 #include "coll/team.h"
 #include "shim/nccl/translate.h"
 
@@ -65,16 +66,34 @@ Status compare(const std::vector<comm::Bytes>& cards) {
   return {};
 }
 
+/// What took how long.
+class Stages {
+ public:
+  void end(std::string_view name) {
+    const auto now = std::chrono::steady_clock::now();
+    const std::chrono::duration<double, std::milli> took = now - std::exchange(start_, now);
+    text_ += fmt::format(" {} {:.1f} ms", name, took.count());
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::string text_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
                                                          Memories& memories, const Switches& switches,
                                                          bool own_thread) {
+  Stages stages;
   auto executor = memories.executor_for_communicator();
+  stages.end("executor");
   if (own_thread && executor.ok()) (*executor)->prepare_thread(shape.device);
   auto cards = comm::agree(*exchange, executor.status(), card_of(switches));
   if (!cards) return cards.status();
   if (auto status = compare(*cards); !status) return status;
+  stages.end("switches");
   std::unique_ptr<Counterpart> made(new Counterpart());
   made->shape_ = shape;
   made->executor_ = *executor;
@@ -86,6 +105,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   auto node = path::Node::create(std::move(exchange), *executor, std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
+  stages.end("node");
   comm::Group& group = made->node_->group();
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
@@ -94,6 +114,8 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
   if (auto status = made->collectives_->meet(); !status) return status;
   made->executor_->set_timeout(kWithoutEnd);
+  stages.end("collectives");
+  log(LogLevel::info, fmt::format("a communicator of {} ranks has its counterpart:{}", shape.size, stages.text()));
   return made;
 }
 
