@@ -14,6 +14,9 @@ double octaves(std::uint64_t a, std::uint64_t b) {
                             static_cast<double>(std::max<std::uint64_t>(b, 1))));
 }
 
+/// A default: what took so few bytes took its time for meeting, and so do fewer.
+constexpr std::uint64_t kOnlyMeets = 4 << 10;
+
 }  // namespace
 
 Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine& machine) {
@@ -37,7 +40,8 @@ std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& tea
   std::vector<Entry> sizes = kind->second;
   std::ranges::stable_sort(sizes, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
   for (Entry& entry : sizes) {
-    if (octaves(entry.which.bytes, which.bytes) > 2) return std::nullopt;
+    const bool below_all = which.bytes < kind->second.front().which.bytes && entry.which.bytes <= kOnlyMeets;
+    if (octaves(entry.which.bytes, which.bytes) > 2 && !below_all) return std::nullopt;
     std::erase_if(entry.plans, [&](const Timed& timed) {
       return coll::most_bytes(which.operation, timed.plan, team) < which.bytes;
     });

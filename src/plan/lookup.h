@@ -18,8 +18,9 @@ class Lookup {
 
   bool empty() const { return entries_.empty(); }
   /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are
-  /// left in it. None where the operation was not tuned, nor any size within two octaves; nor between windows, which
-  /// are not tuned: the model's choice was within 18 % of the best there.
+  /// left in it. None where the operation was not tuned, nor any size within two octaves (below the smallest that
+  /// was, at any distance if that is small); nor between windows, which are not tuned: the model's choice was within
+  /// 18 % of the best there.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
 
  private:

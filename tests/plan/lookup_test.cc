@@ -21,10 +21,19 @@ TEST(Lookup, TakesTheNearestSize) {
 
 TEST(Lookup, DoesNotGuessFarBeyondWhatWasTuned) {
   const Lookup lookup(small_table(), {"gpu0", "gpu1"}, measured_machine());
-  EXPECT_FALSE(lookup.find(allreduce_of(64), team_of(2)));
   EXPECT_FALSE(lookup.find(allreduce_of(64 * MiB), team_of(2)));
   EXPECT_FALSE(lookup.find({coll::Operation::allreduce, coll::Arithmetic::general, MiB}, team_of(2)));
   EXPECT_FALSE(lookup.find({coll::Operation::allgather, coll::Arithmetic::none, MiB}, team_of(2)));
+}
+
+TEST(Lookup, FewBytesTakeWhatTheSmallestSizeDoes) {
+  EXPECT_EQ(
+      Lookup(small_table(), {"gpu0", "gpu1"}, measured_machine()).find(allreduce_of(8), team_of(2))->which.bytes,
+      KiB);
+  Table large = empty_table();
+  insert(large, entry_of({"gpu0", "gpu1"}, allreduce_of(64 * KiB), {{kTwoShot, 14, 0.1}}));
+  EXPECT_FALSE(Lookup(large, {"gpu0", "gpu1"}, measured_machine()).find(allreduce_of(8), team_of(2)))
+      << "64 KiB take their time on the links";
 }
 
 TEST(Lookup, NeverGivesAPlanThatCannotDoIt) {
