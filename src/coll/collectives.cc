@@ -322,6 +322,11 @@ Result<bool> Collectives::idle() {
   return latest == turns_.end() || latest->second.end == nullptr ? Result<bool>(true) : latest->second.end->done();
 }
 
+void Collectives::unmap() {
+  const std::lock_guard lock(mutex_);
+  if (scratch_ != nullptr) scratch_->unmap();
+}
+
 Status Collectives::close() {
   const std::lock_guard lock(mutex_);
   return scratch_ != nullptr ? scratch_->close() : Status();

@@ -71,6 +71,8 @@ class Collectives {
 
   /// Collective, and harmless where no collective was called: for when all calls are done.
   Status close();
+  /// Instead of close(), where ranks do not end together: see Scratch::unmap.
+  void unmap();
 
   /// Null before the first call.
   const Scratch* scratch() const { return scratch_.get(); }

@@ -178,6 +178,10 @@ Status Scratch::create_in_host_memory(std::uint64_t bytes) {
   return agreed.status();
 }
 
+void Scratch::unmap() {
+  if (window_ != nullptr) window_->unmap();
+}
+
 Status Scratch::close() {
   return window_ == nullptr ? Status() : node_.close(std::exchange(window_, nullptr));
 }

@@ -82,6 +82,11 @@ struct Shareable {
   std::uint64_t offset = 0;            ///< of the pointer asked about within what gets mapped
   std::uint64_t identity = 0;          ///< Location::identity at the exporter; 0: of several allocations
   std::string device;                  ///< UUID of the device that holds it
+  std::uint64_t process = 0;           ///< this_process() of the exporter, to which it is
+  std::byte* address = nullptr;        ///< the pointer asked about
 };
+
+/// A number that no other process has; 0: there is none.
+std::uint64_t this_process();
 
 }  // namespace sennit::device

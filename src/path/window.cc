@@ -14,7 +14,7 @@ namespace {
 
 /// What ranks tell each other of their parts. Plain bytes: all ranks run the same build (checked by `version`).
 struct Card {
-  std::uint32_t version = 2;
+  std::uint32_t version = 3;
   std::uint32_t number = 0;
   std::uint64_t bytes = 0;
   std::uint32_t shareable = 0;
@@ -23,6 +23,7 @@ struct Card {
   std::uint32_t files = 0;  // so many FileCards follow
   std::uint64_t offset = 0;
   std::uint64_t identity = 0;
+  std::uint64_t process = 0, address = 0;
   char device[64] = {};
   char why_not[256] = {};
 };
@@ -88,6 +89,8 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
         std::memcpy(mine.handle, shareable->handle.data(), sizeof mine.handle);
         mine.offset = shareable->offset;
         mine.identity = shareable->identity;
+        mine.process = shareable->process;
+        mine.address = reinterpret_cast<std::uint64_t>(shareable->address);
         for (device::Shareable::File& file : shareable->files) {
           auto offered = group.offer(std::move(file.fd));
           if (!offered) {
@@ -125,6 +128,8 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
     std::memcpy(part.shareable_memory.handle.data(), card.handle, sizeof card.handle);
     part.shareable_memory.offset = card.offset;
     part.shareable_memory.identity = card.identity;
+    part.shareable_memory.process = card.process;
+    part.shareable_memory.address = reinterpret_cast<std::byte*>(card.address);
     part.shareable_memory.device = card.device;
   }
   return window;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -110,6 +111,28 @@ class Program:
             logs = {path: path.read_text(encoding="utf-8").splitlines() for path in Path(folder).glob("log.*")}
         return Job([process.returncode for process in started], [each[0] for each in said],
                    [each[1] for each in said], list(logs.values()))  # fmt: skip
+
+
+@cache
+def tuned(sizes: str, nccl_us: tuple[float, ...]) -> Path | str:
+    """A folder for SENNIT_CACHE: two ranks' allreduces as tuned on this host, and what NCCL is said to have taken for
+    each size; or why it cannot be had."""
+    programs = Path(drop_in.FOLDER)
+    if not drop_in.FOLDER or not (programs / "sennit-tune").exists():
+        return "sennit-tune is not built"
+    folder = Path(TOGETHER.name) / "cache"
+    folder.mkdir()
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("SENNIT_")}
+    environment = kept | {"SENNIT_CACHE": str(folder), "SENNIT_EXECUTOR": "host"}
+    tuning = ["collectives", "--ranks", "2", "--operations", "allreduce", "--sizes", sizes, "--budget", "20"]
+    for command in ([str(programs / "sennit-machine"), "measure"], [str(programs / "sennit-tune"), *tuning]):
+        subprocess.run(command, env=environment, capture_output=True, check=True, timeout=100)
+    (file,) = folder.glob("*.collectives.json")
+    table = json.loads(file.read_text(encoding="utf-8"))
+    for entry, took in zip(table["entries"], nccl_us, strict=True):
+        entry["nccl_us"] = took
+    file.write_text(json.dumps(table), encoding="utf-8")
+    return folder
 
 
 @cache

@@ -56,6 +56,20 @@ def test_nothing_is_taken_that_did_not_measure_faster() -> None:
     assert "NCCL: this size was never tuned here" in job.errors[0], job.errors[0]
 
 
+def test_what_measured_faster_is_taken_and_nothing_else() -> None:
+    program, library = have()
+    cache = nccl_programs.tuned("1K,256K", (1e6, 0.5))
+    if isinstance(cache, str):
+        pytest.skip(cache)
+    job = program.run("collectives", 2, library, {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)})
+    expect_right(job)
+    said = job.errors[0]
+    assert re.search(r"allreduce +to 1 KiB +\d+ +\S+ \S+ +\S+  \w+ \d+x256", said), said
+    assert re.search(r"allreduce +to 4 MiB .*NCCL: measured faster \(0.5 µs, sennit", said), said
+    assert re.search("allgather .*NCCL: this size was never tuned here", said), said
+    assert job.asked("AllReduce") == 2 * (2 + 4 + 4), "those of 280 KB, and maxima and averages"
+
+
 def test_disabled_changes_nothing() -> None:
     program, library = have()
     job = program.run("collectives", 2, library, {"SENNIT_DISABLE": "1"})
@@ -132,9 +146,12 @@ def test_two_that_are_made_in_one_group() -> None:
     assert job.asked("AllReduce") == 0
 
 
-def test_ranks_of_one_process_are_nccls() -> None:
+def test_ranks_of_one_process() -> None:
     program, library = have()
-    expect_right(program.run("all_in_one", 1, library))
+    job = program.run("all_in_one", 1, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+    assert re.search(r"allreduce +to 16 KiB +9 ", job.errors[0]), job.errors[0]
 
 
 def test_errors_of_nccl_are_nccls() -> None:

@@ -171,6 +171,8 @@ Result<Shareable> share_cuda(const void* pointer, const Location& location, cons
   shareable.offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(pointer) - location.base);
   shareable.identity = location.identity;
   shareable.device = uuid;
+  shareable.process = this_process();
+  shareable.address = static_cast<std::byte*>(const_cast<void*>(pointer));
   const CurrentDevice current(location.device);
   cudaIpcMemHandle_t handle{};
   if (location.allocations == 1 && cudaIpcGetMemHandle(&handle, location.base) == cudaSuccess) {
@@ -200,6 +202,8 @@ Result<Shareable> share_cuda(const void* pointer, const Location& location, cons
 }
 
 Result<Memory> map_cuda(const Shareable& shareable, int device) {
+  // Of another rank of this process, which the driver would not map: peer access is all that it takes.
+  if (shareable.process != 0 && shareable.process == this_process()) return Memory(shareable.address, 0, nullptr);
   if (shareable.kind == Shareable::Kind::files) return map_files(shareable, device);
   if (shareable.kind == Shareable::Kind::pool) return map_pool(shareable, device);
   const CurrentDevice current(device);

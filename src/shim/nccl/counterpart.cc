@@ -1,7 +1,5 @@
 #include "shim/nccl/counterpart.h"
 
-#include <unistd.h>
-
 #include <thread>
 #include <utility>
 #include <vector>
@@ -11,15 +9,12 @@
 
 #include "base/log.h"
 #include "coll/team.h"
+#include "device/memory.h"
 #include "shim/nccl/translate.h"
 
 namespace sennit::shim::nccl {
 
 namespace {
-
-/// How long a communicator's end waits for the other ranks: a default. NCCL's own end waits for those of its node,
-/// too.
-constexpr auto kLastWait = std::chrono::seconds(5);
 
 /// How long kernels go on after a rank has died or left: a default. Under NCCL too, a rank may be gone as soon as it
 /// has what it waited for, while others still read what it sent.
@@ -32,26 +27,33 @@ constexpr std::chrono::nanoseconds kWithoutEnd = std::chrono::hours(24 * 365);
 /// A limit: with more, bytes of all ranks are no 64-bit number.
 constexpr std::size_t kMostElements = std::size_t{1} << 56;
 
-/// Slot of a rank in the control segment, beyond those of plan/chooser.cc: 1 in its first word once nothing of that
-/// rank runs any more.
-constexpr int kQuietSlot = 3074;
+/// Slot of a rank in the control segment, beyond those of plan/chooser.cc: its first word says how far it has come
+/// with leaving.
+constexpr int kLeavingSlot = 3074;
+constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
+constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
 
 /// What must be the same on all ranks.
 comm::Bytes card_of(const Switches& switches) {
   comm::Writer writer;
-  writer.number(static_cast<std::uint64_t>(::getpid())).number(std::uint64_t(switches.take));
+  writer.number(device::this_process()).number(std::uint64_t(switches.take));
   writer.text(switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all");
   return writer.take();
 }
 
-Status compare(const std::vector<comm::Bytes>& cards) {
-  std::map<std::uint64_t, std::size_t> processes;
+/// What the ranks' cards say together.
+struct Agreed {
+  bool siblings = false;  ///< another rank is of this process
+};
+
+Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
+  Agreed agreed;
+  int same_process = 0;
   std::uint64_t take = 0;
   std::string operations;
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {
     comm::Reader reader(cards[rank]);
-    if (const auto [other, is_new] = processes.emplace(reader.number(), rank); !is_new)
-      return Status(Code::unsupported, fmt::format("ranks {} and {} are one process", other->second, rank));
+    same_process += reader.number() == device::this_process();
     const std::uint64_t theirs = reader.number();
     const std::string their_operations = reader.text();
     if (auto status = reader.finish(); !status) return status;
@@ -63,7 +65,8 @@ Status compare(const std::vector<comm::Bytes>& cards) {
       return Status(Code::mismatch, fmt::format("rank {} has another SENNIT_TAKE or SENNIT_OPS than rank 0", rank),
                     {}, "Give all ranks the same");
   }
-  return {};
+  agreed.siblings = same_process > 1;
+  return agreed;
 }
 
 /// What took how long.
@@ -92,13 +95,15 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   if (own_thread && executor.ok()) (*executor)->prepare_thread(shape.device);
   auto cards = comm::agree(*exchange, executor.status(), card_of(switches));
   if (!cards) return cards.status();
-  if (auto status = compare(*cards); !status) return status;
+  const auto agreed = compare(*cards);
+  if (!agreed) return agreed.status();
   stages.end("switches");
   std::unique_ptr<Counterpart> made(new Counterpart());
   made->shape_ = shape;
   made->executor_ = *executor;
   made->switches_ = switches;
   made->emulated_ = switches.emulate;
+  made->has_siblings_ = agreed->siblings;
   path::Node::Options options;
   options.device = shape.device;
   options.patience = kLastWords;
@@ -230,10 +235,12 @@ Result<coll::Request> Counterpart::request_of(const Call& call) {
 Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   auto request = request_of(call);
   if (!request) return request.status();
-  if (auto status = collectives_->call(*request, lane); !status) return status;
+  return collectives_->call(*request, lane);
+}
+
+Status Counterpart::settle() {
   if (!emulated_) return {};
-  // There, nothing else keeps a stream's order: NCCL's stand-in works at once.
-  auto status = lane.synchronize();
+  auto status = node_->lane().synchronize();
   return status.ok() || node_->check().ok() ? status : node_->check();
 }
 
@@ -295,17 +302,29 @@ void Counterpart::abort() {
   executor_->abort();
 }
 
-bool Counterpart::is_deserted() const {
+bool Counterpart::may_go() {
   comm::Group& group = node_->group();
-  const auto quiet = [&](int rank) -> std::atomic<std::uint64_t>& {
-    return group.control().slot(group.node_index(rank), kQuietSlot).words[0];
+  const auto leaving = [&](int rank) -> std::atomic<std::uint64_t>& {
+    return group.control().slot(group.node_index(rank), kLeavingSlot).words[0];
   };
-  const auto idle = collectives_->idle();
-  if (idle.ok() && *idle) quiet(shape_.rank).store(1, std::memory_order_release);
-  for (int rank = 0; rank < shape_.size; ++rank)
-    if (quiet(rank).load(std::memory_order_acquire) == 0 && (rank == shape_.rank || !group.has_left(rank)))
-      return false;
-  return true;
+  const auto others_are = [&](std::uint64_t state) {
+    for (int rank = 0; rank < shape_.size; ++rank)
+      if (rank != shape_.rank && leaving(rank).load(std::memory_order_acquire) < state && !group.has_left(rank))
+        return false;
+    return true;
+  };
+  auto& own = leaving(shape_.rank);
+  if (own.load(std::memory_order_relaxed) == 0) {
+    // After an error of the device nothing runs any more either.
+    if (const auto idle = collectives_->idle(); idle.ok() && !*idle) return false;
+    own.store(kQuiet, std::memory_order_release);
+  }
+  if (own.load(std::memory_order_relaxed) == kQuiet) {
+    if (!others_are(kQuiet)) return false;
+    collectives_->unmap();
+    own.store(kUnmapped, std::memory_order_release);
+  }
+  return others_are(kUnmapped);
 }
 
 Status Counterpart::flush() {
@@ -316,14 +335,6 @@ Status Counterpart::flush() {
     if (auto status = node_->check(); !status) return status;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-}
-
-Status Counterpart::close() {
-  if (auto status = flush(); !status) return status;
-  comm::Exchange& exchange = node_->group().exchange();
-  exchange.set_limit(kLastWait);
-  if (auto all = comm::agree(exchange, node_->check(), {}); !all) return all.status();
-  return collectives_->close();
 }
 
 }  // namespace sennit::shim::nccl

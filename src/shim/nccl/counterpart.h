@@ -45,6 +45,9 @@ class Counterpart {
 
   /// Enqueues a call that was taken. Errors: as Collectives::call.
   Status perform(const Call& call);
+  /// Where GPU memory is emulated, waits for what was enqueued: nothing else keeps a stream's order there, and NCCL's
+  /// stand-in works at once.
+  Status settle();
   /// The same on a lane of sennit's own behind the call's stream, which join() lets wait for it: so that calls of
   /// several communicators on one stream do not wait for each other.
   Status perform_aside(const Call& call);
@@ -65,11 +68,11 @@ class Counterpart {
   void abort();
   /// Waits for the work of this rank. Errors: those of a lost rank, and what the work failed with.
   Status flush();
-  /// Collective: flush(), and waits for all ranks. Errors: a rank did not come. Then this object has to
-  /// stay, since that rank may still write here.
-  Status close();
-  /// Whether no other rank will touch this one's memory any more.
-  bool is_deserted() const;
+  /// Whether another rank is of this process.
+  bool has_siblings() const { return has_siblings_; }
+  /// Whether this object may go, once the program has done with it: no rank will touch another one's memory any more,
+  /// nor has it mapped. To be asked again until it is so; never blocks.
+  bool may_go();
 
  private:
   Counterpart() = default;
@@ -87,7 +90,7 @@ class Counterpart {
   std::unique_ptr<coll::Collectives> collectives_;
   plan::Chooser* chooser_ = nullptr;  // collectives_' own
   Switches switches_;
-  bool emulated_ = false;
+  bool emulated_ = false, has_siblings_ = false;
 
   std::mutex mutex_;
   std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket

@@ -7,11 +7,16 @@
 
 #include "base/log.h"
 #include "comm/job_place.h"
+#include "comm/secret.h"
 #include "shim/nccl/translate.h"
 
 namespace sennit::shim::nccl {
 
 namespace {
+
+/// How long a communicator's end waits for the other ranks: a default. Those that come later are not waited for, and
+/// its memory is kept meanwhile.
+constexpr auto kLastWait = std::chrono::milliseconds(100);
 
 /// How often a communicator that NCCL is still at work on is looked at.
 constexpr auto kLook = std::chrono::microseconds(50);
@@ -46,14 +51,16 @@ int DropIn::call(const Call& call) {
     group.calls.push_back({call, verdict.taken, verdict.how});
     return kSuccess;
   }
-  return verdict.taken ? perform(call, *known, verdict.how, false) : pass(call, known.get(), verdict.how);
+  return verdict.taken ? perform(call, *known, verdict.how, false, false) : pass(call, known.get(), verdict.how);
 }
 
-int DropIn::perform(const Call& call, Known& known, std::string_view how, bool aside) {
+int DropIn::perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside) {
   const auto start = std::chrono::steady_clock::now();
   Counterpart& counterpart = *known.counterpart;
-  if (auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call); !status)
-    return failed(known, call, status);
+  auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call);
+  // Of a group, all begin before any is waited for.
+  if (status.ok() && !grouped) status = counterpart.settle();
+  if (!status.ok()) return failed(known, call, status);
   count(call, how, start, &known);
   return kSuccess;
 }
@@ -126,25 +133,31 @@ int DropIn::end_group(std::vector<Grouped> calls) {
   // What else the program has put into it comes first.
   int first = nccl_.group_end();
   if (first == kInProgress) first = kSuccess;
-  std::vector<const Call*> aside;  // the last of each
+  std::vector<const Run*> begun;  // of sennit's
+  const auto settle_all = [&] {
+    for (const Run* run : std::exchange(begun, {})) {
+      const Call& last = run->calls.back().call;
+      const auto known = settled(last.comm);
+      auto status = run->aside ? known->counterpart->join(last.stream) : Status();
+      if (status.ok()) status = known->counterpart->settle();
+      if (!status.ok() && first == kSuccess) first = failed(*known, last, status);
+    }
+  };
   for (const Run& run : runs) {
     if (first != kSuccess) break;
     if (!run.taken) {
-      first = pass_group(run.calls);
+      settle_all();
+      if (first == kSuccess) first = pass_group(run.calls);
       continue;
     }
     const auto known = settled(run.calls.front().call.comm);
     for (const Grouped& each : run.calls) {
       if (first != kSuccess) break;
-      first = perform(each.call, *known, each.how, run.aside);
+      first = perform(each.call, *known, each.how, true, run.aside);
     }
-    if (run.aside) aside.push_back(&run.calls.back().call);
+    begun.push_back(&run);
   }
-  for (const Call* last : aside) {
-    const auto known = settled(last->comm);
-    if (auto status = known->counterpart->join(last->stream); !status && first == kSuccess)
-      first = failed(*known, *last, status);
-  }
+  settle_all();
   return first;
 }
 
@@ -183,9 +196,12 @@ int DropIn::make(std::string key, int index, int most, Comm* made, const std::fu
 
 int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   const int code = make();
-  // Ranks of one process cannot map each other's memory.
-  for (int i = 0; i < count; ++i)
-    (void)make_without(made + i, "NCCL: its ranks are one process", [code] { return code; });
+  const auto secret = comm::random_hex(32);
+  if (code != kSuccess || !secret) return code;
+  std::vector<Waiting> waiting;
+  const std::string key = key_of(*secret);
+  for (int i = 0; i < count; ++i) waiting.push_back({made + i, key, std::make_shared<Meeting>(key, i, count)});
+  begin_all(std::move(waiting), code);
   return code;
 }
 
@@ -271,9 +287,10 @@ Status DropIn::meet(Known& known, const Meeting& meeting, bool own_thread) {
 }
 
 void DropIn::settle(Known& known, std::shared_ptr<const Meeting> meeting, bool own_thread) {
-  if (known.shape.size > largest_.load(std::memory_order_relaxed)) {
-    largest_ = known.shape.size;
-    rank_ = known.shape.rank;
+  {
+    const std::lock_guard lock(largest_mutex_);
+    if (std::pair(-known.shape.size, known.shape.rank) < std::pair(-largest_.size, largest_.rank))
+      largest_ = known.shape;
   }
   if (const auto status = meet(known, *meeting, own_thread); !status) {
     known.why_not = fmt::format("NCCL: {}", status.what());
@@ -293,8 +310,18 @@ void DropIn::end(Comm comm, bool in_order) {
   if (known == nullptr) return;
   if (known->making.joinable()) known->making.join();
   if (known->counterpart == nullptr) return;
-  if (!in_order) known->counterpart->abort();
-  if (!in_order || !known->counterpart->close()) known_.retire(std::move(known->counterpart));
+  Counterpart& counterpart = *known->counterpart;
+  if (in_order)
+    (void)counterpart.flush();
+  else
+    counterpart.abort();
+  const auto until = std::chrono::steady_clock::now() + kLastWait;
+  bool goes = counterpart.may_go();
+  while (in_order && !goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kLook);
+    goes = counterpart.may_go();
+  }
+  if (!goes) known_.retire(std::move(known->counterpart));
 }
 
 int DropIn::destroy(Comm comm) {
@@ -382,7 +409,7 @@ int DropIn::remove_operator(int op, Comm comm) {
 }
 
 void DropIn::report() const {
-  if (!switches_.report || rank_ != 0 || largest_ == 0) return;
+  if (!switches_.report || largest_.rank != 0 || largest_.size == 0) return;
   std::fputs(report_.empty() ? "sennit: no collective of NCCL was called on rank 0\n"
                              : report_.text("sennit: NCCL's calls on rank 0, and the host's time for them").c_str(),
              stderr);

@@ -89,7 +89,7 @@ class DropIn {
   Shape shape_of(Comm comm);
   void end(Comm comm, bool in_order);
 
-  int perform(const Call& call, Known& known, std::string_view how, bool aside);
+  int perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside);
   int pass(const Call& call, Known* known, std::string_view why);
   int pass_group(const std::vector<Grouped>& calls);
   int end_group(std::vector<Grouped> calls);
@@ -102,8 +102,8 @@ class DropIn {
   KnownOnes known_;
   Report report_;
   Explanations explanations_;
-  std::atomic<int> largest_{0};  // of the communicators so far, ranks
-  std::atomic<int> rank_{0};     // in that one
+  std::mutex largest_mutex_;
+  Shape largest_{0, 0, 0};  // of the communicators so far, with this process's lowest rank there
 };
 
 }  // namespace sennit::shim::nccl

@@ -55,13 +55,13 @@ class KnownOnes {
     return known;
   }
 
-  /// Keeps a counterpart whose memory other ranks may still touch, and lets those go that are deserted.
+  /// Keeps a counterpart whose memory other ranks may still touch, and lets those go that nobody does any more.
   void retire(std::unique_ptr<Counterpart> counterpart) {
     std::vector<std::unique_ptr<Counterpart>> gone;  // end outside the lock
     const std::unique_lock lock(mutex_);
     if (counterpart != nullptr) retired_.push_back(std::move(counterpart));
     for (auto each = retired_.begin(); each != retired_.end();) {
-      if (!(*each)->is_deserted()) {
+      if (!(*each)->may_go()) {
         ++each;
         continue;
       }

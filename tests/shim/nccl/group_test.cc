@@ -23,6 +23,12 @@ Call message(Comm on, std::size_t count) {
   call.entry = Entry::send;
   return call;
 }
+Grouped ours(const Call& call) {
+  return {call, true, {}};
+}
+Grouped nccls(const Call& call) {
+  return {call, false, {}};
+}
 std::vector<std::size_t> counts(const Run& run) {
   std::vector<std::size_t> counts;
   for (const Grouped& each : run.calls) counts.push_back(each.call.count);
@@ -36,7 +42,8 @@ TEST(Group, WithoutCallsNothingIsDone) {
 }
 
 TEST(Group, OfNcclsCallsAloneStaysOneInItsOrder) {
-  const std::vector<Grouped> calls{{collective(a, 1)}, {message(b, 2)}, {collective(b, 3)}, {collective(a, 4)}};
+  const std::vector<Grouped> calls{nccls(collective(a, 1)), nccls(message(b, 2)), nccls(collective(b, 3)),
+                                   nccls(collective(a, 4))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 1u);
   EXPECT_FALSE(runs[0].taken);
@@ -45,8 +52,8 @@ TEST(Group, OfNcclsCallsAloneStaysOneInItsOrder) {
 
 TEST(Group, OfOneCommunicatorKeepsItsOrder) {
   // Another rank may make the same calls without a group.
-  const std::vector<Grouped> calls{
-      {collective(a, 1)}, {collective(a, 2), true}, {collective(a, 3), true}, {collective(a, 4)}};
+  const std::vector<Grouped> calls{nccls(collective(a, 1)), ours(collective(a, 2)), ours(collective(a, 3)),
+                                   nccls(collective(a, 4))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_FALSE(runs[0].taken || runs[2].taken);
@@ -58,7 +65,7 @@ TEST(Group, OfOneCommunicatorKeepsItsOrder) {
 }
 
 TEST(Group, OfSeveralCommunicatorsLetsEachGoItsWay) {
-  const std::vector<Grouped> calls{{collective(a, 1), true}, {collective(b, 2), true}, {collective(a, 3), true}};
+  const std::vector<Grouped> calls{ours(collective(a, 1)), ours(collective(b, 2)), ours(collective(a, 3))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_TRUE(runs[0].taken && runs[0].aside && runs[1].taken && runs[1].aside);
@@ -67,7 +74,7 @@ TEST(Group, OfSeveralCommunicatorsLetsEachGoItsWay) {
 }
 
 TEST(Group, ACommunicatorOfBothLibrariesStaysOnItsStream) {
-  const std::vector<Grouped> calls{{collective(a, 1), true}, {collective(a, 2)}, {collective(b, 3), true}};
+  const std::vector<Grouped> calls{ours(collective(a, 1)), nccls(collective(a, 2)), ours(collective(b, 3))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_TRUE(runs[0].taken && !runs[0].aside) << "what follows on the stream must not overtake it";
@@ -76,8 +83,8 @@ TEST(Group, ACommunicatorOfBothLibrariesStaysOnItsStream) {
 }
 
 TEST(Group, MessagesAreOneGroupBehindTheRest) {
-  const std::vector<Grouped> calls{
-      {message(a, 1)}, {collective(a, 2), true}, {message(b, 3)}, {collective(a, 4)}, {message(a, 5)}};
+  const std::vector<Grouped> calls{nccls(message(a, 1)), ours(collective(a, 2)), nccls(message(b, 3)),
+                                   nccls(collective(a, 4)), nccls(message(a, 5))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_THAT(counts(runs[0]), ElementsAre(2));
