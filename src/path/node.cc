@@ -163,8 +163,7 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> excha
           return found->second->data() + offset;
         });
   // Whatever ends the group must also end kernels that wait for it.
-  node->ending_ = std::make_unique<Ending>(node->executor_, options.patience);
-  members.on_abort([ending = node->ending_.get()](const Status& why) { ending->begin(why); });
+  if (!options.outlast_failure) members.on_abort([executor = node->executor_](const Status&) { executor->abort(); });
   return node;
 }
 
@@ -174,7 +173,7 @@ Node::~Node() {
   couriers_.clear();
   windows_.clear();
   lane_.reset();
-  group_.reset();  // before the ending and the executor: its thread may still raise the abort
+  group_.reset();  // before the executor: its thread may still raise the abort
 }
 
 Result<std::shared_ptr<Window>> Node::open(void* data, std::uint64_t bytes) {

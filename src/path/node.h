@@ -13,7 +13,6 @@
 #include "device/mapped.h"
 #include "machine/machine.h"
 #include "path/courier.h"
-#include "path/ending.h"
 #include "path/mover.h"
 #include "path/window.h"
 
@@ -27,8 +26,9 @@ class Node {
     /// machine never tuned gets the direct path alone, since nothing says that another one pays.
     std::optional<machine::Machine> machine;
     std::optional<comm::Clock::duration> timeout;  ///< of every wait, instead of SENNIT_TIMEOUT
-    /// How long kernels may go on after a rank was lost: they may have all that they need of it.
-    std::chrono::milliseconds patience{0};
+    /// Kernels that wait for a rank are left waiting when the group fails, until this rank's own executor is aborted:
+    /// what follows on their streams must not begin as if they had ended well.
+    bool outlast_failure = false;
   };
 
   /// Collective. Errors: the same on every rank.
@@ -83,7 +83,6 @@ class Node {
 
   std::shared_ptr<device::Executor> executor_;
   int device_ = 0;
-  std::unique_ptr<Ending> ending_;  // before the group, whose thread begins it
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<device::Lane> lane_;
   std::mutex couriers_mutex_;  // held while one is set up

@@ -16,9 +16,9 @@ namespace sennit::shim::nccl {
 
 namespace {
 
-/// How long kernels go on after a rank has died or left: a default. Under NCCL too, a rank may be gone as soon as it
-/// has what it waited for, while others still read what it sent.
-constexpr auto kLastWords = std::chrono::seconds(1);
+/// For how many seconds what waits is believed to end well after a rank has died, left or aborted: a default. Under
+/// NCCL too, a rank may be gone as soon as it has what it waited for, while others still read what it sent.
+constexpr double kBelief = 1;
 
 /// How long a kernel waits for another rank: as long as NCCL's would, since programs have their own ideas of how long
 /// is too long (a rank may write a checkpoint meanwhile), and end what waits by ncclCommAbort.
@@ -69,6 +69,11 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
   return agreed;
 }
 
+/// Seconds of the steady clock.
+double clock_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 /// What took how long.
 class Stages {
  public:
@@ -106,12 +111,13 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   made->has_siblings_ = agreed->siblings;
   path::Node::Options options;
   options.device = shape.device;
-  options.patience = kLastWords;
+  options.outlast_failure = true;
   auto node = path::Node::create(std::move(exchange), *executor, std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
   stages.end("node");
   comm::Group& group = made->node_->group();
+  group.on_abort([failed = made->failed_](const Status&) { failed->store(clock_now()); });
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
   auto chooser = std::make_unique<plan::Chooser>(std::nullopt, false);
@@ -240,6 +246,15 @@ Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
 
 Status Counterpart::settle() {
   if (!emulated_) return {};
+  for (;;) {
+    const auto idle = collectives_->idle();
+    if (!idle.ok() || *idle) break;
+    if (auto status = check(); !status) {
+      executor_->abort();  // as a program's watchdog would end it
+      break;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+  }
   auto status = node_->lane().synchronize();
   return status.ok() || node_->check().ok() ? status : node_->check();
 }
@@ -289,15 +304,16 @@ Status Counterpart::join(Stream stream) {
 // ---- how it ends --------------------------------------------------------------------------------------------------
 
 Status Counterpart::check() {
-  const Status group = node_->check(), work = executor_->fault();
-  if (!work.ok()) return group.ok() ? collectives_->explain(work) : group;
-  // What waits for a lost rank is ended in a while; until then it may still end well.
-  if (group.ok() || group.code() == Code::peer_lost) return {};
+  const Status group = node_->check();
+  if (auto work = executor_->fault(); !work) return group.ok() ? collectives_->explain(work) : group;
+  // Nothing is wrong with a rank that is gone and that nobody waits for.
+  if (group.ok() || clock_now() - failed_->load() < kBelief) return {};
   const auto idle = collectives_->idle();
   return idle.ok() && *idle ? Status() : group;
 }
 
 void Counterpart::abort() {
+  // Kernels of others are left to them: what follows on their streams must not begin as if they had ended well.
   node_->group().abort(Status(Code::aborted, "the program ended the communicator", "ncclCommAbort"));
   executor_->abort();
 }

@@ -1,6 +1,7 @@
 // What sennit has for a communicator of NCCL's: its own among the same ranks, and who does which calls.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -62,9 +63,9 @@ class Counterpart {
   void remove(int op);
 
   /// What has gone wrong, once a call cannot end any more because of it; ok while nothing is missing. A rank that is
-  /// gone and that nobody waits for is no error.
+  /// gone and that nobody waits for is no error. What waits goes on waiting, until abort().
   Status check();
-  /// Ends what waits, here and on all other ranks.
+  /// Ends what waits here. Others hear of it, by check().
   void abort();
   /// Waits for the work of this rank. Errors: those of a lost rank, and what the work failed with.
   Status flush();
@@ -88,6 +89,8 @@ class Counterpart {
   std::shared_ptr<device::Executor> executor_;
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
+  /// When the group failed; the group's thread writes it.
+  std::shared_ptr<std::atomic<double>> failed_ = std::make_shared<std::atomic<double>>(0);
   plan::Chooser* chooser_ = nullptr;  // collectives_' own
   Switches switches_;
   bool emulated_ = false, has_siblings_ = false;

@@ -311,10 +311,8 @@ void DropIn::end(Comm comm, bool in_order) {
   if (known->making.joinable()) known->making.join();
   if (known->counterpart == nullptr) return;
   Counterpart& counterpart = *known->counterpart;
-  if (in_order)
-    (void)counterpart.flush();
-  else
-    counterpart.abort();
+  // What waits in vain would keep the memory, and the process.
+  if (!in_order || !counterpart.flush()) counterpart.abort();
   const auto until = std::chrono::steady_clock::now() + kLastWait;
   bool goes = counterpart.may_go();
   while (in_order && !goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
