@@ -180,6 +180,14 @@ def test_ranks_that_reduce_other_counts_do_not_wait_for_ever(name: str) -> None:
     assert re.search(r"sennit error .*MPI_Allreduce: timed_out: .*rank 1 ", done.stderr), done.stderr
 
 
+@pytest.mark.parametrize("steps", ["init sum roots sum finalize said", "init sum types sum finalize said"])
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_ranks_with_other_roots_or_types_do_not_wait_for_ever(name: str, steps: str) -> None:
+    done = faults(name, True, 3, steps, {"SENNIT_TIMEOUT": "2"})
+    assert done.returncode not in (0, HANGS), done.stderr
+    assert re.search(r"sennit error .*rank \d: MPI_\w+: (timed_out|aborted): .*rank \d", done.stderr), done.stderr
+
+
 @each_library
 def test_a_program_may_go_on_after_the_end(name: str) -> None:
     done = faults(name, True, 2, "init sum finalize finalized said")
