@@ -343,6 +343,9 @@ static void wrong(void) {
   expect(!strcmp(ncclGetLastError(comm), "NCCL's own word"), "last error", 0);
   expect(ncclAllReduce(NULL, out, 10, ncclFloat, ncclSum, comm, NULL) == ncclInvalidArgument, "no input", 0);
   expect(strstr(ncclGetLastError(comm), "input is null") != NULL, "last error of sennit", 0);
+  expect(strstr(ncclGetLastError(NULL), "input is null") != NULL, "last error of any communicator", 0);
+  expect(ncclReduce(in, out, 10, ncclFloat, ncclSum, -1, comm, NULL) == ncclInvalidArgument, "another root", 0);
+  expect(!strcmp(ncclGetLastError(comm), "NCCL's own word"), "last error, of NCCL again", 0);
   check(ncclAllReduce(in, out, 0, ncclFloat, ncclSum, comm, NULL), "nothing");
   check(ncclAllReduce(in, out, 10, ncclFloat, ncclSum, comm, NULL), "goes on");
   expect_sums(out, 10, "goes on");

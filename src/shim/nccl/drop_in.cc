@@ -69,16 +69,22 @@ int DropIn::pass(const Call& call, Known* known, std::string_view why) {
   const auto start = std::chrono::steady_clock::now();
   if (known != nullptr && known->counterpart != nullptr) known->counterpart->passes_on(call.stream);
   const int code = pass_on(nccl_, call);
+  if (code != kSuccess && code != kInProgress) say({});
   count(call, why, start, known);
   return code;
 }
 
-int DropIn::failed(Known& known, const Call& call, const Status& status) {
-  const std::lock_guard lock(known.mutex);
-  known.said = fmt::format("sennit: {} of {} elements on rank {}: {}", name_of(call.entry), call.count,
-                           known.shape.rank, status.text());
-  log(LogLevel::info, known.said);
+int DropIn::failed(const Known& known, const Call& call, const Status& status) {
+  const std::string text = fmt::format("sennit: {} of {} elements on rank {}: {}", name_of(call.entry), call.count,
+                                       known.shape.rank, status.text());
+  log(LogLevel::info, text);
+  say(text);
   return result_of(status);
+}
+
+void DropIn::say(std::string_view text) {
+  const std::lock_guard lock(said_mutex_);
+  said_[text.copy(said_, sizeof said_ - 1)] = '\0';
 }
 
 void DropIn::count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start,
@@ -371,19 +377,14 @@ int DropIn::async_error(Comm comm, int* error) {
   if (known->counterpart == nullptr) return code;
   if (auto status = known->counterpart->check(); !status) {
     *error = result_of(status);
-    const std::lock_guard lock(known->mutex);
-    known->said = fmt::format("sennit: {}", status.text());
+    say(fmt::format("sennit: rank {}: {}", known->shape.rank, status.text()));
   }
   return code;
 }
 
 const char* DropIn::last_error(Comm comm) {
-  if (const auto known = known_.find(comm); known != nullptr) {
-    const std::lock_guard lock(known->mutex);
-    // As NCCL's own, it holds until the next error.
-    if (!known->said.empty()) return known->said.c_str();
-  }
-  return nccl_.get_last_error(comm);
+  const std::lock_guard lock(said_mutex_);
+  return said_[0] != '\0' ? said_ : nccl_.get_last_error(comm);
 }
 
 int DropIn::make_operator(int* op, void* scalar, int type, int residence, Comm comm) {

@@ -93,7 +93,9 @@ class DropIn {
   int pass(const Call& call, Known* known, std::string_view why);
   int pass_group(const std::vector<Grouped>& calls);
   int end_group(std::vector<Grouped> calls);
-  int failed(Known& known, const Call& call, const Status& status);
+  int failed(const Known& known, const Call& call, const Status& status);
+  /// For ncclGetLastError; empty: what NCCL has to say is newer.
+  void say(std::string_view text);
   void count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start, const Known* known);
 
   const Functions nccl_;
@@ -102,6 +104,9 @@ class DropIn {
   KnownOnes known_;
   Report report_;
   Explanations explanations_;
+  /// Of the latest error, as NCCL keeps its own: one for the process, in a place that stays.
+  std::mutex said_mutex_;
+  char said_[1024] = {};
   std::mutex largest_mutex_;
   Shape largest_{0, 0, 0};  // of the communicators so far, with this process's lowest rank there
 };

@@ -26,9 +26,6 @@ struct Known {
   std::atomic<bool> settled{false};
   std::thread making;  ///< of one that NCCL makes while the program goes on
 
-  std::mutex mutex;
-  std::string said;  ///< of sennit's latest error
-
   ~Known() {
     if (making.joinable()) making.join();
   }
