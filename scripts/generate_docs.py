@@ -27,6 +27,7 @@ from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
+from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts
@@ -287,6 +288,9 @@ def generated(root: Path) -> dict[Path, str]:
     )
     files[root / "schemas" / "mpi.schema.json"] = schema(
         MpiResult, "An MPI measured with sennit's drop-in and without it", "docs/bench-mpi.md"
+    )
+    files[root / "schemas" / "training.schema.json"] = schema(
+        TrainingResult, "Training measured under NCCL and under sennit's drop-in", "docs/bench-training.md"
     )
     files[root / "schemas" / "collective-table.schema.json"] = schema(
         CollectiveTable, "The fastest plans of collectives that were measured", "docs/tune.md"

@@ -19,6 +19,7 @@ from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Check, Held, Messages, Paper, Reproduction, SimulatedPut, Simulation, Sweep
+from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 
@@ -28,6 +29,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (Simulation, "sim"), (Sweep, "sim_sweep"), (Check, "check"), (Held, "sim_against"),
     (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
     (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"), (MpiResult, "mpi"),
+    (TrainingResult, "training"),
 ]  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from typing import IO, Any
 from sennit.peers.job import ERROR, heard, shared_files
 
 GRACE_S = 5.0  # for other ranks to end by themselves after one has failed, and for a launcher that is asked to end
-MARK = "SENNIT_PEER"  # in the environment of all processes of a run: its folder
+MARK = "SENNIT_RUN_FOLDER"  # in the environment of all processes of a run; no switch of sennit's own
 SHARED = Path("/dev/shm")
 NOISE = 2000  # lines of stderr that are kept for a reason to be found in
 

@@ -1,5 +1,5 @@
 """`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives, mpi.py
-MPI."""
+MPI, training.py PyTorch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse, read_json
 from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
+from sennit.model.training import TrainingResult
 from sennit.problem import Exit, Problem
+from sennit.verbs import training
 from sennit.verbs.collective import add_verbs, show_collective
 from sennit.verbs.mpi import add_verb, show_mpi
 from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
@@ -144,6 +146,7 @@ def put(
 
 add_verbs(app)
 add_verb(app)
+training.add_verb(app)
 
 
 @app.command("show", epilog=SHOW_EXAMPLES, rich_help_panel="Results that were kept")
@@ -158,6 +161,9 @@ def show(
     document = read_json(file)
     if isinstance(document, dict) and document.get("kind") == "bench collective":
         show_collective(parse(CollectiveResult, document, str(file)), document, None, markdown_file)
+        return
+    if isinstance(document, dict) and document.get("kind") == "bench training":
+        training.show_training(parse(TrainingResult, document, str(file)), document, None, markdown_file)
         return
     if isinstance(document, dict) and document.get("kind") == "bench mpi":
         show_mpi(parse(MpiResult, document, str(file)), document, None, markdown_file)

@@ -7,9 +7,10 @@ from collections import Counter
 from sennit.model.collective import CollectiveResult
 from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
+from sennit.model.training import TrainingResult
 
 
-def origin(result: Result | CollectiveResult | MpiResult) -> str:
+def origin(result: Result | CollectiveResult | MpiResult | TrainingResult) -> str:
     """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
     machine = result.machine
     devices = [f"{count} × {model}" for model, count in Counter(machine.devices).items()]
@@ -27,7 +28,7 @@ def origin(result: Result | CollectiveResult | MpiResult) -> str:
     return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
 
 
-def _set_up(result: Result | CollectiveResult | MpiResult) -> str:
+def _set_up(result: Result | CollectiveResult | MpiResult | TrainingResult) -> str:
     """What `--setup` measured; empty without it."""
     took, ranks = result.settings.get("setup_ms"), result.settings.get("ranks")
     if isinstance(took, bool) or not isinstance(took, int | float) or not isinstance(ranks, int):
@@ -35,7 +36,7 @@ def _set_up(result: Result | CollectiveResult | MpiResult) -> str:
     return f"A communicator of {ranks} ranks was set up in {took:.3g} ms, beside what CUDA itself takes."
 
 
-def _late(result: Result | CollectiveResult | MpiResult) -> str:
+def _late(result: Result | CollectiveResult | MpiResult | TrainingResult) -> str:
     """What `--skew` did; empty without it."""
     skew = result.settings.get("skew_us")
     if isinstance(skew, bool) or not isinstance(skew, int | float) or skew <= 0:

@@ -1,0 +1,57 @@
+"""The document of the benchmark of training. schemas/training.schema.json is generated from these classes;
+docs/bench-training.md says how to read one."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sennit.model.document import Part
+from sennit.model.result import MeasuredOn
+
+
+class TrainingRow(Part):
+    """One model, spread over the ranks in one way, under one library."""
+
+    model: str
+    parallel: str = Field(description="ddp (a model on each rank), fsdp (FSDP2: parts of it) or tensor (parts of its "
+                          "layers)")  # fmt: skip
+    batch: int = Field(ge=1, description="Samples a rank; of tensor all ranks have the same ones")
+    bucket_mb: int = Field(default=0, ge=0, description="Of ddp: gradients that are reduced together")
+    variant: str = Field(description="sennit (NCCL with the drop-in) or nccl (alone)")
+    ranks: int = Field(ge=1)
+    runs: int = Field(ge=1, description="Jobs, in turns with the other variant's")
+    steps: int = Field(ge=1, description="Timed, of all runs")
+    median_ms: float = Field(gt=0, description="Of a step, between two events on the GPU of rank 0")
+    spread_ms: float = Field(default=0, ge=0, description="Half the interquartile range, of the steps or of the "
+                             "runs' medians, whichever is larger")  # fmt: skip
+    silent_ms: float = Field(default=0, ge=0, description="Of a step without communication (no_sync); 0: it cannot "
+                             "be left out")  # fmt: skip
+    unit: str = Field(description="images or tokens")
+    per_second: float = Field(gt=0, description="Of all ranks")
+    losses: list[float] = Field(default=[], description="Of the first steps on rank 0")
+    repeatable: bool = Field(default=True, description="All runs of this variant gave the same losses, to the bit")
+
+    @property
+    def case(self) -> tuple[str, str, int, int]:
+        """What both variants do."""
+        return self.model, self.parallel, self.batch, self.bucket_mb
+
+    @property
+    def exposed(self) -> float | None:
+        """The part of a step that is there because ranks communicate; none where that is not known."""
+        return max(0.0, 1 - self.silent_ms / self.median_ms) if self.silent_ms else None
+
+
+class TrainingResult(Part):
+    """The whole document."""
+
+    version: Literal[1]
+    kind: Literal["bench training"]
+    date: str
+    machine: MeasuredOn
+    versions: dict[str, str] = Field(default={}, description="Of sennit, PyTorch and NCCL")
+    settings: dict[str, Any] = {}
+    rows: list[TrainingRow]
+    warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

@@ -1,0 +1,157 @@
+"""Training as a program that was not written for sennit: what is trained, and how runs under NCCL and under sennit
+are put beside each other. Pure functions of their inputs; training_rank.py is what trains."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import statistics
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from sennit.problem import Exit, Problem
+
+WIDTH, TOKENS = 1024, 512  # of the transformer, and of a sample
+TENSOR_WIDTH = 4096  # of the layers that are spread over the ranks
+IMAGES = ("resnet50", "resnet152", "densenet201", "vgg16", "alexnet")  # as torchvision names them
+PARALLEL = {"ddp": (*IMAGES, "transformer"), "fsdp": ("transformer",), "tensor": ("mlp",)}
+DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "mlp:tensor")
+SENNIT, NCCL = "sennit", "nccl"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One model, spread over the ranks in one way."""
+
+    model: str
+    parallel: str
+    batch: int  # samples a rank
+    bucket_mb: int = 25  # of DDP: PyTorch's own default
+    layers: int = 12  # of the transformer
+
+    @property
+    def name(self) -> str:
+        """For example: resnet50 ddp, batch 32, buckets 25 MB."""
+        bucket = f", buckets {self.bucket_mb} MB" if self.parallel == "ddp" else ""
+        return f"{self.model} {self.parallel}, batch {self.batch}{bucket}"
+
+    @property
+    def unit(self) -> tuple[str, int]:
+        """What is counted, and how many a sample has."""
+        return ("images", 1) if self.model in IMAGES else ("tokens", TOKENS)
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that the ranks of one run are asked. They get it as a file."""
+
+    ranks: int
+    cases: list[Case]
+    steps: int
+    warm_up: int = 5
+    losses: int = 50  # steps whose losses are compared
+    limit_s: int = 1800
+
+    def text(self) -> str:
+        """As a file."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> Job:
+        """From such a file."""
+        found = json.loads(text)
+        return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
+
+
+def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int]) -> list[Case]:
+    """Every model with every batch and, of DDP, every bucket size. Errors: a model or a way that there is not."""
+    found = []
+    for named in models:
+        model, _, parallel = named.partition(":")
+        parallel = parallel or "ddp"
+        if model not in PARALLEL.get(parallel, ()):
+            there = [f"{each}:{way}" for way, names in PARALLEL.items() for each in names]
+            raise Problem(f"--models: there is no {named}", f"Use any of {', '.join(there)}", Exit.USAGE)
+        sizes = buckets if parallel == "ddp" else buckets[:1]
+        found += [Case(model, parallel, batch, bucket) for batch in batches for bucket in sizes]
+    return found
+
+
+def command(file: Path, rank: int) -> list[str]:
+    """What starts one rank of a job that is in a file."""
+    return [sys.executable, "-m", "sennit.peers.training_rank", str(file), str(rank)]
+
+
+def environment(inherited: Mapping[str, str], rank: int, ranks: int, port: int, preload: str) -> dict[str, str]:
+    """What a rank sees; `preload`: LD_PRELOAD with the drop-in, or without where NCCL alone is measured."""
+    package = Path(__file__).resolve().parent.parent.parent
+    own = {
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(package), inherited.get("PYTHONPATH", "")))),
+        "RANK": str(rank),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "LD_PRELOAD": preload,
+    }
+    result = dict(inherited) | {"NCCL_NVLS_ENABLE": inherited.get("NCCL_NVLS_ENABLE", "0")} | own
+    if not preload:
+        del result["LD_PRELOAD"]
+    return result
+
+
+def spread(values: Sequence[float]) -> float:
+    """Half the interquartile range; of one value nothing."""
+    if len(values) < 2:
+        return 0.0
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+    return (third - first) / 2
+
+
+def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """One variant's runs of a case as a row of the result: medians over all steps of all runs, and the spread of
+    those or of the runs' medians, whichever is larger."""
+    steps = [took for run in runs for took in run["steps_ms"]]
+    silent = [took for run in runs for took in run["silent_ms"]]
+    medians = [statistics.median(run["steps_ms"]) for run in runs]
+    unit, each = case.unit
+    median = statistics.median(steps)
+    samples = case.batch * (1 if case.parallel == "tensor" else ranks)
+    return {
+        "model": case.model,
+        "parallel": case.parallel,
+        "batch": case.batch,
+        "bucket_mb": case.bucket_mb if case.parallel == "ddp" else 0,
+        "variant": variant,
+        "ranks": ranks,
+        "runs": len(runs),
+        "steps": len(steps),
+        "median_ms": median,
+        "spread_ms": max(spread(steps), spread(medians)),
+        "silent_ms": statistics.median(silent) if silent else 0.0,
+        "unit": unit,
+        "per_second": samples * each / median * 1e3,
+        "losses": runs[0]["losses"],
+        "repeatable": all(run["losses"] == runs[0]["losses"] for run in runs),
+    }
+
+
+def said_by_sennit(errors: Sequence[str]) -> list[str]:
+    """Of what ranks printed on stderr, why the drop-in did not do its part: figures under it would then be NCCL's."""
+    found = []
+    for line in errors:
+        named = re.match(r"sennit (?:warning|error) \(process \d+\): (.*)", line)
+        if named or line.startswith("sennit: the program runs without sennit"):
+            found.append(named[1] if named else line.removeprefix("sennit: "))
+    return found
+
+
+def difference(one: Sequence[float], other: Sequence[float]) -> float:
+    """The largest relative difference of two runs' losses; 0: to the bit."""
+    return max((abs(a - b) / max(abs(a), abs(b), 1e-30) for a, b in zip(one, other, strict=True) if a != b),
+               default=0.0)  # fmt: skip

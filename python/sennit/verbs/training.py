@@ -1,0 +1,169 @@
+"""`sennit bench training`: PyTorch programs under NCCL alone and under the drop-in, in turns."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import socket
+import tempfile
+from collections.abc import Mapping
+from importlib import util
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sennit import __version__, console, launcher
+from sennit.model.document import parse
+from sennit.model.training import TrainingResult
+from sennit.peers import training
+from sennit.peers.run import Outcome
+from sennit.peers.run import run as run_ranks
+from sennit.peers.training import NCCL, SENNIT, Job
+from sennit.problem import Exit, Problem
+from sennit.progress import Bar, Step
+from sennit.verbs.options import Markdown, examples, print_json, write
+from sennit.verbs.run import library_to_preload, preloaded
+from sennit.views.training_table import print_training, training_markdown
+
+EXAMPLES = examples(
+    "sennit tune collectives && sennit bench training",
+    "sennit bench training --models resnet50:ddp,vgg16:ddp --batches 32,4 --buckets 25,100",
+    "sennit bench training --models transformer:fsdp,mlp:tensor --json training.json",
+    "SENNIT_TAKE=all sennit bench training -n 4 --runs 5",
+)
+
+
+def add_verb(app: typer.Typer) -> None:
+    """Adds it to `sennit bench`."""
+    app.command("training", epilog=EXAMPLES, rich_help_panel="Programs of NCCL")(bench_training)
+
+
+def bench_training(
+    models: Annotated[
+        str, typer.Option(metavar="MODEL[:WAY],…", help="torchvision's resnet50, resnet152, densenet201, vgg16 and "
+                          "alexnet, and transformer, with ddp; transformer:fsdp; mlp:tensor.")
+    ] = ",".join(training.DEFAULT),
+    batches: Annotated[str, typer.Option(metavar="N,…", help="Samples a rank.")] = "32",
+    buckets: Annotated[str, typer.Option(metavar="MB,…", help="Of DDP: gradients that are reduced together.")] = "25",
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")
+    ] = None,
+    steps: Annotated[int, typer.Option(min=4, metavar="N", help="Timed in each run.")] = 40,
+    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs of each library, in turns.")] = 3,
+    limit: Annotated[float, typer.Option(min=1, metavar="S", help="Most seconds of a job.")] = 1800,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
+    ] = None,
+    markdown_file: Markdown = None,
+) -> None:  # fmt: skip
+    """Train PyTorch models on made-up data under NCCL alone and under sennit's drop-in, in turns: how fast, what part
+    of a step communication takes, and whether the losses are the same.
+
+    sennit takes what `sennit tune collectives` measured faster; SENNIT_TAKE=all takes all it can."""
+    found = training.cases(_names(models), _numbers(batches, "--batches"), _numbers(buckets, "--buckets"))
+    if util.find_spec("torch") is None:
+        raise Problem("torch is not installed", "pip install torch torchvision", Exit.ENVIRONMENT)
+    count = ranks or launcher.gpus(os.environ)
+    if count < 2:
+        raise Problem("training needs two GPUs or more", "Run it where they are", Exit.ENVIRONMENT)
+    job = Job(count, found, steps, limit_s=int(limit))
+    library = str(library_to_preload())
+    outcomes: dict[str, list[Outcome]] = {SENNIT: [], NCCL: []}
+    with Bar("training", console.messages()) as bar:
+        for turn in range(runs):
+            for place, variant in enumerate((NCCL, SENNIT)):
+                before = 2 * turn + place
+
+                def progress(done: int, total: int, what: str, before: int = before, variant: str = variant) -> None:
+                    bar.update(Step(before * total + done, 2 * runs * total, f"{what}, under {variant}"))
+
+                outcome = _job(job, os.environ, library if variant == SENNIT else "", progress)
+                if outcome.reason:
+                    raise Problem(
+                        f"training under {variant} failed: {outcome.reason}",
+                        "See what its ranks printed: " + " / ".join(outcome.errors[-3:]),
+                        Exit.ENVIRONMENT,
+                    )
+                outcomes[variant].append(outcome)
+    document = document_of(job, outcomes, runs)
+    show_training(parse(TrainingResult, document, "the result"), document, json_file, markdown_file)
+
+
+def _names(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _numbers(text: str, option: str) -> list[int]:
+    names = _names(text)
+    if not names or not all(each.isascii() and each.isdecimal() and int(each) > 0 for each in names):
+        raise Problem(f"{option} {text!r} is no list of numbers", f"Such as {option} 4,32", Exit.USAGE)
+    return [int(each) for each in names]
+
+
+def _free_port() -> int:
+    """One that nobody listens at now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def _job(job: Job, inherited: Mapping[str, str], library: str, progress: Any) -> Outcome:
+    """One job, to its end."""
+    there = inherited.get("LD_PRELOAD", "")
+    preload = preloaded(library, there) if library else there
+    port = _free_port()
+    with tempfile.TemporaryDirectory(prefix="sennit-training-") as folder:
+        file = Path(folder) / "job.json"
+        file.write_text(job.text(), encoding="utf-8")
+        return run_ranks(
+            [training.command(file, rank) for rank in range(job.ranks)],
+            [training.environment(inherited, rank, job.ranks, port, preload) for rank in range(job.ranks)],
+            Path(folder), job.limit_s + 30, progress,
+        )  # fmt: skip
+
+
+def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> dict[str, Any]:
+    """The result, of what the jobs of both variants told."""
+    rows, warnings, versions = [], [], {"sennit": __version__}
+    machine: dict[str, Any] = {"name": "unknown"}
+    for variant, each in outcomes.items():
+        for outcome in each:
+            said = [*outcome.warnings, *training.said_by_sennit(outcome.errors)]
+            warnings += [warning for warning in said if warning not in warnings]
+            versions |= outcome.versions
+            machine = next((row["machine"] for row in outcome.rows if "machine" in row), machine)
+        for case in job.cases:
+            of_case = [row for outcome in each for row in outcome.rows if row.get("case") == case.name]
+            if of_case:
+                rows.append(training.row(case, variant, job.ranks, of_case))
+    return {
+        "version": 1,
+        "kind": "bench training",
+        "date": datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": machine,
+        "versions": versions,
+        "settings": {
+            "runs": runs,
+            "steps": job.steps,
+            "warm_up": job.warm_up,
+            "take": os.environ.get("SENNIT_TAKE") or "measured",
+        },
+        "rows": rows,
+        "warnings": warnings,
+    }  # fmt: skip
+
+
+def show_training(result: TrainingResult, document: Any, json_file: str | None, text: Path | None) -> None:
+    """All views that were asked for. Tables are printed unless stdout carries the document."""
+    if json_file == "-":
+        print_json(document)
+    else:
+        print_training(result, console.results())
+        for warning in result.warnings:
+            console.messages().print(f"warning: {warning}", style="yellow")
+    if json_file not in (None, "-"):
+        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    if text is not None:
+        write(text, training_markdown(result))

@@ -1,0 +1,115 @@
+"""The benchmark of training on the terminal and as Markdown: a line for each model and batch."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from sennit.model.training import TrainingResult, TrainingRow
+from sennit.peers.training import NCCL, SENNIT, difference
+from sennit.ratio import Ratio, speedup
+from sennit.views.columns import NOTHING
+from sennit.views.markdown import pipes
+from sennit.views.origin import origin
+
+HEADINGS = [
+    "model",
+    "batch",
+    "buckets",
+    "unit",
+    "NCCL /s",
+    "sennit /s",
+    "× NCCL",
+    "exposed, NCCL",
+    "sennit",
+    "losses",
+]
+LEFT = ("model", "unit", "losses")
+EXPLAINED = (
+    "exposed: the part of a step that is there because ranks communicate. losses: how far sennit's are from NCCL's, "
+    "relative, at most."
+)
+COLOURS = {"faster": "green", "slower": "red", "same": ""}
+
+
+def pairs(result: TrainingResult) -> list[tuple[TrainingRow | None, TrainingRow | None]]:
+    """The rows of sennit and of NCCL for each case, in the document's order."""
+    found: dict[tuple[str, str, int, int], dict[str, TrainingRow]] = {}
+    for row in result.rows:
+        found.setdefault(row.case, {})[row.variant] = row
+    return [(each.get(SENNIT), each.get(NCCL)) for each in found.values()]
+
+
+def ratio(own: TrainingRow | None, other: TrainingRow | None) -> Ratio | None:
+    """How many times as fast training is; the spreads are those between jobs already."""
+    if own is None or other is None:
+        return None
+    return speedup(own.median_ms, own.spread_ms, other.median_ms, other.spread_ms)
+
+
+def losses(own: TrainingRow | None, other: TrainingRow | None) -> str:
+    """How the losses of both compare."""
+    if own is None or other is None or len(own.losses) != len(other.losses) or not own.losses:
+        return NOTHING
+    apart = difference(own.losses, other.losses)
+    return "same bits" if apart == 0 else f"{apart:.1g}"
+
+
+def percent(row: TrainingRow | None) -> str:
+    """The exposed part."""
+    return NOTHING if row is None or row.exposed is None else f"{row.exposed:.0%}"
+
+
+def rate(row: TrainingRow | None) -> str:
+    """A second, with four digits that count."""
+    if row is None:
+        return NOTHING
+    return f"{row.per_second:.1f}" if row.per_second < 1000 else f"{float(f'{row.per_second:.4g}'):.0f}"
+
+
+def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
+    """A line of the table."""
+    row = own or other
+    assert row is not None
+    found = ratio(own, other)
+    return [
+        f"{row.model} {row.parallel}",
+        str(row.batch),
+        f"{row.bucket_mb} MB" if row.bucket_mb else NOTHING,
+        row.unit,
+        rate(other),
+        rate(own),
+        str(found) if found else NOTHING,
+        percent(other),
+        percent(own),
+        losses(own, other),
+    ]
+
+
+def title(result: TrainingResult) -> str:
+    """What is shown, of how many ranks."""
+    ranks = sorted({row.ranks for row in result.rows})
+    return f"Training on {', '.join(map(str, ranks))} ranks, under NCCL and under sennit in turns."
+
+
+def print_training(result: TrainingResult, out: Console) -> None:
+    """For people."""
+    table = Table(title=title(result), title_justify="left", box=None, header_style="bold")
+    for name in HEADINGS:
+        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=name == "× NCCL")
+    for own, other in pairs(result):
+        texts: list[str | Text] = list(cells(own, other))
+        found = ratio(own, other)
+        if found is not None:
+            texts[HEADINGS.index("× NCCL")] = Text(str(found), style=COLOURS[found.verdict])
+        table.add_row(*texts)
+    out.print(table)
+    out.print(EXPLAINED, style="dim")
+
+
+def training_markdown(result: TrainingResult) -> str:
+    """The same as Markdown."""
+    lines = [HEADINGS, [":--" if name in LEFT else "--:" for name in HEADINGS]]
+    table = pipes([*lines, *(cells(own, other) for own, other in pairs(result))])
+    return "\n".join([origin(result), "", f"**{title(result)}**", "", table, "", EXPLAINED, ""])

@@ -1,0 +1,205 @@
+"""`sennit bench training`: what it trains, how runs are put together, what it shows, and what it says when it
+cannot."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT, check_snapshot, data, shown
+from sennit.model.document import parse
+from sennit.model.training import TrainingResult
+from sennit.peers import training
+from sennit.peers.run import MARK, Outcome
+from sennit.peers.training import Case, Job
+from sennit.problem import Exit, Problem
+from sennit.verbs import training as verb
+from sennit.views.training_table import cells, losses, pairs, print_training, ratio, training_markdown
+
+
+def result() -> TrainingResult:
+    return TrainingResult.model_validate(data("training"))
+
+
+# ---- tables -------------------------------------------------------------------------------------------------------
+
+
+def test_the_tables() -> None:
+    check_snapshot("training.txt", shown(lambda console: print_training(result(), console)))
+    check_snapshot("training.md", training_markdown(result()))
+
+
+def test_a_case_is_compared_by_its_steps() -> None:
+    resnet, transformer, mlp = pairs(result())
+    found = ratio(*resnet)
+    assert found is not None
+    assert (str(found), found.verdict) == ("1.042 ± 0.003", "faster")
+    held = ratio(*transformer)
+    assert held is not None
+    assert held.verdict == "same"
+    assert ratio(*mlp) is None
+
+
+def test_communication_is_what_a_step_without_it_lacks() -> None:
+    own, other = pairs(result())[0]
+    assert own is not None
+    assert other is not None
+    assert own.exposed == pytest.approx(1 - 45 / 48)
+    assert other.exposed == pytest.approx(0.1)
+    transformer = pairs(result())[1][0]
+    assert transformer is not None
+    assert transformer.exposed is None, "FSDP cannot leave it out"
+
+
+def test_losses_are_the_same_to_the_bit_or_so_far_apart() -> None:
+    resnet, transformer, mlp = pairs(result())
+    assert losses(*resnet) == "same bits"
+    assert losses(*transformer) == "0.001"
+    assert losses(*mlp) == "–", "there is nothing to compare with"
+    assert training.difference([1.0, 0.0], [1.0, 1e-40]) == pytest.approx(1e-10)
+
+
+def test_a_case_of_one_variant_is_shown_too() -> None:
+    assert cells(*pairs(result())[2])[3:7] == ["tokens", "1365000", "–", "–"]
+
+
+# ---- jobs ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_model_with_every_batch_and_of_ddp_every_bucket() -> None:
+    found = training.cases(["resnet50", "transformer:fsdp"], [4, 32], [25, 100])
+    assert [case.name for case in found] == [
+        "resnet50 ddp, batch 4, buckets 25 MB",
+        "resnet50 ddp, batch 4, buckets 100 MB",
+        "resnet50 ddp, batch 32, buckets 25 MB",
+        "resnet50 ddp, batch 32, buckets 100 MB",
+        "transformer fsdp, batch 4",
+        "transformer fsdp, batch 32",
+    ]
+    assert Job.read(Job(4, found, 40).text()) == Job(4, found, 40)
+
+
+@pytest.mark.parametrize("named", ["resnet51", "resnet50:fsdp", "mlp", ":ddp"])
+def test_a_model_that_is_not_there_is_named(named: str) -> None:
+    with pytest.raises(Problem, match=f"there is no {named}") as caught:
+        training.cases([named], [1], [25])
+    assert caught.value.exit_code == Exit.USAGE
+    assert "transformer:fsdp" in caught.value.remedy
+
+
+def test_ranks_see_the_drop_in_or_do_not() -> None:
+    inherited = {"LD_PRELOAD": "/other.so", "PATH": "/bin", "PYTHONPATH": "/own"}
+    under = training.environment(inherited, 2, 4, 29500, "/sennit.so:/other.so")
+    assert (under["LD_PRELOAD"], under["RANK"], under["WORLD_SIZE"]) == ("/sennit.so:/other.so", "2", "4")
+    assert under["NCCL_NVLS_ENABLE"] == "0"
+    assert under["PYTHONPATH"].endswith(":/own")
+    assert "LD_PRELOAD" not in training.environment({}, 0, 4, 29500, "")
+    assert training.environment({"NCCL_NVLS_ENABLE": "1"}, 0, 4, 1, "")["NCCL_NVLS_ENABLE"] == "1"
+
+
+def outcome(steps: list[float], found: list[float], silent: list[float] | None = None) -> Outcome:
+    case = Case("resnet50", "ddp", 8)
+    told: list[dict[str, Any]] = [{"machine": {"name": "here", "devices": ["H200"]}}]
+    told.append({"case": case.name, "losses": found, "steps_ms": steps, "silent_ms": silent or []})
+    return Outcome(rows=told, versions={"torch": "2.11"}, warnings=["twice the same"])
+
+
+def test_runs_of_both_make_one_result() -> None:
+    job = Job(2, [Case("resnet50", "ddp", 8), Case("vgg16", "ddp", 8)], 3)
+    document = verb.document_of(
+        job,
+        {
+            "sennit": [outcome([10, 10, 12], [2.0], [8, 8, 8]), outcome([14, 14, 14], [2.0], [8, 8, 8])],
+            "nccl": [outcome([20, 20, 20], [2.0]), outcome([20, 20, 20], [2.5])],
+        },
+        2,
+    )
+    found = parse(TrainingResult, document, "it")
+    own, other = found.rows
+    assert (own.variant, own.median_ms, own.steps, own.runs, own.silent_ms) == ("sennit", 13, 6, 2, 8)
+    assert own.spread_ms == pytest.approx(1.75), "a step's spread is more than that of the two runs"
+    assert own.per_second == pytest.approx(2 * 8 / 13 * 1e3)
+    assert (own.repeatable, other.repeatable) == (True, False)
+    assert found.warnings == ["twice the same"]
+    assert found.machine.name == "here"
+
+
+def test_why_the_drop_in_did_nothing_is_a_warning() -> None:
+    assert training.said_by_sennit([
+        "sennit warning (process 12): a communicator of 2 ranks is left to NCCL: no memory",
+        "sennit: the program runs without sennit: SENNIT_TAKE=some is no choice of calls",
+        "sennit info (process 12): a communicator of 2 ranks has its counterpart",
+        "Some warning of PyTorch's",
+    ]) == [
+        "a communicator of 2 ranks is left to NCCL: no memory",
+        "the program runs without sennit: SENNIT_TAKE=some is no choice of calls",
+    ]  # fmt: skip
+
+
+def test_what_marks_a_run_is_no_switch() -> None:
+    """It was once: the drop-in in a rank read the folder as SENNIT_PEER, and left all to NCCL."""
+    switches = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
+    assert f"`{MARK}`" not in switches
+    assert "`SENNIT_PEER`" in switches
+
+
+def test_the_same_tokens_on_all_ranks_count_once() -> None:
+    case = Case("mlp", "tensor", 4)
+    made = training.row(case, "nccl", 8, [{"losses": [], "steps_ms": [10.0], "silent_ms": []}])
+    assert made["per_second"] == pytest.approx(4 * training.TOKENS / 10 * 1e3)
+    assert made["spread_ms"] == 0
+
+
+# ---- the verb -----------------------------------------------------------------------------------------------------
+
+
+def call(**options: Any) -> None:
+    defaults = {"models": "resnet50", "batches": "4", "buckets": "25", "ranks": 2, "steps": 4, "runs": 2, "limit": 60,
+                "json_file": None, "markdown_file": None}  # fmt: skip
+    verb.bench_training(**(defaults | options))
+
+
+@pytest.mark.parametrize("given", ["", "many", "0", "4,-1", "٣"])
+def test_what_is_no_number_is_named(given: str) -> None:
+    with pytest.raises(Problem, match="--batches") as caught:
+        call(batches=given)
+    assert caught.value.exit_code == Exit.USAGE
+
+
+def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    def run(job: Job, _: Any, library: str, progress: Any) -> Outcome:
+        assert job.ranks == 2
+        progress(0, 1, "resnet50")
+        ran.append("sennit" if library else "nccl")
+        made = outcome([10.0, 10.0], [1.0])
+        made.rows[1]["case"] = job.cases[0].name
+        return made
+
+    monkeypatch.setattr(verb.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
+    monkeypatch.setattr(verb, "_job", run)
+    file = tmp_path / "training.json"
+    call(json_file=str(file))
+    assert ran == ["nccl", "sennit", "nccl", "sennit"]
+    kept = parse(TrainingResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    assert {row.variant for row in kept.rows} == {"sennit", "nccl"}
+
+
+def test_a_job_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
+    monkeypatch.setattr(verb, "_job", lambda *_: Outcome(reason="this PyTorch sees no GPU"))
+    with pytest.raises(Problem, match="training under nccl failed: this PyTorch sees no GPU") as caught:
+        call()
+    assert caught.value.exit_code == Exit.ENVIRONMENT
+
+
+def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(verb.util, "find_spec", lambda _: None)
+    with pytest.raises(Problem, match="torch is not installed") as caught:
+        call()
+    assert "pip install torch" in caught.value.remedy
