@@ -138,7 +138,8 @@ int main(int argc, char** argv) {
       if (rank == 1) raise(SIGKILL);
     } else if (!strcmp(what, "roots")) { /* each rank has its own idea of it */
       MPI_Bcast(buffer, kCount, MPI_INT, rank % 2, MPI_COMM_WORLD);
-      MPI_Reduce(rank == rank % 2 ? MPI_IN_PLACE : buffer, buffer, kCount, MPI_INT, MPI_SUM, rank % 2, MPI_COMM_WORLD);
+      MPI_Reduce(rank == rank % 2 ? MPI_IN_PLACE : buffer, buffer, kCount, MPI_INT, MPI_SUM, rank % 2,
+                 MPI_COMM_WORLD);
     } else if (!strcmp(what, "types")) { /* of other lengths */
       MPI_Allreduce(MPI_IN_PLACE, buffer, kCount / 2, rank == 1 ? MPI_SHORT : MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     } else if (!strcmp(what, "differ")) {

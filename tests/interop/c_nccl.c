@@ -170,12 +170,17 @@ static void types(void) {
   }
   buffers();
   fill(n);
-  ncclRedOp_t half;
-  float scale = 0.5f;
-  check(ncclRedOpCreatePreMulSum(&half, &scale, ncclFloat, ncclScalarHostImmediate, comm), "make an operator");
-  check(ncclAllReduce(in, out, n, ncclFloat, half, comm, NULL), "halves");
-  for (size_t i = 0; i < (size_t)n; ++i) expect(out[i] == sum(i) / 2, "halves", i);
-  check(ncclRedOpDestroy(half, comm), "let it go");
+  /* Each rank has a factor of its own. */
+  ncclRedOp_t scaled;
+  float scale = (float)(rank + 1);
+  check(ncclRedOpCreatePreMulSum(&scaled, &scale, ncclFloat, ncclScalarHostImmediate, comm), "make an operator");
+  check(ncclAllReduce(in, out, n, ncclFloat, scaled, comm, NULL), "a weighted sum");
+  for (size_t i = 0; i < (size_t)n; ++i) {
+    float expected = 0;
+    for (int of = 0; of < size; ++of) expected += value(of, i) * (float)(of + 1);
+    expect(out[i] == expected, "a weighted sum", i);
+  }
+  check(ncclRedOpDestroy(scaled, comm), "let it go");
   end();
 }
 
@@ -191,12 +196,14 @@ static void groups(void) {
   check(ncclAllReduce(in, out, n, ncclFloat, ncclSum, comm, NULL), "first");
   check(ncclGroupEnd(), "end within");
   check(ncclSend(in + n, n, ncclFloat, (rank + 1) % size, comm, NULL), "send");
+  check(ncclReduce(in + 3 * n, out + 3 * n, n, ncclFloat, ncclSum, 0, comm, NULL), "reduce");
   check(ncclAllReduce(in + 2 * n, out + 2 * n, n, ncclFloat, ncclSum, comm, NULL), "second");
   check(ncclRecv(ring, n, ncclFloat, (rank + size - 1) % size, comm, NULL), "receive");
   check(ncclGroupEnd(), "end");
   expect_sums(out, n, "first");
   for (size_t i = 0; i < n; ++i) {
     expect(out[2 * n + i] == sum(2 * n + i), "second", i);
+    expect(rank != 0 || out[3 * n + i] == sum(3 * n + i), "reduce", i);
     expect(ring[i] == value((rank + size - 1) % size, n + i), "ring", i);
   }
   /* Whoever groups calls, and whoever does not, meet. */
@@ -284,6 +291,25 @@ static void patient(void) {
   fill(100);
   check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
   expect_sums(out, 100, "allreduce");
+  /* A group of both libraries' calls, where NCCL's end later. */
+  fill(300);
+  check(ncclGroupStart(), "start");
+  check(ncclReduce(in, out, 100, ncclFloat, ncclSum, 0, comm, NULL), "reduce");
+  check(ncclAllReduce(in + 100, out + 100, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  check(ncclReduce(in + 200, out + 200, 100, ncclFloat, ncclSum, 0, comm, NULL), "reduce again");
+  state = ncclGroupEnd();
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(comm, &state), "ask");
+  check(state, "the group");
+  for (size_t i = 0; i < 300; ++i) expect(out[i] == sum(i) || (rank != 0 && i / 100 != 1), "a group", i);
+  /* A part of it. */
+  ncclComm_t part = NULL;
+  state = ncclCommSplit(comm, 0, rank, &part, NULL);
+  while (state == ncclInProgress || part == NULL) check(ncclCommGetAsyncError(comm, &state), "ask");
+  do check(ncclCommGetAsyncError(part, &state), "ask of the part");
+  while (state == ncclInProgress);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, part, NULL), "allreduce of a part");
+  expect_sums(out, 100, "a part");
+  check(ncclCommDestroy(part), "destroy");
   end();
 }
 

@@ -44,6 +44,7 @@ struct Scale {
 };
 
 struct ncclComm {
+  atomic_int looks; /* so often it still says that it is at work, where it does not block */
   char name[64];
   int rank, size, device, children, rounds;
   bool blocking;
@@ -270,6 +271,11 @@ const char* ncclGetLastError(ncclComm_t comm) {
   return "NCCL's own word";
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  if (atomic_load(&comm->looks) > 0) {
+    atomic_fetch_sub(&comm->looks, 1);
+    *error = ncclInProgress;
+    return ncclSuccess;
+  }
   *error = atomic_load(&comm->aborted) ? ncclInternalError : is_whole(comm) ? ncclSuccess : ncclInProgress;
   return ncclSuccess;
 }
@@ -345,13 +351,10 @@ static void store(char* at, int type, double value) {
 static void reduce_slots(const struct Call* call, char* out, size_t bytes) {
   const struct ncclComm* comm = call->comm;
   const size_t width = width_of(call->type);
-  double scale = 1;
-  for (int i = 0; i < comm->scales; ++i)
-    if (comm->scale[i].op == call->op) scale = comm->scale[i].value;
   for (size_t at = 0; at < bytes; at += width) {
-    double sum = number(comm->shared->slot[0] + at, call->type) * scale;
+    double sum = number(comm->shared->slot[0] + at, call->type);
     for (int rank = 1; rank < comm->size; ++rank) {
-      const double next = number(comm->shared->slot[rank] + at, call->type) * scale;
+      const double next = number(comm->shared->slot[rank] + at, call->type);
       switch (call->op) {
         case ncclProd: sum *= next; break;
         case ncclMax: sum = next > sum ? next : sum; break;
@@ -363,6 +366,17 @@ static void reduce_slots(const struct Call* call, char* out, size_t bytes) {
   }
 }
 
+/* Of an operator that the program made, each rank has a factor of its own. */
+static void scale_own(const struct Call* call, size_t bytes) {
+  const struct ncclComm* comm = call->comm;
+  const size_t width = width_of(call->type);
+  for (int i = 0; i < comm->scales; ++i)
+    for (size_t at = 0; comm->scale[i].op == call->op && at < bytes; at += width) {
+      char* const one = (char*)comm->shared->slot[comm->rank] + at;
+      store(one, call->type, number(one, call->type) * comm->scale[i].value);
+    }
+}
+
 /* Every rank gives bytes of its own at `in`; `take` is called on those that take them, with each piece. */
 static ncclResult_t share(const struct Call* call, const char* in, size_t bytes, bool takes,
                           void (*take)(const struct Call*, size_t at, size_t bytes)) {
@@ -370,6 +384,7 @@ static ncclResult_t share(const struct Call* call, const char* in, size_t bytes,
   for (size_t at = 0; at < bytes; at += kChunk) {
     const size_t piece = bytes - at < kChunk ? bytes - at : kChunk;
     if (in != NULL) memcpy(comm->shared->slot[comm->rank], in + at, piece);
+    if (call->op >= ncclNumOps) scale_own(call, piece);
     if (meet(comm) != ncclSuccess) return ncclInternalError;
     if (takes) take(call, at, piece);
     if (meet(comm) != ncclSuccess) return ncclInternalError;
@@ -544,7 +559,12 @@ ncclResult_t ncclGroupEnd(void) {
     else
       first = await_all(group.comm[i]);
   }
-  const ncclResult_t result = run(group.call, group.calls);
+  ncclResult_t result = run(group.call, group.calls);
+  for (int i = 0; i < group.calls; ++i)
+    if (!group.call[i].comm->blocking && result == ncclSuccess) {
+      atomic_store(&group.call[i].comm->looks, 3);
+      result = ncclInProgress;
+    }
   group.made = group.calls = 0;
   return first != ncclSuccess ? first : result;
 }

@@ -96,25 +96,27 @@ def test_calls_are_explained_once() -> None:
 
 
 def test_types_and_operators() -> None:
+    """A premultiplied sum is NCCL's: the factor of a rank is known there alone."""
     program, library = have()
     job = program.run("types", 3, library)
     expect_right(job)
-    assert job.asked("AllReduce") == 0
+    assert job.asked("AllReduce") == 3
+    assert "NCCL: its type or operator" in job.errors[0], job.errors[0]
 
 
-def test_a_group_of_both_libraries() -> None:
+@pytest.mark.parametrize(("operations", "allreduces", "reduces"), [("allreduce,reduce", 0, 0), ("allreduce", 0, 3),
+                                                                   ("reduce", 4 * 3, 0)])  # fmt: skip
+def test_a_group_of_both_libraries(operations: str, allreduces: int, reduces: int) -> None:
+    """Calls of one communicator stay in their order, each to its library, and messages are one group behind them."""
     program, library = have()
-    job = program.run("groups", 3, library)
+    job = program.run("groups", 3, library, {"SENNIT_OPS": operations})
     expect_right(job)
-    assert job.asked("AllReduce") == 0
-    assert job.asked("Send") == 3
+    assert (job.asked("AllReduce"), job.asked("Reduce"), job.asked("Send")) == (allreduces, reduces, 3)
     assert re.search("send .* NCCL: a message", job.errors[0]), job.errors[0]
 
 
-def test_groups_of_a_size_that_is_nccls_and_one_that_is_not() -> None:
-    """Of calls in a row each goes to its own library, whoever groups them."""
+def test_messages_alone_are_nccls() -> None:
     program, library = have()
-    expect_right(program.run("groups", 3, library, {"SENNIT_OPS": "reduce"}))
     expect_right(program.run("messages", 3, library))
 
 
@@ -132,11 +134,14 @@ def test_one_that_was_shrunk() -> None:
     assert job.asked("AllReduce") == 0
 
 
-def test_one_that_is_made_while_the_program_goes_on() -> None:
+@pytest.mark.parametrize("operations", ["allreduce,reduce", "allreduce", "reduce"])
+def test_one_that_is_made_while_the_program_goes_on(operations: str) -> None:
     program, library = have()
-    job = program.run("patient", 3, library)
+    job = program.run("patient", 3, library, {"SENNIT_OPS": operations})
     expect_right(job)
-    assert job.asked("AllReduce") == 0
+    # Its part is NCCL's.
+    assert job.asked("AllReduce") == 3 * (1 if "allreduce" in operations else 3)
+    assert job.asked("Reduce") == 3 * (0 if ",reduce" in operations or operations == "reduce" else 2)
 
 
 def test_two_that_are_made_in_one_group() -> None:

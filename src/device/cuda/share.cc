@@ -202,8 +202,10 @@ Result<Shareable> share_cuda(const void* pointer, const Location& location, cons
 }
 
 Result<Memory> map_cuda(const Shareable& shareable, int device) {
-  // Of another rank of this process, which the driver would not map: peer access is all that it takes.
-  if (shareable.process != 0 && shareable.process == this_process()) return Memory(shareable.address, 0, nullptr);
+  // Of another rank of this process, which the driver would not map: peer access is all that it takes. Other kinds of
+  // memory are opened to each device, and can be mapped again.
+  const bool is_ours = shareable.process != 0 && shareable.process == this_process();
+  if (is_ours && shareable.kind == Shareable::Kind::ipc_handle) return Memory(shareable.address, 0, nullptr);
   if (shareable.kind == Shareable::Kind::files) return map_files(shareable, device);
   if (shareable.kind == Shareable::Kind::pool) return map_pool(shareable, device);
   const CurrentDevice current(device);

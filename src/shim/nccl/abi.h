@@ -20,9 +20,6 @@ struct UniqueId {
 inline constexpr int kSuccess = 0, kUnhandledCudaError = 1, kSystemError = 2, kInternalError = 3,
                      kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7;
 
-inline constexpr int kHostImmediate = 1;  ///< ncclScalarHostImmediate of ncclScalarResidence_t
-inline constexpr int kNoColor = -1;       ///< NCCL_SPLIT_NOCOLOR
-
 #include "nccl_functions.inc"
 
 }  // namespace sennit::shim::nccl

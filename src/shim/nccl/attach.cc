@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -70,6 +71,19 @@ int answer_call(const void* caller, const Call& call) noexcept {
       [&](const Functions& nccl) { return pass_on(nccl, call); });
 }
 
+/// Whether calls of such a communicator wait: ncclConfig_t's `blocking`, unless the environment says it for all.
+bool blocks(const void* config) {
+  const char* const forced = std::getenv("NCCL_COMM_BLOCKING");
+  if (forced != nullptr && (*forced == '0' || *forced == '1')) return *forced == '1';
+  struct {
+    std::size_t size;
+    unsigned magic, version;
+    int blocking;
+  } head{0, 0, 0, 1};
+  if (config != nullptr) std::memcpy(&head, config, sizeof head);
+  return head.blocking != 0;  // which says nothing where it is INT_MIN
+}
+
 std::string key_of_ids(const UniqueId* ids, int count) {
   return key_of({reinterpret_cast<const char*>(ids), sizeof *ids * static_cast<unsigned>(count < 0 ? 0 : count)});
 }
@@ -85,7 +99,9 @@ int comm_init_rank(Comm* made, int size, UniqueId id, int rank) {
   const auto make = [&](const Functions& nccl) { return nccl.comm_init_rank(made, size, id, rank); };
   return answer(
       __builtin_return_address(0),
-      [&](DropIn& to) { return to.make(key_of_ids(&id, 1), rank, size, made, [&] { return make(to.nccl()); }); },
+      [&](DropIn& to) {
+        return to.make(key_of_ids(&id, 1), rank, size, blocks(nullptr), made, [&] { return make(to.nccl()); });
+      },
       make);
 }
 
@@ -93,7 +109,9 @@ int comm_init_rank_config(Comm* made, int size, UniqueId id, int rank, void* con
   const auto make = [&](const Functions& nccl) { return nccl.comm_init_rank_config(made, size, id, rank, config); };
   return answer(
       __builtin_return_address(0),
-      [&](DropIn& to) { return to.make(key_of_ids(&id, 1), rank, size, made, [&] { return make(to.nccl()); }); },
+      [&](DropIn& to) {
+        return to.make(key_of_ids(&id, 1), rank, size, blocks(config), made, [&] { return make(to.nccl()); });
+      },
       make);
 }
 
@@ -104,7 +122,7 @@ int comm_init_rank_scalable(Comm* made, int size, int rank, int id_count, Unique
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make(key_of_ids(ids, ids != nullptr ? id_count : 0), rank, size, made,
+        return to.make(key_of_ids(ids, ids != nullptr ? id_count : 0), rank, size, blocks(config), made,
                        [&] { return make(to.nccl()); });
       },
       make);
@@ -122,7 +140,8 @@ int comm_split(Comm parent, int color, int key, Comm* made, void* config) {
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make_child(parent, fmt::format("split {}", color), made, [&] { return make(to.nccl()); });
+        return to.make_child(parent, fmt::format("split {}", color), blocks(config), made,
+                             [&] { return make(to.nccl()); });
       },
       make);
 }
@@ -133,7 +152,8 @@ int comm_shrink(Comm parent, int* excluded, int excluded_count, Comm* made, void
   };
   return answer(
       __builtin_return_address(0),
-      [&](DropIn& to) { return to.shrink(parent, flags, made, [&] { return make(to.nccl()); }); }, make);
+      [&](DropIn& to) { return to.shrink(parent, flags, blocks(config), made, [&] { return make(to.nccl()); }); },
+      make);
 }
 
 int comm_grow(Comm parent, int size, const UniqueId* id, int rank, Comm* made, void* config) {
@@ -174,17 +194,6 @@ const char* get_last_error(Comm comm) {
   return answer(
       __builtin_return_address(0), [&](DropIn& to) { return to.last_error(comm); },
       [&](const Functions& nccl) { return nccl.get_last_error(comm); });
-}
-
-int red_op_create_pre_mul_sum(int* op, void* scalar, int type, int residence, Comm comm) {
-  return answer(
-      __builtin_return_address(0), [&](DropIn& to) { return to.make_operator(op, scalar, type, residence, comm); },
-      [&](const Functions& nccl) { return nccl.red_op_create_pre_mul_sum(op, scalar, type, residence, comm); });
-}
-int red_op_destroy(int op, Comm comm) {
-  return answer(
-      __builtin_return_address(0), [&](DropIn& to) { return to.remove_operator(op, comm); },
-      [&](const Functions& nccl) { return nccl.red_op_destroy(op, comm); });
 }
 
 int all_reduce(const void* input, void* output, std::size_t count, int type, int op, Comm comm, Stream stream) {

@@ -1,5 +1,6 @@
 #include "shim/nccl/counterpart.h"
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -33,9 +34,18 @@ constexpr int kLeavingSlot = 3074;
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
 
-/// What must be the same on all ranks.
-comm::Bytes card_of(const Switches& switches) {
+/// Of the blocks that a GPU runs at a time, two an SM, a call takes a quarter at most: a limit. Programs have several
+/// communicators on streams of their own, which one GPU may come to in another order than the next; a kernel that
+/// filled one GPU would wait there for a peer that finds no room on another. So those of four find room at the same
+/// time, or of three beside one of NCCL's.
+unsigned most_blocks(const device::Executor& executor, int device) {
+  return executor.concurrent_blocks(device) / 2;
+}
+
+/// What must be the same on all ranks, and what all go by the least of.
+comm::Bytes card_of(const Switches& switches, unsigned blocks) {
   comm::Writer writer;
+  writer.number(blocks);
   writer.number(device::this_process()).number(std::uint64_t(switches.take));
   writer.text(switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all");
   return writer.take();
@@ -44,6 +54,7 @@ comm::Bytes card_of(const Switches& switches) {
 /// What the ranks' cards say together.
 struct Agreed {
   bool siblings = false;  ///< another rank is of this process
+  unsigned most_blocks = 0;
 };
 
 Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
@@ -53,6 +64,8 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
   std::string operations;
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {
     comm::Reader reader(cards[rank]);
+    const auto blocks = static_cast<unsigned>(reader.number());
+    agreed.most_blocks = rank == 0 ? blocks : std::min(agreed.most_blocks, blocks);
     same_process += reader.number() == device::this_process();
     const std::uint64_t theirs = reader.number();
     const std::string their_operations = reader.text();
@@ -67,6 +80,16 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
   }
   agreed.siblings = same_process > 1;
   return agreed;
+}
+
+/// What NCCL's numbers say; none where sennit has no such, or where other ranks may say otherwise.
+std::optional<device::Reduction> reduction_of(const Call& call) {
+  const auto type = type_of(call.type);
+  if (!type) return std::nullopt;
+  if (!coll::reduces(operation_of(call.entry))) return device::Reduction{*type};
+  const auto op = operator_of(call.op);
+  if (!op || !device::supports(*type, *op)) return std::nullopt;
+  return device::Reduction{*type, *op};
 }
 
 /// Seconds of the steady clock.
@@ -98,7 +121,8 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   auto executor = memories.executor_for_communicator();
   stages.end("executor");
   if (own_thread && executor.ok()) (*executor)->prepare_thread(shape.device);
-  auto cards = comm::agree(*exchange, executor.status(), card_of(switches));
+  const unsigned blocks = executor.ok() ? most_blocks(**executor, shape.device) : 0;
+  auto cards = comm::agree(*exchange, executor.status(), card_of(switches, blocks));
   if (!cards) return cards.status();
   const auto agreed = compare(*cards);
   if (!agreed) return agreed.status();
@@ -109,6 +133,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   made->switches_ = switches;
   made->emulated_ = switches.emulate;
   made->has_siblings_ = agreed->siblings;
+  made->most_blocks_ = agreed->most_blocks;
   path::Node::Options options;
   options.device = shape.device;
   options.outlast_failure = true;
@@ -132,19 +157,6 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
 
 // ---- who does a call ----------------------------------------------------------------------------------------------
 
-std::optional<device::Reduction> Counterpart::reduction_of(const Call& call) {
-  const auto type = type_of(call.type);
-  if (!type) return std::nullopt;
-  if (!coll::reduces(operation_of(call.entry))) return device::Reduction{*type};
-  if (const auto op = operator_of(call.op)) {
-    if (!device::supports(*type, *op)) return std::nullopt;
-    return device::Reduction{*type, *op};
-  }
-  const auto found = operators_.find(call.op);
-  if (found == operators_.end() || found->second.type != *type) return std::nullopt;
-  return found->second;
-}
-
 const Verdict& Counterpart::judge(const Call& call) {
   static const Verdict message{false, "NCCL: a message"}, unknown{false, "NCCL: its type or operator"},
       nothing{false, "NCCL: no bytes, or too many"}, root{false, "NCCL: its root"};
@@ -165,25 +177,17 @@ const Verdict& Counterpart::judge(const Call& call) {
 Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
   const std::string_view name = name_of(call.entry);
   if (!switches_.takes(name)) return {false, "NCCL: not in SENNIT_OPS"};
-  const auto plan_of = [&] { return coll::name(collectives_->plan(which)); };
-  if (switches_.take == Take::all) return {true, plan_of()};
+  const coll::Plan plan = collectives_->plan(which);
+  if (plan.blocks > most_blocks_)
+    return {false, fmt::format("NCCL: {} would leave other communicators no room", coll::name(plan))};
+  if (switches_.take == Take::all) return {true, coll::name(plan)};
   const auto entry = chooser_->measured(which);
   if (!entry) return {false, "NCCL: this size was never tuned here (sennit tune collectives)"};
   if (entry->nccl_us == 0) return {false, "NCCL: it was not measured when this machine was tuned"};
   const plan::Timed& best = entry->plans.front();
   if (best.us + best.spread_us >= entry->nccl_us)
     return {false, fmt::format("NCCL: measured faster ({:.1f} µs, sennit {:.1f})", entry->nccl_us, best.us)};
-  return {true, plan_of()};
-}
-
-void Counterpart::add(int op, const device::Reduction& reduction) {
-  const std::lock_guard lock(mutex_);
-  operators_[op] = reduction;
-}
-
-void Counterpart::remove(int op) {
-  const std::lock_guard lock(mutex_);
-  operators_.erase(op);
+  return {true, coll::name(plan)};
 }
 
 // ---- calls --------------------------------------------------------------------------------------------------------
@@ -241,6 +245,7 @@ Result<coll::Request> Counterpart::request_of(const Call& call) {
 Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   auto request = request_of(call);
   if (!request) return request.status();
+  if (lane.capturing()) is_captured_.store(true, std::memory_order_relaxed);
   return collectives_->call(*request, lane);
 }
 
@@ -286,19 +291,23 @@ Status Counterpart::perform_aside(const Call& call) {
       begin_ = std::move(*begin);
       end_ = std::move(*end);
     }
+    keep_order(call.stream, true);  // before what the lane waits for
     if (auto status = (*behind)->record(*begin_); !status) return status;
     if (auto status = aside_->wait(*begin_); !status) return status;
   }
   return enqueue(call, *aside_);
 }
 
-Status Counterpart::join(Stream stream) {
+Status Counterpart::join(std::span<const Stream> streams) {
   const std::lock_guard lock(mutex_);
   if (aside_ == nullptr) return {};
-  const auto behind = lane(stream);
-  if (!behind) return behind.status();
   if (auto status = aside_->record(*end_); !status) return status;
-  return (*behind)->wait(*end_);
+  for (Stream stream : streams) {
+    const auto behind = lane(stream);
+    if (!behind) return behind.status();
+    if (auto status = (*behind)->wait(*end_); !status) return status;
+  }
+  return {};
 }
 
 // ---- how it ends --------------------------------------------------------------------------------------------------
@@ -319,6 +328,8 @@ void Counterpart::abort() {
 }
 
 bool Counterpart::may_go() {
+  // A graph may run, now or later, whatever the program has said of the communicator.
+  if (is_captured_.load(std::memory_order_relaxed)) return false;
   comm::Group& group = node_->group();
   const auto leaving = [&](int rank) -> std::atomic<std::uint64_t>& {
     return group.control().slot(group.node_index(rank), kLeavingSlot).words[0];

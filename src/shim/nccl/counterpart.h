@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 
@@ -49,18 +50,14 @@ class Counterpart {
   /// Where GPU memory is emulated, waits for what was enqueued: nothing else keeps a stream's order there, and NCCL's
   /// stand-in works at once.
   Status settle();
-  /// The same on a lane of sennit's own behind the call's stream, which join() lets wait for it: so that calls of
-  /// several communicators on one stream do not wait for each other.
+  /// The same on a lane of sennit's own behind the call's stream, which is to be handed to join(), to wait for it: so
+  /// that calls of several communicators on one stream do not wait for each other.
   Status perform_aside(const Call& call);
-  Status join(Stream stream);
+  Status join(std::span<const Stream> streams);
 
   /// To be told before a call on `stream` goes to NCCL: what sennit does on another stream comes first, as NCCL keeps
   /// the calls of a communicator in order whatever their streams.
   void passes_on(Stream stream);
-
-  /// Operators that the program made (ncclRedOpCreatePreMulSum).
-  void add(int op, const device::Reduction& reduction);
-  void remove(int op);
 
   /// What has gone wrong, once a call cannot end any more because of it; ok while nothing is missing. A rank that is
   /// gone and that nobody waits for is no error. What waits goes on waiting, until abort().
@@ -79,7 +76,6 @@ class Counterpart {
   Counterpart() = default;
   Result<device::Lane*> lane(Stream stream);
   Result<coll::Request> request_of(const Call& call);
-  std::optional<device::Reduction> reduction_of(const Call& call);
   Verdict decide(const Call& call, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
   /// Lets `next`, which is `ours` or NCCL's, wait for the last call where that was the other's, on another stream.
@@ -94,10 +90,11 @@ class Counterpart {
   plan::Chooser* chooser_ = nullptr;  // collectives_' own
   Switches switches_;
   bool emulated_ = false, has_siblings_ = false;
+  unsigned most_blocks_ = 0;
+  std::atomic<bool> is_captured_{false};  // some call is part of a graph
 
   std::mutex mutex_;
   std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket
-  std::map<int, device::Reduction> operators_;
   std::map<Stream, std::unique_ptr<device::Lane>> lanes_;
   std::unique_ptr<device::Lane> aside_;
   std::unique_ptr<device::Event> begin_, end_, order_;

@@ -137,14 +137,15 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     return first != kSuccess ? first : code;
   }
   // What else the program has put into it comes first.
-  int first = nccl_.group_end();
-  if (first == kInProgress) first = kSuccess;
+  int first = await(nccl_.group_end(), calls);
   std::vector<const Run*> begun;  // of sennit's
   const auto settle_all = [&] {
     for (const Run* run : std::exchange(begun, {})) {
       const Call& last = run->calls.back().call;
       const auto known = settled(last.comm);
-      auto status = run->aside ? known->counterpart->join(last.stream) : Status();
+      std::vector<Stream> streams;
+      for (const Grouped& each : run->calls) streams.push_back(each.call.stream);
+      auto status = run->aside ? known->counterpart->join(streams) : Status();
       if (status.ok()) status = known->counterpart->settle();
       if (!status.ok() && first == kSuccess) first = failed(*known, last, status);
     }
@@ -173,10 +174,22 @@ int DropIn::pass_group(const std::vector<Grouped>& calls) {
   for (const Grouped& each : calls) {
     const auto known = known_.find(each.call.comm);
     const int code = pass(each.call, known.get(), each.how);
-    if (first == kSuccess) first = code;
+    if (first == kSuccess || first == kInProgress) first = code;
   }
   const int code = nccl_.group_end();
-  return first != kSuccess ? first : code;
+  return await(first == kSuccess || first == kInProgress ? code : first, calls);
+}
+
+int DropIn::await(int code, const std::vector<Grouped>& calls) {
+  if (code != kInProgress) return code;
+  int first = kSuccess;
+  for (const Grouped& each : calls) {
+    int state = kInProgress;
+    while (nccl_.comm_get_async_error(each.call.comm, &state) == kSuccess && state == kInProgress)
+      std::this_thread::sleep_for(kLook);
+    if (first == kSuccess) first = state;
+  }
+  return first;
 }
 
 // ---- communicators ------------------------------------------------------------------------------------------------
@@ -189,10 +202,10 @@ Shape DropIn::shape_of(Comm comm) {
   return shape;
 }
 
-int DropIn::make(std::string key, int index, int most, Comm* made, const std::function<int()>& make) {
+int DropIn::make(std::string key, int index, int most, bool blocking, Comm* made, const std::function<int()>& make) {
   auto meeting = std::make_shared<Meeting>(key, index, most);
   const int code = make();
-  Waiting waiting{made, std::move(key), std::move(meeting)};
+  Waiting waiting{made, std::move(key), std::move(meeting), blocking};
   if (open().depth > 0 && code == kSuccess)
     open().waiting.push_back(std::move(waiting));
   else
@@ -211,13 +224,16 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   return code;
 }
 
-int DropIn::make_child(Comm parent, std::string_view how, Comm* made, const std::function<int()>& make) {
+int DropIn::make_child(Comm parent, std::string_view how, bool blocking, Comm* made,
+                       const std::function<int()>& make) {
   const auto known = settled(parent);
   if (known == nullptr || known->key.empty())
     return make_without(made, "NCCL: its parent is one that sennit does not know", make);
+  // It is known to the program alone, and only once NCCL is done.
+  if (!blocking || !known->blocking) return make_without(made, "NCCL: a part of one that does not block", make);
   const auto number = known->children.fetch_add(1);
   return this->make(key_of(fmt::format("{} {} {}", known->key, number, how)), known->shape.rank, known->shape.size,
-                    made, make);
+                    true, made, make);
 }
 
 int DropIn::make_without(Comm* made, std::string why, const std::function<int()>& make) {
@@ -239,6 +255,7 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     if (comm == nullptr) continue;
     auto known = std::make_shared<Known>();
     known->key = std::move(each.key);
+    known->blocking = each.blocking;
     known_.add(comm, known);
     begun.push_back(known);
     if (code == kSuccess && waiting.size() == 1) {
@@ -249,9 +266,9 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     Known& one = *known;  // which waits for the thread before it goes
     known->making = std::thread([this, comm, &one, meeting = std::move(each.meeting)] {
       int state = kSuccess;
-      while (nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
+      while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
         std::this_thread::sleep_for(kLook);
-      if (state == kSuccess) {
+      if (state == kSuccess && !one.given_up) {
         one.shape = shape_of(comm);
         settle(one, meeting, true);
       } else {
@@ -306,7 +323,9 @@ void DropIn::settle(Known& known, std::shared_ptr<const Meeting> meeting, bool o
 }
 
 int DropIn::finalize(Comm comm) {
-  if (const auto known = known_.find(comm); known != nullptr && known->settled && known->counterpart != nullptr)
+  const auto known = known_.find(comm);
+  // One that does not block is done with at its end.
+  if (known != nullptr && known->blocking && known->settled && known->counterpart != nullptr)
     (void)known->counterpart->flush();
   return nccl_.comm_finalize(comm);
 }
@@ -314,6 +333,7 @@ int DropIn::finalize(Comm comm) {
 void DropIn::end(Comm comm, bool in_order) {
   const auto known = known_.take(comm);
   if (known == nullptr) return;
+  if (!in_order) known->given_up = true;
   if (known->making.joinable()) known->making.join();
   if (known->counterpart == nullptr) return;
   Counterpart& counterpart = *known->counterpart;
@@ -325,7 +345,7 @@ void DropIn::end(Comm comm, bool in_order) {
     std::this_thread::sleep_for(kLook);
     goes = counterpart.may_go();
   }
-  if (!goes) known_.retire(std::move(known->counterpart));
+  known_.retire(goes ? nullptr : std::move(known->counterpart));
 }
 
 int DropIn::destroy(Comm comm) {
@@ -345,6 +365,7 @@ void DropIn::leave_to_nccl(Comm comm, std::string why) {
   after->shape = before->shape;
   after->key = before->key;
   after->children = before->children.load();
+  after->blocking = before->blocking;
   after->why_not = std::move(why);
   after->settled = true;
   end(comm, false);
@@ -356,10 +377,10 @@ int DropIn::revoke(Comm comm, int flags) {
   return nccl_.comm_revoke(comm, flags);
 }
 
-int DropIn::shrink(Comm comm, int flags, Comm* made, const std::function<int()>& make) {
+int DropIn::shrink(Comm comm, int flags, bool blocking, Comm* made, const std::function<int()>& make) {
   constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
   if ((flags & kShrinkAbort) != 0) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
-  return make_child(comm, "shrink", made, make);
+  return make_child(comm, "shrink", blocking, made, make);
 }
 
 // ---- what the program asks
@@ -385,26 +406,6 @@ int DropIn::async_error(Comm comm, int* error) {
 const char* DropIn::last_error(Comm comm) {
   const std::lock_guard lock(said_mutex_);
   return said_[0] != '\0' ? said_ : nccl_.get_last_error(comm);
-}
-
-int DropIn::make_operator(int* op, void* scalar, int type, int residence, Comm comm) {
-  const int code = nccl_.red_op_create_pre_mul_sum(op, scalar, type, residence, comm);
-  const auto known = settled(comm);
-  const auto element = type_of(type);
-  // A number on a GPU is not known before the call runs.
-  if (code != kSuccess || residence != kHostImmediate || !element || known == nullptr ||
-      known->counterpart == nullptr)
-    return code;
-  device::Reduction reduction{*element, device::Operator::premultiplied_sum};
-  read_scale(reduction, scalar);
-  if (device::supports(reduction.type, reduction.op)) known->counterpart->add(*op, reduction);
-  return code;
-}
-
-int DropIn::remove_operator(int op, Comm comm) {
-  if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
-    known->counterpart->remove(op);
-  return nccl_.red_op_destroy(op, comm);
 }
 
 void DropIn::report() const {

@@ -40,11 +40,12 @@ class DropIn {
 
   /// A communicator of `most` ranks at most, of which this is number `index`; `key`: what they know and no others.
   /// `make` is NCCL's own function, and leaves the communicator at `made`.
-  int make(std::string key, int index, int most, Comm* made, const std::function<int()>& make);
+  /// `blocking`: its configuration says so.
+  int make(std::string key, int index, int most, bool blocking, Comm* made, const std::function<int()>& make);
   /// Of the devices of this process.
   int make_all(Comm* made, int count, const std::function<int()>& make);
   /// Of one that there is.
-  int make_child(Comm parent, std::string_view how, Comm* made, const std::function<int()>& make);
+  int make_child(Comm parent, std::string_view how, bool blocking, Comm* made, const std::function<int()>& make);
   /// One that sennit leaves alone.
   int make_without(Comm* made, std::string why, const std::function<int()>& make);
 
@@ -52,13 +53,10 @@ class DropIn {
   int destroy(Comm comm);
   int abort(Comm comm);
   int revoke(Comm comm, int flags);
-  int shrink(Comm comm, int flags, Comm* made, const std::function<int()>& make);
+  int shrink(Comm comm, int flags, bool blocking, Comm* made, const std::function<int()>& make);
 
   int async_error(Comm comm, int* error);
   const char* last_error(Comm comm);
-
-  int make_operator(int* op, void* scalar, int type, int residence, Comm comm);
-  int remove_operator(int op, Comm comm);
 
   /// At the program's end.
   void report() const;
@@ -69,6 +67,7 @@ class DropIn {
     Comm* made;
     std::string key;
     std::shared_ptr<Meeting> meeting;
+    bool blocking = true;
   };
   /// The calling thread's group.
   struct Open {
@@ -92,6 +91,8 @@ class DropIn {
   int perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside);
   int pass(const Call& call, Known* known, std::string_view why);
   int pass_group(const std::vector<Grouped>& calls);
+  /// What NCCL's `code` is once it is done with these communicators: of one that does not block it may be on its way.
+  int await(int code, const std::vector<Grouped>& calls);
   int end_group(std::vector<Grouped> calls);
   int failed(const Known& known, const Call& call, const Status& status);
   /// For ncclGetLastError; empty: what NCCL has to say is newer.

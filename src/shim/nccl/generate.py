@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "message", "group", "makes", "ends", "state", "operator")
+WRAPPED = ("collective", "message", "group", "makes", "ends", "state")
 PASSED = ("left", "used")
 OLDEST = (2, 19)
 

@@ -24,7 +24,9 @@ struct Known {
   std::string why_not;
   std::shared_ptr<const Meeting> meeting;  ///< one that was in vain: later ranks see that this one was there
   std::atomic<bool> settled{false};
-  std::thread making;  ///< of one that NCCL makes while the program goes on
+  std::thread making;                 ///< of one that NCCL makes while the program goes on
+  std::atomic<bool> given_up{false};  ///< nobody waits for `making` to succeed
+  bool blocking = true;               ///< as NCCL's configuration has it; the same on all ranks
 
   ~Known() {
     if (making.joinable()) making.join();
@@ -57,14 +59,16 @@ class KnownOnes {
     std::vector<std::unique_ptr<Counterpart>> gone;  // end outside the lock
     const std::unique_lock lock(mutex_);
     if (counterpart != nullptr) retired_.push_back(std::move(counterpart));
-    for (auto each = retired_.begin(); each != retired_.end();) {
-      if (!(*each)->may_go()) {
-        ++each;
-        continue;
+    // Ranks of one process wait for each other here: one's step may be what another one's needed.
+    for (int steps = 0; steps < 3; ++steps)
+      for (auto each = retired_.begin(); each != retired_.end();) {
+        if (!(*each)->may_go()) {
+          ++each;
+          continue;
+        }
+        gone.push_back(std::move(*each));
+        each = retired_.erase(each);
       }
-      gone.push_back(std::move(*each));
-      each = retired_.erase(each);
-    }
   }
 
  private:

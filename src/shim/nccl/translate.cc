@@ -1,23 +1,8 @@
 #include "shim/nccl/translate.h"
 
 #include <array>
-#include <cstring>
-
-#include "device/number.h"
-#include "device/scale.h"
 
 namespace sennit::shim::nccl {
-
-namespace {
-
-template <class Stored>
-double widened(const void* number) {
-  Stored stored;
-  std::memcpy(&stored, number, sizeof stored);
-  return static_cast<double>(device::Number<Stored>::widen(stored));
-}
-
-}  // namespace
 
 std::optional<device::Type> type_of(int type) {
   using enum device::Type;
@@ -33,16 +18,6 @@ std::optional<device::Operator> operator_of(int op) {
   constexpr std::array operators{sum, product, max, min, average};
   if (op < 0 || op >= static_cast<int>(operators.size())) return std::nullopt;
   return operators[static_cast<std::size_t>(op)];
-}
-
-void read_scale(device::Reduction& reduction, const void* scale) {
-  switch (reduction.type) {
-    case device::Type::float16: reduction.real_scale = widened<device::Float16>(scale); break;
-    case device::Type::bfloat16: reduction.real_scale = widened<device::Bfloat16>(scale); break;
-    case device::Type::float8_e4m3: reduction.real_scale = widened<device::Float8E4m3>(scale); break;
-    case device::Type::float8_e5m2: reduction.real_scale = widened<device::Float8E5m2>(scale); break;
-    default: device::read_scale(reduction, scale);
-  }
 }
 
 int result_of(const Status& status) {

@@ -12,11 +12,9 @@ namespace sennit::shim::nccl {
 /// Of an ncclDataType_t; none for a number that this version does not know.
 std::optional<device::Type> type_of(int type);
 
-/// Of an ncclRedOp_t that every communicator has; none for those that a program made, and for unknown ones.
+/// Of an ncclRedOp_t that every communicator has; none for those that a program made, and for unknown
+/// ones: a premultiplied sum has a factor on each rank, which that rank alone applies and knows.
 std::optional<device::Operator> operator_of(int op);
-
-/// The scale of a premultiplied sum as ncclRedOpCreatePreMulSum gets it: in the reduction's own type.
-void read_scale(device::Reduction& reduction, const void* scale);
 
 /// The ncclResult_t that NCCL would give for such an error.
 int result_of(const Status& status);

@@ -23,20 +23,6 @@ TEST(Translate, OperatorsAreThoseThatEveryCommunicatorHas) {
   EXPECT_EQ(operator_of(5), std::nullopt) << "a program makes those";
 }
 
-TEST(Translate, AScaleIsOfTheReductionsOwnType) {
-  const auto scale_of = [](device::Type type, const auto& given) {
-    device::Reduction reduction{type, device::Operator::premultiplied_sum};
-    read_scale(reduction, &given);
-    return reduction;
-  };
-  EXPECT_EQ(scale_of(device::Type::float32, 0.5f).real_scale, 0.5);
-  EXPECT_EQ(scale_of(device::Type::float64, 0.25).real_scale, 0.25);
-  EXPECT_EQ(scale_of(device::Type::float16, std::uint16_t{0x3800}).real_scale, 0.5) << "two bytes, not four";
-  EXPECT_EQ(scale_of(device::Type::bfloat16, std::uint16_t{0x3F00}).real_scale, 0.5);
-  EXPECT_EQ(scale_of(device::Type::int8, std::int8_t{-3}).integer_scale, -3);
-  EXPECT_EQ(scale_of(device::Type::int64, std::int64_t{1} << 40).integer_scale, std::int64_t{1} << 40);
-}
-
 TEST(Translate, ErrorsAreOnesThatProgramsOfNcclKnow) {
   EXPECT_EQ(result_of(Status()), kSuccess);
   EXPECT_EQ(result_of(Status(Code::invalid_argument, "")), kInvalidArgument);
