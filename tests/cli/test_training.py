@@ -4,6 +4,7 @@ cannot."""
 from __future__ import annotations
 
 import json
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +157,7 @@ def test_the_same_tokens_on_all_ranks_count_once() -> None:
 
 
 def call(**options: Any) -> None:
-    defaults = {"models": "resnet50", "batches": "4", "buckets": "25", "ranks": 2, "steps": 4, "runs": 2, "limit": 60,
+    defaults: dict[str, Any] = {"models": "resnet50", "batches": "4", "buckets": "25", "ranks": 2, "steps": 4, "runs": 2, "limit": 60,
                 "json_file": None, "markdown_file": None}  # fmt: skip
     verb.bench_training(**(defaults | options))
 
@@ -179,7 +180,7 @@ def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         made.rows[1]["case"] = job.cases[0].name
         return made
 
-    monkeypatch.setattr(verb.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
     monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
     monkeypatch.setattr(verb, "_job", run)
     file = tmp_path / "training.json"
@@ -190,7 +191,7 @@ def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 
 def test_a_job_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb.util, "find_spec", lambda name: name)
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
     monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
     monkeypatch.setattr(verb, "_job", lambda *_: Outcome(reason="this PyTorch sees no GPU"))
     with pytest.raises(Problem, match="training under nccl failed: this PyTorch sees no GPU") as caught:
@@ -199,7 +200,7 @@ def test_a_job_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(verb.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(util, "find_spec", lambda _: None)
     with pytest.raises(Problem, match="torch is not installed") as caught:
         call()
     assert "pip install torch" in caught.value.remedy
