@@ -157,8 +157,17 @@ def test_the_same_tokens_on_all_ranks_count_once() -> None:
 
 
 def call(**options: Any) -> None:
-    defaults: dict[str, Any] = {"models": "resnet50", "batches": "4", "buckets": "25", "ranks": 2, "steps": 4, "runs": 2, "limit": 60,
-                "json_file": None, "markdown_file": None}  # fmt: skip
+    defaults: dict[str, Any] = {
+        "models": "resnet50",
+        "batches": "4",
+        "buckets": "25",
+        "ranks": 2,
+        "steps": 4,
+        "runs": 2,
+        "limit": 60,
+        "json_file": None,
+        "markdown_file": None,
+    }
     verb.bench_training(**(defaults | options))
 
 
