@@ -99,7 +99,7 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
     return {};
   }
   if (hashes[0].empty()) return {};
-  lookup_ = Lookup(*table, layout, machine);
+  lookup_ = Lookup(*table, layout, machine, most_blocks_);
   if (!adapts || lookup_.empty()) return {};
 
   timers_ = std::move(timers);

@@ -19,7 +19,7 @@ constexpr std::uint64_t kOnlyMeets = 4 << 10;
 
 }  // namespace
 
-Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine& machine) {
+Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine& machine, unsigned most_blocks) {
   const bool has_own = std::ranges::any_of(table.entries, [&](const Entry& each) { return each.layout == layout; });
   Layout taken = layout;
   if (!has_own) {
@@ -29,8 +29,11 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
     taken = like->layout;
   }
   // A table's own order is by bytes within a kind.
-  for (const Entry& entry : table.entries)
-    if (entry.layout == taken) entries_[{entry.which.operation, entry.which.arithmetic}].push_back(entry);
+  for (Entry entry : table.entries) {
+    if (entry.layout != taken) continue;
+    std::erase_if(entry.plans, [&](const Timed& timed) { return timed.plan.blocks > most_blocks; });
+    entries_[{entry.which.operation, entry.which.arithmetic}].push_back(std::move(entry));
+  }
 }
 
 std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& team) const {
@@ -40,6 +43,7 @@ std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& tea
   std::vector<Entry> sizes = kind->second;
   std::ranges::stable_sort(sizes, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
   for (Entry& entry : sizes) {
+    if (entry.plans.empty()) return std::nullopt;  // what a size takes says little of another one's plans
     const bool below_all = which.bytes < kind->second.front().which.bytes && entry.which.bytes <= kOnlyMeets;
     if (octaves(entry.which.bytes, which.bytes) > 2 && !below_all) return std::nullopt;
     std::erase_if(entry.plans, [&](const Timed& timed) {

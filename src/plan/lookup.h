@@ -13,14 +13,16 @@ namespace sennit::plan {
 class Lookup {
  public:
   Lookup() = default;
-  /// The entries of the layout, or of another one that is alike() it on this machine.
-  Lookup(const Table& table, const Layout& layout, const machine::Machine& machine);
+  /// The entries of the layout, or of another one that is alike() it on this machine, with their plans of at most so
+  /// many blocks.
+  Lookup(const Table& table, const Layout& layout, const machine::Machine& machine,
+         unsigned most_blocks = coll::kMostBlocks);
 
   bool empty() const { return entries_.empty(); }
   /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are
   /// left in it. None where the operation was not tuned, nor any size within two octaves (below the smallest that
-  /// was, at any distance if that is small); nor between windows, which are not tuned: the model's choice was within
-  /// 18 % of the best there.
+  /// was, at any distance if that is small), nor where the nearest has no plan of so few blocks; nor between windows,
+  /// which are not tuned: the model's choice was within 18 % of the best there.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
 
  private:

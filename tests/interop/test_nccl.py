@@ -53,7 +53,7 @@ def test_nothing_is_taken_that_did_not_measure_faster() -> None:
     job = program.run("collectives", 2, library, {"SENNIT_TAKE": "measured"})
     expect_right(job)
     assert job.asked("AllReduce") == 2 * 4 * 4
-    assert "NCCL: this size was never tuned here" in job.errors[0], job.errors[0]
+    assert "NCCL: no plan of this size was measured here" in job.errors[0], job.errors[0]
 
 
 def test_what_measured_faster_is_taken_and_nothing_else() -> None:
@@ -66,7 +66,7 @@ def test_what_measured_faster_is_taken_and_nothing_else() -> None:
     said = job.errors[0]
     assert re.search(r"allreduce +to 1 KiB +\d+ +\S+ \S+ +\S+  \w+ \d+x256", said), said
     assert re.search(r"allreduce +to 4 MiB .*NCCL: measured faster \(0.5 µs, sennit", said), said
-    assert re.search("allgather .*NCCL: this size was never tuned here", said), said
+    assert re.search("allgather .*NCCL: no plan of this size was measured here", said), said
     assert job.asked("AllReduce") == 2 * (2 + 4 + 4), "those of 280 KB, and maxima and averages"
 
 

@@ -47,6 +47,18 @@ TEST(Lookup, NeverGivesAPlanThatCannotDoIt) {
   EXPECT_EQ(lookup.find(allreduce_of(most + 1), team_of(2))->plans.front().plan, kTwoShot);
 }
 
+TEST(Lookup, PassesOverPlansOfTooManyBlocks) {
+  Table table = empty_table();
+  const coll::Plan wide{coll::Algorithm::two_shot, 128, 512}, narrow{coll::Algorithm::two_shot, 64, 512};
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(MiB), {{wide, 10, 0.1}, {narrow, 12, 0.1}}));
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(4 * MiB), {{wide, 30, 0.1}}));
+  const Lookup all(table, {"gpu0", "gpu1"}, measured_machine()), few(table, {"gpu0", "gpu1"}, measured_machine(), 64);
+  EXPECT_EQ(all.find(allreduce_of(MiB), team_of(2))->plans.front().plan, wide);
+  EXPECT_EQ(few.find(allreduce_of(MiB), team_of(2))->plans.front().plan, narrow);
+  EXPECT_TRUE(all.find(allreduce_of(4 * MiB), team_of(2)));
+  EXPECT_FALSE(few.find(allreduce_of(4 * MiB), team_of(2))) << "1 MiB's time says nothing of 4 MiB";
+}
+
 TEST(Lookup, ServesOtherDevicesThatAreLinkedAlike) {
   const Lookup lookup(small_table(), {"gpu3", "gpu2"}, measured_machine());
   ASSERT_FALSE(lookup.empty());

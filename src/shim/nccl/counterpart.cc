@@ -145,7 +145,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   group.on_abort([failed = made->failed_](const Status&) { failed->store(clock_now()); });
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
-  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, false);
+  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, false, made->most_blocks_);
   made->chooser_ = chooser.get();
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
   if (auto status = made->collectives_->meet(); !status) return status;
@@ -178,12 +178,13 @@ Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
   const std::string_view name = name_of(call.entry);
   if (!switches_.takes(name)) return {false, "NCCL: not in SENNIT_OPS"};
   const coll::Plan plan = collectives_->plan(which);
-  if (plan.blocks > most_blocks_)
-    return {false, fmt::format("NCCL: {} would leave other communicators no room", coll::name(plan))};
-  if (switches_.take == Take::all) return {true, coll::name(plan)};
+  const Verdict too_wide{false, fmt::format("NCCL: {} would leave other communicators no room", coll::name(plan))};
+  const bool is_wide = plan.blocks > most_blocks_;
+  if (switches_.take == Take::all) return is_wide ? too_wide : Verdict{true, coll::name(plan)};
   const auto entry = chooser_->measured(which);
-  if (!entry) return {false, "NCCL: this size was never tuned here (sennit tune collectives)"};
+  if (!entry) return {false, "NCCL: no plan of this size was measured here (sennit tune collectives)"};
   if (entry->nccl_us == 0) return {false, "NCCL: it was not measured when this machine was tuned"};
+  if (is_wide) return too_wide;
   const plan::Timed& best = entry->plans.front();
   if (best.us + best.spread_us >= entry->nccl_us)
     return {false, fmt::format("NCCL: measured faster ({:.1f} µs, sennit {:.1f})", entry->nccl_us, best.us)};
