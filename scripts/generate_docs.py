@@ -41,8 +41,10 @@ from sennit.views.mpi_table import mpi_markdown
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
+from sennit.views.training_table import training_markdown
 
 PUT, COLLECTIVE, MPI, REPRODUCTION = "bench put", "bench collective", "bench mpi", "reproduction"
+TRAINING = "bench training"
 PAPER, MESSAGES, BEYOND = "sim paper", "sim messages", "sim beyond"
 NCCL = "nccl"
 NONE_YET = "No measurement is kept in `results/` yet."
@@ -108,7 +110,7 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-Ranks = TypeVar("Ranks", CollectiveResult, MpiResult)
+Ranks = TypeVar("Ranks", CollectiveResult, MpiResult, TrainingResult)
 
 
 def sections_of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Callable[[Ranks], str]) -> str:
@@ -272,6 +274,11 @@ def generated(root: Path) -> dict[Path, str]:
             sections_of_ranks(root, COLLECTIVE, CollectiveResult, collective_markdown),
         ),
         (root / "docs" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
+        (
+            root / "docs" / "bench-training.md",
+            TRAINING,
+            sections_of_ranks(root, TRAINING, TrainingResult, training_markdown),
+        ),
         (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
         (root / "docs" / "reproduction.md", PAPER, again),
         (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),

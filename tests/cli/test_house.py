@@ -48,6 +48,10 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs/bench-mpi.md").write_text(
         "<!-- generated from results/: bench mpi -->\n<!-- end of bench mpi -->\n"
     )
+    (tmp_path / "results/made-up/training.json").write_text(json.dumps(data("training")))
+    (tmp_path / "docs/bench-training.md").write_text(
+        "<!-- generated from results/: bench training -->\n<!-- end of bench training -->\n"
+    )
     (tmp_path / "results/made-up/reproduction.json").write_text(json.dumps(data("reproduction")))
     (tmp_path / "results/made-up/paper.json").write_text(json.dumps(data("sim_paper")))
     (tmp_path / "docs/reproduction.md").write_text(
