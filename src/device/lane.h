@@ -38,6 +38,10 @@ class Lane {
   /// did before is seen by whoever awaits the word (as Block::signal()).
   virtual Status post(Word* there, const Word* here) = 0;
 
+  /// Writes `value` to `there`, in host memory that devices reach, when the lane comes to it; ordered as post(), and
+  /// sooner than its copy or an event: the driver is not asked whether it is done.
+  virtual Status signal(Word* there, Word value) = 0;
+
   /// Runs `blocks` blocks of a program in lane order; the argument struct is copied before return. Blocks may
   /// wait for blocks of the same number elsewhere. Those that wait for others all have to run at the same time: at
   /// most concurrent_blocks() of the executor; of the rest there may be more, since devices begin blocks in the order

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+
 #include "base/units.h"
 #include "device/executor.h"
 
@@ -67,6 +70,27 @@ TEST_F(CudaExecutor, SaysTheSameOfAMessageAndOfMoreThanTheAllocationHolds) {
   ASSERT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
   expect_same(static_cast<const std::byte*>(of_pool) + 4096);
   ASSERT_EQ(cudaFreeAsync(of_pool, cudaStreamPerThread), cudaSuccess);
+}
+
+TEST_F(CudaExecutor, WhoSeesASignalOfALaneSeesWhatWasBefore) {
+  auto memory = executor->allocate(0, 4 * MiB);
+  auto host = executor->allocate_pinned(4 * MiB), words = executor->allocate_pinned(64);
+  auto lane = executor->lane(0);
+  ASSERT_TRUE(memory.ok() && host.ok() && words.ok() && lane.ok());
+  auto* const word = reinterpret_cast<device::Word*>(words->data());
+  *word = 0;
+  for (device::Word number = 1; number <= 20; ++number) {
+    const auto filled = std::byte(number);
+    ASSERT_EQ(cudaMemset(memory->data(), static_cast<int>(number), 4 * MiB), cudaSuccess);
+    ASSERT_EQ(cudaDeviceSynchronize(), cudaSuccess);
+    ASSERT_TRUE((*lane)->copy(host->data(), memory->data(), 4 * MiB).ok());
+    ASSERT_TRUE((*lane)->signal(word, number).ok());
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (std::atomic_ref(*word).load(std::memory_order_acquire) != number)
+      ASSERT_LT(std::chrono::steady_clock::now(), until);
+    EXPECT_EQ(host->data()[0], filled);
+    EXPECT_EQ(host->data()[4 * MiB - 1], filled);
+  }
 }
 
 TEST_F(CudaExecutor, SaysOfManagedMemoryThatItIs) {

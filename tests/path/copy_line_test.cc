@@ -45,6 +45,7 @@ class MadeUpLane final : public device::Lane {
     return {};
   }
   Status post(device::Word*, const device::Word*) override { return {}; }
+  Status signal(device::Word*, device::Word) override { return {}; }
   Status launch(const device::Program&, const void*, unsigned, unsigned) override { return {}; }
   Status wait(device::Event&) override { return {}; }
   Status synchronize() override { return {}; }

@@ -52,6 +52,7 @@ struct Driver {
   decltype(&cuMemUnmap) unmap = nullptr;
   decltype(&cuMemSetAccess) set_access = nullptr;
   decltype(&cuMemRelease) release = nullptr;
+  decltype(&cuStreamWriteValue32) write_value = nullptr;
   decltype(&cuGetErrorString) error_string = nullptr;
 
   /// The table of this process; functions that the installed driver lacks stay null.

@@ -83,6 +83,16 @@ Status CudaLane::post(Word* there, const Word* here) {
   return copy(there, here, sizeof(Word));
 }
 
+Status CudaLane::signal(Word* there, Word value) {
+  const auto write = Driver::get().write_value;
+  if (write == nullptr)
+    return Status(Code::unsupported, "this driver's streams write no words", "cuStreamWriteValue32",
+                  "Update the NVIDIA driver");
+  const CurrentDevice current(device_);
+  // By default behind a fence for the whole system.
+  return check(write(stream_, reinterpret_cast<CUdeviceptr>(there), value, CU_STREAM_WRITE_VALUE_DEFAULT), "signal");
+}
+
 Status CudaLane::launch(const Program& program, const void* arguments, unsigned blocks, unsigned threads) {
   if (program.cuda == nullptr)
     return Status(Code::unsupported, "this build has no GPU code for the program", program.name,

@@ -87,6 +87,14 @@ Status HostLane::post(Word* there, const Word* here) {
   return {};
 }
 
+Status HostLane::signal(Word* there, Word value) {
+  push([=] {
+    tell_others();
+    std::atomic_ref(*there).store(value, std::memory_order_release);
+  });
+  return {};
+}
+
 Status HostLane::launch(const Program& program, const void* arguments, unsigned blocks, unsigned) {
   const auto* first = static_cast<const std::byte*>(arguments);
   auto held = std::make_shared<std::vector<std::byte>>(first, first + program.argument_bytes);

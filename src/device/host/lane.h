@@ -53,6 +53,7 @@ class HostLane final : public Lane {
   std::uint64_t stream() override { return stream_; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override;
   Status post(Word* there, const Word* here) override;
+  Status signal(Word* there, Word value) override;
   Status launch(const Program& program, const void* arguments, unsigned blocks, unsigned) override;
   Status record(Event& event) override;
   Status wait(Event& event) override;

@@ -46,9 +46,10 @@ class TraceLane final : public Lane {
     recorder_->add_destination(strand_, dst);
     return {};
   }
-  Status post(Word* there, const Word* here) override {
+  Status post(Word* there, const Word* here) override { return signal(there, *here); }
+  Status signal(Word* there, Word value) override {
     recorder_->next_group(strand_);
-    recorder_->add(strand_, Act::signal).value = *here;
+    recorder_->add(strand_, Act::signal).value = value;
     recorder_->add_destination(strand_, there);
     return {};
   }

@@ -48,7 +48,7 @@ namespace {
 constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
 
 /// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
-constexpr int kListeningSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 1;
+constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
 
 }  // namespace
 

@@ -1,7 +1,13 @@
 #include "shim/mpi/loans.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
+
+#include <fmt/format.h>
 
 namespace sennit::shim::mpi {
 
@@ -12,54 +18,103 @@ constexpr std::size_t kMostBorrowed = 16;
 /// Loans that are remembered: a default. One costs an open file where memory is shared by files.
 constexpr std::size_t kMostLoans = 64;
 
+const char* const kCannot = "this memory cannot be shared with other processes";
+
+/// `data`, of memory at `location`, from the beginning of its allocation; none where `bytes` reach beyond.
+std::optional<std::uint64_t> offset_in(const device::Location& location, const void* data, std::uint64_t bytes) {
+  if (location.identity == 0 || location.allocations != 1) return std::nullopt;
+  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location.base);
+  return bytes <= location.bytes - offset ? std::optional(offset) : std::nullopt;
+}
+
 }  // namespace
 
 Loans::~Loans() {
-  for (const auto& [identity, lent] : lent_)
-    for (std::uint32_t i = 0; i < lent.files; ++i) group_.withdraw(lent.file[i].number);
+  for (const auto& [identity, loan] : lent_) withdraw(loan);
+}
+
+void Loans::withdraw(const Loan& loan) {
+  for (std::uint32_t i = 0; i < loan.lent.files; ++i) group_.withdraw(loan.lent.file[i].number);
+  if (loan.card != 0) group_.withdraw(loan.card - 1);
+}
+
+Result<Loans::Loan*> Loans::loan_of(const device::Location& location) {
+  if (const auto found = lent_.find(location.identity); found != lent_.end()) return &found->second;
+  auto shareable = executor_.share(location.base, location.bytes);
+  if (!shareable || shareable->identity == 0 || shareable->files.size() > Lent::kMostFiles)
+    return Status(Code::unsupported, kCannot);
+  Loan loan{};
+  Lent& lent = loan.lent;
+  lent.kind = static_cast<std::uint32_t>(shareable->kind);
+  lent.offset = shareable->offset;
+  lent.identity = shareable->identity;
+  std::strncpy(lent.device, shareable->device.c_str(), sizeof lent.device - 1);
+  std::memcpy(lent.handle, shareable->handle.data(), sizeof lent.handle);
+  for (device::Shareable::File& file : shareable->files) {
+    auto offered = group_.offer(std::move(file.fd));
+    if (!offered) return offered.status();
+    lent.file[lent.files++] = {*offered, file.bytes};
+  }
+  if (lent_.size() >= kMostLoans) {  // identities grow: the first is the oldest
+    withdraw(lent_.begin()->second);
+    lent_.erase(lent_.begin());
+  }
+  return &lent_.emplace(location.identity, loan).first->second;
 }
 
 Result<Lent> Loans::lend(const void* data, std::uint64_t bytes) {
-  const Status cannot(Code::unsupported, "this memory cannot be shared with other processes");
   const auto location = executor_.describe(data, bytes);
-  if (!location || location->identity == 0 || location->allocations != 1) return cannot;
-  const auto offset = static_cast<std::uint64_t>(static_cast<const std::byte*>(data) - location->base);
-  if (bytes > location->bytes - offset) return cannot;
+  const auto offset = location.ok() ? offset_in(*location, data, bytes) : std::nullopt;
+  if (!offset) return Status(Code::unsupported, kCannot);
   const std::lock_guard lock(mutex_);
-  auto found = lent_.find(location->identity);
-  if (found == lent_.end()) {
-    auto shareable = executor_.share(location->base, location->bytes);
-    if (!shareable || shareable->identity == 0 || shareable->files.size() > Lent::kMostFiles) return cannot;
-    Lent lent{};
-    lent.kind = static_cast<std::uint32_t>(shareable->kind);
-    lent.offset = shareable->offset;
-    lent.identity = shareable->identity;
-    std::strncpy(lent.device, shareable->device.c_str(), sizeof lent.device - 1);
-    std::memcpy(lent.handle, shareable->handle.data(), sizeof lent.handle);
-    for (device::Shareable::File& file : shareable->files) {
-      auto offered = group_.offer(std::move(file.fd));
-      if (!offered) return offered.status();
-      lent.file[lent.files++] = {*offered, file.bytes};
-    }
-    if (lent_.size() >= kMostLoans) {  // identities grow: the first is the oldest
-      const Lent& oldest = lent_.begin()->second;
-      for (std::uint32_t i = 0; i < oldest.files; ++i) group_.withdraw(oldest.file[i].number);
-      lent_.erase(lent_.begin());
-    }
-    found = lent_.emplace(location->identity, lent).first;
-  }
-  Lent lent = found->second;
-  lent.offset += offset;
+  const auto loan = loan_of(*location);
+  if (!loan) return loan.status();
+  Lent lent = (*loan)->lent;
+  lent.offset += *offset;
   return lent;
 }
 
-Result<std::shared_ptr<const path::Mapping>> Loans::borrow(int owner, const Lent& lent, int device) {
-  const int there = executor_.find(lent.device);
-  if (there >= 0 && there != device && !executor_.reaches(device, there))
-    return Status(Code::unsupported, "the GPUs have no peer access");
+Result<LoanName> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
+  const auto location = executor_.describe(data, bytes);
+  const auto offset = location.ok() ? offset_in(*location, data, bytes) : std::nullopt;
+  if (!offset) return Status(Code::unsupported, kCannot);
   const std::lock_guard lock(mutex_);
-  const std::pair key(owner * 64 + device, lent.identity);
+  const auto loan = loan_of(*location);
+  if (!loan) return loan.status();
+  Lent& lent = (*loan)->lent;
+  if ((*loan)->card == 0) {
+    UniqueFd file(memfd_create("sennit-loan", MFD_CLOEXEC));
+    if (!file.valid() || write(file.get(), &lent, sizeof lent) != static_cast<ssize_t>(sizeof lent))
+      return Status(Code::out_of_memory, fmt::format("no shared memory for a card: {}", strerror(errno)));
+    auto offered = group_.offer(std::move(file));
+    if (!offered) return offered.status();
+    (*loan)->card = *offered + 1;
+  }
+  return LoanName{lent.identity, (*loan)->card - 1, lent.offset + *offset};
+}
+
+Result<Borrowed> Loans::borrow(int owner, const LoanName& name, int device) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = borrowed_.find(key_of(owner, name.identity, device)); found != borrowed_.end())
+      return found->second;
+  }
+  auto file = group_.fetch(owner, name.card);
+  if (!file) return file.status();
+  Lent lent{};
+  if (pread(file->get(), &lent, sizeof lent, 0) != static_cast<ssize_t>(sizeof lent) || lent.identity != name.identity)
+    return Status(Code::corrupt, fmt::format("rank {} has lent memory by a card of another one", owner));
+  return borrow(owner, lent, device);
+}
+
+Result<Borrowed> Loans::borrow(int owner, const Lent& lent, int device) {
+  const std::lock_guard lock(mutex_);
+  const Key key = key_of(owner, lent.identity, device);
   if (const auto found = borrowed_.find(key); found != borrowed_.end()) return found->second;
+  Borrowed borrowed;
+  borrowed.device = executor_.find(lent.device);
+  if (borrowed.device >= 0 && borrowed.device != device && !executor_.reaches(device, borrowed.device))
+    return Status(Code::unsupported, "the GPUs have no peer access");
   device::Shareable shareable;
   shareable.kind = static_cast<device::Shareable::Kind>(lent.kind);
   std::memcpy(shareable.handle.data(), lent.handle, sizeof lent.handle);
@@ -73,11 +128,12 @@ Result<std::shared_ptr<const path::Mapping>> Loans::borrow(int owner, const Lent
   }
   auto mapping = mappings_.map(owner, shareable, device);
   if (!mapping) return mapping.status();
+  borrowed.mapping = std::move(*mapping);
   // Of this owner and device, the oldest identities go first.
   const auto first = borrowed_.lower_bound({key.first, 0});
   const auto last = borrowed_.upper_bound({key.first, ~std::uint64_t{0}});
   if (static_cast<std::size_t>(std::distance(first, last)) >= kMostBorrowed) borrowed_.erase(first);
-  return borrowed_[key] = std::move(*mapping);
+  return borrowed_[key] = std::move(borrowed);
 }
 
 }  // namespace sennit::shim::mpi

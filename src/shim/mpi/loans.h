@@ -28,6 +28,21 @@ struct Lent {
   File file[kMostFiles];
 };
 
+/// What fits into a few words of shared memory, for a borrower that mostly knows the rest.
+struct LoanName {
+  std::uint64_t identity = 0;
+  std::uint64_t card = 0;    ///< a file in comm::Group that holds the Lent of the whole allocation
+  std::uint64_t offset = 0;  ///< as Lent::offset
+};
+
+/// Memory of another process, mapped here.
+struct Borrowed {
+  std::shared_ptr<const path::Mapping> mapping;
+  int device = -1;  ///< that holds it, where this process sees it
+
+  std::byte* at(std::uint64_t offset) const { return mapping->base + offset; }
+};
+
 /// Thread-safe.
 class Loans {
  public:
@@ -36,18 +51,31 @@ class Loans {
 
   /// Lends memory of this process. Errors: unsupported where it cannot be shared.
   Result<Lent> lend(const void* data, std::uint64_t bytes);
+  /// The same, told shortly. Errors: those of lend(), out_of_memory.
+  Result<LoanName> lend_by_name(const void* data, std::uint64_t bytes);
   /// The allocation that holds what `owner` (of MPI_COMM_WORLD) lent, for lanes of `device`: it begins at the
-  /// mapping's base, and what was lent at Lent::offset from there. Errors: those of Group::fetch and Executor::map;
+  /// mapping's base, and what was lent at the offset from there. Errors: those of Group::fetch and Executor::map;
   /// unsupported where the GPUs do not reach each other.
-  Result<std::shared_ptr<const path::Mapping>> borrow(int owner, const Lent& lent, int device);
+  Result<Borrowed> borrow(int owner, const Lent& lent, int device);
+  Result<Borrowed> borrow(int owner, const LoanName& name, int device);
 
  private:
+  struct Loan {
+    Lent lent;
+    std::uint64_t card = 0;  // 0: none yet; else 1 + its file's number
+  };
+  /// With the mutex held: the loan of the allocation at `location`.
+  Result<Loan*> loan_of(const device::Location& location);
+  void withdraw(const Loan& loan);
+  using Key = std::pair<int, std::uint64_t>;  // owner and device, identity
+  static Key key_of(int owner, std::uint64_t identity, int device) { return {owner * 64 + device, identity}; }
+
   comm::Group& group_;
   device::Executor& executor_;
   path::Mappings mappings_;
   std::mutex mutex_;
-  std::map<std::uint64_t, Lent> lent_;                                                      // by identity
-  std::map<std::pair<int, std::uint64_t>, std::shared_ptr<const path::Mapping>> borrowed_;  // owner and identity
+  std::map<std::uint64_t, Loan> lent_;  // by identity
+  std::map<Key, Borrowed> borrowed_;
 };
 
 }  // namespace sennit::shim::mpi

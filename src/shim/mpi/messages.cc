@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <bit>
 #include <cerrno>
 #include <cstring>
 
@@ -16,14 +18,26 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Slots at the end of a rank's row are for messages; communicators count from its beginning.
-constexpr int kFirstSlot = comm::ControlSegment::kSlots - Announcement::kSlots;
-/// Words of a slot. kEnd and kAsk: the number of the announcement that ended, or whose receiver asks for a copy in
-/// host memory; kOffer: 1 + the number of that copy's file in comm::Group. kBytes and kEnvelope: of the announcement.
-constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kNumber = 3, kBytes = 4, kEnvelope = 5;
+/// Words of a slot. kEnd: how many of its announcements have ended, a half word, since lanes write such; kUse: the
+/// latest announcement's; kBytes, kEnvelope: of that one. kAsk: the number of one whose receiver asks for a copy in
+/// host memory; kOffer: 1 + the number of that copy's file in comm::Group.
+constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnvelope = 5;
 
 /// In kOffer: there can be none.
 constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
+
+/// How long a sender may take to hear what is wished of it: a default. One that waits looks several times in it; one
+/// that computes costs the receiver so much, a tenth of the copy itself where that is long (at 400 GB/s), and not each
+/// time.
+constexpr std::chrono::nanoseconds kHearing{10'000};
+constexpr std::uint64_t kBytesANanosecond = 4000;
+/// So many messages of a sender that did not hear are copied by their receiver without asking it. A default.
+constexpr int kDeaf = 16;
+
+device::Word& end_word(comm::Slot& slot) {
+  static_assert(std::endian::native == std::endian::little);
+  return reinterpret_cast<device::Word&>(slot.words[kEnd]);
+}
 
 constexpr std::uint64_t envelope(int dest, int tag) {
   return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
@@ -42,7 +56,7 @@ Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& g
     : group_(group), job_(job), gpus_(gpus), loans_(loans) {}
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
-  return group_.control().slot(group_.node_index(sender), kFirstSlot + slot);
+  return group_.control().slot(group_.node_index(sender), Announcement::kFirstSlot + slot);
 }
 
 std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
@@ -50,10 +64,10 @@ std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
   constexpr auto kStep = static_cast<std::uint64_t>(Announcement::length_of(1) - Announcement::length_of(0));
   if (bytes < first || bytes > kLongestAnnouncement || (bytes - first) % kStep != 0) return bytes;
   if (sender < 0 || sender == group_.rank() || !group_.same_node(sender)) return bytes;
-  const comm::Slot& slot = slot_of(sender, static_cast<int>((bytes - first) / kStep));
-  const std::uint64_t number = slot.words[kNumber].load(std::memory_order_acquire);
+  comm::Slot& slot = slot_of(sender, static_cast<int>((bytes - first) / kStep));
+  const auto use = static_cast<device::Word>(slot.words[kUse].load(std::memory_order_acquire));
   const bool ours = slot.words[kEnvelope].load(std::memory_order_relaxed) == envelope(group_.rank(), tag);
-  const bool under_way = number != 0 && slot.words[kEnd].load(std::memory_order_relaxed) != number;
+  const bool under_way = std::atomic_ref(end_word(slot)).load(std::memory_order_relaxed) != use;
   return ours && under_way ? slot.words[kBytes].load(std::memory_order_relaxed) : bytes;
 }
 
@@ -72,6 +86,7 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
     free_slots_.erase(lowest);
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
   outgoing->data_ = data;
+  outgoing->dest_ = dest;
   Announcement& card = outgoing->announcement_;
   card.job[0] = job_[0];
   card.job[1] = job_[1];
@@ -79,11 +94,12 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   card.bytes = bytes;
   card.sender = group_.rank();
   card.slot = free;
+  card.use = ++uses_[static_cast<std::size_t>(free)];
   comm::Slot& slot = slot_of(card);
   slot.words[kOffer].store(0, std::memory_order_relaxed);
   slot.words[kBytes].store(bytes, std::memory_order_relaxed);
   slot.words[kEnvelope].store(envelope(dest, tag), std::memory_order_relaxed);
-  slot.words[kNumber].store(card.number, std::memory_order_release);
+  slot.words[kUse].store(card.use, std::memory_order_release);
   card.memory = *lent;
   outgoing->sent_.resize(static_cast<std::size_t>(card.length()));
   std::memcpy(outgoing->sent_.data(), &card, sizeof card);
@@ -97,12 +113,24 @@ Messages::Outgoing::~Outgoing() {
   if (ended()) messages_.free_slots_.push_back(announcement_.slot);
 }
 
+bool Messages::has_ended(const Announcement& announcement) const {
+  const device::Word ended = std::atomic_ref(end_word(slot_of(announcement))).load(std::memory_order_acquire);
+  return device::reached(ended, announcement.use);
+}
+
 bool Messages::Outgoing::ended() const {
-  return messages_.slot_of(announcement_).words[kEnd].load(std::memory_order_acquire) == announcement_.number;
+  return messages_.has_ended(announcement_);
 }
 
 Result<bool> Messages::Outgoing::taken() {
   if (ended()) return true;
+  if (Wish wish = messages_.wish_of(announcement_); const auto where = wish.hear(announcement_.number)) {
+    if (const auto pushed = messages_.push(*this, *where); !pushed) {
+      log(LogLevel::info, fmt::format("a message is left to its receiver to copy: {}", pushed.text()));
+      wish.refuse(announcement_.number);
+    }
+    return false;
+  }
   if (offered_ == 0 &&
       messages_.slot_of(announcement_).words[kAsk].load(std::memory_order_acquire) == announcement_.number)
     if (auto status = copy_to_file(); !status) {
@@ -130,38 +158,99 @@ Status Messages::Outgoing::copy_to_file() {
 }
 
 void Messages::tell(const Announcement& announcement) const {
-  slot_of(announcement).words[kEnd].store(announcement.number, std::memory_order_release);
+  std::atomic_ref(end_word(slot_of(announcement))).store(announcement.use, std::memory_order_release);
 }
 
+// ---- the sender's GPU copies --------------------------------------------------------------------------------------
+
+Result<device::Lane*> Messages::lane_of(int device) {
+  if (!reachable_) {
+    auto pinned = gpus_.executor().pin(group_.control().data(), group_.control().bytes());
+    reachable_ = pinned.status();
+    if (pinned.ok()) pinned_ = std::move(*pinned);
+  }
+  if (!reachable_->ok()) return *reachable_;
+  auto& lane = pushes_[device];
+  if (lane == nullptr) {
+    auto made = gpus_.executor().lane(device);
+    if (!made) return made.status();
+    lane = std::move(*made);
+  }
+  return lane.get();
+}
+
+Status Messages::push(const Outgoing& outgoing, const LoanName& where) {
+  const Announcement& card = outgoing.announcement_;
+  const int device = gpus_.executor().find(card.memory.device);
+  if (device < 0) return Status(Code::unsupported, "the memory is of no GPU of this process");
+  auto there = loans_.borrow(outgoing.dest_, where, device);
+  if (!there) return there.status();
+  const std::lock_guard lock(mutex_);
+  auto lane = lane_of(device);
+  if (!lane) return lane.status();
+  // Behind a copy that was begun the receiver may be refused only when it has ended.
+  if (auto status = (*lane)->copy(there->at(where.offset), outgoing.data_, card.bytes); !status) return status;
+  if (auto status = (*lane)->signal(&end_word(slot_of(card)), card.use); !status) {
+    if (auto ended = (*lane)->synchronize(); !ended) group_.abort(ended);
+    return status;
+  }
+  return {};
+}
+
+bool Messages::wish(Incoming& incoming) {
+  const Announcement& card = incoming.announcement_;
+  if (auto& deaf = deaf_[card.sender]; deaf > 0) {
+    --deaf;
+    return false;
+  }
+  const auto where = loans_.lend_by_name(incoming.to_, card.bytes);
+  if (!where) return false;
+  incoming.until_ = std::chrono::steady_clock::now() + kHearing + std::chrono::nanoseconds(card.bytes / kBytesANanosecond);
+  wish_of(card).open(card.number, *where);
+  return true;
+}
+
+// ---- the receiver's does ------------------------------------------------------------------------------------------
+
 std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to, int device) {
-  device::Executor& executor = gpus_.executor();
   const std::lock_guard lock(mutex_);
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
   incoming->to_ = to;
+  incoming->device_ = device;
+  if (device >= 0 && wish(*incoming))
+    incoming->way_ = Incoming::Way::wished;
+  else
+    pull(*incoming);
+  return incoming;
+}
+
+void Messages::pull(Incoming& incoming) {
+  device::Executor& executor = gpus_.executor();
+  const Announcement& card = incoming.announcement_;
   const auto begin = [&]() -> Status {
     // The GPU at this end copies; where that is host memory, the one at the other.
-    if (device < 0) device = std::max(executor.find(announcement.memory.device), 0);
-    auto mapping = loans_.borrow(announcement.sender, announcement.memory, device);
-    if (!mapping) return mapping.status();
+    const int device = incoming.device_ >= 0 ? incoming.device_ : std::max(executor.find(card.memory.device), 0);
+    auto lent = loans_.borrow(card.sender, card.memory, device);
+    if (!lent) return lent.status();
     auto& line = lines_[device];
     if (line == nullptr) {
       auto made = path::CopyLine::create(executor, device);
       if (!made) return made.status();
       line = std::move(*made);
     }
-    const auto copy = line->copy(to, (*mapping)->base + announcement.memory.offset, announcement.bytes);
+    const auto copy = line->copy(incoming.to_, lent->at(card.memory.offset), card.bytes);
     if (!copy) return copy.status();
-    incoming->line_ = line.get();
-    incoming->copy_ = *copy;
-    incoming->mapping_ = std::move(*mapping);
+    incoming.line_ = line.get();
+    incoming.copy_ = *copy;
+    incoming.mapping_ = std::move(lent->mapping);
     return {};
   };
-  if (auto status = begin(); !status) {
-    if (!warned_) log(LogLevel::info, fmt::format("messages come by way of host memory: {}", status.text()));
-    warned_ = true;
-    slot_of(announcement).words[kAsk].store(announcement.number, std::memory_order_release);
-  }
-  return incoming;
+  const Status begun = begin();
+  incoming.way_ = begun.ok() ? Incoming::Way::copied : Incoming::Way::file;
+  if (begun.ok()) return;
+  if (!warned_) log(LogLevel::info, fmt::format("messages come by way of host memory: {}", begun.text()));
+  warned_ = true;
+  slot_of(card).words[kAsk].store(card.number, std::memory_order_release);
 }
 
 Status Messages::Incoming::fetch_file() {
@@ -174,16 +263,26 @@ Status Messages::Incoming::fetch_file() {
   return messages_.gpus_.copy(to_, mapped.data(), announcement_.bytes);
 }
 
+Result<bool> Messages::Incoming::copied() {
+  if (way_ == Way::copied) return line_->done(copy_);
+  if (messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire) == 0) return false;
+  if (auto status = fetch_file(); !status) return status;
+  return true;
+}
+
 Result<bool> Messages::Incoming::done() {
   if (told_) return true;
-  Result<bool> done = true;
-  if (mapping_ != nullptr) {
-    done = line_->done(copy_);
-  } else if (messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire) == 0) {
-    done = false;
-  } else if (auto status = fetch_file(); !status) {
-    done = status;
+  if (way_ == Way::wished) {
+    told_ = messages_.has_ended(announcement_);
+    if (told_) return true;
+    Wish wish = messages_.wish_of(announcement_);
+    const bool late = wish.is_open(announcement_.number) && std::chrono::steady_clock::now() > until_;
+    if (!wish.is_refused(announcement_.number) && (!late || !wish.withdraw(announcement_.number))) return false;
+    const std::lock_guard lock(messages_.mutex_);
+    if (late) messages_.deaf_[announcement_.sender] = kDeaf;
+    messages_.pull(*this);
   }
+  auto done = copied();
   if (done.ok() && !*done) return false;
   messages_.tell(announcement_);
   told_ = true;

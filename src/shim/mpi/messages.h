@@ -3,10 +3,13 @@
 //
 // 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot
 //    of shared memory. So MPI itself matches messages, in its own order, with every wildcard.
-// 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start, maps the
-//    sender's memory (once) and copies the bytes to where they are to go.
-// 3. It then writes the announcement's number into the slot; until then the sender's buffer is in use.
-// 4. A receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file of it.
+// 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start.
+// 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it at once,
+//    and its GPU tells of the end in the slot, behind the bytes.
+// 4. Into host memory, and where the sender does not hear: it maps the sender's memory (once), copies the bytes
+//    itself, and then tells of the end. Until then the sender's buffer is in use; a receiver may find that the slot
+//    is already at a later message.
+// 5. A receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file of it.
 //
 // Every receive that could be matched by an announcement must be looked at when it completes, also those into host
 // memory. An announcement is no longer than any message that it may stand for, so a receive that is too short for it
@@ -15,6 +18,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -29,6 +33,7 @@
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/loans.h"
+#include "shim/mpi/wish.h"
 
 namespace sennit::shim::mpi {
 
@@ -39,6 +44,7 @@ struct Announcement {
   std::uint64_t bytes;   ///< of the message
   std::int32_t sender;   ///< in MPI_COMM_WORLD
   std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
+  device::Word use;      ///< of the slot's announcements, from 1; wraps around
   Lent memory;
 
   /// How many bytes are sent, more than this object has: they tell the slot. A multiple of every number's size, since
@@ -47,6 +53,9 @@ struct Announcement {
   int length() const { return length_of(slot); }
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
   static constexpr int kSlots = 112;
+  /// The last ones of a rank's in the control segment are for messages: one each for the announcements, then one each
+  /// for what is wished of them.
+  static constexpr int kFirstSlot = comm::ControlSegment::kSlots - 2 * kSlots;
 };
 static_assert(sizeof(Announcement) <= Announcement::length_of(0));
 
@@ -83,6 +92,7 @@ class Messages {
     Announcement announcement_{};
     std::vector<std::byte> sent_;
     const void* data_ = nullptr;
+    int dest_ = -1;
     std::uint64_t offered_ = 0;  // a copy in host memory; 0: none
   };
 
@@ -115,8 +125,12 @@ class Messages {
     Messages& messages_;
     const Announcement announcement_;
     Status fetch_file();
+    Result<bool> copied();
+    enum class Way { wished, copied, file } way_ = Way::file;
     void* to_ = nullptr;
-    std::shared_ptr<const path::Mapping> mapping_;  // null: by way of a file
+    int device_ = -1;
+    std::chrono::steady_clock::time_point until_;  // wished: how long the sender may take to hear it
+    std::shared_ptr<const path::Mapping> mapping_;
     path::CopyLine* line_ = nullptr;
     std::uint64_t copy_ = 0;
     bool told_ = false;
@@ -129,8 +143,18 @@ class Messages {
 
  private:
   void tell(const Announcement& announcement) const;
+  bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
   comm::Slot& slot_of(const Announcement& card) const { return slot_of(card.sender, card.slot); }
+  Wish wish_of(const Announcement& card) const { return Wish(slot_of(card.sender, Announcement::kSlots + card.slot)); }
+
+  /// The receiver's side of a wish; false: there is none.
+  bool wish(Incoming& incoming);
+  /// The sender's: begins the copy, and what tells of its end.
+  Status push(const Outgoing& outgoing, const LoanName& where);
+  Result<device::Lane*> lane_of(int device);
+  /// Begins to copy from the sender's memory, or asks for a file.
+  void pull(Incoming& incoming);
 
   comm::Group& group_;
   const std::array<std::uint64_t, 2> job_;
@@ -139,9 +163,14 @@ class Messages {
   std::mutex mutex_;
   std::vector<int> free_slots_;
   int next_slot_ = 0;
+  std::array<device::Word, Announcement::kSlots> uses_{};
   std::uint64_t numbers_ = 0;
   bool warned_ = false;
   std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
+  std::optional<Status> reachable_;                       // the control segment, by GPUs; none: not tried yet
+  device::Memory pinned_;
+  std::map<int, std::unique_ptr<device::Lane>> pushes_;  // by device
+  std::map<int, int> deaf_;  // by sender: its messages that are copied here before it is asked again
 };
 
 }  // namespace sennit::shim::mpi

@@ -13,7 +13,7 @@ namespace {
 
 /// Of each rank's row, before those of messages and of listening: who accumulates into its memory, one more than the
 /// rank of MPI_COMM_WORLD; 0: nobody.
-constexpr int kLockSlot = comm::ControlSegment::kSlots - Announcement::kSlots - 2;
+constexpr int kLockSlot = Announcement::kFirstSlot - 2;
 
 /// Of one rank's memory in all windows, among the processes of a node and their threads.
 class Accumulating {

@@ -104,7 +104,7 @@ Result<std::byte*> Windows::reach(Target& target, int device) {
   if (mapping == nullptr) {
     auto borrowed = tools_.loans->borrow(target.world, target.lent, device);
     if (!borrowed) return borrowed.status();
-    mapping = std::move(*borrowed);
+    mapping = std::move(borrowed->mapping);
   }
   return mapping->base + target.lent.offset;
 }

@@ -51,6 +51,7 @@ class FaultyLane final : public device::Lane {
     return real_->copy(dst, src, bytes);
   }
   Status post(device::Word* there, const device::Word* here) override { return real_->post(there, here); }
+  Status signal(device::Word* there, device::Word value) override { return real_->signal(there, value); }
   Status launch(const device::Program& program, const void* arguments, unsigned blocks, unsigned threads) override {
     return real_->launch(program, arguments, blocks, threads);
   }

@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <numeric>
+#include <thread>
 #include <vector>
 
+#include "base/other_processes.h"
 #include "device/executor.h"
 #include "device/launch.h"
 
@@ -47,6 +50,20 @@ TEST_F(HostLaneTest, KeepsItsOrder) {
   ASSERT_TRUE(one->synchronize().ok());
   EXPECT_EQ(c, a);
   EXPECT_TRUE(*one->idle());
+}
+
+TEST_F(HostLaneTest, WhoSeesASignalSeesWhatWasBefore) {
+  std::vector<int> from(1 << 16, 7), to(1 << 16, 0);
+  Word told = 0;
+  auto one = lane(0);
+  for (Word number = 1; number <= 50; ++number) {
+    from.assign(from.size(), static_cast<int>(number));
+    ASSERT_TRUE(one->copy(to.data(), from.data(), from.size() * sizeof(int)).ok());
+    ASSERT_TRUE(one->signal(&told, number).ok());
+    while (std::atomic_ref(told).load(std::memory_order_acquire) != number) std::this_thread::yield();
+    heard_others();
+    ASSERT_EQ(to, from);
+  }
 }
 
 TEST_F(HostLaneTest, EventsOrderLanes) {
