@@ -221,6 +221,11 @@ def test_runs_are_long_enough_and_as_many_as_there_is_time_for() -> None:
     assert (times.median_us, times.spread_us, times.calls, times.repetitions) == (50.0, 0.0, 40, 21)
 
 
+def test_a_spread_is_half_the_range_of_the_middle_half() -> None:
+    assert timing.half_range([5.0, 1.0, 2.0, 3.0, 4.0]) == 1
+    assert timing.half_range([7.0]) == 0
+
+
 def test_times_become_a_row() -> None:
     times = timing.summarised([4.0, 1.0, 2.0, 3.0, 5.0], 7)
     assert (times.median_us, times.spread_us, times.min_us) == (3.0, 1.0, 1.0)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ROOT, check_snapshot, data, shown
+from conftest import check_snapshot, data, shown
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
 from sennit.peers import training
-from sennit.peers.run import MARK, Outcome
+from sennit.peers.run import Outcome
 from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
 from sennit.verbs import training as verb
@@ -90,16 +90,6 @@ def test_a_model_that_is_not_there_is_named(named: str) -> None:
     assert "transformer:fsdp" in caught.value.remedy
 
 
-def test_ranks_see_the_drop_in_or_do_not() -> None:
-    inherited = {"LD_PRELOAD": "/other.so", "PATH": "/bin", "PYTHONPATH": "/own"}
-    under = training.environment(inherited, 2, 4, 29500, "/sennit.so:/other.so")
-    assert (under["LD_PRELOAD"], under["RANK"], under["WORLD_SIZE"]) == ("/sennit.so:/other.so", "2", "4")
-    assert under["NCCL_NVLS_ENABLE"] == "0"
-    assert under["PYTHONPATH"].endswith(":/own")
-    assert "LD_PRELOAD" not in training.environment({}, 0, 4, 29500, "")
-    assert training.environment({"NCCL_NVLS_ENABLE": "1"}, 0, 4, 1, "")["NCCL_NVLS_ENABLE"] == "1"
-
-
 def outcome(steps: list[float], found: list[float], silent: list[float] | None = None) -> Outcome:
     case = Case("resnet50", "ddp", 8)
     told: list[dict[str, Any]] = [{"machine": {"name": "here", "devices": ["H200"]}}]
@@ -125,25 +115,6 @@ def test_runs_of_both_make_one_result() -> None:
     assert (own.repeatable, other.repeatable) == (True, False)
     assert found.warnings == ["twice the same"]
     assert found.machine.name == "here"
-
-
-def test_why_the_drop_in_did_nothing_is_a_warning() -> None:
-    assert training.said_by_sennit([
-        "sennit warning (process 12): a communicator of 2 ranks is left to NCCL: no memory",
-        "sennit: the program runs without sennit: SENNIT_TAKE=some is no choice of calls",
-        "sennit info (process 12): a communicator of 2 ranks has its counterpart",
-        "Some warning of PyTorch's",
-    ]) == [
-        "a communicator of 2 ranks is left to NCCL: no memory",
-        "the program runs without sennit: SENNIT_TAKE=some is no choice of calls",
-    ]  # fmt: skip
-
-
-def test_what_marks_a_run_is_no_switch() -> None:
-    """It was once: the drop-in in a rank read the folder as SENNIT_PEER, and left all to NCCL."""
-    switches = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
-    assert f"`{MARK}`" not in switches
-    assert "`SENNIT_PEER`" in switches
 
 
 def test_the_same_tokens_on_all_ranks_count_once() -> None:

@@ -44,12 +44,18 @@ def quantile(ascending: Sequence[float], part: float) -> float:
     return ascending[below] + (at - below) * (ascending[above] - ascending[below])
 
 
+def half_range(values: Sequence[float]) -> float:
+    """Half the interquartile range; of one value nothing."""
+    ordered = sorted(values)
+    return (quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 2
+
+
 def summarised(samples: Sequence[float], calls: int) -> Times:
     """What repeated times come to."""
     ordered = sorted(samples)
     return Times(
         quantile(ordered, 0.5),
-        (quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 2,
+        half_range(ordered),
         ordered[0],
         quantile(ordered, 0.95),
         len(ordered),

@@ -4,23 +4,20 @@ are put beside each other. Pure functions of their inputs; training_rank.py is w
 from __future__ import annotations
 
 import json
-import os
-import re
 import statistics
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
+from sennit.peers.timing import half_range
 from sennit.problem import Exit, Problem
 
 WIDTH, TOKENS = 1024, 512  # of the transformer, and of a sample
 TENSOR_WIDTH = 4096  # of the layers that are spread over the ranks
 IMAGES = ("resnet50", "resnet152", "densenet201", "vgg16", "alexnet")  # as torchvision names them
 PARALLEL = {"ddp": (*IMAGES, "transformer"), "fsdp": ("transformer",), "tensor": ("mlp",)}
+RANK = "sennit.peers.training_rank"  # the module that a rank runs
 DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "mlp:tensor")
-SENNIT, NCCL = "sennit", "nccl"
 
 
 @dataclass(frozen=True)
@@ -81,38 +78,6 @@ def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int])
     return found
 
 
-def command(file: Path, rank: int) -> list[str]:
-    """What starts one rank of a job that is in a file."""
-    return [sys.executable, "-m", "sennit.peers.training_rank", str(file), str(rank)]
-
-
-def environment(inherited: Mapping[str, str], rank: int, ranks: int, port: int, preload: str) -> dict[str, str]:
-    """What a rank sees; `preload`: LD_PRELOAD with the drop-in, or without where NCCL alone is measured."""
-    package = Path(__file__).resolve().parent.parent.parent
-    own = {
-        "PYTHONPATH": os.pathsep.join(filter(None, (str(package), inherited.get("PYTHONPATH", "")))),
-        "RANK": str(rank),
-        "WORLD_SIZE": str(ranks),
-        "LOCAL_RANK": str(rank),
-        "LOCAL_WORLD_SIZE": str(ranks),
-        "MASTER_ADDR": "127.0.0.1",
-        "MASTER_PORT": str(port),
-        "LD_PRELOAD": preload,
-    }
-    result = dict(inherited) | {"NCCL_NVLS_ENABLE": inherited.get("NCCL_NVLS_ENABLE", "0")} | own
-    if not preload:
-        del result["LD_PRELOAD"]
-    return result
-
-
-def spread(values: Sequence[float]) -> float:
-    """Half the interquartile range; of one value nothing."""
-    if len(values) < 2:
-        return 0.0
-    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
-    return (third - first) / 2
-
-
 def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One variant's runs of a case as a row of the result: medians over all steps of all runs, and the spread of
     those or of the runs' medians, whichever is larger."""
@@ -132,23 +97,13 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
         "runs": len(runs),
         "steps": len(steps),
         "median_ms": median,
-        "spread_ms": max(spread(steps), spread(medians)),
+        "spread_ms": max(half_range(steps), half_range(medians)),
         "silent_ms": statistics.median(silent) if silent else 0.0,
         "unit": unit,
         "per_second": samples * each / median * 1e3,
         "losses": runs[0]["losses"],
         "repeatable": all(run["losses"] == runs[0]["losses"] for run in runs),
     }
-
-
-def said_by_sennit(errors: Sequence[str]) -> list[str]:
-    """Of what ranks printed on stderr, why the drop-in did not do its part: figures under it would then be NCCL's."""
-    found = []
-    for line in errors:
-        named = re.match(r"sennit (?:warning|error) \(process \d+\): (.*)", line)
-        if named or line.startswith("sennit: the program runs without sennit"):
-            found.append(named[1] if named else line.removeprefix("sennit: "))
-    return found
 
 
 def difference(one: Sequence[float], other: Sequence[float]) -> float:

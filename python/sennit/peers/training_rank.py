@@ -3,29 +3,20 @@ cases and the rank. What its collectives go through, its environment decides. Ra
 
 from __future__ import annotations
 
-import os
-import platform
-import sys
-import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import torch
 import torch.distributed as dist
 from torch import nn
 
-from sennit.peers.job import ERROR, message
+from sennit.peers.torch_rank import Refused, begin, main, tell
 from sennit.peers.training import TENSOR_WIDTH, TOKENS, WIDTH, Case, Job
 
 CLASSES = 1000
 SIDE = 224  # pixels of an image
-
-
-class Refused(Exception):
-    """A case that cannot be trained here, with the reason."""
 
 
 def blocks(layers: int) -> nn.Module:
@@ -125,60 +116,23 @@ def train(case: Case, job: Job, rank: int, device: torch.device) -> dict[str, An
     }
 
 
-def machine() -> dict[str, Any]:
-    """What it ran on, as a result names it."""
-    models = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
-    driver = Path("/sys/module/nvidia/version")
-    return {
-        "name": platform.node(),
-        "driver": driver.read_text(encoding="utf-8").strip() if driver.exists() else "",
-        "cuda": torch.version.cuda or "",
-        "devices": models,
-        "cores": os.cpu_count() or 0,
-    }
-
-
-def run(job: Job, rank: int) -> None:
+def run(text: str, rank: int) -> None:
     """All cases, one after the other."""
-    if not torch.cuda.is_available():
-        raise Refused("this PyTorch sees no GPU")
-    device = torch.device("cuda", rank % torch.cuda.device_count())
-    torch.cuda.set_device(device)
+    job = Job.read(text)
     torch.backends.cudnn.deterministic = True  # two runs are compared bit by bit
-    dist.init_process_group("nccl", rank=rank, world_size=job.ranks, device_id=device)
-    nccl = ".".join(map(str, torch.cuda.nccl.version()))
-    if rank == 0:
-        print(message(versions={"torch": torch.__version__, "nccl": nccl}), flush=True)
-        print(message(row={"machine": machine()}), flush=True)
+    device = begin(rank, job.ranks, "nccl")
     for number, case in enumerate(job.cases):
-        if rank == 0:
-            print(message(progress=[number, len(job.cases), case.name]), flush=True)
+        tell(rank, progress=[number, len(job.cases), case.name])
         torch.cuda.reset_peak_memory_stats()
         try:
             found = train(case, job, rank, device)
         except (Refused, torch.cuda.OutOfMemoryError) as error:  # on all ranks alike
-            if rank == 0:
-                print(message(warning=f"{case.name} is left out: {str(error).splitlines()[0]}"), flush=True)
+            tell(rank, warning=f"{case.name} is left out: {str(error).splitlines()[0]}")
             continue
-        if rank == 0:
-            print(message(row=found), flush=True)
+        tell(rank, row=found)
     dist.barrier()
     dist.destroy_process_group()
 
 
-def main() -> None:
-    """The program."""
-    file, rank = sys.argv[1:]
-    job = Job.read(Path(file).read_text(encoding="utf-8"))
-    # A rank whose peers died may wait inside a library for ever.
-    watchdog = threading.Timer(job.limit_s, lambda: os._exit(1))
-    watchdog.daemon = True
-    watchdog.start()
-    try:
-        run(job, int(rank))
-    except Refused as error:
-        raise SystemExit(ERROR + str(error)) from None
-
-
 if __name__ == "__main__":
-    main()
+    main(run, lambda text: Job.read(text).limit_s)

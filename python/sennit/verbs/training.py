@@ -5,8 +5,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import socket
-import tempfile
 from collections.abc import Mapping
 from importlib import util
 from pathlib import Path
@@ -17,14 +15,14 @@ import typer
 from sennit import __version__, console, launcher
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
-from sennit.peers import training
+from sennit.peers import torch_job, training
 from sennit.peers.run import Outcome
-from sennit.peers.run import run as run_ranks
-from sennit.peers.training import NCCL, SENNIT, Job
+from sennit.peers.torch_job import NCCL, SENNIT
+from sennit.peers.training import Job
 from sennit.problem import Exit, Problem
-from sennit.progress import Bar, Step
 from sennit.verbs.options import Markdown, examples, print_json, write
 from sennit.verbs.run import library_to_preload, preloaded
+from sennit.verbs.turns import Progress, take_turns
 from sennit.views.training_table import print_training, training_markdown
 
 EXAMPLES = examples(
@@ -70,23 +68,10 @@ def bench_training(
         raise Problem("training needs two GPUs or more", "Run it where they are", Exit.ENVIRONMENT)
     job = Job(count, found, steps, limit_s=int(limit))
     library = str(library_to_preload())
-    outcomes: dict[str, list[Outcome]] = {SENNIT: [], NCCL: []}
-    with Bar("training", console.messages()) as bar:
-        for turn in range(runs):
-            for place, variant in enumerate((NCCL, SENNIT)):
-                before = 2 * turn + place
-
-                def progress(done: int, total: int, what: str, before: int = before, variant: str = variant) -> None:
-                    bar.update(Step(before * total + done, 2 * runs * total, f"{what}, under {variant}"))
-
-                outcome = _job(job, os.environ, library if variant == SENNIT else "", progress)
-                if outcome.reason:
-                    raise Problem(
-                        f"training under {variant} failed: {outcome.reason}",
-                        "See what its ranks printed: " + " / ".join(outcome.errors[-3:]),
-                        Exit.ENVIRONMENT,
-                    )
-                outcomes[variant].append(outcome)
+    outcomes = take_turns(
+        "training", (NCCL, SENNIT), runs,
+        lambda variant, progress: _job(job, os.environ, library if variant == SENNIT else "", progress),
+    )  # fmt: skip
     document = document_of(job, outcomes, runs)
     show_training(parse(TrainingResult, document, "the result"), document, json_file, markdown_file)
 
@@ -102,38 +87,18 @@ def _numbers(text: str, option: str) -> list[int]:
     return [int(each) for each in names]
 
 
-def _free_port() -> int:
-    """One that nobody listens at now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
-
-
-def _job(job: Job, inherited: Mapping[str, str], library: str, progress: Any) -> Outcome:
+def _job(job: Job, inherited: Mapping[str, str], library: str, progress: Progress) -> Outcome:
     """One job, to its end."""
     there = inherited.get("LD_PRELOAD", "")
     preload = preloaded(library, there) if library else there
-    port = _free_port()
-    with tempfile.TemporaryDirectory(prefix="sennit-training-") as folder:
-        file = Path(folder) / "job.json"
-        file.write_text(job.text(), encoding="utf-8")
-        return run_ranks(
-            [training.command(file, rank) for rank in range(job.ranks)],
-            [training.environment(inherited, rank, job.ranks, port, preload) for rank in range(job.ranks)],
-            Path(folder), job.limit_s + 30, progress,
-        )  # fmt: skip
+    return torch_job.run(training.RANK, job.text(), job.ranks, inherited, preload, job.limit_s, progress)
 
 
 def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> dict[str, Any]:
     """The result, of what the jobs of both variants told."""
-    rows, warnings, versions = [], [], {"sennit": __version__}
-    machine: dict[str, Any] = {"name": "unknown"}
+    told = torch_job.told(outcome for each in outcomes.values() for outcome in each)
+    rows = []
     for variant, each in outcomes.items():
-        for outcome in each:
-            said = [*outcome.warnings, *training.said_by_sennit(outcome.errors)]
-            warnings += [warning for warning in said if warning not in warnings]
-            versions |= outcome.versions
-            machine = next((row["machine"] for row in outcome.rows if "machine" in row), machine)
         for case in job.cases:
             of_case = [row for outcome in each for row in outcome.rows if row.get("case") == case.name]
             if of_case:
@@ -142,8 +107,8 @@ def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> d
         "version": 1,
         "kind": "bench training",
         "date": datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": machine,
-        "versions": versions,
+        "machine": told.machine,
+        "versions": {"sennit": __version__} | told.versions,
         "settings": {
             "runs": runs,
             "steps": job.steps,
@@ -151,7 +116,7 @@ def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> d
             "take": os.environ.get("SENNIT_TAKE") or "measured",
         },
         "rows": rows,
-        "warnings": warnings,
+        "warnings": told.warnings,
     }  # fmt: skip
 
 

@@ -7,7 +7,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit.model.training import TrainingResult, TrainingRow
-from sennit.peers.training import NCCL, SENNIT, difference
+from sennit.peers.torch_job import NCCL, SENNIT
+from sennit.peers.training import difference
 from sennit.ratio import Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes

@@ -1,0 +1,102 @@
+"""Jobs of PyTorch ranks as torchrun would start them, under NCCL alone or under the drop-in: what a rank sees, and
+what comes of what they tell. torch_rank.py is what such ranks share."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sennit.peers.run import Outcome
+from sennit.peers.run import run as run_ranks
+
+SENNIT, NCCL = "sennit", "nccl"  # variants: NCCL with the drop-in, and alone
+GRACE_S = 30  # beyond the limit by which ranks end themselves
+
+
+@dataclass
+class Told:
+    """What jobs said beside their figures."""
+
+    machine: dict[str, Any] = field(default_factory=lambda: {"name": "unknown"})
+    versions: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+def command(module: str, file: Path, rank: int) -> list[str]:
+    """What starts one rank of a job that is in a file."""
+    return [sys.executable, "-m", module, str(file), str(rank)]
+
+
+def environment(inherited: Mapping[str, str], rank: int, ranks: int, port: int, preload: str) -> dict[str, str]:
+    """What a rank sees; `preload`: LD_PRELOAD with the drop-in, or without where NCCL alone is measured."""
+    package = Path(__file__).resolve().parent.parent.parent
+    own = {
+        "PYTHONPATH": os.pathsep.join(filter(None, (str(package), inherited.get("PYTHONPATH", "")))),
+        "RANK": str(rank),
+        "WORLD_SIZE": str(ranks),
+        "LOCAL_RANK": str(rank),
+        "LOCAL_WORLD_SIZE": str(ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+        "LD_PRELOAD": preload,
+    }
+    result = dict(inherited) | {"NCCL_NVLS_ENABLE": inherited.get("NCCL_NVLS_ENABLE", "0")} | own
+    if not preload:
+        del result["LD_PRELOAD"]
+    return result
+
+
+def free_port() -> int:
+    """One that nobody listens at now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def run(
+    module: str,
+    text: str,
+    ranks: int,
+    inherited: Mapping[str, str],
+    preload: str,
+    limit_s: int,
+    progress: Callable[[int, int, str], None],
+) -> Outcome:
+    """One job of so many ranks, to its end. `text`: what they are asked, which they get as a file."""
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="sennit-torch-") as folder:
+        file = Path(folder) / "job.json"
+        file.write_text(text, encoding="utf-8")
+        return run_ranks(
+            [command(module, file, rank) for rank in range(ranks)],
+            [environment(inherited, rank, ranks, port, preload) for rank in range(ranks)],
+            Path(folder), limit_s + GRACE_S, progress,
+        )  # fmt: skip
+
+
+def said_by_sennit(errors: Sequence[str]) -> list[str]:
+    """Of what ranks printed on stderr, why the drop-in did not do its part: figures under it would then be NCCL's."""
+    found = []
+    for line in errors:
+        named = re.match(r"sennit (?:warning|error) \(process \d+\): (.*)", line)
+        if named or line.startswith("sennit: the program runs without sennit"):
+            found.append(named[1] if named else line.removeprefix("sennit: "))
+    return found
+
+
+def told(outcomes: Iterable[Outcome]) -> Told:
+    """What they said together, each warning once."""
+    found = Told()
+    for outcome in outcomes:
+        said = [*outcome.warnings, *said_by_sennit(outcome.errors)]
+        found.warnings += [warning for warning in said if warning not in found.warnings]
+        found.versions |= outcome.versions
+        found.machine = next((row["machine"] for row in outcome.rows if "machine" in row), found.machine)
+    return found

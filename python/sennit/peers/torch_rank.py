@@ -1,0 +1,66 @@
+"""What ranks of PyTorch share, whatever they measure: how they begin, how they end, and what they ran on."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from sennit.peers.job import ERROR, message
+
+
+class Refused(Exception):
+    """What cannot be measured here, with the reason."""
+
+
+def machine() -> dict[str, Any]:
+    """What it runs on, as a result names it."""
+    models = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+    driver = Path("/sys/module/nvidia/version")
+    return {
+        "name": platform.node(),
+        "driver": driver.read_text(encoding="utf-8").strip() if driver.exists() else "",
+        "cuda": torch.version.cuda or "",
+        "devices": models,
+        "cores": os.cpu_count() or 0,
+    }
+
+
+def begin(rank: int, ranks: int, backend: str) -> torch.device:
+    """Meets the other ranks, on the GPU of its number; rank 0 tells versions and the machine. Raises Refused."""
+    if not torch.cuda.is_available():
+        raise Refused("this PyTorch sees no GPU")
+    device = torch.device("cuda", rank % torch.cuda.device_count())
+    torch.cuda.set_device(device)
+    dist.init_process_group(backend, rank=rank, world_size=ranks, device_id=device)
+    nccl = ".".join(map(str, torch.cuda.nccl.version()))
+    tell(rank, versions={"torch": torch.__version__, "nccl": nccl})
+    tell(rank, row={"machine": machine()})
+    return device
+
+
+def tell(rank: int, **said: Any) -> None:
+    """Rank 0 tells for all."""
+    if rank == 0:
+        print(message(**said), flush=True)
+
+
+def main(run: Callable[[str, int], None], limit_of: Callable[[str], int]) -> None:
+    """The program of a rank: `run` gets what is asked and the rank. `limit_of`: seconds after which it ends itself,
+    as a rank whose peers died may wait inside a library for ever."""
+    file, rank = sys.argv[1:]
+    text = Path(file).read_text(encoding="utf-8")
+    watchdog = threading.Timer(limit_of(text), lambda: os._exit(1))
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        run(text, int(rank))
+    except Refused as error:
+        raise SystemExit(ERROR + str(error)) from None
