@@ -2,8 +2,8 @@
 schema of results, from the classes that read them.
 
 results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md,
-docs/bench-collectives.md, docs/bench-mpi.md and README.md. --check writes nothing and exits with 1 when something
-would change."""
+docs/bench-collectives.md, docs/bench-mpi.md, docs/bench-torch.md, docs/bench-training.md and README.md. --check
+writes nothing and exits with 1 when something would change."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
+from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
@@ -41,10 +42,11 @@ from sennit.views.mpi_table import mpi_markdown
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
+from sennit.views.torch_table import torch_markdown
 from sennit.views.training_table import training_markdown
 
 PUT, COLLECTIVE, MPI, REPRODUCTION = "bench put", "bench collective", "bench mpi", "reproduction"
-TRAINING = "bench training"
+TORCH, TRAINING = "bench torch", "bench training"
 PAPER, MESSAGES, BEYOND = "sim paper", "sim messages", "sim beyond"
 NCCL = "nccl"
 NONE_YET = "No measurement is kept in `results/` yet."
@@ -110,7 +112,7 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-Ranks = TypeVar("Ranks", CollectiveResult, MpiResult, TrainingResult)
+Ranks = TypeVar("Ranks", CollectiveResult, MpiResult, TorchResult, TrainingResult)
 
 
 def sections_of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Callable[[Ranks], str]) -> str:
@@ -274,6 +276,7 @@ def generated(root: Path) -> dict[Path, str]:
             sections_of_ranks(root, COLLECTIVE, CollectiveResult, collective_markdown),
         ),
         (root / "docs" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
+        (root / "docs" / "bench-torch.md", TORCH, sections_of_ranks(root, TORCH, TorchResult, torch_markdown)),
         (
             root / "docs" / "bench-training.md",
             TRAINING,
@@ -295,6 +298,9 @@ def generated(root: Path) -> dict[Path, str]:
     )
     files[root / "schemas" / "mpi.schema.json"] = schema(
         MpiResult, "An MPI measured with sennit's drop-in and without it", "docs/bench-mpi.md"
+    )
+    files[root / "schemas" / "torch.schema.json"] = schema(
+        TorchResult, "PyTorch's collectives measured under NCCL and under sennit's drop-in", "docs/bench-torch.md"
     )
     files[root / "schemas" / "training.schema.json"] = schema(
         TrainingResult, "Training measured under NCCL and under sennit's drop-in", "docs/bench-training.md"

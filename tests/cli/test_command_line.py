@@ -29,7 +29,8 @@ def error_line(error: dict[str, str]) -> str:
     [
         [], ["doctor"], ["topo"], ["tune"], ["bench"], ["bench", "put"], ["bench", "show"], ["explain", "put"],
         ["version"], ["bench", "allreduce"], ["bench", "all-to-all-v"], ["bench", "barrier"],
-        ["bench", "collectives"], ["bench", "mpi"], ["explain", "allreduce"], ["explain", "all-to-all"], ["table"],
+        ["bench", "collectives"], ["bench", "mpi"], ["bench", "torch"], ["bench", "training"],
+        ["explain", "allreduce"], ["explain", "all-to-all"], ["table"],
         ["table", "show"], ["table", "diff"], ["table", "check"], ["compare"], ["check"], ["sim"],
         ["sim", "allreduce"], ["reproduce"], ["run"],
     ],

@@ -19,6 +19,7 @@ from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Check, Held, Messages, Paper, Reproduction, SimulatedPut, Simulation, Sweep
+from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
@@ -29,7 +30,7 @@ MODELS: list[tuple[type[Part], str]] = [
     (Simulation, "sim"), (Sweep, "sim_sweep"), (Check, "check"), (Held, "sim_against"),
     (Reproduction, "reproduction"), (Messages, "sim_messages"), (Paper, "sim_paper"),
     (SimulatedPut, "sim_put"), (Beyond, "sim_beyond"), (MpiResult, "mpi"),
-    (TrainingResult, "training"),
+    (TrainingResult, "training"), (TorchResult, "torch"),
 ]  # fmt: skip
 
 
@@ -133,7 +134,7 @@ def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
         read_json(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("name", ["result", "collective", "mpi"])
+@pytest.mark.parametrize("name", ["result", "collective", "mpi", "torch", "training"])
 def test_the_schema_of_results_is_the_one_that_the_reader_follows(name: str) -> None:
     schema = json.loads((ROOT / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -33,6 +33,7 @@ from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
+from sennit.model.torch import TorchResult
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 from sennit.programs import Output
@@ -57,6 +58,8 @@ from sennit.views.result_table import print_result
 from sennit.views.sim_html import picture, simulation_html, sweep_html
 from sennit.views.sim_text import print_simulation
 from sennit.views.tables import print_put_table
+from sennit.views.torch_table import pairs, print_torch, torch_markdown
+from sennit.views.torch_table import tables as torch_tables
 
 WIDTHS = (30, 80, 132)  # of screens: narrower than any table, usual, a file
 NAMES = ("before.json", "after.json")
@@ -73,6 +76,7 @@ def kept(pattern: str) -> list[Any]:
 RESULTS = [data("result"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench put")]
 COLLECTIVES = [data("collective"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench collective")]
 MPIS = [data("mpi"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench mpi")]
+TORCHES = [data("torch"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench torch")]
 TABLES = [data("tuned"), *kept("results/*/put-table.json")]
 MACHINES = [data("machine"), *kept("machines/*.json")]
 
@@ -154,6 +158,12 @@ def draw_mpi(result: MpiResult, random: Random) -> None:
     assert len(lines) >= len({(row.title, row.bytes) for row in result.rows})
 
 
+def draw_torch(result: TorchResult, random: Random) -> None:
+    shown(lambda console: print_torch(result, console), random.choice(WIDTHS))
+    lines = [line for line in torch_markdown(result).split("\n") if line.startswith("| ")]
+    assert len(lines) == sum(2 + len(pairs(rows)) for rows in torch_tables(result))
+
+
 def draw_machine(machine: Machine, random: Random) -> None:
     shown(lambda console: print_machine(machine, console), random.choice(WIDTHS))
     check_picture(machine_svg(machine))
@@ -210,6 +220,7 @@ KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int
     "result": (RESULTS, Result, draw_result, 260),
     "collective": (COLLECTIVES, CollectiveResult, draw_collective, 120),
     "mpi": (MPIS, MpiResult, draw_mpi, 120),
+    "torch": (TORCHES, TorchResult, draw_torch, 120),
     "machine": (MACHINES, Machine, draw_machine, 200),
     "table": (TABLES, PutTable, draw_table, 120),
     "plans": ([data("plans")], CollectiveTable, draw_plans, 120),

@@ -52,6 +52,10 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs/bench-training.md").write_text(
         "<!-- generated from results/: bench training -->\n<!-- end of bench training -->\n"
     )
+    (tmp_path / "results/made-up/torch.json").write_text(json.dumps(data("torch")))
+    (tmp_path / "docs/bench-torch.md").write_text(
+        "<!-- generated from results/: bench torch -->\n<!-- end of bench torch -->\n"
+    )
     (tmp_path / "results/made-up/reproduction.json").write_text(json.dumps(data("reproduction")))
     (tmp_path / "results/made-up/paper.json").write_text(json.dumps(data("sim_paper")))
     (tmp_path / "docs/reproduction.md").write_text(
@@ -83,6 +87,8 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     collectives = files[tree / "docs/bench-collectives.md"]
     assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | 28 | two_shot_packets 128x256 |" in collectives
     assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/bench-mpi.md"]
+    torch = files[tree / "docs/bench-torch.md"]
+    assert "| 1 KiB | 7.50 ± 0.10 | 3.30 ± 0.02 | 2.27 ± 0.03 | 44 % |" in torch
     assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
     assert re.findall("^## (.*)$", collectives, re.MULTILINE) == ["made-up-some-name"]
 

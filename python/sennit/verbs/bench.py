@@ -1,5 +1,5 @@
 """`sennit bench put`, and `sennit bench show` for results that were kept. collective.py adds the collectives, mpi.py
-MPI, training.py PyTorch."""
+MPI, torch.py PyTorch's collectives, training.py its training."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse, read_json
 from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
+from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 from sennit.problem import Exit, Problem
-from sennit.verbs import training
+from sennit.verbs import torch, training
 from sennit.verbs.collective import add_verbs, show_collective
 from sennit.verbs.mpi import add_verb, show_mpi
 from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
@@ -146,6 +147,7 @@ def put(
 
 add_verbs(app)
 add_verb(app)
+torch.add_verb(app)
 training.add_verb(app)
 
 
@@ -164,6 +166,9 @@ def show(
         return
     if isinstance(document, dict) and document.get("kind") == "bench training":
         training.show_training(parse(TrainingResult, document, str(file)), document, None, markdown_file)
+        return
+    if isinstance(document, dict) and document.get("kind") == "bench torch":
+        torch.show_torch(parse(TorchResult, document, str(file)), document, None, markdown_file)
         return
     if isinstance(document, dict) and document.get("kind") == "bench mpi":
         show_mpi(parse(MpiResult, document, str(file)), document, None, markdown_file)

@@ -7,10 +7,13 @@ from collections import Counter
 from sennit.model.collective import CollectiveResult
 from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
+from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 
+Measured = Result | CollectiveResult | MpiResult | TorchResult | TrainingResult
 
-def origin(result: Result | CollectiveResult | MpiResult | TrainingResult) -> str:
+
+def origin(result: Measured) -> str:
     """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
     machine = result.machine
     devices = [f"{count} × {model}" for model, count in Counter(machine.devices).items()]
@@ -28,7 +31,7 @@ def origin(result: Result | CollectiveResult | MpiResult | TrainingResult) -> st
     return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
 
 
-def _set_up(result: Result | CollectiveResult | MpiResult | TrainingResult) -> str:
+def _set_up(result: Measured) -> str:
     """What `--setup` measured; empty without it."""
     took, ranks = result.settings.get("setup_ms"), result.settings.get("ranks")
     if isinstance(took, bool) or not isinstance(took, int | float) or not isinstance(ranks, int):
@@ -36,7 +39,7 @@ def _set_up(result: Result | CollectiveResult | MpiResult | TrainingResult) -> s
     return f"A communicator of {ranks} ranks was set up in {took:.3g} ms, beside what CUDA itself takes."
 
 
-def _late(result: Result | CollectiveResult | MpiResult | TrainingResult) -> str:
+def _late(result: Measured) -> str:
     """What `--skew` did; empty without it."""
     skew = result.settings.get("skew_us")
     if isinstance(skew, bool) or not isinstance(skew, int | float) or skew <= 0:
@@ -44,7 +47,7 @@ def _late(result: Result | CollectiveResult | MpiResult | TrainingResult) -> str
     return f"The last rank started each run {skew:g} µs later, which is not counted."
 
 
-def repetitions(result: Result | CollectiveResult | MpiResult) -> str:
+def repetitions(result: Result | CollectiveResult | MpiResult | TorchResult) -> str:
     """How often: "Medians of 20 to 500 repetitions, ± half the interquartile range."."""
     counts = [row.repetitions for row in result.rows if row.repetitions]
     if not counts:

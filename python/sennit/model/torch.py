@@ -1,0 +1,49 @@
+"""The document of the benchmark of PyTorch's collectives. schemas/torch.schema.json is generated from these classes;
+docs/bench-torch.md says how to read one."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from sennit.model.document import Part
+from sennit.model.result import MeasuredOn
+
+
+class TorchRow(Part):
+    """One collective of one size, called in one way, under one library."""
+
+    operation: str = Field(description="allreduce, reduce_scatter, allgather, broadcast or all_to_all")
+    variant: str = Field(description="sennit (NCCL with the drop-in), nccl (alone), or passed_on (with a drop-in "
+                         "that hands every call to NCCL)")  # fmt: skip
+    way: str = Field(description="graph (in a CUDA graph), queued (by the host, while what is before it on the "
+                     "stream still runs) or eager (by the host, which may be what takes longest)")  # fmt: skip
+    bytes: int = Field(ge=1, description="Of the larger buffer of any rank")
+    type: str = Field(description="Element type")
+    ranks: int = Field(ge=2)
+    runs: int = Field(ge=1, description="Jobs, in turns with the other variants'")
+    calls: int = Field(ge=1, description="Calls of a batch, of which a time is the average; the fewest of any job")
+    repetitions: int = Field(ge=1, description="Batches of all jobs")
+    median_us: float = Field(gt=0, description="Of a call, between two events on the GPU of the slowest rank")
+    spread_us: float = Field(default=0, ge=0, description="Half the interquartile range, of the batches or of the "
+                             "jobs' medians, whichever is larger")  # fmt: skip
+    host_us: float = Field(ge=0, description="Of a call, until it returns to the program, on the slowest rank; of a "
+                           "graph its launch, divided by its calls")  # fmt: skip
+    host_spread_us: float = Field(default=0, ge=0)
+    host_of_runs_us: list[float] = Field(default=[], description="The median of each job, in their order")
+    how: str = Field(default="", description="Of sennit: the plan, or why it is NCCL's")
+    verified: bool = Field(default=False, description="Every number was compared in a call before, in every job")
+
+
+class TorchResult(Part):
+    """The whole document."""
+
+    version: Literal[1]
+    kind: Literal["bench torch"]
+    date: str
+    machine: MeasuredOn
+    versions: dict[str, str] = Field(default={}, description="Of sennit, PyTorch and NCCL")
+    settings: dict[str, Any] = {}
+    rows: list[TorchRow]
+    warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

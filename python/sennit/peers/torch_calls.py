@@ -1,0 +1,159 @@
+"""Collectives as a program calls torch.distributed's: what is measured, and what the jobs' times come to. Pure
+functions of their inputs; torch_calls_rank.py is what calls."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from sennit import units
+from sennit.peers.layout import Layout
+from sennit.peers.timing import half_range
+from sennit.peers.torch_job import NCCL, SENNIT
+from sennit.problem import Exit, Problem
+
+RANK = "sennit.peers.torch_calls_rank"  # the module that a rank runs
+PASSED_ON = "passed_on"  # the variant whose calls the drop-in hands to NCCL, all of them
+
+# How calls are made: by the host, one after the other; the same, while what is before them on the stream still runs;
+# in a CUDA graph.
+EAGER, QUEUED, GRAPH = "eager", "queued", "graph"
+WAYS = (GRAPH, QUEUED, EAGER)
+
+# What SENNIT_EXPLAIN calls them.
+NAMES = {
+    "allreduce": "allreduce", "reduce_scatter": "reduce_scatter", "allgather": "allgather", "broadcast": "bcast",
+    "all_to_all": "alltoall",
+}  # fmt: skip
+TYPES = ("float32", "bfloat16", "float16", "float64")
+SIZES = "1K,4K,16K,64K,256K,1M,4M,16M,64M"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row to be measured, in every way."""
+
+    operation: str
+    bytes: int  # of the larger buffer of any rank
+    type: str
+
+    def __str__(self) -> str:
+        """For example: allreduce of 64 KiB, float32."""
+        return f"{self.operation} of {units.size(self.bytes)}, {self.type}"
+
+
+@dataclass(frozen=True)
+class Job:
+    """All that the ranks of one run are asked. They get it as a file."""
+
+    ranks: int
+    cases: list[Case]
+    seconds: float  # for each figure; 0: calls are verified and not timed
+    ways: tuple[str, ...] = WAYS
+    limit_s: int = 600
+
+    def text(self) -> str:
+        """As a file."""
+        return json.dumps(asdict(self))
+
+    @classmethod
+    def read(cls, text: str) -> Job:
+        """From such a file."""
+        found = json.loads(text)
+        return cls(**{
+            **found, "cases": [Case(**case) for case in found["cases"]], "ways": tuple(found["ways"]),
+        })  # fmt: skip
+
+
+def cases(operations: Sequence[str], sizes: Sequence[str], types: Sequence[str], ranks: int) -> list[Case]:
+    """Every operation of every type with every size, which is made a multiple of what the ranks need. Errors: a name
+    or a size that there is not."""
+    for option, asked, known in (("--operations", operations, tuple(NAMES)), ("--types", types, TYPES)):
+        for each in asked:
+            if each not in known:
+                raise Problem(f"{option}: there is no {each}", f"Use any of {', '.join(known)}", Exit.USAGE)
+    try:
+        wanted = [units.bytes_of(size) for size in sizes]
+    except ValueError as error:
+        raise Problem(f"--sizes: {error}", "Such as --sizes 1K,64K,1M", Exit.USAGE) from None
+    grain = 8 * ranks  # whole elements of every type for every rank
+    rounded = dict.fromkeys(max(size // grain, 1) * grain for size in wanted)
+    return [Case(operation, size, kind) for operation in operations for kind in types for size in rounded]
+
+
+def passed_on(found: Sequence[Case]) -> list[Case]:
+    """Of each operation and type the smallest: where what the host adds is most of a call."""
+    least: dict[tuple[str, str], Case] = {}
+    for case in found:
+        known = least.setdefault((case.operation, case.type), case)
+        if case.bytes < known.bytes:
+            least[case.operation, case.type] = case
+    return list(least.values())
+
+
+def settings_of(variant: str, take: str) -> dict[str, str]:
+    """What ranks of a variant have in their environment beside LD_PRELOAD."""
+    if variant == SENNIT:
+        return {"SENNIT_TAKE": take}
+    # A name that no operation has.
+    return {"SENNIT_OPS": "none"} if variant == PASSED_ON else {}
+
+
+def explained(case: Case, ranks: int, errors: Iterable[str]) -> str:
+    """How the drop-in said that calls of the case go; empty where it said nothing. `errors`: what ranks that had
+    SENNIT_EXPLAIN printed, having called with one type of elements. It names the bytes of a rank's message."""
+    message = Layout(case.operation, case.bytes, 0, ranks, False).message
+    for line in errors:
+        said = re.match(r"sennit: (\w+) of ([\d.]+ [KMG]?i?B): (.+)", line)
+        # It rounds to two digits behind the point.
+        if said and said[1] == NAMES[case.operation] and abs(units.bytes_of(said[2]) - message) <= 0.01 * message:
+            return said[3]
+    return ""
+
+
+def row(
+    case: Case, way: str, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]], how: str
+) -> dict[str, Any]:
+    """One variant's runs of a case as a row of the result: medians over all batches of all runs, and the spread of
+    those or of the runs' medians, whichever is larger."""
+    found: dict[str, Any] = {
+        "operation": case.operation,
+        "variant": variant,
+        "way": way,
+        "bytes": case.bytes,
+        "type": case.type,
+        "ranks": ranks,
+        "runs": len(runs),
+        "calls": min(run["calls"] for run in runs),
+        "repetitions": sum(len(run["us"]) for run in runs),
+        "how": how,
+        "verified": True,  # a rank that gets a wrong number ends its job
+    }
+    for names, told in ((("median_us", "spread_us"), "us"), (("host_us", "host_spread_us"), "host_us")):
+        every = [each for run in runs for each in run[told]]
+        medians = [statistics.median(run[told]) for run in runs]
+        found |= dict(
+            zip(names, (statistics.median(every), max(half_range(every), half_range(medians))), strict=True)
+        )
+    return found | {"host_of_runs_us": [statistics.median(run["host_us"]) for run in runs]}
+
+
+def rows(
+    asked: Sequence[Case], ranks: int, told: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
+    hows: Mapping[Case, str],
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The rows of all. `told`: by variant, what rank 0 of each job said; `hows`: how calls of sennit go."""
+    found = []
+    for case in asked:
+        for way in WAYS:
+            for variant in (SENNIT, NCCL, PASSED_ON):
+                runs = [each for job in told.get(variant, ()) for each in job
+                        if (each.get("case"), each.get("way")) == (str(case), way)]  # fmt: skip
+                if runs:
+                    how = hows.get(case, "") if variant == SENNIT else ""
+                    found.append(row(case, way, variant, ranks, runs, how))
+    return found

@@ -1,0 +1,198 @@
+"""A rank that calls torch.distributed's collectives: started by `sennit bench torch` with a file of cases and the
+rank. What its calls go through, its environment decides. Every number is compared with what should come of it before
+anything is timed.
+
+A batch of calls is timed between two events on the GPU. A collective that is not counted comes before it, so that all
+ranks begin together; what ranks agree on meanwhile goes through the host (gloo)."""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+from sennit.peers import numbers
+from sennit.peers.layout import ROOT, Layout
+from sennit.peers.timing import LEAST_US, calls_for, runs_for
+from sennit.peers.torch_calls import EAGER, GRAPH, QUEUED, Case, Job
+from sennit.peers.torch_rank import Refused, begin, main, tell
+
+MARGIN = 64  # numbers behind the output that must stay as they were
+POISON = -7
+MOST_CALLS = 50  # of a batch: with more, the driver's queue would be full before a busy stream is free
+CYCLES = 2000  # of a GPU's clock in a µs: a limit, none is faster
+AHEAD_US = 300.0  # by which the host is ahead of the stream where it should be
+
+
+class Buffers:
+    """What a case reads and writes on this rank, and what should be there afterwards."""
+
+    def __init__(self, case: Case, rank: int, ranks: int, device: torch.device) -> None:
+        self.layout = Layout(case.operation, case.bytes, rank, ranks, False)
+        self.kind = getattr(torch, case.type)
+        self.device = device
+        self.in_place = case.operation in ("allreduce", "broadcast")
+        self.count = self.layout.message // self.kind.itemsize
+        taken = self.count * max(self.layout.taken, 1)
+        self.whole = torch.empty(taken + MARGIN, dtype=self.kind, device=device)
+        self.output = self.whole[:taken]
+        given = self.count * max(self.layout.given, 1)
+        self.input = self.output if self.in_place else torch.zeros(given, dtype=self.kind, device=device)
+
+    def message(self, period: list[int]) -> torch.Tensor:
+        """A period again and again."""
+        one = torch.tensor(period, dtype=torch.float64, device=self.device).to(self.kind)
+        return one.repeat(self.count // len(period) + 1)[: self.count]
+
+    def fill(self) -> None:
+        """Fresh numbers to be given, and what must not be left of the output."""
+        layout = self.layout
+        self.whole.fill_(POISON)
+        if layout.given:
+            given = [numbers.small(numbers.number_of(layout, layout.rank, to)) for to in range(layout.given)]
+            self.input.copy_(torch.cat([self.message(each) for each in given]))
+
+    def expected(self) -> torch.Tensor:
+        """All messages that this rank should get."""
+        layout = self.layout
+        if numbers.reduces(layout):
+            sources = range(layout.ranks)
+            given = [numbers.small(numbers.number_of(layout, source, layout.rank)) for source in sources]
+            return self.message([sum(each) for each in zip(*given, strict=True)])
+        senders = range(layout.taken) if layout.taken > 1 else [ROOT]
+        got = [numbers.small(numbers.number_of(layout, source, layout.rank)) for source in senders]
+        return torch.cat([self.message(each) for each in got])
+
+    def wrong(self) -> str:
+        """What is not as it should be; empty where all is."""
+        if not torch.equal(self.output, self.expected()):
+            return "it gave wrong numbers"
+        kept = bool((self.whole[self.output.numel() :] == POISON).all())
+        return "" if kept else "it wrote beyond the output"
+
+    def call(self, operation: str) -> Callable[[], object]:
+        """The collective, as a program writes it."""
+        calls: dict[str, Callable[[], object]] = {
+            "allreduce": lambda: dist.all_reduce(self.output),
+            "reduce_scatter": lambda: dist.reduce_scatter_tensor(self.output, self.input),
+            "allgather": lambda: dist.all_gather_into_tensor(self.output, self.input),
+            "broadcast": lambda: dist.broadcast(self.output, src=ROOT),
+            "all_to_all": lambda: dist.all_to_all_single(self.output, self.input),
+        }
+        return calls[operation]
+
+
+def captured(call: Callable[[], object], calls: int) -> Callable[[], None]:
+    """A graph of so many calls."""
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    # PyTorch's watchdog asks for events in another thread meanwhile.
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        for _ in range(calls):
+            call()
+    return lambda: graph.replay()
+
+
+class Rank:
+    """This process with its GPU."""
+
+    def __init__(self, job: Job, rank: int) -> None:
+        self._job, self._rank = job, rank
+        self._device = begin(rank, job.ranks, "cpu:gloo,cuda:nccl")
+        self._mark = torch.zeros(1, device=self._device)
+        self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        self._go: Callable[[], object] = lambda: None
+
+    def run(self) -> None:
+        """Verifies every case and measures it in every way; rank 0 tells each figure at once."""
+        for number, case in enumerate(self._job.cases):
+            tell(self._rank, progress=[number, len(self._job.cases), str(case)])
+            buffers = Buffers(case, self._rank, self._job.ranks, self._device)
+            call = buffers.call(case.operation)
+            self._verify(case, buffers, call, "call by call")
+            if GRAPH in self._job.ways:
+                self._verify(case, buffers, captured(call, 1), "in a graph")
+            for each in (buffers.whole, buffers.input):
+                each.zero_()  # sums of sums stay numbers
+            if self._job.seconds > 0:
+                for way in self._job.ways:
+                    tell(self._rank, row={"case": str(case), "way": way, **self._measure(call, way)})
+        self._go = lambda: None
+        gc.collect()  # graphs end before the communicator that they use
+        self._agree(0, 0)
+        dist.destroy_process_group()
+
+    def _agree(self, *values: float) -> list[float]:
+        """The largest of all ranks, who meet by this on the host."""
+        torch.cuda.synchronize()
+        found = torch.tensor(values, dtype=torch.float64)
+        dist.all_reduce(found, op=dist.ReduceOp.MAX)
+        most: list[float] = found.tolist()
+        return most
+
+    def _verify(self, case: Case, buffers: Buffers, call: Callable[[], object], how: str) -> None:
+        """One call on fresh numbers. Raises Refused, on every rank alike."""
+        buffers.fill()
+        self._agree(0)
+        call()
+        torch.cuda.synchronize()
+        wrong = buffers.wrong()
+        if self._agree(float(bool(wrong)))[0]:
+            raise Refused(f"{case}, {how}: {wrong or 'another rank got wrong numbers'}")
+
+    def _prepare(self, call: Callable[[], object], calls: int, way: str) -> None:
+        def all_calls() -> None:
+            for _ in range(calls):
+                call()
+
+        self._go = lambda: None  # the graph before this one ends here
+        self._go = captured(call, calls) if way == GRAPH else all_calls
+
+    def _batch(self, ahead_us: float) -> tuple[float, float]:
+        """µs of what was prepared, between two events and on the host, on the slowest rank. `ahead_us`: by which the
+        host shall be ahead of the stream."""
+        self._agree(0)
+        if ahead_us > 0:
+            torch.cuda._sleep(int(ahead_us * CYCLES))
+        dist.all_reduce(self._mark)
+        self._begin.record()
+        start = time.perf_counter()
+        self._go()
+        host_us = (time.perf_counter() - start) * 1e6
+        self._end.record()
+        self._end.synchronize()
+        us, host_us = self._agree(self._begin.elapsed_time(self._end) * 1e3, host_us)
+        return max(us, LEAST_US), host_us
+
+    def _measure(self, call: Callable[[], object], way: str) -> dict[str, Any]:
+        """Batches of back-to-back calls, in µs a call. All ranks decide alike, as they know the same times."""
+        calls, least_us, us, ahead_us = 4, float("inf"), 0.0, 0.0
+        for round_ in range(3):
+            self._prepare(call, calls, way)
+            # The first call of all may load code: it is no measure of how long the host takes.
+            for _ in range(2):
+                us, host_us = self._batch(ahead_us)
+            least_us = min(least_us, us / calls)
+            if round_ < 2:
+                most = min(calls_for(least_us), MOST_CALLS)
+                ahead_us = 0.0 if way == EAGER else AHEAD_US + 2 * host_us * (most / calls if way == QUEUED else 1)
+                calls = most
+        times, host_times = [], []
+        for _ in range(runs_for(self._job.seconds, us + ahead_us)):
+            us, host_us = self._batch(ahead_us)
+            times.append(us / calls)
+            host_times.append(host_us / calls)
+        return {"calls": calls, "us": times, "host_us": host_times}
+
+
+def run(text: str, rank: int) -> None:
+    """All that is asked."""
+    Rank(Job.read(text), rank).run()
+
+
+if __name__ == "__main__":
+    main(run, lambda text: Job.read(text).limit_s)

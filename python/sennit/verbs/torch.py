@@ -1,0 +1,160 @@
+"""`sennit bench torch`: collectives as PyTorch programs call them, under NCCL alone and the drop-in, in turns."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from importlib import util
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from sennit import __version__, console, launcher
+from sennit.model.document import parse
+from sennit.model.torch import TorchResult
+from sennit.peers import torch_calls, torch_job
+from sennit.peers.run import Outcome
+from sennit.peers.torch_calls import EAGER, PASSED_ON, Case, Job
+from sennit.peers.torch_job import NCCL, SENNIT
+from sennit.problem import Exit, Problem
+from sennit.verbs.options import Markdown, examples, print_json, write
+from sennit.verbs.run import library_to_preload, preloaded
+from sennit.verbs.turns import Progress, take_turns
+from sennit.views.torch_table import print_torch, torch_markdown
+
+EXAMPLES = examples(
+    "sennit tune collectives && sennit bench torch",
+    "sennit bench torch --operations allreduce,allgather --sizes 1K,64K,1M --types bfloat16",
+    "sennit bench torch --take all --runs 5 --json torch.json",
+)
+
+
+class Take(str, Enum):
+    """Which calls the drop-in takes."""
+
+    MEASURED = "measured"
+    ALL = "all"
+
+
+def add_verb(app: typer.Typer) -> None:
+    """Adds it to `sennit bench`."""
+    app.command("torch", epilog=EXAMPLES, rich_help_panel="Programs of NCCL")(bench_torch)
+
+
+def bench_torch(
+    operations: Annotated[
+        str, typer.Option(metavar="NAME,…", help="Any of allreduce, reduce_scatter, allgather, broadcast, "
+                          "all_to_all.")
+    ] = "allreduce",
+    sizes: Annotated[
+        str, typer.Option(metavar="SIZE,…", help="Of the larger buffer of a rank.")
+    ] = torch_calls.SIZES,
+    types: Annotated[str, typer.Option(metavar="TYPE,…", help="Of elements.")] = "float32,bfloat16",
+    take: Annotated[
+        Take | None, typer.Option(help="What sennit takes: what measured faster than NCCL's, or all it can.",
+                                  show_default="SENNIT_TAKE, else measured")
+    ] = None,
+    ranks: Annotated[
+        int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")
+    ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.001, metavar="S", help="Time to measure each figure in each job.")
+    ] = 0.1,
+    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs of each library, in turns.")] = 3,
+    limit: Annotated[float, typer.Option(min=1, metavar="S", help="Most seconds of a job.")] = 600,
+    json_file: Annotated[
+        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
+    ] = None,
+    markdown_file: Markdown = None,
+) -> None:  # fmt: skip
+    """Measure collectives as PyTorch programs call them, under NCCL alone and under sennit's drop-in, in turns: in
+    CUDA graphs, queued behind other work, and call by call; and what the drop-in costs calls that it leaves to NCCL.
+
+    Every number is checked before anything is timed."""
+    if util.find_spec("torch") is None:
+        raise Problem("torch is not installed", "pip install torch", Exit.ENVIRONMENT)
+    count = ranks or launcher.gpus(os.environ)
+    if count < 2:
+        raise Problem("torch.distributed's collectives need two GPUs or more", "Run it where they are",
+                      Exit.ENVIRONMENT)  # fmt: skip
+    found = torch_calls.cases(_names(operations), _names(sizes), _names(types), count)
+    if not found:
+        raise Problem("there is nothing to measure", "Name --operations, --sizes and --types", Exit.USAGE)
+    chosen = take.value if take else os.environ.get("SENNIT_TAKE") or Take.MEASURED.value
+    job = Job(count, found, seconds, limit_s=int(limit))
+    library = str(library_to_preload())
+    hows = _explanations(job, chosen, library)
+    small = Job(count, torch_calls.passed_on(found), seconds, (EAGER,), int(limit))
+    outcomes = take_turns(
+        "measuring", (NCCL, SENNIT, PASSED_ON), runs,
+        lambda variant, progress: _job(small if variant == PASSED_ON else job, variant, chosen, library, progress),
+    )  # fmt: skip
+    document = document_of(job, outcomes, hows, runs, chosen)
+    show_torch(parse(TorchResult, document, "the result"), document, json_file, markdown_file)
+
+
+def _names(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _job(job: Job, variant: str, take: str, library: str, progress: Progress, **more: str) -> Outcome:
+    """One job of a variant, to its end."""
+    there = os.environ.get("LD_PRELOAD", "")
+    environment = {**os.environ, **torch_calls.settings_of(variant, take), **more}
+    preload = there if variant == NCCL else preloaded(library, there)
+    return torch_job.run(torch_calls.RANK, job.text(), job.ranks, environment, preload, job.limit_s, progress)
+
+
+def _explanations(job: Job, take: str, library: str) -> dict[Case, str]:
+    """How calls of sennit go. Jobs of their own, as saying so takes time: one for each type, which is not said."""
+    found: dict[Case, str] = {}
+    for kind in dict.fromkeys(case.type for case in job.cases):
+        of_kind = [case for case in job.cases if case.type == kind]
+        asked = Job(job.ranks, of_kind, 0, job.ways, job.limit_s)
+
+        def verify(variant: str, progress: Progress, asked: Job = asked) -> Outcome:
+            return _job(asked, variant, take, library, progress, SENNIT_EXPLAIN="1")
+
+        (outcome,) = take_turns("verifying", (SENNIT,), 1, verify)[SENNIT]
+        found |= {case: torch_calls.explained(case, job.ranks, outcome.errors) for case in of_kind}
+    return found
+
+
+def document_of(
+    job: Job, outcomes: Mapping[str, Sequence[Outcome]], hows: Mapping[Case, str], runs: int, take: str
+) -> dict[str, Any]:
+    """The result, of what the jobs of all variants told."""
+    told = torch_job.told(outcome for each in outcomes.values() for outcome in each)
+    warnings = list(told.warnings)
+    if not any(how and not how.startswith("NCCL") for how in hows.values()):
+        why = next((how for how in hows.values() if how), "NCCL: the drop-in was not reached")
+        warnings.append(
+            f"All calls are NCCL's ({why.removeprefix('NCCL: ')}); try sennit tune collectives, or --take all."
+        )
+    said = {variant: [outcome.rows for outcome in each] for variant, each in outcomes.items()}
+    return {
+        "version": 1,
+        "kind": "bench torch",
+        "date": datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="seconds"),
+        "machine": told.machine,
+        "versions": {"sennit": __version__} | told.versions,
+        "settings": {"runs": runs, "seconds": job.seconds, "take": take},
+        "rows": torch_calls.rows(job.cases, job.ranks, said, hows),
+        "warnings": warnings,
+    }
+
+
+def show_torch(result: TorchResult, document: Any, json_file: str | None, text: Path | None) -> None:
+    """All views that were asked for. Tables are printed unless stdout carries the document."""
+    if json_file == "-":
+        print_json(document)
+    else:
+        print_torch(result, console.results())
+    if json_file not in (None, "-"):
+        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    if text is not None:
+        write(text, torch_markdown(result))

@@ -1,0 +1,242 @@
+"""`sennit bench torch`: what it calls, how jobs are put together, what it shows, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import json
+import os
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Programs, check_snapshot, data, shown
+from sennit import launcher
+from sennit.model.document import parse
+from sennit.model.torch import TorchResult
+from sennit.peers import torch_calls, torch_job
+from sennit.peers.run import Outcome
+from sennit.peers.torch_calls import PASSED_ON, Case, Job
+from sennit.problem import Exit, Problem
+from sennit.verbs import torch as verb
+from sennit.views.torch_table import added, cells, pairs, print_torch, sentences, tables, title, torch_markdown
+
+
+def result(**changes: Any) -> TorchResult:
+    return TorchResult.model_validate(data("torch") | changes)
+
+
+# ---- tables -------------------------------------------------------------------------------------------------------
+
+
+def test_the_tables() -> None:
+    check_snapshot("torch.txt", shown(lambda console: print_torch(result(), console), width=132))
+    check_snapshot("torch.md", torch_markdown(result()))
+
+
+def test_what_is_missed_is_named_by_its_size() -> None:
+    graph, eager, *_ = tables(result())
+    assert sentences(graph) == [
+        "Up to 1 MiB it takes 44 % to 60 % of NCCL's time; aimed at: at most 55 %, missed at 1 MiB."
+    ]
+    assert sentences(eager) == ["Up to 1 MiB it takes 67 % of NCCL's time; aimed at: at most 75 %."]
+
+
+def test_nothing_is_aimed_at_for_other_operations_and_larger_calls() -> None:
+    graph, _, gathered, broadcast = tables(result())
+    assert sentences(gathered) == [], "there is nothing to compare"
+    assert sentences(broadcast) == ["Up to 1 MiB it takes 100 % of NCCL's time."]
+    assert sentences([row for row in graph if row.bytes > 1 << 20]) == []
+
+
+def test_a_call_that_sennit_leaves_is_by_nccl() -> None:
+    graph = tables(result())[0]
+    assert [cells(*pair)[-1] for pair in pairs(graph)] == ["one_shot_packets 8x256", "two_shot 64x256", "NCCL"]
+    assert title(graph) == "Allreduce, float32, in a CUDA graph, 2 ranks"
+
+
+def test_one_variant_alone_is_shown_too() -> None:
+    gathered = tables(result())[2]
+    assert cells(*pairs(gathered)[0]) == ["2 KiB", "7.50 ± 0.10", "–", "–", "–", "13.0 ± 0.2", "–", "–"]
+
+
+def test_what_the_host_takes_longer_is_that_of_jobs_that_followed_one_another() -> None:
+    (said,) = added(result())
+    # Of 13.1 - 12.9, 13.2 - 13.0 and 13.3 - 13.2.
+    assert "allreduce of 1 KiB, float32, takes the host 0.20 ± 0.02 µs more" in said
+    document = data("torch")
+    document["rows"] = [row for row in document["rows"] if row["variant"] != "nccl"]
+    assert added(TorchResult.model_validate(document)) == []
+
+
+# ---- jobs ---------------------------------------------------------------------------------------------------------
+
+
+def test_every_operation_of_every_type_with_every_size() -> None:
+    found = torch_calls.cases(["allreduce", "allgather"], ["1K", "100"], ["float32", "bfloat16"], 3)
+    assert [str(case) for case in found[:3]] == [
+        "allreduce of 1008 B, float32",
+        "allreduce of 96 B, float32",
+        "allreduce of 1008 B, bfloat16",
+    ], "whole elements for every rank"
+    assert len(found) == 8
+    assert Job.read(Job(3, found, 0.1).text()) == Job(3, found, 0.1)
+    assert [case.bytes for case in torch_calls.cases(["allreduce"], ["1", "2"], ["float32"], 2)] == [16]
+
+
+@pytest.mark.parametrize(
+    ("operations", "sizes", "types", "said"),
+    [
+        (["gather"], ["1K"], ["float32"], "--operations: there is no gather"),
+        (["allreduce"], ["1K"], ["int7"], "--types: there is no int7"),
+        (["allreduce"], ["many"], ["float32"], "--sizes: 'many' is not a size"),
+    ],
+)
+def test_what_there_is_not_is_named(operations: list[str], sizes: list[str], types: list[str], said: str) -> None:
+    with pytest.raises(Problem, match=said) as caught:
+        torch_calls.cases(operations, sizes, types, 2)
+    assert caught.value.exit_code == Exit.USAGE
+
+
+def test_the_smallest_of_each_is_passed_on() -> None:
+    found = torch_calls.cases(["allreduce", "allgather"], ["64K", "1K", "1M"], ["float32"], 2)
+    assert torch_calls.passed_on(found) == [Case("allreduce", 1024, "float32"), Case("allgather", 1024, "float32")]
+
+
+def test_what_the_drop_in_explains_is_found_by_the_bytes_of_a_message() -> None:
+    said = [
+        "sennit: allreduce of 4 B: one_shot 1x256",
+        "Some warning of PyTorch's",
+        "sennit: allreduce of 1 KiB: one_shot_packets 8x256",
+        "sennit: allgather of 512 B: packets 4x256",
+        "sennit: bcast of 1.33 MiB: NCCL: no plan of this size was measured here (sennit tune collectives)",
+        "sennit: NCCL's calls on rank 0, and the host's time for them",
+    ]
+    assert torch_calls.explained(Case("allreduce", 1024, "float32"), 2, said) == "one_shot_packets 8x256"
+    assert torch_calls.explained(Case("allgather", 1024, "float32"), 2, said) == "packets 4x256"
+    assert torch_calls.explained(Case("broadcast", 1398096, "float32"), 3, said).startswith("NCCL: no plan")
+    assert torch_calls.explained(Case("allreduce", 2048, "float32"), 2, said) == ""
+
+
+def told(case: Case, way: str, us: list[float], host_us: list[float]) -> Outcome:
+    rows: list[dict[str, Any]] = [{"machine": {"name": "here", "devices": ["H200"] * 2}}]
+    return Outcome(rows=[*rows, {"case": str(case), "way": way, "calls": 50, "us": us, "host_us": host_us}])
+
+
+CASE = Case("allreduce", 1024, "float32")
+
+
+def test_jobs_of_all_variants_make_one_result() -> None:
+    job = Job(2, [CASE, Case("allreduce", 2048, "float32")], 0.1)
+    outcomes = {
+        "sennit": [told(CASE, "eager", [3.0, 3.0, 4.0], [8, 8, 8]), told(CASE, "eager", [5.0, 5.0, 5.0], [9, 9, 9])],
+        "nccl": [told(CASE, "eager", [8.0], [13])],
+        PASSED_ON: [told(CASE, "eager", [8.0], [13.5])],
+    }
+    found = parse(TorchResult, verb.document_of(job, outcomes, {CASE: "one_shot 1x256"}, 2, "all"), "it")
+    own, other, passed = found.rows
+    assert (own.variant, own.median_us, own.host_us, own.runs, own.repetitions) == ("sennit", 4.5, 8.5, 2, 6)
+    assert own.spread_us == pytest.approx(0.875), "that of all batches is more than that of the jobs"
+    assert (own.host_of_runs_us, own.how, own.verified) == ([8, 9], "one_shot 1x256", True)
+    assert (other.how, passed.variant) == ("", PASSED_ON)
+    assert found.machine.name == "here"
+    assert found.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("how", "said"), [("NCCL: not in SENNIT_OPS", "not in SENNIT_OPS"), ("", "the drop-in was not reached")]
+)
+def test_that_all_is_nccls_is_a_warning(how: str, said: str) -> None:
+    document = verb.document_of(Job(2, [CASE], 0.1), {"nccl": []}, {CASE: how}, 1, "measured")
+    assert document["warnings"] == [f"All calls are NCCL's ({said}); try sennit tune collectives, or --take all."]
+
+
+def test_variants_differ_by_their_environment() -> None:
+    assert torch_calls.settings_of("nccl", "all") == {}
+    assert torch_calls.settings_of("sennit", "all") == {"SENNIT_TAKE": "all"}
+    assert torch_calls.settings_of(PASSED_ON, "all") == {"SENNIT_OPS": "none"}
+    assert "none" not in torch_calls.NAMES.values()
+
+
+# ---- the verb -----------------------------------------------------------------------------------------------------
+
+
+def call(**options: Any) -> None:
+    defaults: dict[str, Any] = {
+        "operations": "allreduce",
+        "sizes": "1K,64K",
+        "types": "float32,bfloat16",
+        "take": verb.Take.ALL,
+        "ranks": 2,
+        "seconds": 0.1,
+        "runs": 2,
+        "limit": 60,
+        "json_file": None,
+        "markdown_file": None,
+    }
+    verb.bench_torch(**(defaults | options))
+
+
+def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    ran: list[tuple[str, int, str, dict[str, str]]] = []
+
+    def run(module: str, text: str, ranks: int, environment: dict[str, str], preload: str, *_: Any) -> Outcome:
+        assert (module, ranks) == (torch_calls.RANK, 2)
+        job = Job.read(text)
+        ours = {name: value for name, value in environment.items() if name.startswith("SENNIT_")}
+        ran.append((preload, len(job.cases), ",".join(job.ways), ours))
+        if job.seconds == 0:
+            return Outcome(errors=["sennit: allreduce of 1 KiB: one_shot 1x256"])
+        rows = [{"case": str(case), "way": way, "calls": 50, "us": [5.0], "host_us": [9.0]}
+                for case in job.cases for way in job.ways]  # fmt: skip
+        return Outcome(rows=rows)
+
+    for name in list(os.environ):
+        if name.startswith(("SENNIT_", "LD_PRELOAD")):
+            monkeypatch.delenv(name)
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
+    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
+    monkeypatch.setattr(torch_job, "run", run)
+    file = tmp_path / "torch.json"
+    call(json_file=str(file))
+    ways = "graph,queued,eager"
+    explaining = ("/sennit.so", 2, ways, {"SENNIT_TAKE": "all", "SENNIT_EXPLAIN": "1"})
+    turn = [
+        ("", 4, ways, {}),
+        ("/sennit.so", 4, ways, {"SENNIT_TAKE": "all"}),
+        ("/sennit.so", 2, "eager", {"SENNIT_OPS": "none"}),
+    ]
+    assert ran == [explaining, explaining, *turn, *turn]
+    kept = parse(TorchResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    assert len(kept.rows) == 4 * 3 * 2 + 2
+    assert {row.how for row in kept.rows if row.variant == "sennit" and row.bytes == 1024} == {"one_shot 1x256"}
+
+
+def test_wrong_numbers_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
+    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
+    wrong = "allreduce of 1 KiB, float32, in a graph: it gave wrong numbers"
+    monkeypatch.setattr(torch_job, "run", lambda *_: Outcome(reason=wrong))
+    with pytest.raises(Problem, match=f"verifying under sennit failed: {wrong}") as caught:
+        call()
+    assert caught.value.exit_code == Exit.ENVIRONMENT
+
+
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(util, "find_spec", lambda _: None)
+    with pytest.raises(Problem, match="torch is not installed"):
+        call()
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
+    monkeypatch.setattr(launcher, "gpus", lambda _: 1)
+    with pytest.raises(Problem, match="two GPUs or more") as caught:
+        call(ranks=None)
+    assert caught.value.exit_code == Exit.ENVIRONMENT
+    with pytest.raises(Problem, match="nothing to measure"):
+        call(sizes=",")
+
+
+def test_a_result_that_was_kept_is_shown(programs: Programs) -> None:
+    (programs.folder / "kept.json").write_text(json.dumps(data("torch")), encoding="utf-8")
+    done = programs.sennit("bench", "show", "kept.json", "--markdown", "kept.md")
+    assert "Allreduce, float32, in a CUDA graph, 2 ranks" in done.stdout
+    assert (programs.folder / "kept.md").read_text(encoding="utf-8") == torch_markdown(result())
+    assert programs.sennit("bench", "torch", "--help").returncode == 0
