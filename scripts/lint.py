@@ -43,6 +43,7 @@ def mypy() -> list[str]:
             "python/sennit",
             "scripts",
             "tests/cli",
+            "tests/gpu",
             "tests/interop",
             "examples",
         ]

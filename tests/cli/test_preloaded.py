@@ -1,0 +1,88 @@
+"""What starts PyTorch programs under the drop-in on GPUs: how it reads sennit's report, and what it says without
+any."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import preloaded
+import pytest
+from conftest import ROOT
+from preloaded import Ended, Line, Scenario
+
+REPORT = """Some warning of PyTorch's
+sennit: NCCL's calls on rank 0, and the host's time for them
+operation                           size      calls        bytes    µs a call  how
+allreduce                       to 1 KiB         12      3.7 KiB          4.1  one_shot_packets 8x256
+allreduce                     to 256 KiB          3      600 KiB          9.7  NCCL: its type or operator
+allreduce                   above 64 MiB          1      128 MiB         11.2  NCCL: ring 264x256 would leave other communicators no room
+bcast                          to 16 KiB          2        8 KiB          6.0  NCCL: a rank alone
+"""  # noqa: E501
+
+
+def test_the_report_is_read() -> None:
+    lines = preloaded.report_of(REPORT)
+    assert lines[0] == Line("allreduce", "to 1 KiB", 12, "one_shot_packets 8x256")
+    assert [(line.operation, line.taken) for line in lines[1:]] == [
+        ("allreduce", False),
+        ("allreduce", False),
+        ("bcast", False),
+    ]
+
+
+def test_calls_that_should_be_sennits_and_are_not_are_named() -> None:
+    report = preloaded.report_of(REPORT)
+    assert preloaded.wrong(Scenario("it", ("allreduce",)), report) == []
+    assert preloaded.wrong(Scenario("it", ("bcast",)), report) == [
+        "no bcast was sennit's: NCCL: a rank alone",
+        "2 × bcast to 16 KiB went another way: NCCL: a rank alone",
+    ]
+    some = [*report, Line("bcast", "to 1 KiB", 4, "direct 1x256")]
+    assert preloaded.wrong(Scenario("it", ("bcast",), ("NCCL: a rank alone",)), some) == []
+    assert preloaded.wrong(Scenario("it", ("reduce",)), report) == ["no reduce was sennit's: none was called"]
+    assert preloaded.wrong(Scenario("it", ()), []) == ["sennit did not report: the drop-in was not reached"]
+
+
+def test_what_grows_more_than_under_nccl_is_named() -> None:
+    alone = {"memory_mib": 10.0, "files": 1.0, "threads": 0.0}
+    assert preloaded.grown({"memory_mib": 40.0, "files": 5.0, "threads": 1.0}, alone) == []
+    assert preloaded.grown({"memory_mib": 300.0, "files": 6.0, "threads": 1.0}, alone) == [
+        "memory_mib grew by 300, under NCCL alone by 10",
+        "files grew by 6, under NCCL alone by 1",
+    ]
+
+
+def test_how_a_job_ended() -> None:
+    assert Ended(0, 'noise\npreloaded: {"done": 1}\n', "").why() == []
+    assert Ended(0, "noise\n", "").why() == ["it ended with 0", "noise"], "rank 0 has to say that it is done"
+    assert Ended(None, "", "Watchdog").why() == ["it did not end within 240 s", "Watchdog"]
+    assert Ended(1, 'preloaded: {"done": 1}\n', "").why()[0] == "it ended with 1"
+
+
+def test_every_scenario_has_ranks_that_do_it() -> None:
+    done = (ROOT / "tests/gpu/preloaded_rank.py").read_text(encoding="utf-8")
+    for scenario in preloaded.SCENARIOS:
+        assert f'"{scenario.name}": preloaded_' in done
+
+
+@pytest.mark.parametrize("gpus", ["0", "2"])
+def test_without_pytorch_on_gpus_it_says_so_and_is_content(tmp_path: Path, gpus: str) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\n" + ("echo 2.11.0 True 0\n" if gpus == "0" else "echo no torch >&2\nexit 1\n"))
+    python.chmod(0o755)
+    done = subprocess.run([sys.executable, ROOT / "tests/gpu/preloaded.py", "--python", python], capture_output=True,
+                          text=True, check=False)  # fmt: skip
+    why = "'s PyTorch 2.11.0 sees no GPU" if gpus == "0" else " has no PyTorch (no torch)"
+    assert (done.returncode, done.stdout) == (0, f"preloaded: skipped: {python}{why}\n")
+
+
+def test_without_the_drop_in_it_says_what_to_build(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho 2.11.0 True 2\n")
+    python.chmod(0o755)
+    command = [sys.executable, str(ROOT / "tests/gpu/preloaded.py"), "--python", str(python), "--library", "/none.so"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "/none.so is not built; run scripts/build release" in done.stderr

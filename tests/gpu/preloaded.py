@@ -1,0 +1,243 @@
+"""PyTorch programs under the drop-in for NCCL, on GPUs: starts them by torchrun as users do, with all that sennit can
+do (SENNIT_TAKE=all), and reads in sennit's own report who did their calls. preloaded_rank.py is what the ranks run.
+
+  python tests/gpu/preloaded.py [--share-gpu] [--without] [SCENARIO…]
+
+Needs a Python with PyTorch for CUDA, which may be another one than that which runs this (--python). Two ranks share a
+GPU where there is but one, or with --share-gpu. Exit code 1: something is wrong. Without PyTorch or a GPU it says so
+and ends with 0."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
+PREFIX = "preloaded: "  # before what rank 0 tells
+LIMIT_S = 240
+ASK = (
+    "import torch, torch.distributed as d;"
+    "print(torch.__version__, d.is_nccl_available(), torch.cuda.device_count() if torch.cuda.is_available() else 0)"
+)
+SMALL = ("to 1 KiB", "to 16 KiB", "to 256 KiB")  # whose plans leave other communicators room
+USUAL = ("NCCL: its type or operator", "NCCL: no bytes, or too many")  # why calls may be NCCL's anywhere
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """What the ranks do; what of it must be sennit's, and why else calls may be NCCL's."""
+
+    name: str
+    taken: tuple[str, ...]  # operations as the report names them
+    allowed: tuple[str, ...] = ()
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+ALL = ("allreduce", "reduce_scatter", "allgather", "bcast", "reduce")
+SCENARIOS = (
+    Scenario("collectives", ALL),
+    # PyTorch's communicators are then made without blocking.
+    Scenario("bound", ALL, ("NCCL: a part of one that does not block",)),
+    Scenario("groups", ("allreduce", "reduce_scatter", "allgather", "bcast")),
+    Scenario("streams", ("allreduce", "bcast")),
+    Scenario("graphs", ("allreduce", "reduce_scatter", "allgather")),
+    Scenario("communicators", ("allreduce", "allgather"), ("NCCL: a rank alone",)),
+    Scenario("life", ("allreduce",), ("NCCL: a rank alone",)),
+    Scenario("left", ("allreduce",)),
+)  # fmt: skip
+SMALL_SCRATCH = {"SENNIT_SCRATCH": "16M"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One of sennit's report."""
+
+    operation: str
+    size: str
+    calls: int
+    how: str
+
+    @property
+    def taken(self) -> bool:
+        """Whether sennit did them."""
+        return not self.how.startswith("NCCL")
+
+
+def report_of(errors: str) -> list[Line]:
+    """The report in what was printed on stderr."""
+    found = re.findall(r"^(\w+) +(to \S+ \S+|above \S+ \S+) +(\d+) +\S+ \S+ +[\d.]+  (.+)$", errors, re.MULTILINE)
+    return [Line(operation, size, int(calls), how) for operation, size, calls, how in found]
+
+
+def wrong(scenario: Scenario, report: Sequence[Line]) -> list[str]:
+    """What of the report is not as it should be."""
+    if not report:
+        return ["sennit did not report: the drop-in was not reached"]
+    found = []
+    for operation in scenario.taken:
+        lines = [line for line in report if line.operation == operation]
+        if not any(line.taken for line in lines):
+            found.append(f"no {operation} was sennit's: {', '.join(line.how for line in lines) or 'none was called'}")
+        found += [
+            f"{line.calls} × {operation} {line.size} went another way: {line.how}"
+            for line in lines
+            if not line.taken and line.size in SMALL and line.how not in (*USUAL, *scenario.allowed)
+        ]
+    return found
+
+
+def grown(with_sennit: Mapping[str, float], alone: Mapping[str, float]) -> list[str]:
+    """What grew from loop to loop beyond what NCCL alone leaves behind."""
+    most = {"memory_mib": 32, "files": 4, "threads": 2}
+    return [
+        f"{name} grew by {with_sennit[name]:g}, under NCCL alone by {alone[name]:g}"
+        for name, margin in most.items()
+        if with_sennit[name] > max(alone[name], 0) + margin
+    ]
+
+
+# ---- jobs ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a job went."""
+
+    code: int | None  # none: it had to be ended
+    output: str
+    errors: str
+
+    @property
+    def told(self) -> dict[str, float]:
+        """What rank 0 told."""
+        lines = [line for line in self.output.splitlines() if line.startswith(PREFIX)]
+        return dict(json.loads(lines[-1].removeprefix(PREFIX))) if lines else {}
+
+    def why(self) -> list[str]:
+        """What is wrong with it; its last lines follow."""
+        if self.code == 0 and self.told:
+            return []
+        how = f"it did not end within {LIMIT_S} s" if self.code is None else f"it ended with {self.code}"
+        return [how, *self.output.splitlines()[-20:], *self.errors.splitlines()[-60:]]
+
+
+def free_port() -> int:
+    """One that nobody listens at now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def job(python: str, name: str, ranks: int, library: Path | None, shares: bool, settings: Mapping[str, str]) -> Ended:
+    """One job of torchrun's, to its end or the limit."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
+    with tempfile.TemporaryDirectory(prefix="sennit-preloaded-") as folder:
+        ours = {
+            "NCCL_NVLS_ENABLE": "0",
+            "PRELOADED_FOLDER": folder,
+            "PRELOADED_SHARES": "1" if shares else "",
+            "PRELOADED_LIMIT": str(LIMIT_S),
+        }
+        if library is not None:
+            ours |= {"LD_PRELOAD": str(library), "SENNIT_TAKE": "all", "SENNIT_REPORT": "1"}
+        command = [python, "-m", "torch.distributed.run", "--nnodes", "1", "--nproc-per-node", str(ranks),
+                   "--master-addr", "127.0.0.1", "--master-port", str(free_port()),
+                   str(HERE / "preloaded_rank.py"), name]  # fmt: skip
+        with (Path(folder) / "out").open("w+b") as out, (Path(folder) / "errors").open("w+b") as errors:
+            process = subprocess.Popen(command, env=kept | ours | dict(settings), stdin=subprocess.DEVNULL,
+                                       stdout=out, stderr=errors, start_new_session=True)  # fmt: skip
+            code: int | None = None
+            try:
+                code = process.wait(LIMIT_S + 30)  # its ranks end themselves before
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGTERM)  # which torchrun hands to its ranks
+            finally:
+                try:
+                    process.wait(20)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+            out.seek(0)
+            errors.seek(0)
+            return Ended(code, out.read().decode("utf-8", "replace"), errors.read().decode("utf-8", "replace"))
+
+
+def run(scenario: Scenario, python: str, ranks: int, library: Path | None, shares: bool) -> list[str]:
+    """Runs it; what is wrong."""
+    ended = job(python, scenario.name, ranks, library, shares, {**SMALL_SCRATCH, **scenario.settings})
+    found = ended.why()
+    if found or library is None:
+        return found
+    found = wrong(scenario, report_of(ended.errors))
+    if scenario.name == "life":
+        alone = job(python, scenario.name, ranks, None, shares, {})
+        found += alone.why() or grown(ended.told, alone.told)
+    return found
+
+
+# ---- what is here -------------------------------------------------------------------------------------------------
+
+
+def ask(python: str) -> tuple[str, int]:
+    """Why that Python will not do (empty: it does), and how many GPUs it sees."""
+    if shutil.which(python) is None:
+        return f"{python} is not on PATH", 0
+    done = subprocess.run([python, "-c", ASK], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return f"{python} has no PyTorch ({(done.stderr.strip().splitlines() or ['it says nothing'])[-1]})", 0
+    version, nccl, gpus = done.stdout.split()[-3:]
+    if nccl != "True" or gpus == "0":
+        return f"{python}'s PyTorch {version} {'has no NCCL' if nccl != 'True' else 'sees no GPU'}", 0
+    return "", int(gpus)
+
+
+def main() -> int:
+    """The program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [scenario.name for scenario in SCENARIOS]
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"any of {', '.join(names)}; default: all")
+    parser.add_argument("--share-gpu", action="store_true", help="two ranks on the first GPU")
+    parser.add_argument("--without", action="store_true", help="under NCCL alone: are the programs right?")
+    parser.add_argument("--ranks", type=int, help="default: one a GPU, eight at most")
+    parser.add_argument("--python", help="one with PyTorch; default: this one, else python3")
+    parser.add_argument("--library", type=Path, default=LIBRARY, help="libsennit-preload.so")
+    asked = parser.parse_args()
+    if unknown := [name for name in asked.scenarios if name not in names]:
+        parser.error(f"there is no scenario {unknown[0]}; there are {', '.join(names)}")
+    found = {python: ask(python) for python in ([asked.python] if asked.python else [sys.executable, "python3"])}
+    python = next((name for name, (why, _) in found.items() if not why), None)
+    if python is None:
+        print("preloaded: skipped: " + "; ".join(dict.fromkeys(why for why, _ in found.values())))
+        return 0
+    if not asked.library.exists():
+        print(f"preloaded: {asked.library} is not built; run scripts/build release", file=sys.stderr)
+        return 1
+    gpus = found[python][1]
+    shares = asked.share_gpu or gpus < 2
+    ranks = asked.ranks or (2 if shares else min(gpus, 8))
+    failed = 0
+    for scenario in SCENARIOS:
+        if asked.scenarios and scenario.name not in asked.scenarios:
+            continue
+        problems = run(scenario, python, ranks, None if asked.without else asked.library, shares)
+        where = f"{ranks} ranks{' on one GPU' if shares else ''}"
+        print(f"preloaded: {scenario.name}, {where}: {'ok' if not problems else 'FAILED'}", flush=True)
+        for line in problems:
+            print(f"  {line}", flush=True)
+        failed += bool(problems)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,54 @@
+"""A rank of a program of torch.distributed, by itself not aware of sennit: does a scenario, and compares every number
+with what should come of it. preloaded.py starts it by torchrun."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+
+import preloaded_calls
+import preloaded_life
+import preloaded_streams
+import torch
+import torch.distributed as dist
+from preloaded_place import Place
+
+RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
+    "collectives": preloaded_calls.collectives,
+    "bound": preloaded_calls.bound,
+    "groups": preloaded_calls.groups,
+    "streams": preloaded_streams.streams,
+    "graphs": preloaded_streams.graphs,
+    "communicators": preloaded_streams.communicators,
+    "life": preloaded_life.life,
+    "left": preloaded_life.left,
+}
+
+
+def main() -> None:
+    """The program. It ends as the interpreter does: what a program leaves behind is cleaned up there, if anywhere."""
+    watchdog = threading.Timer(float(os.environ["PRELOADED_LIMIT"]), lambda: os._exit(3))
+    watchdog.daemon = True
+    watchdog.start()
+    shares = bool(os.environ["PRELOADED_SHARES"])
+    if shares:
+        # NCCL refuses two ranks on one GPU of a host: so they are of two, for all it knows, and meet by sockets.
+        os.environ |= {"NCCL_HOSTID": f"preloaded-{RANK}", "NCCL_SOCKET_IFNAME": "lo", "NCCL_IB_DISABLE": "1"}
+    device = torch.device("cuda", 0 if shares else RANK)
+    torch.cuda.set_device(device)
+    scenario = sys.argv[1]
+    bound = {"device_id": device} if scenario == "bound" else {}
+    dist.init_process_group("nccl", **bound)
+    told = SCENARIOS[scenario](Place(RANK, RANKS, device, shares))
+    torch.cuda.synchronize()
+    if RANK == 0:
+        print(f"preloaded: {json.dumps({'done': 1, **told})}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
