@@ -33,7 +33,7 @@ def test_the_tables() -> None:
 
 
 def test_a_case_is_compared_by_its_steps() -> None:
-    resnet, transformer, mlp = pairs(result())
+    resnet, transformer, mlp, _ = pairs(result())
     found = ratio(*resnet)
     assert found is not None
     assert (str(found), found.verdict) == ("1.042 ± 0.003", "faster")
@@ -55,7 +55,7 @@ def test_communication_is_what_a_step_without_it_lacks() -> None:
 
 
 def test_losses_are_the_same_to_the_bit_or_so_far_apart() -> None:
-    resnet, transformer, mlp = pairs(result())
+    resnet, transformer, mlp, _ = pairs(result())
     assert losses(*resnet) == "same bits"
     assert losses(*transformer) == "0.001"
     assert losses(*mlp) == "–", "there is nothing to compare with"
@@ -82,7 +82,30 @@ def test_every_model_with_every_batch_and_of_ddp_every_bucket() -> None:
     assert Job.read(Job(4, found, 40).text()) == Job(4, found, 40)
 
 
-@pytest.mark.parametrize("named", ["resnet51", "resnet50:fsdp", "mlp", ":ddp"])
+def test_how_a_step_is_done_is_named_behind_the_model() -> None:
+    found = training.cases(
+        ["resnet50:graph", "transformer:fsdp:accumulate", "transformer:tensor", "vgg16:ddp:compile"], [8], [25, 100]
+    )
+    assert [case.name for case in found] == [
+        "resnet50 ddp graph, batch 8, buckets 25 MB",
+        "resnet50 ddp graph, batch 8, buckets 100 MB",
+        "transformer fsdp accumulate, batch 8",
+        "transformer tensor, batch 8",
+        "vgg16 ddp compile, batch 8, buckets 25 MB",
+        "vgg16 ddp compile, batch 8, buckets 100 MB",
+    ]
+    assert Job.read(Job(2, found, 40).text()).cases == found
+
+
+@pytest.mark.parametrize(("named", "goes"), [("transformer:fsdp:graph", "ddp, tensor"),
+                                             ("mlp:tensor:accumulate", "ddp, fsdp")])  # fmt: skip
+def test_a_step_that_does_not_go_with_a_way_is_named(named: str, goes: str) -> None:
+    with pytest.raises(Problem, match=f"{named} is not possible") as caught:
+        training.cases([named], [1], [25])
+    assert caught.value.remedy.endswith(f"goes with {goes}")
+
+
+@pytest.mark.parametrize("named", ["resnet51", "resnet50:fsdp", "mlp", ":ddp", "resnet50:graph:ddp", "vgg16:ddp:ddp"])
 def test_a_model_that_is_not_there_is_named(named: str) -> None:
     with pytest.raises(Problem, match=f"there is no {named}") as caught:
         training.cases([named], [1], [25])
@@ -124,6 +147,13 @@ def test_the_same_tokens_on_all_ranks_count_once() -> None:
     assert made["spread_ms"] == 0
 
 
+def test_a_step_of_several_batches_counts_all_of_them() -> None:
+    run = {"losses": [], "steps_ms": [10.0], "silent_ms": []}
+    made = training.row(Case("resnet50", "ddp", 8, step="accumulate"), "nccl", 2, [run])
+    assert made["per_second"] == pytest.approx(4 * 8 * 2 / 10 * 1e3)
+    assert made["step"] == "accumulate"
+
+
 # ---- the verb -----------------------------------------------------------------------------------------------------
 
 
@@ -134,6 +164,7 @@ def call(**options: Any) -> None:
         "buckets": "25",
         "ranks": 2,
         "steps": 4,
+        "losses": 20,
         "runs": 2,
         "limit": 60,
         "json_file": None,
@@ -153,7 +184,7 @@ def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     ran: list[str] = []
 
     def run(job: Job, _: Any, library: str, progress: Any) -> Outcome:
-        assert job.ranks == 2
+        assert (job.ranks, job.losses) == (2, 20)
         progress(0, 1, "resnet50")
         ran.append("sennit" if library else "nccl")
         made = outcome([10.0, 10.0], [1.0])

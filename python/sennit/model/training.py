@@ -19,6 +19,8 @@ class TrainingRow(Part):
                           "layers)")  # fmt: skip
     batch: int = Field(ge=1, description="Samples a rank; of tensor all ranks have the same ones")
     bucket_mb: int = Field(default=0, ge=0, description="Of ddp: gradients that are reduced together")
+    step: str = Field(default="", description="compile (torch.compile), graph (a step as a CUDA graph), accumulate "
+                      "(gradients of four batches), or empty: call by call")  # fmt: skip
     variant: str = Field(description="sennit (NCCL with the drop-in) or nccl (alone)")
     ranks: int = Field(ge=1)
     runs: int = Field(ge=1, description="Jobs, in turns with the other variant's")
@@ -34,9 +36,9 @@ class TrainingRow(Part):
     repeatable: bool = Field(default=True, description="All runs of this variant gave the same losses, to the bit")
 
     @property
-    def case(self) -> tuple[str, str, int, int]:
+    def case(self) -> tuple[str, str, int, int, str]:
         """What both variants do."""
-        return self.model, self.parallel, self.batch, self.bucket_mb
+        return self.model, self.parallel, self.batch, self.bucket_mb, self.step
 
     @property
     def exposed(self) -> float | None:

@@ -1,5 +1,6 @@
 """Training as a program that was not written for sennit: what is trained, and how runs under NCCL and under sennit
-are put beside each other. Pure functions of their inputs; training_rank.py is what trains."""
+are put beside each other. Pure functions of their inputs; training_rank.py is what trains, training_models.py what is
+trained."""
 
 from __future__ import annotations
 
@@ -12,12 +13,16 @@ from typing import Any
 from sennit.peers.timing import half_range
 from sennit.problem import Exit, Problem
 
-WIDTH, TOKENS = 1024, 512  # of the transformer, and of a sample
+WIDTH, HEAD, TOKENS = 1024, 64, 512  # of the transformer, of one of its heads, and of a sample
 TENSOR_WIDTH = 4096  # of the layers that are spread over the ranks
 IMAGES = ("resnet50", "resnet152", "densenet201", "vgg16", "alexnet")  # as torchvision names them
-PARALLEL = {"ddp": (*IMAGES, "transformer"), "fsdp": ("transformer",), "tensor": ("mlp",)}
+PARALLEL = {"ddp": (*IMAGES, "transformer"), "fsdp": ("transformer",), "tensor": ("transformer", "mlp")}
+
+# How a step is done otherwise than call by call, and with which ways of spreading a model.
+STEPS = {"compile": ("ddp", "fsdp", "tensor"), "graph": ("ddp", "tensor"), "accumulate": ("ddp", "fsdp")}
+ACCUMULATED = 4  # batches whose gradients are added up before ranks reduce them
 RANK = "sennit.peers.training_rank"  # the module that a rank runs
-DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "mlp:tensor")
+DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "transformer:tensor")
 
 
 @dataclass(frozen=True)
@@ -28,13 +33,24 @@ class Case:
     parallel: str
     batch: int  # samples a rank
     bucket_mb: int = 25  # of DDP: PyTorch's own default
+    step: str = ""  # one of STEPS, or call by call
     layers: int = 12  # of the transformer
 
     @property
     def name(self) -> str:
-        """For example: resnet50 ddp, batch 32, buckets 25 MB."""
+        """For example: resnet50 ddp graph, batch 32, buckets 25 MB."""
         bucket = f", buckets {self.bucket_mb} MB" if self.parallel == "ddp" else ""
-        return f"{self.model} {self.parallel}, batch {self.batch}{bucket}"
+        return f"{self.way}, batch {self.batch}{bucket}"
+
+    @property
+    def way(self) -> str:
+        """For example: resnet50 ddp graph."""
+        return " ".join(filter(None, (self.model, self.parallel, self.step)))
+
+    @property
+    def batches(self) -> int:
+        """Of a step."""
+        return ACCUMULATED if self.step == "accumulate" else 1
 
     @property
     def unit(self) -> tuple[str, int]:
@@ -65,16 +81,22 @@ class Job:
 
 
 def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int]) -> list[Case]:
-    """Every model with every batch and, of DDP, every bucket size. Errors: a model or a way that there is not."""
+    """Every model with every batch and, of DDP, every bucket size. A model is named as NAME[:WAY][:STEP], such as
+    resnet50, transformer:fsdp or resnet50:graph. Errors: a model or a way that there is not."""
     found = []
     for named in models:
-        model, _, parallel = named.partition(":")
-        parallel = parallel or "ddp"
-        if model not in PARALLEL.get(parallel, ()):
+        model, *ways = named.split(":")
+        step = ways.pop() if ways and ways[-1] in STEPS else ""
+        parallel = ways.pop() if ways else "ddp"
+        if ways or model not in PARALLEL.get(parallel, ()):
             there = [f"{each}:{way}" for way, names in PARALLEL.items() for each in names]
             raise Problem(f"--models: there is no {named}", f"Use any of {', '.join(there)}", Exit.USAGE)
+        if step and parallel not in STEPS[step]:
+            raise Problem(
+                f"--models: {named} is not possible", f"{step} goes with {', '.join(STEPS[step])}", Exit.USAGE
+            )
         sizes = buckets if parallel == "ddp" else buckets[:1]
-        found += [Case(model, parallel, batch, bucket) for batch in batches for bucket in sizes]
+        found += [Case(model, parallel, batch, bucket, step=step) for batch in batches for bucket in sizes]
     return found
 
 
@@ -86,12 +108,13 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
     medians = [statistics.median(run["steps_ms"]) for run in runs]
     unit, each = case.unit
     median = statistics.median(steps)
-    samples = case.batch * (1 if case.parallel == "tensor" else ranks)
+    samples = case.batch * case.batches * (1 if case.parallel == "tensor" else ranks)
     return {
         "model": case.model,
         "parallel": case.parallel,
         "batch": case.batch,
         "bucket_mb": case.bucket_mb if case.parallel == "ddp" else 0,
+        "step": case.step,
         "variant": variant,
         "ranks": ranks,
         "runs": len(runs),

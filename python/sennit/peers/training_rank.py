@@ -5,113 +5,94 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import nn
 
 from sennit.peers.torch_rank import Refused, begin, main, tell
-from sennit.peers.training import TENSOR_WIDTH, TOKENS, WIDTH, Case, Job
+from sennit.peers.training import Case, Job
+from sennit.peers.training_models import Trained
 
-CLASSES = 1000
-SIDE = 224  # pixels of an image
+Step = Callable[[], torch.Tensor]  # one step of training; its loss
 
-
-def blocks(layers: int) -> nn.Module:
-    """A transformer without dropout, so that two runs compute the same."""
-    layer = nn.TransformerEncoderLayer(WIDTH, WIDTH // 64, 4 * WIDTH, dropout=0.0, batch_first=True)
-    return nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+# Steps before one is captured: DistributedDataParallel times its first ten, by events that no graph may have.
+BEFORE_CAPTURE = 11
 
 
-def build(case: Case, device: torch.device) -> tuple[nn.Module, Callable[[], torch.Tensor]]:
-    """The model, spread over the ranks as the case says, and its loss on fresh data."""
-    if case.model == "transformer":
-        model = blocks(case.layers).to(device)
+def eager(case: Case, trained: Trained, silent: bool, optimizer: Any) -> Step:
+    """A step, call by call. `silent`: without communication, where it can be left out."""
 
-        def loss() -> torch.Tensor:
-            given = torch.randn(case.batch, TOKENS, WIDTH, device=device)
-            return (model_of()(given).float() - given).square().mean()
-    elif case.model == "mlp":
-        model = nn.Sequential(nn.Linear(TENSOR_WIDTH, 4 * TENSOR_WIDTH), nn.GELU(),
-                              nn.Linear(4 * TENSOR_WIDTH, TENSOR_WIDTH)).to(device)  # fmt: skip
-
-        def loss() -> torch.Tensor:
-            given = torch.randn(case.batch * TOKENS, TENSOR_WIDTH, device=device)
-            return (model_of()(given) - given).square().mean()
-    else:
-        try:
-            import torchvision
-        except ImportError:
-            raise Refused("torchvision is not installed; pip install torchvision") from None
-        model = getattr(torchvision.models, case.model)(num_classes=CLASSES).to(device)
-
-        def loss() -> torch.Tensor:
-            images = torch.randn(case.batch, 3, SIDE, SIDE, device=device)
-            wanted = torch.randint(0, CLASSES, (case.batch,), device=device)
-            return nn.functional.cross_entropy(model_of()(images), wanted)
-
-    spread = model
-    if case.parallel == "ddp":
-        spread = nn.parallel.DistributedDataParallel(model, device_ids=[device.index], bucket_cap_mb=case.bucket_mb)
-    elif case.parallel == "fsdp":
-        from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
-
-        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-        for layer in model.layers:
-            fully_shard(layer, mp_policy=policy)
-        fully_shard(model, mp_policy=policy)
-    else:
-        from torch.distributed.device_mesh import init_device_mesh
-        from torch.distributed.tensor.parallel import ColwiseParallel, RowwiseParallel, parallelize_module
-
-        mesh = init_device_mesh("cuda", (dist.get_world_size(),))
-        parallelize_module(model, mesh, {"0": ColwiseParallel(), "2": RowwiseParallel()})
-
-    def model_of() -> nn.Module:
-        return spread
-
-    return spread, loss
-
-
-def train(case: Case, job: Job, rank: int, device: torch.device) -> dict[str, Any]:
-    """The losses of the first steps, and what later ones took, with their communication and, where it can be left
-    out, without."""
-    torch.manual_seed(0)
-    model, loss = build(case, device)
-    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    # Of a tensor that is spread over the ranks, all ranks have the same data.
-    torch.manual_seed(1 if case.parallel == "tensor" else 1 + rank)
-
-    def step(silent: bool = False) -> torch.Tensor:
+    def step() -> torch.Tensor:
         optimizer.zero_grad()
-        with model.no_sync() if silent else nullcontext():
-            found = loss()
-            found.backward()
+        for batch in range(case.batches):
+            with trained.silent(silent or batch + 1 < case.batches):
+                found = trained.loss()
+                (found / case.batches).backward()
         optimizer.step()
         return found
 
-    losses = [step().item() for _ in range(job.losses)]
+    return step
 
-    def measure(silent: bool) -> list[float]:
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(job.steps + 1)]
-        for _ in range(job.warm_up):
-            step(silent)
-        dist.barrier()
-        torch.cuda.synchronize()
-        marks[0].record()
-        for mark in marks[1:]:
-            step(silent)
-            mark.record()
-        torch.cuda.synchronize()
-        return [a.elapsed_time(b) for a, b in pairwise(marks)]
 
+def captured(step: Step) -> Step:
+    """The step as a CUDA graph, on the current stream. Raises Refused."""
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    try:
+        # PyTorch's watchdog asks for events in another thread meanwhile.
+        with torch.cuda.graph(graph, stream=torch.cuda.current_stream(), capture_error_mode="thread_local"):
+            found = step()
+    except RuntimeError as error:
+        raise Refused(f"a step cannot be captured ({str(error).splitlines()[0]})") from None
+
+    def replay() -> torch.Tensor:
+        graph.replay()
+        return found
+
+    return replay
+
+
+def measured(step: Step, job: Job) -> list[float]:
+    """What steps take, in ms on this rank's GPU."""
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(job.steps + 1)]
+    for _ in range(job.warm_up):
+        step()
+    dist.barrier()
+    torch.cuda.synchronize()
+    marks[0].record()
+    for mark in marks[1:]:
+        step()
+        mark.record()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) for a, b in pairwise(marks)]
+
+
+def train(case: Case, job: Job, rank: int, device: torch.device, silent_ms: list[float] | None) -> dict[str, Any]:
+    """The losses of the first steps, and what later ones took, with their communication and, where it can be left
+    out, without. `silent_ms`: the latter, where it is known already."""
+    torch.manual_seed(0)
+    trained = Trained(case, device)
+    optimizer = torch.optim.SGD(trained.model.parameters(), lr=1e-3)
+    # Of a tensor that is spread over the ranks, all ranks have the same data.
+    torch.manual_seed(1 if case.parallel == "tensor" else 1 + rank)
+    step = eager(case, trained, False, optimizer)
+    is_graph = case.step == "graph"
+    losses = [step().item() for _ in range(BEFORE_CAPTURE if is_graph else job.losses)]
+    if is_graph:
+        step = captured(step)
+        losses += [step().item() for _ in range(job.losses - len(losses))]
+    steps_ms = measured(step, job)
+    if case.parallel == "ddp" and silent_ms is None:
+        silent = eager(case, trained, True, optimizer)
+        silent_ms = measured(captured(silent) if is_graph else silent, job)
     return {
         "case": case.name,
-        "losses": losses,
-        "steps_ms": measure(False),
-        "silent_ms": measure(True) if case.parallel == "ddp" else [],
+        "losses": losses[: job.losses],
+        "steps_ms": steps_ms,
+        "silent_ms": silent_ms or [],
         "peak_gib": torch.cuda.max_memory_allocated() / 2**30,
     }
 
@@ -121,14 +102,20 @@ def run(text: str, rank: int) -> None:
     job = Job.read(text)
     torch.backends.cudnn.deterministic = True  # two runs are compared bit by bit
     device = begin(rank, job.ranks, "nccl")
+    known: dict[Case, list[float]] = {}  # steps without communication, which are the same whatever the buckets
     for number, case in enumerate(job.cases):
         tell(rank, progress=[number, len(job.cases), case.name])
         torch.cuda.reset_peak_memory_stats()
+        same = replace(case, bucket_mb=0)
+        # What a graph is captured on, the model has to be made on as well.
+        on = torch.cuda.stream(torch.cuda.Stream(device)) if case.step == "graph" else nullcontext()
         try:
-            found = train(case, job, rank, device)
+            with on:
+                found = train(case, job, rank, device, known.get(same))
         except (Refused, torch.cuda.OutOfMemoryError) as error:  # on all ranks alike
             tell(rank, warning=f"{case.name} is left out: {str(error).splitlines()[0]}")
             continue
+        known[same] = found["silent_ms"]
         tell(rank, row=found)
     dist.barrier()
     dist.destroy_process_group()

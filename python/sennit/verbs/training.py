@@ -28,7 +28,8 @@ from sennit.views.training_table import print_training, training_markdown
 EXAMPLES = examples(
     "sennit tune collectives && sennit bench training",
     "sennit bench training --models resnet50:ddp,vgg16:ddp --batches 32,4 --buckets 25,100",
-    "sennit bench training --models transformer:fsdp,mlp:tensor --json training.json",
+    "sennit bench training --models transformer:fsdp,transformer:tensor --json training.json",
+    "sennit bench training --models resnet50,resnet50:compile,resnet50:graph,resnet50:accumulate --batches 8",
     "SENNIT_TAKE=all sennit bench training -n 4 --runs 5",
 )
 
@@ -40,8 +41,9 @@ def add_verb(app: typer.Typer) -> None:
 
 def bench_training(
     models: Annotated[
-        str, typer.Option(metavar="MODEL[:WAY],…", help="torchvision's resnet50, resnet152, densenet201, vgg16 and "
-                          "alexnet, and transformer, with ddp; transformer:fsdp; mlp:tensor.")
+        str, typer.Option(metavar="MODEL[:WAY][:STEP],…", help="torchvision's resnet50, resnet152, densenet201, "
+                          "vgg16 and alexnet, and transformer, with ddp; transformer with fsdp; transformer and mlp "
+                          "with tensor. Steps: compile, graph, accumulate.")
     ] = ",".join(training.DEFAULT),
     batches: Annotated[str, typer.Option(metavar="N,…", help="Samples a rank.")] = "32",
     buckets: Annotated[str, typer.Option(metavar="MB,…", help="Of DDP: gradients that are reduced together.")] = "25",
@@ -49,6 +51,9 @@ def bench_training(
         int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")
     ] = None,
     steps: Annotated[int, typer.Option(min=4, metavar="N", help="Timed in each run.")] = 40,
+    losses: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Steps before, whose losses are compared.")
+    ] = 50,
     runs: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs of each library, in turns.")] = 3,
     limit: Annotated[float, typer.Option(min=1, metavar="S", help="Most seconds of a job.")] = 1800,
     json_file: Annotated[
@@ -66,7 +71,7 @@ def bench_training(
     count = ranks or launcher.gpus(os.environ)
     if count < 2:
         raise Problem("training needs two GPUs or more", "Run it where they are", Exit.ENVIRONMENT)
-    job = Job(count, found, steps, limit_s=int(limit))
+    job = Job(count, found, steps, losses=losses, limit_s=int(limit))
     library = str(library_to_preload())
     outcomes = take_turns(
         "training", (NCCL, SENNIT), runs,
@@ -113,6 +118,7 @@ def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> d
             "runs": runs,
             "steps": job.steps,
             "warm_up": job.warm_up,
+            "losses": job.losses,
             "take": os.environ.get("SENNIT_TAKE") or "measured",
         },
         "rows": rows,

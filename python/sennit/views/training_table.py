@@ -36,7 +36,7 @@ COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
 def pairs(result: TrainingResult) -> list[tuple[TrainingRow | None, TrainingRow | None]]:
     """The rows of sennit and of NCCL for each case, in the document's order."""
-    found: dict[tuple[str, str, int, int], dict[str, TrainingRow]] = {}
+    found: dict[tuple[str, str, int, int, str], dict[str, TrainingRow]] = {}
     for row in result.rows:
         found.setdefault(row.case, {})[row.variant] = row
     return [(each.get(SENNIT), each.get(NCCL)) for each in found.values()]
@@ -75,7 +75,7 @@ def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
     assert row is not None
     found = ratio(own, other)
     return [
-        f"{row.model} {row.parallel}",
+        " ".join(filter(None, (row.model, row.parallel, row.step))),
         str(row.batch),
         f"{row.bucket_mb} MB" if row.bucket_mb else NOTHING,
         row.unit,
