@@ -36,6 +36,16 @@ class TorchRow(Part):
     verified: bool = Field(default=False, description="Every number was compared in a call before, in every job")
 
 
+class Added(Part):
+    """What the drop-in adds to the host's time for a call of NCCL's own function that it hands on: measured in turns
+    with that function, on one communicator of one process."""
+
+    median_us: float = Field(description="More than NCCL's own")
+    spread_us: float = Field(default=0, ge=0, description="Half the interquartile range of the jobs' medians; of one "
+                             "job, of its rounds")  # fmt: skip
+    rounds: int = Field(ge=1, description="Of a batch each, of all jobs")
+
+
 class TorchResult(Part):
     """The whole document."""
 
@@ -46,4 +56,5 @@ class TorchResult(Part):
     versions: dict[str, str] = Field(default={}, description="Of sennit, PyTorch and NCCL")
     settings: dict[str, Any] = {}
     rows: list[TorchRow]
+    added: Added | None = Field(default=None, description="None where it could not be measured")
     warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

@@ -54,6 +54,7 @@ class Job:
     cases: list[Case]
     seconds: float  # for each figure; 0: calls are verified and not timed
     ways: tuple[str, ...] = WAYS
+    passing: bool = False  # measure what the drop-in adds to a call that it hands on
     limit_s: int = 600
 
     def text(self) -> str:
@@ -140,6 +141,18 @@ def row(
             zip(names, (statistics.median(every), max(half_range(every), half_range(medians))), strict=True)
         )
     return found | {"host_of_runs_us": [statistics.median(run["host_us"]) for run in runs]}
+
+
+def added(told: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
+    """What the drop-in adds to the host's time for a call that it hands to NCCL: the median of all rounds of all
+    jobs, and the spread of the jobs' medians, or of one's rounds. None where no rank could tell."""
+    jobs = [row["added_us"] for job in told for row in job if row.get("added_us")]
+    if not jobs:
+        return None
+    medians = [statistics.median(each) for each in jobs]
+    every = [each for job in jobs for each in job]
+    spread = half_range(medians if len(medians) > 1 else every)
+    return {"median_us": statistics.median(every), "spread_us": spread, "rounds": len(every)}
 
 
 def rows(

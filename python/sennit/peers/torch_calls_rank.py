@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from sennit.peers import numbers
+from sennit.peers import numbers, torch_passing
 from sennit.peers.layout import ROOT, Layout
 from sennit.peers.timing import LEAST_US, calls_for, runs_for
 from sennit.peers.torch_calls import EAGER, GRAPH, QUEUED, Case, Job
@@ -121,6 +121,8 @@ class Rank:
             if self._job.seconds > 0:
                 for way in self._job.ways:
                     tell(self._rank, row={"case": str(case), "way": way, **self._measure(call, way)})
+        if self._job.passing:
+            tell(self._rank, row={"added_us": self._added()})
         self._go = lambda: None
         gc.collect()  # graphs end before the communicator that they use
         self._agree(0, 0)
@@ -187,6 +189,17 @@ class Rank:
             times.append(us / calls)
             host_times.append(host_us / calls)
         return {"calls": calls, "us": times, "host_us": host_times}
+
+    def _added(self) -> list[float]:
+        """What the drop-in adds to a call that it hands on; nothing where that cannot be measured."""
+        backend = dist.group.WORLD._get_backend(self._device)
+        comm = backend._comm_ptr() if hasattr(backend, "_comm_ptr") else 0  # since PyTorch 2.6
+        calls = torch_passing.entries() if comm else None
+        if calls is None:
+            return []
+        data, stream = torch.zeros(256, device=self._device), torch.cuda.current_stream().cuda_stream
+        arguments = (data.data_ptr(), data.data_ptr(), data.numel(), torch_passing.FLOAT32, torch_passing.SUM)
+        return torch_passing.added_us(calls, (*arguments, comm, stream), lambda: self._agree(0))
 
 
 def run(text: str, rank: int) -> None:

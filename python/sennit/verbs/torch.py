@@ -88,7 +88,7 @@ def bench_torch(
     job = Job(count, found, seconds, limit_s=int(limit))
     library = str(library_to_preload())
     hows = _explanations(job, chosen, library)
-    small = Job(count, torch_calls.passed_on(found), seconds, (EAGER,), int(limit))
+    small = Job(count, torch_calls.passed_on(found), seconds, (EAGER,), passing=True, limit_s=int(limit))
     outcomes = take_turns(
         "measuring", (NCCL, SENNIT, PASSED_ON), runs,
         lambda variant, progress: _job(small if variant == PASSED_ON else job, variant, chosen, library, progress),
@@ -114,7 +114,7 @@ def _explanations(job: Job, take: str, library: str) -> dict[Case, str]:
     found: dict[Case, str] = {}
     for kind in dict.fromkeys(case.type for case in job.cases):
         of_kind = [case for case in job.cases if case.type == kind]
-        asked = Job(job.ranks, of_kind, 0, job.ways, job.limit_s)
+        asked = Job(job.ranks, of_kind, 0, job.ways, limit_s=job.limit_s)
 
         def verify(variant: str, progress: Progress, asked: Job = asked) -> Outcome:
             return _job(asked, variant, take, library, progress, SENNIT_EXPLAIN="1")
@@ -144,6 +144,7 @@ def document_of(
         "versions": {"sennit": __version__} | told.versions,
         "settings": {"runs": runs, "seconds": job.seconds, "take": take},
         "rows": torch_calls.rows(job.cases, job.ranks, said, hows),
+        "added": torch_calls.added(said.get(PASSED_ON, [])),
         "warnings": warnings,
     }
 
