@@ -58,7 +58,9 @@ def test_how_a_job_ended() -> None:
     assert Ended(0, 'noise\npreloaded: {"done": 1}\n', "").why() == []
     assert Ended(0, "noise\n", "").why() == ["it ended with 0", "noise"], "rank 0 has to say that it is done"
     assert Ended(None, "", "Watchdog").why() == ["it did not end within 240 s", "Watchdog"]
-    assert Ended(1, 'preloaded: {"done": 1}\n', "").why()[0] == "it ended with 1"
+    torchrun = "W1 1 torch/distributed/elastic/multiprocessing/api.py:1] Sending process" + 100 * "\nmore"
+    said = Ended(1, 'preloaded: {"done": 1}\n', f"AssertionError: wrong\n{torchrun}").why()
+    assert said == ["it ended with 1", 'preloaded: {"done": 1}', "AssertionError: wrong", "W1 1 "]
 
 
 def test_every_scenario_has_ranks_that_do_it() -> None:

@@ -130,7 +130,9 @@ class Ended:
         if self.code == 0 and self.told:
             return []
         how = f"it did not end within {LIMIT_S} s" if self.code is None else f"it ended with {self.code}"
-        return [how, *self.output.splitlines()[-20:], *self.errors.splitlines()[-60:]]
+        # What torchrun says of it comes behind what the ranks said.
+        said = self.errors.split("torch/distributed/elastic/multiprocessing/api.py")[0]
+        return [how, *self.output.splitlines()[-20:], *said.splitlines()[-60:]]
 
 
 def free_port() -> int:

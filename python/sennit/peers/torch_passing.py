@@ -29,7 +29,9 @@ def entries() -> tuple[Call, Call] | None:
     file = library_of(Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace"))
     if not file:
         return None
-    through, own = ctypes.CDLL(None).ncclAllReduce, ctypes.CDLL(file).ncclAllReduce
+    through, own = (getattr(ctypes.CDLL(name), "ncclAllReduce", None) for name in (None, file))
+    if through is None or own is None:  # PyTorch's alone is in no scope that a name is looked up in
+        return None
     for each in (through, own):
         each.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int,
                          ctypes.c_void_p, ctypes.c_void_p]  # fmt: skip
