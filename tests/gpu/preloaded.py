@@ -48,8 +48,10 @@ class Scenario:
 ALL = ("allreduce", "reduce_scatter", "allgather", "bcast", "reduce")
 SCENARIOS = (
     Scenario("collectives", ALL),
-    # PyTorch's communicators are then made without blocking.
-    Scenario("bound", ALL, ("NCCL: a part of one that does not block",)),
+    Scenario("bound", ALL),
+    Scenario(
+        "nonblocking", ALL, ("NCCL: a part of one that does not block",), {"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}
+    ),
     Scenario("groups", ("allreduce", "reduce_scatter", "allgather", "bcast")),
     Scenario("streams", ("allreduce", "bcast")),
     Scenario("graphs", ("allreduce", "reduce_scatter", "allgather")),

@@ -21,6 +21,7 @@ RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "collectives": preloaded_calls.collectives,
     "bound": preloaded_calls.bound,
+    "nonblocking": preloaded_calls.bound,
     "groups": preloaded_calls.groups,
     "streams": preloaded_streams.streams,
     "graphs": preloaded_streams.graphs,
@@ -42,7 +43,7 @@ def main() -> None:
     device = torch.device("cuda", 0 if shares else RANK)
     torch.cuda.set_device(device)
     scenario = sys.argv[1]
-    bound = {"device_id": device} if scenario == "bound" else {}
+    bound = {"device_id": device} if scenario in ("bound", "nonblocking") else {}
     dist.init_process_group("nccl", **bound)
     told = SCENARIOS[scenario](Place(RANK, RANKS, device, shares))
     torch.cuda.synchronize()
