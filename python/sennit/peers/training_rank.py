@@ -3,6 +3,7 @@ cases and the rank. What its collectives go through, its environment decides. Ra
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -105,6 +106,7 @@ def run(text: str, rank: int) -> None:
     known: dict[Case, list[float]] = {}  # steps without communication, which are the same whatever the buckets
     for number, case in enumerate(job.cases):
         tell(rank, progress=[number, len(job.cases), case.name])
+        gc.collect()  # models and graphs of the case before
         torch.cuda.reset_peak_memory_stats()
         same = replace(case, bucket_mb=0)
         # What a graph is captured on, the model has to be made on as well.
@@ -117,6 +119,7 @@ def run(text: str, rank: int) -> None:
             continue
         known[same] = found["silent_ms"]
         tell(rank, row=found)
+    gc.collect()  # graphs end before the communicator that they use
     dist.barrier()
     dist.destroy_process_group()
 
