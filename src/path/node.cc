@@ -4,63 +4,25 @@
 
 #include <fmt/format.h>
 
-#include "base/environment.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "machine/document.h"
-#include "machine/known.h"
-#include "path/bell.h"
-#include "path/extras.h"
-#include "path/forced.h"
 
 namespace sennit::path {
 
 namespace {
 
-/// A peer that put to us within this time is taken to go on doing so: its messages and ours share the links. A
-/// default: some times the longest message that takes a noticeable part of a second's bandwidth, far below a training
-/// step.
-constexpr std::uint64_t kExchangeNs = 20'000'000;
-/// Messages below never travel on several paths where a GPU takes part; a limit that spares them the looking.
-constexpr std::uint64_t kLeastSplit = 1 * MiB;
-
-Status check_apart(const void* dst, const void* src, std::uint64_t bytes) {
-  const auto to = reinterpret_cast<std::uintptr_t>(dst), from = reinterpret_cast<std::uintptr_t>(src);
-  if (to >= from + bytes || from >= to + bytes) return {};
-  return Status(Code::invalid_argument, "source and destination overlap", {}, "Copy by way of another buffer");
-}
-
 /// Below, memory here is taken for the GPU's own where the two have different plans: a default. A look at it takes
 /// 0.3 µs, a hundredth of a 4 MiB put (H200).
 constexpr std::uint64_t kLeastGlance = 16 * MiB;
 
-/// What the ranks of a node decide from.
-struct Ground {
-  machine::Machine machine;
-  std::shared_ptr<const PutTable> tuned;  // null where puts were never tuned
-};
-
-Result<Ground> find_ground(const device::Executor& executor, const std::optional<machine::Machine>& given) {
-  auto known = given ? Result<machine::Known>({*given, false})
-                     : machine::known_machine({}, device::name(executor.kind()), extras_of(executor));
-  if (!known) return known.status();
-  Ground ground{std::move(known->machine), nullptr};
-  if (ground.machine.fingerprint.empty()) return ground;
-  auto table = load_put_table(ground.machine.fingerprint);
-  if (table.ok())
-    ground.tuned = std::make_shared<PutTable>(std::move(*table));
-  else if (table.status().code() != Code::not_found)
-    log(LogLevel::warning, fmt::format("messages take the direct path alone: {}", table.status().text()));
-  return ground;
-}
-
-/// One ground for the whole node: the leader's, so that all ranks decide from the same documents.
-Result<Ground> agree_on_ground(comm::Group& group, const device::Executor& executor,
-                               const std::optional<machine::Machine>& given) {
+/// One basis for the whole node: the leader's, so that all ranks decide from the same documents.
+Result<Basis> agree_on_basis(comm::Group& group, const device::Executor& executor,
+                             const std::optional<machine::Machine>& given) {
   std::string text;
   Status status;
   if (group.rank() == group.leader()) {
-    auto found = find_ground(executor, given);
+    auto found = find_basis(executor, given);
     status = found.status();
     if (found.ok())
       text = Json{{"machine", machine::to_json(found->machine)},
@@ -75,35 +37,13 @@ Result<Ground> agree_on_ground(comm::Group& group, const device::Executor& execu
   if (!document) return document.status();
   auto machine = machine::from_json(document->value("machine", Json()), origin);
   if (!machine) return machine.status();
-  Ground ground{std::move(*machine), nullptr};
+  Basis basis{std::move(*machine), nullptr};
   if (const Json tuned = document->value("tuned", Json()); !tuned.is_null()) {
     auto table = put_table_from_json(tuned, origin);
     if (!table) return table.status();
-    ground.tuned = std::make_shared<PutTable>(std::move(*table));
+    basis.tuned = std::make_shared<PutTable>(std::move(*table));
   }
-  return ground;
-}
-
-Result<Mover::Options> options_from_environment(bool tuned, bool given) {
-  Mover::Options options;
-  auto staging = parse_bytes(environment("SENNIT_STAGING"));
-  if (!staging) return std::move(staging).status().in("SENNIT_STAGING");
-  options.staging_bytes = staging_one_way(*staging);
-  // The others are read where they apply, and there a value that means nothing could only be passed over.
-  for (const char* name : {"SENNIT_IPC", "SENNIT_PEER"})
-    if (auto known = environment_switch(name); !known) return known.status();
-  auto adapt = environment_switch("SENNIT_ADAPT");
-  if (!adapt) return adapt.status();
-  options.adapt = *adapt;
-  if (auto level = parse_log_level(environment("SENNIT_LOG")); !level) return level.status();
-  if (const std::string shares = environment("SENNIT_SPLIT"); !shares.empty()) {
-    auto forced = parse_forced(shares);
-    if (!forced) return std::move(forced).status().in("SENNIT_SPLIT");
-    options.forced = std::move(*forced);
-  }
-  // Several paths only where they measured faster here, or where somebody named the machine to plan from.
-  options.single = !tuned && !given && environment("SENNIT_MACHINE").empty() && options.forced.empty();
-  return options;
+  return basis;
 }
 
 }  // namespace
@@ -131,46 +71,23 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> excha
   if (!agreed) return agreed.status();
   node->lane_ = std::move(*lane);
 
-  auto ground = agree_on_ground(members, devices, options.machine);
-  if (!ground) return ground.status();
-  Node* self = node.get();
-  auto mover = [&]() -> Result<std::unique_ptr<Mover>> {
-    auto chosen = options_from_environment(ground->tuned != nullptr, options.machine.has_value());
-    if (!chosen) return chosen.status();
-    chosen->tuned = ground->tuned;
-    chosen->courier_device = self->device_;
-    if (members.node_ranks().size() > 1)
-      chosen->courier = [self](int peer, Errand errand, RingShape shape) {
-        return self->courier(peer, errand, shape);
-      };
-    return Mover::create(node->executor_, std::move(ground->machine), std::move(*chosen));
-  }();
+  auto basis = agree_on_basis(members, devices, options.machine);
+  if (!basis) return basis.status();
+  auto transport =
+      Transport::create(node->executor_, members, node->device_, std::move(*basis), options.machine.has_value(),
+                        [self = node.get()](std::uint32_t window, std::uint64_t offset, std::uint64_t bytes) {
+                          return self->resolve(window, offset, bytes);
+                        });
   // Each rank has an environment of its own: one that cannot work must not leave the others to a node of fewer.
-  if (auto alike = comm::agree(members.exchange(), mover.status(), {}); !alike) return alike.status();
-  node->mover_ = std::move(*mover);
-  if (members.node_ranks().size() > 1)
-    node->service_ = std::make_unique<CourierService>(
-        devices, members, node->device_,
-        [self](std::uint32_t number, std::uint64_t offset, std::uint64_t bytes) -> Result<std::byte*> {
-          const std::lock_guard lock(self->windows_mutex_);
-          const auto found = self->windows_.find(number);
-          if (found == self->windows_.end())
-            return Status(Code::not_found, fmt::format("window {} is not open on rank {}", number, self->rank()), {},
-                          "Close a window only after all transfers to it are done");
-          const std::uint64_t size = found->second->bytes(self->rank());
-          if (offset > size || bytes > size - offset)
-            return Status(Code::invalid_argument, "a peer's message reaches beyond the window");
-          return found->second->data() + offset;
-        });
+  if (auto alike = comm::agree(members.exchange(), transport.status(), {}); !alike) return alike.status();
+  node->transport_ = std::move(*transport);
   // Whatever ends the group must also end kernels that wait for it.
   if (!options.outlast_failure) members.on_abort([executor = node->executor_](const Status&) { executor->abort(); });
   return node;
 }
 
 Node::~Node() {
-  service_.reset();
-  mover_.reset();
-  couriers_.clear();
+  transport_.reset();
   windows_.clear();
   lane_.reset();
   group_.reset();  // before the executor: its thread may still raise the abort
@@ -206,19 +123,16 @@ Status Node::close(const std::shared_ptr<Window>& window) {
   return std::move(status).in("deregister memory");
 }
 
-Result<Courier*> Node::courier(int peer, Errand errand, RingShape shape) {
-  const std::lock_guard lock(couriers_mutex_);
-  auto& made = couriers_[{peer, errand}];
-  if (made == nullptr) {
-    // One ring for all messages to the peer: as wide as any plan of this machine asks for.
-    for (const auto& staged : mover_->machine().staged)
-      if (staged.method == machine::Method::sm && staged.blocks > 0)
-        shape.blocks = std::max(shape.blocks, static_cast<unsigned>(staged.blocks));
-    auto courier = Courier::create(*executor_, *group_, device_, peer, errand, shape);
-    if (!courier) return courier.status();
-    made = std::move(*courier);
-  }
-  return made.get();
+Result<std::byte*> Node::resolve(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes) {
+  const std::lock_guard lock(windows_mutex_);
+  const auto found = windows_.find(window);
+  if (found == windows_.end())
+    return Status(Code::not_found, fmt::format("window {} is not open on rank {}", window, rank()), {},
+                  "Close a window only after all transfers to it are done");
+  const std::uint64_t size = found->second->bytes(rank());
+  if (offset > size || bytes > size - offset)
+    return Status(Code::invalid_argument, "a peer's message reaches beyond the window");
+  return found->second->data() + offset;
 }
 
 Result<End> Node::local_end(const void* data, std::uint64_t bytes, device::Access access) {
@@ -247,7 +161,7 @@ bool Node::single(const End& there, const void* data, std::uint64_t bytes, bool 
   // Only where the driver itself refuses addresses that are not memory: threads of the host executor would crash.
   if (there.rank < 0 || there.data == nullptr || executor_->kind() != device::Kind::cuda) return false;
   const auto least = [&](int here) {
-    return put ? mover_->least_split(there.device, here) : mover_->least_split(here, there.device);
+    return put ? mover().least_split(there.device, here) : mover().least_split(here, there.device);
   };
   const std::uint64_t own = least(device_), pinned = least(kHost);
   const bool alike = (bytes < own) == (bytes < pinned);
@@ -259,7 +173,7 @@ bool Node::single(const End& there, const void* data, std::uint64_t bytes, bool 
 bool Node::single(const void* dst, const void* src, std::uint64_t bytes) {
   if (executor_->kind() != device::Kind::cuda) return false;
   const auto to = executor_->holder(dst), from = executor_->holder(src);
-  return to && from && bytes < mover_->least_split(*to, *from);
+  return to && from && bytes < mover().least_split(*to, *from);
 }
 
 Status Node::copy_single(void* dst, const void* src, std::uint64_t bytes, Ours ours, device::Lane& lane) {
@@ -273,29 +187,6 @@ Status Node::copy_single(void* dst, const void* src, std::uint64_t bytes, Ours o
   return status;
 }
 
-bool Node::both_ways(int peer) {
-  // Word 2 of this rank's slot for the peer says when it last put there or fetched from there. Both write their own
-  // and read the other's; a reading that is a little old only costs a split that is a little off.
-  comm::Group& members = *group_;
-  const auto slot_of = [&](int mine, int other) -> std::atomic<std::uint64_t>& {
-    return members.control().slot(members.node_index(mine), kOfferSlot + members.node_index(other)).words[2];
-  };
-  const auto now = static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-          .count());
-  slot_of(members.rank(), peer).store(now, std::memory_order_relaxed);
-  const std::uint64_t theirs = slot_of(peer, members.rank()).load(std::memory_order_relaxed);
-  return theirs != 0 && now - std::min(now, theirs) < kExchangeNs;
-}
-
-Status Node::move(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
-  if (dst.rank < 0 && src.rank < 0)
-    if (auto status = check_apart(dst.data, src.data, bytes); !status) return status;
-  const int peer = std::max(dst.rank, src.rank);
-  const bool exchange = peer >= 0 && bytes >= kLeastSplit && both_ways(peer);
-  return mover_->copy(dst, src, bytes, lane, exchange);
-}
-
 Status Node::put(Window& window, int peer, std::uint64_t offset, const void* src, std::uint64_t bytes,
                  device::Lane& lane) {
   if (auto status = check(); !status) return status;
@@ -305,7 +196,7 @@ Status Node::put(Window& window, int peer, std::uint64_t offset, const void* src
   if (single(*to, src, bytes, true)) return copy_single(to->data, src, bytes, {false, true}, lane);
   auto from = local_end(src, bytes, device::Access::read);
   if (!from) return from.status();
-  return move(*to, *from, bytes, lane);
+  return transport_->move(*to, *from, bytes, lane);
 }
 
 Status Node::get(Window& window, int peer, std::uint64_t offset, void* dst, std::uint64_t bytes, device::Lane& lane) {
@@ -316,7 +207,7 @@ Status Node::get(Window& window, int peer, std::uint64_t offset, void* dst, std:
   if (single(*from, dst, bytes, false)) return copy_single(dst, from->data, bytes, {true, false}, lane);
   auto to = local_end(dst, bytes, device::Access::write);
   if (!to) return to.status();
-  return move(*to, *from, bytes, lane);
+  return transport_->move(*to, *from, bytes, lane);
 }
 
 Status Node::copy(void* dst, const void* src, std::uint64_t bytes, device::Lane& lane) {
@@ -328,7 +219,7 @@ Status Node::copy(void* dst, const void* src, std::uint64_t bytes, device::Lane&
   if (!to) return to.status();
   auto from = local_end(src, bytes, device::Access::read);
   if (!from) return from.status();
-  return move(*to, *from, bytes, lane);
+  return transport_->move(*to, *from, bytes, lane);
 }
 
 Status Node::check() const {

@@ -12,8 +12,7 @@
 #include "device/executor.h"
 #include "device/mapped.h"
 #include "machine/machine.h"
-#include "path/courier.h"
-#include "path/mover.h"
+#include "path/transport.h"
 #include "path/window.h"
 
 namespace sennit::path {
@@ -41,7 +40,7 @@ class Node {
   int device() const { return device_; }
   device::Executor& executor() { return *executor_; }
   comm::Group& group() { return *group_; }
-  Mover& mover() { return *mover_; }
+  Mover& mover() { return transport_->mover(); }
   /// The lane that calls without one of their own use.
   device::Lane& lane() { return *lane_; }
 
@@ -67,7 +66,6 @@ class Node {
   Node() = default;
   /// `data` as an end of a message. Errors: invalid_argument where any of its bytes cannot be used so.
   Result<End> local_end(const void* data, std::uint64_t bytes, device::Access access);
-  Status move(End dst, End src, std::uint64_t bytes, device::Lane& lane);
   /// Whether the direct path alone carries such a message between `there` and `data` of this process: known with a
   /// glance at most, since a full look at our own end is half the cost of a small message.
   bool single(const End& there, const void* data, std::uint64_t bytes, bool put);
@@ -77,22 +75,18 @@ class Node {
     bool dst, src;
   };
   Status copy_single(void* dst, const void* src, std::uint64_t bytes, Ours ours, device::Lane& lane);
-  /// Whether the peer sends to us as we send to it.
-  bool both_ways(int peer);
-  Result<Courier*> courier(int peer, Errand errand, RingShape shape);
+  /// Where a peer's message goes, in a window that is open here.
+  Result<std::byte*> resolve(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes);
 
   std::shared_ptr<device::Executor> executor_;
   int device_ = 0;
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<device::Lane> lane_;
-  std::mutex couriers_mutex_;  // held while one is set up
-  std::mutex windows_mutex_;   // held for moments: the service needs it to help a peer, whatever is being set up here
+  std::mutex windows_mutex_;  // held for moments: the service needs it to help a peer, whatever is being set up here
   std::uint32_t next_window_ = 1;
   std::unique_ptr<Mappings> mappings_;
   std::map<std::uint32_t, std::shared_ptr<Window>> windows_;
-  std::map<std::pair<int, Errand>, std::unique_ptr<Courier>> couriers_;
-  std::unique_ptr<Mover> mover_;
-  std::unique_ptr<CourierService> service_;  // last: its thread uses all the others
+  std::unique_ptr<Transport> transport_;  // last: its thread uses all the others
 };
 
 }  // namespace sennit::path

@@ -102,7 +102,8 @@ Result<Borrowed> Loans::borrow(int owner, const LoanName& name, int device) {
   auto file = group_.fetch(owner, name.card);
   if (!file) return file.status();
   Lent lent{};
-  if (pread(file->get(), &lent, sizeof lent, 0) != static_cast<ssize_t>(sizeof lent) || lent.identity != name.identity)
+  if (pread(file->get(), &lent, sizeof lent, 0) != static_cast<ssize_t>(sizeof lent) ||
+      lent.identity != name.identity)
     return Status(Code::corrupt, fmt::format("rank {} has lent memory by a card of another one", owner));
   return borrow(owner, lent, device);
 }

@@ -27,8 +27,8 @@ constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnv
 constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
 
 /// How long a sender may take to hear what is wished of it: a default. One that waits looks several times in it; one
-/// that computes costs the receiver so much, a tenth of the copy itself where that is long (at 400 GB/s), and not each
-/// time.
+/// that computes costs the receiver so much, a tenth of the copy itself where that is long (at 400 GB/s), and not
+/// each time.
 constexpr std::chrono::nanoseconds kHearing{10'000};
 constexpr std::uint64_t kBytesANanosecond = 4000;
 /// So many messages of a sender that did not hear are copied by their receiver without asking it. A default.
@@ -205,7 +205,8 @@ bool Messages::wish(Incoming& incoming) {
   }
   const auto where = loans_.lend_by_name(incoming.to_, card.bytes);
   if (!where) return false;
-  incoming.until_ = std::chrono::steady_clock::now() + kHearing + std::chrono::nanoseconds(card.bytes / kBytesANanosecond);
+  incoming.until_ =
+      std::chrono::steady_clock::now() + kHearing + std::chrono::nanoseconds(card.bytes / kBytesANanosecond);
   wish_of(card).open(card.number, *where);
   return true;
 }

@@ -4,7 +4,8 @@
 // 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot
 //    of shared memory. So MPI itself matches messages, in its own order, with every wildcard.
 // 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start.
-// 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it at once,
+// 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it at
+// once,
 //    and its GPU tells of the end in the slot, behind the bytes.
 // 4. Into host memory, and where the sender does not hear: it maps the sender's memory (once), copies the bytes
 //    itself, and then tells of the end. Until then the sender's buffer is in use; a receiver may find that the slot
@@ -146,7 +147,9 @@ class Messages {
   bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
   comm::Slot& slot_of(const Announcement& card) const { return slot_of(card.sender, card.slot); }
-  Wish wish_of(const Announcement& card) const { return Wish(slot_of(card.sender, Announcement::kSlots + card.slot)); }
+  Wish wish_of(const Announcement& card) const {
+    return Wish(slot_of(card.sender, Announcement::kSlots + card.slot));
+  }
 
   /// The receiver's side of a wish; false: there is none.
   bool wish(Incoming& incoming);

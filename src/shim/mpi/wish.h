@@ -2,7 +2,8 @@
 // than it reads from there (2 × H100: 2.6 µs a copy, 5 and more where copies follow each other).
 //
 // 1. The receiver writes where to, and opens the wish.
-// 2. Either the sender hears it, and copies, or the receiver withdraws it, since a sender that computes does not look:
+// 2. Either the sender hears it, and copies, or the receiver withdraws it, since a sender that computes does not
+// look:
 //    whoever changes the state first.
 // 3. A sender that cannot copy there refuses, and the receiver does it all the same.
 #pragma once

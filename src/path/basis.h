@@ -1,0 +1,27 @@
+// What a node's messages are planned from: the machine, and what was measured to be fastest on it.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "device/executor.h"
+#include "machine/machine.h"
+#include "path/mover.h"
+#include "path/tuned.h"
+
+namespace sennit::path {
+
+struct Basis {
+  machine::Machine machine;
+  std::shared_ptr<const PutTable> tuned;  ///< null where puts were never tuned
+};
+
+/// `given`, or what SENNIT_MACHINE names, or this machine as measured before, else as discovered; with its table of
+/// puts. Errors: those of machine::known_machine. A table that cannot be read is a warning.
+Result<Basis> find_basis(const device::Executor& executor, const std::optional<machine::Machine>& given);
+
+/// As the environment asks for. Several paths only where they measured faster here (`tuned`), or where somebody named
+/// the machine to plan from (`given`, SENNIT_MACHINE) or the shares. Errors: invalid_argument names the variable.
+Result<Mover::Options> mover_options(bool tuned, bool given);
+
+}  // namespace sennit::path

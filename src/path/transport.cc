@@ -1,0 +1,92 @@
+#include "path/transport.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/units.h"
+#include "path/bell.h"
+
+namespace sennit::path {
+
+namespace {
+
+/// A peer that put to us within this time is taken to go on doing so: its messages and ours share the links. A
+/// default: some times the longest message that takes a noticeable part of a second's bandwidth, far below a training
+/// step.
+constexpr std::uint64_t kExchangeNs = 20'000'000;
+/// Messages below never travel on several paths where a GPU takes part; a limit that spares them the looking.
+constexpr std::uint64_t kLeastSplit = 1 * MiB;
+
+}  // namespace
+
+Status check_apart(const void* dst, const void* src, std::uint64_t bytes) {
+  const auto to = reinterpret_cast<std::uintptr_t>(dst), from = reinterpret_cast<std::uintptr_t>(src);
+  if (to >= from + bytes || from >= to + bytes) return {};
+  return Status(Code::invalid_argument, "source and destination overlap", {}, "Copy by way of another buffer");
+}
+
+Result<std::unique_ptr<Transport>> Transport::create(std::shared_ptr<device::Executor> executor, comm::Group& group,
+                                                     int device, Basis basis, bool given,
+                                                     CourierService::Resolve resolve) {
+  auto options = mover_options(basis.tuned != nullptr, given);
+  if (!options) return options.status();
+  std::unique_ptr<Transport> made(new Transport(std::move(executor), group, device));
+  const bool has_peers = group.node_ranks().size() > 1;
+  options->tuned = std::move(basis.tuned);
+  options->courier_device = device;
+  if (has_peers)
+    options->courier = [self = made.get()](int peer, Errand errand, RingShape shape) {
+      return self->courier(peer, errand, shape);
+    };
+  auto mover = Mover::create(made->executor_, std::move(basis.machine), std::move(*options));
+  if (!mover) return mover.status();
+  made->mover_ = std::move(*mover);
+  if (has_peers)
+    made->service_ = std::make_unique<CourierService>(*made->executor_, group, device, std::move(resolve));
+  return made;
+}
+
+Transport::~Transport() {
+  service_.reset();
+  mover_.reset();
+}
+
+Result<Courier*> Transport::courier(int peer, Errand errand, RingShape shape) {
+  const std::lock_guard lock(mutex_);
+  auto& made = couriers_[{peer, errand}];
+  if (made == nullptr) {
+    // One ring for all messages to the peer: as wide as any plan of this machine asks for.
+    for (const auto& staged : mover_->machine().staged)
+      if (staged.method == machine::Method::sm && staged.blocks > 0)
+        shape.blocks = std::max(shape.blocks, static_cast<unsigned>(staged.blocks));
+    auto courier = Courier::create(*executor_, group_, device_, peer, errand, shape);
+    if (!courier) return courier.status();
+    made = std::move(*courier);
+  }
+  return made.get();
+}
+
+/// Whether the peer sends to us as we send to it.
+bool Transport::both_ways(int peer) {
+  // Word 2 of this rank's slot for the peer says when it last put there or fetched from there. Both write their own
+  // and read the other's; a reading that is a little old only costs a split that is a little off.
+  const auto slot_of = [&](int mine, int other) -> std::atomic<std::uint64_t>& {
+    return group_.control().slot(group_.node_index(mine), kOfferSlot + group_.node_index(other)).words[2];
+  };
+  const auto now = static_cast<std::uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count());
+  slot_of(group_.rank(), peer).store(now, std::memory_order_relaxed);
+  const std::uint64_t theirs = slot_of(peer, group_.rank()).load(std::memory_order_relaxed);
+  return theirs != 0 && now - std::min(now, theirs) < kExchangeNs;
+}
+
+Status Transport::move(End dst, End src, std::uint64_t bytes, device::Lane& lane) {
+  if (dst.rank < 0 && src.rank < 0)
+    if (auto status = check_apart(dst.data, src.data, bytes); !status) return status;
+  const int peer = std::max(dst.rank, src.rank);
+  const bool exchange = peer >= 0 && bytes >= kLeastSplit && both_ways(peer);
+  return mover_->copy(dst, src, bytes, lane, exchange);
+}
+
+}  // namespace sennit::path
