@@ -50,7 +50,10 @@ SCENARIOS = (
     Scenario("collectives", ALL),
     Scenario("bound", ALL),
     Scenario(
-        "nonblocking", ("allreduce", "allgather", "bcast", "reduce"), ("NCCL: a part of one that does not block",), {"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"}
+        "nonblocking",
+        ("allreduce", "allgather", "bcast", "reduce"),
+        ("NCCL: a part of one that does not block",),
+        {"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"},
     ),
     Scenario("groups", ("allreduce", "reduce_scatter", "allgather", "bcast")),
     Scenario("streams", ("allreduce", "bcast")),

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "coll/team.h"
+#include "path/bell.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/patience.h"
 
@@ -47,7 +48,8 @@ namespace {
 
 constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
 
-/// Slots of a rank: boards count from 0, messages have the last ones (messages.h), and this one is before those.
+/// Slots of a rank: behind path's (bell.h) boards count up, messages have the last ones (messages.h), and this one is
+/// before those.
 constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
 
 }  // namespace
@@ -61,6 +63,7 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
       exchanges_(std::make_unique<WordExchanges>(
           [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); },
           [group = group_.get()] { return group->check(); })) {
+  next_slot_ = path::kOfferSlot + static_cast<int>(group_->node_ranks().size());
   group_->on_word([council = council_.get(), exchanges = exchanges_.get()](int from, const comm::Bytes& word) {
     if (!exchanges->hear(from, word)) council->hear(from, word);
   });

@@ -22,6 +22,7 @@ class Gpus {
       : executor_(std::move(executor)), linger_(linger) {}
 
   device::Executor& executor() { return *executor_; }
+  const std::shared_ptr<device::Executor>& shared_executor() { return executor_; }
 
   /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
   Status to_host(void* host, const void* gpu, std::uint64_t bytes, const Held& held);

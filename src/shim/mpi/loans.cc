@@ -90,7 +90,14 @@ Result<LoanName> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
     if (!offered) return offered.status();
     (*loan)->card = *offered + 1;
   }
-  return LoanName{lent.identity, (*loan)->card - 1, lent.offset + *offset};
+  return LoanName{lent.identity, (*loan)->card - 1, lent.offset + *offset, reinterpret_cast<std::uint64_t>(data)};
+}
+
+bool Loans::is_lent(const void* data, std::uint64_t bytes) {
+  const auto location = executor_.describe(data, bytes);
+  if (!location.ok() || !offset_in(*location, data, bytes)) return false;
+  const std::lock_guard lock(mutex_);
+  return lent_.contains(location->identity);
 }
 
 Result<Borrowed> Loans::borrow(int owner, const LoanName& name, int device) {

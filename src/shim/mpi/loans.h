@@ -31,8 +31,9 @@ struct Lent {
 /// What fits into a few words of shared memory, for a borrower that mostly knows the rest.
 struct LoanName {
   std::uint64_t identity = 0;
-  std::uint64_t card = 0;    ///< a file in comm::Group that holds the Lent of the whole allocation
-  std::uint64_t offset = 0;  ///< as Lent::offset
+  std::uint64_t card = 0;     ///< a file in comm::Group that holds the Lent of the whole allocation
+  std::uint64_t offset = 0;   ///< as Lent::offset
+  std::uint64_t address = 0;  ///< where its owner has it
 };
 
 /// Memory of another process, mapped here.
@@ -53,6 +54,8 @@ class Loans {
   Result<Lent> lend(const void* data, std::uint64_t bytes);
   /// The same, told shortly. Errors: those of lend(), out_of_memory.
   Result<LoanName> lend_by_name(const void* data, std::uint64_t bytes);
+  /// Whether all of it is lent.
+  bool is_lent(const void* data, std::uint64_t bytes);
   /// The allocation that holds what `owner` (of MPI_COMM_WORLD) lent, for lanes of `device`: it begins at the
   /// mapping's base, and what was lent at the offset from there. Errors: those of Group::fetch and Executor::map;
   /// unsupported where the GPUs do not reach each other.

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -31,6 +32,12 @@ constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
 /// each time.
 constexpr std::chrono::nanoseconds kHearing{10'000};
 constexpr std::uint64_t kBytesANanosecond = 4000;
+/// Messages below never take several paths: a default that spares them the set-up. Tables have them from 16 MiB on
+/// (2 and 4 × H200).
+constexpr std::uint64_t kLeastSeveral = 8 * MiB;
+/// The window that peers' services know messages by; a place in it is an address.
+constexpr std::uint32_t kMessagesWindow = 0;
+
 /// So many messages of a sender that did not hear are copied by their receiver without asking it. A default.
 constexpr int kDeaf = 16;
 
@@ -179,22 +186,63 @@ Result<device::Lane*> Messages::lane_of(int device) {
   return lane.get();
 }
 
+path::Transport* Messages::transport(int device) {
+  if (std::exchange(transport_tried_, true)) return transport_.get();
+  device::Executor& executor = gpus_.executor();
+  auto basis = path::find_basis(executor, std::nullopt);
+  const auto options = basis.ok() ? path::mover_options(basis->tuned != nullptr, false) : basis.status();
+  if (options.ok() && options->single) return nullptr;
+  auto made = options.ok()
+                  ? path::Transport::create(gpus_.shared_executor(), group_, device, std::move(*basis), false,
+                                            [this](std::uint32_t window, std::uint64_t address, std::uint64_t bytes) {
+                                              return resolve(window, address, bytes);
+                                            })
+                  : Result<std::unique_ptr<path::Transport>>(options.status());
+  if (made.ok())
+    transport_ = std::move(*made);
+  else
+    log(LogLevel::warning, fmt::format("messages take the direct path alone: {}", made.status().text()));
+  return transport_.get();
+}
+
+Result<std::byte*> Messages::resolve(std::uint32_t window, std::uint64_t address, std::uint64_t bytes) {
+  auto* const data = reinterpret_cast<std::byte*>(address);
+  if (window == kMessagesWindow && loans_.is_lent(data, bytes)) return data;
+  return Status(Code::not_found, "a peer's message goes to memory that is not lent");
+}
+
 Status Messages::push(const Outgoing& outgoing, const LoanName& where) {
   const Announcement& card = outgoing.announcement_;
-  const int device = gpus_.executor().find(card.memory.device);
+  device::Executor& executor = gpus_.executor();
+  const int device = executor.find(card.memory.device);
   if (device < 0) return Status(Code::unsupported, "the memory is of no GPU of this process");
   auto there = loans_.borrow(outgoing.dest_, where, device);
   if (!there) return there.status();
-  const std::lock_guard lock(mutex_);
-  auto lane = lane_of(device);
-  if (!lane) return lane.status();
-  // Behind a copy that was begun the receiver may be refused only when it has ended.
-  if (auto status = (*lane)->copy(there->at(where.offset), outgoing.data_, card.bytes); !status) return status;
-  if (auto status = (*lane)->signal(&end_word(slot_of(card)), card.use); !status) {
-    if (auto ended = (*lane)->synchronize(); !ended) group_.abort(ended);
-    return status;
+  path::Transport* several = nullptr;
+  device::Lane* lane = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    auto found = lane_of(device);
+    if (!found) return found.status();
+    lane = *found;
+    if (card.bytes >= kLeastSeveral) several = transport(device);
   }
-  return {};
+  std::byte* const to = there->at(where.offset);
+  Status status;
+  if (several == nullptr) {
+    status = lane->copy(to, outgoing.data_, card.bytes);
+  } else {
+    path::End end{.data = to, .rank = outgoing.dest_, .window = kMessagesWindow, .offset = where.address};
+    // A device that this process does not see still has a number that no lane of ours has.
+    end.device = there->device >= 0 ? there->device : static_cast<int>(executor.devices().size());
+    if (end.device == device) end.at_owner = to;
+    status = several->move(end, path::End::local(const_cast<void*>(outgoing.data_), device), card.bytes, *lane);
+  }
+  if (status.ok()) status = lane->signal(&end_word(slot_of(card)), card.use);
+  // Only when nothing is under way any more may the receiver do it itself.
+  if (!status.ok())
+    if (auto ended = lane->synchronize(); !ended) group_.abort(ended);
+  return status;
 }
 
 bool Messages::wish(Incoming& incoming) {
@@ -205,6 +253,8 @@ bool Messages::wish(Incoming& incoming) {
   }
   const auto where = loans_.lend_by_name(incoming.to_, card.bytes);
   if (!where) return false;
+  // A long one may also come by way of this process's service.
+  if (card.bytes >= kLeastSeveral) (void)transport(incoming.device_);
   incoming.until_ =
       std::chrono::steady_clock::now() + kHearing + std::chrono::nanoseconds(card.bytes / kBytesANanosecond);
   wish_of(card).open(card.number, *where);

@@ -6,7 +6,7 @@
 // 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start.
 // 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it at
 // once,
-//    and its GPU tells of the end in the slot, behind the bytes.
+//    and its GPU tells of the end in the slot, behind the bytes. Long messages take every path that pays.
 // 4. Into host memory, and where the sender does not hear: it maps the sender's memory (once), copies the bytes
 //    itself, and then tells of the end. Until then the sender's buffer is in use; a receiver may find that the slot
 //    is already at a later message.
@@ -31,6 +31,7 @@
 
 #include "comm/group.h"
 #include "path/copy_line.h"
+#include "path/transport.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/loans.h"
@@ -156,6 +157,10 @@ class Messages {
   /// The sender's: begins the copy, and what tells of its end.
   Status push(const Outgoing& outgoing, const LoanName& where);
   Result<device::Lane*> lane_of(int device);
+  /// With the mutex held: what carries long messages, made at the first one; null where the direct path is all.
+  path::Transport* transport(int device);
+  /// Where a peer's service request goes: CourierService::Resolve.
+  Result<std::byte*> resolve(std::uint32_t window, std::uint64_t address, std::uint64_t bytes);
   /// Begins to copy from the sender's memory, or asks for a file.
   void pull(Incoming& incoming);
 
@@ -173,6 +178,8 @@ class Messages {
   std::optional<Status> reachable_;                       // the control segment, by GPUs; none: not tried yet
   device::Memory pinned_;
   std::map<int, std::unique_ptr<device::Lane>> pushes_;  // by device
+  bool transport_tried_ = false;
+  std::unique_ptr<path::Transport> transport_;
   std::map<int, int> deaf_;  // by sender: its messages that are copied here before it is asked again
 };
 

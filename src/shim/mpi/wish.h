@@ -27,6 +27,7 @@ class Wish {
     slot_.words[kIdentity].store(where.identity, std::memory_order_relaxed);
     slot_.words[kCard].store(where.card, std::memory_order_relaxed);
     slot_.words[kOffset].store(where.offset, std::memory_order_relaxed);
+    slot_.words[kAddress].store(where.address, std::memory_order_relaxed);
     slot_.words[kState].store(state(number, kOpen), std::memory_order_release);
   }
   /// False: too late, the sender has heard it.
@@ -42,15 +43,15 @@ class Wish {
   /// Where to copy the message, once; none where nothing is wished.
   std::optional<LoanName> hear(std::uint64_t number) {
     if (!is_open(number) || !change(number, kOpen, kHeard)) return std::nullopt;
-    return LoanName{slot_.words[kIdentity].load(std::memory_order_relaxed),
-                    slot_.words[kCard].load(std::memory_order_relaxed),
-                    slot_.words[kOffset].load(std::memory_order_relaxed)};
+    return LoanName{
+        slot_.words[kIdentity].load(std::memory_order_relaxed), slot_.words[kCard].load(std::memory_order_relaxed),
+        slot_.words[kOffset].load(std::memory_order_relaxed), slot_.words[kAddress].load(std::memory_order_relaxed)};
   }
   /// Nothing of what was named is or will be written.
   void refuse(std::uint64_t number) { (void)change(number, kHeard, kRefused); }
 
  private:
-  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3;
+  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3, kAddress = 4;
   static constexpr std::uint64_t kOpen = 0, kHeard = 1, kRefused = 2, kWithdrawn = 3;
   static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << 2 | what; }
 

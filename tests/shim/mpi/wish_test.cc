@@ -8,7 +8,7 @@
 namespace sennit::shim::mpi {
 namespace {
 
-const LoanName kWhere{11, 12, 13};
+const LoanName kWhere{11, 12, 13, 14};
 
 TEST(Wish, IsHeardOnce) {
   comm::Slot slot{};
@@ -22,6 +22,7 @@ TEST(Wish, IsHeardOnce) {
   EXPECT_EQ(where->identity, 11u);
   EXPECT_EQ(where->card, 12u);
   EXPECT_EQ(where->offset, 13u);
+  EXPECT_EQ(where->address, 14u);
   EXPECT_EQ(wish.hear(1), std::nullopt);
   EXPECT_FALSE(wish.withdraw(1));
   EXPECT_FALSE(wish.is_refused(1));
@@ -69,7 +70,7 @@ TEST(Wish, IsEitherHeardOrWithdrawn) {
   });
   Wish wish(slot);
   for (std::uint64_t number = 1; number <= kWishes; ++number) {
-    wish.open(number, {1, 2, number});
+    wish.open(number, {1, 2, number, 3});
     opened = number;
     if (number % 2 == 0)
       while (decided.load() + 1 < number) std::this_thread::yield();
