@@ -1,4 +1,4 @@
-"""Finding and running the C++ programs: their document, their progress, and their errors as problems for the user."""
+"""Running the C++ programs: their document, their progress, and their errors as problems for the user."""
 
 from __future__ import annotations
 
@@ -7,19 +7,17 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, Any
 
 from rich.text import Text
 
 from sennit import console
 from sennit.model.document import decode
+from sennit.places import find
 from sennit.problem import Exit, Problem
 from sennit.progress import Bar, step_of
-
-VARIABLE = "SENNIT_PROGRAMS"  # a folder of programs to use instead of those that belong to this package
 
 
 @dataclass(frozen=True)
@@ -28,48 +26,6 @@ class Output:
 
     text: str
     exit_code: int
-
-
-def folders() -> Iterator[Path]:
-    """Where the programs may be, best first: the folder asked for, else beside this package, else the build folder
-    of the source tree that this package belongs to."""
-    if asked := os.environ.get(VARIABLE):
-        yield Path(asked)
-        return
-    package = Path(__file__).resolve().parent
-    yield package / "bin"
-    tree = package.parent.parent
-    if (tree / "CMakePresets.json").is_file():
-        yield tree / "build" / "release" / "bin"
-
-
-def find(name: str) -> Path:
-    """The program. Raises Problem (environment) with what to do when it is in none of the folders."""
-    looked = list(folders())
-    for folder in looked:
-        program = folder / name
-        if program.is_file() and os.access(program, os.X_OK):
-            return program
-    raise _absent(f"the program {name}", looked, "the folder that holds it")
-
-
-def find_library(name: str) -> Path:
-    """The library, in the folder lib beside one of the programs' folders. Raises Problem as find() does."""
-    looked = [folder.parent / "lib" for folder in folders()]
-    for folder in looked:
-        if (folder / name).is_file():
-            return folder / name
-    raise _absent(f"the library {name}", looked, "the folder bin beside the folder lib that holds it")
-
-
-def _absent(what: str, looked: list[Path], place: str) -> Problem:
-    if os.environ.get(VARIABLE):
-        remedy = f"Set {VARIABLE} to {place}, or unset it"
-    elif len(looked) > 1:
-        remedy = "Build it: make build"
-    else:
-        remedy = "Install the package again: pip install ."
-    return Problem(f"{what} is not in {', '.join(str(f) for f in looked)}", remedy, Exit.ENVIRONMENT)
 
 
 def document(name: str, *arguments: str, title: str) -> tuple[Any, int]:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sennit import console, launcher, programs
+from sennit import console, launcher, places, programs
 from sennit.model.document import parse
 from sennit.model.mpi import UCX, MpiResult
 from sennit.peers import ucx as under
@@ -56,7 +56,7 @@ class Start:
         own = ["--library", self.library] if self.library else []
         return self.launcher.command(
             self.ranks,
-            [str(programs.find(PROGRAM)), *own, *arguments],
+            [str(places.find(PROGRAM)), *own, *arguments],
             {name: environment[name] for name in passed},
             root=os.geteuid() == 0,
             cores=launcher.cores(),

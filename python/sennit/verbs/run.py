@@ -17,7 +17,7 @@ from typing import Annotated, NoReturn
 import typer
 from rich.text import Text
 
-from sennit import console, programs
+from sennit import console, places
 from sennit.problem import Exit, Problem
 from sennit.verbs.options import examples
 
@@ -194,9 +194,9 @@ def library_to_preload() -> Path:
     if os.uname().machine != "x86_64":
         raise Problem(f"sennit run does not work on {os.uname().machine} yet, only on x86-64",
                       "Start the program without it", Exit.ENVIRONMENT)  # fmt: skip
-    library = programs.find_library(PRELOADED).resolve()
+    library = places.find_library(PRELOADED).resolve()
     for name in DROP_INS:
-        programs.find_library(name)
+        places.find_library(name)
     if re.search(r"[ :]", str(library)):
         raise Problem(f"{library} cannot be preloaded: LD_PRELOAD takes no path with a space or a colon",
                       "Put sennit into another folder", Exit.ENVIRONMENT)  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sennit import __version__, console, programs
+from sennit import __version__, console, places
 from sennit.problem import Problem
 from sennit.verbs.options import examples
 
@@ -12,7 +12,7 @@ EXAMPLES = examples("sennit version")
 def version() -> None:
     """Print the version, and where its programs are."""
     try:
-        place = str(programs.find("sennit-machine").parent)
+        place = str(places.find("sennit-machine").parent)
     except Problem as problem:
         place = f"none ({problem.remedy})"
     console.results().print(f"sennit {__version__}\nprograms: {place}", markup=False, soft_wrap=True)
