@@ -1,5 +1,5 @@
-"""Where the C++ programs and libraries are: beside this package where it is installed, else in the build folder of its
-source tree."""
+"""Where the C++ programs and libraries are: beside this package where it is installed, else in the build folder of
+its source tree."""
 
 from __future__ import annotations
 
