@@ -1,0 +1,17 @@
+"""sennit for PyTorch: a backend of torch.distributed, and functions on tensors. docs/torch.md is the tour.
+
+    import sennit.torch
+    torch.distributed.init_process_group("cuda:sennit,cpu:gloo")
+
+Importing it registers the backend. Nothing of it is compiled; it needs PyTorch 2.6 or later."""
+
+import torch.distributed as dist
+
+from sennit.capi import SennitError
+from sennit.torch.process_group import ProcessGroup, create
+
+NAME = "sennit"
+
+dist.Backend.register_backend(NAME, create, devices=["cuda"])
+
+__all__ = ["NAME", "ProcessGroup", "SennitError"]

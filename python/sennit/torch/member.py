@@ -1,0 +1,140 @@
+"""This rank's part in a group: the communicator, made at first use, and on which stream its calls run."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+import torch
+import torch.distributed as dist
+
+from sennit.capi import Code, Communicator, SennitError
+from sennit.torch import turns
+from sennit.torch.meeting import Meeting
+from sennit.torch.work import Work
+
+# What a call does, given the communicator and the stream as a number (None: the host executor's lane).
+Call = Callable[[Communicator, "int | None"], None]
+
+_LEGACY_STREAM = 1  # cudaStreamLegacy, which PyTorch calls 0; to sennit that is no stream
+_numbers = itertools.count(1)
+
+
+def handle(stream: torch.cuda.Stream) -> int:
+    """A stream as sennit takes it."""
+    return int(stream.cuda_stream) or _LEGACY_STREAM
+
+
+class Member:
+    """One rank of a group. All ranks make their calls in the same order."""
+
+    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
+        self._meeting = Meeting(store, rank, size, timeout)
+        self._rank, self._size = rank, size
+        self.timeout = timeout  # of what is not made yet
+        self._communicator: Communicator | None = None
+        self._device: torch.device | None = None
+        self._number = next(_numbers)
+        self._in_flight: deque[Work] = deque()
+        self._lock = threading.RLock()
+
+    @property
+    def device(self) -> torch.device | None:
+        """The device of its communicator, once there is one."""
+        return self._device
+
+    def communicator(self, device: torch.device) -> Communicator:
+        """Collective at first use. Raises SennitError, INVALID_ARGUMENT for another device than at first."""
+        with self._lock:
+            if self._communicator is None:
+                made = Communicator.create(
+                    device=-1 if device.type == "cpu" else device.index,
+                    timeout_seconds=self.timeout.total_seconds(), place=(self._rank, self._size),
+                    gather=self._meeting,
+                )  # fmt: skip
+                self._communicator, self._device = made, device
+                self._meeting.check = made.check
+                if device.type == "cuda":
+                    turns.of(device).members += 1
+            elif device != self._device:
+                raise SennitError(
+                    Code.INVALID_ARGUMENT, f"a tensor is on {device}, and this group's are on {self._device}", "",
+                    "Use one device a rank; torch.cuda.set_device() selects it",
+                )  # fmt: skip
+            return self._communicator
+
+    def check(self) -> None:
+        """Raises what ended the communicator, if anything did."""
+        if self._communicator is not None:
+            self._communicator.check()
+
+    def run(
+        self, device: torch.device, call: Call, outputs: Sequence[torch.Tensor], kept: Sequence[object],
+        *, asynchronous: bool,
+    ) -> Work:  # fmt: skip
+        """Enqueues a call behind what the current stream has: on that stream, or, asynchronously, on one beside it.
+        `outputs` are what it writes, `kept` whatever must live until it is done. On the host executor it is done at
+        return. Raises SennitError."""
+        communicator = self.communicator(device)
+        with self._lock:
+            if device.type == "cpu":
+                call(communicator, None)
+                communicator.synchronize()
+                return Work(self.check, outputs)
+            return self._enqueue(communicator, device, call, outputs, kept, asynchronous)
+
+    def _enqueue(
+        self, communicator: Communicator, device: torch.device, call: Call, outputs: Sequence[torch.Tensor],
+        kept: Sequence[object], asynchronous: bool,
+    ) -> Work:  # fmt: skip
+        order = turns.of(device)
+        current = torch.cuda.current_stream(device)
+        with torch.cuda.device(device):
+            captured = torch.cuda.is_current_stream_capturing()
+        # In a graph the order of several communicators is that of one stream.
+        beside = asynchronous or (captured and order.members > 1)
+        stream = order.stream if beside else current
+        if beside:
+            stream.wait_stream(current)
+        if not captured:
+            self._let_go()
+            order.begin(self._number, stream)
+        with torch.cuda.stream(stream) if beside else contextlib.nullcontext():
+            call(communicator, handle(stream))
+        event = stream.record_event() if beside else None
+        if not captured:
+            order.end(self._number, stream, event)
+        work = Work(self.check, outputs, stream, event, kept)
+        if event is not None and not asynchronous:
+            work.wait()
+        elif event is not None and not captured:
+            self._in_flight.append(work)
+        return work
+
+    def _let_go(self) -> None:
+        """Of works that are done or waited for. Others stay, also those that the caller has forgotten."""
+        while self._in_flight and self._in_flight[0].settled():
+            self._in_flight.popleft()
+
+    def abort(self, why: str) -> None:
+        """Ends the communicator on every rank."""
+        if self._communicator is not None:
+            self._communicator.abort(why)
+
+    def close(self) -> None:
+        """Collective: waits for what was enqueued, then for all ranks. Whether it ended well nobody asks any more."""
+        with self._lock:
+            communicator, self._communicator = self._communicator, None
+            if communicator is None:
+                return
+            with contextlib.suppress(SennitError):
+                communicator.destroy()
+            self._in_flight.clear()
+            if self._device is not None and self._device.type == "cuda":
+                turns.of(self._device).members -= 1
+            with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
+                self._meeting.leave()

@@ -1,0 +1,321 @@
+"""One rank of a test of sennit.torch: `python torch_rank.py SCENARIO FOLDER`. On the host executor it is for CPU
+tensors; where SENNIT_TEST_GPUS is set, for tensors of the GPU of the rank's number."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sennit.torch
+import torch
+import torch.distributed as dist
+from sennit.capi import Code
+from sennit.torch import SennitError
+
+RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+FOLDER = Path(sys.argv[2])
+ON_GPUS = bool(os.environ.get("SENNIT_TEST_GPUS"))
+DEVICE = torch.device("cuda", RANK) if ON_GPUS else torch.device("cpu")
+BACKEND = "cuda:sennit,cpu:gloo" if ON_GPUS else "cpu:sennit"
+NEXT, LAST = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+RANKS = range(SIZE)
+
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+MOVED = [torch.float8_e4m3fn, torch.float8_e5m2, torch.bool, torch.complex64]
+
+
+def begin() -> None:
+    store = dist.FileStore(str(FOLDER / "store"), SIZE)
+    if ON_GPUS:
+        torch.cuda.set_device(DEVICE)
+    dist.init_process_group(BACKEND, store=store, rank=RANK, world_size=SIZE, timeout=timedelta(seconds=30))
+
+
+def of(rank: int, count: int = 1000, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """What a rank has: small whole numbers, whose sums are exact in every type."""
+    return (torch.arange(count, device=DEVICE) % 7 + rank).to(dtype)
+
+
+def expect(found: torch.Tensor, wanted: torch.Tensor) -> None:
+    assert torch.equal(found, wanted), f"{found[:8]} instead of {wanted[:8]}"
+
+
+def expect_error(code: Code, part: str, call: Callable[[], object]) -> SennitError:
+    """The call fails so."""
+    with pytest.raises(SennitError, match=re.escape(part)) as raised:
+        call()
+    assert raised.value.code == code, str(raised.value)
+    return raised.value
+
+
+def reductions() -> None:
+    """Allreduce, reduce and reduce-scatter: types, operators, at once and asynchronous."""
+    begin()
+    op = dist.ReduceOp
+    results: dict[Any, Callable[[torch.Tensor], torch.Tensor]] = {
+        op.SUM: lambda all_of: all_of.sum(0), op.PRODUCT: lambda all_of: all_of.prod(0),
+        op.MIN: lambda all_of: all_of.amin(0), op.MAX: lambda all_of: all_of.amax(0),
+    }  # fmt: skip
+    for dtype in FLOATS + INTEGERS:
+        all_of = torch.stack([of(rank, dtype=torch.float64) for rank in RANKS])
+        for which, wanted in results.items():
+            tensor = of(RANK, dtype=dtype)
+            dist.all_reduce(tensor, which)
+            expect(tensor, wanted(all_of).to(dtype))
+        tensor = of(RANK, dtype=dtype)
+        dist.reduce(tensor, SIZE - 1)
+        expect(tensor, all_of.sum(0).to(dtype) if RANK == SIZE - 1 else of(RANK, dtype=dtype))
+        output = torch.empty(10, dtype=dtype, device=DEVICE)
+        dist.reduce_scatter_tensor(output, of(RANK, 10 * SIZE, dtype))
+        whole = torch.stack([of(rank, 10 * SIZE, torch.float64) for rank in RANKS]).sum(0).to(dtype)
+        expect(output, whole[10 * RANK :][:10])
+        dist.reduce_scatter(output.zero_(), list(of(RANK, 10 * SIZE, dtype).split(10)))
+        expect(output, whole[10 * RANK :][:10])
+        apart = [part.clone() for part in of(RANK, 10 * SIZE, dtype).split(10)]
+        work = dist.reduce_scatter(output.zero_(), apart, async_op=True)
+        work.wait()
+        expect(output, whole[10 * RANK :][:10])
+    means = torch.full((3,), float(RANK), device=DEVICE)
+    dist.all_reduce(means, op.AVG)
+    expect(means, torch.full((3,), sum(RANKS) / SIZE, device=DEVICE))
+    tensor = of(RANK)
+    dist.all_reduce(tensor, dist._make_nccl_premul_sum(0.5))
+    expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0) / 2)
+    bits = torch.tensor([RANK + 1], dtype=torch.int32, device=DEVICE)
+    dist.all_reduce(bits, op.BOR)
+    found = 0
+    for rank in RANKS:
+        found |= rank + 1
+    assert bits.item() == found
+    truths = torch.tensor([RANK == 0, True, False], device=DEVICE)
+    dist.all_reduce(truths)
+    assert truths.tolist() == [True, True, False]
+    dist.all_reduce(truths.logical_and_(torch.tensor([RANK == 0, True, False], device=DEVICE)), op.MIN)
+    assert truths.tolist() == [False, True, False]
+    # Order of dimensions and strides, and nothing at all.
+    columns = of(RANK, 12).view(3, 4).t()
+    dist.all_reduce(columns)
+    expect(columns, torch.stack([of(rank, 12).view(3, 4).t() for rank in RANKS]).sum(0))
+    dist.all_reduce(torch.empty(0, device=DEVICE))
+    dist.all_reduce(torch.tensor(1.0, device=DEVICE))
+    several = [of(RANK, count) for count in (1, 10, 5000)]
+    dist.all_reduce_coalesced(several)
+    for tensor in several:
+        expect(tensor, torch.stack([of(rank, tensor.numel()) for rank in RANKS]).sum(0))
+    numbers = of(RANK, dtype=torch.complex64)
+    dist.all_reduce(numbers)
+    expect(numbers, torch.stack([of(rank, dtype=torch.complex64) for rank in RANKS]).sum(0))
+
+
+def moves() -> None:
+    """What only moves: every type, whole tensors and lists."""
+    begin()
+    for dtype in FLOATS + INTEGERS + MOVED:
+        tensors = [of(rank, 24, dtype) for rank in RANKS]
+        mine = tensors[RANK]
+
+        def same(found: torch.Tensor, wanted: torch.Tensor) -> None:
+            expect(found.view(torch.uint8), wanted.view(torch.uint8))
+
+        tensor = mine.clone()
+        dist.broadcast(tensor, SIZE - 1)
+        same(tensor, tensors[-1])
+        together = torch.empty(24 * SIZE, dtype=dtype, device=DEVICE)
+        dist.all_gather_into_tensor(together, mine)
+        same(together, torch.cat(tensors))
+        in_place = torch.zeros_like(together)
+        in_place[24 * RANK :][:24] = mine
+        dist.all_gather_into_tensor(in_place, in_place[24 * RANK :][:24])
+        same(in_place, together)
+        apart = [torch.empty_like(mine) for _ in RANKS]
+        dist.all_gather(apart, mine)
+        same(torch.cat(apart), together)
+        views = list(torch.empty_like(together).split(24))
+        dist.all_gather(views, mine)
+        same(torch.cat(views), together)
+        got = [torch.empty_like(mine) for _ in RANKS] if RANK == 0 else None
+        dist.gather(mine, got, 0)
+        if got is not None:
+            same(torch.cat(got), together)
+        part = torch.empty_like(mine)
+        dist.scatter(part, tensors if RANK == SIZE - 1 else None, SIZE - 1)
+        same(part, mine)
+        # Part r of rank s's message is s's number, r times shifted.
+        sent = torch.cat([of(RANK + 10 * rank, 4, dtype) for rank in RANKS])
+        swapped = torch.empty_like(sent)
+        dist.all_to_all_single(swapped, sent)
+        same(swapped, torch.cat([of(rank + 10 * RANK, 4, dtype) for rank in RANKS]))
+        outputs = [torch.empty(4, dtype=dtype, device=DEVICE) for _ in RANKS]
+        dist.all_to_all(outputs, list(sent.split(4)))
+        same(torch.cat(outputs), swapped)
+    # Rank s sends s + r rows of 3 to rank r; the first two none to each other where s + r is 0.
+    going = [RANK + rank for rank in RANKS]
+    rows = torch.cat([torch.full((RANK + rank, 3), 10.0 * RANK + rank, device=DEVICE) for rank in RANKS])
+    coming = torch.empty(sum(going), 3, device=DEVICE)
+    dist.all_to_all_single(coming, rows, going, going)
+    wanted = [torch.full((rank + RANK, 3), 10.0 * rank + RANK, device=DEVICE) for rank in RANKS]
+    expect(coming, torch.cat(wanted))
+    lists = [torch.empty_like(each) for each in wanted]
+    dist.all_to_all(lists, list(rows.split(going)))
+    expect(torch.cat(lists), torch.cat(wanted))
+
+
+def works() -> None:
+    """Works, futures, barriers, objects and coalesced calls."""
+    begin()
+    tensor = of(RANK)
+    wanted = torch.stack([of(rank) for rank in RANKS]).sum(0)
+    work = dist.all_reduce(tensor, async_op=True)
+    assert work.wait()
+    expect(tensor, wanted)
+    assert work.is_completed() or ON_GPUS
+    assert work.exception() is None
+    assert work.result()[0].data_ptr() == tensor.data_ptr()
+    work.wait(timedelta(seconds=20))
+    assert work.is_success()
+    tensor = of(RANK)
+    halved = dist.all_reduce(tensor, async_op=True).get_future().then(lambda future: future.value()[0] / 2)
+    expect(halved.wait(), wanted / 2)
+    dist.barrier()
+    dist.barrier(async_op=True).wait()
+    told: list[Any] = [None] * SIZE
+    dist.all_gather_object(told, {"rank": RANK})
+    assert told == [{"rank": rank} for rank in RANKS]
+    with dist.distributed_c10d._coalescing_manager(device=DEVICE, async_ops=True) as manager:
+        several = [of(RANK, count) for count in (3, 300)]
+        for each in several:
+            dist.all_reduce(each)
+    manager.wait()
+    for each in several:
+        expect(each, torch.stack([of(rank, each.numel()) for rank in RANKS]).sum(0))
+    outputs = [torch.empty(SIZE * count, device=DEVICE) for count in (3, 300)]
+    with dist.distributed_c10d._coalescing_manager(async_ops=True) as manager:
+        for output, count in zip(outputs, (3, 300), strict=True):
+            dist.all_gather_into_tensor(output, of(RANK, count))
+    manager.wait()
+    for output, count in zip(outputs, (3, 300), strict=True):
+        expect(output, torch.cat([of(rank, count) for rank in RANKS]))
+    group = dist.distributed_c10d._get_default_group()
+    assert (group.rank(), group.size(), group.name(), dist.get_backend()) == (RANK, SIZE, "sennit", BACKEND)
+
+
+def messages() -> None:
+    """Messages in whatever order they are posted."""
+    begin()
+    got = torch.empty(1000, device=DEVICE)
+    if RANK == 0:
+        dist.send(of(0), 1)
+    elif RANK == 1:
+        assert dist.recv(got, 0) == 0
+        expect(got, of(0))
+    # A ring in which everybody sends first.
+    operations = [dist.P2POp(dist.isend, of(RANK), NEXT), dist.P2POp(dist.irecv, got, LAST)]
+    for work in dist.batch_isend_irecv(operations):
+        work.wait()
+    expect(got, of(LAST))
+    # Two at once, and both ways.
+    numbers = [of(RANK + 100, 10), of(RANK + 200, 5, torch.int32)]
+    received = [torch.empty(10, device=DEVICE), torch.empty(5, dtype=torch.int32, device=DEVICE)]
+    works = [dist.irecv(each, NEXT) for each in received] + [dist.isend(each, LAST) for each in numbers]
+    dist.all_reduce(torch.ones(1, device=DEVICE))  # starts them
+    for work in works:
+        work.wait()
+    expect(received[0], of(NEXT + 100, 10))
+    expect(received[1], of(NEXT + 200, 5, torch.int32))
+    expect_error(Code.UNSUPPORTED, "Name the sender", lambda: dist.recv(got))
+
+
+def groups() -> None:
+    """Several groups, each with communicators of its own, ended one by one."""
+    begin()
+    halves = [dist.new_group([rank for rank in RANKS if rank % 2 == half]) for half in (0, 1)]
+    mine = [rank for rank in RANKS if rank % 2 == RANK % 2]
+    tensor = of(RANK)
+    dist.all_reduce(tensor, group=halves[RANK % 2])
+    expect(tensor, torch.stack([of(rank) for rank in mine]).sum(0))
+    dist.all_reduce(tensor)
+    weights = [len([rank for rank in RANKS if rank % 2 == each % 2]) for each in RANKS]
+    expect(tensor, sum(weight * of(rank) for rank, weight in zip(RANKS, weights, strict=True)))
+    dist.broadcast(tensor, mine[-1], group=halves[RANK % 2])
+    dist.destroy_process_group(halves[RANK % 2])
+    dist.all_reduce(tensor)
+    dist.destroy_process_group()
+    again = dist.FileStore(str(FOLDER / "second"), SIZE)
+    dist.init_process_group(BACKEND, store=again, rank=RANK, world_size=SIZE)
+    tensor = of(RANK)
+    dist.all_reduce(tensor)
+    expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
+
+
+def functional() -> None:
+    """Functional collectives, which tensor parallelism is made of."""
+    import torch.distributed._functional_collectives as collectives
+
+    begin()
+    group = dist.distributed_c10d._get_default_group()
+    all_of = torch.stack([of(rank, 12) for rank in RANKS])
+    expect(collectives.all_reduce(of(RANK, 12), "sum", group), all_of.sum(0))
+    expect(collectives.all_gather_tensor(of(RANK, 12), 0, group), all_of.view(-1))
+    wanted = torch.stack([of(rank, 4 * SIZE) for rank in RANKS]).sum(0)[4 * RANK :][:4]
+    expect(collectives.reduce_scatter_tensor(of(RANK, 4 * SIZE), "sum", 0, group), wanted)
+    swapped = collectives.all_to_all_single(of(RANK, SIZE), None, None, group)
+    expect(swapped, torch.stack([of(rank, SIZE) for rank in RANKS])[:, RANK])
+    expect(collectives.broadcast(of(RANK, 12), 0, group), of(0, 12))
+    several = collectives.all_reduce_coalesced([of(RANK, 3), of(RANK, 5)], "avg", group)
+    expect(several[1], torch.stack([of(rank, 5) for rank in RANKS]).mean(0))
+
+
+def errors() -> None:
+    """What goes wrong raises, on every rank alike, and the group goes on."""
+    begin()
+    gaps = torch.zeros(4, 4, device=DEVICE)[:, :2]
+    error = expect_error(Code.INVALID_ARGUMENT, "is not contiguous", lambda: dist.all_reduce(gaps))
+    assert "contiguous" in error.remedy
+    expect_error(Code.INVALID_ARGUMENT, "of several types", lambda: dist.all_gather_into_tensor(
+        torch.zeros(SIZE, device=DEVICE), torch.zeros(1, dtype=torch.float64, device=DEVICE)))  # fmt: skip
+    expect_error(Code.INVALID_ARGUMENT, f"needs {SIZE}", lambda: dist.all_gather_into_tensor(
+        torch.zeros(SIZE + 1, device=DEVICE), torch.zeros(1, device=DEVICE)))  # fmt: skip
+    expect_error(Code.INVALID_ARGUMENT, "rows", lambda: dist.all_to_all_single(
+        torch.zeros(SIZE, device=DEVICE), torch.zeros(SIZE, device=DEVICE), [1] * SIZE, [2] * SIZE))  # fmt: skip
+    expect_error(Code.UNSUPPORTED, "there is no AVG of torch.bool",
+                 lambda: dist.all_reduce(torch.ones(1, device=DEVICE) > 0, dist.ReduceOp.AVG))  # fmt: skip
+    expect_error(Code.UNSUPPORTED, "meta", lambda: dist.all_reduce(torch.empty(1, device="meta")))
+    expect_error(Code.INVALID_ARGUMENT, "bit_and is not for float32",
+                 lambda: dist.all_reduce(torch.ones(1, device=DEVICE), dist.ReduceOp.BAND))  # fmt: skip
+    tensor = of(RANK)
+    dist.all_reduce(tensor)
+    expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
+
+
+def lost() -> None:
+    """A rank that dies is named by the next call, and the end waits for nobody."""
+    begin()
+    dist.all_reduce(of(RANK))
+    dist.barrier()
+    if RANK == 0:
+        os._exit(0)
+
+    def go_on() -> None:
+        for _ in range(1000):
+            dist.all_reduce(of(RANK))
+            dist.barrier()
+
+    expect_error(Code.PEER_LOST, "rank 0", go_on)
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    assert sennit.torch.NAME in dist.Backend.backend_list
+    globals()[sys.argv[1]]()
+    dist.destroy_process_group()
+    print("all right")
+
+
+main()
