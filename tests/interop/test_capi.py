@@ -105,10 +105,12 @@ def test_a_library_that_is_not_there_or_lacks_something_says_what_to_do(
 @pytest.mark.parametrize("ranks", [2, 3])
 @pytest.mark.parametrize("scenario", ["collectives", "messages", "errors", "failed_meeting"])
 def test_ranks(scenario: str, ranks: int, tmp_path: Path) -> None:
+    rank_jobs.need_library()
     rank_jobs.expect_right(rank_jobs.run("capi_rank.py", scenario, ranks, tmp_path))
 
 
 def test_a_rank_that_dies_is_named(tmp_path: Path) -> None:
+    rank_jobs.need_library()
     first, *others = rank_jobs.run("capi_rank.py", "lost", 3, tmp_path)
     assert (first.code, first.output) == (0, "")
     rank_jobs.expect_right(others)

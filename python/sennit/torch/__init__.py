@@ -8,10 +8,13 @@ Importing it registers the backend. Nothing of it is compiled; it needs PyTorch 
 import torch.distributed as dist
 
 from sennit.capi import SennitError
+from sennit.torch.copying import copy_
+from sennit.torch.functions import allreduce
 from sennit.torch.process_group import ProcessGroup, create
+from sennit.torch.windows import Window, empty, get, put, register
 
 NAME = "sennit"
 
 dist.Backend.register_backend(NAME, create, devices=["cuda"])
 
-__all__ = ["NAME", "ProcessGroup", "SennitError"]
+__all__ = ["NAME", "ProcessGroup", "SennitError", "Window", "allreduce", "copy_", "empty", "get", "put", "register"]

@@ -29,6 +29,14 @@ def handle(stream: torch.cuda.Stream) -> int:
     return int(stream.cuda_stream) or _LEGACY_STREAM
 
 
+def capturing(device: torch.device) -> bool:
+    """Whether the device's current stream is in a graph that is being captured."""
+    if torch.cuda.current_device() == device.index:
+        return bool(torch.cuda.is_current_stream_capturing())
+    with torch.cuda.device(device):
+        return bool(torch.cuda.is_current_stream_capturing())
+
+
 class Member:
     """One rank of a group. All ranks make their calls in the same order."""
 
@@ -93,8 +101,7 @@ class Member:
     ) -> Work:  # fmt: skip
         order = turns.of(device)
         current = torch.cuda.current_stream(device)
-        with torch.cuda.device(device):
-            captured = torch.cuda.is_current_stream_capturing()
+        captured = capturing(device)
         # In a graph the order of several communicators is that of one stream.
         beside = asynchronous or (captured and order.members > 1)
         stream = order.stream if beside else current

@@ -1,0 +1,33 @@
+"""sennit beside a group of torch.distributed's, whatever backend that has: functions on tensors go through it."""
+
+from __future__ import annotations
+
+import weakref
+from datetime import timedelta
+from typing import Any
+
+import torch.distributed as dist
+
+from sennit.capi import Code, SennitError
+from sennit.torch.member import Member
+from sennit.torch.process_group import ProcessGroup
+
+_members: weakref.WeakKeyDictionary[Any, Member] = weakref.WeakKeyDictionary()
+_TIMEOUT = timedelta(minutes=30)  # what torch.distributed gives a group that is not NCCL's
+
+
+def member_of(group: dist.ProcessGroup | None) -> Member:
+    """None means the default group. Raises SennitError (INVALID_ARGUMENT) where there is none."""
+    if group is None:
+        if not dist.is_initialized():
+            raise SennitError(
+                Code.INVALID_ARGUMENT, "there is no process group", "",
+                "Call torch.distributed.init_process_group() first",
+            )  # fmt: skip
+        group = dist.group.WORLD
+    if isinstance(group, ProcessGroup):
+        return group.member
+    if group not in _members:
+        store = dist.PrefixStore("sennit.torch/", group.get_group_store())
+        _members[group] = Member(store, group.rank(), group.size(), _TIMEOUT)
+    return _members[group]

@@ -1,0 +1,72 @@
+"""Copies between memories of this process over every path that pays: pinned host memory and GPUs, GPUs and GPUs."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+
+import torch
+
+from sennit.capi import Code, SennitError
+from sennit.torch import local
+from sennit.torch.member import capturing, handle
+from sennit.torch.tensors import bytes_of, dense
+
+# Pinned memory that a copy reads or writes must not be used again before it is done.
+_in_flight: deque[tuple[torch.cuda.Event, torch.Tensor]] = deque()
+
+
+def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None = None) -> torch.Tensor:
+    """Copies `src` to `dst`, and returns `dst`: between host memory and a GPU, or between two GPUs, as for loading
+    weights and writing checkpoints.
+
+    It returns when the copy is enqueued on `stream`: a stream of the GPU (of the source's, between two), by default
+    the current one. What is enqueued there later sees it; before the host reads `dst`, synchronize. Between two GPUs
+    the current stream of the other one is in the order too. Until it is done `src` must not be written.
+
+    Which paths it takes is what `sennit tune` measured; on a machine that was never tuned, the direct one. That needs
+    tensors of one type and shape which lie in memory alike and without gaps, and host memory that is pinned. All else
+    is torch's own copy, on the same stream and with the same promise: pageable memory, tensors of several types, with
+    gaps, that are broadcast, or within one GPU or the host.
+
+    Raises SennitError where a shape does not fit, and what sennit_copy() fails with."""
+    if torch.broadcast_shapes(dst.shape, src.shape) != dst.shape:
+        raise SennitError(
+            Code.INVALID_ARGUMENT, f"a tensor of shape {tuple(src.shape)} does not fit one of {tuple(dst.shape)}",
+            "copy", "Pass tensors of one shape",
+        )  # fmt: skip
+    device = src.device if src.is_cuda else dst.device
+    if device.type != "cuda":
+        return dst.copy_(src)
+    stream = stream or torch.cuda.current_stream(device)
+    if not spreads(dst, src):
+        with torch.cuda.stream(stream):
+            return dst.copy_(src, non_blocking=True)
+    other = torch.cuda.current_stream(dst.device) if src.is_cuda and dst.is_cuda else None
+    if other is not None:
+        stream.wait_stream(other)
+    local.communicator(device).copy(int(dst.data_ptr()), int(src.data_ptr()), bytes_of(src), handle(stream))
+    if other is not None:
+        other.wait_stream(stream)
+    _keep([each for each in (dst, src) if not each.is_cuda], stream)
+    return dst
+
+
+def spreads(dst: torch.Tensor, src: torch.Tensor) -> bool:
+    """Whether copy_() copies over every path; else it leaves the tensors to torch."""
+    alike = dst.dtype == src.dtype and dst.shape == src.shape and dst.stride() == src.stride()
+    flags = dst.is_conj() == src.is_conj() and dst.is_neg() == src.is_neg()
+    if not alike or not flags or dst.device == src.device or not dense(dst):
+        return False
+    return all(each.is_cuda or (each.device.type == "cpu" and each.is_pinned()) for each in (dst, src))
+
+
+def _keep(pinned: list[torch.Tensor], stream: torch.cuda.Stream) -> None:
+    """Keeps host memory until the copy is done. In a graph it is the caller's to keep, as ever."""
+    with torch.cuda.stream(stream):
+        if capturing(stream.device):
+            return
+    with contextlib.suppress(IndexError):  # another thread may be at it
+        while _in_flight[0][0].query():
+            _in_flight.popleft()
+    _in_flight.extend((stream.record_event(), tensor) for tensor in pinned)

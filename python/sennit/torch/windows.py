@@ -1,0 +1,118 @@
+"""Windows: tensors that the other ranks of a group write to and read from, one-sided and over every path."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Sequence
+from types import TracebackType
+
+import torch
+import torch.distributed as dist
+
+from sennit import capi
+from sennit.capi import Code, Communicator, SennitError
+from sennit.torch.attach import member_of
+from sennit.torch.group import on_host
+from sennit.torch.member import handle
+from sennit.torch.tensors import address, bytes_of
+
+
+class Window:
+    """A tensor of every rank of a group, registered with all. Ended by close(), which all ranks call, or at the end
+    of a `with`."""
+
+    def __init__(self, tensor: torch.Tensor, window: capi.Window, comm: Communicator) -> None:
+        self.tensor, self._window, self._comm = tensor, window, comm
+
+    def __enter__(self) -> Window:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:  # fmt: skip
+        # Ranks that failed do not meet the others any more; their error is the one to hear of.
+        if kind is None:
+            self.close()
+
+    def put(self, peer: int, src: torch.Tensor, offset: int = 0, stream: torch.cuda.Stream | None = None) -> None:
+        """Writes `src` to the peer's tensor, `offset` of its elements into it. It returns when that is enqueued on
+        `stream`, by default the current one. The peer learns of it by arrive(), or by what the program does. Raises
+        SennitError."""
+        self._expect_type(src)
+        place, at = offset * self.tensor.element_size(), address(src, "source")
+        self._window.put(peer, place, at, bytes_of(src), self._stream(stream))
+        self._settle()
+
+    def get(
+        self, peer: int, dst: torch.Tensor, offset: int = 0, stream: torch.cuda.Stream | None = None
+    ) -> torch.Tensor:
+        """Reads the peer's tensor, from `offset` of its elements on, into `dst`, and returns that; as put() does."""
+        self._expect_type(dst)
+        place, at = offset * self.tensor.element_size(), address(dst, "destination")
+        self._window.get(peer, place, at, bytes_of(dst), self._stream(stream))
+        self._settle()
+        return dst
+
+    def arrive(self, stream: torch.cuda.Stream | None = None) -> None:
+        """Collective: after it every rank's host knows that what all put on `stream` before is there. Raises
+        SennitError."""
+        self._comm.synchronize(self._stream(stream))
+        self._comm.meet()
+
+    def close(self) -> None:
+        """Collective. Raises SennitError, and has ended the window also then."""
+        self._window.deregister()
+
+    def _stream(self, stream: torch.cuda.Stream | None) -> int | None:
+        if not self.tensor.is_cuda:
+            return None
+        return handle(stream or torch.cuda.current_stream(self.tensor.device))
+
+    def _settle(self) -> None:
+        """On the host executor no stream keeps memory from being used again: there it waits."""
+        if not self.tensor.is_cuda:
+            self._comm.synchronize()
+
+    def _expect_type(self, other: torch.Tensor) -> None:
+        if other.dtype != self.tensor.dtype:
+            raise SennitError(
+                Code.INVALID_ARGUMENT, f"a tensor of {other.dtype} for a window of {self.tensor.dtype}", "",
+                "Use one type",
+            )  # fmt: skip
+
+
+def register(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> Window:
+    """Collective: makes a contiguous tensor of each rank one that the others put to and get from. Types and sizes may
+    differ between ranks. On the host executor it must come from empty(). The window keeps the tensor. Raises
+    SennitError."""
+    comm = member_of(group).communicator(tensor.device)
+    return Window(tensor, comm.register(address(tensor, "tensor"), bytes_of(tensor)), comm)
+
+
+def put(
+    window: Window, peer: int, src: torch.Tensor, offset: int = 0, stream: torch.cuda.Stream | None = None
+) -> None:
+    """As Window.put()."""
+    window.put(peer, src, offset, stream)
+
+
+def get(
+    window: Window, peer: int, dst: torch.Tensor, offset: int = 0, stream: torch.cuda.Stream | None = None
+) -> torch.Tensor:
+    """As Window.get()."""
+    return window.get(peer, dst, offset, stream)
+
+
+def empty(
+    size: Sequence[int], dtype: torch.dtype = torch.float32, group: dist.ProcessGroup | None = None
+) -> torch.Tensor:
+    """A tensor that register() takes on every executor: on the current GPU torch's own, on the host executor shared
+    memory, which lives as long as the group. Raises SennitError."""
+    count = math.prod(size) * dtype.itemsize
+    if not on_host():
+        return torch.empty(tuple(size), dtype=dtype, device="cuda")
+    at = member_of(group).communicator(torch.device("cpu")).allocate(count)
+    if count == 0:
+        return torch.empty(tuple(size), dtype=dtype)
+    return torch.frombuffer((ctypes.c_char * count).from_address(at), dtype=dtype).view(tuple(size))
