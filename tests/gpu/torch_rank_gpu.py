@@ -1,0 +1,248 @@
+"""One rank of a test of sennit.torch that only GPUs can show: `python torch_rank_gpu.py SCENARIO FOLDER`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import sennit.torch
+import torch
+import torch.distributed as dist
+
+RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+FOLDER = Path(sys.argv[2])
+DEVICE = torch.device("cuda", RANK)
+MiB = 1 << 20
+LONG = 200_000_000  # cycles of a kernel that keeps a stream busy for about 0.1 s
+
+
+def begin() -> None:
+    torch.cuda.set_device(DEVICE)
+    store = dist.FileStore(str(FOLDER / "store"), SIZE)
+    dist.init_process_group(
+        "cuda:sennit,cpu:gloo", store=store, rank=RANK, world_size=SIZE, timeout=timedelta(seconds=60)
+    )
+    dist.all_reduce(torch.zeros(1, device=DEVICE))  # the ranks have met
+
+
+def expect_all(found: torch.Tensor, wanted: float) -> None:
+    assert bool(found.eq(wanted).all()), f"{found.unique()[:8]} instead of {wanted}"
+
+
+TOTAL = float(sum(range(1, SIZE + 1)))  # of all ranks' numbers plus one
+
+
+def streams() -> None:
+    """Calls run behind what the caller's stream has, hosts do not wait, and what comes later sees the result."""
+    begin()
+    for asynchronous in (False, True):
+        for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
+            with torch.cuda.stream(stream):
+                tensor = torch.zeros(4 * MiB, device=DEVICE)
+                torch.cuda.synchronize()
+                since = time.monotonic()
+                torch.cuda._sleep(LONG)
+                tensor.fill_(RANK + 1)
+                work = dist.all_reduce(tensor, async_op=asynchronous)
+                if work is not None:
+                    work.wait()
+                doubled = tensor * 2
+                host = time.monotonic() - since
+                busy = not stream.query()
+            stream.synchronize()
+            assert busy, f"the host waited for {host * 1e3:.1f} ms"
+            expect_all(doubled, 2 * TOTAL)
+    # A barrier is between hosts.
+    torch.cuda._sleep(LONG)
+    dist.barrier()
+    assert torch.cuda.current_stream().query(), "the barrier did not wait for the stream"
+
+
+def memory() -> None:
+    """Memory that a call still reads or writes is not used again, also where nobody keeps the tensor or waits."""
+    begin()
+    for number in range(100):
+        count = 1000 + 40_000 * (number % 7)
+        torch.cuda._sleep(LONG // 100)
+        kept = torch.full((count,), float(RANK + 1), device=DEVICE)
+        works = [dist.all_reduce(kept, async_op=True)]
+        dist.all_reduce(torch.full((count,), 5.0, device=DEVICE), async_op=True)
+        gathered = [torch.empty(count, device=DEVICE) for _ in range(SIZE)]
+        works.append(dist.all_gather(gathered, torch.full((count,), float(RANK), device=DEVICE), async_op=True))
+        for _ in range(8):
+            torch.full((count,), -1e9, device=DEVICE)
+        for work in works:
+            work.wait()
+        expect_all(kept, TOTAL)
+        for rank, part in enumerate(gathered):
+            expect_all(part, rank)
+
+
+def graphs() -> None:
+    """Captured once, run many times: at once and asynchronous, of one group and of two."""
+    begin()
+    other = dist.new_group(list(range(SIZE)))
+    dist.all_reduce(torch.zeros(1, device=DEVICE), group=other)
+    given = torch.zeros(MiB, device=DEVICE)
+    total, again = torch.empty_like(given), torch.empty_like(given)
+    parts = torch.empty(SIZE * MiB, device=DEVICE)
+
+    def step() -> None:
+        total.copy_(given)
+        dist.all_reduce(total)
+        again.copy_(total)
+        work = dist.all_reduce(again, group=other, async_op=True)
+        dist.all_gather_into_tensor(parts, given)
+        work.wait()
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    for number in range(20):
+        given.fill_(RANK + 1 + number)
+        graph.replay()
+        expect_all(total, TOTAL + SIZE * number)
+        expect_all(again, SIZE * (TOTAL + SIZE * number))
+        for rank, part in enumerate(parts.view(SIZE, -1)):
+            expect_all(part, rank + 1 + number)
+
+
+def several_groups() -> None:
+    """Large calls of several groups at the same time, which each would take a whole GPU."""
+    begin()
+    groups = [dist.new_group(list(range(SIZE))) for _ in range(3)]
+    side = torch.cuda.Stream()
+    for _ in range(20):
+        tensors = [torch.full((16 * MiB,), float(RANK + 1), device=DEVICE) for _ in groups]
+        pairs = list(zip(tensors, groups, strict=True))
+        works = [dist.all_reduce(tensor, group=group, async_op=True) for tensor, group in pairs]
+        beside = torch.full((16 * MiB,), float(RANK + 1), device=DEVICE)
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            dist.all_reduce(beside)
+            expect_all(beside, TOTAL)
+        for tensor, work in zip(tensors, works, strict=True):
+            work.wait()
+            expect_all(tensor, TOTAL)
+
+
+def large_messages() -> None:
+    """Large messages round a ring, all ranks sending first."""
+    begin()
+    given = torch.full((64 * MiB,), float(RANK), device=DEVICE)
+    got = torch.empty_like(given)
+    for _ in range(5):
+        got.fill_(-1)
+        operations = [dist.P2POp(dist.isend, given, (RANK + 1) % SIZE),
+                      dist.P2POp(dist.irecv, got, (RANK - 1) % SIZE)]  # fmt: skip
+        for work in dist.batch_isend_irecv(operations):
+            work.wait()
+        expect_all(got, (RANK - 1) % SIZE)
+
+
+def milliseconds(call: Callable[[], object], calls: int = 5) -> float:
+    """Of one call on the current stream: the best of three runs."""
+    begin_event, end_event = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    best = float("inf")
+    for _ in range(3):
+        call()
+        torch.cuda.synchronize()
+        begin_event.record()
+        for _ in range(calls):
+            call()
+        end_event.record()
+        end_event.synchronize()
+        best = min(best, begin_event.elapsed_time(end_event) / calls)
+    return best
+
+
+def pattern(count: int) -> torch.Tensor:
+    """Bytes that tell where they belong."""
+    return (torch.arange(count, dtype=torch.int64) * 2654435761 >> 13).to(torch.uint8)
+
+
+def all_copies() -> None:
+    """Rank 0: pinned memory and its GPU, and two GPUs, checked; then timed beside torch's copy_."""
+    torch.cuda.set_device(DEVICE)
+    others = [torch.device("cuda", index) for index in range(torch.cuda.device_count()) if index != RANK][:1]
+    for count in (0, 1, 3, 4096, 5 * MiB + 7, 64 * MiB):
+        for shift in (0, 3):
+            wanted = pattern(count)
+            pinned = torch.empty(count + shift, dtype=torch.uint8, pin_memory=True)[shift:]
+            pinned.copy_(wanted)
+            there = torch.empty(count, dtype=torch.uint8, device=DEVICE)
+            assert sennit.torch.copying.spreads(there, pinned) or count == 0
+            assert sennit.torch.copy_(there, pinned) is there
+            assert torch.equal(there.cpu(), wanted), f"{count} bytes to the GPU"
+            back = torch.empty(count + shift, dtype=torch.uint8, pin_memory=True)[shift:].fill_(0)
+            sennit.torch.copy_(back, there)
+            torch.cuda.synchronize()
+            assert torch.equal(back, wanted), f"{count} bytes from the GPU"
+            for other in others:
+                far = sennit.torch.copy_(torch.empty(count, dtype=torch.uint8, device=other), there)
+                assert torch.equal(far.cpu(), wanted), f"{count} bytes to another GPU"
+            pageable = sennit.torch.copy_(torch.empty(count, dtype=torch.uint8), there)
+            torch.cuda.synchronize()
+            assert torch.equal(pageable, wanted), f"{count} bytes to pageable memory"
+    # In the order of a stream, and pinned memory that nobody keeps.
+    stream, there = torch.cuda.Stream(), torch.zeros(16 * MiB, device=DEVICE)
+    torch.cuda.synchronize()
+    for number in range(20):
+        sennit.torch.copy_(there, torch.full((16 * MiB,), float(number)).pin_memory(), stream)
+        with torch.cuda.stream(stream):
+            seen = there.sum(dtype=torch.float64)
+        torch.full((16 * MiB,), -1.0).pin_memory()
+        stream.synchronize()
+        assert seen.item() == 16 * MiB * number
+    for size in (1, 16, 256, 1024):
+        pinned = torch.empty(size * MiB, dtype=torch.uint8, pin_memory=True)
+        there = torch.empty(size * MiB, dtype=torch.uint8, device=DEVICE)
+        far = [torch.empty(size * MiB, dtype=torch.uint8, device=other) for other in others]
+        for name, dst, src in (("host -> gpu", there, pinned), ("gpu -> host", pinned, there),
+                               *[("gpu -> gpu", each, there) for each in far]):  # fmt: skip
+            ours = milliseconds(partial(sennit.torch.copy_, dst, src))
+            theirs = milliseconds(partial(dst.copy_, src, non_blocking=True))
+            print(f"{name} {size:5} MiB: sennit {size * MiB / ours / 1e6:6.1f} GB/s, torch "
+                  f"{size * MiB / theirs / 1e6:6.1f} GB/s: {theirs / ours:.2f} x", file=sys.stderr)  # fmt: skip
+
+
+def times() -> None:
+    """Allreduce through torch.distributed, of both backends: on the stream, and what a call takes of the host."""
+    begin()
+    nccl = dist.new_group(backend="nccl")
+    for count in (256, 16 << 10, 256 << 10, 4 * MiB, 64 * MiB):
+        tensor = torch.zeros(count, device=DEVICE)
+        took, host = {}, {}
+        for name, group in (("sennit", dist.group.WORLD), ("nccl", nccl)):
+            call = partial(dist.all_reduce, tensor, group=group)
+            took[name] = milliseconds(call, 50) * 1e3
+            torch.cuda.synchronize()
+            dist.barrier()
+            since = time.perf_counter()
+            for _ in range(20):
+                call()
+            host[name] = (time.perf_counter() - since) / 20 * 1e6
+            torch.cuda.synchronize()
+        if RANK == 0:
+            print(f"allreduce {count * 4:10} B: sennit {took['sennit']:8.1f} us (host {host['sennit']:.1f}), nccl "
+                  f"{took['nccl']:8.1f} us (host {host['nccl']:.1f}): {took['nccl'] / took['sennit']:.2f} x",
+                  file=sys.stderr)  # fmt: skip
+
+
+def main() -> None:
+    globals()[sys.argv[1]]()
+    if dist.is_initialized():
+        dist.destroy_process_group()
+    print("all right")
+
+
+main()
