@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,10 @@ def reductions() -> None:
     assert truths.tolist() == [True, True, False]
     dist.all_reduce(truths.logical_and_(torch.tensor([RANK == 0, True, False], device=DEVICE)), op.MIN)
     assert truths.tolist() == [False, True, False]
+    for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+        ones = torch.ones(100, device=DEVICE).to(dtype)
+        dist.all_reduce(ones)
+        expect(ones.float(), torch.full((100,), float(SIZE), device=DEVICE))
     # Order of dimensions and strides, and nothing at all.
     columns = of(RANK, 12).view(3, 4).t()
     dist.all_reduce(columns)
@@ -336,8 +341,9 @@ def copies() -> None:
         torch.cuda.synchronize()
     expect(copy, single.cpu().double())
     expect(sennit.torch.copy_(torch.empty(2, 3, device=DEVICE), single[0]), single[:1].expand(2, 3))
-    expect_error(Code.INVALID_ARGUMENT, "does not fit",
-                 lambda: sennit.torch.copy_(torch.empty(3, device=DEVICE), single))  # fmt: skip
+    for shape in (3, 4):
+        target = torch.empty(shape, device=DEVICE)
+        expect_error(Code.INVALID_ARGUMENT, "does not fit", partial(sennit.torch.copy_, target, single))
 
 
 def errors() -> None:

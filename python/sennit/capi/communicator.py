@@ -76,8 +76,7 @@ class Communicator:
             raise SennitError(Code.INVALID_ARGUMENT, "place without gather, or gather without place", "", "Give both")
         made = c_void_p()
         given = options(device, timeout_seconds, meeting.exchange if meeting else None)
-        with _cause(meeting):
-            loaded.call("sennit_comm_create", ctypes.byref(given), ctypes.byref(made))
+        _call(loaded, meeting, "sennit_comm_create", ctypes.byref(given), ctypes.byref(made))
         assert made.value is not None
         return cls(made.value, loaded, meeting)
 
@@ -197,8 +196,7 @@ class Communicator:
         self._call("sennit_barrier", stream)
 
     def _call(self, name: str, *arguments: object) -> None:
-        with _cause(self._meeting):
-            self._library.call(name, self._handle, *arguments)
+        _call(self._library, self._meeting, name, self._handle, *arguments)
 
     def _made(self, name: str, count: int) -> int:
         made = c_void_p()
@@ -231,24 +229,22 @@ class Window:
 
     def deregister(self) -> None:
         """Ends it, also when it raises."""
-        with _cause(self._meeting):
-            self._library.call("sennit_deregister", self._handle)
+        _call(self._library, self._meeting, "sennit_deregister", self._handle)
 
 
-class _cause(contextlib.AbstractContextManager[None]):  # noqa: N801
-    """An error that comes of the exchange function has what that raised as its cause."""
-
-    def __init__(self, meeting: _Meeting | None) -> None:
-        self._meeting = meeting
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:  # fmt: skip
-        if error is not None and self._meeting is not None and self._meeting.raised is not None:
-            raised, self._meeting.raised = self._meeting.raised, None
-            if not isinstance(raised, Exception):  # Ctrl-C
-                raise raised
-            error.__cause__ = raised
+def _call(loaded: Library, meeting: _Meeting | None, name: str, *arguments: object) -> None:
+    """Calls a function. An error that comes of the exchange function has what that raised as its cause; Ctrl-C goes
+    on as such."""
+    try:
+        loaded.call(name, *arguments)
+    except SennitError as error:
+        raised = meeting.raised if meeting else None
+        if meeting is None or raised is None:
+            raise
+        meeting.raised = None
+        if not isinstance(raised, Exception):
+            raise raised from None
+        raise error from raised
 
 
 def _scale(kind: Type, op: Operator, scale: float) -> object:

@@ -102,7 +102,7 @@ class Library:
     def call(self, name: str, *arguments: Any) -> None:
         """One of RESULTS. Raises SennitError when it fails."""
         result = getattr(self._library, name)(*arguments)
-        if result != Code.OK:
+        if result != 0:
             raise error_of(result, self._library.sennit_last_error().decode("utf-8", "replace"))
 
     def number(self, name: str, *arguments: Any) -> int:

@@ -3,7 +3,7 @@
     import sennit.torch
     torch.distributed.init_process_group("cuda:sennit,cpu:gloo")
 
-Importing it registers the backend. Nothing of it is compiled; it needs PyTorch 2.6 or later."""
+Importing it registers the backend. Nothing of it is compiled; it needs PyTorch 2.8 or later."""
 
 import torch.distributed as dist
 

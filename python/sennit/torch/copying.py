@@ -30,7 +30,7 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
     gaps, that are broadcast, or within one GPU or the host.
 
     Raises SennitError where a shape does not fit, and what sennit_copy() fails with."""
-    if torch.broadcast_shapes(dst.shape, src.shape) != dst.shape:
+    if dst.shape != src.shape and not _fits(dst, src):
         raise SennitError(
             Code.INVALID_ARGUMENT, f"a tensor of shape {tuple(src.shape)} does not fit one of {tuple(dst.shape)}",
             "copy", "Pass tensors of one shape",
@@ -50,6 +50,14 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
         other.wait_stream(stream)
     _keep([each for each in (dst, src) if not each.is_cuda], stream)
     return dst
+
+
+def _fits(dst: torch.Tensor, src: torch.Tensor) -> bool:
+    try:
+        src.expand(dst.shape)
+    except RuntimeError:
+        return False
+    return True
 
 
 def spreads(dst: torch.Tensor, src: torch.Tensor) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 import torch
@@ -40,8 +41,15 @@ class Reduction(NamedTuple):
 
 
 def reduction(given: dist.ReduceOp, dtype: torch.dtype) -> Reduction:
-    """Raises SennitError (UNSUPPORTED) for what sennit cannot add up, such as complex numbers' maximum."""
-    operator = getattr(given, "op", given)  # ReduceOp.SUM itself is of the enumeration
+    """Raises SennitError (UNSUPPORTED) for what sennit cannot add up, such as complex numbers."""
+    found = _reduction(getattr(given, "op", given), dtype)  # ReduceOp.SUM itself is of the enumeration
+    if found.op == Operator.PREMULTIPLIED_SUM:
+        return Reduction(found.kind, found.op, _factor(given))
+    return found
+
+
+@cache  # asked for at every call
+def _reduction(operator: dist.ReduceOp.RedOpType, dtype: torch.dtype) -> Reduction:
     name = str(operator).rpartition(".")[2]
     kind = TYPES.get(dtype)
     known = _OPERATORS_OF_BOOL if dtype == torch.bool else _OPERATORS
@@ -50,9 +58,7 @@ def reduction(given: dist.ReduceOp, dtype: torch.dtype) -> Reduction:
             Code.UNSUPPORTED, f"there is no {name} of {dtype}", "",
             "Convert the tensor first; docs/torch.md lists types and operators",
         )  # fmt: skip
-    if known[name] != Operator.PREMULTIPLIED_SUM:
-        return Reduction(kind, known[name])
-    return Reduction(kind, known[name], _factor(given))
+    return Reduction(kind, known[name])
 
 
 def _factor(given: dist.ReduceOp) -> float:

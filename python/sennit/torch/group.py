@@ -38,12 +38,12 @@ class Group(Identity):
         self._messages = Messages(dist.PrefixStore("messages/", store), rank, timeout)
         self._collected: list[dist.Work] | None = None
         self._gloo: Any = None
-        self._no_gloo: RuntimeError | None = None
+        self._no_gloo: Exception | None = None
         if self._kind != "cpu":
             # Now, as all ranks are here: two that exchange a message later could not make it by themselves.
             try:
                 self._gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo/", store), rank, size, timeout=timeout)
-            except RuntimeError as error:  # of no interest to those who have no CPU tensors
+            except (RuntimeError, AttributeError) as error:  # of no interest to those who have no CPU tensors
                 self._no_gloo = error
 
     @property
@@ -70,7 +70,7 @@ class Group(Identity):
         """Enqueues a call on what `kept` and `outputs` hold, behind what the current stream has: on that stream, or,
         where the caller says that it is asynchronous, beside it."""
         self._messages.start()
-        beside = bool(getattr(opts, "asyncOp", True))  # PyTorch before 2.8 does not say
+        beside = bool(getattr(opts, "asyncOp", True))  # older ones do not say
         work = self._member.run(outputs[0].device, call, outputs, kept, asynchronous=beside)
         return self._collect(work)
 

@@ -31,11 +31,12 @@ def dense(tensor: torch.Tensor) -> bool:
 def address(tensor: torch.Tensor, name: str, *, any_order: bool = False) -> int:
     """Of its first element. Raises SennitError (INVALID_ARGUMENT) where it is not contiguous, or, in any order of
     dimensions, has gaps."""
-    if not (dense(tensor) if any_order else tensor.layout == torch.strided and tensor.is_contiguous()):
+    strided = tensor.layout == torch.strided
+    if not strided or not (tensor.is_contiguous() or (any_order and dense(tensor))):
         raise SennitError(
             Code.INVALID_ARGUMENT,
             f"the {name} is not contiguous: shape {tuple(tensor.shape)}, "
-            + (f"strides {tensor.stride()}" if tensor.layout == torch.strided else f"layout {tensor.layout}"),
+            + (f"strides {tensor.stride()}" if strided else f"layout {tensor.layout}"),
             "", "Pass a contiguous tensor; .contiguous() makes one",
         )  # fmt: skip
     return int(tensor.data_ptr())
