@@ -21,7 +21,7 @@ import rank_jobs  # noqa: E402
 FILES = {
     "../interop/torch_rank.py": (
         ["reductions", "moves", "works", "messages", "groups", "functional", "functions", "windows", "copies",
-         "errors", "lost"],
+         "errors", "late", "aborted", "lost"],
         [],
     ),
     "../interop/torch_training.py": (["buckets", "views", "static", "gathered", "fsdp", "tensor_parallel"], []),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from importlib import util
 from pathlib import Path
 
@@ -18,7 +21,7 @@ def _library() -> None:
 
 
 SCENARIOS = ["reductions", "moves", "works", "messages", "groups", "functional", "functions", "windows", "copies",
-             "errors"]  # fmt: skip
+             "errors", "late", "aborted"]  # fmt: skip
 
 
 @pytest.mark.parametrize(("scenario", "ranks"), [(each, 3) for each in SCENARIOS] + [("reductions", 2), ("moves", 2)])
@@ -35,3 +38,16 @@ def test_a_rank_that_dies_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("way", ["buckets", "views", "static", "gathered", "fsdp", "tensor_parallel"])
 def test_training_is_the_same_as_over_gloo(way: str, tmp_path: Path) -> None:
     rank_jobs.expect_right(rank_jobs.run("torch_training.py", way, 2, tmp_path))
+
+
+def test_the_example_learns() -> None:
+    """Started by torchrun, whose ranks meet over a store that one of them may hold."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2",
+               str(rank_jobs.HERE.parent.parent / "examples" / "train.py"), "--steps", "60"]  # fmt: skip
+    done = subprocess.run(
+        command, env=rank_jobs.environment(), capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    losses = [float(loss) for loss in re.findall(r"^step \d+: loss (\S+)$", done.stdout, re.MULTILINE)]
+    assert len(losses) == 10
+    assert losses[-1] < losses[0] / 10

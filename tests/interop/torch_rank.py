@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -30,11 +31,11 @@ INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 MOVED = [torch.float8_e4m3fn, torch.float8_e5m2, torch.bool, torch.complex64]
 
 
-def begin() -> None:
+def begin(seconds: float = 30) -> None:
     store = dist.FileStore(str(FOLDER / "store"), SIZE)
     if ON_GPUS:
         torch.cuda.set_device(DEVICE)
-    dist.init_process_group(BACKEND, store=store, rank=RANK, world_size=SIZE, timeout=timedelta(seconds=30))
+    dist.init_process_group(BACKEND, store=store, rank=RANK, world_size=SIZE, timeout=timedelta(seconds=seconds))
 
 
 def of(rank: int, count: int = 1000, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -51,15 +52,26 @@ def expect(found: torch.Tensor, wanted: torch.Tensor) -> None:
     assert torch.equal(found, wanted), f"{found[:8]} instead of {wanted[:8]}"
 
 
-def expect_error(code: Code, part: str, call: Callable[[], object]) -> SennitError:
-    """The call fails so."""
+def say(what: str) -> None:
+    """To the other ranks, by no collective."""
+    (FOLDER / f"{what} {RANK}").touch()
+
+
+def wait_for(what: str, ranks: list[int]) -> None:
+    """Until these have said it."""
+    while not all((FOLDER / f"{what} {rank}").exists() for rank in ranks):
+        time.sleep(0.01)
+
+
+def expect_error(code: Code | None, part: str, call: Callable[[], object]) -> SennitError:
+    """The call fails so, by whatever code where that is None."""
     raised = None
     try:
         call()
     except SennitError as error:
         raised = error
     assert raised is not None, "it did not fail"
-    assert raised.code == code, str(raised)
+    assert code in (raised.code, None), str(raised)
     assert part in str(raised), str(raised)
     return raised
 
@@ -382,6 +394,43 @@ def lost() -> None:
             dist.barrier()
 
     expect_error(Code.PEER_LOST, "rank 0", go_on)
+
+
+def late() -> None:
+    """A rank that does not come is named, at a group's first call and at later ones."""
+    begin(2)
+    dist.all_reduce(of(RANK))
+    first, later = dist.new_group(timeout=timedelta(seconds=2)), dist.group.WORLD
+    if RANK == 0:
+        wait_for("late", [rank for rank in RANKS if rank])
+        return
+
+    def call(group: Any) -> None:
+        dist.all_reduce(of(RANK), group=group)
+        dist.barrier(group)  # on GPUs the call before only enqueued
+
+    error = expect_error(Code.TIMED_OUT, "rank 0 did not come within 0:00:02", lambda: call(first))
+    assert error.where == "first call of the group"
+    # Who notices first ends it for the others, with the same reason.
+    expect_error(None, "waited longer than its limit for rank 0", lambda: call(later))
+    say("late")
+
+
+def aborted() -> None:
+    """What one rank aborts ends on all."""
+    begin()
+    dist.all_reduce(of(RANK))
+    say("met")
+    if RANK == 0:
+        wait_for("met", list(RANKS))
+        dist.group.WORLD.abort()
+
+    def call() -> None:
+        for _ in range(1000):
+            dist.all_reduce(of(RANK))
+            dist.barrier()
+
+    expect_error(Code.ABORTED, "the process group was aborted", call)
 
 
 def main() -> None:

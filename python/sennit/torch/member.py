@@ -59,11 +59,7 @@ class Member:
         """Collective at first use. Raises SennitError, INVALID_ARGUMENT for another device than at first."""
         with self._lock:
             if self._communicator is None:
-                made = Communicator.create(
-                    device=-1 if device.type == "cpu" else device.index,
-                    timeout_seconds=self.timeout.total_seconds(), place=(self._rank, self._size),
-                    gather=self._meeting,
-                )  # fmt: skip
+                made = self._meet(-1 if device.type == "cpu" else device.index)
                 self._communicator, self._device = made, device
                 self._meeting.check = made.check
                 if device.type == "cuda":
@@ -74,6 +70,20 @@ class Member:
                     "Use one device a rank; torch.cuda.set_device() selects it",
                 )  # fmt: skip
             return self._communicator
+
+    def _meet(self, device: int) -> Communicator:
+        try:
+            return Communicator.create(
+                device=device, timeout_seconds=self.timeout.total_seconds(), place=(self._rank, self._size),
+                gather=self._meeting,
+            )  # fmt: skip
+        except SennitError as error:
+            if not isinstance(error.__cause__, TimeoutError):
+                raise
+            raise SennitError(
+                Code.TIMED_OUT, str(error.__cause__), "first call of the group",
+                "Make it on every rank of the group; its timeout allows more time",
+            ) from error  # fmt: skip
 
     def check(self) -> None:
         """Raises what ended the communicator, if anything did."""
