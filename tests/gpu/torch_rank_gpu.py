@@ -216,26 +216,40 @@ def all_copies() -> None:
 
 
 def times() -> None:
-    """Allreduce through torch.distributed, of both backends: on the stream, and what a call takes of the host."""
+    """Collectives through torch.distributed, of both backends: on the stream, and what a call takes of the host."""
     begin()
-    nccl = dist.new_group(backend="nccl")
-    for count in (256, 16 << 10, 256 << 10, 4 * MiB, 64 * MiB):
-        tensor = torch.zeros(count, device=DEVICE)
-        took, host = {}, {}
-        for name, group in (("sennit", dist.group.WORLD), ("nccl", nccl)):
-            call = partial(dist.all_reduce, tensor, group=group)
-            took[name] = milliseconds(call, 50) * 1e3
-            torch.cuda.synchronize()
-            dist.barrier()
-            since = time.perf_counter()
-            for _ in range(20):
-                call()
-            host[name] = (time.perf_counter() - since) / 20 * 1e6
-            torch.cuda.synchronize()
-        if RANK == 0:
-            print(f"allreduce {count * 4:10} B: sennit {took['sennit']:8.1f} us (host {host['sennit']:.1f}), nccl "
-                  f"{took['nccl']:8.1f} us (host {host['nccl']:.1f}): {took['nccl'] / took['sennit']:.2f} x",
-                  file=sys.stderr)  # fmt: skip
+    groups = {"sennit": dist.group.WORLD, "nccl": dist.new_group(backend="nccl")}
+    average = dist.ReduceOp.AVG
+    for size in (1 << 10, 64 << 10, MiB, 16 * MiB, 256 * MiB):
+        floats = torch.zeros(size // 4, device=DEVICE)
+        halves = torch.zeros(size // 2, dtype=torch.bfloat16, device=DEVICE)
+        part = torch.zeros(size // 2 // SIZE, dtype=torch.bfloat16, device=DEVICE)
+        whole = halves[: part.numel() * SIZE]
+        # As DDP and FSDP call them.
+        calls: dict[str, Callable[..., object]] = {
+            "all_reduce of float32": partial(dist.all_reduce, floats),
+            "reduce_scatter of bfloat16, average": partial(dist.reduce_scatter_tensor, part, whole, average),
+            "all_gather of bfloat16": partial(dist.all_gather_into_tensor, whole, part),
+        }
+        for name, call in calls.items():
+            took = {library: measured(partial(call, group=group)) for library, group in groups.items()}
+            ours, theirs = took["sennit"], took["nccl"]
+            if RANK == 0:
+                print(f"{name:36}{size:10} B: ours {ours[0]:8.1f} us (host {ours[1]:.1f}), NCCL {theirs[0]:8.1f} us "
+                      f"(host {theirs[1]:.1f}): {theirs[0] / ours[0]:.2f} x", file=sys.stderr)  # fmt: skip
+
+
+def measured(call: Callable[[], object]) -> tuple[float, float]:
+    """Microseconds of a call on the stream, and of the host."""
+    stream = milliseconds(call, 50) * 1e3
+    torch.cuda.synchronize()
+    dist.barrier()
+    since = time.perf_counter()
+    for _ in range(20):
+        call()
+    host = (time.perf_counter() - since) / 20 * 1e6
+    torch.cuda.synchronize()
+    return stream, host
 
 
 def main() -> None:

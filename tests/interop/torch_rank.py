@@ -372,6 +372,8 @@ def errors() -> None:
         torch.zeros(SIZE, device=DEVICE), torch.zeros(SIZE, device=DEVICE), [1] * SIZE, [2] * SIZE))  # fmt: skip
     expect_error(Code.UNSUPPORTED, "there is no AVG of torch.bool",
                  lambda: dist.all_reduce(torch.ones(1, device=DEVICE) > 0, dist.ReduceOp.AVG))  # fmt: skip
+    expect_error(Code.INVALID_ARGUMENT, f"tensors on meta and on {DEVICE}", lambda: dist.all_gather_into_tensor(
+        torch.zeros(SIZE, device="meta"), torch.zeros(1, device=DEVICE)))  # fmt: skip
     expect_error(Code.UNSUPPORTED, "meta", lambda: dist.all_reduce(torch.empty(1, device="meta")))
     expect_error(Code.INVALID_ARGUMENT, "bit_and is not for float32",
                  lambda: dist.all_reduce(torch.ones(1, device=DEVICE), dist.ReduceOp.BAND))  # fmt: skip

@@ -69,9 +69,14 @@ class Group(Identity):
     def _run(self, call: Call, outputs: Sequence[torch.Tensor], kept: Sequence[torch.Tensor], opts: Any) -> Work:
         """Enqueues a call on what `kept` and `outputs` hold, behind what the current stream has: on that stream, or,
         where the caller says that it is asynchronous, beside it."""
+        device = outputs[0].device
+        for tensor in kept:
+            if tensor.device != device:
+                raise SennitError(Code.INVALID_ARGUMENT, f"tensors on {device} and on {tensor.device}", "",
+                                  "Pass tensors of one device")  # fmt: skip
         self._messages.start()
         beside = bool(getattr(opts, "asyncOp", True))  # older ones do not say
-        work = self._member.run(outputs[0].device, call, outputs, kept, asynchronous=beside)
+        work = self._member.run(device, call, outputs, kept, asynchronous=beside)
         return self._collect(work)
 
     def barrier(self, opts: Any = None) -> dist.Work:
