@@ -54,15 +54,16 @@ def need_library() -> None:
 
 
 def run(
-    file: str, scenario: str, ranks: int, folder: Path, *arguments: str, more: Mapping[str, str] | None = None
-) -> list[Rank]:
-    """Runs `python FILE SCENARIO FOLDER ARGUMENTS…` as this many ranks. None lives for longer than SECONDS."""
+    file: str, scenario: str, ranks: int, folder: Path, *, more: Mapping[str, str] | None = None,
+    python: str = sys.executable,
+) -> list[Rank]:  # fmt: skip
+    """Runs `PYTHON FILE SCENARIO FOLDER` as this many ranks. None lives for longer than SECONDS."""
     common = environment() | {
         "TORCHELASTIC_RUN_ID": f"sennit-tests-{uuid.uuid4()}",
         "WORLD_SIZE": str(ranks),
         "LOCAL_WORLD_SIZE": str(ranks),
     }
-    command = [sys.executable, "-B", str(HERE / file), scenario, str(folder), *arguments]
+    command = [python, "-B", str(HERE / file), scenario, str(folder)]
     started = [
         subprocess.Popen(
             command, env=common | {"RANK": str(rank), "LOCAL_RANK": str(rank)} | dict(more or {}),
