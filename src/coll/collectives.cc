@@ -112,7 +112,7 @@ Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
     before.end = std::move(*event);
   }
   // What was enqueued outside of a capture, or in another one, cannot be waited for inside.
-  if (before.stream != 0 && before.stream != lane.stream())
+  if (before.stream && *before.stream != lane.stream())
     if (auto status = lane.wait(*before.end); !status) return status;
   return &before;
 }
@@ -120,6 +120,13 @@ Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
 Status Collectives::end_turn(device::Lane& lane, Turn& turn) {
   turn.stream = lane.stream();
   return lane.record(*turn.end);
+}
+
+Status Collectives::follow(device::Lane& lane) {
+  const std::lock_guard lock(mutex_);
+  const auto latest = turns_.find(lane.capture());
+  if (latest == turns_.end() || !latest->second.stream || *latest->second.stream == lane.stream()) return {};
+  return lane.wait(*latest->second.end);
 }
 
 Plan Collectives::plan(const Case& which) {

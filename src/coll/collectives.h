@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -66,6 +67,10 @@ class Collectives {
   /// and ends the communicator, so that all ranks learn the same. Other results pass unchanged.
   Status explain(Status status);
 
+  /// Lets `lane` wait for the calls so far, where the latest was on another stream; of those that a capture recorded,
+  /// where the lane is part of it. Nothing is asked of that stream: it may be gone.
+  Status follow(device::Lane& lane);
+
   /// Whether all calls are done, but for those captured into graphs. Never blocks.
   Result<bool> idle();
 
@@ -100,7 +105,7 @@ class Collectives {
   /// The end of the call before, and where it was.
   struct Turn {
     std::unique_ptr<device::Event> end;
-    std::uint64_t stream = 0;  // 0: there was none
+    std::optional<std::uint64_t> stream;  // none: there was no call
   };
   std::map<std::uint64_t, Turn> turns_;  // by capture; 0: of calls that run at once
 

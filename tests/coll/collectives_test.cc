@@ -1,0 +1,91 @@
+// The order of calls among streams; what calls compute is the subject of algorithms_test.cc.
+#include "coll/collectives.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace sennit::coll {
+namespace {
+
+/// A lane that says of itself which stream it is over, and counts what it waits for.
+class NamedLane final : public device::Lane {
+ public:
+  NamedLane(std::unique_ptr<device::Lane> real, std::uint64_t stream) : real_(std::move(real)), stream_(stream) {}
+
+  int waits = 0;
+  std::uint64_t captured = 0;
+
+  int device() const override { return real_->device(); }
+  std::uint64_t stream() override { return stream_; }
+  Status copy(void* dst, const void* src, std::uint64_t bytes) override { return real_->copy(dst, src, bytes); }
+  Status post(device::Word* there, const device::Word* here) override { return real_->post(there, here); }
+  Status launch(const device::Program& program, const void* arguments, unsigned blocks, unsigned threads) override {
+    return real_->launch(program, arguments, blocks, threads);
+  }
+  Status record(device::Event& event) override { return real_->record(event); }
+  Status wait(device::Event& event) override {
+    ++waits;
+    return real_->wait(event);
+  }
+  Status synchronize() override { return real_->synchronize(); }
+  Result<bool> idle() override { return real_->idle(); }
+  std::uint64_t capture() override { return captured; }
+
+ private:
+  const std::unique_ptr<device::Lane> real_;
+  const std::uint64_t stream_;
+};
+
+struct Streams : testing::Test {
+  std::shared_ptr<device::Executor> executor = *device::open_host_executor();
+  std::unique_ptr<path::Node> node = *path::Node::create(comm::alone(), executor, {});
+  Collectives collectives{*node};
+  device::Memory memory = *executor->allocate(0, 64);
+
+  NamedLane lane(std::uint64_t stream) { return NamedLane(*executor->lane(0), stream); }
+  void call(device::Lane& lane) {
+    Request request;
+    request.operation = Operation::allreduce;
+    request.input = request.output = memory.data();
+    request.count = 16;
+    request.reduction = {device::Type::float32, device::Operator::sum};
+    const auto status = collectives.call(request, lane);
+    ASSERT_TRUE(status.ok()) << status.text();
+    ASSERT_TRUE(lane.synchronize().ok());
+  }
+};
+
+TEST_F(Streams, ACallWaitsForTheOneBeforeItOnAnotherStream) {
+  // The legacy default stream of the first device is number 0.
+  for (const auto& [first, second] : {std::pair<std::uint64_t, std::uint64_t>(0, 7), {7, 0}}) {
+    NamedLane one = lane(first), other = lane(second);
+    call(one);
+    call(one);
+    const int before = other.waits;
+    call(other);
+    EXPECT_EQ(other.waits, before + 1);
+    call(other);
+    EXPECT_EQ(other.waits, before + 1) << "of its own stream nothing has to be waited for";
+  }
+}
+
+TEST_F(Streams, ALaneFollowsTheCallsOfOtherStreams) {
+  NamedLane other = lane(2);
+  EXPECT_TRUE(collectives.follow(other).ok());
+  EXPECT_EQ(other.waits, 0) << "there was no call";
+  {
+    NamedLane one = lane(1);
+    call(one);
+    EXPECT_TRUE(collectives.follow(one).ok());
+    EXPECT_EQ(one.waits, 0);
+  }
+  EXPECT_TRUE(collectives.follow(other).ok());
+  EXPECT_EQ(other.waits, 1) << "though the stream of the call is gone";
+  other.captured = 5;
+  EXPECT_TRUE(collectives.follow(other).ok());
+  EXPECT_EQ(other.waits, 1) << "a capture cannot wait for what runs outside";
+}
+
+}  // namespace
+}  // namespace sennit::coll
