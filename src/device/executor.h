@@ -45,7 +45,8 @@ class Executor {
   /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
   virtual Result<Memory> pin(void* data, std::size_t bytes) = 0;
   /// To be called once by a thread of sennit's own before it uses the executor: its calls then never disturb a graph
-  /// capture of another thread. `device`: what it works with; else CUDA would begin with device 0.
+  /// capture of another thread. `device`: what it works with; else CUDA would begin with device 0, whose context
+  /// takes hundreds of MB.
   virtual void prepare_thread(int /*device*/ = -1) {}
   /// For SetUp alone: lets this thread's calls be no part of a capture; returns how it was, to restore.
   virtual int relax_capture() { return 0; }
@@ -115,7 +116,9 @@ class SetUp {
 /// was asked for and no GPU answers, with the driver's reason.
 Result<std::shared_ptr<Executor>> open_executor();
 Result<std::shared_ptr<Executor>> open_host_executor();
-/// Errors: unsupported in a build without CUDA, and where there is no GPU or no driver.
-Result<std::shared_ptr<Executor>> open_cuda_executor();
+/// `own_thread_of`: the caller is a thread of sennit's own that works with this device (see prepare_thread), and on
+/// no other one memory is taken; -1: it is the program's, whose choice stands. Errors: unsupported in a build without
+/// CUDA, and where there is no GPU or no driver.
+Result<std::shared_ptr<Executor>> open_cuda_executor(int own_thread_of = -1);
 
 }  // namespace sennit::device

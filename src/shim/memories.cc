@@ -180,8 +180,8 @@ Result<std::shared_ptr<device::Executor>> Memories::executor() {
   return executor_;
 }
 
-Result<std::shared_ptr<device::Executor>> Memories::executor_for_communicator() {
-  return emulated_ != nullptr ? device::open_host_executor() : device::open_cuda_executor();
+Result<std::shared_ptr<device::Executor>> Memories::executor_for_communicator(int own_thread_of) {
+  return emulated_ != nullptr ? device::open_host_executor() : device::open_cuda_executor(own_thread_of);
 }
 
 void* Memories::allocate_emulated(int device, std::size_t bytes) {

@@ -49,8 +49,8 @@ class Memories {
 
   /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor();
-  /// One for a communicator alone, whose end aborts nothing else.
-  Result<std::shared_ptr<device::Executor>> executor_for_communicator();
+  /// One for a communicator alone, whose end aborts nothing else. `own_thread_of`: see open_cuda_executor().
+  Result<std::shared_ptr<device::Executor>> executor_for_communicator(int own_thread_of = -1);
 
   /// Memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is left.
   void* allocate_emulated(int device, std::size_t bytes);

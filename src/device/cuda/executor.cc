@@ -44,7 +44,7 @@ Status cannot_pin(std::size_t bytes, cudaError_t error) {
 
 class CudaExecutor final : public Executor {
  public:
-  Status open() {
+  Status open(int own_thread_of) {
     int count = 0;
     if (const auto error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
       (void)cudaGetLastError();
@@ -68,6 +68,8 @@ class CudaExecutor final : public Executor {
       most_early_threads_.push_back(most_early_threads(i));
     }
     reach_.assign(devices_.size() * devices_.size(), -1);
+    if (own_thread_of >= 0) prepare_thread(own_thread_of);
+    limits_ = std::make_shared<CudaLimits>();
     return {};
   }
 
@@ -107,8 +109,8 @@ class CudaExecutor final : public Executor {
   }
 
   void prepare_thread(int device) override {
-    (void)relax_capture();
     if (device >= 0) (void)cudaSetDevice(device);
+    (void)relax_capture();
   }
   int relax_capture() override {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -307,15 +309,15 @@ class CudaExecutor final : public Executor {
   std::vector<DeviceInfo> devices_;
   std::vector<unsigned> most_early_threads_;  // by device
   std::mutex mutex_;
-  std::vector<int> reach_;  // -1 unknown, 0 no, 1 yes and enabled
-  std::shared_ptr<CudaLimits> limits_ = std::make_shared<CudaLimits>();
+  std::vector<int> reach_;              // -1 unknown, 0 no, 1 yes and enabled
+  std::shared_ptr<CudaLimits> limits_;  // its memory begins a context
 };
 
 }  // namespace
 
-Result<std::shared_ptr<Executor>> open_cuda_executor() {
+Result<std::shared_ptr<Executor>> open_cuda_executor(int own_thread_of) {
   auto executor = std::make_shared<CudaExecutor>();
-  if (auto status = executor->open(); !status) return status;
+  if (auto status = executor->open(own_thread_of); !status) return status;
   return std::shared_ptr<Executor>(std::move(executor));
 }
 

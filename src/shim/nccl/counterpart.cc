@@ -118,9 +118,8 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
                                                          Memories& memories, const Switches& switches,
                                                          bool own_thread) {
   Stages stages;
-  auto executor = memories.executor_for_communicator();
+  auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
-  if (own_thread && executor.ok()) (*executor)->prepare_thread(shape.device);
   const unsigned blocks = executor.ok() ? most_blocks(**executor, shape.device) : 0;
   auto cards = comm::agree(*exchange, executor.status(), card_of(switches, blocks));
   if (!cards) return cards.status();
