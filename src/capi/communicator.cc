@@ -12,6 +12,13 @@
 
 namespace sennit::capi {
 
+namespace {
+
+/// cudaStreamPerThread, which builds without CUDA know as well.
+const void* const kStreamPerThread = reinterpret_cast<const void*>(std::uintptr_t{2});
+
+}  // namespace
+
 Communicators& communicators() {
   static auto* all = new Communicators("communicator");
   return *all;
@@ -44,6 +51,10 @@ Result<Communicator::Adopted*> Communicator::adopt(void* stream) {
     const std::shared_lock lock(lanes_mutex_);
     if (const auto found = lanes_.find(stream); found != lanes_.end()) return &found->second;
   }
+  // A communicator waits for the streams that it was called with, from any thread.
+  if (stream == kStreamPerThread)
+    return Status(Code::invalid_argument, "cudaStreamPerThread is another stream in every thread", "stream",
+                  "Pass a stream of your own (cudaStreamCreate)");
   auto own = executor_->adopt(node_->device(), stream);
   if (!own) return std::move(own).status().in("stream");
   const std::unique_lock lock(lanes_mutex_);

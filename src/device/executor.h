@@ -77,6 +77,7 @@ class Executor {
 
   virtual Result<std::unique_ptr<Lane>> lane(int device) = 0;
   /// A lane over the caller's own stream (cudaStream_t; nullptr: the device's default lane), which must outlive it.
+  /// Over cudaStreamPerThread it is the stream of whichever thread uses the lane.
   virtual Result<std::unique_ptr<Lane>> adopt(int device, void* stream) = 0;
   virtual Result<std::unique_ptr<Event>> event(int device, bool timing = false) = 0;
 

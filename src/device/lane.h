@@ -28,6 +28,7 @@ class Lane {
 
   virtual int device() const = 0;
   /// Names the queue of work behind the lane: the same for all lanes over one stream, and for no other that exists.
+  /// Over cudaStreamPerThread: of the calling thread.
   virtual std::uint64_t stream() = 0;
 
   /// Copies bytes in lane order, by a copy engine where the device has them. Any memories this process can address;

@@ -33,6 +33,7 @@ TEST(BadInput, IsNamedAndHarmless) {
       {"no such rank", "there is no rank 2"},
       {"negative rank", "there is no rank -1"},
       {"a stream", "the host executor has no foreign streams"},
+      {"a thread's stream", "cudaStreamPerThread is another stream in every thread"},
       {"null destination", "null pointer (get 1 B from rank 1)"},
       {"overlap", "source and destination overlap"},
       {"overlap with own window", "source and destination overlap"},

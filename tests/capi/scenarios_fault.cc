@@ -46,6 +46,8 @@ int bad_arguments(const Arguments&) {
     say("no such rank: {}", put(2, 0, local, 1));
     say("negative rank: {}", put(-1, 0, local, 1));
     say("a stream: {}", outcome(sennit_put(inbox.window, 1, 0, local, 1, local)));
+    void* const per_thread = reinterpret_cast<void*>(std::uintptr_t{2});  // cudaStreamPerThread
+    say("a thread's stream: {}", outcome(sennit_put(inbox.window, 1, 0, local, 1, per_thread)));
     say("null destination: {}", outcome(sennit_get(inbox.window, 1, 0, nullptr, 1, nullptr)));
     say("overlap: {}", outcome(sennit_copy(comm, local + 8, local, 16, nullptr)));
     say("overlap with own window: {}", put(0, 0, inbox.data + 1, 16));

@@ -1,11 +1,14 @@
 // The cuda executor itself: what memory is, and how its waits end.
 #include <cuda_runtime.h>
+#include <dlfcn.h>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <thread>
 
 #include "base/units.h"
 #include "device/executor.h"
@@ -116,6 +119,27 @@ TEST_F(CudaExecutor, RefusesWhatIsNoMemory) {
   EXPECT_EQ(everything.status().code(), Code::out_of_memory) << everything.status().text();
 }
 
+TEST_F(CudaExecutor, AThreadsOwnStreamIsAnotherOneInEveryThread) {
+  auto lane = executor->adopt(0, cudaStreamPerThread);
+  auto again = executor->adopt(0, cudaStreamPerThread);
+  auto legacy = executor->adopt(0, nullptr);
+  ASSERT_TRUE(lane.ok()) << lane.status().text();
+  const std::uint64_t here = (*lane)->stream();
+  EXPECT_EQ((*again)->stream(), here);
+  EXPECT_NE((*legacy)->stream(), here);
+  std::uint64_t there = 0;
+  std::thread([&] { there = (*lane)->stream(); }).join();
+  EXPECT_NE(there, here);
+  auto memory = executor->allocate(0, 64);
+  ASSERT_TRUE(memory.ok());
+  const int sent = 7;
+  int received = 0;
+  ASSERT_TRUE((*lane)->copy(memory->data(), &sent, sizeof sent).ok());
+  ASSERT_TRUE((*lane)->copy(&received, memory->data(), sizeof received).ok());
+  ASSERT_TRUE((*lane)->synchronize().ok());
+  EXPECT_EQ(received, sent);
+}
+
 TEST_F(CudaExecutor, GivesAReallocationAnotherIdentity) {
   std::uint64_t first = 0;
   {
@@ -126,6 +150,37 @@ TEST_F(CudaExecutor, GivesAReallocationAnotherIdentity) {
   auto memory = executor->allocate(0, 64 * MiB);
   ASSERT_TRUE(memory.ok());
   EXPECT_NE(executor->describe(memory->data())->identity, first);
+}
+
+/// Whether a process has begun with device 0.
+bool is_device_0_in_use() {
+  void* const driver = dlopen("libcuda.so.1", RTLD_LAZY);
+  const auto state = reinterpret_cast<int (*)(int, unsigned*, int*)>(dlsym(driver, "cuDevicePrimaryCtxGetState"));
+  unsigned flags = 0;
+  int active = -1;
+  return state == nullptr || state(0, &flags, &active) != 0 || active != 0;
+}
+
+TEST(CudaExecutorOfAThread, TakesNoMemoryOnOtherDevices) {
+  int devices = 0;
+  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < 2) GTEST_SKIP() << "there is one GPU";
+  testing::FLAGS_gtest_death_test_style = "threadsafe";  // another process, which has not begun with any device
+  const auto work = [] {
+    bool good = false;
+    std::thread([&] {
+      auto executor = device::open_cuda_executor(1);
+      if (!executor.ok()) return;
+      auto memory = (*executor)->allocate(1, MiB);
+      auto lane = (*executor)->lane(1);
+      good = memory.ok() && lane.ok() && (*lane)->synchronize().ok() && !is_device_0_in_use();
+      lane = Status(Code::aborted, "over");
+      memory = Status(Code::aborted, "over");
+      *executor = nullptr;
+      good = good && !is_device_0_in_use();
+    }).join();
+    std::exit(good ? 0 : 1);
+  };
+  EXPECT_EXIT(work(), testing::ExitedWithCode(0), "");
 }
 
 }  // namespace

@@ -224,9 +224,6 @@ class CudaExecutor final : public Executor {
   }
 
   Result<std::unique_ptr<Lane>> adopt(int device, void* stream) override {
-    if (stream == cudaStreamPerThread)
-      return Status(Code::invalid_argument, "cudaStreamPerThread is another stream in every thread", {},
-                    "Pass a stream of your own (cudaStreamCreate)");
     return std::unique_ptr<Lane>(new CudaLane(device, static_cast<cudaStream_t>(stream), false, limits_,
                                               most_early_threads_[static_cast<std::size_t>(device)]));
   }

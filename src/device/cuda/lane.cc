@@ -68,6 +68,13 @@ CudaLane::~CudaLane() {
 }
 
 std::uint64_t CudaLane::stream() {
+  if (stream_ == cudaStreamPerThread) {
+    // Of every thread it is another stream, of the same handle.
+    static std::atomic<std::uint64_t> threads{0};
+    thread_local const std::uint64_t thread = ++threads;
+    constexpr std::uint64_t kNoHandle = std::uint64_t{1} << 63;
+    return kNoHandle + (thread << 8) + static_cast<unsigned>(device_);
+  }
   // Not cudaStreamGetId: it ends a capture. Every device has a default stream of the same handle.
   return (reinterpret_cast<std::uintptr_t>(stream_) << 8) + static_cast<unsigned>(device_);
 }
