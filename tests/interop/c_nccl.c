@@ -216,6 +216,46 @@ static void groups(void) {
   end();
 }
 
+static cudaStream_t stream_of(unsigned long handle) {
+  return (cudaStream_t)handle; /* emulated GPUs have none: a name is enough */
+}
+static void* reduce_on_own_stream(void* unused) {
+  (void)unused;
+  check(ncclReduce(in, out, 10, ncclFloat, ncclSum, 0, comm, cudaStreamPerThread), "reduce of a thread");
+  return NULL;
+}
+
+/* Allreduces and reduces by turns, on several streams. */
+static void streams(void) {
+  init();
+  buffers();
+  const cudaStream_t one = stream_of(0x1000), other = stream_of(0x2000);
+  const struct {
+    bool reduces;
+    cudaStream_t stream;
+  } calls[] = {{true, one},    {false, one}, {false, other}, {true, other}, {true, one},    {false, one}, {true, one},
+               {false, other}, {true, one},  {true, other},  {false, NULL}, {false, other}, {true, NULL}};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    fill(10);
+    if (calls[i].reduces)
+      check(ncclReduce(in, out, 10, ncclFloat, ncclSum, 0, comm, calls[i].stream), "reduce");
+    else
+      check(ncclAllReduce(in, out, 10, ncclFloat, ncclSum, comm, calls[i].stream), "allreduce");
+    if (!calls[i].reduces || rank == 0) expect_sums(out, 10, "on several streams");
+  }
+  /* One handle, and a stream of each thread. */
+  fill(10);
+  reduce_on_own_stream(NULL);
+  check(ncclAllReduce(in, out, 10, ncclFloat, ncclSum, comm, cudaStreamPerThread), "allreduce");
+  expect_sums(out, 10, "on a thread's stream");
+  pthread_t thread;
+  pthread_create(&thread, NULL, reduce_on_own_stream, NULL);
+  pthread_join(thread, NULL);
+  check(ncclAllReduce(in, out, 10, ncclFloat, ncclSum, comm, cudaStreamPerThread), "allreduce");
+  expect_sums(out, 10, "behind another thread's stream");
+  end();
+}
+
 static void messages(void) {
   init();
   buffers();
@@ -485,6 +525,7 @@ int main(int count, char** arguments) {
     {"collectives", collectives},
     {"types", types},
     {"groups", groups},
+    {"streams", streams},
     {"messages", messages},
     {"divided", divided},
     {"patient", patient},

@@ -41,8 +41,8 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
     assert all("NCCL's calls" not in each for each in job.errors[1:]), "rank 0 alone reports"
 
 
-@pytest.mark.parametrize("test", ["collectives", "types", "groups", "messages", "divided", "patient", "pairs",
-                                  "all_in_one", "forked", "simulated", "shrunk"])  # fmt: skip
+@pytest.mark.parametrize("test", ["collectives", "types", "groups", "streams", "messages", "divided", "patient",
+                                  "pairs", "all_in_one", "forked", "simulated", "shrunk"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))
@@ -113,6 +113,16 @@ def test_a_group_of_both_libraries(operations: str, allreduces: int, reduces: in
     expect_right(job)
     assert (job.asked("AllReduce"), job.asked("Reduce"), job.asked("Send")) == (allreduces, reduces, 3)
     assert re.search("send .* NCCL: a message", job.errors[0]), job.errors[0]
+
+
+def test_a_call_behind_one_of_nccls_on_another_stream() -> None:
+    """What NCCL has on streams that may be gone is waited for by a message of the rank to itself."""
+    program, library = have()
+    job = program.run("streams", 2, library, {"SENNIT_OPS": "allreduce"})
+    expect_right(job)
+    assert (job.asked("AllReduce"), job.asked("Reduce")) == (0, 2 * 9)
+    # From one to other, from other to the default stream, and from a thread's stream to another's.
+    assert job.asked("Send") == job.asked("Recv") == 2 * 3
 
 
 def test_messages_alone_are_nccls() -> None:

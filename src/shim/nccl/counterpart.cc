@@ -121,7 +121,8 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
   const unsigned blocks = executor.ok() ? most_blocks(**executor, shape.device) : 0;
-  auto cards = comm::agree(*exchange, executor.status(), card_of(switches, blocks));
+  auto own_message = executor.ok() ? (*executor)->allocate(shape.device, 2) : executor.status();
+  auto cards = comm::agree(*exchange, own_message.status(), card_of(switches, blocks));
   if (!cards) return cards.status();
   const auto agreed = compare(*cards);
   if (!agreed) return agreed.status();
@@ -129,6 +130,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   std::unique_ptr<Counterpart> made(new Counterpart());
   made->shape_ = shape;
   made->executor_ = *executor;
+  made->own_message_ = std::move(*own_message);
   made->switches_ = switches;
   made->emulated_ = switches.emulate;
   made->has_siblings_ = agreed->siblings;
@@ -204,25 +206,25 @@ Result<device::Lane*> Counterpart::lane(Stream stream) {
   return known.get();
 }
 
-void Counterpart::keep_order(Stream next, bool ours) {
-  const auto before = std::exchange(last_, std::pair(next, ours));
-  if (!before || before->first == next || before->second == ours || emulated_) return;
-  const auto from = lane(before->first);
-  const auto to = lane(next);
-  // What was enqueued outside of a capture, or in another one, cannot be waited for inside.
-  if (!from.ok() || !to.ok() || (*from)->capture() != (*to)->capture()) return;
-  if (order_ == nullptr) {
-    const device::SetUp set_up(executor_.get());
-    auto made = executor_->event(shape_.device);
-    if (!made) return;
-    order_ = std::move(*made);
-  }
-  if ((*from)->record(*order_).ok()) (void)(*to)->wait(*order_);
+Counterpart::Queue Counterpart::queue_of(Stream stream) {
+  constexpr std::uintptr_t kPerThread = 2;  // cudaStreamPerThread
+  const bool per_thread = reinterpret_cast<std::uintptr_t>(stream) == kPerThread;
+  return {stream, per_thread ? std::this_thread::get_id() : std::thread::id()};
 }
 
 void Counterpart::passes_on(Stream stream) {
   const std::lock_guard lock(mutex_);
-  if (enqueued_) keep_order(stream, false);
+  const Latest next{queue_of(stream), false};
+  const auto before = std::exchange(latest_, next);
+  if (!before || !before->ours || before->queue == next.queue) return;
+  if (const auto behind = lane(stream); behind.ok()) (void)collectives_->follow(**behind);
+}
+
+bool Counterpart::takes_over(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  const Latest next{queue_of(stream), true};
+  const auto before = std::exchange(latest_, next);
+  return before && !before->ours && before->queue != next.queue;
 }
 
 Result<coll::Request> Counterpart::request_of(const Call& call) {
@@ -237,8 +239,6 @@ Result<coll::Request> Counterpart::request_of(const Call& call) {
   request.count = call.count;
   request.reduction = *reduction;
   if (coll::has_root(request.operation)) request.root = call.root;
-  keep_order(call.stream, true);
-  enqueued_ = true;
   return request;
 }
 
@@ -291,7 +291,6 @@ Status Counterpart::perform_aside(const Call& call) {
       begin_ = std::move(*begin);
       end_ = std::move(*end);
     }
-    keep_order(call.stream, true);  // before what the lane waits for
     if (auto status = (*behind)->record(*begin_); !status) return status;
     if (auto status = aside_->wait(*begin_); !status) return status;
   }

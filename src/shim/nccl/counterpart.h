@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <unordered_map>
 
 #include "coll/collectives.h"
@@ -55,9 +56,16 @@ class Counterpart {
   Status perform_aside(const Call& call);
   Status join(std::span<const Stream> streams);
 
-  /// To be told before a call on `stream` goes to NCCL: what sennit does on another stream comes first, as NCCL keeps
-  /// the calls of a communicator in order whatever their streams.
+  // NCCL keeps the calls of a communicator in order, whatever their streams. So do these two, of calls that different
+  // libraries do. Nothing is asked of a stream that was used before: the program may have destroyed it.
+
+  /// To be told before a call on `stream` goes to NCCL: it waits there for what sennit does on another stream.
   void passes_on(Stream stream);
+  /// To be told before a call that was taken: whether the latest call was NCCL's, on another stream, and this one is
+  /// to be put behind it, which NCCL alone can do.
+  bool takes_over(Stream stream);
+  /// Device memory of two bytes, for a message of this rank to itself.
+  std::byte* own_message() const { return own_message_.data(); }
 
   /// What has gone wrong, once a call cannot end any more because of it; ok while nothing is missing. A rank that is
   /// gone and that nobody waits for is no error. What waits goes on waiting, until abort().
@@ -78,8 +86,6 @@ class Counterpart {
   Result<coll::Request> request_of(const Call& call);
   Verdict decide(const Call& call, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
-  /// Lets `next`, which is `ours` or NCCL's, wait for the last call where that was the other's, on another stream.
-  void keep_order(Stream next, bool ours);
 
   Shape shape_;
   std::shared_ptr<device::Executor> executor_;
@@ -97,9 +103,17 @@ class Counterpart {
   std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket
   std::map<Stream, std::unique_ptr<device::Lane>> lanes_;
   std::unique_ptr<device::Lane> aside_;
-  std::unique_ptr<device::Event> begin_, end_, order_;
-  std::optional<std::pair<Stream, bool>> last_;  // the last call's stream, and whether it was ours
-  bool enqueued_ = false;                        // anything of ours, ever
+  std::unique_ptr<device::Event> begin_, end_;
+  device::Memory own_message_;
+
+  /// A stream; cudaStreamPerThread is another one on each thread.
+  using Queue = std::pair<Stream, std::thread::id>;
+  static Queue queue_of(Stream stream);
+  struct Latest {
+    Queue queue;
+    bool ours = false;
+  };
+  std::optional<Latest> latest_;  // call
 };
 
 }  // namespace sennit::shim::nccl

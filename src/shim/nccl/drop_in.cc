@@ -57,12 +57,29 @@ int DropIn::call(const Call& call) {
 int DropIn::perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside) {
   const auto start = std::chrono::steady_clock::now();
   Counterpart& counterpart = *known.counterpart;
+  if (counterpart.takes_over(call.stream))
+    if (const int code = come_behind_nccl(call, known); code != kSuccess) return code;
   auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call);
   // Of a group, all begin before any is waited for.
   if (status.ok() && !grouped) status = counterpart.settle();
   if (!status.ok()) return failed(known, call, status);
   count(call, how, start, &known);
   return kSuccess;
+}
+
+// NCCL keeps its own calls in order; a message of a rank to itself is one, and needs no other rank.
+int DropIn::come_behind_nccl(const Call& call, const Known& known) {
+  constexpr int kInt8 = 0;
+  std::byte* const message = known.counterpart->own_message();
+  int code = nccl_.group_start();
+  if (code != kSuccess) return code;
+  const int sent = nccl_.send(message, 1, kInt8, known.shape.rank, call.comm, call.stream);
+  const int received = nccl_.recv(message + 1, 1, kInt8, known.shape.rank, call.comm, call.stream);
+  code = await(nccl_.group_end(), {{call, true, {}}});
+  for (const int earlier : {received, sent})
+    if (earlier != kSuccess && earlier != kInProgress) code = earlier;
+  if (code != kSuccess) say({});
+  return code;
 }
 
 int DropIn::pass(const Call& call, Known* known, std::string_view why) {

@@ -89,6 +89,8 @@ class DropIn {
   void end(Comm comm, bool in_order);
 
   int perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside);
+  /// Puts what follows on the call's stream behind NCCL's calls of the communicator, whatever their streams.
+  int come_behind_nccl(const Call& call, const Known& known);
   int pass(const Call& call, Known* known, std::string_view why);
   int pass_group(const std::vector<Grouped>& calls);
   /// What NCCL's `code` is once it is done with these communicators: of one that does not block it may be on its way.
