@@ -101,6 +101,9 @@ class DropIn {
   void say(std::string_view text);
   void count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start, const Known* known);
 
+  /// How often a communicator that NCCL is still at work on is looked at: a default.
+  static constexpr auto kLook = std::chrono::microseconds(50);
+
   const Functions nccl_;
   const Switches switches_;
   const std::unique_ptr<Memories> memories_;

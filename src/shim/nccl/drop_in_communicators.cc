@@ -1,0 +1,211 @@
+// How communicators begin and end.
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "comm/job_place.h"
+#include "comm/secret.h"
+#include "shim/nccl/drop_in.h"
+
+namespace sennit::shim::nccl {
+
+namespace {
+
+/// How long a communicator's end waits for the other ranks: a default. Those that come later are not waited for, and
+/// its memory is kept meanwhile.
+constexpr auto kLastWait = std::chrono::milliseconds(100);
+
+}  // namespace
+
+Shape DropIn::shape_of(Comm comm) {
+  Shape shape;
+  (void)nccl_.comm_user_rank(comm, &shape.rank);
+  (void)nccl_.comm_count(comm, &shape.size);
+  (void)nccl_.comm_cu_device(comm, &shape.device);
+  return shape;
+}
+
+int DropIn::make(std::string key, int index, int most, bool blocking, Comm* made, const std::function<int()>& make) {
+  auto meeting = std::make_shared<Meeting>(key, index, most);
+  const int code = make();
+  Waiting waiting{made, std::move(key), std::move(meeting), blocking};
+  if (open().depth > 0 && code == kSuccess)
+    open().waiting.push_back(std::move(waiting));
+  else
+    begin_all({std::move(waiting)}, code);
+  return code;
+}
+
+int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
+  const int code = make();
+  const auto secret = comm::random_hex(32);
+  if (code != kSuccess || !secret) return code;
+  std::vector<Waiting> waiting;
+  const std::string key = key_of(*secret);
+  for (int i = 0; i < count; ++i) waiting.push_back({made + i, key, std::make_shared<Meeting>(key, i, count)});
+  begin_all(std::move(waiting), code);
+  return code;
+}
+
+int DropIn::make_child(Comm parent, std::string_view how, bool blocking, Comm* made,
+                       const std::function<int()>& make) {
+  const auto known = settled(parent);
+  if (known == nullptr || known->key.empty())
+    return make_without(made, "NCCL: its parent is one that sennit does not know", make);
+  // It is known to the program alone, and only once NCCL is done.
+  if (!blocking || !known->blocking) return make_without(made, "NCCL: a part of one that does not block", make);
+  const auto number = known->children.fetch_add(1);
+  return this->make(key_of(fmt::format("{} {} {}", known->key, number, how)), known->shape.rank, known->shape.size,
+                    true, made, make);
+}
+
+int DropIn::make_without(Comm* made, std::string why, const std::function<int()>& make) {
+  const int code = make();
+  if ((code != kSuccess && code != kInProgress) || made == nullptr || *made == nullptr) return code;
+  auto known = std::make_shared<Known>();
+  known->why_not = std::move(why);
+  known->settled = true;
+  known_.add(*made, std::move(known));
+  return code;
+}
+
+void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
+  if (code != kSuccess && code != kInProgress) return;
+  known_.retire(nullptr);
+  std::vector<std::shared_ptr<Known>> begun;
+  for (Waiting& each : waiting) {
+    const Comm comm = each.made != nullptr ? *each.made : nullptr;
+    if (comm == nullptr) continue;
+    auto known = std::make_shared<Known>();
+    known->key = std::move(each.key);
+    known->blocking = each.blocking;
+    known_.add(comm, known);
+    begun.push_back(known);
+    if (code == kSuccess && waiting.size() == 1) {
+      known->shape = shape_of(comm);
+      settle(*known, std::move(each.meeting), false);
+      continue;
+    }
+    Known& one = *known;  // which waits for the thread before it goes
+    known->making = std::thread([this, comm, &one, meeting = std::move(each.meeting)] {
+      int state = kSuccess;
+      while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
+        std::this_thread::sleep_for(kLook);
+      if (state == kSuccess && !one.given_up) {
+        one.shape = shape_of(comm);
+        settle(one, meeting, true);
+      } else {
+        one.why_not = "NCCL: it was not made";
+        one.settled.store(true, std::memory_order_release);
+      }
+    });
+  }
+  // Several at once: each with other ranks, in any order.
+  if (code == kSuccess)
+    for (const auto& known : begun)
+      if (known->making.joinable()) known->making.join();
+}
+
+Status DropIn::meet(Known& known, const Meeting& meeting, bool own_thread) {
+  const Shape& shape = known.shape;
+  if (shape.size == 1) return Status(Code::unsupported, "a rank alone");
+  if (shape.size > coll::kMostRanks)
+    return Status(Code::unsupported, fmt::format("more than {} ranks", coll::kMostRanks));
+  const std::vector<int> present = meeting.present();
+  if (present.size() != static_cast<std::size_t>(shape.size)) {
+    const auto place = comm::place_from_environment();
+    const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
+    if (one_host && present.front() == meeting.index())
+      log(LogLevel::warning,
+          fmt::format("not all {} ranks of a communicator run with this sennit: it is left to NCCL", shape.size));
+    return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
+  }
+  auto exchange = meeting.meet(shape.rank, shape.size);
+  Status status = exchange.status();
+  if (status.ok()) {
+    auto made = Counterpart::create(std::move(*exchange), shape, *memories_, switches_, own_thread);
+    status = made.status();
+    if (made.ok()) known.counterpart = std::move(*made);
+  }
+  if (!status.ok() && shape.rank == 0)
+    log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
+  return status;
+}
+
+void DropIn::settle(Known& known, std::shared_ptr<const Meeting> meeting, bool own_thread) {
+  {
+    const std::lock_guard lock(largest_mutex_);
+    if (std::pair(-known.shape.size, known.shape.rank) < std::pair(-largest_.size, largest_.rank))
+      largest_ = known.shape;
+  }
+  if (const auto status = meet(known, *meeting, own_thread); !status) {
+    known.why_not = fmt::format("NCCL: {}", status.what());
+    known.meeting = std::move(meeting);
+  }
+  known.settled.store(true, std::memory_order_release);
+}
+
+int DropIn::finalize(Comm comm) {
+  const auto known = known_.find(comm);
+  // One that does not block is done with at its end.
+  if (known != nullptr && known->blocking && known->settled && known->counterpart != nullptr)
+    (void)known->counterpart->flush();
+  return nccl_.comm_finalize(comm);
+}
+
+void DropIn::end(Comm comm, bool in_order) {
+  const auto known = known_.take(comm);
+  if (known == nullptr) return;
+  if (!in_order) known->given_up = true;
+  if (known->making.joinable()) known->making.join();
+  if (known->counterpart == nullptr) return;
+  Counterpart& counterpart = *known->counterpart;
+  // What waits in vain would keep the memory, and the process.
+  if (!in_order || !counterpart.flush()) counterpart.abort();
+  const auto until = std::chrono::steady_clock::now() + kLastWait;
+  bool goes = counterpart.may_go();
+  while (in_order && !goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(kLook);
+    goes = counterpart.may_go();
+  }
+  known_.retire(goes ? nullptr : std::move(known->counterpart));
+}
+
+int DropIn::destroy(Comm comm) {
+  end(comm, true);
+  return nccl_.comm_destroy(comm);
+}
+
+int DropIn::abort(Comm comm) {
+  end(comm, false);
+  return nccl_.comm_abort(comm);
+}
+
+void DropIn::leave_to_nccl(Comm comm, std::string why) {
+  const auto before = known_.find(comm);
+  if (before == nullptr) return;
+  auto after = std::make_shared<Known>();
+  after->shape = before->shape;
+  after->key = before->key;
+  after->children = before->children.load();
+  after->blocking = before->blocking;
+  after->why_not = std::move(why);
+  after->settled = true;
+  end(comm, false);
+  known_.add(comm, std::move(after));
+}
+
+int DropIn::revoke(Comm comm, int flags) {
+  leave_to_nccl(comm, "NCCL: it was revoked");
+  return nccl_.comm_revoke(comm, flags);
+}
+
+int DropIn::shrink(Comm comm, int flags, bool blocking, Comm* made, const std::function<int()>& make) {
+  constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
+  if ((flags & kShrinkAbort) != 0) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
+  return make_child(comm, "shrink", blocking, made, make);
+}
+
+}  // namespace sennit::shim::nccl
