@@ -353,6 +353,35 @@ static void patient(void) {
   end();
 }
 
+/* A part that does not block, of one that does; and of a part, where rank 0 has none. */
+static void patient_parts(void) {
+  init();
+  buffers();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t part = NULL, rest = NULL;
+  ncclResult_t state = ncclCommSplit(comm, 0, -rank, &part, &config);
+  expect(state == ncclInProgress || state == ncclSuccess, "split", state);
+  do check(ncclCommGetAsyncError(part, &state), "ask of the part");
+  while (state == ncclInProgress);
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, part, NULL), "allreduce of a part");
+  expect_sums(out, 100, "a part");
+  state = ncclCommSplit(part, rank == 0 ? NCCL_SPLIT_NOCOLOR : 7, rank, &rest, NULL);
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(part, &state), "ask of the part again");
+  check(state, "split off");
+  expect((rest == NULL) == (rank == 0), "no color", 0);
+  if (rest != NULL) {
+    do check(ncclCommGetAsyncError(rest, &state), "ask of the rest");
+    while (state == ncclInProgress);
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, rest, NULL), "allreduce of the rest");
+    for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(0, i), "the rest", i);
+    check(ncclCommDestroy(rest), "destroy the rest");
+  }
+  check(ncclCommDestroy(part), "destroy the part");
+  end();
+}
+
 /* Two communicators, made in one group; rank 0 in another order. */
 static void pairs(void) {
   ncclComm_t made[2];
@@ -529,6 +558,7 @@ int main(int count, char** arguments) {
     {"messages", messages},
     {"divided", divided},
     {"patient", patient},
+    {"patient_parts", patient_parts},
     {"pairs", pairs},
     {"all_in_one", all_in_one},
     {"wrong", wrong},

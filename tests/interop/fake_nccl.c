@@ -44,7 +44,9 @@ struct Scale {
 };
 
 struct ncclComm {
-  atomic_int looks; /* so often it still says that it is at work, where it does not block */
+  atomic_int looks;      /* so often it still says that it is at work, where it does not block */
+  struct ncclComm* part; /* which the program gets then, at part_at */
+  struct ncclComm** part_at;
   char name[64];
   int rank, size, device, children, rounds;
   bool blocking;
@@ -192,6 +194,16 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t* made, int size, int rank, int 
 }
 #endif
 
+/* Of one that does not block, the part comes to the program later. */
+static ncclResult_t begin_part(struct ncclComm* comm, ncclComm_t* made) {
+  if (comm->blocking) return begin(*made);
+  const ncclResult_t result = attach(*made);
+  comm->part = *made;
+  comm->part_at = made;
+  *made = NULL;
+  return result == ncclSuccess ? ncclInProgress : result;
+}
+
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
   note("CommSplit %d", color);
   const int mine[2] = {color, key};
@@ -209,11 +221,12 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
   char name[64];
   snprintf(name, sizeof name, "%.40s-%d-%d", comm->name, comm->children++, color & 0xFFFF);
   *made = NULL;
-  if (color == NCCL_SPLIT_NOCOLOR) return ncclSuccess;
+  if (!comm->blocking) atomic_store(&comm->looks, 3);
+  if (color == NCCL_SPLIT_NOCOLOR) return comm->blocking ? ncclSuccess : ncclInProgress;
   *made = make(name, rank, size,
                config != NULL && config->blocking != NCCL_CONFIG_UNDEF_INT ? config->blocking != 0 : comm->blocking);
   (*made)->device = comm->device;
-  return begin(*made);
+  return begin_part(comm, made);
 }
 
 #if FAKE_VERSION >= 22700
@@ -230,9 +243,10 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
   }
   char name[64];
   snprintf(name, sizeof name, "%.40s-%d-s", comm->name, comm->children++);
+  if (!comm->blocking) atomic_store(&comm->looks, 3);
   *made = make(name, rank, size, comm->blocking);
   (*made)->device = comm->device;
-  return begin(*made);
+  return begin_part(comm, made);
 }
 #endif
 
@@ -272,7 +286,10 @@ const char* ncclGetLastError(ncclComm_t comm) {
 }
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   if (atomic_load(&comm->looks) > 0) {
-    atomic_fetch_sub(&comm->looks, 1);
+    if (atomic_fetch_sub(&comm->looks, 1) == 1 && comm->part != NULL) {
+      *comm->part_at = comm->part;
+      comm->part = NULL;
+    }
     *error = ncclInProgress;
     return ncclSuccess;
   }

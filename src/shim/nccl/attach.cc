@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -84,6 +85,11 @@ bool blocks(const void* config) {
   return head.blocking != 0;  // which says nothing where it is INT_MIN
 }
 
+/// Of a part of a communicator; none: what that one does, where there is no configuration.
+std::optional<bool> part_blocks(const void* config) {
+  return config != nullptr ? std::optional(blocks(config)) : std::nullopt;
+}
+
 std::string key_of_ids(const UniqueId* ids, int count) {
   return key_of({reinterpret_cast<const char*>(ids), sizeof *ids * static_cast<unsigned>(count < 0 ? 0 : count)});
 }
@@ -140,7 +146,7 @@ int comm_split(Comm parent, int color, int key, Comm* made, void* config) {
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make_child(parent, fmt::format("split {}", color), blocks(config), made,
+        return to.make_child(parent, fmt::format("split {}", color), part_blocks(config), made,
                              [&] { return make(to.nccl()); });
       },
       make);
@@ -152,7 +158,9 @@ int comm_shrink(Comm parent, int* excluded, int excluded_count, Comm* made, void
   };
   return answer(
       __builtin_return_address(0),
-      [&](DropIn& to) { return to.shrink(parent, flags, blocks(config), made, [&] { return make(to.nccl()); }); },
+      [&](DropIn& to) {
+        return to.shrink(parent, flags, part_blocks(config), made, [&] { return make(to.nccl()); });
+      },
       make);
 }
 

@@ -28,6 +28,10 @@ DropIn::Open& DropIn::open() {
 
 std::shared_ptr<Known> DropIn::settled(Comm comm) {
   auto known = known_.find(comm);
+  if (known == nullptr) {
+    begin_parts(nullptr);
+    known = known_.find(comm);
+  }
   while (known != nullptr && !known->settled.load(std::memory_order_acquire)) std::this_thread::sleep_for(kLook);
   return known;
 }
@@ -204,7 +208,9 @@ int DropIn::await(int code, const std::vector<Grouped>& calls) {
 
 int DropIn::async_error(Comm comm, int* error) {
   const int code = nccl_.comm_get_async_error(comm, error);
-  if (code != kSuccess || error == nullptr || *error != kSuccess) return code;
+  if (code != kSuccess || error == nullptr || *error == kInProgress) return code;
+  begin_parts(comm);
+  if (*error != kSuccess) return code;
   const auto known = known_.find(comm);
   if (known == nullptr) return code;
   if (!known->settled.load(std::memory_order_acquire)) {

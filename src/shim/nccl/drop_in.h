@@ -9,6 +9,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,8 +46,9 @@ class DropIn {
   int make(std::string key, int index, int most, bool blocking, Comm* made, const std::function<int()>& make);
   /// Of the devices of this process.
   int make_all(Comm* made, int count, const std::function<int()>& make);
-  /// Of one that there is.
-  int make_child(Comm parent, std::string_view how, bool blocking, Comm* made, const std::function<int()>& make);
+  /// Of one that there is. `blocking`: none: as its parent.
+  int make_child(Comm parent, std::string_view how, std::optional<bool> blocking, Comm* made,
+                 const std::function<int()>& make);
   /// One that sennit leaves alone.
   int make_without(Comm* made, std::string why, const std::function<int()>& make);
 
@@ -53,7 +56,7 @@ class DropIn {
   int destroy(Comm comm);
   int abort(Comm comm);
   int revoke(Comm comm, int flags);
-  int shrink(Comm comm, int flags, bool blocking, Comm* made, const std::function<int()>& make);
+  int shrink(Comm comm, int flags, std::optional<bool> blocking, Comm* made, const std::function<int()>& make);
 
   int async_error(Comm comm, int* error);
   const char* last_error(Comm comm);
@@ -69,6 +72,11 @@ class DropIn {
     std::shared_ptr<Meeting> meeting;
     bool blocking = true;
   };
+  /// A part of a communicator that does not block: NCCL leaves it at `made` while the program goes on.
+  struct Part {
+    Comm parent;
+    Waiting waiting;
+  };
   /// The calling thread's group.
   struct Open {
     int depth = 0;
@@ -81,6 +89,9 @@ class DropIn {
   std::shared_ptr<Known> settled(Comm comm);
   /// NCCL has made these, or is about to.
   void begin_all(std::vector<Waiting> waiting, int code);
+  /// Begins the parts that NCCL has made; those of `done` that it has not, it will not. To be called before the
+  /// program can have one of them, or anything else in the place where NCCL leaves it.
+  void begin_parts(Comm done);
   void settle(Known& known, std::shared_ptr<const Meeting> meeting, bool own_thread);
   Status meet(Known& known, const Meeting& meeting, bool own_thread);
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.
@@ -108,6 +119,8 @@ class DropIn {
   const Switches switches_;
   const std::unique_ptr<Memories> memories_;
   KnownOnes known_;
+  std::mutex parts_mutex_;
+  std::vector<Part> parts_;
   Report report_;
   Explanations explanations_;
   /// Of the latest error, as NCCL keeps its own: one for the process, in a place that stays.

@@ -1,4 +1,5 @@
 // How communicators begin and end.
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -49,16 +50,38 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   return code;
 }
 
-int DropIn::make_child(Comm parent, std::string_view how, bool blocking, Comm* made,
+int DropIn::make_child(Comm parent, std::string_view how, std::optional<bool> blocking, Comm* made,
                        const std::function<int()>& make) {
   const auto known = settled(parent);
   if (known == nullptr || known->key.empty())
     return make_without(made, "NCCL: its parent is one that sennit does not know", make);
-  // It is known to the program alone, and only once NCCL is done.
-  if (!blocking || !known->blocking) return make_without(made, "NCCL: a part of one that does not block", make);
   const auto number = known->children.fetch_add(1);
-  return this->make(key_of(fmt::format("{} {} {}", known->key, number, how)), known->shape.rank, known->shape.size,
-                    true, made, make);
+  std::string key = key_of(fmt::format("{} {} {}", known->key, number, how));
+  const Shape& shape = known->shape;
+  if (known->blocking || made == nullptr)
+    return this->make(std::move(key), shape.rank, shape.size, blocking.value_or(known->blocking), made, make);
+  *made = nullptr;  // until NCCL has it
+  auto meeting = std::make_shared<Meeting>(key, shape.rank, shape.size);
+  const int code = make();
+  if (code != kSuccess && code != kInProgress) return code;
+  {
+    const std::lock_guard lock(parts_mutex_);
+    parts_.push_back({parent, {made, std::move(key), std::move(meeting), blocking.value_or(false)}});
+  }
+  begin_parts(code == kSuccess && open().depth == 0 ? parent : nullptr);
+  return code;
+}
+
+void DropIn::begin_parts(Comm done) {
+  const std::lock_guard lock(parts_mutex_);
+  std::vector<Waiting> made;
+  std::erase_if(parts_, [&](Part& part) {
+    const bool is_made = std::atomic_ref(*part.waiting.made).load(std::memory_order_acquire) != nullptr;
+    if (is_made) made.push_back(std::move(part.waiting));
+    return is_made || part.parent == done;
+  });
+  // Where the other ranks are, nobody knows: a thread waits for them.
+  if (!made.empty()) begin_all(std::move(made), kInProgress);
 }
 
 int DropIn::make_without(Comm* made, std::string why, const std::function<int()>& make) {
@@ -156,6 +179,7 @@ int DropIn::finalize(Comm comm) {
 }
 
 void DropIn::end(Comm comm, bool in_order) {
+  begin_parts(comm);
   const auto known = known_.take(comm);
   if (known == nullptr) return;
   if (!in_order) known->given_up = true;
@@ -202,7 +226,7 @@ int DropIn::revoke(Comm comm, int flags) {
   return nccl_.comm_revoke(comm, flags);
 }
 
-int DropIn::shrink(Comm comm, int flags, bool blocking, Comm* made, const std::function<int()>& make) {
+int DropIn::shrink(Comm comm, int flags, std::optional<bool> blocking, Comm* made, const std::function<int()>& make) {
   constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
   if ((flags & kShrinkAbort) != 0) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
   return make_child(comm, "shrink", blocking, made, make);
