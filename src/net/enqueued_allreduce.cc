@@ -1,5 +1,7 @@
 #include "net/enqueued_allreduce.h"
 
+#include <algorithm>
+
 namespace sennit::net {
 
 namespace {
@@ -56,12 +58,18 @@ std::uint64_t EnqueuedAllreduce::part_of(const Chunk& chunk) const {
 }
 
 std::vector<coll::Case> EnqueuedAllreduce::cases(std::uint64_t bytes, const device::Reduction& reduction) const {
+  const auto ranks = static_cast<unsigned>(node_.size());
+  const std::uint64_t divided = std::min(bytes / ranks, options_.part + kGrain),
+                      rest = std::min(bytes, kGrain * ranks);
   std::vector<coll::Case> made;
-  for (const Chunk& chunk : chunks(bytes)) {
-    const bool whole = chunk.whole;
-    made.push_back(coll::case_of(whole ? Operation::reduce : Operation::reduce_scatter, reduction, part_of(chunk)));
-    made.push_back(coll::case_of(whole ? Operation::broadcast : Operation::allgather, kMoved, part_of(chunk)));
-  }
+  const auto add = [&](Operation first, Operation second, std::uint64_t most) {
+    for (std::uint64_t size = 1; size <= most; size = coll::bucket_of(size) + 1) {
+      made.push_back(coll::bucket_of(coll::case_of(first, reduction, size)));
+      made.push_back(coll::bucket_of(coll::case_of(second, kMoved, size)));
+    }
+  };
+  add(Operation::reduce_scatter, Operation::allgather, divided);
+  add(Operation::reduce, Operation::broadcast, rest);
   return made;
 }
 
