@@ -30,6 +30,8 @@ class Lane {
   /// Names the queue of work behind the lane: the same for all lanes over one stream, and for no other that exists.
   /// Over cudaStreamPerThread: of the calling thread.
   virtual std::uint64_t stream() = 0;
+  /// What other libraries enqueue on, to be in the lane's order: a cudaStream_t; null where there is none.
+  virtual void* native() { return nullptr; }
 
   /// Copies bytes in lane order, by a copy engine where the device has them. Any memories this process can address;
   /// pageable host memory makes the call synchronous. Overlap is the caller's error. Copies of 0 bytes do nothing.

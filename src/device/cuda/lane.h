@@ -59,6 +59,7 @@ class CudaLane final : public Lane {
 
   int device() const override { return device_; }
   std::uint64_t stream() override;
+  void* native() override { return stream_; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override;
   Status post(Word* there, const Word* here) override;
   Status signal(Word* there, Word value) override;
