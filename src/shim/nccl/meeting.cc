@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/environment.h"
 #include "comm/handshake.h"
 #include "comm/secret.h"
 #include "comm/socket.h"
@@ -25,13 +26,14 @@ std::string key_of(std::string_view shared) {
   return comm::hex(digest);
 }
 
-Meeting::Meeting(std::string key, int index, int most) : key_(std::move(key)), index_(index), most_(most) {
+Meeting::Meeting(std::string key, int index, int most)
+    : key_(std::move(key)), node_(environment("SENNIT_NODE")), index_(index), most_(most) {
   if (auto listening = comm::listen_unix(name(std::to_string(index))); listening.ok()) there_ = std::move(*listening);
 }
 
 // The key proves who belongs to the communicator, and a socket's name is seen by everyone.
 std::string Meeting::name(std::string_view who) const {
-  return "sennit-nccl-" + comm::hex(comm::Sha256().add(key_).add(" ").add(who).finish()).substr(0, 40);
+  return "sennit-nccl-" + comm::hex(comm::Sha256().add(key_).add(node_).add(" ").add(who).finish()).substr(0, 40);
 }
 
 std::vector<int> Meeting::present() const {

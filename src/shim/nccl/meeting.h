@@ -26,14 +26,14 @@ class Meeting {
   std::vector<int> present() const;
   int index() const { return index_; }
 
-  /// Collective among the `size` ranks that NCCL made the communicator of, all of them present. Errors: those of
+  /// Collective among `size` ranks, all that are present, of which this is number `rank`. Errors: those of
   /// comm::host_exchange and comm::guest_exchange.
   Result<std::unique_ptr<comm::Exchange>> meet(int rank, int size) const;
 
  private:
   std::string name(std::string_view who) const;
 
-  std::string key_;
+  std::string key_, node_;
   int index_, most_;
   UniqueFd there_;  // listens as long as others may look
 };

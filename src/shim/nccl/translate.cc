@@ -1,23 +1,52 @@
 #include "shim/nccl/translate.h"
 
+#include <algorithm>
 #include <array>
 
 namespace sennit::shim::nccl {
 
-std::optional<device::Type> type_of(int type) {
+namespace {
+
+/// In the order of ncclDataType_t.
+constexpr std::array kTypes = [] {
   using enum device::Type;
-  // In the order of ncclDataType_t.
-  constexpr std::array types{int8,    uint8,   int32,   uint32,   int64,       uint64,
-                             float16, float32, float64, bfloat16, float8_e4m3, float8_e5m2};
-  if (type < 0 || type >= static_cast<int>(types.size())) return std::nullopt;
-  return types[static_cast<std::size_t>(type)];
+  return std::array{int8,    uint8,   int32,   uint32,   int64,       uint64,
+                    float16, float32, float64, bfloat16, float8_e4m3, float8_e5m2};
+}();
+/// In the order of ncclRedOp_t.
+constexpr std::array kOperators = [] {
+  using enum device::Operator;
+  return std::array{sum, product, max, min, average};
+}();
+
+template <class Value, std::size_t N>
+std::optional<Value> at(const std::array<Value, N>& all, int number) {
+  if (number < 0 || number >= static_cast<int>(N)) return std::nullopt;
+  return all[static_cast<std::size_t>(number)];
+}
+template <class Value, std::size_t N>
+std::optional<int> number_in(const std::array<Value, N>& all, Value value) {
+  const auto* const found = std::ranges::find(all, value);
+  if (found == all.end()) return std::nullopt;
+  return static_cast<int>(found - all.begin());
+}
+
+}  // namespace
+
+std::optional<device::Type> type_of(int type) {
+  return at(kTypes, type);
 }
 
 std::optional<device::Operator> operator_of(int op) {
-  using enum device::Operator;
-  constexpr std::array operators{sum, product, max, min, average};
-  if (op < 0 || op >= static_cast<int>(operators.size())) return std::nullopt;
-  return operators[static_cast<std::size_t>(op)];
+  return at(kOperators, op);
+}
+
+std::optional<int> number_of(device::Type type) {
+  return number_in(kTypes, type);
+}
+
+std::optional<int> number_of(device::Operator op) {
+  return number_in(kOperators, op);
 }
 
 int result_of(const Status& status) {

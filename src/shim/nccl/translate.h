@@ -16,6 +16,10 @@ std::optional<device::Type> type_of(int type);
 /// ones: a premultiplied sum has a factor on each rank, which that rank alone applies and knows.
 std::optional<device::Operator> operator_of(int op);
 
+/// The ncclDataType_t and ncclRedOp_t of what those two give; none for what they never do.
+std::optional<int> number_of(device::Type type);
+std::optional<int> number_of(device::Operator op);
+
 /// The ncclResult_t that NCCL would give for such an error.
 int result_of(const Status& status);
 

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <optional>
 #include <thread>
 
@@ -32,6 +33,16 @@ TEST(Meeting, ThoseWhoAnnouncedThemselvesAreThere) {
 TEST(Meeting, OthersWithAnotherKeyAreNot) {
   const Meeting mine(key_of("one"), 0, 2), other(key_of("another"), 1, 2);
   EXPECT_THAT(mine.present(), ElementsAre(0));
+}
+
+TEST(Meeting, RanksOfAnotherNodeAreNot) {
+  const std::string key = fresh_key();
+  const Meeting mine(key, 0, 2);
+  setenv("SENNIT_NODE", "other", 1);
+  const Meeting other(key, 1, 2);
+  unsetenv("SENNIT_NODE");
+  EXPECT_THAT(mine.present(), ElementsAre(0));
+  EXPECT_THAT(other.present(), ElementsAre(1));
 }
 
 TEST(Meeting, ANumberTwiceIsThereOnce) {
