@@ -25,13 +25,15 @@ struct Switches {
   std::optional<std::vector<std::string>> operations;  ///< none: all
   Between between = Between::rails;
   Take take = Take::measured;
+  /// Whether allreduces of NCCL's communicators over several nodes are tried by rails.
+  bool rails_for_nccl = false;
   /// How long a block of a GPU waits for the next small copy; 0: none does. So also where launches wait for their
   /// end.
   std::chrono::microseconds linger{30};
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE and SENNIT_LINGER,
-  /// and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at all. Errors:
-  /// invalid_argument names the variable.
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE, SENNIT_RAILS and
+  /// SENNIT_LINGER, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at all.
+  /// Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();
 
   bool takes(std::string_view operation) const;

@@ -160,8 +160,10 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
 
 const Verdict& Counterpart::judge(const Call& call) {
   static const Verdict message{false, "NCCL: a message"}, unknown{false, "NCCL: its type or operator"},
-      nothing{false, "NCCL: no bytes, or too many"}, root{false, "NCCL: its root"};
+      nothing{false, "NCCL: no bytes, or too many"}, root{false, "NCCL: its root"},
+      over_nodes{false, "NCCL: over several nodes"};
   if (call.is_message()) return message;
+  if (across_ != nullptr && call.entry != Entry::all_reduce) return over_nodes;
   const coll::Operation operation = operation_of(call.entry);
   if (call.count == 0 || call.count > kMostElements) return nothing;
   if (coll::has_root(operation) && (call.root < 0 || call.root >= shape_.size)) return root;
@@ -171,13 +173,23 @@ const Verdict& Counterpart::judge(const Call& call) {
   const coll::Case which =
       coll::bucket_of(coll::case_of(operation, *reduction, call.count * device::bytes_of(reduction->type)));
   const auto [found, is_new] = verdicts_.try_emplace(which);
-  if (is_new) found->second = decide(call, which);
+  if (is_new) found->second = decide(call, which, *reduction);
   return found->second;
 }
 
-Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
+Verdict Counterpart::decide_across(const coll::Case& which, const device::Reduction& reduction) const {
+  if (which.arithmetic != coll::Arithmetic::fast)
+    return {false, "NCCL: a type or operator that is not tried over several nodes"};
+  if (!across_->fits(which.bytes, reduction, most_blocks_))
+    return {false, "NCCL: plans of a node would leave other communicators no room"};
+  if (switches_.take == Take::all || across_->is_faster(which.bytes)) return {true, across_->name()};
+  return {false, "NCCL: faster over these nodes when the communicator was made"};
+}
+
+Verdict Counterpart::decide(const Call& call, const coll::Case& which, const device::Reduction& reduction) {
   const std::string_view name = name_of(call.entry);
   if (!switches_.takes(name)) return {false, "NCCL: not in SENNIT_OPS"};
+  if (across_ != nullptr) return decide_across(which, reduction);
   const coll::Plan plan = collectives_->plan(which);
   const Verdict too_wide{false, fmt::format("NCCL: {} would leave other communicators no room", coll::name(plan))};
   const bool is_wide = plan.blocks > most_blocks_;
@@ -246,7 +258,7 @@ Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   auto request = request_of(call);
   if (!request) return request.status();
   if (lane.capturing()) is_captured_.store(true, std::memory_order_relaxed);
-  return collectives_->call(*request, lane);
+  return across_ != nullptr ? across_->call(*request, lane) : collectives_->call(*request, lane);
 }
 
 Status Counterpart::settle() {
@@ -314,6 +326,8 @@ Status Counterpart::join(std::span<const Stream> streams) {
 Status Counterpart::check() {
   const Status group = node_->check();
   if (auto work = executor_->fault(); !work) return group.ok() ? collectives_->explain(work) : group;
+  if (across_ != nullptr)
+    if (auto rail = across_->rail().check(); !rail) return rail;
   // Nothing is wrong with a rank that is gone and that nobody waits for.
   if (group.ok() || clock_now() - failed_->load() < kBelief) return {};
   const auto idle = collectives_->idle();
@@ -324,6 +338,10 @@ void Counterpart::abort() {
   // Kernels of others are left to them: what follows on their streams must not begin as if they had ended well.
   node_->group().abort(Status(Code::aborted, "the program ended the communicator", "ncclCommAbort"));
   executor_->abort();
+}
+
+void Counterpart::part_from_nccl(bool in_order) {
+  if (across_ != nullptr) across_->rail().end(in_order);
 }
 
 bool Counterpart::may_go() {

@@ -15,6 +15,7 @@
 #include "path/node.h"
 #include "plan/chooser.h"
 #include "shim/memories.h"
+#include "shim/nccl/across.h"
 #include "shim/nccl/call.h"
 #include "shim/switches.h"
 
@@ -40,7 +41,11 @@ class Counterpart {
   static Result<std::unique_ptr<Counterpart>> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
                                                      Memories& memories, const Switches& switches, bool own_thread);
 
-  const Shape& shape() const { return shape_; }
+  /// From now on this counterpart is that of a communicator over several nodes, whose ranks here are this one's.
+  /// Before the first call.
+  void go_across(std::unique_ptr<Across> across) { across_ = std::move(across); }
+  path::Node& node() { return *node_; }
+  coll::Collectives& collectives() { return *collectives_; }
 
   /// The same on every rank for calls that belong together: it looks at the operation, the bytes, the type and the
   /// operator, and at what the ranks agreed on. Stays valid.
@@ -72,6 +77,9 @@ class Counterpart {
   Status check();
   /// Ends what waits here. Others hear of it, by check().
   void abort();
+  /// To be told when the program has done with the communicator, before NCCL is: what NCCL does for this object ends,
+  /// `in_order` or by force.
+  void part_from_nccl(bool in_order);
   /// Waits for the work of this rank. Errors: those of a lost rank, and what the work failed with.
   Status flush();
   /// Whether another rank is of this process.
@@ -84,13 +92,15 @@ class Counterpart {
   Counterpart() = default;
   Result<device::Lane*> lane(Stream stream);
   Result<coll::Request> request_of(const Call& call);
-  Verdict decide(const Call& call, const coll::Case& which);
+  Verdict decide(const Call& call, const coll::Case& which, const device::Reduction& reduction);
+  Verdict decide_across(const coll::Case& which, const device::Reduction& reduction) const;
   Status enqueue(const Call& call, device::Lane& lane);
 
   Shape shape_;
   std::shared_ptr<device::Executor> executor_;
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
+  std::unique_ptr<Across> across_;  // null: all ranks are here
   /// When the group failed; the group's thread writes it.
   std::shared_ptr<std::atomic<double>> failed_ = std::make_shared<std::atomic<double>>(0);
   plan::Chooser* chooser_ = nullptr;  // collectives_' own

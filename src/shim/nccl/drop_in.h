@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@
 #include "shim/nccl/group.h"
 #include "shim/nccl/known.h"
 #include "shim/nccl/meeting.h"
+#include "shim/nccl/rendezvous.h"
 #include "shim/report.h"
 #include "shim/switches.h"
 
@@ -40,10 +42,12 @@ class DropIn {
   int group_end();
   int group_simulate_end(void* info);
 
-  /// A communicator of `most` ranks at most, of which this is number `index`; `key`: what they know and no others.
-  /// `make` is NCCL's own function, and leaves the communicator at `made`.
-  /// `blocking`: its configuration says so.
-  int make(std::string key, int index, int most, bool blocking, Comm* made, const std::function<int()>& make);
+  int unique_id(UniqueId* id);
+  /// A communicator of `most` ranks at most, of which this is number `index`; `key`: what they know and no others;
+  /// `id`: the one id of NCCL's that they have, else null. `make` is NCCL's own function, and leaves the communicator
+  /// at `made`. `blocking`: its configuration says so.
+  int make(std::string key, const UniqueId* id, int index, int most, bool blocking, Comm* made,
+           const std::function<int()>& make);
   /// Of the devices of this process.
   int make_all(Comm* made, int count, const std::function<int()>& make);
   /// Of one that there is. `blocking`: none: as its parent.
@@ -71,6 +75,7 @@ class DropIn {
     std::string key;
     std::shared_ptr<Meeting> meeting;
     bool blocking = true;
+    std::shared_ptr<Rendezvous> rendezvous;  ///< null: of ranks on one node alone
   };
   /// A part of a communicator that does not block: NCCL leaves it at `made` while the program goes on.
   struct Part {
@@ -92,8 +97,14 @@ class DropIn {
   /// Begins the parts that NCCL has made; those of `done` that it has not, it will not. To be called before the
   /// program can have one of them, or anything else in the place where NCCL leaves it.
   void begin_parts(Comm done);
-  void settle(Known& known, std::shared_ptr<const Meeting> meeting, bool own_thread);
-  Status meet(Known& known, const Meeting& meeting, bool own_thread);
+  void settle(Known& known, Comm comm, std::shared_ptr<const Meeting> meeting, Rendezvous* rendezvous,
+              bool own_thread);
+  Status meet(Known& known, Comm comm, const Meeting& meeting, Rendezvous* rendezvous, bool own_thread);
+  /// The same where some ranks are on other nodes.
+  Status meet_across(Known& known, Comm comm, const Meeting& meeting, std::span<const int> present,
+                     Rendezvous& rendezvous, bool own_thread);
+  /// Collective over `all`: what carries the counterpart's sums to other nodes.
+  Status make_rails(Comm comm, const Layout& layout, int device, Counterpart& counterpart, comm::Exchange& all);
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.
   void leave_to_nccl(Comm comm, std::string why);
   Shape shape_of(Comm comm);

@@ -28,10 +28,19 @@ Shape DropIn::shape_of(Comm comm) {
   return shape;
 }
 
-int DropIn::make(std::string key, int index, int most, bool blocking, Comm* made, const std::function<int()>& make) {
+int DropIn::unique_id(UniqueId* id) {
+  const int code = nccl_.get_unique_id(id);
+  if (code == kSuccess && switches_.rails_for_nccl) invite(*id);
+  return code;
+}
+
+int DropIn::make(std::string key, const UniqueId* id, int index, int most, bool blocking, Comm* made,
+                 const std::function<int()>& make) {
   auto meeting = std::make_shared<Meeting>(key, index, most);
+  std::shared_ptr<Rendezvous> rendezvous;
+  if (id != nullptr && switches_.rails_for_nccl) rendezvous = Rendezvous::announce(*id, key, index, most);
   const int code = make();
-  Waiting waiting{made, std::move(key), std::move(meeting), blocking};
+  Waiting waiting{made, std::move(key), std::move(meeting), blocking, std::move(rendezvous)};
   if (open().depth > 0 && code == kSuccess)
     open().waiting.push_back(std::move(waiting));
   else
@@ -45,7 +54,8 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   if (code != kSuccess || !secret) return code;
   std::vector<Waiting> waiting;
   const std::string key = key_of(*secret);
-  for (int i = 0; i < count; ++i) waiting.push_back({made + i, key, std::make_shared<Meeting>(key, i, count)});
+  for (int i = 0; i < count; ++i)
+    waiting.push_back({made + i, key, std::make_shared<Meeting>(key, i, count), true, nullptr});
   begin_all(std::move(waiting), code);
   return code;
 }
@@ -59,14 +69,15 @@ int DropIn::make_child(Comm parent, std::string_view how, std::optional<bool> bl
   std::string key = key_of(fmt::format("{} {} {}", known->key, number, how));
   const Shape& shape = known->shape;
   if (known->blocking || made == nullptr)
-    return this->make(std::move(key), shape.rank, shape.size, blocking.value_or(known->blocking), made, make);
+    return this->make(std::move(key), nullptr, shape.rank, shape.size, blocking.value_or(known->blocking), made,
+                      make);
   *made = nullptr;  // until NCCL has it
   auto meeting = std::make_shared<Meeting>(key, shape.rank, shape.size);
   const int code = make();
   if (code != kSuccess && code != kInProgress) return code;
   {
     const std::lock_guard lock(parts_mutex_);
-    parts_.push_back({parent, {made, std::move(key), std::move(meeting), blocking.value_or(false)}});
+    parts_.push_back({parent, {made, std::move(key), std::move(meeting), blocking.value_or(false), nullptr}});
   }
   begin_parts(code == kSuccess && open().depth == 0 ? parent : nullptr);
   return code;
@@ -108,22 +119,23 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     begun.push_back(known);
     if (code == kSuccess && waiting.size() == 1) {
       known->shape = shape_of(comm);
-      settle(*known, std::move(each.meeting), false);
+      settle(*known, comm, std::move(each.meeting), each.rendezvous.get(), false);
       continue;
     }
     Known& one = *known;  // which waits for the thread before it goes
-    known->making = std::thread([this, comm, &one, meeting = std::move(each.meeting)] {
-      int state = kSuccess;
-      while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
-        std::this_thread::sleep_for(kLook);
-      if (state == kSuccess && !one.given_up) {
-        one.shape = shape_of(comm);
-        settle(one, meeting, true);
-      } else {
-        one.why_not = "NCCL: it was not made";
-        one.settled.store(true, std::memory_order_release);
-      }
-    });
+    known->making =
+        std::thread([this, comm, &one, meeting = std::move(each.meeting), rendezvous = std::move(each.rendezvous)] {
+          int state = kSuccess;
+          while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
+            std::this_thread::sleep_for(kLook);
+          if (state == kSuccess && !one.given_up) {
+            one.shape = shape_of(comm);
+            settle(one, comm, meeting, rendezvous.get(), true);
+          } else {
+            one.why_not = "NCCL: it was not made";
+            one.settled.store(true, std::memory_order_release);
+          }
+        });
   }
   // Several at once: each with other ranks, in any order.
   if (code == kSuccess)
@@ -131,39 +143,46 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
       if (known->making.joinable()) known->making.join();
 }
 
-Status DropIn::meet(Known& known, const Meeting& meeting, bool own_thread) {
+Status DropIn::meet(Known& known, Comm comm, const Meeting& meeting, Rendezvous* rendezvous, bool own_thread) {
   const Shape& shape = known.shape;
   if (shape.size == 1) return Status(Code::unsupported, "a rank alone");
-  if (shape.size > coll::kMostRanks)
+  if (shape.size > coll::kMostRanks && rendezvous == nullptr)
     return Status(Code::unsupported, fmt::format("more than {} ranks", coll::kMostRanks));
   const std::vector<int> present = meeting.present();
+  Status status;
   if (present.size() != static_cast<std::size_t>(shape.size)) {
-    const auto place = comm::place_from_environment();
-    const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
-    if (one_host && present.front() == meeting.index())
-      log(LogLevel::warning,
-          fmt::format("not all {} ranks of a communicator run with this sennit: it is left to NCCL", shape.size));
-    return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
-  }
-  auto exchange = meeting.meet(shape.rank, shape.size);
-  Status status = exchange.status();
-  if (status.ok()) {
-    auto made = Counterpart::create(std::move(*exchange), shape, *memories_, switches_, own_thread);
-    status = made.status();
-    if (made.ok()) known.counterpart = std::move(*made);
+    if (rendezvous != nullptr) {
+      status = meet_across(known, comm, meeting, present, *rendezvous, own_thread);
+    } else {
+      const auto place = comm::place_from_environment();
+      const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
+      if (one_host && present.front() == meeting.index())
+        log(LogLevel::warning,
+            fmt::format("not all {} ranks of a communicator run with this sennit: it is left to NCCL", shape.size));
+      return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
+    }
+  } else {
+    auto exchange = meeting.meet(shape.rank, shape.size);
+    status = exchange.status();
+    if (status.ok()) {
+      auto made = Counterpart::create(std::move(*exchange), shape, *memories_, switches_, own_thread);
+      status = made.status();
+      if (made.ok()) known.counterpart = std::move(*made);
+    }
   }
   if (!status.ok() && shape.rank == 0)
     log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
   return status;
 }
 
-void DropIn::settle(Known& known, std::shared_ptr<const Meeting> meeting, bool own_thread) {
+void DropIn::settle(Known& known, Comm comm, std::shared_ptr<const Meeting> meeting, Rendezvous* rendezvous,
+                    bool own_thread) {
   {
     const std::lock_guard lock(largest_mutex_);
     if (std::pair(-known.shape.size, known.shape.rank) < std::pair(-largest_.size, largest_.rank))
       largest_ = known.shape;
   }
-  if (const auto status = meet(known, *meeting, own_thread); !status) {
+  if (const auto status = meet(known, comm, *meeting, rendezvous, own_thread); !status) {
     known.why_not = fmt::format("NCCL: {}", status.what());
     known.meeting = std::move(meeting);
   }
@@ -187,7 +206,9 @@ void DropIn::end(Comm comm, bool in_order) {
   if (known->counterpart == nullptr) return;
   Counterpart& counterpart = *known->counterpart;
   // What waits in vain would keep the memory, and the process.
-  if (!in_order || !counterpart.flush()) counterpart.abort();
+  const bool flushed = in_order && counterpart.flush().ok();
+  if (!flushed) counterpart.abort();
+  counterpart.part_from_nccl(flushed);
   const auto until = std::chrono::steady_clock::now() + kLastWait;
   bool goes = counterpart.may_go();
   while (in_order && !goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
