@@ -284,7 +284,7 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
 }
 
 void CourierService::run() {
-  executor_.prepare_thread();
+  executor_.prepare_thread(device_);
   Bell bell(group_, group_.rank());
   auto last_work = std::chrono::steady_clock::now();
   while (!stopping_) {
