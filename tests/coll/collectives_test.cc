@@ -20,6 +20,7 @@ class NamedLane final : public device::Lane {
   std::uint64_t stream() override { return stream_; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override { return real_->copy(dst, src, bytes); }
   Status post(device::Word* there, const device::Word* here) override { return real_->post(there, here); }
+  Status signal(device::Word* there, device::Word value) override { return real_->signal(there, value); }
   Status launch(const device::Program& program, const void* arguments, unsigned blocks, unsigned threads) override {
     return real_->launch(program, arguments, blocks, threads);
   }

@@ -43,6 +43,7 @@ class Scenario:
     taken: tuple[str, ...]  # operations as the report names them
     allowed: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    ranks: tuple[int, ...] = ()  # with which it can be done; empty: any
 
 
 ALL = ("allreduce", "reduce_scatter", "allgather", "bcast", "reduce")
@@ -52,8 +53,14 @@ SCENARIOS = (
     Scenario(
         "nonblocking",
         ("allreduce", "allgather", "bcast", "reduce"),
-        ("NCCL: a part of one that does not block",),
-        {"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"},
+        settings={"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"},
+    ),
+    Scenario(
+        "rails",
+        ("allreduce",),
+        ("NCCL: a type or operator that is not tried over several nodes",),
+        {"SENNIT_RAILS": "1"},
+        (4, 6, 8),
     ),
     Scenario("groups", ("allreduce", "reduce_scatter", "allgather", "bcast")),
     Scenario("streams", ("allreduce", "bcast")),
@@ -236,6 +243,9 @@ def main() -> int:
     failed = 0
     for scenario in SCENARIOS:
         if asked.scenarios and scenario.name not in asked.scenarios:
+            continue
+        if scenario.ranks and ranks not in scenario.ranks:
+            print(f"preloaded: {scenario.name}: skipped: it takes two nodes alike, of two ranks at least")
             continue
         problems = run(scenario, python, ranks, None if asked.without else asked.library, shares)
         where = f"{ranks} ranks{' on one GPU' if shares else ''}"

@@ -22,6 +22,7 @@ SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "collectives": preloaded_calls.collectives,
     "bound": preloaded_calls.bound,
     "nonblocking": preloaded_calls.bound,
+    "rails": preloaded_calls.collectives,
     "groups": preloaded_calls.groups,
     "streams": preloaded_streams.streams,
     "graphs": preloaded_streams.graphs,
@@ -43,6 +44,8 @@ def main() -> None:
     device = torch.device("cuda", 0 if shares else RANK)
     torch.cuda.set_device(device)
     scenario = sys.argv[1]
+    if scenario == "rails":  # two nodes, for all that sennit knows
+        os.environ["SENNIT_NODE"] = str(2 * RANK // RANKS)
     bound = {"device_id": device} if scenario in ("bound", "nonblocking") else {}
     dist.init_process_group("nccl", **bound)
     told = SCENARIOS[scenario](Place(RANK, RANKS, device, shares))
