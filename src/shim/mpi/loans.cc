@@ -74,7 +74,7 @@ Result<Lent> Loans::lend(const void* data, std::uint64_t bytes) {
   return lent;
 }
 
-Result<LoanName> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
+Result<Loaned> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
   const auto location = executor_.describe(data, bytes);
   const auto offset = location.ok() ? offset_in(*location, data, bytes) : std::nullopt;
   if (!offset) return Status(Code::unsupported, kCannot);
@@ -90,7 +90,8 @@ Result<LoanName> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
     if (!offered) return offered.status();
     (*loan)->card = *offered + 1;
   }
-  return LoanName{lent.identity, (*loan)->card - 1, lent.offset + *offset, reinterpret_cast<std::uint64_t>(data)};
+  const auto address = reinterpret_cast<std::uint64_t>(data);
+  return Loaned{{lent.identity, (*loan)->card - 1, lent.offset + *offset, address}, location->device};
 }
 
 bool Loans::is_lent(const void* data, std::uint64_t bytes) {

@@ -36,6 +36,12 @@ struct LoanName {
   std::uint64_t address = 0;  ///< where its owner has it
 };
 
+/// Memory of this process that is lent.
+struct Loaned {
+  LoanName name;
+  int device = -1;  ///< that holds it
+};
+
 /// Memory of another process, mapped here.
 struct Borrowed {
   std::shared_ptr<const path::Mapping> mapping;
@@ -53,7 +59,7 @@ class Loans {
   /// Lends memory of this process. Errors: unsupported where it cannot be shared.
   Result<Lent> lend(const void* data, std::uint64_t bytes);
   /// The same, told shortly. Errors: those of lend(), out_of_memory.
-  Result<LoanName> lend_by_name(const void* data, std::uint64_t bytes);
+  Result<Loaned> lend_by_name(const void* data, std::uint64_t bytes);
   /// Whether all of it is lent.
   bool is_lent(const void* data, std::uint64_t bytes);
   /// The allocation that holds what `owner` (of MPI_COMM_WORLD) lent, for lanes of `device`: it begins at the

@@ -79,8 +79,8 @@ std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
 }
 
 std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, int dest, int tag) {
-  const auto lent = loans_.lend(data, bytes);
-  if (!lent) return nullptr;
+  const auto loan = loans_.lend_by_name(data, bytes);
+  if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
   const auto lowest = std::ranges::min_element(free_slots_);  // of the shortest announcement
   const bool first_use = lowest == free_slots_.end();
@@ -94,6 +94,7 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
   outgoing->data_ = data;
   outgoing->dest_ = dest;
+  outgoing->device_ = loan->device;
   Announcement& card = outgoing->announcement_;
   card.job[0] = job_[0];
   card.job[1] = job_[1];
@@ -107,7 +108,9 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   slot.words[kBytes].store(bytes, std::memory_order_relaxed);
   slot.words[kEnvelope].store(envelope(dest, tag), std::memory_order_relaxed);
   slot.words[kUse].store(card.use, std::memory_order_release);
-  card.memory = *lent;
+  card.memory = loan->name;
+  const auto& uuid = gpus_.executor().devices()[static_cast<std::size_t>(loan->device)].uuid;
+  std::strncpy(card.device, uuid.c_str(), sizeof card.device - 1);
   outgoing->sent_.resize(static_cast<std::size_t>(card.length()));
   std::memcpy(outgoing->sent_.data(), &card, sizeof card);
   return outgoing;
@@ -213,9 +216,7 @@ Result<std::byte*> Messages::resolve(std::uint32_t window, std::uint64_t address
 
 Status Messages::push(const Outgoing& outgoing, const LoanName& where) {
   const Announcement& card = outgoing.announcement_;
-  device::Executor& executor = gpus_.executor();
-  const int device = executor.find(card.memory.device);
-  if (device < 0) return Status(Code::unsupported, "the memory is of no GPU of this process");
+  const int device = outgoing.device_;
   auto there = loans_.borrow(outgoing.dest_, where, device);
   if (!there) return there.status();
   path::Transport* several = nullptr;
@@ -234,7 +235,7 @@ Status Messages::push(const Outgoing& outgoing, const LoanName& where) {
   } else {
     path::End end{.data = to, .rank = outgoing.dest_, .window = kMessagesWindow, .offset = where.address};
     // A device that this process does not see still has a number that no lane of ours has.
-    end.device = there->device >= 0 ? there->device : static_cast<int>(executor.devices().size());
+    end.device = there->device >= 0 ? there->device : static_cast<int>(gpus_.executor().devices().size());
     if (end.device == device) end.at_owner = to;
     status = several->move(end, path::End::local(const_cast<void*>(outgoing.data_), device), card.bytes, *lane);
   }
@@ -251,13 +252,13 @@ bool Messages::wish(Incoming& incoming) {
     --deaf;
     return false;
   }
-  const auto where = loans_.lend_by_name(incoming.to_, card.bytes);
-  if (!where) return false;
+  const auto loan = loans_.lend_by_name(incoming.to_, card.bytes);
+  if (!loan) return false;
   // A long one may also come by way of this process's service.
   if (card.bytes >= kLeastSeveral) (void)transport(incoming.device_);
   incoming.until_ =
       std::chrono::steady_clock::now() + kHearing + std::chrono::nanoseconds(card.bytes / kBytesANanosecond);
-  wish_of(card).open(card.number, *where);
+  wish_of(card).open(card.number, loan->name);
   return true;
 }
 
@@ -280,7 +281,7 @@ void Messages::pull(Incoming& incoming) {
   const Announcement& card = incoming.announcement_;
   const auto begin = [&]() -> Status {
     // The GPU at this end copies; where that is host memory, the one at the other.
-    const int device = incoming.device_ >= 0 ? incoming.device_ : std::max(executor.find(card.memory.device), 0);
+    const int device = incoming.device_ >= 0 ? incoming.device_ : std::max(executor.find(card.device), 0);
     auto lent = loans_.borrow(card.sender, card.memory, device);
     if (!lent) return lent.status();
     auto& line = lines_[device];

@@ -47,11 +47,12 @@ struct Announcement {
   std::int32_t sender;   ///< in MPI_COMM_WORLD
   std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
   device::Word use;      ///< of the slot's announcements, from 1; wraps around
-  Lent memory;
+  LoanName memory;
+  char device[64];  ///< that holds it, by its UUID
 
   /// How many bytes are sent, more than this object has: they tell the slot. A multiple of every number's size, since
   /// MPICH takes none that ends within an element, and of no larger power of two, as programs' messages often are.
-  static constexpr int length_of(int slot) { return 1056 + 64 * slot; }
+  static constexpr int length_of(int slot) { return 544 + 64 * slot; }
   int length() const { return length_of(slot); }
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
   static constexpr int kSlots = 112;
@@ -61,9 +62,10 @@ struct Announcement {
 };
 static_assert(sizeof(Announcement) <= Announcement::length_of(0));
 
-/// Shorter messages are staged: so few bytes are as soon through host memory, and programs rely on such sends not to
-/// wait for their receivers (4 KiB is what Open MPI sends at once). A default.
-inline constexpr std::uint64_t kLeastAnnounced = 4097;
+/// Shorter messages are staged: so few bytes are as soon through host memory, and their sends wait for no receiver. A
+/// default: from here on they are faster so (2 × H100), and those MPIs that take GPU memory themselves let a sender
+/// wait as well.
+inline constexpr std::uint64_t kLeastAnnounced = 1024;
 inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSlots - 1);
 static_assert(kLeastAnnounced > Announcement::length_of(0));
 /// No receive of fewer bytes can meet an announcement.
@@ -94,6 +96,7 @@ class Messages {
     Announcement announcement_{};
     std::vector<std::byte> sent_;
     const void* data_ = nullptr;
+    int device_ = -1;  // that holds it
     int dest_ = -1;
     std::uint64_t offered_ = 0;  // a copy in host memory; 0: none
   };
