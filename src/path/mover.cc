@@ -303,12 +303,16 @@ Status Mover::copy_by_courier(End dst, End src, std::uint64_t bytes, device::Lan
 
 Result<Carrier> Mover::carrier(ChannelSet& set, const Candidate& candidate, const Plan& plan, std::size_t planned,
                                End dst, End src) {
-  const bool by_kernels = candidate.route.method == machine::Method::sm && !candidate.route.direct();
+  // Lanes of the other process's device need that memory mapped for it; by way of the host alone the peer itself can
+  // move what they would, by kernels.
+  const auto& stops = plan.stops[planned];
+  const bool in_reach = candidate.route.direct() || (dst.at_owner != nullptr && src.at_owner != nullptr);
+  const bool by_host = stops.size() == 3 && stops[1] == kHost;
+  const bool by_kernels =
+      !candidate.route.direct() && (candidate.route.method == machine::Method::sm || (by_host && !in_reach));
   if (!by_kernels || (dst.rank < 0 && src.rank < 0)) {
-    // Lanes of the other process's device need that memory mapped for it.
-    if (!candidate.route.direct() && (dst.at_owner == nullptr || src.at_owner == nullptr))
-      return Status(Code::unsupported, "the peer's device is not visible to this process");
-    return set.carrier(*executor_, candidate, plan.names[planned], plan.stops[planned]);
+    if (!in_reach) return Status(Code::unsupported, "the peer's device is not visible to this process");
+    return set.carrier(*executor_, candidate, plan.names[planned], stops);
   }
   if (!options_.courier) return Status(Code::unsupported, "no way to ask the peer");
   if (auto status = reached_by_kernels(dst.rank >= 0 ? src : dst); !status) return status;

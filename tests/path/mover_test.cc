@@ -56,6 +56,32 @@ class MoverTest : public testing::Test {
   std::unique_ptr<Mover> mover;
 };
 
+TEST_F(MoverTest, AsksThePeerToMoveWhatItsDevicesEnginesCannotReach) {
+  int asked = 0;
+  Mover::Options options;
+  options.courier = [&](int peer, Errand errand, RingShape) -> Result<Courier*> {
+    EXPECT_EQ(peer, 1);
+    EXPECT_EQ(errand, Errand::put);
+    ++asked;
+    return Status(Code::unsupported, "a test has no peer");
+  };
+  mover = std::move(*Mover::create(executor, machine(), std::move(options)));
+  constexpr std::uint64_t kBytes = 64 << 20;
+  auto src = std::move(*executor->allocate(0, kBytes)), dst = std::move(*executor->allocate(1, kBytes));
+  std::memset(src.data(), 7, kBytes);
+  auto lane = std::move(*executor->lane(0));
+  End there{.data = dst.data(), .device = 1, .rank = 1};
+  for (const bool mapped : {true, false}) {
+    mover->force({{"direct", 0.9}, {"host0 (engine)", 0.1}});
+    there.at_owner = mapped ? dst.data() : nullptr;
+    std::memset(dst.data(), 0, kBytes);
+    ASSERT_TRUE(mover->copy(there, End::local(src.data(), 0), kBytes, *lane).ok());
+    ASSERT_TRUE(lane->synchronize().ok());
+    EXPECT_EQ(std::memcmp(dst.data(), src.data(), kBytes), 0) << "what has no other way goes direct";
+    EXPECT_EQ(asked, mapped ? 0 : 1);
+  }
+}
+
 TEST_F(MoverTest, NamesDevicesByTheMachine) {
   EXPECT_EQ(mover->id_of(2), "gpu2");
   EXPECT_EQ(mover->id_of(kHost), "host0");
