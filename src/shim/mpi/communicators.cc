@@ -51,6 +51,7 @@ constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real functio
 /// Slots of a rank: behind path's (bell.h) boards count up, messages have the last ones (messages.h), and this one is
 /// before those.
 constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
+constexpr int kMostBoards = Announcement::kFirstSlot - 2;  ///< before the one of window_calls.cc
 
 }  // namespace
 
@@ -134,7 +135,7 @@ int Communicators::take_slot() {
     free_slots_.pop_back();
     return slot;
   }
-  return next_slot_ < kListeningSlot ? next_slot_++ : -1;
+  return next_slot_ < kMostBoards ? next_slot_++ : -1;
 }
 
 void Communicators::changed() {

@@ -2,8 +2,8 @@
 //
 // 1. A blocking collective of ranks on this node, with memory of one GPU at each rank, becomes sennit's
 //    (counterpart.h), if all ranks can (board.h).
-// 2. A message to another process of this node, from GPU memory without gaps, is announced, and fetched by its
-//    receiver (messages.h).
+// 2. A message to another process of this node, from GPU memory without gaps, is announced, and copied by the GPU
+//    at one of its ends (messages.h).
 // 3. Everything else goes to the real function, with host memory in the place of GPU memory (shadows.h).
 #pragma once
 

@@ -19,7 +19,9 @@ Messages* DropIn::messages() {
   if (loans() == nullptr) return nullptr;
   const std::lock_guard lock(gpus_mutex_);
   if (messages_ == nullptr)
-    messages_ = std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_, *loans_);
+    messages_ =
+        std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_, *loans_,
+                                   [memories = memories_.get()] { return memories->executor_for_communicator(); });
   return messages_.get();
 }
 
@@ -51,7 +53,7 @@ std::unique_ptr<Messages::Outgoing> DropIn::announce(const Call& call, std::stri
   if (dest < 0) return nullptr;
   why = "to a process that uses no GPU yet";
   if (!communicators_->listens(dest)) return nullptr;
-  why = "memory that cannot be shared";
+  why = "memory that cannot be shared, or too many on their way";
   return messages() != nullptr ? messages_->announce(part.address, bytes, dest, call.tag) : nullptr;
 }
 

@@ -39,7 +39,10 @@ void Loans::withdraw(const Loan& loan) {
 }
 
 Result<Loans::Loan*> Loans::loan_of(const device::Location& location) {
-  if (const auto found = lent_.find(location.identity); found != lent_.end()) return &found->second;
+  if (const auto found = lent_.find(location.identity); found != lent_.end()) {
+    found->second.used = ++uses_;
+    return &found->second;
+  }
   auto shareable = executor_.share(location.base, location.bytes);
   if (!shareable || shareable->identity == 0 || shareable->files.size() > Lent::kMostFiles)
     return Status(Code::unsupported, kCannot);
@@ -55,10 +58,12 @@ Result<Loans::Loan*> Loans::loan_of(const device::Location& location) {
     if (!offered) return offered.status();
     lent.file[lent.files++] = {*offered, file.bytes};
   }
-  if (lent_.size() >= kMostLoans) {  // identities grow: the first is the oldest
-    withdraw(lent_.begin()->second);
-    lent_.erase(lent_.begin());
+  if (lent_.size() >= kMostLoans) {
+    const auto oldest = std::ranges::min_element(lent_, {}, [](const auto& each) { return each.second.used; });
+    withdraw(oldest->second);
+    lent_.erase(oldest);
   }
+  loan.used = ++uses_;
   return &lent_.emplace(location.identity, loan).first->second;
 }
 
@@ -94,18 +99,18 @@ Result<Loaned> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
   return Loaned{{lent.identity, (*loan)->card - 1, lent.offset + *offset, address}, location->device};
 }
 
-bool Loans::is_lent(const void* data, std::uint64_t bytes) {
+bool Loans::can_lend(const void* data, std::uint64_t bytes) {
   const auto location = executor_.describe(data, bytes);
-  if (!location.ok() || !offset_in(*location, data, bytes)) return false;
-  const std::lock_guard lock(mutex_);
-  return lent_.contains(location->identity);
+  return location.ok() && offset_in(*location, data, bytes);
 }
 
 Result<Borrowed> Loans::borrow(int owner, const LoanName& name, int device) {
   {
     const std::lock_guard lock(mutex_);
-    if (const auto found = borrowed_.find(key_of(owner, name.identity, device)); found != borrowed_.end())
-      return found->second;
+    if (const auto found = borrowed_.find(key_of(owner, name.identity, device)); found != borrowed_.end()) {
+      found->second.used = ++uses_;
+      return found->second.borrowed;
+    }
   }
   auto file = group_.fetch(owner, name.card);
   if (!file) return file.status();
@@ -119,7 +124,10 @@ Result<Borrowed> Loans::borrow(int owner, const LoanName& name, int device) {
 Result<Borrowed> Loans::borrow(int owner, const Lent& lent, int device) {
   const std::lock_guard lock(mutex_);
   const Key key = key_of(owner, lent.identity, device);
-  if (const auto found = borrowed_.find(key); found != borrowed_.end()) return found->second;
+  if (const auto found = borrowed_.find(key); found != borrowed_.end()) {
+    found->second.used = ++uses_;
+    return found->second.borrowed;
+  }
   Borrowed borrowed;
   borrowed.device = executor_.find(lent.device);
   if (borrowed.device >= 0 && borrowed.device != device && !executor_.reaches(device, borrowed.device))
@@ -138,11 +146,14 @@ Result<Borrowed> Loans::borrow(int owner, const Lent& lent, int device) {
   auto mapping = mappings_.map(owner, shareable, device);
   if (!mapping) return mapping.status();
   borrowed.mapping = std::move(*mapping);
-  // Of this owner and device, the oldest identities go first.
+  // Of this owner and device: one that is still copied to or from is kept by whoever does.
   const auto first = borrowed_.lower_bound({key.first, 0});
   const auto last = borrowed_.upper_bound({key.first, ~std::uint64_t{0}});
-  if (static_cast<std::size_t>(std::distance(first, last)) >= kMostBorrowed) borrowed_.erase(first);
-  return borrowed_[key] = std::move(borrowed);
+  if (static_cast<std::size_t>(std::distance(first, last)) >= kMostBorrowed)
+    borrowed_.erase(std::min_element(
+        first, last, [](const auto& one, const auto& other) { return one.second.used < other.second.used; }));
+  borrowed_[key] = {borrowed, ++uses_};
+  return borrowed;
 }
 
 }  // namespace sennit::shim::mpi

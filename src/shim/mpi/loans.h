@@ -60,8 +60,8 @@ class Loans {
   Result<Lent> lend(const void* data, std::uint64_t bytes);
   /// The same, told shortly. Errors: those of lend(), out_of_memory.
   Result<Loaned> lend_by_name(const void* data, std::uint64_t bytes);
-  /// Whether all of it is lent.
-  bool is_lent(const void* data, std::uint64_t bytes);
+  /// Whether lend() would find memory there that can be shared.
+  bool can_lend(const void* data, std::uint64_t bytes);
   /// The allocation that holds what `owner` (of MPI_COMM_WORLD) lent, for lanes of `device`: it begins at the
   /// mapping's base, and what was lent at the offset from there. Errors: those of Group::fetch and Executor::map;
   /// unsupported where the GPUs do not reach each other.
@@ -72,6 +72,11 @@ class Loans {
   struct Loan {
     Lent lent;
     std::uint64_t card = 0;  // 0: none yet; else 1 + its file's number
+    std::uint64_t used = 0;  // the latest time, of all uses
+  };
+  struct Kept {
+    Borrowed borrowed;
+    std::uint64_t used = 0;
   };
   /// With the mutex held: the loan of the allocation at `location`.
   Result<Loan*> loan_of(const device::Location& location);
@@ -84,7 +89,8 @@ class Loans {
   path::Mappings mappings_;
   std::mutex mutex_;
   std::map<std::uint64_t, Loan> lent_;  // by identity
-  std::map<Key, Borrowed> borrowed_;
+  std::map<Key, Kept> borrowed_;
+  std::uint64_t uses_ = 0;
 };
 
 }  // namespace sennit::shim::mpi

@@ -32,14 +32,11 @@ constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
 /// each time.
 constexpr std::chrono::nanoseconds kHearing{10'000};
 constexpr std::uint64_t kBytesANanosecond = 4000;
-/// Messages below never take several paths: a default that spares them the set-up. Tables have them from 16 MiB on
-/// (2 and 4 × H200).
-constexpr std::uint64_t kLeastSeveral = 8 * MiB;
-/// The window that peers' services know messages by; a place in it is an address.
-constexpr std::uint32_t kMessagesWindow = 0;
-
-/// So many messages of a sender that did not hear are copied by their receiver without asking it. A default.
-constexpr int kDeaf = 16;
+/// So many messages of a sender that did not hear, or refused, are copied by their receiver without asking it.
+/// Defaults.
+constexpr int kDeaf = 16, kUnable = 1024;
+/// How often a sender looks whether a GPU still does what it was given: a default. A look takes a microsecond.
+constexpr std::chrono::milliseconds kLook{1};
 
 device::Word& end_word(comm::Slot& slot) {
   static_assert(std::endian::native == std::endian::little);
@@ -59,8 +56,13 @@ device::Memory map_all(int file, std::uint64_t bytes) {
 
 }  // namespace
 
-Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans)
-    : group_(group), job_(job), gpus_(gpus), loans_(loans) {}
+Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans,
+                   Pushes::MakeExecutor make_executor)
+    : group_(group),
+      job_(job),
+      gpus_(gpus),
+      loans_(loans),
+      pushes_(group, gpus.executor(), loans, std::move(make_executor)) {}
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
   return group_.control().slot(group_.node_index(sender), Announcement::kFirstSlot + slot);
@@ -78,19 +80,28 @@ std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
   return ours && under_way ? slot.words[kBytes].load(std::memory_order_relaxed) : bytes;
 }
 
+std::optional<int> Messages::take_slot(std::uint64_t bytes) {
+  // The shortest announcements are for messages that can have no longer ones, while there are others.
+  constexpr int kForShort = 16;
+  const auto first_free = [&](int first) -> std::optional<int> {
+    for (int slot = first; slot < Announcement::kSlots; ++slot) {
+      if (static_cast<std::uint64_t>(Announcement::length_of(slot)) > bytes) break;
+      if (!slots_.test(static_cast<std::size_t>(slot))) return slot;
+    }
+    return std::nullopt;
+  };
+  auto slot = first_free(kForShort);
+  if (!slot) slot = first_free(0);
+  if (slot) slots_.set(static_cast<std::size_t>(*slot));
+  return slot;
+}
+
 std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, int dest, int tag) {
   const auto loan = loans_.lend_by_name(data, bytes);
   if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto lowest = std::ranges::min_element(free_slots_);  // of the shortest announcement
-  const bool first_use = lowest == free_slots_.end();
-  const int free = first_use ? next_slot_ : *lowest;
-  if (free == Announcement::kSlots || static_cast<std::uint64_t>(Announcement::length_of(free)) > bytes)
-    return nullptr;
-  if (first_use)
-    ++next_slot_;
-  else
-    free_slots_.erase(lowest);
+  const auto taken = take_slot(bytes);
+  if (!taken) return nullptr;
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
   outgoing->data_ = data;
   outgoing->dest_ = dest;
@@ -101,8 +112,8 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   card.number = ++numbers_;
   card.bytes = bytes;
   card.sender = group_.rank();
-  card.slot = free;
-  card.use = ++uses_[static_cast<std::size_t>(free)];
+  card.slot = *taken;
+  card.use = ++uses_[static_cast<std::size_t>(*taken)];
   comm::Slot& slot = slot_of(card);
   slot.words[kOffer].store(0, std::memory_order_relaxed);
   slot.words[kBytes].store(bytes, std::memory_order_relaxed);
@@ -120,7 +131,7 @@ Messages::Outgoing::~Outgoing() {
   if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
   const std::lock_guard lock(messages_.mutex_);
   // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
-  if (ended()) messages_.free_slots_.push_back(announcement_.slot);
+  if (ended()) messages_.slots_.reset(static_cast<std::size_t>(announcement_.slot));
 }
 
 bool Messages::has_ended(const Announcement& announcement) const {
@@ -133,14 +144,16 @@ bool Messages::Outgoing::ended() const {
 }
 
 Result<bool> Messages::Outgoing::taken() {
-  if (ended()) return true;
-  if (Wish wish = messages_.wish_of(announcement_); const auto where = wish.hear(announcement_.number)) {
-    if (const auto pushed = messages_.push(*this, *where); !pushed) {
-      log(LogLevel::info, fmt::format("a message is left to its receiver to copy: {}", pushed.text()));
-      wish.refuse(announcement_.number);
-    }
+  if (ended()) {
+    if (announcement_.bytes >= Pushes::kLeastSeveral)
+      if (auto whole = messages_.pushes_.fault(); !whole) return whole;
+    return true;
+  }
+  if (under_way_.lane != nullptr) {
+    if (auto status = look(); !status) return status;
     return false;
   }
+  hear();
   if (offered_ == 0 &&
       messages_.slot_of(announcement_).words[kAsk].load(std::memory_order_acquire) == announcement_.number)
     if (auto status = copy_to_file(); !status) {
@@ -148,6 +161,31 @@ Result<bool> Messages::Outgoing::taken() {
       return std::move(status).in("lend host memory to a receiver");
     }
   return false;
+}
+
+void Messages::Outgoing::hear() {
+  Wish wish = messages_.wish_of(announcement_);
+  const auto where = wish.hear(announcement_.number);
+  if (!where) return;
+  auto pushed = messages_.pushes_.push({data_, device_, announcement_.bytes, dest_, *where,
+                                        &end_word(messages_.slot_of(announcement_)), announcement_.use});
+  looked_ = std::chrono::steady_clock::now();
+  if (pushed.ok()) {
+    under_way_ = std::move(*pushed);
+    return;
+  }
+  log(LogLevel::info, fmt::format("a message is left to its receiver to copy: {}", pushed.status().text()));
+  wish.refuse(announcement_.number);
+}
+
+Status Messages::Outgoing::look() {
+  const auto now = std::chrono::steady_clock::now();
+  if (now - looked_ < kLook) return {};
+  looked_ = now;
+  auto idle = under_way_.lane->idle();
+  if (idle.ok()) return {};
+  messages_.group_.abort(idle.status());  // the receiver waits for what will never be told
+  return idle.status();
 }
 
 Status Messages::Outgoing::copy_to_file() {
@@ -173,89 +211,16 @@ void Messages::tell(const Announcement& announcement) const {
 
 // ---- the sender's GPU copies --------------------------------------------------------------------------------------
 
-Result<device::Lane*> Messages::lane_of(int device) {
-  if (!reachable_) {
-    auto pinned = gpus_.executor().pin(group_.control().data(), group_.control().bytes());
-    reachable_ = pinned.status();
-    if (pinned.ok()) pinned_ = std::move(*pinned);
-  }
-  if (!reachable_->ok()) return *reachable_;
-  auto& lane = pushes_[device];
-  if (lane == nullptr) {
-    auto made = gpus_.executor().lane(device);
-    if (!made) return made.status();
-    lane = std::move(*made);
-  }
-  return lane.get();
-}
-
-path::Transport* Messages::transport(int device) {
-  if (std::exchange(transport_tried_, true)) return transport_.get();
-  device::Executor& executor = gpus_.executor();
-  auto basis = path::find_basis(executor, std::nullopt);
-  const auto options = basis.ok() ? path::mover_options(basis->tuned != nullptr, false) : basis.status();
-  if (options.ok() && options->single) return nullptr;
-  auto made = options.ok()
-                  ? path::Transport::create(gpus_.shared_executor(), group_, device, std::move(*basis), false,
-                                            [this](std::uint32_t window, std::uint64_t address, std::uint64_t bytes) {
-                                              return resolve(window, address, bytes);
-                                            })
-                  : Result<std::unique_ptr<path::Transport>>(options.status());
-  if (made.ok())
-    transport_ = std::move(*made);
-  else
-    log(LogLevel::warning, fmt::format("messages take the direct path alone: {}", made.status().text()));
-  return transport_.get();
-}
-
-Result<std::byte*> Messages::resolve(std::uint32_t window, std::uint64_t address, std::uint64_t bytes) {
-  auto* const data = reinterpret_cast<std::byte*>(address);
-  if (window == kMessagesWindow && loans_.is_lent(data, bytes)) return data;
-  return Status(Code::not_found, "a peer's message goes to memory that is not lent");
-}
-
-Status Messages::push(const Outgoing& outgoing, const LoanName& where) {
-  const Announcement& card = outgoing.announcement_;
-  const int device = outgoing.device_;
-  auto there = loans_.borrow(outgoing.dest_, where, device);
-  if (!there) return there.status();
-  path::Transport* several = nullptr;
-  device::Lane* lane = nullptr;
-  {
-    const std::lock_guard lock(mutex_);
-    auto found = lane_of(device);
-    if (!found) return found.status();
-    lane = *found;
-    if (card.bytes >= kLeastSeveral) several = transport(device);
-  }
-  std::byte* const to = there->at(where.offset);
-  Status status;
-  if (several == nullptr) {
-    status = lane->copy(to, outgoing.data_, card.bytes);
-  } else {
-    path::End end{.data = to, .rank = outgoing.dest_, .window = kMessagesWindow, .offset = where.address};
-    // A device that this process does not see still has a number that no lane of ours has.
-    end.device = there->device >= 0 ? there->device : static_cast<int>(gpus_.executor().devices().size());
-    if (end.device == device) end.at_owner = to;
-    status = several->move(end, path::End::local(const_cast<void*>(outgoing.data_), device), card.bytes, *lane);
-  }
-  if (status.ok()) status = lane->signal(&end_word(slot_of(card)), card.use);
-  // Only when nothing is under way any more may the receiver do it itself.
-  if (!status.ok())
-    if (auto ended = lane->synchronize(); !ended) group_.abort(ended);
-  return status;
-}
-
 bool Messages::wish(Incoming& incoming) {
   const Announcement& card = incoming.announcement_;
   if (auto& deaf = deaf_[card.sender]; deaf > 0) {
     --deaf;
     return false;
   }
-  const auto loan = loans_.lend_by_name(incoming.to_, card.bytes);
+  auto loan = loans_.lend_by_name(incoming.to_, card.bytes);
   if (!loan) return false;
   // A long one may also come by way of this process's service.
-  if (card.bytes >= kLeastSeveral) (void)transport(incoming.device_);
+  if (card.bytes >= Pushes::kLeastSeveral && !pushes_.serves(incoming.device_)) loan->name.address = 0;
   incoming.until_ =
       std::chrono::steady_clock::now() + kHearing + std::chrono::nanoseconds(card.bytes / kBytesANanosecond);
   wish_of(card).open(card.number, loan->name);
@@ -326,12 +291,14 @@ Result<bool> Messages::Incoming::done() {
   if (told_) return true;
   if (way_ == Way::wished) {
     told_ = messages_.has_ended(announcement_);
+    if (told_ && announcement_.bytes >= Pushes::kLeastSeveral)
+      if (auto whole = messages_.pushes_.fault(); !whole) return whole;
     if (told_) return true;
     Wish wish = messages_.wish_of(announcement_);
     const bool late = wish.is_open(announcement_.number) && std::chrono::steady_clock::now() > until_;
     if (!wish.is_refused(announcement_.number) && (!late || !wish.withdraw(announcement_.number))) return false;
     const std::lock_guard lock(messages_.mutex_);
-    if (late) messages_.deaf_[announcement_.sender] = kDeaf;
+    messages_.deaf_[announcement_.sender] = late ? kDeaf : kUnable;
     messages_.pull(*this);
   }
   auto done = copied();

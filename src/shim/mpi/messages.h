@@ -6,7 +6,7 @@
 // 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start.
 // 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it at
 // once,
-//    and its GPU tells of the end in the slot, behind the bytes. Long messages take every path that pays.
+//    and its GPU tells of the end in the slot, behind the bytes (pushes.h).
 // 4. Into host memory, and where the sender does not hear: it maps the sender's memory (once), copies the bytes
 //    itself, and then tells of the end. Until then the sender's buffer is in use; a receiver may find that the slot
 //    is already at a later message.
@@ -19,6 +19,7 @@
 #pragma once
 
 #include <array>
+#include <bitset>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -31,10 +32,10 @@
 
 #include "comm/group.h"
 #include "path/copy_line.h"
-#include "path/transport.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/loans.h"
+#include "shim/mpi/pushes.h"
 #include "shim/mpi/wish.h"
 
 namespace sennit::shim::mpi {
@@ -74,7 +75,9 @@ inline constexpr std::uint64_t kLeastLookedAt = Announcement::length_of(0);
 class Messages {
  public:
   /// `job`: drawn at random, the same on all ranks. `group`: of MPI_COMM_WORLD.
-  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans);
+  /// `make_executor`: see Pushes.
+  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans,
+           Pushes::MakeExecutor make_executor);
 
   /// A message on its way. Its slot is free again with it.
   class Outgoing {
@@ -92,12 +95,18 @@ class Messages {
     explicit Outgoing(Messages& messages) : messages_(messages) {}
     bool ended() const;
     Status copy_to_file();
+    /// Begins the copy that the receiver wishes, if it does.
+    void hear();
+    /// Whether the end of what is under way may still be told.
+    Status look();
     Messages& messages_;
     Announcement announcement_{};
     std::vector<std::byte> sent_;
     const void* data_ = nullptr;
     int device_ = -1;  // that holds it
     int dest_ = -1;
+    Pushes::UnderWay under_way_;  // no lane: it is not this process that copies
+    std::chrono::steady_clock::time_point looked_;
     std::uint64_t offered_ = 0;  // a copy in host memory; 0: none
   };
 
@@ -147,6 +156,8 @@ class Messages {
   void refuse(const Announcement& announcement) const { tell(announcement); }
 
  private:
+  /// For a message of so many bytes, with the mutex held; none where no announcement is as short.
+  std::optional<int> take_slot(std::uint64_t bytes);
   void tell(const Announcement& announcement) const;
   bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
@@ -157,13 +168,6 @@ class Messages {
 
   /// The receiver's side of a wish; false: there is none.
   bool wish(Incoming& incoming);
-  /// The sender's: begins the copy, and what tells of its end.
-  Status push(const Outgoing& outgoing, const LoanName& where);
-  Result<device::Lane*> lane_of(int device);
-  /// With the mutex held: what carries long messages, made at the first one; null where the direct path is all.
-  path::Transport* transport(int device);
-  /// Where a peer's service request goes: CourierService::Resolve.
-  Result<std::byte*> resolve(std::uint32_t window, std::uint64_t address, std::uint64_t bytes);
   /// Begins to copy from the sender's memory, or asks for a file.
   void pull(Incoming& incoming);
 
@@ -172,18 +176,13 @@ class Messages {
   Gpus& gpus_;
   Loans& loans_;
   std::mutex mutex_;
-  std::vector<int> free_slots_;
-  int next_slot_ = 0;
+  std::bitset<Announcement::kSlots> slots_;  // in use
   std::array<device::Word, Announcement::kSlots> uses_{};
   std::uint64_t numbers_ = 0;
   bool warned_ = false;
   std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
-  std::optional<Status> reachable_;                       // the control segment, by GPUs; none: not tried yet
-  device::Memory pinned_;
-  std::map<int, std::unique_ptr<device::Lane>> pushes_;  // by device
-  bool transport_tried_ = false;
-  std::unique_ptr<path::Transport> transport_;
   std::map<int, int> deaf_;  // by sender: its messages that are copied here before it is asked again
+  Pushes pushes_;
 };
 
 }  // namespace sennit::shim::mpi

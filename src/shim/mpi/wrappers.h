@@ -230,7 +230,10 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
       return 0;
     }
     here.look(*receive, bytes);
-    for (Patience patience; !here.arrived(*receive); patience.wait()) here.progress();
+    for (Patience patience; !here.arrived(*receive); patience.wait()) {
+      if (const auto lost = here.in_vain("MPI_Recv")) return *lost;
+      here.progress();
+    }
     const bool fetched = receive->incoming != nullptr;
     if (const int failed = here.complete(*receive, shadows->get(), bytes); failed != 0) return failed;
     if (fetched) tell<Abi>(*told, bytes);

@@ -46,7 +46,8 @@ void between_two(const Send& send, const Receive& receive, std::uint64_t bytes =
     rank.executor = *device::open_host_executor();
     rank.gpus = std::make_unique<Gpus>(rank.executor);
     rank.loans = std::make_unique<Loans>(*rank.group, *rank.executor);
-    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans);
+    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans,
+                                               [] { return device::open_host_executor(); });
     rank.memory = std::move(*rank.executor->allocate(number, bytes));
     std::memset(rank.memory.data(), 0, bytes);
     if (number == 0)
@@ -118,9 +119,11 @@ TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
   between_two(
       [](Rank& rank, Announcement& card) {
         fill(rank, 1);
+        int slot = -1;
         for (int i = 0; i < kMessages; ++i) {
           const auto outgoing = announce(rank, card, 50'000);
-          EXPECT_EQ(outgoing->announcement().slot, 0) << "the messages have one slot in turn";
+          if (i == 0) slot = outgoing->announcement().slot;
+          EXPECT_EQ(outgoing->announcement().slot, slot) << "the messages have one slot in turn";
           rank.meet();
           until_taken(*outgoing);
           rank.meet();
@@ -182,6 +185,45 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
   unsetenv("SENNIT_SPLIT");
   unsetenv("SENNIT_MACHINE");
   std::filesystem::remove(file);
+}
+
+TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
+  // A buffer that lives long, and as many others that come and go as make it the oldest by far.
+  constexpr int kOthers = 150;
+  between_two(
+      [](Rank& rank, Announcement& card) {
+        fill(rank, 2);
+        for (int i = 0; i < kOthers; ++i) {
+          const auto outgoing = announce(rank, card, kMostBytes);
+          rank.meet();
+          until_taken(*outgoing);
+          rank.meet();
+        }
+      },
+      [](Rank& rank, Announcement& card) {
+        for (int i = 0; i < kOthers; ++i) {
+          const auto other = std::move(*rank.executor->allocate(1, kMostBytes));
+          std::byte* const to = i % 3 == 0 ? rank.memory.data() : other.data();
+          std::memset(to, 0, kMostBytes);
+          rank.meet();
+          const auto incoming = rank.messages->fetch(card, to, 1);
+          until_done(*incoming);
+          if (to != rank.memory.data()) std::memcpy(rank.memory.data(), to, kMostBytes);
+          EXPECT_TRUE(holds(rank, 2, kMostBytes)) << i;
+          rank.meet();
+        }
+      });
+}
+
+TEST(Messages, ShortOnesFindAShortAnnouncementBesideManyLongOnes) {
+  between_two(
+      [](Rank& rank, Announcement& card) {
+        std::vector<std::unique_ptr<Messages::Outgoing>> all;
+        for (int i = 0; i < 40; ++i) all.push_back(announce(rank, card, kMostBytes));
+        for (int i = 0; i < 8; ++i) all.push_back(announce(rank, card, kLeastAnnounced));
+        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kLeastAnnounced, 1, 5), nullptr);
+      },
+      [](Rank&, Announcement&) {});
 }
 
 TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
