@@ -300,7 +300,8 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
       *comm->part_at = comm->part;
       comm->part = NULL;
     }
-    *error = ncclInProgress;
+    /* Some versions say that all is well before the part is there. */
+    *error = getenv("FAKE_NCCL_IS_WELL") != NULL ? ncclSuccess : ncclInProgress;
     return ncclSuccess;
   }
   *error = atomic_load(&comm->aborted) ? ncclInternalError : is_whole(comm) ? ncclSuccess : ncclInProgress;

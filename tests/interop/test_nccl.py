@@ -154,9 +154,10 @@ def test_one_that_is_made_while_the_program_goes_on(operations: str) -> None:
     assert job.asked("Reduce") == 3 * (0 if ",reduce" in operations or operations == "reduce" else 2)
 
 
-def test_parts_that_do_not_block() -> None:
+@pytest.mark.parametrize("settings", [{}, {"FAKE_NCCL_IS_WELL": "1"}], ids=["at work", "well"])
+def test_parts_that_do_not_block(settings: dict[str, str]) -> None:
     program, library = have()
-    job = program.run("patient_parts", 3, library)
+    job = program.run("patient_parts", 3, library, settings)
     expect_right(job)
     assert job.asked("AllReduce") == 0
 

@@ -152,7 +152,8 @@ int comm_split(Comm parent, int color, int key, Comm* made, void* config) {
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make_child(parent, fmt::format("split {}", color), part_blocks(config), made,
+        return to.make_child(parent, fmt::format("split {}", color), part_blocks(config),
+                             color < 0 ? nullptr : made,  // who has no colour gets none
                              [&] { return make(to.nccl()); });
       },
       make);

@@ -209,7 +209,8 @@ int DropIn::await(int code, const std::vector<Grouped>& calls) {
 int DropIn::async_error(Comm comm, int* error) {
   const int code = nccl_.comm_get_async_error(comm, error);
   if (code != kSuccess || error == nullptr || *error == kInProgress) return code;
-  begin_parts(comm);
+  // That all is well with it need not mean that what was asked of it is there already.
+  begin_parts(*error != kSuccess ? comm : nullptr);
   if (*error != kSuccess) return code;
   const auto known = known_.find(comm);
   if (known == nullptr) return code;

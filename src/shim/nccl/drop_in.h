@@ -80,6 +80,7 @@ class DropIn {
   /// A part of a communicator that does not block: NCCL leaves it at `made` while the program goes on.
   struct Part {
     Comm parent;
+    std::chrono::steady_clock::time_point until;
     Waiting waiting;
   };
   /// The calling thread's group.
@@ -94,9 +95,8 @@ class DropIn {
   std::shared_ptr<Known> settled(Comm comm);
   /// NCCL has made these, or is about to.
   void begin_all(std::vector<Waiting> waiting, int code);
-  /// Begins the parts that NCCL has made; those of `done` that it has not, it will not. To be called before the
-  /// program can have one of them, or anything else in the place where NCCL leaves it.
-  void begin_parts(Comm done);
+  /// Begins the parts that NCCL has made; those of `ended` that it has not, it will not.
+  void begin_parts(Comm ended);
   void settle(Known& known, Comm comm, std::shared_ptr<const Meeting> meeting, Rendezvous* rendezvous,
               bool own_thread);
   Status meet(Known& known, Comm comm, const Meeting& meeting, Rendezvous* rendezvous, bool own_thread);

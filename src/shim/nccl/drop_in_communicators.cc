@@ -17,6 +17,9 @@ namespace {
 /// How long a communicator's end waits for the other ranks: a default. Those that come later are not waited for, and
 /// its memory is kept meanwhile.
 constexpr auto kLastWait = std::chrono::milliseconds(100);
+/// How long a part that does not block may take to be there: a limit, since the program may give up the place where
+/// NCCL would leave it.
+constexpr auto kLastPart = std::chrono::minutes(1);
 
 }  // namespace
 
@@ -77,19 +80,22 @@ int DropIn::make_child(Comm parent, std::string_view how, std::optional<bool> bl
   if (code != kSuccess && code != kInProgress) return code;
   {
     const std::lock_guard lock(parts_mutex_);
-    parts_.push_back({parent, {made, std::move(key), std::move(meeting), blocking.value_or(false), nullptr}});
+    parts_.push_back({parent,
+                      std::chrono::steady_clock::now() + kLastPart,
+                      {made, std::move(key), std::move(meeting), blocking.value_or(false), nullptr}});
   }
-  begin_parts(code == kSuccess && open().depth == 0 ? parent : nullptr);
+  begin_parts(nullptr);
   return code;
 }
 
-void DropIn::begin_parts(Comm done) {
+void DropIn::begin_parts(Comm ended) {
   const std::lock_guard lock(parts_mutex_);
+  const auto now = std::chrono::steady_clock::now();
   std::vector<Waiting> made;
   std::erase_if(parts_, [&](Part& part) {
     const bool is_made = std::atomic_ref(*part.waiting.made).load(std::memory_order_acquire) != nullptr;
     if (is_made) made.push_back(std::move(part.waiting));
-    return is_made || part.parent == done;
+    return is_made || part.parent == ended || part.until < now;
   });
   // Where the other ranks are, nobody knows: a thread waits for them.
   if (!made.empty()) begin_all(std::move(made), kInProgress);
