@@ -33,8 +33,8 @@ def faults(
 
 
 def faults_and_words(name: str, ranks: int, steps: str) -> subprocess.CompletedProcess[str]:
-    """As faults(), with all that ranks said: Hydra loses what they said last before one calls MPI_Abort, so that goes to
-    files. Waits between ranks end after two seconds."""
+    """As faults(), with all that ranks said: Hydra loses what they said last before one calls MPI_Abort, so that goes
+    to files. Waits between ranks end after two seconds."""
     with tempfile.TemporaryDirectory() as folder:
         done = faults(name, True, ranks, steps, {"SENNIT_TIMEOUT": "2"}, f'exec 2> "{folder}/$rank"')
         done.stderr += "".join(file.read_text(errors="replace") for file in sorted(Path(folder).iterdir()))
