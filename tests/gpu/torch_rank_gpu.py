@@ -44,6 +44,10 @@ def streams() -> None:
         for stream in (torch.cuda.current_stream(), torch.cuda.Stream()):
             with torch.cuda.stream(stream):
                 tensor = torch.zeros(4 * MiB, device=DEVICE)
+                # CUDA loads code at its first use, and waits for what runs.
+                tensor.fill_(1)
+                dist.all_reduce(tensor)
+                doubled = tensor * 2
                 torch.cuda.synchronize()
                 since = time.monotonic()
                 torch.cuda._sleep(LONG)
@@ -174,7 +178,7 @@ def all_copies() -> None:
     """Rank 0: pinned memory and its GPU, and two GPUs, checked; then timed beside torch's copy_."""
     torch.cuda.set_device(DEVICE)
     others = [torch.device("cuda", index) for index in range(torch.cuda.device_count()) if index != RANK][:1]
-    for count in (0, 1, 3, 4096, 5 * MiB + 7, 64 * MiB):
+    for count in (0, 1, 4096, 5 * MiB + 7, 64 * MiB, 128 * MiB + 3):
         for shift in (0, 3):
             wanted = pattern(count)
             pinned = torch.empty(count + shift, dtype=torch.uint8, pin_memory=True)[shift:]

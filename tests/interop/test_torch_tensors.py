@@ -100,3 +100,5 @@ def test_only_what_lies_alike_in_pinned_memory_and_on_gpus_spreads() -> None:
     turned = BASE.permute(2, 0, 1)
     assert copying.spreads(turned.as_subclass(OnGpu), turned.as_subclass(Pinned))
     assert not copying.spreads(turned.as_subclass(OnGpu), turned.contiguous().as_subclass(Pinned))
+    assert copying.least(gpu, pinned) == copying.least(pinned, gpu) == copying.LEAST_WITH_HOST
+    assert copying.least(gpu, gpu) == copying.LEAST_BETWEEN_GPUS > copying.LEAST_WITH_HOST
