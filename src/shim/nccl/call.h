@@ -21,6 +21,11 @@ struct Call {
   Stream stream = nullptr;
 
   bool operator==(const Call&) const = default;
+  /// Whether whoever does the one does the other: they differ in buffers and streams at most.
+  bool is_alike(const Call& other) const {
+    return comm == other.comm && entry == other.entry && count == other.count && type == other.type &&
+           op == other.op && root == other.root;
+  }
   bool is_message() const { return entry == Entry::send || entry == Entry::recv; }
 };
 

@@ -168,12 +168,16 @@ const Verdict& Counterpart::judge(const Call& call) {
   if (call.count == 0 || call.count > kMostElements) return nothing;
   if (coll::has_root(operation) && (call.root < 0 || call.root >= shape_.size)) return root;
   const std::lock_guard lock(mutex_);
+  // Programs make the same call again and again.
+  if (judged_verdict_ != nullptr && judged_.is_alike(call)) return *judged_verdict_;
   const auto reduction = reduction_of(call);
   if (!reduction) return unknown;
   const coll::Case which =
       coll::bucket_of(coll::case_of(operation, *reduction, call.count * device::bytes_of(reduction->type)));
   const auto [found, is_new] = verdicts_.try_emplace(which);
   if (is_new) found->second = decide(call, which, *reduction);
+  judged_ = call;
+  judged_verdict_ = &found->second;  // which stays where it is
   return found->second;
 }
 

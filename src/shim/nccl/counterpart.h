@@ -111,6 +111,8 @@ class Counterpart {
 
   std::mutex mutex_;
   std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket
+  Call judged_;                                                         // the latest
+  const Verdict* judged_verdict_ = nullptr;
   std::map<Stream, std::unique_ptr<device::Lane>> lanes_;
   std::unique_ptr<device::Lane> aside_;
   std::unique_ptr<device::Event> begin_, end_;

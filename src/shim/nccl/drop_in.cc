@@ -50,7 +50,7 @@ int DropIn::call(const Call& call) {
 }
 
 int DropIn::perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = begin_count();
   Counterpart& counterpart = *known.counterpart;
   if (counterpart.takes_over(call.stream))
     if (const int code = come_behind_nccl(call, known); code != kSuccess) return code;
@@ -78,7 +78,7 @@ int DropIn::come_behind_nccl(const Call& call, const Known& known) {
 }
 
 int DropIn::pass(const Call& call, Known* known, std::string_view why) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = begin_count();
   if (known != nullptr && known->counterpart != nullptr) known->counterpart->passes_on(call.stream);
   const int code = pass_on(nccl_, call);
   if (code != kSuccess && code != kInProgress) say({});

@@ -57,6 +57,20 @@ TEST(Call, BothNamesOfABroadcastAreOneOperation) {
   EXPECT_EQ(name_of(Entry::bcast), name_of(Entry::broadcast));
 }
 
+TEST(Call, AlikeAreThoseThatDifferInBuffersAndStreams) {
+  char one = 0, other = 0;
+  auto* const comm = reinterpret_cast<Comm>(&one);
+  const Call call{Entry::reduce, &one, &one, 5, 7, 2, 1, comm, nullptr};
+  EXPECT_TRUE(call.is_alike({Entry::reduce, &other, &one, 5, 7, 2, 1, comm, reinterpret_cast<Stream>(&one)}));
+  for (const Call& different : {Call{Entry::bcast, &one, &one, 5, 7, 2, 1, comm, nullptr},
+                                Call{Entry::reduce, &one, &one, 6, 7, 2, 1, comm, nullptr},
+                                Call{Entry::reduce, &one, &one, 5, 6, 2, 1, comm, nullptr},
+                                Call{Entry::reduce, &one, &one, 5, 7, 3, 1, comm, nullptr},
+                                Call{Entry::reduce, &one, &one, 5, 7, 2, 0, comm, nullptr},
+                                Call{Entry::reduce, &one, &one, 5, 7, 2, 1, nullptr, nullptr}})
+    EXPECT_FALSE(call.is_alike(different));
+}
+
 TEST(Call, MessagesAreNoCollectives) {
   EXPECT_TRUE((Call{Entry::send}).is_message() && (Call{Entry::recv}).is_message());
   EXPECT_FALSE((Call{Entry::gather}).is_message());
