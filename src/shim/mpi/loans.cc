@@ -67,36 +67,40 @@ Result<Loans::Loan*> Loans::loan_of(const device::Location& location) {
   return &lent_.emplace(location.identity, loan).first->second;
 }
 
-Result<Lent> Loans::lend(const void* data, std::uint64_t bytes) {
+Result<Loans::Found> Loans::find(const void* data, std::uint64_t bytes) {
   const auto location = executor_.describe(data, bytes);
   const auto offset = location.ok() ? offset_in(*location, data, bytes) : std::nullopt;
   if (!offset) return Status(Code::unsupported, kCannot);
-  const std::lock_guard lock(mutex_);
-  const auto loan = loan_of(*location);
+  auto loan = loan_of(*location);
   if (!loan) return loan.status();
-  Lent lent = (*loan)->lent;
-  lent.offset += *offset;
+  return Found{*loan, *offset, location->device};
+}
+
+Result<Lent> Loans::lend(const void* data, std::uint64_t bytes) {
+  const std::lock_guard lock(mutex_);
+  const auto found = find(data, bytes);
+  if (!found) return found.status();
+  Lent lent = found->loan->lent;
+  lent.offset += found->offset;
   return lent;
 }
 
 Result<Loaned> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
-  const auto location = executor_.describe(data, bytes);
-  const auto offset = location.ok() ? offset_in(*location, data, bytes) : std::nullopt;
-  if (!offset) return Status(Code::unsupported, kCannot);
   const std::lock_guard lock(mutex_);
-  const auto loan = loan_of(*location);
-  if (!loan) return loan.status();
-  Lent& lent = (*loan)->lent;
-  if ((*loan)->card == 0) {
+  const auto found = find(data, bytes);
+  if (!found) return found.status();
+  Loan& loan = *found->loan;
+  const Lent& lent = loan.lent;
+  if (loan.card == 0) {
     UniqueFd file(memfd_create("sennit-loan", MFD_CLOEXEC));
     if (!file.valid() || write(file.get(), &lent, sizeof lent) != static_cast<ssize_t>(sizeof lent))
       return Status(Code::out_of_memory, fmt::format("no shared memory for a card: {}", strerror(errno)));
     auto offered = group_.offer(std::move(file));
     if (!offered) return offered.status();
-    (*loan)->card = *offered + 1;
+    loan.card = *offered + 1;
   }
   const auto address = reinterpret_cast<std::uint64_t>(data);
-  return Loaned{{lent.identity, (*loan)->card - 1, lent.offset + *offset, address}, location->device};
+  return Loaned{{lent.identity, loan.card - 1, lent.offset + found->offset, address}, found->device};
 }
 
 bool Loans::can_lend(const void* data, std::uint64_t bytes) {

@@ -78,6 +78,13 @@ class Loans {
     Borrowed borrowed;
     std::uint64_t used = 0;
   };
+  struct Found {
+    Loan* loan;
+    std::uint64_t offset;  ///< in it
+    int device;
+  };
+  /// With the mutex held: the loan of the allocation that holds all of it.
+  Result<Found> find(const void* data, std::uint64_t bytes);
   /// With the mutex held: the loan of the allocation at `location`.
   Result<Loan*> loan_of(const device::Location& location);
   void withdraw(const Loan& loan);
