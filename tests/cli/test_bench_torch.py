@@ -18,7 +18,7 @@ from sennit.peers.run import Outcome
 from sennit.peers.torch_calls import PASSED_ON, Case, Job
 from sennit.problem import Exit, Problem
 from sennit.verbs import torch as verb
-from sennit.views.torch_table import added, cells, pairs, print_torch, sentences, tables, title, torch_markdown
+from sennit.views.torch_table import added, cells, pairs, print_torch, sentences, tables, torch_markdown
 
 
 def result(**changes: Any) -> TorchResult:
@@ -51,7 +51,7 @@ def test_nothing_is_aimed_at_for_other_operations_and_larger_calls() -> None:
 def test_a_call_that_sennit_leaves_is_by_nccl() -> None:
     graph = tables(result())[0]
     assert [cells(*pair)[-1] for pair in pairs(graph)] == ["one_shot_packets 8x256", "two_shot 64x256", "NCCL"]
-    assert title(graph) == "Allreduce, float32, in a CUDA graph, 2 ranks"
+    assert graph[0].title == "Allreduce, float32, in a CUDA graph, 2 ranks"
 
 
 def test_one_variant_alone_is_shown_too() -> None:

@@ -10,6 +10,8 @@ from pydantic import Field
 from sennit.model.document import Part
 from sennit.model.result import MeasuredOn
 
+WAYS = {"graph": "in a CUDA graph", "queued": "queued behind other work", "eager": "call by call"}
+
 
 class TorchRow(Part):
     """One collective of one size, called in one way, under one library."""
@@ -34,6 +36,12 @@ class TorchRow(Part):
     host_of_runs_us: list[float] = Field(default=[], description="The median of each job, in their order")
     how: str = Field(default="", description="Of sennit: the plan, or why it is NCCL's")
     verified: bool = Field(default=False, description="Every number was compared in a call before, in every job")
+
+    @property
+    def title(self) -> str:
+        """Everything but who and the size, for example: Allreduce, float32, in a CUDA graph, 2 ranks."""
+        name = self.operation.replace("_", "-").capitalize()
+        return f"{name}, {self.type}, {WAYS.get(self.way, self.way)}, {self.ranks} ranks"
 
 
 class Added(Part):

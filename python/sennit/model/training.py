@@ -36,6 +36,11 @@ class TrainingRow(Part):
     repeatable: bool = Field(default=True, description="All runs of this variant gave the same losses, to the bit")
 
     @property
+    def name(self) -> str:
+        """For example: resnet50 ddp graph."""
+        return " ".join(filter(None, (self.model, self.parallel, self.step)))
+
+    @property
     def case(self) -> tuple[str, str, int, int, str]:
         """What both variants do."""
         return self.model, self.parallel, self.batch, self.bucket_mb, self.step

@@ -22,7 +22,6 @@ from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 
 HEADINGS = ["size", "NCCL µs", "sennit µs", "× NCCL", "of its time", "host, NCCL µs", "sennit µs", "by"]
-SAID = {GRAPH: "in a CUDA graph", QUEUED: "queued behind other work", EAGER: "call by call"}
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
 # Where calls are small enough that the time is for meeting, in bytes, and what is aimed at there of NCCL's time.
@@ -91,13 +90,6 @@ def _time(us: float, spread_us: float) -> str:
     return units.time(us, spread_us).removesuffix(" µs")
 
 
-def title(rows: Rows) -> str:
-    """For example: Allreduce, float32, in a CUDA graph, 2 ranks."""
-    row = rows[0]
-    name = row.operation.replace("_", "-").capitalize()
-    return f"{name}, {row.type}, {SAID.get(row.way, row.way)}, {row.ranks} ranks"
-
-
 def sentences(rows: Rows) -> list[str]:
     """What small calls take of NCCL's time, and which of them more than is aimed at."""
     shares = {}
@@ -150,7 +142,7 @@ def print_torch(result: TorchResult, out: Console) -> None:
     out.print(Text(f"{result.kind}. {origin(result)} {repetitions(result)}"))
     for rows in tables(result):
         out.print()
-        out.print(Text(title(rows), style="bold"))
+        out.print(Text(rows[0].title, style="bold"))
         drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
         for name in HEADINGS:
             drawn.add_column(name, justify="left" if name == "by" else "right", no_wrap=name != "by")
@@ -177,7 +169,7 @@ def torch_markdown(result: TorchResult) -> str:
     for rows in tables(result):
         aligned = [":--" if name == "by" else "--:" for name in HEADINGS]
         parts += [
-            f"**{title(rows)}.**",
+            f"**{rows[0].title}.**",
             pipes([HEADINGS, aligned, *(cells(own, other) for own, other in pairs(rows))]),
             " ".join(sentences(rows)),
         ]

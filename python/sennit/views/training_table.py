@@ -75,7 +75,7 @@ def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
     assert row is not None
     found = ratio(own, other)
     return [
-        " ".join(filter(None, (row.model, row.parallel, row.step))),
+        row.name,
         str(row.batch),
         f"{row.bucket_mb} MB" if row.bucket_mb else NOTHING,
         row.unit,
