@@ -13,17 +13,20 @@ from sennit.changes import Judged, Verdict, counts, differing, geometric_mean, j
 from sennit.model.collective import BARRIER, REDUCING, CollectiveResult, CollectiveRow
 from sennit.model.mpi import MpiResult, MpiRow
 from sennit.model.result import Result, Row
+from sennit.model.torch import TorchResult, TorchRow
+from sennit.model.training import TrainingResult, TrainingRow
+from sennit.peers.training import difference
 from sennit.problem import Exit, Problem
 
-Run = Result | CollectiveResult | MpiResult
-AnyRow = Row | CollectiveRow | MpiRow
+Run = Result | CollectiveResult | MpiResult | TorchResult | TrainingResult
+AnyRow = Row | CollectiveRow | MpiRow | TorchRow | TrainingRow
 
 # A time is the average of calls back to back, which are one graph: with so many times fewer of them, its launch is
 # another part of the time.
 OTHER_CALLS = 2.0
 
 # Settings that say how long and what was measured, not how; and one that is a measurement.
-NO_DIFFERENCE = {"seconds", "sizes", "operations", "variants", "setup_ms", "ucx"}
+NO_DIFFERENCE = {"seconds", "runs", "steps", "losses", "sizes", "operations", "variants", "setup_ms", "ucx"}
 
 LATE = "skew_us"  # the setting by which the last rank starts later: with another one, times are of something else
 
@@ -34,15 +37,18 @@ class Case:
 
     title: str
     variant: str
-    bytes: int
+    bytes: int = 0
+    batch: int = 0  # of training, whose size it is
 
     @property
     def size(self) -> str:
         """As people read it; a barrier has none."""
+        if self.batch:
+            return f"batch {self.batch}"
         return units.size(self.bytes) if self.bytes else "–"
 
     def __str__(self) -> str:
-        size = f", {self.size}" if self.bytes else ""
+        size = f", {self.size}" if self.bytes or self.batch else ""
         return f"{self.title}{size}, {self.variant}"
 
 
@@ -59,7 +65,8 @@ class RowPair:
     def remark(self) -> str:
         """Why nothing can be said, else what is done in another way."""
         one, other = way(self.first), way(self.second)
-        return self.judged.reason or (f"{one} → {other}" if one != other else "")
+        changed = f"{one or '?'} → {other or '?'}" if one != other else ""
+        return self.judged.reason or changed or losses_apart(self.first, self.second)
 
 
 @dataclass(frozen=True)
@@ -155,9 +162,27 @@ def way(row: AnyRow) -> str:
     """How it was done: a plan, or the paths that a message took."""
     if isinstance(row, CollectiveRow):
         return row.plan
-    if isinstance(row, MpiRow):
+    if isinstance(row, TorchRow):
+        return row.how
+    if isinstance(row, MpiRow | TrainingRow):
         return ""
     return " + ".join(sorted(part.route for part in row.split))
+
+
+def times_us(row: AnyRow) -> tuple[float, float]:
+    """A row's median and spread: of a call, a message, or a step of training."""
+    if isinstance(row, TrainingRow):
+        return 1e3 * row.median_ms, 1e3 * row.spread_ms
+    return row.median_us, row.spread_us
+
+
+def losses_apart(first: AnyRow, second: AnyRow) -> str:
+    """How far the losses of training are from one another, in the steps that both have; empty for the same bits."""
+    if not isinstance(first, TrainingRow) or not isinstance(second, TrainingRow):
+        return ""
+    both = min(len(first.losses), len(second.losses))
+    apart = difference(first.losses[:both], second.losses[:both])
+    return f"losses up to {apart:.1g} apart, relative" if apart else ""
 
 
 def comparison_document(found: Comparison, kind: str, files: tuple[str, str]) -> dict[str, Any]:
@@ -191,8 +216,11 @@ def _case(row: AnyRow) -> Case:
     if isinstance(row, Row):
         title = comparison.Case(row.from_, row.to, row.traffic, row.window).title
         return Case(title, row.variant, row.bytes)
-    if isinstance(row, MpiRow):
+    if isinstance(row, MpiRow | TorchRow):
         return Case(row.title, row.variant, row.bytes)
+    if isinstance(row, TrainingRow):
+        buckets = f"buckets {row.bucket_mb} MB, " if row.bucket_mb else ""
+        return Case(f"Training: {row.name}, {buckets}{row.ranks} ranks", row.variant, batch=row.batch)
     what = [f"{row.ranks} ranks"]
     if row.operation != BARRIER:
         what.insert(0, f"{row.type} {row.operator}" if row.operation in REDUCING else row.type)
@@ -207,16 +235,17 @@ def _by_case(rows: Iterable[AnyRow]) -> dict[Case, AnyRow]:
 
 
 def _judged(first: AnyRow, second: AnyRow) -> Judged:
-    if first.verified != second.verified:
-        return unclear(f"verified in {'A' if first.verified else 'B'} alone")
-    if isinstance(first, CollectiveRow) and isinstance(second, CollectiveRow):
-        if first.graph != second.graph:
-            ways = ("as a CUDA graph", "call by call")
-            one, other = ways if first.graph else ways[::-1]
-            return unclear(f"{one} in A, {other} in B")
-        if max(first.calls, second.calls) > OTHER_CALLS * min(first.calls, second.calls):
-            return unclear(f"times of {first.calls} and of {second.calls} calls back to back")
-    return judged(first.median_us, first.spread_us, second.median_us, second.spread_us)
+    verified = [isinstance(row, TrainingRow) or row.verified for row in (first, second)]
+    if verified[0] != verified[1]:
+        return unclear(f"verified in {'A' if verified[0] else 'B'} alone")
+    if isinstance(first, CollectiveRow) and isinstance(second, CollectiveRow) and first.graph != second.graph:
+        ways = ("as a CUDA graph", "call by call")
+        one, other = ways if first.graph else ways[::-1]
+        return unclear(f"{one} in A, {other} in B")
+    calls = [row.calls for row in (first, second) if isinstance(row, CollectiveRow | TorchRow)]
+    if calls and max(calls) > OTHER_CALLS * min(calls):
+        return unclear(f"times of {calls[0]} and of {calls[1]} calls back to back")
+    return judged(*times_us(first), *times_us(second))
 
 
 def _differences(first: Run, second: Run) -> list[str]:
@@ -241,8 +270,10 @@ def _complaint(pair: RowPair) -> str:
 
 
 def _named(case: Case) -> dict[str, Any]:
-    return {"what": case.title, "variant": case.variant, "bytes": case.bytes}
+    size = {"batch": case.batch} if case.batch else {"bytes": case.bytes}
+    return {"what": case.title, "variant": case.variant} | size
 
 
 def _figures(row: AnyRow) -> dict[str, Any]:
-    return {"median_us": row.median_us, "spread_us": row.spread_us, "way": way(row)}
+    median_us, spread_us = times_us(row)
+    return {"median_us": median_us, "spread_us": spread_us, "way": way(row)}

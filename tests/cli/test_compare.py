@@ -11,9 +11,11 @@ from conftest import Programs, check_snapshot, data, shown
 from sennit.changes import Judged, Verdict, counted, differing, geometric_mean, judged, unclear
 from sennit.model.collective import CollectiveResult
 from sennit.model.result import Result
+from sennit.model.torch import TorchResult
+from sennit.model.training import TrainingResult, TrainingRow
 from sennit.problem import Exit, Problem
 from sennit.ratio import Ratio
-from sennit.runs import Comparison, Limit, broken, compare, comparison_document, limit
+from sennit.runs import Comparison, Limit, Run, broken, compare, comparison_document, limit
 from sennit.views.changes_text import print_comparison, sentences
 
 FILES = ("before.json", "after.json")
@@ -33,6 +35,22 @@ def puts(*changes: tuple[int, dict[str, Any]], **more: Any) -> Result:
     for index, values in changes:
         document["rows"][index] |= values
     return Result.model_validate(document)
+
+
+def torches(*changes: tuple[int, dict[str, Any]], **more: Any) -> TorchResult:
+    """The same of PyTorch's collectives."""
+    document = data("torch") | more
+    for index, values in changes:
+        document["rows"][index] |= values
+    return TorchResult.model_validate(document)
+
+
+def trainings(*changes: tuple[int, dict[str, Any]], **more: Any) -> TrainingResult:
+    """The same of training."""
+    document = data("training") | more
+    for index, values in changes:
+        document["rows"][index] |= values
+    return TrainingResult.model_validate(document)
 
 
 def later() -> CollectiveResult:
@@ -125,10 +143,71 @@ def test_two_runs_of_puts() -> None:
     ]
 
 
+def test_two_runs_of_pytorchs_collectives() -> None:
+    runs = torches(), torches(
+        (0, {"median_us": 3.6}),
+        (2, {"how": "two_shot_whole 64x256"}),
+        (3, {"calls": 20}),
+        (6, {"median_us": 8.0}),
+        (8, {"verified": False}),
+        settings={"runs": 5, "seconds": 1, "take": "all"},
+    )  # fmt: skip
+    found = compare(*runs)
+    check_snapshot("compare-torch.txt", shown(lambda console: print_comparison(found, runs, FILES, console)))
+    assert found.differences == ["take (measured and all)"]
+    assert [verdict_of(found, index) for index in (0, 1, 2, 3, 6, 8)] == [
+        (Verdict.SLOWER, ""),
+        (Verdict.SAME, ""),
+        (Verdict.SAME, "two_shot 64x256 → two_shot_whole 64x256"),
+        (Verdict.UNCLEAR, "times of 50 and of 20 calls back to back"),
+        (Verdict.FASTER, ""),
+        (Verdict.UNCLEAR, "verified in A alone"),
+    ]
+    assert list(found.geometric_means()) == ["sennit", "nccl"]
+
+
+def test_a_plan_that_nobody_told_is_a_question_mark() -> None:
+    found = compare(torches((0, {"how": ""})), torches())
+    assert verdict_of(found) == (Verdict.SAME, "? → one_shot_packets 8x256")
+
+
+def test_two_runs_of_training() -> None:
+    runs = trainings(), trainings(
+        (1, {"median_ms": 49.9, "spread_ms": 0.2}),
+        (3, {"losses": [1.0, 0.8, 0.7]}),
+        (5, {"median_ms": 28.0}),
+        settings={"runs": 1, "steps": 20, "losses": 50},
+    )  # fmt: skip
+    found = compare(*runs)
+    check_snapshot("compare-training.txt", shown(lambda console: print_comparison(found, runs, FILES, console)))
+    assert found.differences == []
+    assert [verdict_of(found, index) for index in (0, 1, 3, 5)] == [
+        (Verdict.SAME, ""),
+        (Verdict.SLOWER, ""),
+        (Verdict.SAME, "losses up to 0.1 apart, relative"),
+        (Verdict.FASTER, ""),
+    ]
+    assert broken(found, [limit("slower")]) == [
+        "Training: resnet50 ddp, buckets 25 MB, 4 ranks, batch 32, sennit: 0.96 ± 0.01 times as fast"
+    ]
+
+
+def test_training_is_named_by_its_batch_and_timed_in_microseconds() -> None:
+    rows = comparison_document(compare(trainings(), trainings()), "bench training", FILES)["rows"]
+    assert rows[0]["what"] == "Training: resnet50 ddp, buckets 25 MB, 4 ranks"
+    assert (rows[0]["batch"], "bytes" in rows[0]) == (32, False)
+    assert rows[0]["a"] == {"median_us": 50000.0, "spread_us": 100.0, "way": ""}
+    assert rows[2]["what"] == "Training: transformer fsdp, 4 ranks"
+
+
 def test_a_run_is_the_same_as_itself() -> None:
-    for run in (collectives(), puts()):
+    runs: list[Run] = [collectives(), puts(), torches(), trainings()]
+    for run in runs:
         for row in run.rows:
-            row.spread_us = row.median_us / 100
+            if isinstance(row, TrainingRow):
+                row.spread_ms = row.median_ms / 100
+            else:
+                row.spread_us = row.median_us / 100
         found = compare(run, run)
         assert len(found.pairs) == len(run.rows)
         assert {pair.judged.verdict for pair in found.pairs} == {Verdict.SAME}
@@ -179,6 +258,32 @@ def test_another_put_is_not_compared(values: dict[str, Any]) -> None:
     assert (len(found.only_first), len(found.only_second)) == (1, 1)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"operation": "broadcast"}, {"variant": "passed_on"}, {"way": "queued"}, {"bytes": 3}, {"type": "int8"},
+        {"ranks": 4},
+    ],
+)  # fmt: skip
+def test_another_call_of_pytorch_is_not_compared(values: dict[str, Any]) -> None:
+    found = compare(torches(), torches((0, values)))
+    assert (len(found.only_first), len(found.only_second)) == (1, 1)
+    assert str(found.only_first[0]) == "Allreduce, float32, in a CUDA graph, 2 ranks, 1 KiB, sennit"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"model": "vgg16"}, {"parallel": "fsdp"}, {"batch": 16}, {"bucket_mb": 100}, {"step": "compile"},
+        {"variant": "other"}, {"ranks": 2},
+    ],
+)  # fmt: skip
+def test_another_training_is_not_compared(values: dict[str, Any]) -> None:
+    found = compare(trainings(), trainings((0, values)))
+    assert (len(found.only_first), len(found.only_second)) == (1, 1)
+    assert "Only in A: Training: resnet50 ddp, buckets 25 MB, 4 ranks, nccl (batch 32)." in sentences(found)
+
+
 def test_an_operator_counts_only_where_something_is_reduced() -> None:
     index = next(number for number, row in enumerate(data("collective")["rows"]) if row["operation"] == "all_to_all")
     assert not compare(collectives(), collectives((index, {"operator": "max"}))).only_first
@@ -215,6 +320,8 @@ def test_runs_of_two_benchmarks_are_refused() -> None:
     with pytest.raises(Problem, match="A is of kind 'bench put' and B of kind 'bench collective'") as caught:
         compare(puts(), collectives())
     assert caught.value.exit_code == Exit.USAGE
+    with pytest.raises(Problem, match="A is of kind 'bench torch' and B of kind 'bench training'"):
+        compare(torches(), trainings())
     with pytest.raises(Problem, match="bench get"):
         compare(puts(), puts(kind="bench get"))
 
@@ -311,11 +418,27 @@ def test_compare_prints_its_document(programs: Programs) -> None:
     assert math.isfinite(document["geometric_means"]["sennit"])
 
 
-def test_compare_takes_results_of_puts(programs: Programs) -> None:
-    save(programs, data("result"), data("result"))
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [
+        ("result", "gpu0 → gpu1, both ways, window 1"),
+        ("mpi", "Allreduce: float32 sum, GPU buffers, in place, 2 ranks"),
+        ("torch", "Allreduce, float32, in a CUDA graph, 2 ranks"),
+        ("training", "Training: resnet50 ddp graph, buckets 25 MB, 4 ranks"),
+    ],
+)
+def test_compare_takes_results_of_every_benchmark(programs: Programs, name: str, title: str) -> None:
+    after = data(name)
+    save(programs, data(name), after)
     done = programs.sennit("compare", *FILES, "--fail-if", "slower")
     assert done.returncode == 0, done.stderr
-    assert "gpu0 → gpu1, both ways, window 1" in done.stdout
+    assert title in done.stdout
+    for time in ("median_us", "median_ms"):
+        after["rows"][0] |= {time: 2 * after["rows"][0].get(time, 1)}
+    save(programs, data(name), after)
+    done = programs.sennit("compare", *FILES, "--fail-if", "slower:3")
+    assert done.returncode == 1
+    assert "0.50 ± " in done.stderr
 
 
 def test_compare_refuses_what_makes_no_sense(programs: Programs) -> None:

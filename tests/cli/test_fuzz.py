@@ -34,6 +34,7 @@ from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
 from sennit.model.torch import TorchResult
+from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
 from sennit.programs import Output
@@ -60,6 +61,8 @@ from sennit.views.sim_text import print_simulation
 from sennit.views.tables import print_put_table
 from sennit.views.torch_table import pairs, print_torch, torch_markdown
 from sennit.views.torch_table import tables as torch_tables
+from sennit.views.training_table import pairs as training_pairs
+from sennit.views.training_table import print_training, training_markdown
 
 WIDTHS = (30, 80, 132)  # of screens: narrower than any table, usual, a file
 NAMES = ("before.json", "after.json")
@@ -77,6 +80,7 @@ RESULTS = [data("result"), *(one for one in kept("results/*/*.json") if one["kin
 COLLECTIVES = [data("collective"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench collective")]
 MPIS = [data("mpi"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench mpi")]
 TORCHES = [data("torch"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench torch")]
+TRAININGS = [data("training"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench training")]
 TABLES = [data("tuned"), *kept("results/*/put-table.json")]
 MACHINES = [data("machine"), *kept("machines/*.json")]
 
@@ -159,9 +163,17 @@ def draw_mpi(result: MpiResult, random: Random) -> None:
 
 
 def draw_torch(result: TorchResult, random: Random) -> None:
+    draw_comparison(TorchResult.model_validate(data("torch")), result, random)
     shown(lambda console: print_torch(result, console), random.choice(WIDTHS))
     lines = [line for line in torch_markdown(result).split("\n") if line.startswith("| ")]
     assert len(lines) == sum(2 + len(pairs(rows)) for rows in torch_tables(result))
+
+
+def draw_training(result: TrainingResult, random: Random) -> None:
+    draw_comparison(TrainingResult.model_validate(data("training")), result, random)
+    shown(lambda console: print_training(result, console), random.choice(WIDTHS))
+    lines = [line for line in training_markdown(result).split("\n") if line.startswith("| ")]
+    assert len(lines) == 2 + len(training_pairs(result))
 
 
 def draw_machine(machine: Machine, random: Random) -> None:
@@ -221,6 +233,7 @@ KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int
     "collective": (COLLECTIVES, CollectiveResult, draw_collective, 120),
     "mpi": (MPIS, MpiResult, draw_mpi, 120),
     "torch": (TORCHES, TorchResult, draw_torch, 120),
+    "training": (TRAININGS, TrainingResult, draw_training, 120),
     "machine": (MACHINES, Machine, draw_machine, 200),
     "table": (TABLES, PutTable, draw_table, 120),
     "plans": ([data("plans")], CollectiveTable, draw_plans, 120),

@@ -12,6 +12,8 @@ from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse, read_json
 from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
+from sennit.model.torch import TorchResult
+from sennit.model.training import TrainingResult
 from sennit.problem import Exit, Problem
 from sennit.runs import Run, broken, comparison_document, limit
 from sennit.runs import compare as compared
@@ -23,6 +25,14 @@ EXAMPLES = examples(
     "sennit compare before.json after.json --fail-if slower:3",
     "sennit compare before.json after.json --fail-if slower --fail-if unclear --json",
 )
+
+# Of any other kind it is a Result, which says itself what it is not.
+KINDS: dict[str, type[Run]] = {
+    "bench collective": CollectiveResult,
+    "bench mpi": MpiResult,
+    "bench torch": TorchResult,
+    "bench training": TrainingResult,
+}
 
 
 def compare(
@@ -56,8 +66,7 @@ def compare(
 
 def _read(file: Path) -> Run:
     document = read_json(file)
-    if isinstance(document, dict) and document.get("kind") == "bench collective":
-        return parse(CollectiveResult, document, str(file))
-    if isinstance(document, dict) and document.get("kind") == "bench mpi":
-        return parse(MpiResult, document, str(file))
+    for kind, model in KINDS.items():
+        if isinstance(document, dict) and document.get("kind") == kind:
+            return parse(model, document, str(file))
     return parse(Result, document, str(file))

@@ -10,7 +10,7 @@ from rich.text import Text
 from sennit import units
 from sennit.changes import Judged, Verdict, counted, geometric_mean
 from sennit.model.plans import CollectiveTable
-from sennit.runs import Comparison, RowPair, Run
+from sennit.runs import Comparison, RowPair, Run, times_us
 from sennit.table_diff import CaseDiff, TableDiff
 from sennit.views import plan_tables
 from sennit.views.columns import NOTHING
@@ -102,14 +102,15 @@ def _few(sizes: list[str]) -> str:
 
 
 def _pairs(pairs: list[RowPair]) -> Table:
-    drawn = _table("size", "by", "A µs", "B µs", "× A", "verdict", "")
+    unit, us = ("ms", 1e3) if pairs[0].case.batch else ("µs", 1.0)  # a step of training takes long
+    drawn = _table("size", "by", f"A {unit}", f"B {unit}", "× A", "verdict", "")
     for pair in pairs:
-        first, second = pair.first, pair.second
+        first, second = (_time(*(figure / us for figure in times_us(row))) for row in (pair.first, pair.second))
         drawn.add_row(
             pair.case.size,
             Text(pair.case.variant),
-            _time(first.median_us, first.spread_us),
-            _time(second.median_us, second.spread_us),
+            first,
+            second,
             _ratio(pair.judged),
             _verdict(pair.judged),
             Text(pair.remark),
