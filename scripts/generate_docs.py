@@ -27,11 +27,11 @@ from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
-from sennit.model.torch import TorchResult
+from sennit.model.torch import WAYS, TorchResult
 from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
-from sennit.views import result_charts
+from sennit.views import result_charts, torch_table
 from sennit.views.beyond import beyond_markdown
 from sennit.views.chart import standalone
 from sennit.views.collective_table import by_operation, collective_markdown, of, peer_of, ratio
@@ -42,7 +42,6 @@ from sennit.views.mpi_table import mpi_markdown
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
-from sennit.views.torch_table import torch_markdown
 from sennit.views.training_table import training_markdown
 
 PUT, COLLECTIVE, MPI, REPRODUCTION = "bench put", "bench collective", "bench mpi", "reproduction"
@@ -242,6 +241,34 @@ def collective_highlights(root: Path) -> str:
     return NONE_YET
 
 
+# Bytes, and ways of calling; others, and other types, stand in docs/bench-torch.md.
+TORCH_SIZES = (1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
+TORCH_WAYS = ("graph", "queued")
+
+
+def torch_highlights(root: Path) -> str:
+    """README: PyTorch's allreduce beside NCCL, of the torch.json in results/ that is of most GPUs."""
+    kept = [each for each in documents(root, TORCH) if Path(each[1]).name == "torch.json"]
+    results = [parse(TorchResult, document, path) for _, path, document in kept]
+    for result in sorted(results, key=lambda one: max((row.ranks for row in one.rows), default=0), reverse=True):
+        lines = []
+        for rows in torch_table.tables(result):
+            way = rows[0].way
+            if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or way not in TORCH_WAYS:
+                continue
+            cells = dict.fromkeys(TORCH_SIZES, NOTHING)
+            for own, other in torch_table.pairs(rows):
+                found = torch_table.ratio(own, other)
+                if own and found and own.bytes in cells:
+                    cells[own.bytes] = f"{found.value:.2f} × ({units.time(own.median_us)})"
+            if any(cell != NOTHING for cell in cells.values()):
+                lines.append([f"allreduce, {WAYS[way]}", *cells.values()])
+        if lines:
+            head = [f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in TORCH_SIZES)]
+            return origin(result) + "\n\n" + pipes([head, ["---", *(["---:"] * len(TORCH_SIZES))], *lines])
+    return NONE_YET
+
+
 def between(text: str, name: str, content: str) -> str:
     """`text` with what stands between the markers of `name` replaced. Raises SystemExit where they are missing."""
     begin, end = f"<!-- generated from results/: {name} -->", f"<!-- end of {name} -->"
@@ -276,7 +303,11 @@ def generated(root: Path) -> dict[Path, str]:
             sections_of_ranks(root, COLLECTIVE, CollectiveResult, collective_markdown),
         ),
         (root / "docs" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
-        (root / "docs" / "bench-torch.md", TORCH, sections_of_ranks(root, TORCH, TorchResult, torch_markdown)),
+        (
+            root / "docs" / "bench-torch.md",
+            TORCH,
+            sections_of_ranks(root, TORCH, TorchResult, torch_table.torch_markdown),
+        ),
         (
             root / "docs" / "bench-training.md",
             TRAINING,
@@ -287,7 +318,11 @@ def generated(root: Path) -> dict[Path, str]:
         (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),
         (root / "docs" / "cost-models.md", "lines", lines_of_puts(results)),
         (root / "docs" / "beyond.md", BEYOND, further(root)),
-        (root / "README.md", "highlights", f"{collective_highlights(root)}\n\n{highlights(results)}"),
+        (
+            root / "README.md",
+            "highlights",
+            "\n\n".join((collective_highlights(root), torch_highlights(root), highlights(results))),
+        ),
     ):
         files[file] = between(files.get(file, file.read_text(encoding="utf-8")), name, content)
     files[root / "schemas" / "result.schema.json"] = schema(

@@ -84,6 +84,7 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
         assert (tree / "docs/figures" / name) in files
     assert "256 MiB" in files[tree / "README.md"]
     assert "| × NCCL, 4 GPUs | 1 KiB |" in files[tree / "README.md"]
+    assert "| × NCCL, PyTorch on 2 GPUs | 1 KiB |" in files[tree / "README.md"]
     collectives = files[tree / "docs/bench-collectives.md"]
     assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | 28 | two_shot_packets 128x256 |" in collectives
     assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/bench-mpi.md"]
@@ -91,6 +92,39 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     assert "| 1 KiB | 7.50 ± 0.10 | 3.30 ± 0.02 | 2.27 ± 0.03 | 44 % |" in torch
     assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
     assert re.findall("^## (.*)$", collectives, re.MULTILINE) == ["made-up-some-name"]
+
+
+def torch_table(tree: Path) -> list[str]:
+    text = generate_docs.torch_highlights(tree)
+    return [line for line in text.splitlines() if line.startswith(("| allreduce", "| × NCCL"))]
+
+
+def test_readme_shows_pytorchs_allreduce_in_graphs_and_queued(tree: Path) -> None:
+    head = "| × NCCL, PyTorch on 2 GPUs | 1 KiB | 64 KiB | 1 MiB | 4 MiB | 16 MiB | 64 MiB |"
+    graph = "| allreduce, in a CUDA graph | 2.27 × (3.30 µs) | – | 1.67 × (10.2 µs) | – | – | 1.00 × (270 µs) |"
+    assert torch_table(tree) == [head, graph]
+    document = data("torch")
+    for row in document["rows"]:
+        row["way"] = {"graph": "queued", "queued": "graph"}.get(row["way"], row["way"])
+    (tree / "results/made-up/torch.json").write_text(json.dumps(document))
+    assert torch_table(tree) == [head, graph.replace("in a CUDA graph", "queued behind other work")]
+
+
+def test_readme_shows_pytorch_on_the_most_gpus(tree: Path) -> None:
+    document = data("torch")
+    for row in document["rows"]:
+        row |= {"ranks": 8, "median_us": row["median_us"] * (2 if row["variant"] == "nccl" else 1)}
+    for name in ("a-larger", "z-larger"):  # before and behind that of two
+        folder = tree / "results" / name
+        folder.mkdir()
+        (folder / "torch.json").write_text(json.dumps(document))
+        assert torch_table(tree)[0].startswith("| × NCCL, PyTorch on 8 GPUs |")
+        assert torch_table(tree)[1].startswith("| allreduce, in a CUDA graph | 4.55 × (3.30 µs) |")
+        (folder / "torch.json").rename(folder / "torch-trial.json")
+        assert torch_table(tree)[0].startswith("| × NCCL, PyTorch on 2 GPUs |")
+    for kept in tree.glob("results/*/torch.json"):
+        kept.unlink()
+    assert generate_docs.torch_highlights(tree) == generate_docs.NONE_YET
 
 
 def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:
