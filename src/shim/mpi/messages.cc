@@ -227,7 +227,8 @@ bool Messages::wish(Incoming& incoming) {
   return true;
 }
 
-// ---- the receiver's does ------------------------------------------------------------------------------------------
+// ---- the receiver's copies
+// ------------------------------------------------------------------------------------------
 
 std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to, int device) {
   const std::lock_guard lock(mutex_);

@@ -50,6 +50,7 @@ Status Pushes::make_transport(int device) {
   device_ = device;
   transports_ = std::move(*executor);
   transport_ = std::move(*made);
+  faults_.store(transports_.get(), std::memory_order_release);
   return {};
 }
 
@@ -66,7 +67,8 @@ bool Pushes::serves(int device) {
 }
 
 Status Pushes::fault() const {
-  return transports_ != nullptr ? transports_->fault() : Status();
+  const device::Executor* const of_paths = faults_.load(std::memory_order_acquire);
+  return of_paths != nullptr ? of_paths->fault() : Status();
 }
 
 Result<std::byte*> Pushes::resolve(std::uint32_t window, std::uint64_t address, std::uint64_t bytes) {

@@ -1,6 +1,7 @@
 // Copies of messages into memory that their receivers lent, by a GPU of this process, which also tells of their end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -67,6 +68,8 @@ class Pushes {
   std::once_flag once_;
   int device_ = -1;  // of the transport
   std::shared_ptr<device::Executor> transports_;
+  std::atomic<const device::Executor*> faults_{
+      nullptr};  // the same, once it is there: other threads may ask meanwhile
   std::unique_ptr<path::Transport> transport_;
 };
 
