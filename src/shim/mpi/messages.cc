@@ -227,8 +227,7 @@ bool Messages::wish(Incoming& incoming) {
   return true;
 }
 
-// ---- the receiver's copies
-// ------------------------------------------------------------------------------------------
+// ---- the receiver's GPU copies ------------------------------------------------------------------------------------
 
 std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to, int device) {
   const std::lock_guard lock(mutex_);
