@@ -201,6 +201,32 @@ def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     assert {row.variant for row in kept.rows} == {"sennit", "nccl"}
 
 
+def test_what_was_measured_is_kept_when_it_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def run_until(last: int) -> Path:
+        ran: list[str] = []
+
+        def run(job: Job, _: Any, library: str, __: Any) -> Outcome:
+            ran.append(library)
+            if len(ran) > last:
+                raise KeyboardInterrupt
+            made = outcome([10.0, 10.0], [1.0])
+            made.rows[1]["case"] = job.cases[0].name
+            return made
+
+        monkeypatch.setattr(verb, "_job", run)
+        file = tmp_path / f"after-{last}.json"
+        with pytest.raises(KeyboardInterrupt):
+            call(json_file=str(file))
+        return file
+
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
+    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
+    assert not run_until(1).exists(), "there is nothing to compare with"
+    kept = parse(TrainingResult, json.loads(run_until(3).read_text(encoding="utf-8")), "it")
+    assert {row.variant: row.runs for row in kept.rows} == {"nccl": 2, "sennit": 1}
+    assert "It was stopped after 3 of 4 jobs." in kept.warnings
+
+
 def test_a_job_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: name)
     monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))

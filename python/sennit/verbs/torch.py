@@ -23,7 +23,7 @@ from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.problem import Exit, Problem
 from sennit.verbs.options import Markdown, examples, print_json, write
 from sennit.verbs.run import library_to_preload, preloaded
-from sennit.verbs.turns import Progress, take_turns
+from sennit.verbs.turns import Outcomes, Progress, measure_in_turns, take_turns
 from sennit.views.torch_table import print_torch, torch_markdown
 
 EXAMPLES = examples(
@@ -89,12 +89,16 @@ def bench_torch(
     library = str(library_to_preload())
     hows = _explanations(job, chosen, library)
     small = Job(count, torch_calls.passed_on(found), seconds, (EAGER,), passing=True, limit_s=int(limit))
-    outcomes = take_turns(
+
+    def show(outcomes: Outcomes) -> None:
+        document = document_of(job, outcomes, hows, runs, chosen)
+        show_torch(parse(TorchResult, document, "the result"), document, json_file, markdown_file)
+
+    measure_in_turns(
         "measuring", (NCCL, SENNIT, PASSED_ON), runs,
         lambda variant, progress: _job(small if variant == PASSED_ON else job, variant, chosen, library, progress),
+        show,
     )  # fmt: skip
-    document = document_of(job, outcomes, hows, runs, chosen)
-    show_torch(parse(TorchResult, document, "the result"), document, json_file, markdown_file)
 
 
 def _names(text: str) -> list[str]:

@@ -22,7 +22,7 @@ from sennit.peers.training import Job
 from sennit.problem import Exit, Problem
 from sennit.verbs.options import Markdown, examples, print_json, write
 from sennit.verbs.run import library_to_preload, preloaded
-from sennit.verbs.turns import Progress, take_turns
+from sennit.verbs.turns import Outcomes, Progress, measure_in_turns
 from sennit.views.training_table import print_training, training_markdown
 
 EXAMPLES = examples(
@@ -73,12 +73,15 @@ def bench_training(
         raise Problem("training needs two GPUs or more", "Run it where they are", Exit.ENVIRONMENT)
     job = Job(count, found, steps, losses=losses, limit_s=int(limit))
     library = str(library_to_preload())
-    outcomes = take_turns(
+
+    def show(outcomes: Outcomes) -> None:
+        document = document_of(job, outcomes, runs)
+        show_training(parse(TrainingResult, document, "the result"), document, json_file, markdown_file)
+
+    measure_in_turns(
         "training", (NCCL, SENNIT), runs,
-        lambda variant, progress: _job(job, os.environ, library if variant == SENNIT else "", progress),
+        lambda variant, progress: _job(job, os.environ, library if variant == SENNIT else "", progress), show,
     )  # fmt: skip
-    document = document_of(job, outcomes, runs)
-    show_training(parse(TrainingResult, document, "the result"), document, json_file, markdown_file)
 
 
 def _names(text: str) -> list[str]:
