@@ -44,8 +44,8 @@ MEASURES = ("times", "all_copies")
 def run(name: str, ranks: int, python: str) -> bool:
     """One job; says how it went."""
     file, fixed = JOBS[name]
-    cache = os.environ.get("SENNIT_CACHE", "")
-    settings = {"SENNIT_EXECUTOR": "cuda", "SENNIT_TEST_GPUS": "1", "SENNIT_CACHE": cache}
+    settings = {"SENNIT_EXECUTOR": "cuda", "SENNIT_TEST_GPUS": "1"}
+    settings |= {each: os.environ[each] for each in ("SENNIT_CACHE", "SENNIT_PROGRAMS") if each in os.environ}
     since = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="sennit-torch-") as folder:
         ended = rank_jobs.run(file, name, fixed or ranks, Path(folder), more=settings, python=python)

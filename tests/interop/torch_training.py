@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 FOLDER = Path(sys.argv[2])
@@ -34,7 +35,11 @@ def model() -> nn.Sequential:
 def train(spread: nn.Module, *, same_data: bool = False, silent_steps: int = 0) -> list[float]:
     """The losses; of `silent_steps` steps before each the gradients are gathered by the rank alone."""
     torch.manual_seed(1 if same_data else 1 + RANK)
-    optimizer = torch.optim.SGD(spread.parameters(), lr=0.1)
+    # Loops over many tensors, as on GPUs by default, take no mix of those that are spread over ranks and others.
+    spread_ones = [each for each in spread.parameters() if isinstance(each, DTensor)]
+    others = [each for each in spread.parameters() if not isinstance(each, DTensor)]
+    groups = [{"params": group} for group in (spread_ones, others) if group]
+    optimizer = torch.optim.SGD(groups, lr=0.1, foreach=True)
     losses = []
     for _ in range(STEPS):
         optimizer.zero_grad()

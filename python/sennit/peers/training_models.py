@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.tensor import DTensor
 
 from sennit.peers.torch_rank import Refused
 from sennit.peers.training import HEAD, TENSOR_WIDTH, TOKENS, WIDTH, Case
@@ -75,6 +76,14 @@ class Trained:
         images = torch.randn(case.batch, 3, SIDE, SIDE, device=device)
         wanted = torch.randint(0, CLASSES, (case.batch,), device=device)
         return nn.functional.cross_entropy(self._called(images), wanted)
+
+    def parameters(self) -> list[dict[str, Any]]:
+        """For an optimizer: those that are spread over the ranks in a group of their own, since its loops over a
+        group take no mix."""
+        groups: dict[bool, list[Any]] = {}
+        for each in self.model.parameters():
+            groups.setdefault(isinstance(each, DTensor), []).append(each)
+        return [{"params": group} for group in groups.values()]
 
     def silent(self, on: bool) -> AbstractContextManager[Any]:
         """Whether gradients stay with their rank in a backward pass."""

@@ -76,7 +76,7 @@ def train(case: Case, job: Job, rank: int, device: torch.device, silent_ms: list
     out, without. `silent_ms`: the latter, where it is known already."""
     torch.manual_seed(0)
     trained = Trained(case, device)
-    optimizer = torch.optim.SGD(trained.model.parameters(), lr=1e-3)
+    optimizer = torch.optim.SGD(trained.parameters(), lr=1e-3)
     # Of a tensor that is spread over the ranks, all ranks have the same data.
     torch.manual_seed(1 if case.parallel == "tensor" else 1 + rank)
     step = eager(case, trained, False, optimizer)
