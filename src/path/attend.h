@@ -5,7 +5,8 @@
 // 2. For each copy the host writes one small message of packets: what to copy, and the bytes themselves where they
 // are
 //    few and go to the GPU.
-// 3. The block does it: few bytes for the host go there as packets; of others it signals that they are there.
+// 3. The block does it: few bytes for the host go there as packets; of others it signals that they are there. Several
+//    copies to the GPU may be asked for in one message: they then take hardly longer than one.
 // 4. It waits for the next message a given time and not longer, since it takes up a place on the GPU, and whoever
 //    waits for the whole GPU waits for it too. For the first one it waits longer: until both sides of a conversation
 //    have a block, copy engines make the pauses.
@@ -29,14 +30,34 @@ struct Attend {
   /// A default: two accesses of each for the longest copy.
   static constexpr unsigned kThreads = 256;
 
-  enum class Way : std::uint32_t { to_host, to_gpu };
+  enum class Way : std::uint32_t { to_host, to_gpu, parts_to_gpu };
+  /// Copies to the GPU in one message: a limit. Their bytes lie one after the other, each from a multiple of kAlign.
+  static constexpr unsigned kParts = device::kMostOperands;
+  static constexpr std::uint32_t kAlign = 16;
+  struct Parts {
+    std::byte* at[kParts];  ///< in the memory of the GPU
+    std::uint32_t bytes[kParts];
+    std::byte few[kFew - kParts * (sizeof(std::byte*) + sizeof(std::uint32_t))];  ///< where all fit
+
+    SENNIT_DEVICE static constexpr std::uint32_t room_of(std::uint32_t bytes) {
+      return (bytes + kAlign - 1) / kAlign * kAlign;
+    }
+    SENNIT_DEVICE std::uint32_t begin(unsigned part) const {
+      std::uint32_t all = 0;
+      for (unsigned k = 0; k < part; ++k) all += room_of(bytes[k]);
+      return all;
+    }
+  };
   /// What is asked.
   struct Errand {
     std::byte* at = nullptr;    ///< in the memory of the GPU
     std::byte* host = nullptr;  ///< where more than few bytes are or go
-    std::uint32_t bytes = 0;
+    std::uint32_t bytes = 0;    ///< or how many parts
     Way way = Way::to_host;
-    std::byte few[kFew] = {};  ///< for the GPU
+    union {
+      std::byte few[kFew] = {};  ///< for the GPU
+      Parts parts;               ///< for the GPU; with few bytes where `host` is null
+    };
   };
 
   /// Where both write to each other: host memory that the GPU reaches, zeroed when made.
@@ -85,13 +106,15 @@ struct Attend {
         while (!block.await_packets_for(desk.errand, next, patience_ns, errand))
           if (!block.sound()) return;
       }
-      const bool few = errand.bytes <= kFew, to_host = errand.way == Way::to_host;
+      const bool few = errand.bytes <= kFew, to_host = errand.way == Way::to_host;  // of one
       if (few && to_host) {
         const auto packets = [&](unsigned) { return device::PacketSend{errand.at, desk.few, errand.bytes}; };
         block.send_packets(1, packets, device::PacketUse{device::tag_of(next), 0});
         continue;
       }
-      if (few) {
+      if (errand.way == Way::parts_to_gpu) {
+        copy_parts(block, errand);
+      } else if (few) {
         block.each(static_cast<unsigned>(device::packets_of(errand.bytes)), [&](unsigned i) {
           const unsigned begin = i * device::kPacketBytes;
           for (unsigned b = begin; b < begin + device::kPacketBytes && b < errand.bytes; ++b)
@@ -104,6 +127,21 @@ struct Attend {
     }
     block.post(desk.last, next - 1);
     block.signal(desk.gone, first);
+  }
+
+ private:
+  template <class Block>
+  SENNIT_DEVICE static void copy_parts(Block& block, const Errand& errand) {
+    const Parts& parts = errand.parts;
+    if (errand.host != nullptr) {
+      block.copy_each(errand.bytes, [&](unsigned k) {
+        return device::Copy{parts.at[k], errand.host + parts.begin(k), parts.bytes[k]};
+      });
+      return;
+    }
+    block.each(errand.bytes, [&](unsigned k) {
+      for (std::uint32_t from = parts.begin(k), b = 0; b < parts.bytes[k]; ++b) parts.at[k][b] = parts.few[from + b];
+    });
   }
 };
 static_assert(sizeof(Attend::Errand) == device::kMostAwaited * device::kPacketBytes);

@@ -158,4 +158,37 @@ Result<bool> SmallCopies::to_gpu(void* gpu, const void* host, std::uint64_t byte
   return ask(errand, [&] { return load(desk_.done) == asked_; });
 }
 
+std::size_t SmallCopies::together(std::span<const Piece> pieces) {
+  std::uint64_t room = 0;
+  std::size_t count = 0;
+  for (; count < pieces.size() && count < Attend::kParts; ++count) {
+    if (pieces[count].bytes > kMostToGpu) break;
+    room += Attend::Parts::room_of(static_cast<std::uint32_t>(pieces[count].bytes));
+    if (room > kMostToGpu) break;
+  }
+  return count;
+}
+
+Result<bool> SmallCopies::to_gpu(std::span<const Piece> pieces) {
+  if (pieces.size() == 1) return to_gpu(pieces[0].gpu, pieces[0].host, pieces[0].bytes);
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock() || pieces.empty() || together(pieces) < pieces.size()) return false;
+  if (auto there = attended(); !there || !*there) return there;
+  Attend::Errand errand;
+  errand.way = Attend::Way::parts_to_gpu;
+  errand.bytes = static_cast<std::uint32_t>(pieces.size());
+  errand.parts = {};
+  for (std::size_t k = 0; k < pieces.size(); ++k) {
+    errand.parts.at[k] = static_cast<std::byte*>(pieces[k].gpu);
+    errand.parts.bytes[k] = static_cast<std::uint32_t>(pieces[k].bytes);
+  }
+  const auto count = static_cast<unsigned>(pieces.size());
+  const bool few = errand.parts.begin(count) <= sizeof errand.parts.few;
+  if (!few) errand.host = desk_.bytes;
+  std::byte* const bytes = few ? errand.parts.few : desk_.bytes;
+  for (unsigned k = 0; k < count; ++k)
+    if (pieces[k].bytes != 0) std::memcpy(bytes + errand.parts.begin(k), pieces[k].host, pieces[k].bytes);
+  return ask(errand, [&] { return load(desk_.done) == asked_; });
+}
+
 }  // namespace sennit::path

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 
 #include "device/executor.h"
 #include "path/attend.h"
@@ -35,7 +36,17 @@ class SmallCopies {
   Result<bool> to_host(void* host, const void* gpu, std::uint64_t bytes);
   Result<bool> to_gpu(void* gpu, const void* host, std::uint64_t bytes);
 
-  /// Copies done so, of all that were asked for.
+  struct Piece {
+    void* gpu;
+    const void* host;
+    std::uint64_t bytes;
+  };
+  /// How many of these, from the first on, can be copied together; 0: not even the first. Pure.
+  static std::size_t together(std::span<const Piece> pieces);
+  /// Copies to the GPU as many, in the time of one. As to_gpu() of one.
+  Result<bool> to_gpu(std::span<const Piece> pieces);
+
+  /// Copies done so, of all that were asked for; several together are one.
   std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
 
  private:

@@ -47,5 +47,39 @@ TEST(SmallCopies, AreWholeOnAGpu) {
   EXPECT_EQ(cudaFree(gpu), cudaSuccess);
 }
 
+TEST(SmallCopies, SeveralTogetherAreWholeOnAGpu) {
+  auto executor = device::open_cuda_executor();
+  ASSERT_TRUE(executor.ok()) << executor.status().text();
+  SmallCopies copies(*executor, 0);
+  constexpr std::size_t kRoom = 16 << 10;
+  std::byte* gpu = nullptr;
+  ASSERT_EQ(cudaMalloc(reinterpret_cast<void**>(&gpu), kRoom), cudaSuccess);
+  std::mt19937 random(4);
+  std::vector<std::byte> sent(kRoom), seen(kRoom);
+  for (int i = 0; i < 10'000; ++i) {
+    for (std::size_t b = 0; b < kRoom; b += 61) sent[b] = std::byte(random());
+    std::vector<SmallCopies::Piece> pieces;
+    const std::size_t most = i % 2 == 0 ? 16 : 1000, grain = i % 3 == 0 ? 1 : 16;
+    // Aligned ones are copied at once, others one by one.
+    std::size_t at = random() % 4 * grain;
+    const std::size_t count = 2 + random() % 7;
+    while (pieces.size() < count) {
+      pieces.push_back({gpu + at, sent.data() + at, 1 + random() % most});
+      at += (pieces.back().bytes + grain) / grain * grain;
+    }
+    const auto done = copies.to_gpu(pieces);
+    ASSERT_TRUE(done.ok()) << done.status().text();
+    if (!*done)
+      for (const auto& piece : pieces) by_engine(piece.gpu, piece.host, piece.bytes);
+    by_engine(seen.data(), gpu, kRoom);
+    for (const auto& piece : pieces) {
+      const auto place = std::size_t(static_cast<std::byte*>(piece.gpu) - gpu);
+      ASSERT_EQ(std::memcmp(seen.data() + place, sent.data() + place, piece.bytes), 0) << i;
+    }
+  }
+  EXPECT_GT(copies.done(), 0u);
+  EXPECT_EQ(cudaFree(gpu), cudaSuccess);
+}
+
 }  // namespace
 }  // namespace sennit::path

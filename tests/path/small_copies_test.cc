@@ -95,6 +95,52 @@ TEST_F(SmallCopiesTest, LeavesWhatIsTooLongOrNothingToTheCaller) {
     EXPECT_FALSE(*copies.to_host(host.data(), memory_.data(), bytes));
 }
 
+TEST_F(SmallCopiesTest, SaysHowManyGoTogether) {
+  const auto pieces = [](const std::vector<std::uint64_t>& lengths) {
+    std::vector<SmallCopies::Piece> made;
+    for (const std::uint64_t bytes : lengths) made.push_back({nullptr, nullptr, bytes});
+    return SmallCopies::together(made);
+  };
+  EXPECT_EQ(pieces({}), 0u);
+  EXPECT_EQ(pieces({8193, 8}), 0u);
+  EXPECT_EQ(pieces({8192, 8}), 1u) << "there is room for so many bytes in all";
+  EXPECT_EQ(pieces({8, 8193}), 1u);
+  EXPECT_EQ(pieces({4095, 4096, 1}), 2u) << "each begins at a multiple of 16";
+  EXPECT_EQ(pieces(std::vector<std::uint64_t>(20, 8)), 8u);
+}
+
+TEST_F(SmallCopiesTest, CopiesSeveralTogether) {
+  SmallCopies copies(executor_, 0, kForLong);
+  until_attended(copies);
+  auto memory = executor_->allocate(0, 16 << 10);
+  ASSERT_TRUE(memory.ok());
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    const bool few = round % 3 == 0;
+    std::vector<std::vector<std::byte>> sent;
+    std::vector<SmallCopies::Piece> pieces;
+    std::memset(memory->data(), 0x3C, 16 << 10);
+    std::byte* place = memory->data() + random() % 32;
+    for (unsigned k = 0, count = 1 + random() % 8; k < count; ++k) {
+      sent.push_back(random_bytes(few ? random() % 18 : random() % 1009, unsigned(round) + k));
+      pieces.push_back({place, sent.back().data(), sent.back().size()});
+      place += sent.back().size() + 1 + random() % 40;
+    }
+    if (pieces.size() == 1 && pieces[0].bytes == 0) continue;
+    const auto done = copies.to_gpu(pieces);
+    ASSERT_TRUE(done.ok());
+    ASSERT_TRUE(*done);
+    for (std::size_t k = 0; k < pieces.size(); ++k) {
+      auto* const there = static_cast<std::byte*>(pieces[k].gpu);
+      EXPECT_TRUE(sent[k].empty() || std::memcmp(there, sent[k].data(), sent[k].size()) == 0) << k;
+      EXPECT_EQ(there[sent[k].size()], std::byte(0x3C)) << k;
+    }
+  }
+  std::vector<SmallCopies::Piece> too_many(9, {memory->data(), memory->data(), 0});
+  EXPECT_FALSE(*copies.to_gpu(too_many));
+  EXPECT_FALSE(*copies.to_gpu(std::span<const SmallCopies::Piece>()));
+}
+
 TEST_F(SmallCopiesTest, LaunchesNothingForCopiesFarApart) {
   SmallCopies copies(executor_, 0, kForLong);
   std::uint64_t word = 0;

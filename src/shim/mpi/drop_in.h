@@ -104,7 +104,8 @@ class DropIn {
   /// Whether the message is where it belongs.
   bool arrived(Receive& receive);
   /// A receive is over: what to tell of it. `shadows`: may be null. `bytes`: what the status says, and is to say.
-  int complete(Receive& receive, Shadows* shadows, std::int64_t& bytes);
+  /// `bringing`: see Shadows::give_back.
+  int complete(Receive& receive, Shadows* shadows, std::int64_t& bytes, Bringing* bringing = nullptr);
 
   /// Whether the real request may be completed: everything of it that the real library does not know of is done.
   bool ready(Handle request, OpenRequest& open);

@@ -133,13 +133,13 @@ bool DropIn::arrived(Receive& receive) {
   return *done;
 }
 
-int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes) {
+int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes, Bringing* bringing) {
   if (receive.error != 0) {
     if (shadows != nullptr) shadows->mark_written(shadows->bytes());
     return mpi_->fail(kNoHandle, receive.error);
   }
   if (receive.incoming == nullptr) {
-    const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
+    const auto given = shadows != nullptr ? shadows->give_back(bytes, bringing) : Status();
     return given.ok() ? 0 : fail("receiving a message", kNoHandle, given);
   }
   bytes = static_cast<std::int64_t>(receive.incoming->bytes());

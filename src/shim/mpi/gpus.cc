@@ -44,6 +44,24 @@ Status Gpus::to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held
   return copy(gpu, host, bytes, held.device);
 }
 
+Status Gpus::to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held& held) {
+  while (held.settled && !pieces.empty()) {
+    const std::size_t count = path::SmallCopies::together(pieces);
+    const auto done = small_of(held.device).to_gpu(pieces.first(count));
+    if (!done) return done.status();
+    if (!*done) break;
+    pieces = pieces.subspan(count);
+  }
+  if (pieces.empty()) return {};
+  auto lane = take(held.device);
+  if (!lane) return lane.status();
+  for (const auto& piece : pieces)
+    if (auto status = (*lane)->copy(piece.gpu, piece.host, piece.bytes); !status) return status;
+  if (auto status = (*lane)->synchronize(); !status) return status;
+  give(held.device, std::move(*lane));
+  return {};
+}
+
 Status Gpus::copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device) {
   if (most == 0) return {};
   auto lane = take(device);

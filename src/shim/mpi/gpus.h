@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "device/executor.h"
@@ -27,6 +28,8 @@ class Gpus {
   /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
   Status to_host(void* host, const void* gpu, std::uint64_t bytes, const Held& held);
   Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held& held);
+  /// Several of host memory to that of one GPU, of few bytes each: in little more than the time of one.
+  Status to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held& held);
   /// Rows alone, either way, of memory from these addresses on; the host's is pinned. `most`: bytes of data.
   Status copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device);
   /// Either way or within GPUs; `device`: one that holds memory of the two.

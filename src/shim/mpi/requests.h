@@ -36,6 +36,7 @@ class Batch {
   }
 
   ~Batch() {
+    (void)bring();  // where a rank was lost meanwhile, which the program hears of
     put_back();
     if (watched_) count_watchers(-1);
   }
@@ -101,6 +102,15 @@ class Batch {
     return all;
   }
 
+  /// What completes from now on may leave few bytes to bring(), which copies them together.
+  void gather() { gathers_ = open_.size() > 1; }
+  /// To be called before the program hears of it. MPI's code.
+  int bring() {
+    if (!bringing_) return 0;
+    const auto brought = bringing_->end();
+    return brought.ok() ? 0 : drop_in<Abi>().fail("completing requests", kNoHandle, brought);
+  }
+
   /// The requests without those that are not ready, or not the real function's: what it may complete. take_back()
   /// brings what it made of them to the program.
   std::vector<Request> visible(const Request* requests) {
@@ -151,25 +161,29 @@ class Batch {
     if (open->brought) return 0;
     if (open->receive != nullptr) {
       const bool fetched = open->receive->incoming != nullptr;
-      const int code = here.complete(*open->receive, open->shadows.get(), bytes);
+      const int code = here.complete(*open->receive, open->shadows.get(), bytes, bringing_of(open->shadows.get()));
       if (fetched && code == 0) tell<Abi>(status, bytes);
       return code;
     }
     if (open->shadows == nullptr) return 0;
-    const auto given = open->shadows->give_back(bytes);
+    const auto given = open->shadows->give_back(bytes, bringing_of(open->shadows.get()));
     return given.ok() ? 0 : here.fail("completing a request", kNoHandle, given);
   }
   int complete_all(Status* statuses) {
+    gather();
     int code = 0;
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (const int one = complete(static_cast<int>(i), statuses[i]); one != 0) code = one;
-    return code;
+    const int brought = bring();
+    return code != 0 ? code : brought;
   }
   int complete_some(int count, const int* indices, Status* statuses) {
+    gather();
     int code = 0;
     for (int i = 0; i < count; ++i)
       if (const int one = complete(indices[i], statuses[i]); one != 0) code = one;
-    return code;
+    const int brought = bring();
+    return code != 0 ? code : brought;
   }
 
   /// The real function has failed with `code`, and left the requests like this: what it ended is over, since its
@@ -205,6 +219,12 @@ class Batch {
         hidden_[i] = true;
       }
     return left;
+  }
+
+  Bringing* bringing_of(const Shadows* shadows) {
+    if (!gathers_ || shadows == nullptr) return nullptr;
+    if (!bringing_) bringing_.emplace(shadows->begin_bringing());
+    return &*bringing_;
   }
 
   void claim(std::size_t index) {
@@ -246,7 +266,8 @@ class Batch {
   std::vector<OpenRequests::Shared> open_;
   std::vector<bool> hidden_;
   std::vector<OpenRequests::Claimed> claimed_;
-  bool any_ = false, watched_ = false;
+  bool any_ = false, watched_ = false, gathers_ = false;
+  std::optional<Bringing> bringing_;
   const bool no_statuses_;
   Status* statuses_;
   std::vector<Status> own_;
@@ -333,14 +354,18 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   std::vector<int> left(static_cast<std::size_t>(count));
   std::iota(left.begin(), left.end(), 0);
   batch.watch();
+  batch.gather();
   return wait_until<Abi>("MPI_Waitall", batch.any() ? Need::own : Need::others, [&]() -> std::optional<int> {
     here.progress();
-    std::erase_if(left, [&](int i) {
+    const auto over = std::erase_if(left, [&](int i) {
       int flag = 0;
       int& code = codes[static_cast<std::size_t>(i)];
       code = batch.test(i, requests[i], flag);
       return code != 0 || flag != 0;
     });
+    // While it waits for more, what has come is copied.
+    if (over == 0 || left.empty())
+      if (const int code = batch.bring(); code != 0) return code;
     if (!left.empty()) return std::nullopt;
     if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
     batch.tell_errors(codes);

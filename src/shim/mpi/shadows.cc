@@ -44,10 +44,12 @@ Status Shadows::down(const Shadow& shadow) {
   return gpus_.copy_rows(shadow.here.data(), shadow.there, *shadow.rows, data, shadow.held.device);
 }
 
-Status Shadows::up(const Shadow& shadow, std::int64_t received) {
+Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringing) {
   const std::uint64_t all = shadow.rows ? static_cast<std::uint64_t>(shadow.rows->data()) : shadow.bytes;
   const std::uint64_t bytes =
       shadow.prefix && received >= 0 ? std::min(all, static_cast<std::uint64_t>(received)) : all;
+  if (!shadow.rows && bringing != nullptr && Bringing::takes(bytes))
+    return bringing->add(shadow.there, shadow.here.data(), bytes, shadow.held);
   if (!shadow.rows) return gpus_.to_gpu(shadow.there, shadow.here.data(), bytes, shadow.held);
   return gpus_.copy_rows(shadow.there, shadow.here.data(), *shadow.rows, bytes, shadow.held.device);
 }
@@ -59,11 +61,11 @@ Status Shadows::fill() {
   return {};
 }
 
-Status Shadows::give_back(std::int64_t received) {
+Status Shadows::give_back(std::int64_t received, Bringing* bringing) {
   mark_written(bytes());
   for (const Shadow& shadow : shadows_)
     if (shadow.written)
-      if (auto status = up(shadow, received); !status) return status;
+      if (auto status = up(shadow, received, bringing); !status) return status;
   return {};
 }
 

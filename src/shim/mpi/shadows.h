@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "shim/mpi/bringing.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/host_memory.h"
@@ -50,7 +51,9 @@ class Shadows {
   /// Copies to the shadows what the call reads: once more, for each start of a persistent request.
   Status fill();
   /// Copies back what the call has written. `received`: bytes that a message had; negative: as much as was asked for.
-  Status give_back(std::int64_t received);
+  /// `bringing`: few bytes are left to it; null: all is copied when this returns. The shadows outlive it.
+  Status give_back(std::int64_t received, Bringing* bringing = nullptr);
+  Bringing begin_bringing() const { return Bringing(gpus_); }
   /// Of the shadows no byte behind so many was written to, by this start of a persistent request. Without this word
   /// all may have been.
   void mark_written(std::uint64_t bytes) { written_ = std::max(written_.value_or(0), bytes); }
@@ -68,7 +71,7 @@ class Shadows {
 
   Status add(const Call& call, int index, const Held& held);
   Status down(const Shadow& shadow);
-  Status up(const Shadow& shadow, std::int64_t received);
+  Status up(const Shadow& shadow, std::int64_t received, Bringing* bringing);
 
   Gpus& gpus_;
   HostMemory& host_;
