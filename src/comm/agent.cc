@@ -142,6 +142,9 @@ Agent::Link* Agent::link_towards(int peer) {
 }
 
 void Agent::tell(int peer, Bytes what) {
+  if (what.size() > kLargestWord)
+    return fail(Status(Code::invalid_argument, fmt::format("a word of {} bytes for rank {}, more than the {} allowed",
+                                                           what.size(), peer, kLargestWord)));
   pass_on(peer,
           {Kind::word, Writer().number(std::uint64_t(peer)).number(std::uint64_t(rank_)).data(what).take(), {}});
 }

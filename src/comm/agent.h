@@ -56,7 +56,8 @@ class Agent {
   void on_failure(std::function<void(const Status&)> call);
 
   /// Sends `what` to `peer` of any node, by way of leaders where there is no link. Words of one rank to another come
-  /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves.
+  /// in order. One may be lost: where its reader has no on_word() yet, or somebody on its way leaves. Of more than
+  /// kLargestWord bytes none is sent, and the group fails: its reader would take this rank for dead.
   void tell(int peer, Bytes what);
   /// What becomes of words for this rank, from now on: called from the agent's thread, which must not be kept
   /// waiting.

@@ -62,6 +62,26 @@ TEST(Group, FetchesOfItselfAndRefusesWhoIsNotThere) {
 }
 
 // Many threads of every rank fetch from every other at once: answers must not be mixed up.
+TEST(Group, TellsWordsUpToTheLargestAndSaysWhenOneIsLonger) {
+  Table table(2);
+  on_ranks(2, [&](int rank) {
+    auto group = std::move(*Group::create(std::make_unique<ThreadExchange>(table, rank)));
+    std::atomic<std::size_t> heard{0};
+    group->on_word([&](int, const Bytes& word) { heard = word.size(); });
+    ASSERT_TRUE(group->exchange().barrier().ok());
+    group->tell(1 - rank, Bytes(kLargestWord));
+    for (int i = 0; i < 5000 && heard == 0; ++i) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_EQ(heard, kLargestWord);
+    ASSERT_TRUE(group->exchange().barrier().ok());
+    EXPECT_TRUE(group->check().ok());
+    if (rank == 0) group->tell(1, Bytes(kLargestWord + 1));
+    for (int i = 0; i < 5000 && !group->failed(); ++i) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_THAT(group->check().text(), HasSubstr("word of 16361 bytes for rank 1"));
+    group->on_word(nullptr);
+    ASSERT_TRUE(group->exchange().barrier().ok());
+  });
+}
+
 TEST(Group, FetchesFromManyThreads) {
   Table table(3);
   on_ranks(3, [&](int rank) {

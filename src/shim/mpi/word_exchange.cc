@@ -1,5 +1,6 @@
 #include "shim/mpi/word_exchange.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include <fmt/format.h>
@@ -12,6 +13,9 @@ namespace {
 
 /// What such words begin with: no other word between processes does (council.cc).
 constexpr std::uint64_t kExchanged = 0x6578'6368'616e'6765;
+
+/// Longer items come in pieces: four numbers stand before each, and its own length. A limit.
+constexpr std::size_t kLargestPiece = comm::kLargestWord - 5 * sizeof(std::uint64_t);
 
 /// Between two looks whether all ranks live: a default.
 constexpr std::chrono::milliseconds kLook(20);
@@ -31,18 +35,18 @@ class WordExchanges::One final : public comm::Exchange {
       return Status(Code::invalid_argument, fmt::format("{} bytes are too many to exchange", mine.size()));
     const std::pair at(key_, round_++);
     for (int rank = 0; rank < size(); ++rank)
-      if (rank != own_)
-        all_.tell_(ranks_[std::size_t(rank)],
-                   comm::Writer().number(kExchanged).number(at.first).number(at.second).data(mine).take());
+      if (rank != own_) tell(ranks_[std::size_t(rank)], at.second, mine);
     std::unique_lock lock(all_.mutex_);
-    all_.rounds_[at].items.emplace(ranks_[std::size_t(own_)], comm::Bytes(mine.begin(), mine.end()));
-    while (all_.rounds_[at].items.size() < ranks_.size()) {
+    Round& round = all_.rounds_[at];
+    round.items[ranks_[std::size_t(own_)]] = comm::Bytes(mine.begin(), mine.end());
+    ++round.whole;
+    while (round.whole < ranks_.size()) {
       all_.came_.wait_for(lock, kLook);
       if (all_.ended_ || cancelled_) return Status(Code::peer_lost, "the job ended while its ranks met");
       if (auto status = all_.check_(); !status) return status;
     }
     std::vector<comm::Bytes> items;
-    for (const int rank : ranks_) items.push_back(std::move(all_.rounds_[at].items[rank]));
+    for (const int rank : ranks_) items.push_back(std::move(round.items[rank]));
     all_.rounds_.erase(at);
     return items;
   }
@@ -54,6 +58,17 @@ class WordExchanges::One final : public comm::Exchange {
   }
 
  private:
+  void tell(int rank, std::uint64_t round, std::span<const std::byte> item) const {
+    auto left = item;
+    do {  // of an empty item one piece, too
+      const auto piece = left.first(std::min(left.size(), kLargestPiece));
+      left = left.subspan(piece.size());
+      comm::Writer word;
+      word.number(kExchanged).number(key_).number(round).number(item.size()).data(piece);
+      all_.tell_(rank, word.take());
+    } while (!left.empty());
+  }
+
   WordExchanges& all_;
   const std::uint64_t key_;
   const std::vector<int> ranks_;
@@ -69,11 +84,15 @@ std::unique_ptr<comm::Exchange> WordExchanges::open(std::uint64_t key, std::vect
 bool WordExchanges::hear(int from, const comm::Bytes& word) {
   comm::Reader reader(word);
   if (reader.number() != kExchanged) return false;
-  const auto key = reader.number(), number = reader.number();
-  const auto item = reader.data();
+  const auto key = reader.number(), number = reader.number(), bytes = reader.number();
+  const auto piece = reader.data();
   if (!reader.finish().ok()) return true;
   const std::lock_guard lock(mutex_);
-  rounds_[{key, number}].items.emplace(from, comm::Bytes(item.begin(), item.end()));
+  Round& round = rounds_[{key, number}];
+  comm::Bytes& item = round.items[from];
+  item.insert(item.end(), piece.begin(), piece.end());
+  if (item.size() < bytes) return true;
+  ++round.whole;
   came_.notify_all();
   return true;
 }

@@ -16,7 +16,8 @@ namespace sennit::shim::mpi {
 
 class WordExchanges {
  public:
-  /// Sends a rank of MPI_COMM_WORLD a word; never loses one, and keeps the order of those to one rank.
+  /// Sends a rank of MPI_COMM_WORLD a word of at most comm::kLargestWord bytes; never loses one, and keeps the order
+  /// of those to one rank.
   using Tell = std::function<void(int rank, comm::Bytes word)>;
   /// ok while all ranks of MPI_COMM_WORLD live.
   using Check = std::function<Status()>;
@@ -35,7 +36,8 @@ class WordExchanges {
  private:
   class One;
   struct Round {
-    std::map<int, comm::Bytes> items;  // by rank of MPI_COMM_WORLD
+    std::map<int, comm::Bytes> items;  // by rank of MPI_COMM_WORLD; as far as they have come
+    std::size_t whole = 0;             // of them
   };
 
   const Tell tell_;

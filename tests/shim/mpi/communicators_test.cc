@@ -2,13 +2,18 @@
 #include "shim/mpi/communicators.h"
 
 #include <atomic>
-
-#include <gmock/gmock.h>
+#include <cstdlib>
+#include <string>
 #include <thread>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "coll/team.h"
+#include "machine/cache.h"
+#include "machine/known.h"
+#include "machine/made_up.h"
+#include "path/extras.h"
 #include "thread_mpi.h"
 
 namespace sennit::shim::mpi {
@@ -397,10 +402,7 @@ TEST(Communicators, WhoHasNoGpuLeavesAllWithoutACounterpartMadeMeanwhile) {
   });
 }
 
-TEST(Communicators, CounterpartsAreMadeMeanwhile) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
-#endif
+void make_counterparts_meanwhile() {
   ThreadWorld world;
   world.add(kFirst, {1, 0});
   on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
@@ -433,6 +435,34 @@ TEST(Communicators, CounterpartsAreMadeMeanwhile) {
     all->forget(kFirst, nothing_meanwhile);
     all->forget_all();
   });
+}
+
+TEST(Communicators, CounterpartsAreMadeMeanwhile) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
+#endif
+  make_counterparts_meanwhile();
+}
+
+// What is known of a measured machine is longer than a word between processes may be.
+TEST(Communicators, CounterpartsAreMadeMeanwhileOnAMeasuredMachine) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
+#endif
+  const char* const before = std::getenv("SENNIT_CACHE");
+  const std::string kept = before != nullptr ? before : "";
+  ASSERT_EQ(setenv("SENNIT_CACHE", machine::scratch_folder().c_str(), 1), 0);
+  {
+    const auto executor = *device::open_host_executor();
+    auto known = machine::known_machine({}, device::name(executor->kind()), path::extras_of(*executor));
+    ASSERT_TRUE(known.ok()) << known.status().text();
+    machine::Machine measured = known->machine;
+    measured.description = std::string(100'000, 'x');  // as long as what is said of all links of eight GPUs
+    const auto stored = machine::store_cached(measured);
+    ASSERT_TRUE(stored.ok()) << stored.status().text();
+    make_counterparts_meanwhile();
+  }
+  ASSERT_EQ(before != nullptr ? setenv("SENNIT_CACHE", kept.c_str(), 1) : unsetenv("SENNIT_CACHE"), 0);
 }
 
 }  // namespace

@@ -23,7 +23,10 @@ struct Job {
   Job() {
     for (int from = 0; from < 4; ++from)
       of[std::size_t(from)] = std::make_unique<WordExchanges>(
-          [this, from](int to, comm::Bytes word) { EXPECT_TRUE(of[std::size_t(to)]->hear(from, word)); },
+          [this, from](int to, comm::Bytes word) {
+            EXPECT_LE(word.size(), comm::kLargestWord);
+            EXPECT_TRUE(of[std::size_t(to)]->hear(from, word));
+          },
           [this] { return lost ? Status(Code::peer_lost, "rank 3 died") : Status(); });
   }
 };
@@ -46,6 +49,28 @@ TEST(WordExchange, EveryRankGetsWhatEachSaidInEachRound) {
           EXPECT_EQ((*all)[std::size_t(of)], bytes(std::string(std::size_t(of), '+') + std::to_string(round)));
       }
     });
+}
+
+TEST(WordExchange, LongItemsComeInPieces) {
+  for (const std::uint64_t bytes : {comm::kLargestWord - 41, comm::kLargestWord - 40, comm::kLargestWord - 39,
+                                    2 * comm::kLargestWord - 80, std::uint64_t{1} << 20}) {
+    Job job;
+    std::vector<std::jthread> threads;
+    for (int rank = 0; rank < 3; ++rank)
+      threads.emplace_back([&, rank] {
+        const auto exchange = job.of[std::size_t(rank)]->open(7, {0, 1, 2}, rank);
+        const auto item_of = [&](int of) {
+          comm::Bytes item(of == 1 ? 0 : bytes);
+          for (std::size_t i = 0; i < item.size(); ++i) item[i] = std::byte(std::size_t(of) + i + i / 997);
+          return item;
+        };
+        for (int round = 0; round < 3; ++round) {
+          const auto all = exchange->all_gather(item_of(rank));
+          ASSERT_TRUE(all.ok()) << all.status().text();
+          for (int of = 0; of < 3; ++of) EXPECT_EQ((*all)[std::size_t(of)], item_of(of)) << bytes;
+        }
+      });
+  }
 }
 
 TEST(WordExchange, TwoAtOnceDoNotMix) {
