@@ -2,62 +2,17 @@
  * they return, or when their group ends. It notes in $FAKE_NCCL_LOG.PID what is called. As the real one, it calls
  * some of its functions by their public names. FAKE_VERSION: functions that came later are missing. */
 #define _GNU_SOURCE
-#include <nccl.h>
+#include "fake_nccl.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <netinet/in.h>
 #include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/random.h>
 #include <unistd.h>
 
-#ifndef FAKE_VERSION
-#define FAKE_VERSION NCCL_VERSION_CODE
-#endif
-
-enum { kRanks = 8, kChunk = 1 << 16 };
-
-/* A message from one rank to another on its way. */
-struct Box {
-  atomic_int full;
-  size_t bytes;
-  char data[kChunk];
-};
-
-struct Shared {
-  atomic_int attached;
-  atomic_ullong arrived;
-  char slot[kRanks][kChunk];
-  struct Box box[kRanks][kRanks];
-};
-
-struct Scale {
-  int op;
-  float value;
-};
-
-struct ncclComm {
-  atomic_int looks;      /* so often it still says that it is at work, where it does not block */
-  struct ncclComm* part; /* which the program gets then, at part_at */
-  struct ncclComm** part_at;
-  char name[64];
-  int rank, size, device, children, rounds;
-  bool blocking;
-  atomic_bool aborted;
-  struct Shared* shared;
-  struct Scale scale[8];
-  int scales;
-};
-
-static void note(const char* format, ...) {
+void note(const char* format, ...) {
   const char* prefix = getenv("FAKE_NCCL_LOG");
   if (prefix == NULL) return;
   char path[512];
@@ -72,43 +27,10 @@ static void note(const char* format, ...) {
   fclose(file);
 }
 
-/* ---- communicators ---- */
-
-static ncclResult_t attach(struct ncclComm* comm) {
-  char path[80];
-  snprintf(path, sizeof path, "/%s", comm->name);
-  const int fd = shm_open(path, O_RDWR | O_CREAT, 0600);
-  if (fd < 0 || ftruncate(fd, sizeof(struct Shared)) != 0) return ncclSystemError;
-  comm->shared = mmap(NULL, sizeof(struct Shared), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  close(fd);
-  if (comm->shared == MAP_FAILED) return ncclSystemError;
-  if (atomic_fetch_add(&comm->shared->attached, 1) + 1 == comm->size) shm_unlink(path);
+ncclResult_t ncclGetVersion(int* version) {
+  *version = FAKE_VERSION;
   return ncclSuccess;
 }
-
-static bool is_whole(const struct ncclComm* comm) {
-  return atomic_load(&comm->shared->attached) == comm->size;
-}
-
-static ncclResult_t await_all(const struct ncclComm* comm) {
-  while (!is_whole(comm)) {
-    if (atomic_load(&comm->aborted)) return ncclInternalError;
-    sched_yield();
-  }
-  return ncclSuccess;
-}
-
-static ncclResult_t meet(struct ncclComm* comm) {
-  const unsigned long long all = (unsigned long long)comm->size * (unsigned)++comm->rounds;
-  atomic_fetch_add(&comm->shared->arrived, 1);
-  while (atomic_load(&comm->shared->arrived) < all) {
-    if (atomic_load(&comm->aborted)) return ncclInternalError;
-    sched_yield();
-  }
-  return ncclSuccess;
-}
-
-/* ---- groups ---- */
 
 struct Call {
   const char* name;
@@ -124,224 +46,10 @@ static _Thread_local struct {
   struct ncclComm* comm[16];
 } group;
 
-static struct ncclComm* make(const char* name, int rank, int size, bool blocking) {
-  struct ncclComm* comm = calloc(1, sizeof *comm);
-  snprintf(comm->name, sizeof comm->name, "%s", name);
-  comm->rank = rank;
-  comm->size = size;
-  comm->blocking = blocking;
-  comm->device = getenv("FAKE_NCCL_DEVICE") ? atoi(getenv("FAKE_NCCL_DEVICE")) : rank;
-  return comm;
-}
-
-static ncclResult_t begin(struct ncclComm* comm) {
-  ncclResult_t result = attach(comm);
-  if (result != ncclSuccess) return result;
-  if (group.depth > 0) {
-    group.comm[group.made++] = comm;
-    return ncclSuccess;
-  }
-  if (!comm->blocking) return ncclInProgress;
-  return await_all(comm);
-}
-
-/* As of the real one: a number, an address where it listens, and nothing. */
-struct Id {
-  unsigned char random[8];
-  struct sockaddr_in address;
-};
-
-static void name_of(const ncclUniqueId* id, char name[64]) {
-  struct Id read;
-  memcpy(&read, id, sizeof read);
-  int at = snprintf(name, 64, "fake-nccl-");
-  for (int i = 0; i < 8; ++i) at += snprintf(name + at, 64 - (size_t)at, "%02x", read.random[i]);
-}
-
-ncclResult_t ncclGetVersion(int* version) {
-  *version = FAKE_VERSION;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  struct Id made = {{0}, {.sin_family = AF_INET, .sin_port = htons(1), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}};
-  if (getrandom(made.random, sizeof made.random, 0) != sizeof made.random) return ncclSystemError;
-  memset(id, 0, sizeof *id);
-  memcpy(id, &made, sizeof made);
-  return ncclSuccess;
-}
-
-ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
-  note("CommInitRankConfig %d", size);
-  char name[64];
-  name_of(&id, name);
-  if (rank < 0 || rank >= size || size > kRanks) return ncclInvalidArgument;
-  *made = make(name, rank, size, config == NULL || config->blocking != 0);
-  return begin(*made);
-}
-
-ncclResult_t ncclCommInitRank(ncclComm_t* made, int size, ncclUniqueId id, int rank) {
-  return ncclCommInitRankConfig(made, size, id, rank, NULL);
-}
-
-ncclResult_t ncclCommInitAll(ncclComm_t* made, int count, const int* devices) {
-  note("CommInitAll %d", count);
-  ncclUniqueId id;
-  ncclGetUniqueId(&id);
-  ncclGroupStart();
-  for (int i = 0; i < count; ++i) {
-    ncclCommInitRank(&made[i], count, id, i);
-    if (devices != NULL) made[i]->device = devices[i];
-  }
-  return ncclGroupEnd();
-}
-
-#if FAKE_VERSION >= 22300
-ncclResult_t ncclCommInitRankScalable(ncclComm_t* made, int size, int rank, int id_count, ncclUniqueId* ids,
-                                      ncclConfig_t* config) {
-  (void)id_count;
-  return ncclCommInitRankConfig(made, size, ids[0], rank, config);
-}
-#endif
-
-/* Of one that does not block, the part comes to the program later. */
-static ncclResult_t begin_part(struct ncclComm* comm, ncclComm_t* made) {
-  if (comm->blocking) return begin(*made);
-  const ncclResult_t result = attach(*made);
-  comm->part = *made;
-  comm->part_at = made;
-  *made = NULL;
-  return result == ncclSuccess ? ncclInProgress : result;
-}
-
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
-  note("CommSplit %d", color);
-  const int mine[2] = {color, key};
-  memcpy(comm->shared->slot[comm->rank], mine, sizeof mine);
-  if (meet(comm) != ncclSuccess) return ncclInternalError;
-  int rank = 0, size = 0;
-  for (int other = 0; other < comm->size; ++other) {
-    int theirs[2];
-    memcpy(theirs, comm->shared->slot[other], sizeof theirs);
-    if (theirs[0] != color) continue;
-    ++size;
-    if (theirs[1] < key || (theirs[1] == key && other < comm->rank)) ++rank;
-  }
-  if (meet(comm) != ncclSuccess) return ncclInternalError;
-  char name[64];
-  snprintf(name, sizeof name, "%.40s-%d-%d", comm->name, comm->children++, color & 0xFFFF);
-  *made = NULL;
-  if (!comm->blocking) atomic_store(&comm->looks, 3);
-  if (color == NCCL_SPLIT_NOCOLOR) return comm->blocking ? ncclSuccess : ncclInProgress;
-  *made = make(name, rank, size,
-               config != NULL && config->blocking != NCCL_CONFIG_UNDEF_INT ? config->blocking != 0 : comm->blocking);
-  (*made)->device = comm->device;
-  return begin_part(comm, made);
-}
-
-#if FAKE_VERSION >= 22700
-ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* made, ncclConfig_t* config,
-                            int flags) {
-  note("CommShrink %d %d", count, flags);
-  (void)config;
-  int rank = 0, size = 0;
-  for (int other = 0; other < comm->size; ++other) {
-    bool stays = true;
-    for (int i = 0; i < count; ++i) stays = stays && excluded[i] != other;
-    if (stays && other < comm->rank) ++rank;
-    size += stays;
-  }
-  char name[64];
-  snprintf(name, sizeof name, "%.40s-%d-s", comm->name, comm->children++);
-  if (!comm->blocking) atomic_store(&comm->looks, 3);
-  *made = make(name, rank, size, comm->blocking);
-  (*made)->device = comm->device;
-  return begin_part(comm, made);
-}
-#endif
-
-static void let_go(ncclComm_t comm) {
-  munmap(comm->shared, sizeof *comm->shared);
-  free(comm);
-}
-
-ncclResult_t ncclCommFinalize(ncclComm_t comm) {
-  note("CommFinalize %d", comm->size);
-  return ncclSuccess;
-}
-ncclResult_t ncclCommDestroy(ncclComm_t comm) {
-  note("CommDestroy %d", comm->size);
-  let_go(comm);
-  return ncclSuccess;
-}
-ncclResult_t ncclCommAbort(ncclComm_t comm) {
-  note("CommAbort %d", comm->size);
-  atomic_store(&comm->aborted, true);
-  return ncclSuccess;
-}
-#if FAKE_VERSION >= 22800
-ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
-  note("CommRevoke %d", flags);
-  atomic_store(&comm->aborted, true);
-  return ncclSuccess;
-}
-#endif
-
-const char* ncclGetErrorString(ncclResult_t result) {
-  return result == ncclSuccess ? "no error" : "an error";
-}
-const char* ncclGetLastError(ncclComm_t comm) {
-  (void)comm;
-  return "NCCL's own word";
-}
-ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
-  if (atomic_load(&comm->looks) > 0) {
-    if (atomic_fetch_sub(&comm->looks, 1) == 1 && comm->part != NULL) {
-      *comm->part_at = comm->part;
-      comm->part = NULL;
-    }
-    /* Some versions say that all is well before the part is there. */
-    *error = getenv("FAKE_NCCL_IS_WELL") != NULL ? ncclSuccess : ncclInProgress;
-    return ncclSuccess;
-  }
-  *error = atomic_load(&comm->aborted) ? ncclInternalError : is_whole(comm) ? ncclSuccess : ncclInProgress;
-  return ncclSuccess;
-}
-ncclResult_t ncclCommCount(const ncclComm_t comm, int* count) {
-  *count = comm->size;
-  return ncclSuccess;
-}
-ncclResult_t ncclCommCuDevice(const ncclComm_t comm, int* device) {
-  *device = comm->device;
-  return ncclSuccess;
-}
-ncclResult_t ncclCommUserRank(const ncclComm_t comm, int* rank) {
-  *rank = comm->rank;
-  return ncclSuccess;
-}
-ncclResult_t ncclCommRegister(const ncclComm_t comm, void* buffer, size_t size, void** handle) {
-  note("CommRegister %d %zu", comm->size, size);
-  *handle = buffer;
-  return ncclSuccess;
-}
-ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
-  (void)comm, (void)handle;
-  return ncclSuccess;
-}
-
-ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t where,
-                                      ncclComm_t comm) {
-  (void)where;
-  if (type != ncclFloat32 || comm->scales == 8) return ncclInvalidArgument;
-  struct Scale* scale = &comm->scale[comm->scales];
-  scale->op = ncclNumOps + comm->scales++;
-  memcpy(&scale->value, scalar, sizeof scale->value);
-  *op = (ncclRedOp_t)scale->op;
-  return ncclSuccess;
-}
-ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
-  (void)op, (void)comm;
-  return ncclSuccess;
+bool left_to_group(struct ncclComm* comm) {
+  if (group.depth == 0) return false;
+  group.comm[group.made++] = comm;
+  return true;
 }
 
 /* ---- what calls do ---- */

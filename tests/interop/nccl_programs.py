@@ -1,4 +1,4 @@
-"""Programs of NCCL for the tests, over a libnccl.so.2 of their own (fake_nccl.c), with the drop-in and without."""
+"""Programs of NCCL for the tests, over a libnccl.so.2 of their own (fake_nccl*.c), with the drop-in and without."""
 
 from __future__ import annotations
 
@@ -135,6 +135,11 @@ def tuned(sizes: str, nccl_us: tuple[float, ...]) -> Path | str:
     return folder
 
 
+def sources(name: str) -> list[str]:
+    """What a program or library is made of: one file, and one about communicators."""
+    return [str(HERE / f"{name}{part}.c") for part in ("", "_communicators")]
+
+
 @cache
 def compiled(version: int | None = None) -> Program | str:
     """The tests' program and NCCL, as of this version where it is given (21903); or why it cannot be had."""
@@ -153,6 +158,6 @@ def compiled(version: int | None = None) -> Program | str:
               *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else [])]  # fmt: skip
     library, program = folder / "libnccl.so.2", folder / "program"
     subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),
-                    str(HERE / "fake_nccl.c")], check=True)  # fmt: skip
-    subprocess.run([*common, "-o", str(program), str(HERE / "c_nccl.c"), str(library), "-lpthread"], check=True)
+                    *sources("fake_nccl")], check=True)  # fmt: skip
+    subprocess.run([*common, "-o", str(program), *sources("c_nccl"), str(library), "-lpthread"], check=True)
     return Program(program, folder)

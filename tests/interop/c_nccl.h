@@ -1,0 +1,101 @@
+/* What the programs of NCCL in c_nccl.c and c_nccl_communicators.c have in common. */
+#pragma once
+
+#include <nccl.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+__attribute__((weak)) void* sennit_emulated_allocate(int device, size_t bytes);
+
+enum { kMost = 8 * 70000 };
+extern int rank, size;
+extern const char* folder;
+extern ncclComm_t comm;
+extern float* in;
+extern float* out;
+
+/* Of communicators: how they are made, and how they end. */
+void divided(void);
+void shrunk(void);
+void patient(void);
+void patient_parts(void);
+void pairs(void);
+void all_in_one(void);
+void aborted(void);
+void lost(void);
+void early(void);
+
+static inline void fail(const char* what, long detail) {
+  printf("rank %d: %s (%ld)\n", rank, what, detail);
+  fflush(stdout);
+  _exit(1);
+}
+static inline void check(ncclResult_t result, const char* what) {
+  if (result != ncclSuccess) {
+    printf("rank %d: %s\n", rank, ncclGetLastError(comm));
+    fail(what, result);
+  }
+}
+
+static inline void* allocate(size_t bytes) {
+  void* memory = NULL;
+  if (sennit_emulated_allocate != NULL) memory = sennit_emulated_allocate(rank, bytes);
+  return memory != NULL ? memory : calloc(1, bytes);
+}
+
+static inline ncclUniqueId meet(const char* name) {
+  ncclUniqueId id;
+  char path[512], whole[512];
+  snprintf(path, sizeof path, "%s/%s.part", folder, name);
+  snprintf(whole, sizeof whole, "%s/%s", folder, name);
+  if (rank == 0) {
+    check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+    FILE* file = fopen(path, "w");
+    if (file == NULL || fwrite(&id, sizeof id, 1, file) != 1 || fclose(file) != 0 || rename(path, whole) != 0)
+      fail("write the id", 0);
+    return id;
+  }
+  FILE* file = NULL;
+  while ((file = fopen(whole, "r")) == NULL) usleep(1000);
+  if (fread(&id, sizeof id, 1, file) != 1) fail("read the id", 0);
+  fclose(file);
+  return id;
+}
+
+static inline void init(void) {
+  check(ncclCommInitRank(&comm, size, meet("id"), rank), "ncclCommInitRank");
+}
+static inline void end(void) {
+  check(ncclCommFinalize(comm), "ncclCommFinalize");
+  check(ncclCommDestroy(comm), "ncclCommDestroy");
+  printf("all right\n");
+}
+
+/* What rank `of` gives as its number `i`. */
+static inline float value(int of, size_t i) {
+  return (float)((of + 1) * 3 + (int)(i % 97));
+}
+static inline float sum(size_t i) {
+  float all = 0;
+  for (int of = 0; of < size; ++of) all += value(of, i);
+  return all;
+}
+static inline void fill(size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    in[i] = value(rank, i);
+    out[i] = -1;
+  }
+}
+static inline void expect(bool right, const char* what, size_t at) {
+  if (!right) fail(what, (long)at);
+}
+static inline void expect_sums(const float* got, size_t count, const char* what) {
+  for (size_t i = 0; i < count; ++i) expect(got[i] == sum(i), what, i);
+}
+static inline void buffers(void) {
+  in = allocate(sizeof(float) * kMost);
+  out = allocate(sizeof(float) * kMost);
+}

@@ -1,0 +1,229 @@
+/* Programs of NCCL about communicators: how they are made, divided and shrunk, and how they end. */
+#define _GNU_SOURCE
+#include "c_nccl.h"
+
+#include <pthread.h>
+#include <string.h>
+
+void divided(void) {
+  init();
+  buffers();
+  ncclComm_t part = NULL, rest = NULL;
+  check(ncclCommSplit(comm, rank % 2, -rank, &part, NULL), "split");
+  int count = 0, number = 0;
+  check(ncclCommCount(part, &count), "count");
+  check(ncclCommUserRank(part, &number), "rank");
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, part, NULL), "allreduce of a part");
+  for (size_t i = 0; i < 100; ++i) {
+    float expected = 0;
+    for (int of = rank % 2; of < size; of += 2) expected += value(of, i);
+    expect(out[i] == expected, "a part", i);
+  }
+  check(ncclCommSplit(comm, rank == 0 ? NCCL_SPLIT_NOCOLOR : 7, rank, &rest, NULL), "split off");
+  expect((rest == NULL) == (rank == 0), "no color", 0);
+  if (rest != NULL) {
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, rest, NULL), "allreduce of the rest");
+    for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(0, i), "the rest", i);
+    check(ncclCommDestroy(rest), "destroy the rest");
+  }
+  check(ncclCommDestroy(part), "destroy the part");
+  end();
+}
+
+#if NCCL_VERSION_CODE >= 22700 && !defined(OLD)
+void shrunk(void) {
+  init();
+  buffers();
+  int without[] = {size - 1};
+  if (rank == size - 1) {
+    check(ncclCommAbort(comm), "abort");
+    printf("all right\n");
+    return;
+  }
+  ncclComm_t rest = NULL;
+  check(ncclCommShrink(comm, without, 1, &rest, NULL, NCCL_SHRINK_ABORT), "shrink");
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, rest, NULL), "allreduce of the rest");
+  for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(size - 1, i), "the rest", i);
+  check(ncclCommDestroy(rest), "destroy");
+  check(ncclCommAbort(comm), "abort");
+  printf("all right\n");
+}
+#endif
+
+void patient(void) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const ncclUniqueId id = meet("id");
+  ncclResult_t state = ncclCommInitRankConfig(&comm, size, id, rank, &config);
+  expect(state == ncclInProgress || state == ncclSuccess, "begin", state);
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(comm, &state), "ask");
+  check(state, "made");
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "allreduce");
+  /* A group of both libraries' calls, where NCCL's end later. */
+  fill(300);
+  check(ncclGroupStart(), "start");
+  check(ncclReduce(in, out, 100, ncclFloat, ncclSum, 0, comm, NULL), "reduce");
+  check(ncclAllReduce(in + 100, out + 100, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  check(ncclReduce(in + 200, out + 200, 100, ncclFloat, ncclSum, 0, comm, NULL), "reduce again");
+  state = ncclGroupEnd();
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(comm, &state), "ask");
+  check(state, "the group");
+  for (size_t i = 0; i < 300; ++i) expect(out[i] == sum(i) || (rank != 0 && i / 100 != 1), "a group", i);
+  /* A part of it. */
+  ncclComm_t part = NULL;
+  state = ncclCommSplit(comm, 0, rank, &part, NULL);
+  while (state == ncclInProgress || part == NULL) check(ncclCommGetAsyncError(comm, &state), "ask");
+  do check(ncclCommGetAsyncError(part, &state), "ask of the part");
+  while (state == ncclInProgress);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, part, NULL), "allreduce of a part");
+  expect_sums(out, 100, "a part");
+  check(ncclCommDestroy(part), "destroy");
+  end();
+}
+
+/* A part that does not block, of one that does; and of a part, where rank 0 has none. */
+void patient_parts(void) {
+  init();
+  buffers();
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t part = NULL, rest = NULL;
+  ncclResult_t state = ncclCommSplit(comm, 0, -rank, &part, &config);
+  expect(state == ncclInProgress || state == ncclSuccess, "split", state);
+  do check(ncclCommGetAsyncError(part, &state), "ask of the part");
+  while (state == ncclInProgress);
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, part, NULL), "allreduce of a part");
+  expect_sums(out, 100, "a part");
+  state = ncclCommSplit(part, rank == 0 ? NCCL_SPLIT_NOCOLOR : 7, rank, &rest, NULL);
+  while (state == ncclInProgress || (rank != 0 && rest == NULL))
+    check(ncclCommGetAsyncError(part, &state), "ask of the part again");
+  check(state, "split off");
+  expect((rest == NULL) == (rank == 0), "no color", 0);
+  if (rest != NULL) {
+    do check(ncclCommGetAsyncError(rest, &state), "ask of the rest");
+    while (state == ncclInProgress);
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, rest, NULL), "allreduce of the rest");
+    for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(0, i), "the rest", i);
+    check(ncclCommDestroy(rest), "destroy the rest");
+  }
+  check(ncclCommDestroy(part), "destroy the part");
+  end();
+}
+
+/* Two communicators, made in one group; rank 0 in another order. */
+void pairs(void) {
+  ncclComm_t made[2];
+  const ncclUniqueId first = meet("first"), second = meet("second");
+  check(ncclGroupStart(), "start");
+  check(ncclCommInitRank(&made[rank == 0], size, rank == 0 ? second : first, rank), "one");
+  check(ncclCommInitRank(&made[rank != 0], size, rank == 0 ? first : second, rank), "the other");
+  check(ncclGroupEnd(), "end");
+  comm = made[0];
+  buffers();
+  fill(200);
+  check(ncclGroupStart(), "start");
+  for (int which = 0; which < 2; ++which)
+    check(ncclAllReduce(in + 100 * which, out + 100 * which, 100, ncclFloat, ncclSum, made[which], NULL),
+          "allreduce");
+  check(ncclGroupEnd(), "end");
+  expect_sums(out, 200, "two communicators");
+  check(ncclCommDestroy(made[1]), "destroy");
+  end();
+}
+
+void all_in_one(void) {
+  enum { kOnes = 3, kNumbers = 1000 };
+  ncclComm_t made[kOnes];
+  check(ncclCommInitAll(made, kOnes, NULL), "init all");
+  int count = 0;
+  check(ncclCommCount(made[1], &count), "count");
+  expect(count == kOnes, "count", (size_t)count);
+  /* The tests' NCCL cannot do that for one thread. */
+  float* each[kOnes] = {NULL};
+  for (int i = 0; i < kOnes && sennit_emulated_allocate != NULL; ++i)
+    each[i] = sennit_emulated_allocate(i, kNumbers * sizeof(float));
+  for (int round = 0; round < 3 && each[0] != NULL; ++round) {
+    for (int i = 0; i < kOnes; ++i)
+      for (int k = 0; k < kNumbers; ++k) each[i][k] = value(i, (size_t)k);
+    check(ncclGroupStart(), "start");
+    for (int i = 0; i < kOnes; ++i)
+      check(ncclAllReduce(each[i], each[i], kNumbers, ncclFloat, ncclSum, made[i], NULL), "allreduce");
+    check(ncclGroupEnd(), "end");
+    size = kOnes;
+    for (int i = 0; i < kOnes; ++i) expect_sums(each[i], kNumbers, "allreduce of one process");
+  }
+  for (int i = 0; i < kOnes; ++i) check(ncclCommDestroy(made[i]), "destroy");
+  printf("all right\n");
+}
+
+static void* reduce_alone(void* result) {
+  *(ncclResult_t*)result = ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL);
+  return NULL;
+}
+
+/* Rank 0 does not come, and the others end what waits for it. */
+void aborted(void) {
+  init();
+  buffers();
+  fill(100);
+  if (rank != 0) {
+    pthread_t thread;
+    ncclResult_t result = ncclSuccess;
+    pthread_create(&thread, NULL, reduce_alone, &result);
+    usleep(200000);
+    check(ncclCommAbort(comm), "abort");
+    pthread_join(thread, NULL);
+    expect(result != ncclSuccess, "what waited ended well", 0);
+  } else {
+    usleep(400000);
+    check(ncclCommAbort(comm), "abort");
+  }
+  /* A program may try again. */
+  check(ncclCommInitRank(&comm, size, meet("again"), rank), "again");
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "again");
+  end();
+}
+
+/* The last rank dies while the others wait for it. */
+void lost(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  if (rank == size - 1) {
+    usleep(100000);
+    _exit(0);
+  }
+  const ncclResult_t result = ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL);
+  expect(result == ncclRemoteError, "the result", result);
+  expect(strstr(ncclGetLastError(comm), "rank") != NULL, "last error", 0);
+  check(ncclCommAbort(comm), "abort");
+  printf("all right\n");
+}
+
+/* A rank that is done leaves; who waits for nothing hears of no error. */
+void early(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "allreduce");
+  if (rank != 0) {
+    printf("all right\n");
+    exit(0);
+  }
+  for (int i = 0; i < 10; ++i) {
+    ncclResult_t state = ncclInternalError;
+    usleep(50000);
+    check(ncclCommGetAsyncError(comm, &state), "ask");
+    expect(state == ncclSuccess, "an error that is none", state);
+  }
+  end();
+}

@@ -1,0 +1,57 @@
+/* What fake_nccl.c and fake_nccl_communicators.c know of each other. */
+#pragma once
+
+#include <nccl.h>
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifndef FAKE_VERSION
+#define FAKE_VERSION NCCL_VERSION_CODE
+#endif
+
+enum { kRanks = 8, kChunk = 1 << 16 };
+
+/* A message from one rank to another on its way. */
+struct Box {
+  atomic_int full;
+  size_t bytes;
+  char data[kChunk];
+};
+
+struct Shared {
+  atomic_int attached;
+  atomic_ullong arrived;
+  char slot[kRanks][kChunk];
+  struct Box box[kRanks][kRanks];
+};
+
+struct Scale {
+  int op;
+  float value;
+};
+
+struct ncclComm {
+  atomic_int looks;      /* so often it still says that it is at work, where it does not block */
+  struct ncclComm* part; /* which the program gets then, at part_at */
+  struct ncclComm** part_at;
+  char name[64];
+  int rank, size, device, children, rounds;
+  bool blocking;
+  atomic_bool aborted;
+  struct Shared* shared;
+  struct Scale scale[8];
+  int scales;
+};
+
+/* Only the functions of NCCL's are for others. */
+#pragma GCC visibility push(hidden)
+/* To $FAKE_NCCL_LOG.PID. */
+void note(const char* format, ...);
+/* Until all ranks are there, or have come to this call. */
+ncclResult_t await_all(const struct ncclComm* comm);
+ncclResult_t meet(struct ncclComm* comm);
+/* Whether a group is open, whose end then awaits the communicator's ranks. */
+bool left_to_group(struct ncclComm* comm);
+#pragma GCC visibility pop
