@@ -2,27 +2,11 @@
 
 #include <algorithm>
 
+#include "net/request.h"
+
 namespace sennit::net {
 
-namespace {
-
 using coll::Operation;
-
-const device::Reduction kMoved{device::Type::uint8, device::Operator::sum, 1, 1, 1};
-
-coll::Request request_of(Operation operation, const void* input, void* output, std::uint64_t bytes,
-                         const device::Reduction& reduction, int root = coll::kEveryRank) {
-  coll::Request request;
-  request.operation = operation;
-  request.input = input;
-  request.output = output;
-  request.count = bytes / device::bytes_of(reduction.type);
-  request.reduction = reduction;
-  request.root = root;
-  return request;
-}
-
-}  // namespace
 
 Result<std::unique_ptr<EnqueuedAllreduce>> EnqueuedAllreduce::create(path::Node& node, coll::Collectives& collectives,
                                                                      LaneRail& rail, Options options) {
@@ -65,7 +49,7 @@ std::vector<coll::Case> EnqueuedAllreduce::cases(std::uint64_t bytes, const devi
   const auto add = [&](Operation first, Operation second, std::uint64_t most) {
     for (std::uint64_t size = 1; size <= most; size = coll::bucket_of(size) + 1) {
       made.push_back(coll::bucket_of(coll::case_of(first, reduction, size)));
-      made.push_back(coll::bucket_of(coll::case_of(second, kMoved, size)));
+      made.push_back(coll::bucket_of(coll::case_of(second, kBytes, size)));
     }
   };
   add(Operation::reduce_scatter, Operation::allgather, divided);
@@ -112,8 +96,8 @@ Status EnqueuedAllreduce::spread(const Chunk& chunk, Slot& slot, void* output, d
     if (auto status = lane.wait(*slot.crossed); !status) return status;
   std::byte* const to = static_cast<std::byte*>(output) + chunk.begin;
   return collectives_.call(chunk.whole
-                               ? request_of(Operation::broadcast, slot.part.data(), to, chunk.bytes, kMoved, kOwner)
-                               : request_of(Operation::allgather, slot.part.data(), to, part_of(chunk), kMoved),
+                               ? request_of(Operation::broadcast, slot.part.data(), to, chunk.bytes, kBytes, kOwner)
+                               : request_of(Operation::allgather, slot.part.data(), to, part_of(chunk), kBytes),
                            lane);
 }
 

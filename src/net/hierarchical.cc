@@ -1,6 +1,7 @@
 #include "net/hierarchical.h"
 
 #include "coll/reduce_rows.h"
+#include "net/request.h"
 
 namespace sennit::net {
 
@@ -10,8 +11,6 @@ using coll::Operation;
 
 /// The rank of each node that has what of an allreduce is not divided.
 constexpr int kLeader = 0;
-
-const device::Reduction kBytes{device::Type::uint8, device::Operator::sum, 1, 1, 1};
 
 const std::byte* at(const void* data, std::uint64_t bytes) {
   return static_cast<const std::byte*>(data) + bytes;
@@ -65,13 +64,7 @@ std::uint64_t Hierarchical::part_of(const Chunk& chunk) const {
 
 Status Hierarchical::call(Operation operation, const void* input, void* output, std::uint64_t bytes,
                           const device::Reduction& reduction, device::Lane& lane, int root) {
-  coll::Request request;
-  request.operation = operation;
-  request.input = input;
-  request.output = output;
-  request.count = bytes / device::bytes_of(reduction.type);
-  request.reduction = reduction;
-  request.root = root;
+  const auto request = request_of(operation, input, output, bytes, reduction, root);
   return collectives_.explain(collectives_.call(request, lane));
 }
 
