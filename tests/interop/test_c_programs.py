@@ -32,6 +32,15 @@ def test_what_c_sends_and_reduces_arrives(name: str, ranks: int) -> None:
 
 
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_no_message_is_probed_as_long_as_another(name: str) -> None:
+    program, library = have(name, "c_probes.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "direct copy" in done.stderr, done.stderr
+    assert "error" not in done.stderr.lower(), done.stderr
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_the_program_is_right_without_the_drop_in(name: str) -> None:
     program, _ = have(name, "c_buffers.c")
     done = program.run(2, None)

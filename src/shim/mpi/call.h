@@ -5,6 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
+#include <span>
 
 #include "shim/mpi/handle.h"
 #include "shim/mpi/mpi.h"
@@ -78,6 +80,7 @@ struct Call {
   const Handle comm;
   Handle op = kNoHandle;
   int root = -1, dest = -1, tag = -1;
+  std::optional<int> source;  ///< of a receive that MPI matches by its source and `tag`
   std::array<Part, 3> parts;
   int count = 0;  ///< of parts
 

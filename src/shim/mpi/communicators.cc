@@ -97,24 +97,34 @@ Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi, Bet
   return made;
 }
 
-int Communicators::world_rank(Handle comm, int rank) {
-  {
-    const std::shared_lock lock(mutex_);
-    if (const auto found = world_ranks_.find(comm); found != world_ranks_.end())
-      return rank >= 0 && rank < static_cast<int>(found->second.size()) ? found->second[std::size_t(rank)] : -1;
-  }
-  std::vector<int> ranks;
-  if (comm == mpi_.comm_null() || mpi_.world_ranks(comm, ranks) != 0) ranks.clear();
-  const bool known = rank >= 0 && rank < static_cast<int>(ranks.size());
-  const int found = known ? ranks[std::size_t(rank)] : -1;
-  const std::unique_lock lock(mutex_);
-  world_ranks_[comm] = std::move(ranks);
-  return found;
+Communicators::Members Communicators::ask_members(Handle comm) const {
+  Members members;
+  if (comm == mpi_.comm_null() || mpi_.world_ranks(comm, members.ranks) != 0) members.ranks.clear();
+  // The other side's, where there are two groups: its ranks know this side's.
+  if (std::ranges::find(members.ranks, group_->rank()) == members.ranks.end()) return members;
+  members.name = 1;
+  for (const int rank : members.ranks)  // FNV-1a, a rank at a time
+    members.name = (members.name ^ static_cast<std::uint32_t>(rank)) * 0x100000001b3;
+  return members;
 }
 
-int Communicators::neighbour(Handle comm, int rank) {
-  const int world = world_rank(comm, rank);
-  return world >= 0 && world != group_->rank() && group_->same_node(world) ? world : -1;
+Communicators::Peer Communicators::peer(Handle comm, int rank) {
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = members_.find(comm); found != members_.end()) return found->second.peer(rank);
+  }
+  Members members = ask_members(comm);
+  const Peer peer = members.peer(rank);
+  const std::unique_lock lock(mutex_);
+  members_[comm] = std::move(members);
+  return peer;
+}
+
+Communicators::Peer Communicators::neighbour(Handle comm, int rank) {
+  Peer found = peer(comm, rank);
+  const int world = found.world_rank;
+  if (world < 0 || world == group_->rank() || !group_->same_node(world)) found.world_rank = -1;
+  return found;
 }
 
 comm::Slot& Communicators::listening(int world_rank) {
@@ -371,7 +381,7 @@ void Communicators::close(Handle comm, One& one, const Meanwhile& meanwhile) {
 void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
   {
     const std::unique_lock lock(mutex_);
-    world_ranks_.erase(comm);
+    members_.erase(comm);
   }
   One* const one = find(comm);
   if (one == nullptr) return;

@@ -78,11 +78,17 @@ class Communicators {
   Council& council() { return *council_; }
   std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
 
-  /// The rank of MPI_COMM_WORLD that messages to `rank` of `comm` go to, if it is another process of this node; else
-  /// -1. Local.
-  int neighbour(Handle comm, int rank);
-  /// The rank of MPI_COMM_WORLD behind a rank of `comm`; -1 for one of another job. Local.
-  int world_rank(Handle comm, int rank);
+  /// Who is behind a rank of a communicator.
+  struct Peer {
+    int world_rank = -1;  ///< of MPI_COMM_WORLD; -1 for one of another job
+    /// Tells of the communicator's ranks and their order, alike on all of them; 0 where it has two groups.
+    std::uint64_t members = 0;
+  };
+  /// Local.
+  Peer peer(Handle comm, int rank);
+  int world_rank(Handle comm, int rank) { return peer(comm, rank).world_rank; }
+  /// The same for who gets messages there: `world_rank` is -1 but of another process of this node.
+  Peer neighbour(Handle comm, int rank);
 
   /// This process looks at all messages it receives: others may announce theirs to it. And whether another does.
   void listen();
@@ -160,7 +166,16 @@ class Communicators {
   std::vector<int> free_slots_;
   int next_slot_ = 0;
   std::uint64_t met_ = 0;
-  std::unordered_map<Handle, std::vector<int>> world_ranks_;  // by communicator
+  struct Members {
+    std::vector<int> ranks;  // of MPI_COMM_WORLD
+    std::uint64_t name = 0;  // Peer::members
+    Peer peer(int rank) const {
+      const bool known = rank >= 0 && rank < static_cast<int>(ranks.size());
+      return {known ? ranks[static_cast<std::size_t>(rank)] : -1, name};
+    }
+  };
+  Members ask_members(Handle comm) const;
+  std::unordered_map<Handle, Members> members_;  // by communicator
 };
 
 }  // namespace sennit::shim::mpi

@@ -121,8 +121,17 @@ class DropIn {
   /// a rank that has not come may wait for a request of this one to move. Tells as pass(), of function `what`.
   std::optional<int> move_until_all_come(std::string_view what, Handle comm);
   bool busy() const { return requests_.busy(); }
-  /// How long a message is that was found by a probe.
-  std::int64_t probed(Handle comm, int source, int tag, std::int64_t bytes);
+  /// How long a message is that a probe found; none: that cannot be said yet, ask again. `taken`: MPI has no more of
+  /// it to find.
+  std::optional<std::int64_t> probed(Handle comm, int source, int tag, std::int64_t bytes, bool taken);
+  /// Before a message of the program's own is sent, of `bytes` bytes; to be kept until that call returns. `again`: it
+  /// is sent whenever the program says so.
+  LookAlikes::Sending note(std::int64_t bytes, int dest, int tag, Handle comm, bool again) {
+    const auto slot = Announcement::slot_of(static_cast<std::uint64_t>(bytes));
+    if (!slot || communicators_ == nullptr) return {};
+    const int to = communicators_->neighbour(comm, dest).world_rank;
+    return to < 0 ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *slot, again);
+  }
 
   /// Before a communicator is freed.
   void forget(Handle comm);
@@ -194,7 +203,8 @@ class DropIn {
   std::unique_ptr<HostMemory> host_;
   Status no_gpus_;
   std::unique_ptr<Communicators> communicators_;
-  std::unique_ptr<Loans> loans_;        // made at first use
+  std::unique_ptr<Loans> loans_;  // made at first use
+  LookAlikes look_alikes_;
   std::unique_ptr<Messages> messages_;  // made at first use
   std::unique_ptr<Windows> windows_;    // made at first use
   std::atomic<Windows*> live_windows_{nullptr};

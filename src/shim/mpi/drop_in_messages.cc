@@ -20,7 +20,7 @@ Messages* DropIn::messages() {
   const std::lock_guard lock(gpus_mutex_);
   if (messages_ == nullptr)
     messages_ =
-        std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_, *loans_,
+        std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_, *loans_, look_alikes_,
                                    [memories = memories_.get()] { return memories->executor_for_communicator(); });
   return messages_.get();
 }
@@ -49,12 +49,14 @@ std::unique_ptr<Messages::Outgoing> DropIn::announce(const Call& call, std::stri
   why = "SENNIT_OPS";
   if (!wanted(call)) return nullptr;
   why = "to a process of another node, or itself";
-  const int dest = communicators_ != nullptr ? communicators_->neighbour(call.comm, call.dest) : -1;
-  if (dest < 0) return nullptr;
+  const auto to = communicators_ != nullptr ? communicators_->neighbour(call.comm, call.dest) : Communicators::Peer();
+  if (to.world_rank < 0) return nullptr;
   why = "to a process that uses no GPU yet";
-  if (!communicators_->listens(dest)) return nullptr;
+  if (!communicators_->listens(to.world_rank)) return nullptr;
   why = "memory that cannot be shared, or too many on their way";
-  return messages() != nullptr ? messages_->announce(part.address, bytes, dest, call.tag) : nullptr;
+  return messages() != nullptr
+             ? messages_->announce(part.address, bytes, {to.world_rank, call.tag, call.comm, to.members})
+             : nullptr;
 }
 
 int DropIn::wait_until_taken(Messages::Outgoing& outgoing, const Call& call) {
@@ -81,6 +83,9 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   receive->buffer = const_cast<void*>(part.address);
   receive->device = shadows.device(index);
   receive->capacity = capacity;
+  receive->comm = call.comm;
+  receive->source = call.source;
+  receive->tag = call.tag;
   if (!mpi_->uniform(part.elements.type)) {
     receive->type = mpi_->keep(part.elements.type, receive->type_keeper);
     if (receive->type == kNoHandle) return nullptr;
@@ -225,10 +230,26 @@ void DropIn::progress() {
   for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open);
 }
 
-std::int64_t DropIn::probed(Handle comm, int source, int tag, std::int64_t bytes) {
-  if (messages_ == nullptr || communicators_ == nullptr || bytes < 0) return bytes;
-  return static_cast<std::int64_t>(
-      messages_->probed(communicators_->world_rank(comm, source), tag, static_cast<std::uint64_t>(bytes)));
+std::optional<std::int64_t> DropIn::probed(Handle comm, int source, int tag, std::int64_t bytes, bool taken) {
+  if (messages_ == nullptr || communicators_ == nullptr || !Announcement::slot_of(static_cast<std::uint64_t>(bytes)))
+    return bytes;
+  const auto from = communicators_->peer(comm, source);
+  const auto look = [&] {
+    return messages_->announced(from.world_rank, tag, from.members, static_cast<std::uint64_t>(bytes));
+  };
+  if (!look()) return bytes;
+  // A probe finds no message that an open receive takes, so these have been given others, that came before: perhaps
+  // the announcement.
+  const auto matched = [&](const Receive& receive) {
+    return receive.comm == comm && receive.source &&
+           (*receive.source == source || *receive.source == mpi_->any_source()) &&
+           (receive.tag == tag || receive.tag == mpi_->any_tag());
+  };
+  if (requests_.any_unseen(matched)) return std::nullopt;
+  const auto announced = look();  // again: those may have been looked at meanwhile
+  if (!announced) return bytes;
+  if (taken) messages_->found(from.world_rank, *announced);
+  return static_cast<std::int64_t>(announced->bytes);
 }
 
 }  // namespace sennit::shim::mpi

@@ -315,6 +315,9 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield f"  const auto real = &{function.name}_moving<Abi>;"
     else:
         yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
+    if function.kind in ("send", "exchange"):
+        sent, tag = ", ".join(function.memory[0].elements), "sendtag" if function.kind == "exchange" else "tag"
+        yield f"  const auto sending = note<Abi>({sent}, dest, {tag}, comm, Form::{function.form});"
     if of_all and not in_turn and not waits:
         yield from unless_in_vain(f'settle<Abi>("MPI_{function.name}", comm)')
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
@@ -346,9 +349,11 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     comm = "to_handle(comm)" if function.parameter("comm") else "kNoHandle"
     kind = f"Family::{function.family}, Form::{function.form}"
     yield f"  Call call(mpi<Abi>(), {kind}, {comm});"
-    for name in ("op", "root", "dest", "tag"):
+    for name in ("op", "root", "dest", "source", "tag"):
         if function.parameter(name):
             yield f"  call.{name} = {'to_handle(op)' if name == 'op' else name};"
+    if function.kind == "exchange":
+        yield "  call.tag = recvtag;"
     for each in function.memory:
         yield f"  call.add({describe_memory(function, each)});"
     replaced = {each: f"static_cast<{cpp_type(function.parameter(each))}>(memory[{i}])"

@@ -64,6 +64,8 @@ class Library final : public Mpi {
   Handle comm_world() const override { return world_; }
   Handle comm_null() const override { return comm_null_; }
   Handle request_null() const override { return request_null_; }
+  int any_source() const override { return Abi::kAnySource; }
+  int any_tag() const override { return Abi::kAnyTag; }
   bool is_in_place(const void* address) const override {
     return reinterpret_cast<std::intptr_t>(address) == Abi::kInPlace;
   }

@@ -20,9 +20,9 @@ namespace sennit::shim::mpi {
 namespace {
 
 /// Words of a slot. kEnd: how many of its announcements have ended, a half word, since lanes write such; kUse: the
-/// latest announcement's; kBytes, kEnvelope: of that one. kAsk: the number of one whose receiver asks for a copy in
-/// host memory; kOffer: 1 + the number of that copy's file in comm::Group.
-constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnvelope = 5;
+/// latest announcement's; kBytes, kEnvelope, kMembers: of that one. kAsk: the number of one whose receiver asks for a
+/// copy in host memory; kOffer: 1 + the number of that copy's file in comm::Group.
+constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnvelope = 5, kMembers = 6;
 
 /// In kOffer: there can be none.
 constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
@@ -46,6 +46,8 @@ device::Word& end_word(comm::Slot& slot) {
 constexpr std::uint64_t envelope(int dest, int tag) {
   return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
 }
+/// Of a message that nobody will find: it was cancelled.
+constexpr std::uint64_t kToNobody = ~std::uint64_t{0};
 
 /// All of a file; null data where that fails.
 device::Memory map_all(int file, std::uint64_t bytes) {
@@ -57,36 +59,48 @@ device::Memory map_all(int file, std::uint64_t bytes) {
 }  // namespace
 
 Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans,
-                   Pushes::MakeExecutor make_executor)
+                   LookAlikes& look_alikes, Pushes::MakeExecutor make_executor)
     : group_(group),
       job_(job),
       gpus_(gpus),
       loans_(loans),
+      look_alikes_(look_alikes),
       pushes_(group, gpus.executor(), loans, std::move(make_executor)) {}
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
   return group_.control().slot(group_.node_index(sender), Announcement::kFirstSlot + slot);
 }
 
-std::uint64_t Messages::probed(int sender, int tag, std::uint64_t bytes) const {
-  constexpr auto first = static_cast<std::uint64_t>(Announcement::length_of(0));
-  constexpr auto kStep = static_cast<std::uint64_t>(Announcement::length_of(1) - Announcement::length_of(0));
-  if (bytes < first || bytes > kLongestAnnouncement || (bytes - first) % kStep != 0) return bytes;
-  if (sender < 0 || sender == group_.rank() || !group_.same_node(sender)) return bytes;
-  comm::Slot& slot = slot_of(sender, static_cast<int>((bytes - first) / kStep));
+std::optional<Messages::Announced> Messages::announced(int sender, int tag, std::uint64_t members,
+                                                       std::uint64_t bytes) {
+  const auto number = Announcement::slot_of(bytes);
+  if (!number || sender < 0 || sender == group_.rank() || !group_.same_node(sender)) return std::nullopt;
+  comm::Slot& slot = slot_of(sender, *number);
   const auto use = static_cast<device::Word>(slot.words[kUse].load(std::memory_order_acquire));
-  const bool ours = slot.words[kEnvelope].load(std::memory_order_relaxed) == envelope(group_.rank(), tag);
-  const bool under_way = std::atomic_ref(end_word(slot)).load(std::memory_order_relaxed) != use;
-  return ours && under_way ? slot.words[kBytes].load(std::memory_order_relaxed) : bytes;
+  const auto holds = [&](std::size_t word, std::uint64_t value) {
+    return slot.words[word].load(std::memory_order_relaxed) == value;
+  };
+  if (!holds(kEnvelope, envelope(group_.rank(), tag)) || !holds(kMembers, members)) return std::nullopt;
+  if (std::atomic_ref(end_word(slot)).load(std::memory_order_relaxed) == use) return std::nullopt;
+  const std::lock_guard lock(mutex_);
+  const auto came = looked_.find({sender, *number});
+  if (came != looked_.end() && came->second == use) return std::nullopt;
+  return Announced{slot.words[kBytes].load(std::memory_order_relaxed), *number, use};
 }
 
-std::optional<int> Messages::take_slot(std::uint64_t bytes) {
+void Messages::found(int sender, const Announced& announced) {
+  const std::lock_guard lock(mutex_);
+  looked_[{sender, announced.slot}] = announced.use;
+}
+
+std::optional<int> Messages::take_slot(std::uint64_t bytes, const LookAlikes::Slots& doubtful) {
+  const auto unfit = slots_ | doubtful;
   // The shortest announcements are for messages that can have no longer ones, while there are others.
   constexpr int kForShort = 16;
   const auto first_free = [&](int first) -> std::optional<int> {
     for (int slot = first; slot < Announcement::kSlots; ++slot) {
       if (static_cast<std::uint64_t>(Announcement::length_of(slot)) > bytes) break;
-      if (!slots_.test(static_cast<std::size_t>(slot))) return slot;
+      if (!unfit.test(static_cast<std::size_t>(slot))) return slot;
     }
     return std::nullopt;
   };
@@ -96,15 +110,16 @@ std::optional<int> Messages::take_slot(std::uint64_t bytes) {
   return slot;
 }
 
-std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, int dest, int tag) {
+std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, const Envelope& to) {
   const auto loan = loans_.lend_by_name(data, bytes);
   if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto taken = take_slot(bytes);
+  const auto taken = take_slot(bytes, look_alikes_.doubtful(to.dest, to.tag));
   if (!taken) return nullptr;
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
   outgoing->data_ = data;
-  outgoing->dest_ = dest;
+  outgoing->to_ = to;
+  outgoing->time_ = look_alikes_.now();
   outgoing->device_ = loan->device;
   Announcement& card = outgoing->announcement_;
   card.job[0] = job_[0];
@@ -117,7 +132,8 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   comm::Slot& slot = slot_of(card);
   slot.words[kOffer].store(0, std::memory_order_relaxed);
   slot.words[kBytes].store(bytes, std::memory_order_relaxed);
-  slot.words[kEnvelope].store(envelope(dest, tag), std::memory_order_relaxed);
+  slot.words[kEnvelope].store(envelope(to.dest, to.tag), std::memory_order_relaxed);
+  slot.words[kMembers].store(to.members, std::memory_order_relaxed);
   slot.words[kUse].store(card.use, std::memory_order_release);
   card.memory = loan->name;
   const auto& uuid = gpus_.executor().devices()[static_cast<std::size_t>(loan->device)].uuid;
@@ -129,9 +145,14 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
 
 Messages::Outgoing::~Outgoing() {
   if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
-  const std::lock_guard lock(messages_.mutex_);
-  // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
-  if (ended()) messages_.slots_.reset(static_cast<std::size_t>(announcement_.slot));
+  if (ended()) {
+    messages_.look_alikes_.taken(to_, time_);
+    const std::lock_guard lock(messages_.mutex_);
+    messages_.slots_.reset(static_cast<std::size_t>(announcement_.slot));
+  } else {
+    // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
+    messages_.slot_of(announcement_).words[kEnvelope].store(kToNobody, std::memory_order_relaxed);
+  }
 }
 
 bool Messages::has_ended(const Announcement& announcement) const {
@@ -167,7 +188,7 @@ void Messages::Outgoing::hear() {
   Wish wish = messages_.wish_of(announcement_);
   const auto where = wish.hear(announcement_.number);
   if (!where) return;
-  auto pushed = messages_.pushes_.push({data_, device_, announcement_.bytes, dest_, *where,
+  auto pushed = messages_.pushes_.push({data_, device_, announcement_.bytes, to_.dest, *where,
                                         &end_word(messages_.slot_of(announcement_)), announcement_.use});
   looked_ = std::chrono::steady_clock::now();
   if (pushed.ok()) {
@@ -231,6 +252,7 @@ bool Messages::wish(Incoming& incoming) {
 
 std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to, int device) {
   const std::lock_guard lock(mutex_);
+  looked_[{announcement.sender, announcement.slot}] = announcement.use;
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
   incoming->to_ = to;
   incoming->device_ = device;

@@ -15,7 +15,8 @@
 // Every receive that could be matched by an announcement must be looked at when it completes, also those into host
 // memory. An announcement is no longer than any message that it may stand for, so a receive that is too short for it
 // is too short for the message, and MPI itself says so. Its length tells its slot: who probes for a message sees a
-// length alone, and looks up there how long the message is.
+// length alone, and looks up there how long the message is. A message of the program's own may be as long: see
+// announced() and look_alikes.h.
 #pragma once
 
 #include <array>
@@ -32,51 +33,21 @@
 
 #include "comm/group.h"
 #include "path/copy_line.h"
+#include "shim/mpi/announcement.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/loans.h"
+#include "shim/mpi/look_alikes.h"
 #include "shim/mpi/pushes.h"
 #include "shim/mpi/wish.h"
 
 namespace sennit::shim::mpi {
 
-/// What is sent in the place of a message. Between processes of one node and one build: plain memory.
-struct Announcement {
-  std::uint64_t job[2];  ///< how it is known
-  std::uint64_t number;  ///< of this sender's announcements, from 1
-  std::uint64_t bytes;   ///< of the message
-  std::int32_t sender;   ///< in MPI_COMM_WORLD
-  std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
-  device::Word use;      ///< of the slot's announcements, from 1; wraps around
-  LoanName memory;
-  char device[64];  ///< that holds it, by its UUID
-
-  /// How many bytes are sent, more than this object has: they tell the slot. A multiple of every number's size, since
-  /// MPICH takes none that ends within an element, and of no larger power of two, as programs' messages often are.
-  static constexpr int length_of(int slot) { return 544 + 64 * slot; }
-  int length() const { return length_of(slot); }
-  /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
-  static constexpr int kSlots = 112;
-  /// The last ones of a rank's in the control segment are for messages: one each for the announcements, then one each
-  /// for what is wished of them.
-  static constexpr int kFirstSlot = comm::ControlSegment::kSlots - 2 * kSlots;
-};
-static_assert(sizeof(Announcement) <= Announcement::length_of(0));
-
-/// Shorter messages are staged: so few bytes are as soon through host memory, and their sends wait for no receiver. A
-/// default: from here on they are faster so (2 × H100), and those MPIs that take GPU memory themselves let a sender
-/// wait as well.
-inline constexpr std::uint64_t kLeastAnnounced = 1024;
-inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSlots - 1);
-static_assert(kLeastAnnounced > Announcement::length_of(0));
-/// No receive of fewer bytes can meet an announcement.
-inline constexpr std::uint64_t kLeastLookedAt = Announcement::length_of(0);
-
 class Messages {
  public:
   /// `job`: drawn at random, the same on all ranks. `group`: of MPI_COMM_WORLD.
-  /// `make_executor`: see Pushes.
-  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans,
+  /// `look_alikes`: of all this process sends. `make_executor`: see Pushes.
+  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans, LookAlikes& look_alikes,
            Pushes::MakeExecutor make_executor);
 
   /// A message on its way. Its slot is free again with it.
@@ -104,15 +75,16 @@ class Messages {
     std::vector<std::byte> sent_;
     const void* data_ = nullptr;
     int device_ = -1;  // that holds it
-    int dest_ = -1;
+    Envelope to_;
+    std::uint64_t time_ = 0;      // of LookAlikes
     Pushes::UnderWay under_way_;  // no lane: it is not this process that copies
     std::chrono::steady_clock::time_point looked_;
     std::uint64_t offered_ = 0;  // a copy in host memory; 0: none
   };
 
-  /// Lends the memory to `dest` of MPI_COMM_WORLD; none where it cannot be shared, or no slot is left whose
-  /// announcement is as short as the message.
-  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, int dest, int tag);
+  /// Lends the memory to a receiver; none where it cannot be shared, or no slot is left whose announcement is as
+  /// short as the message, and like no other message to that receiver.
+  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, const Envelope& to);
 
   /// Whether what was received is an announcement.
   bool is_announcement(const void* data, std::uint64_t bytes) const {
@@ -122,8 +94,19 @@ class Messages {
     return first[0] == job_[0] && first[1] == job_[1];
   }
 
-  /// How long a message is that a probe found: `bytes`, or what is announced by so many.
-  std::uint64_t probed(int sender, int tag, std::uint64_t bytes) const;
+  /// A message that is announced to this rank, and that it has not looked at yet.
+  struct Announced {
+    std::uint64_t bytes;
+    int slot;
+    device::Word use;
+  };
+  /// What a message of `bytes` bytes announces that a probe found; none where it is the program's own. `members`: of
+  /// the communicator (Envelope). To be asked when nothing of that communicator, sender and tag is received that has
+  /// not been looked at. Then the answer is wrong in one case: the program's own message, of that very length, was
+  /// sent behind the announcement with the same tag, and in another communicator of the same ranks in the same order.
+  std::optional<Announced> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes);
+  /// A probe took it from MPI: the next one finds another.
+  void found(int sender, const Announced& announced);
 
   /// A message that is being fetched.
   class Incoming {
@@ -156,8 +139,8 @@ class Messages {
   void refuse(const Announcement& announcement) const { tell(announcement); }
 
  private:
-  /// For a message of so many bytes, with the mutex held; none where no announcement is as short.
-  std::optional<int> take_slot(std::uint64_t bytes);
+  /// For a message of so many bytes, with the mutex held; none where no announcement is as short. Not of `doubtful`.
+  std::optional<int> take_slot(std::uint64_t bytes, const LookAlikes::Slots& doubtful);
   void tell(const Announcement& announcement) const;
   bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
@@ -175,10 +158,12 @@ class Messages {
   const std::array<std::uint64_t, 2> job_;
   Gpus& gpus_;
   Loans& loans_;
+  LookAlikes& look_alikes_;
   std::mutex mutex_;
   std::bitset<Announcement::kSlots> slots_;  // in use
   std::array<device::Word, Announcement::kSlots> uses_{};
   std::uint64_t numbers_ = 0;
+  std::map<std::pair<int, int>, device::Word> looked_;  // by sender and slot: the latest use that came here
   bool warned_ = false;
   std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
   std::map<int, int> deaf_;  // by sender: its messages that are copied here before it is asked again

@@ -52,6 +52,8 @@ class Mpi {
   virtual Handle comm_world() const = 0;
   virtual Handle comm_null() const = 0;
   virtual Handle request_null() const = 0;
+  virtual int any_source() const = 0;
+  virtual int any_tag() const = 0;
   virtual bool is_in_place(const void* address) const = 0;
   /// Whether `root` says that this process is the root of a call between two groups.
   virtual bool is_inter_root(int root) const = 0;

@@ -2,11 +2,13 @@
 // complete, and when it does. The program holds the real library's own handle, so every function takes it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 #include <utility>
@@ -25,6 +27,9 @@ struct Receive {
   void* buffer = nullptr;
   int device = -1;                               ///< whose memory that is; -1: the host's
   std::int64_t capacity = 0;                     ///< bytes of data
+  Handle comm = kNoHandle;                       ///< where MPI looks for what matches,
+  std::optional<int> source;                     ///< from whom; none: it has been matched before
+  int tag = 0;                                   ///< with which tag
   Handle type = kNoHandle;                       ///< kNoHandle: data without gaps
   std::shared_ptr<void> type_keeper;             ///< the program may free its own while the receive is open
   std::atomic<bool> looked{false};               ///< what came has been looked at
@@ -165,6 +170,16 @@ class OpenRequests {
     for (const auto& [request, open] : all_)
       if (open->moves() && open->watchers.load(std::memory_order_relaxed) == 0) some.emplace_back(request, open);
     return some;
+  }
+
+  /// Whether `wants` one of the receives whose message nobody has looked at.
+  template <class Wants>
+  bool any_unseen(const Wants& wants) const {
+    const std::shared_lock lock(mutex_);
+    return std::ranges::any_of(all_, [&](const auto& each) {
+      const OpenRequest& open = *each.second;
+      return open.active && open.receive != nullptr && !open.receive->looked && wants(*open.receive);
+    });
   }
 
  private:

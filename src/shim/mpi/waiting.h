@@ -44,46 +44,67 @@ void fill_in_turn(void** table) {
 }
 
 /// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.
+/// False: nobody knows yet. `taken`: the message is the caller's alone.
 template <class Abi>
-int probed(int code, typename Abi::Comm comm, typename Abi::Status* status) {
-  if (code != 0 || reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore) return code;
+bool tell_probed(typename Abi::Comm comm, typename Abi::Status& status, bool taken) {
   // Probes of MPICH 4.0 leave in the status whatever it said of cancelling, such as what was in that memory before.
-  const std::int64_t bytes = told<Abi>(*status);
-  const std::int64_t real = drop_in<Abi>().probed(to_handle(comm), status->source, status->tag, bytes);
-  if (real != bytes) tell<Abi>(*status, real);
-  return code;
+  const std::int64_t bytes = told<Abi>(status);
+  const auto real = drop_in<Abi>().probed(to_handle(comm), status.source, status.tag, bytes, taken);
+  if (real && *real != bytes) tell<Abi>(status, *real);
+  return real.has_value();
+}
+
+template <class Abi>
+bool is_ignored(const typename Abi::Status* status) {
+  return reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
 }
 
 template <class Abi>
 int Iprobe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi::Status* status) {
   drop_in<Abi>().progress();
   const int code = Real<Abi>::of(&Iprobe<Abi>, Entry::Iprobe)(source, tag, comm, flag, status);
-  return code == 0 && *flag != 0 ? probed<Abi>(code, comm, status) : code;
+  if (code == 0 && *flag != 0 && !is_ignored<Abi>(status) && !tell_probed<Abi>(comm, *status, false)) *flag = 0;
+  return code;
 }
 
 template <class Abi>
 int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* status) {
-  if (!busy<Abi>())
-    return probed<Abi>(Real<Abi>::of(&Probe<Abi>, Entry::Probe)(source, tag, comm, status), comm, status);
+  if (!busy<Abi>()) {
+    const int code = Real<Abi>::of(&Probe<Abi>, Entry::Probe)(source, tag, comm, status);
+    if (code != 0 || is_ignored<Abi>(status) || tell_probed<Abi>(comm, *status, false)) return code;
+  }
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     if (const int code = Iprobe<Abi>(source, tag, comm, &flag, status); code != 0 || flag != 0) return code;
   }
 }
 
+/// A probe has taken this message.
+template <class Abi>
+int taken(typename Abi::Comm comm, typename Abi::Status& status) {
+  for (Patience patience; !tell_probed<Abi>(comm, status, true); patience.wait()) drop_in<Abi>().progress();
+  return 0;
+}
+
 template <class Abi>
 int Improbe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi::Message* message,
             typename Abi::Status* status) {
   drop_in<Abi>().progress();
-  const int code = Real<Abi>::of(&Improbe<Abi>, Entry::Improbe)(source, tag, comm, flag, message, status);
-  return code == 0 && *flag != 0 ? probed<Abi>(code, comm, status) : code;
+  typename Abi::Status own{};
+  typename Abi::Status* const told = is_ignored<Abi>(status) ? &own : status;
+  const int code = Real<Abi>::of(&Improbe<Abi>, Entry::Improbe)(source, tag, comm, flag, message, told);
+  return code == 0 && *flag != 0 ? taken<Abi>(comm, *told) : code;
 }
 
 template <class Abi>
 int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* message,
            typename Abi::Status* status) {
-  if (!busy<Abi>())
-    return probed<Abi>(Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, status), comm, status);
+  if (!busy<Abi>()) {
+    typename Abi::Status own{};
+    typename Abi::Status* const told = is_ignored<Abi>(status) ? &own : status;
+    const int code = Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, told);
+    return code == 0 ? taken<Abi>(comm, *told) : code;
+  }
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     if (const int code = Improbe<Abi>(source, tag, comm, &flag, message, status); code != 0 || flag != 0) return code;

@@ -284,6 +284,16 @@ bool too_short(std::int64_t count, typename Abi::Datatype type) {
          count * size < static_cast<std::int64_t>(kLeastLookedAt);
 }
 
+/// Before a send: see DropIn::note().
+template <class Abi>
+LookAlikes::Sending note(std::int64_t count, typename Abi::Datatype type, int dest, int tag, typename Abi::Comm comm,
+                         Form form) {
+  if (count <= 0 || count > static_cast<std::int64_t>(kLongestAnnouncement)) return {};
+  Count size = 0;
+  if (Process<Abi>::instance().library->call().type_size_x(type, &size) != 0) return {};
+  return drop_in<Abi>().note(count * size, dest, tag, to_handle(comm), form == Form::persistent);
+}
+
 /// Whether what a receive brings must be looked at.
 template <class Abi>
 bool looks_at_receives(bool request) {

@@ -30,6 +30,8 @@ class MadeUpMpi : public Mpi {
   Handle comm_world() const override { return kComm; }
   Handle comm_null() const override { return 99; }
   Handle request_null() const override { return 98; }
+  int any_source() const override { return -1; }
+  int any_tag() const override { return -2; }
   bool is_in_place(const void* address) const override { return address == in_place(); }
   static void* in_place() { return reinterpret_cast<void*>(1); }
   bool is_inter_root(int root) const override { return root == -4; }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -21,12 +22,15 @@ namespace {
 
 constexpr std::uint64_t kMostBytes = 1 << 20;
 constexpr std::array<std::uint64_t, 2> kJob{17, 4};
+constexpr std::uint64_t kMembers = 77;
+constexpr Envelope kTo{1, 5, 3, kMembers};
 
-struct Rank {
+struct Member {
   std::unique_ptr<comm::Group> group;
   std::shared_ptr<device::Executor> executor;
   std::unique_ptr<Gpus> gpus;
   std::unique_ptr<Loans> loans;
+  LookAlikes look_alikes;
   std::unique_ptr<Messages> messages;
   device::Memory memory;
 
@@ -39,14 +43,14 @@ void between_two(const Send& send, const Receive& receive, std::uint64_t bytes =
   comm::Table table(2);
   Announcement card{};
   comm::on_ranks(2, [&](int number) {
-    Rank rank;
+    Member rank;
     auto group = comm::Group::create(std::make_unique<comm::ThreadExchange>(table, number), std::chrono::seconds(20));
     ASSERT_TRUE(group.ok()) << group.status().text();
     rank.group = std::move(*group);
     rank.executor = *device::open_host_executor();
     rank.gpus = std::make_unique<Gpus>(rank.executor);
     rank.loans = std::make_unique<Loans>(*rank.group, *rank.executor);
-    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans,
+    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans, rank.look_alikes,
                                                [] { return device::open_host_executor(); });
     rank.memory = std::move(*rank.executor->allocate(number, bytes));
     std::memset(rank.memory.data(), 0, bytes);
@@ -58,18 +62,18 @@ void between_two(const Send& send, const Receive& receive, std::uint64_t bytes =
   });
 }
 
-void fill(Rank& rank, int number) {
+void fill(Member& rank, int number) {
   for (std::uint64_t i = 0; i < rank.memory.bytes(); ++i)
     rank.memory.data()[i] = std::byte((i * 7 + i / 509 + number) & 0xFF);
 }
-bool holds(const Rank& rank, int number, std::uint64_t bytes) {
+bool holds(const Member& rank, int number, std::uint64_t bytes) {
   for (std::uint64_t i = 0; i < bytes; ++i)
     if (rank.memory.data()[i] != std::byte((i * 7 + i / 509 + number) & 0xFF)) return false;
   return true;
 }
 
-std::unique_ptr<Messages::Outgoing> announce(Rank& rank, Announcement& card, std::uint64_t bytes) {
-  auto outgoing = rank.messages->announce(rank.memory.data(), bytes, 1, 5);
+std::unique_ptr<Messages::Outgoing> announce(Member& rank, Announcement& card, std::uint64_t bytes) {
+  auto outgoing = rank.messages->announce(rank.memory.data(), bytes, kTo);
   EXPECT_NE(outgoing, nullptr);
   if (outgoing != nullptr) std::memcpy(&card, outgoing->sent(), sizeof card);
   return outgoing;
@@ -93,7 +97,7 @@ void until_done(Messages::Incoming& incoming) {
 
 TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
   between_two(
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         for (int round = 0; round < 30; ++round) {
           fill(rank, round);
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -103,7 +107,7 @@ TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
           if (round % 3 != 0) rank.meet();
         }
       },
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         for (int round = 0; round < 30; ++round) {
           rank.meet();
           const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
@@ -117,7 +121,7 @@ TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
 TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
   constexpr int kMessages = 5;
   between_two(
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         fill(rank, 1);
         int slot = -1;
         for (int i = 0; i < kMessages; ++i) {
@@ -129,7 +133,7 @@ TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
           rank.meet();
         }
       },
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         std::vector<std::unique_ptr<Messages::Incoming>> all;
         for (int i = 0; i < kMessages; ++i) {
           rank.meet();
@@ -160,7 +164,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
   constexpr int kMostRounds = 500;
   std::atomic<bool> opened = false;
   between_two(
-      [&](Rank& rank, Announcement& card) {
+      [&](Member& rank, Announcement& card) {
         const auto& offer = rank.group->control().slot(0, path::kOfferSlot + 1).words[0];
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           fill(rank, round);
@@ -172,7 +176,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
         }
         EXPECT_TRUE(opened) << "no host path to rank 1 was opened";
       },
-      [&](Rank& rank, Announcement& card) {
+      [&](Member& rank, Announcement& card) {
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           rank.meet();
           const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
@@ -191,7 +195,7 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
   // A buffer that lives long, and as many others that come and go as make it the oldest by far.
   constexpr int kOthers = 150;
   between_two(
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         fill(rank, 2);
         for (int i = 0; i < kOthers; ++i) {
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -200,7 +204,7 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
           rank.meet();
         }
       },
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         for (int i = 0; i < kOthers; ++i) {
           const auto other = std::move(*rank.executor->allocate(1, kMostBytes));
           std::byte* const to = i % 3 == 0 ? rank.memory.data() : other.data();
@@ -217,25 +221,25 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
 
 TEST(Messages, ShortOnesFindAShortAnnouncementBesideManyLongOnes) {
   between_two(
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         std::vector<std::unique_ptr<Messages::Outgoing>> all;
         for (int i = 0; i < 40; ++i) all.push_back(announce(rank, card, kMostBytes));
         for (int i = 0; i < 8; ++i) all.push_back(announce(rank, card, kLeastAnnounced));
-        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kLeastAnnounced, 1, 5), nullptr);
+        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kLeastAnnounced, kTo), nullptr);
       },
-      [](Rank&, Announcement&) {});
+      [](Member&, Announcement&) {});
 }
 
 TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
   between_two(
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         fill(rank, 3);
         const auto outgoing = announce(rank, card, kMostBytes);
         rank.meet();
         rank.meet();
         until_taken(*outgoing);
       },
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         rank.meet();
         std::vector<std::byte> host(kMostBytes);
         const auto incoming = rank.messages->fetch(card, host.data(), -1);
@@ -246,20 +250,90 @@ TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
       });
 }
 
+/// What rank 0 announces by so many bytes.
+std::optional<Messages::Announced> announced(Member& rank, int length, std::uint64_t members = kMembers) {
+  return rank.messages->announced(0, 5, members, static_cast<std::uint64_t>(length));
+}
+
 TEST(Messages, OneThatIsRefusedIsTaken) {
   between_two(
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         fill(rank, 3);
         const auto outgoing = announce(rank, card, kMostBytes);
         rank.meet();
         until_taken(*outgoing);
       },
-      [](Rank& rank, Announcement& card) {
+      [](Member& rank, Announcement& card) {
         rank.meet();
-        EXPECT_EQ(rank.messages->probed(0, 5, static_cast<std::uint64_t>(card.length())), kMostBytes);
+        ASSERT_TRUE(announced(rank, card.length()));
+        EXPECT_EQ(announced(rank, card.length())->bytes, kMostBytes);
         rank.messages->refuse(card);
-        EXPECT_EQ(rank.messages->probed(0, 5, static_cast<std::uint64_t>(card.length())),
-                  static_cast<std::uint64_t>(card.length()));
+        EXPECT_FALSE(announced(rank, card.length()));
+      });
+}
+
+TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
+  between_two(
+      [](Member& rank, Announcement& card) {
+        for (int round = 0; round < 2; ++round) {
+          fill(rank, 3);
+          const auto outgoing = announce(rank, card, kMostBytes);
+          rank.meet();
+          rank.meet();
+          until_taken(*outgoing);
+        }
+      },
+      [](Member& rank, Announcement& card) {
+        for (int round = 0; round < 2; ++round) {
+          rank.meet();
+          const auto found = announced(rank, card.length());
+          ASSERT_TRUE(found) << "a slot's next message is another one";
+          EXPECT_EQ(found->bytes, kMostBytes);
+          EXPECT_FALSE(announced(rank, card.length() + 64));
+          EXPECT_FALSE(announced(rank, card.length(), kMembers + 1)) << "in another communicator";
+          std::unique_ptr<Messages::Incoming> incoming;
+          if (round == 0) rank.messages->found(0, *found);
+          if (round == 1) incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+          EXPECT_FALSE(announced(rank, card.length())) << "while it is on its way";
+          if (round == 0) incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+          rank.meet();
+          until_done(*incoming);
+        }
+      });
+}
+
+TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
+  between_two(
+      [](Member& rank, Announcement& card) {
+        const int first = announce(rank, card, kMostBytes)->announcement().slot;
+        (void)rank.look_alikes.begin(kTo, first + 1, false);
+        const auto one = announce(rank, card, kMostBytes);
+        EXPECT_EQ(one->announcement().slot, first + 2) << "the first one is still in use";
+        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers})->announcement().slot,
+                  first + 1)
+            << "with another tag";
+        for (int slot = 0; slot < Announcement::kSlots; ++slot) (void)rank.look_alikes.begin(kTo, slot, false);
+        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, kTo), nullptr);
+        rank.meet();
+        until_taken(*one);
+        rank.meet();
+      },
+      [](Member& rank, Announcement& card) {
+        rank.meet();
+        rank.messages->refuse(card);
+        rank.meet();
+      });
+}
+
+TEST(Messages, NobodyFindsOneThatWasCancelled) {
+  between_two(
+      [](Member& rank, Announcement& card) {
+        announce(rank, card, kMostBytes).reset();
+        rank.meet();
+      },
+      [](Member& rank, Announcement& card) {
+        rank.meet();
+        EXPECT_FALSE(announced(rank, card.length()));
       });
 }
 

@@ -1,0 +1,63 @@
+// What travels in the place of a message that a GPU copies (messages.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "comm/control.h"
+#include "device/word.h"
+#include "shim/mpi/handle.h"
+#include "shim/mpi/loans.h"
+
+namespace sennit::shim::mpi {
+
+/// What is sent in the place of a message. Between processes of one node and one build: plain memory.
+struct Announcement {
+  std::uint64_t job[2];  ///< how it is known
+  std::uint64_t number;  ///< of this sender's announcements, from 1
+  std::uint64_t bytes;   ///< of the message
+  std::int32_t sender;   ///< in MPI_COMM_WORLD
+  std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
+  device::Word use;      ///< of the slot's announcements, from 1; wraps around
+  LoanName memory;
+  char device[64];  ///< that holds it, by its UUID
+
+  /// How many bytes are sent, more than this object has: they tell the slot. A multiple of every number's size, since
+  /// MPICH takes none that ends within an element, and of no larger power of two, as programs' messages often are.
+  static constexpr int length_of(int slot) { return 544 + 64 * slot; }
+  int length() const { return length_of(slot); }
+  /// The slot whose announcements are so long, if there is one.
+  static constexpr std::optional<int> slot_of(std::uint64_t bytes);
+  /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
+  static constexpr int kSlots = 112;
+  /// The last ones of a rank's in the control segment are for messages: one each for the announcements, then one each
+  /// for what is wished of them.
+  static constexpr int kFirstSlot = comm::ControlSegment::kSlots - 2 * kSlots;
+};
+static_assert(sizeof(Announcement) <= Announcement::length_of(0));
+
+/// Shorter messages are staged: so few bytes are as soon through host memory, and their sends wait for no receiver. A
+/// default: from here on they are faster so (2 × H100), and those MPIs that take GPU memory themselves let a sender
+/// wait as well.
+inline constexpr std::uint64_t kLeastAnnounced = 1024;
+inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSlots - 1);
+static_assert(kLeastAnnounced > Announcement::length_of(0));
+/// No receive of fewer bytes can meet an announcement.
+inline constexpr std::uint64_t kLeastLookedAt = Announcement::length_of(0);
+
+constexpr std::optional<int> Announcement::slot_of(std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = length_of(1) - length_of(0);
+  if (bytes < kLeastLookedAt || bytes > kLongestAnnouncement || (bytes - kLeastLookedAt) % kStep != 0)
+    return std::nullopt;
+  return static_cast<int>((bytes - kLeastLookedAt) / kStep);
+}
+
+/// Where a message goes, as its receiver finds it by a probe.
+struct Envelope {
+  int dest = -1;  ///< of MPI_COMM_WORLD
+  int tag = 0;
+  Handle comm = kNoHandle;    ///< this process's
+  std::uint64_t members = 0;  ///< of the communicator: Communicators::Peer
+};
+
+}  // namespace sennit::shim::mpi
