@@ -3,8 +3,8 @@ MPI, torch.py PyTorch's collectives, training.py its training."""
 
 from __future__ import annotations
 
-import json
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,7 +21,7 @@ from sennit.problem import Exit, Problem
 from sennit.verbs import torch, training
 from sennit.verbs.collective import add_verbs, show_collective
 from sennit.verbs.mpi import add_verb, show_mpi
-from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
+from sennit.verbs.options import Markdown, OnExecutor, ResultFile, examples, executor_arguments, show_views
 from sennit.verbs.tune import tune_once
 from sennit.verdicts import below
 from sennit.views.csv import to_csv
@@ -89,9 +89,7 @@ def put(
     seconds: Annotated[
         float | None, typer.Option(min=0.001, metavar="S", help="Longest time to measure each figure.")
     ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
-    ] = None,
+    json_file: ResultFile = None,
     csv: Csv = None,
     markdown_file: Markdown = None,
     html_file: Html = None,
@@ -186,16 +184,10 @@ def _show(
     text: Path | None,
     page: Path | None,
 ) -> None:
-    """All views that were asked for. Tables are printed unless stdout carries the document."""
-    if json_file == "-":
-        print_json(document)
-    else:
-        print_result(result, console.results())
-    if json_file not in (None, "-"):
-        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    for file, view in ((csv, to_csv), (text, markdown), (page, html)):
-        if file is not None:
-            write(file, view(result))
+    """All views that were asked for."""
+    views = ((csv, to_csv), (text, markdown), (page, html))
+    draw = partial(print_result, result, console.results())
+    show_views(document, json_file, draw, *((file, partial(view, result)) for file, view in views))
 
 
 def _judge(result: Result, at_least: float | None) -> None:

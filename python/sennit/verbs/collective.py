@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,7 +12,7 @@ from sennit import console, programs
 from sennit.model.collective import REDUCING, WINDOWED, CollectiveResult
 from sennit.model.document import parse
 from sennit.peers import versus as peers
-from sennit.verbs.options import Markdown, OnExecutor, examples, executor_arguments, print_json, write
+from sennit.verbs.options import Markdown, OnExecutor, ResultFile, examples, executor_arguments, show_views
 from sennit.views.collective_table import collective_markdown, print_collective
 
 PROGRAM = "sennit-bench-collective"
@@ -136,10 +135,7 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
                 "--nccl", metavar="FILE", help="libnccl.so.2 or its folder, where the loader does not find it."
             ),
         ] = None,
-        json_file: Annotated[
-            str | None,
-            typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables."),
-        ] = None,
+        json_file: ResultFile = None,
         markdown_file: Markdown = None,
     ) -> None:
         program_versus, others = peers.split(versus)
@@ -180,12 +176,10 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
 
 
 def show_collective(result: CollectiveResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for. Tables are printed unless stdout carries the document."""
-    if json_file == "-":
-        print_json(document)
-    else:
-        print_collective(result, console.results())
-    if json_file not in (None, "-"):
-        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    if text is not None:
-        write(text, collective_markdown(result))
+    """All views that were asked for."""
+    show_views(
+        document,
+        json_file,
+        lambda: print_collective(result, console.results()),
+        (text, lambda: collective_markdown(result)),
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from sennit.model.mpi import UCX, MpiResult
 from sennit.peers import ucx as under
 from sennit.problem import Exit, Problem
 from sennit.progress import Bar, Step
-from sennit.verbs.options import Markdown, examples, print_json, write
+from sennit.verbs.options import Markdown, ResultFile, examples, show_views
 from sennit.verbs.run import library_to_preload, preloaded
 from sennit.views.mpi_table import mpi_markdown, print_mpi
 
@@ -125,9 +124,7 @@ def mpi(
         Path | None,
         typer.Option("--ucx", metavar="FOLDER", help="The libraries of a CUDA-built UCX; default: libucx-cu13's."),
     ] = None,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
-    ] = None,
+    json_file: ResultFile = None,
     markdown_file: Markdown = None,
 ) -> None:
     """Measure an MPI with sennit's drop-in and without it: latency, bandwidths and collectives, as the OSU benchmarks
@@ -225,12 +222,7 @@ def _with_ucx(
 
 
 def show_mpi(result: MpiResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for. Tables are printed unless stdout carries the document."""
-    if json_file == "-":
-        print_json(document)
-    else:
-        print_mpi(result, console.results())
-    if json_file not in (None, "-"):
-        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    if text is not None:
-        write(text, mpi_markdown(result))
+    """All views that were asked for."""
+    show_views(
+        document, json_file, lambda: print_mpi(result, console.results()), (text, lambda: mpi_markdown(result))
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -43,11 +44,23 @@ OtherCosts = Annotated[
     typer.Option("--costs", metavar="NAME=µs,…", help="Other costs than the defaults, such as launch_us=2."),
 ]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write tables as Markdown.")]
+ResultFile = Annotated[
+    str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
+]
+# Of jobs of a GPU a rank, which run in turns (turns.py).
+RanksOnGpus = Annotated[int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")]
+JobsInTurns = Annotated[int, typer.Option(min=1, metavar="N", help="Jobs of each library, in turns.")]
+MostSeconds = Annotated[float, typer.Option(min=1, metavar="S", help="Most seconds of a job.")]
 
 
 def executor_arguments(executor: Executor | None) -> list[str]:
     """For the C++ programs; nothing when the user said nothing, so that SENNIT_EXECUTOR decides."""
     return ["--executor", executor.value] if executor else []
+
+
+def names(text: str) -> list[str]:
+    """What stands between commas."""
+    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def examples(*lines: str) -> str:
@@ -58,6 +71,21 @@ def examples(*lines: str) -> str:
 def print_json(document: Any) -> None:
     """A document on stdout."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+
+
+def show_views(
+    document: Any, json_file: str | None, draw: Callable[[], None], *views: tuple[Path | None, Callable[[], str]]
+) -> None:
+    """A result in all views that were asked for. `draw` prints its tables, unless stdout carries the document."""
+    if json_file == "-":
+        print_json(document)
+    else:
+        draw()
+    if json_file not in (None, "-"):
+        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    for file, view in views:
+        if file is not None:
+            write(file, view())
 
 
 def write(file: Path, text: str) -> None:

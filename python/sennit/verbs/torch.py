@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -21,7 +20,16 @@ from sennit.peers.run import Outcome
 from sennit.peers.torch_calls import EAGER, PASSED_ON, Case, Job
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.problem import Exit, Problem
-from sennit.verbs.options import Markdown, examples, print_json, write
+from sennit.verbs.options import (
+    JobsInTurns,
+    Markdown,
+    MostSeconds,
+    RanksOnGpus,
+    ResultFile,
+    examples,
+    names,
+    show_views,
+)
 from sennit.verbs.run import library_to_preload, preloaded
 from sennit.verbs.turns import Outcomes, Progress, measure_in_turns, take_turns
 from sennit.views.torch_table import print_torch, torch_markdown
@@ -58,17 +66,13 @@ def bench_torch(
         Take | None, typer.Option(help="What sennit takes: what measured faster than NCCL's, or all it can.",
                                   show_default="SENNIT_TAKE, else measured")
     ] = None,
-    ranks: Annotated[
-        int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")
-    ] = None,
+    ranks: RanksOnGpus = None,
     seconds: Annotated[
         float, typer.Option(min=0.001, metavar="S", help="Time to measure each figure in each job.")
     ] = 0.1,
-    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs of each library, in turns.")] = 3,
-    limit: Annotated[float, typer.Option(min=1, metavar="S", help="Most seconds of a job.")] = 600,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
-    ] = None,
+    runs: JobsInTurns = 3,
+    limit: MostSeconds = 600,
+    json_file: ResultFile = None,
     markdown_file: Markdown = None,
 ) -> None:  # fmt: skip
     """Measure collectives as PyTorch programs call them, under NCCL alone and under sennit's drop-in, in turns: in
@@ -81,7 +85,7 @@ def bench_torch(
     if count < 2:
         raise Problem("torch.distributed's collectives need two GPUs or more", "Run it where they are",
                       Exit.ENVIRONMENT)  # fmt: skip
-    found = torch_calls.cases(_names(operations), _names(sizes), _names(types), count)
+    found = torch_calls.cases(names(operations), names(sizes), names(types), count)
     if not found:
         raise Problem("there is nothing to measure", "Name --operations, --sizes and --types", Exit.USAGE)
     chosen = take.value if take else os.environ.get("SENNIT_TAKE") or Take.MEASURED.value
@@ -99,10 +103,6 @@ def bench_torch(
         lambda variant, progress: _job(small if variant == PASSED_ON else job, variant, chosen, library, progress),
         show,
     )  # fmt: skip
-
-
-def _names(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
 
 
 def _job(job: Job, variant: str, take: str, library: str, progress: Progress, **more: str) -> Outcome:
@@ -154,12 +154,7 @@ def document_of(
 
 
 def show_torch(result: TorchResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for. Tables are printed unless stdout carries the document."""
-    if json_file == "-":
-        print_json(document)
-    else:
-        print_torch(result, console.results())
-    if json_file not in (None, "-"):
-        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    if text is not None:
-        write(text, torch_markdown(result))
+    """All views that were asked for."""
+    show_views(
+        document, json_file, lambda: print_torch(result, console.results()), (text, lambda: torch_markdown(result))
+    )

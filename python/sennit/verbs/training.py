@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from collections.abc import Mapping
 from importlib import util
@@ -20,7 +19,16 @@ from sennit.peers.run import Outcome
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.peers.training import Job
 from sennit.problem import Exit, Problem
-from sennit.verbs.options import Markdown, examples, print_json, write
+from sennit.verbs.options import (
+    JobsInTurns,
+    Markdown,
+    MostSeconds,
+    RanksOnGpus,
+    ResultFile,
+    examples,
+    names,
+    show_views,
+)
 from sennit.verbs.run import library_to_preload, preloaded
 from sennit.verbs.turns import Outcomes, Progress, measure_in_turns
 from sennit.views.training_table import print_training, training_markdown
@@ -47,25 +55,21 @@ def bench_training(
     ] = ",".join(training.DEFAULT),
     batches: Annotated[str, typer.Option(metavar="N,…", help="Samples a rank.")] = "32",
     buckets: Annotated[str, typer.Option(metavar="MB,…", help="Of DDP: gradients that are reduced together.")] = "25",
-    ranks: Annotated[
-        int | None, typer.Option("--ranks", "-n", min=2, metavar="N", help="Default: one a GPU.")
-    ] = None,
+    ranks: RanksOnGpus = None,
     steps: Annotated[int, typer.Option(min=4, metavar="N", help="Timed in each run.")] = 40,
     losses: Annotated[
         int, typer.Option(min=1, metavar="N", help="Steps before, whose losses are compared.")
     ] = 50,
-    runs: Annotated[int, typer.Option(min=1, metavar="N", help="Jobs of each library, in turns.")] = 3,
-    limit: Annotated[float, typer.Option(min=1, metavar="S", help="Most seconds of a job.")] = 1800,
-    json_file: Annotated[
-        str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
-    ] = None,
+    runs: JobsInTurns = 3,
+    limit: MostSeconds = 1800,
+    json_file: ResultFile = None,
     markdown_file: Markdown = None,
 ) -> None:  # fmt: skip
     """Train PyTorch models on made-up data under NCCL alone and under sennit's drop-in, in turns: how fast, what part
     of a step communication takes, and whether the losses are the same.
 
     sennit takes what `sennit tune collectives` measured faster; SENNIT_TAKE=all takes all it can."""
-    found = training.cases(_names(models), _numbers(batches, "--batches"), _numbers(buckets, "--buckets"))
+    found = training.cases(names(models), _numbers(batches, "--batches"), _numbers(buckets, "--buckets"))
     if util.find_spec("torch") is None:
         raise Problem("torch is not installed", "pip install torch torchvision", Exit.ENVIRONMENT)
     count = ranks or launcher.gpus(os.environ)
@@ -84,15 +88,11 @@ def bench_training(
     )  # fmt: skip
 
 
-def _names(text: str) -> list[str]:
-    return [each.strip() for each in text.split(",") if each.strip()]
-
-
 def _numbers(text: str, option: str) -> list[int]:
-    names = _names(text)
-    if not names or not all(each.isascii() and each.isdecimal() and int(each) > 0 for each in names):
+    found = names(text)
+    if not found or not all(each.isascii() and each.isdecimal() and int(each) > 0 for each in found):
         raise Problem(f"{option} {text!r} is no list of numbers", f"Such as {option} 4,32", Exit.USAGE)
-    return [int(each) for each in names]
+    return [int(each) for each in found]
 
 
 def _job(job: Job, inherited: Mapping[str, str], library: str, progress: Progress) -> Outcome:
@@ -130,14 +130,11 @@ def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> d
 
 
 def show_training(result: TrainingResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for. Tables are printed unless stdout carries the document."""
-    if json_file == "-":
-        print_json(document)
-    else:
+    """All views that were asked for."""
+
+    def draw() -> None:
         print_training(result, console.results())
         for warning in result.warnings:
             console.messages().print(f"warning: {warning}", style="yellow")
-    if json_file not in (None, "-"):
-        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    if text is not None:
-        write(text, training_markdown(result))
+
+    show_views(document, json_file, draw, (text, lambda: training_markdown(result)))
