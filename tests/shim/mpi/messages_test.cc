@@ -25,7 +25,7 @@ constexpr std::array<std::uint64_t, 2> kJob{17, 4};
 constexpr std::uint64_t kMembers = 77;
 constexpr Envelope kTo{1, 5, 3, kMembers};
 
-struct Member {
+struct Party {
   std::unique_ptr<comm::Group> group;
   std::shared_ptr<device::Executor> executor;
   std::unique_ptr<Gpus> gpus;
@@ -43,7 +43,7 @@ void between_two(const Send& send, const Receive& receive, std::uint64_t bytes =
   comm::Table table(2);
   Announcement card{};
   comm::on_ranks(2, [&](int number) {
-    Member rank;
+    Party rank;
     auto group = comm::Group::create(std::make_unique<comm::ThreadExchange>(table, number), std::chrono::seconds(20));
     ASSERT_TRUE(group.ok()) << group.status().text();
     rank.group = std::move(*group);
@@ -62,17 +62,17 @@ void between_two(const Send& send, const Receive& receive, std::uint64_t bytes =
   });
 }
 
-void fill(Member& rank, int number) {
+void fill(Party& rank, int number) {
   for (std::uint64_t i = 0; i < rank.memory.bytes(); ++i)
     rank.memory.data()[i] = std::byte((i * 7 + i / 509 + number) & 0xFF);
 }
-bool holds(const Member& rank, int number, std::uint64_t bytes) {
+bool holds(const Party& rank, int number, std::uint64_t bytes) {
   for (std::uint64_t i = 0; i < bytes; ++i)
     if (rank.memory.data()[i] != std::byte((i * 7 + i / 509 + number) & 0xFF)) return false;
   return true;
 }
 
-std::unique_ptr<Messages::Outgoing> announce(Member& rank, Announcement& card, std::uint64_t bytes) {
+std::unique_ptr<Messages::Outgoing> announce(Party& rank, Announcement& card, std::uint64_t bytes) {
   auto outgoing = rank.messages->announce(rank.memory.data(), bytes, kTo);
   EXPECT_NE(outgoing, nullptr);
   if (outgoing != nullptr) std::memcpy(&card, outgoing->sent(), sizeof card);
@@ -97,7 +97,7 @@ void until_done(Messages::Incoming& incoming) {
 
 TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         for (int round = 0; round < 30; ++round) {
           fill(rank, round);
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -107,7 +107,7 @@ TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
           if (round % 3 != 0) rank.meet();
         }
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         for (int round = 0; round < 30; ++round) {
           rank.meet();
           const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
@@ -121,7 +121,7 @@ TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
 TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
   constexpr int kMessages = 5;
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         fill(rank, 1);
         int slot = -1;
         for (int i = 0; i < kMessages; ++i) {
@@ -133,7 +133,7 @@ TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
           rank.meet();
         }
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         std::vector<std::unique_ptr<Messages::Incoming>> all;
         for (int i = 0; i < kMessages; ++i) {
           rank.meet();
@@ -164,7 +164,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
   constexpr int kMostRounds = 500;
   std::atomic<bool> opened = false;
   between_two(
-      [&](Member& rank, Announcement& card) {
+      [&](Party& rank, Announcement& card) {
         const auto& offer = rank.group->control().slot(0, path::kOfferSlot + 1).words[0];
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           fill(rank, round);
@@ -176,7 +176,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
         }
         EXPECT_TRUE(opened) << "no host path to rank 1 was opened";
       },
-      [&](Member& rank, Announcement& card) {
+      [&](Party& rank, Announcement& card) {
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           rank.meet();
           const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
@@ -195,7 +195,7 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
   // A buffer that lives long, and as many others that come and go as make it the oldest by far.
   constexpr int kOthers = 150;
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         fill(rank, 2);
         for (int i = 0; i < kOthers; ++i) {
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -204,7 +204,7 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
           rank.meet();
         }
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         for (int i = 0; i < kOthers; ++i) {
           const auto other = std::move(*rank.executor->allocate(1, kMostBytes));
           std::byte* const to = i % 3 == 0 ? rank.memory.data() : other.data();
@@ -221,25 +221,25 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
 
 TEST(Messages, ShortOnesFindAShortAnnouncementBesideManyLongOnes) {
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         std::vector<std::unique_ptr<Messages::Outgoing>> all;
         for (int i = 0; i < 40; ++i) all.push_back(announce(rank, card, kMostBytes));
         for (int i = 0; i < 8; ++i) all.push_back(announce(rank, card, kLeastAnnounced));
         EXPECT_EQ(rank.messages->announce(rank.memory.data(), kLeastAnnounced, kTo), nullptr);
       },
-      [](Member&, Announcement&) {});
+      [](Party&, Announcement&) {});
 }
 
 TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         fill(rank, 3);
         const auto outgoing = announce(rank, card, kMostBytes);
         rank.meet();
         rank.meet();
         until_taken(*outgoing);
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         rank.meet();
         std::vector<std::byte> host(kMostBytes);
         const auto incoming = rank.messages->fetch(card, host.data(), -1);
@@ -251,19 +251,19 @@ TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
 }
 
 /// What rank 0 announces by so many bytes.
-std::optional<Messages::Announced> announced(Member& rank, int length, std::uint64_t members = kMembers) {
+std::optional<Messages::Announced> announced(Party& rank, int length, std::uint64_t members = kMembers) {
   return rank.messages->announced(0, 5, members, static_cast<std::uint64_t>(length));
 }
 
 TEST(Messages, OneThatIsRefusedIsTaken) {
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         fill(rank, 3);
         const auto outgoing = announce(rank, card, kMostBytes);
         rank.meet();
         until_taken(*outgoing);
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         rank.meet();
         ASSERT_TRUE(announced(rank, card.length()));
         EXPECT_EQ(announced(rank, card.length())->bytes, kMostBytes);
@@ -274,7 +274,7 @@ TEST(Messages, OneThatIsRefusedIsTaken) {
 
 TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         for (int round = 0; round < 2; ++round) {
           fill(rank, 3);
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -283,7 +283,7 @@ TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
           until_taken(*outgoing);
         }
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         for (int round = 0; round < 2; ++round) {
           rank.meet();
           const auto found = announced(rank, card.length());
@@ -304,7 +304,7 @@ TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
 
 TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         const int first = announce(rank, card, kMostBytes)->announcement().slot;
         (void)rank.look_alikes.begin(kTo, first + 1, false);
         const auto one = announce(rank, card, kMostBytes);
@@ -318,7 +318,7 @@ TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
         until_taken(*one);
         rank.meet();
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         rank.meet();
         rank.messages->refuse(card);
         rank.meet();
@@ -327,11 +327,11 @@ TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
 
 TEST(Messages, NobodyFindsOneThatWasCancelled) {
   between_two(
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         announce(rank, card, kMostBytes).reset();
         rank.meet();
       },
-      [](Member& rank, Announcement& card) {
+      [](Party& rank, Announcement& card) {
         rank.meet();
         EXPECT_FALSE(announced(rank, card.length()));
       });
