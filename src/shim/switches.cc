@@ -59,6 +59,9 @@ Result<Switches> Switches::from_environment() {
   if (*linger < 0 || *linger > kMostLinger)
     return Status(Code::invalid_argument, fmt::format("SENNIT_LINGER={} is out of range", *linger), {},
                   fmt::format("Give it 0 to {} microseconds", kMostLinger));
+  const auto from = parse_bytes(environment("SENNIT_ACCUMULATE"));
+  if (!from) return Status(from.status()).in("SENNIT_ACCUMULATE");
+  switches.accumulate_from = *from;
   const char* const blocking = std::getenv("CUDA_LAUNCH_BLOCKING");
   const bool launches_block = blocking != nullptr && std::string_view(blocking) != "0";
   switches.linger = std::chrono::microseconds(launches_block ? 0 : *linger);

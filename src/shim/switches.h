@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/units.h"
 
 namespace sennit::shim {
 
@@ -30,10 +31,12 @@ struct Switches {
   /// How long a block of a GPU waits for the next small copy; 0: none does. So also where launches wait for their
   /// end.
   std::chrono::microseconds linger{30};
+  /// Bytes of a one-sided accumulate that a GPU does rather than the host: a default, not measured yet.
+  std::uint64_t accumulate_from = 16 * KiB;
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE, SENNIT_RAILS and
-  /// SENNIT_LINGER, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from being loaded at all.
-  /// Errors: invalid_argument names the variable.
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE, SENNIT_RAILS,
+  /// SENNIT_LINGER and SENNIT_ACCUMULATE, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from
+  /// being loaded at all. Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();
 
   bool takes(std::string_view operation) const;

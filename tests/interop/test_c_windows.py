@@ -7,14 +7,23 @@ import drop_in
 import pytest
 
 
-def run(name: str, ranks: int, where: str, preload: bool = True, node: str = "0") -> tuple[int, str, str]:
-    """The program's exit code and what it said; skips where it cannot be had. `node`: of a rank, to the shell."""
-    program, library = c_programs.compiled(name, "c_windows.c"), drop_in.library()
+def run(
+    name: str,
+    ranks: int,
+    where: str,
+    preload: bool = True,
+    node: str = "0",
+    source: str = "c_windows.c",
+    more: dict[str, str] | None = None,
+) -> tuple[int, str, str]:
+    """The program's exit code and what it said; skips where it cannot be had. `node`: of a rank, to the shell.
+    `more`: settings of its own."""
+    program, library = c_programs.compiled(name, source), drop_in.library()
     if isinstance(program, str):
         pytest.skip(program)
     if isinstance(library, str):
         pytest.skip(library)
-    settings = {"SENNIT_REPORT": "1", "EXPECT_RANGE": "1"} if preload else {}
+    settings = {"SENNIT_REPORT": "1", "EXPECT_RANGE": "1"} | (more or {}) if preload else {}
     if node != "0":
         settings["OUT_OF_REACH"] = "1"
     command = program.start(ranks, where)
@@ -49,4 +58,24 @@ def test_one_sided_calls_of_several_nodes_go_through_mirrors(name: str, ranks: i
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_the_program_is_right_without_the_drop_in(name: str) -> None:
     code, said, errors = run(name, 2, "none", preload=False)
+    assert (code, said) == (0, "all arrived\n"), said + errors
+
+
+# From how many bytes on a GPU accumulates: by default, always, never.
+@pytest.mark.parametrize(("ranks", "start"), [(2, ""), (3, "0"), (2, "1G")])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_gpus_and_the_host_accumulate_the_same_bits(name: str, ranks: int, start: str) -> None:
+    code, said, errors = run(name, ranks, "", source="c_accumulates.c", more={"SENNIT_ACCUMULATE": start})
+    assert (code, said) == (0, "all arrived\n"), said + errors
+    for family in ("accumulate", "get_accumulate"):
+        ways = {line.strip() for line in errors.splitlines() if line.strip().startswith(family)}
+        # What only copies is a GPU's whatever the length; types with gaps and numbers out of place are the host's.
+        assert any("by a GPU, under a lock" in way for way in ways), errors
+        assert any("under a lock" in way and "by a GPU" not in way for way in ways), errors
+
+
+# Open MPI's own MPI_Get_accumulate of one int and a logical operator fetches something else.
+@pytest.mark.parametrize("name", [name for name in c_programs.LIBRARIES if "openmpi" not in name])
+def test_the_accumulates_are_right_without_the_drop_in(name: str) -> None:
+    code, said, errors = run(name, 2, "", preload=False, source="c_accumulates.c")
     assert (code, said) == (0, "all arrived\n"), said + errors

@@ -77,6 +77,20 @@ TEST(Switches, CallsAreTakenThatMeasuredFasterOrAll) {
   EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_TAKE=some"));
 }
 
+TEST(Switches, GpusAccumulateFromSoManyBytesOn) {
+  EXPECT_EQ(Switches::from_environment()->accumulate_from, 16 * KiB);
+  {
+    const Set always("SENNIT_ACCUMULATE", "0");
+    EXPECT_EQ(Switches::from_environment()->accumulate_from, 0);
+  }
+  {
+    const Set from("SENNIT_ACCUMULATE", "1M");
+    EXPECT_EQ(Switches::from_environment()->accumulate_from, MiB);
+  }
+  const Set from("SENNIT_ACCUMULATE", "much");
+  EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_ACCUMULATE"));
+}
+
 TEST(Switches, RailsForNcclAreAskedFor) {
   EXPECT_FALSE(Switches::from_environment()->rails_for_nccl);
   const Set rails("SENNIT_RAILS", "1");

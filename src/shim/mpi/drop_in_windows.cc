@@ -20,7 +20,8 @@ Windows& DropIn::make_windows(const WindowMpi& of) {
                       lent,
                       [this](const void* at) { return memories_->held_again(at).device; },
                       [this](Handle comm, int rank) { return communicators_->world_rank(comm, rank); },
-                      [this] { progress(); }};
+                      [this] { progress(); },
+                      switches_.accumulate_from};
     windows_ = std::make_unique<Windows>(std::move(tools));
     live_windows_.store(windows_.get(), std::memory_order_release);
   }

@@ -64,13 +64,9 @@ Status Gpus::to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held
 
 Status Gpus::copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device) {
   if (most == 0) return {};
-  auto lane = take(device);
-  if (!lane) return lane.status();
   const path::CopyRows copy{dst, src, rows, most};
-  if (auto status = device::launch(**lane, copy, copy.blocks(), copy.threads()); !status) return status;
-  if (auto status = (*lane)->synchronize(); !status) return status;
-  give(device, std::move(*lane));
-  return {};
+  return on_lane(device,
+                 [&](device::Lane& lane) { return device::launch(lane, copy, copy.blocks(), copy.threads()); });
 }
 
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {
@@ -80,12 +76,7 @@ Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {
 
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes, int device) {
   if (bytes == 0) return {};
-  auto lane = take(device);
-  if (!lane) return lane.status();
-  if (auto status = (*lane)->copy(dst, src, bytes); !status) return status;
-  if (auto status = (*lane)->synchronize(); !status) return status;
-  give(device, std::move(*lane));
-  return {};
+  return on_lane(device, [&](device::Lane& lane) { return lane.copy(dst, src, bytes); });
 }
 
 }  // namespace sennit::shim::mpi

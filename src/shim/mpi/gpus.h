@@ -34,6 +34,16 @@ class Gpus {
   Status copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device);
   /// Either way or within GPUs; `device`: one that holds memory of the two.
   Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
+  /// Calls work(lane) of a lane of `device` that nothing else uses, and waits for what it has enqueued.
+  template <class Work>
+  Status on_lane(int device, const Work& work) {
+    auto lane = take(device);
+    if (!lane) return lane.status();
+    if (auto status = work(**lane); !status) return status;
+    if (auto status = (*lane)->synchronize(); !status) return status;
+    give(device, std::move(*lane));
+    return {};
+  }
   /// Of memory whose device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 

@@ -1,43 +1,12 @@
 // The half of windows that moves data.
-#include <cstring>
-
 #include <fmt/format.h>
 
-#include "shim/mpi/messages.h"
-#include "shim/mpi/patience.h"
+#include "shim/mpi/window_parts.h"
 #include "shim/mpi/windows.h"
 
 namespace sennit::shim::mpi {
 
 namespace {
-
-/// Of each rank's row, before those of messages and of listening: who accumulates into its memory, one more than the
-/// rank of MPI_COMM_WORLD; 0: nobody.
-constexpr int kLockSlot = Announcement::kFirstSlot - 2;
-
-/// Of one rank's memory in all windows, among the processes of a node and their threads.
-class Accumulating {
- public:
-  static Result<Accumulating> begin(comm::Group& group, int target) {
-    auto& word = group.control().slot(group.node_index(target), kLockSlot).words[0];
-    for (Patience patience;; patience.wait()) {
-      std::uint64_t nobody = 0;
-      if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
-        return Accumulating(word);
-      // One that died may have held it.
-      if (group.failed()) return group.check();
-    }
-  }
-  Accumulating(Accumulating&& other) noexcept : word_(std::exchange(other.word_, nullptr)) {}
-  Accumulating& operator=(Accumulating&&) = delete;
-  ~Accumulating() {
-    if (word_ != nullptr) word_->store(0, std::memory_order_release);
-  }
-
- private:
-  explicit Accumulating(std::atomic<std::uint64_t>& word) : word_(&word) {}
-  std::atomic<std::uint64_t>* word_;
-};
 
 bool is_get(Family family) {
   return family == Family::Get || family == Family::Rget;
@@ -46,24 +15,10 @@ bool is_put_or_get(Family family) {
   return is_get(family) || family == Family::Put || family == Family::Rput;
 }
 
-Result<Region> region_of(const Mpi& mpi, const Part& part) {
-  return Region::make(mpi, part.significant ? part.count() : 0, part.elements.type);
-}
-
-/// A Copy within this process's own memory, where no GPU holds it.
-Status plain(void* to, const void* from, std::uint64_t bytes) {
-  std::memcpy(to, from, bytes);
-  return {};
-}
-
 Status out_of_range(const Remote& remote, const Span& span, std::uint64_t bytes) {
   return Status(Code::invalid_argument,
                 fmt::format("{} bytes from displacement {} on reach out of rank {}'s memory of {} bytes",
                             span.bytes(), remote.place, remote.rank, bytes));
-}
-
-std::byte* address_of(const Part& part) {
-  return const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
 }
 
 }  // namespace
@@ -176,8 +131,9 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
       outcome.why =
           put_or_get(call, !is_get(call.family), window, *there, *base + *offset, device, request != nullptr);
     } else {
-      outcome.how = "under a lock";
-      outcome.why = accumulate(call, remote, target, *there, *base + *offset, device);
+      const auto how = accumulate({call, remote, window, target, *there, *base + *offset, device});
+      outcome.why = how.status();
+      if (how.ok()) outcome.how = *how;
     }
   }
   if (outcome.why.ok() && request != nullptr)
@@ -217,66 +173,6 @@ Status Windows::put_or_get(const Call& call, bool put, Window& window, const Reg
   if (status.ok()) status = put ? there.write(gpu, at, packed->data()) : here->write(local, mine, packed->data());
   tools_.host->give(std::move(*packed));
   return status;
-}
-
-Status Windows::accumulate(const Call& call, const Remote& remote, const Target& target, const Region& there,
-                           std::byte* at, int device) {
-  const Copy copy = copy_by(device);
-  const auto bytes = static_cast<std::size_t>(there.bytes());
-  const bool swaps = call.family == Family::Compare_and_swap;
-  const Handle element = tools_.windows.element_of(remote.type);
-  Shape shape;
-  if (tools_.mpi.shape(element, shape) != 0 || shape.size <= 0)
-    return Status(Code::invalid_argument, "its type is none of one predefined type");
-  const auto count = static_cast<std::int64_t>(bytes) / shape.size;
-  auto elements = Region::make(tools_.mpi, count, element);
-  if (!elements) return elements.status();
-
-  std::vector<std::byte> packed(bytes), compared(bytes), found(bytes);
-  for (const Part& part : call.all()) {
-    if (part.access != Access::in || !part.significant) continue;
-    auto here = region_of(tools_.mpi, part);
-    if (!here) return here.status();
-    if (here->bytes() != bytes)
-      return Status(Code::invalid_argument, fmt::format("{} bytes here are {} bytes there", here->bytes(), bytes));
-    std::byte* const to = swaps && &part == &call.parts[1] ? compared.data() : packed.data();
-    if (auto status = here->read(tools_.holder(part.address) >= 0 ? copy : Copy(plain), address_of(part), to);
-        !status)
-      return status;
-  }
-  // As the operation wants elements: some predefined types have gaps.
-  std::vector<std::byte> in(static_cast<std::size_t>(count * shape.extent)), out(in.size());
-  if (auto status = elements->write(plain, in.data(), packed.data()); !status) return status;
-  {
-    auto lock = Accumulating::begin(*tools_.group, target.world);
-    if (!lock) return lock.status();
-    if (auto status = there.read(copy, at, found.data()); !status) return status;
-    bool writes = true;
-    if (swaps) {
-      writes = found == compared;
-    } else if (tools_.windows.is_no_op(remote.op)) {
-      writes = false;
-    } else {
-      if (auto status = elements->write(plain, out.data(), found.data()); !status) return status;
-      if (tools_.windows.reduce(in.data(), out.data(), count, element, remote.op) != 0)
-        return Status(Code::invalid_argument, "MPI does not do this operation on this type");
-      if (auto status = elements->read(plain, out.data(), packed.data()); !status) return status;
-    }
-    if (writes)
-      if (auto status = there.write(copy, at, packed.data()); !status) return status;
-  }
-  for (const Part& part : call.all()) {
-    if (part.access == Access::in) continue;
-    auto here = region_of(tools_.mpi, part);
-    if (!here) return here.status();
-    if (here->bytes() != bytes)
-      return Status(Code::invalid_argument, fmt::format("{} bytes here are {} bytes there", here->bytes(), bytes));
-    if (auto status =
-            here->write(tools_.holder(part.address) >= 0 ? copy : Copy(plain), address_of(part), found.data());
-        !status)
-      return status;
-  }
-  return {};
 }
 
 }  // namespace sennit::shim::mpi

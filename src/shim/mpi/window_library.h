@@ -157,6 +157,7 @@ class WindowLibrary final : public WindowMpi {
     return 0;
   }
   bool is_no_op(Handle op) const override { return op == no_op_; }
+  bool is_replace(Handle op) const override { return op == replace_; }
 
  private:
   const Library<Abi>& rest_;

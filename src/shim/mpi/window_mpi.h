@@ -41,6 +41,7 @@ class WindowMpi {
   /// `inout` = `in` op `inout`, of a predefined type and operator, MPI_REPLACE and MPI_NO_OP among them.
   virtual int reduce(const void* in, void* inout, std::int64_t count, Handle type, Handle op) const = 0;
   virtual bool is_no_op(Handle op) const = 0;
+  virtual bool is_replace(Handle op) const = 0;
 };
 
 }  // namespace sennit::shim::mpi

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "coll/reduce_rows.h"
 #include "shim/mpi/patience.h"
 
 namespace sennit::shim::mpi {
@@ -131,6 +132,9 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
     why = mirror(comm, gpu, *window);
     if (!why.ok()) return tools_.mpi.err_other();
   }
+  // What GPUs accumulate with is there before anything waits for it: see Executor::load.
+  if (gpu && tools_.gpus != nullptr && !window->mirrored)
+    (void)coll::load_reduce_rows(tools_.gpus->executor(), tools_.holder(memory.base));
   if (const int code = tools_.windows.duplicate(comm, window->comm); code != 0) return code;
   int code = 0;
   if (!gpu)

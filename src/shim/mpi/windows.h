@@ -5,13 +5,13 @@
 //    another rank to a later call, which is too late for a copy that it does not know of, this file waits for it.
 // 2. Memory of GPUs is lent to all ranks of the window (loans.h). Data goes there and comes from there by copies of
 //    this process's lanes; synchronising calls wait for them before the real one.
-// 3. Accumulating calls lock the target rank, bring its elements here, let MPI do the operation, and write them back.
+// 3. Accumulating calls lock the target rank, bring its elements here, let MPI do the operation, and write them back;
+//    or a GPU does it where they are, if there are many, without gaps, and it has the operation.
 // 4. Of a target in host memory the real function is called, with host memory in the place of GPU memory at this end
 //    until the next synchronising call.
 // 5. Where ranks cannot reach each other's memory, as on several nodes, MPI's window is of host memory that stands
-// for
-//    the GPUs' (mirror.h). Calls are MPI's, as of targets in host memory, and the two are brought together where the
-//    target takes part: in fences, at post and wait. Calls in a passive epoch are refused: a target that does not
+//    for the GPUs' (mirror.h). Calls are MPI's, as of targets in host memory, and the two are brought together where
+//    the target takes part: in fences, at post and wait. Calls in a passive epoch are refused: a target that does not
 //    take part would never see them, and a program that relies on that would be wrong and not told.
 #pragma once
 
@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "comm/group.h"
+#include "shim/mpi/accumulation.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/loans.h"
 #include "shim/mpi/mirror.h"
@@ -61,6 +62,7 @@ struct WindowTools {
   std::function<int(const void*)> holder;           ///< the device of an address, -1 for host memory
   std::function<int(Handle comm, int rank)> world;  ///< rank in MPI_COMM_WORLD
   std::function<void()> progress;                   ///< of requests that others may wait for
+  std::uint64_t sums_from = 0;                      ///< bytes of the accumulating calls that a GPU does
 };
 
 /// What the program told of memory that MPI was not told of.
@@ -149,6 +151,7 @@ class Windows {
     alignas(64) std::array<std::byte, 64> anchor{};      ///< what MPI has of this rank where nothing is mirrored
     std::map<int, std::unique_ptr<device::Lane>> lanes;  ///< by device
     std::map<int, bool> busy;
+    std::map<int, device::Memory> brought;  ///< by device: origins in host memory, for its kernels
     std::vector<Pending> pending;
   };
   struct Card;
@@ -169,8 +172,22 @@ class Windows {
   Outcome direct(const Call& call, const Remote& remote, void* request, Window& window, Target& target);
   Status put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at, int device,
                     bool wait);
-  Status accumulate(const Call& call, const Remote& remote, const Target& target, const Region& there, std::byte* at,
-                    int device);
+  /// An accumulating call of memory that is reached: from `at` on, by lanes of `device`.
+  struct Reaching {
+    const Call& call;
+    const Remote& remote;
+    Window& window;
+    const Target& target;
+    const Region& there;
+    std::byte* at;
+    int device;
+  };
+  /// How it was done.
+  Result<std::string_view> accumulate(const Reaching& reaching);
+  /// What the device is to do of it; none where it is for the host.
+  std::optional<Accumulation> on_gpu(const Reaching& reaching) const;
+  Status accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole);
+  Status accumulate_on_host(const Reaching& reaching);
   Result<std::byte*> reach(Target& target, int device);
   Copy copy_by(int device);
   int finish(Window& window);
