@@ -18,11 +18,12 @@ import pytest
 from sennit.peers import mpi
 
 OPERATIONS = (
-    "latency", "bandwidth", "bidirectional", "multi_pair", "allreduce", "iallreduce", "reduce", "bcast", "allgather",
+    "latency", "bandwidth", "bidirectional", "multi_pair", "put", "get", "accumulate",
+    "allreduce", "iallreduce", "reduce", "bcast", "allgather",
     "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block", "gather", "scatter", "barrier",
 )  # fmt: skip
 IN_PLACE = ("allreduce", "iallreduce", "reduce", "allgather", "allgatherv", "reduce_scatter_block")
-MESSAGES = OPERATIONS[:4]
+OF_TWO = OPERATIONS[:7]
 SIZES = "8,40K"  # of messages that are staged, and that the receiver copies
 
 
@@ -47,7 +48,7 @@ def folder() -> Iterator[Path]:
 def bench(found: mpi.Installed, folder: Path, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
     """`sennit bench mpi` of that MPI, with two ranks."""
     environment = drop_in.environment(found, folder, None) | {"SENNIT_PROGRAMS": drop_in.FOLDER} | more
-    command = ["timeout", "-k", "5", "90", sys.executable, "-m", "sennit", "bench", "mpi", "-n", "2", "--launcher"]
+    command = ["timeout", "-k", "5", "150", sys.executable, "-m", "sennit", "bench", "mpi", "-n", "2", "--launcher"]
     command += [str(found.launcher), "--seconds", "0.001", *arguments, "--json", "-"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
@@ -67,7 +68,7 @@ def test_every_operation_is_verified_and_measured_on_every_kind_of_buffer(found:
     for operation in OPERATIONS[:-1]:
         times = 2 * (2 if operation in IN_PLACE else 1)
         kinds = {"gpu": "by_hand", "host": "mpi"}
-        if operation in MESSAGES:
+        if operation in OF_TWO:
             kinds |= {"gpu_host": "by_hand", "host_gpu": "by_hand"}
         for buffers, other in kinds.items():
             for variant in ("sennit", other):

@@ -28,12 +28,13 @@ class Turns(Part):
 class MpiRow(Part):
     """One operation, one size, one way of doing it."""
 
-    operation: str = Field(description="latency, bandwidth, bidirectional, multi_pair, or a collective by MPI's name")
+    operation: str = Field(description="latency, bandwidth, bidirectional, multi_pair, put, get, accumulate, or a "
+                           "collective by MPI's name")  # fmt: skip
     variant: str = Field(description="sennit (the drop-in), by_hand (copies to pinned memory and back around the "
                          "MPI's own function), mpi (that function alone), or ucx (that over a CUDA-built UCX, in a "
                          "job of its own)")  # fmt: skip
-    buffers: str = Field(description="gpu, host, or of messages gpu_host and host_gpu: the sender's, the receiver's; "
-                         "of a barrier empty")  # fmt: skip
+    buffers: str = Field(description="gpu, host, or between two ranks gpu_host and host_gpu: of the one that sends "
+                         "or calls, of the other; of a barrier empty")  # fmt: skip
     bytes: int = Field(ge=0, description="Size of one message: what a rank gives another, or the root, or all")
     window: int = Field(default=1, ge=1, description="Messages in flight")
     in_place: bool = False

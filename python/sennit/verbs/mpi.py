@@ -72,14 +72,17 @@ def mpi(
         str | None,
         typer.Option(
             metavar="NAME,…|all",
-            help="latency, bandwidth, bidirectional, multi_pair, or collectives by MPI's names, such as "
-            "allreduce,bcast,alltoallv.",
+            help="latency, bandwidth, bidirectional, multi_pair, put, get, accumulate, or collectives by MPI's "
+            "names, such as allreduce,bcast,alltoallv.",
         ),
     ] = None,
     sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="Of a message, for example 8,64K,4M.")] = None,
     buffers: Annotated[
         str | None,
-        typer.Option(metavar="KIND,…", help="gpu, host, and of messages gpu_host (sender's, receiver's), host_gpu."),
+        typer.Option(
+            metavar="KIND,…",
+            help="gpu, host, and between two ranks gpu_host (the sender's or caller's, the other's), host_gpu.",
+        ),
     ] = None,
     window: Annotated[str | None, typer.Option(metavar="N,…", help="Messages in flight, for example 1,64.")] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Collectives in place as well.")] = False,

@@ -20,6 +20,7 @@ struct Setting {
   typename Abi::Datatype type;
   typename Abi::Op op;
   int element_bytes = 1;
+  typename Abi::Win win{};  ///< of one-sided calls
 };
 
 template <class Abi>
@@ -50,6 +51,10 @@ class Calls {
   Status run(int calls, double& us) {
     us = 0;
     check(barrier_(setting_.world), "MPI_Barrier");
+    if (is_one_sided(layout_.what.operation)) {
+      one_sided(calls, us);
+      return status_;
+    }
     if (!is_message(layout_.what.operation)) {
       collectives(calls, us);
       return status_;
@@ -158,6 +163,33 @@ class Calls {
     send_window(sent);
     close_window(requests_.data());
     check(call_.waitall(window_, sent, ignore()), "MPI_Waitall");
+  }
+
+  /// Between fences, since by hand the target has to copy before and after.
+  void one_sided(int calls, double& us) {
+    const Operation operation = layout_.what.operation;
+    const auto win = setting_.win;
+    const auto type = setting_.type;
+    for (int i = 0; i < calls; ++i) {
+      check(barrier_(setting_.world), "MPI_Barrier");
+      const auto begin = Clock::now();
+      down(0, layout_.input_bytes());
+      if (operation == Operation::accumulate && layout_.is_target() && batch_.by_hand())
+        check(memories_.copy(batch_.staged_output, batch_.output, bytes_));
+      check(call_.win_fence(0, win), "MPI_Win_fence");
+      if (layout_.rank == Layout::kRoot) {
+        if (operation == Operation::put)
+          check(call_.put(input_, count_, type, peer_, 0, count_, type, win), "MPI_Put");
+        else if (operation == Operation::get)
+          check(call_.get(output_, count_, type, peer_, 0, count_, type, win), "MPI_Get");
+        else
+          check(call_.accumulate(input_, count_, type, peer_, 0, count_, type, setting_.op, win), "MPI_Accumulate");
+      }
+      check(call_.win_fence(0, win), "MPI_Win_fence");
+      begin_up(0, layout_.output_bytes());
+      wait_up();
+      us += since(begin);
+    }
   }
 
   /// As the OSU benchmarks do: ranks meet before each call, which is not timed.

@@ -21,12 +21,17 @@ std::vector<std::byte> given(const Layout& layout, const device::Reduction& redu
   return message(layout, reduction, layout.number_given(index));
 }
 
+std::vector<std::byte> before(const Layout& layout, const device::Reduction& reduction) {
+  return given(layout, reduction, 0);
+}
+
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index) {
   if (!reduces(layout.what.operation))
     return message(layout, reduction, layout.number_taken(index, layout.source(index)));
   auto result = message(layout, reduction, layout.number_taken(index, 0));
   // One after the other: there may be more ranks than one step takes.
-  for (int rank = 1; rank < layout.size; ++rank) {
+  const int ranks = is_one_sided(layout.what.operation) ? 2 : layout.size;
+  for (int rank = 1; rank < ranks; ++rank) {
     const auto next = message(layout, reduction, layout.number_taken(index, rank));
     device::Operands operands;
     operands.from[operands.sources++] = result.data();

@@ -14,6 +14,9 @@ namespace sennit::bench::mpi {
 /// reduced, exact in every sum, else any bytes.
 std::vector<std::byte> given(const Layout& layout, const device::Reduction& reduction, unsigned index);
 
+/// What is in the target's memory before an accumulate: as if the target gave it.
+std::vector<std::byte> before(const Layout& layout, const device::Reduction& reduction);
+
 /// The same of message `index` that should come; of any number of ranks.
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index);
 

@@ -15,9 +15,11 @@ template <class Abi>
 struct Functions {
   using Comm = typename Abi::Comm;
   using Datatype = typename Abi::Datatype;
+  using Info = typename Abi::Info;
   using Op = typename Abi::Op;
   using Request = typename Abi::Request;
   using Status = typename Abi::Status;
+  using Win = typename Abi::Win;
 
   int (*init)(int*, char***);
   int (*finalize)();
@@ -39,6 +41,14 @@ struct Functions {
   int (*scatter)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
   int (*alltoall)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
+  int (*info_create)(Info*);
+  int (*info_free)(Info*);
+  int (*win_create)(void*, shim::mpi::Aint, int, Info, Comm, Win*);
+  int (*win_free)(Win*);
+  int (*win_fence)(int, Win);
+  int (*put)(const void*, int, Datatype, int, shim::mpi::Aint, int, Datatype, Win);
+  int (*get)(void*, int, Datatype, int, shim::mpi::Aint, int, Datatype, Win);
+  int (*accumulate)(const void*, int, Datatype, int, shim::mpi::Aint, int, Datatype, Op, Win);
   int (*get_library_version)(char*, int*);
 };
 
@@ -71,6 +81,14 @@ std::string find(void* library, Functions<Abi>& functions) {
   set(functions.scatter, "MPI_Scatter");
   set(functions.alltoall, "MPI_Alltoall");
   set(functions.alltoallv, "MPI_Alltoallv");
+  set(functions.info_create, "MPI_Info_create");
+  set(functions.info_free, "MPI_Info_free");
+  set(functions.win_create, "MPI_Win_create");
+  set(functions.win_free, "MPI_Win_free");
+  set(functions.win_fence, "MPI_Win_fence");
+  set(functions.put, "MPI_Put");
+  set(functions.get, "MPI_Get");
+  set(functions.accumulate, "MPI_Accumulate");
   set(functions.get_library_version, "MPI_Get_library_version");
   return missing;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -53,7 +55,10 @@ class JobOf final : public Job {
 
   explicit JobOf(Memories& memories) : memories_(memories) {}
 
-  void finish() override { (void)(has_sennit_ ? with_ : without_).finalize(); }
+  void finish() override {
+    close_windows();
+    (void)(has_sennit_ ? with_ : without_).finalize();
+  }
 
  private:
   Status open(const OpenLibrary& found, const device::Reduction& reduction) {
@@ -94,6 +99,8 @@ class JobOf final : public Job {
   }
 
   Status timed(const Batch& batch, int calls, double& us) override {
+    if (is_one_sided(batch.layout.what.operation))
+      if (auto status = open_window(batch); !status) return status;
     return Calls<Abi>(batch.with_sennit ? with_ : without_, without_.barrier, setting_, batch, memories_)
         .run(calls, us);
   }
@@ -101,7 +108,48 @@ class JobOf final : public Job {
     return library_->all_gather(library_->comm_world(), mine, all, bytes);
   }
 
+  /// The window that a batch's calls reach into: the target's buffer. Kept for the other batches of the case, since
+  /// making one takes as long as many calls. Collective.
+  Status open_window(const Batch& batch) {
+    const Layout& layout = batch.layout;
+    if (windows_of_ != layout.what) close_windows();
+    windows_of_ = layout.what;
+    const auto found = windows_.find(batch.variant);
+    if (found != windows_.end()) {
+      setting_.win = found->second.win;
+      return {};
+    }
+    const Functions<Abi>& call = batch.with_sennit ? with_ : without_;
+    std::byte* const of_program = layout.what.operation == Operation::get ? batch.input : batch.output;
+    std::byte* const staged = layout.what.operation == Operation::get ? batch.staged_input : batch.staged_output;
+    void* const base = layout.is_target() ? (batch.by_hand() ? staged : of_program) : nullptr;
+    const auto bytes = layout.is_target() ? static_cast<shim::mpi::Aint>(layout.what.bytes) : 0;
+    // No MPI wants one, but the constant for none differs.
+    typename Abi::Info info;
+    Window made{call.win_free, {}};
+    int code = call.info_create(&info);
+    if (code == 0) {
+      code = call.win_create(base, bytes, 1, info, setting_.world, &made.win);
+      (void)call.info_free(&info);
+    }
+    if (code != 0) return Status(Code::system_error, fmt::format("MPI_Win_create returned {}", code));
+    setting_.win = made.win;
+    windows_[batch.variant] = made;
+    return {};
+  }
+  void close_windows() {
+    for (auto& [variant, window] : windows_) (void)window.free(&window.win);
+    windows_.clear();
+  }
+
+  struct Window {
+    int (*free)(typename Abi::Win*);
+    typename Abi::Win win;
+  };
+
   Memories& memories_;
+  std::optional<Case> windows_of_;
+  std::map<std::string, Window> windows_;  // by variant: in the same order on every rank
   Functions<Abi> with_{}, without_{};
   std::unique_ptr<shim::mpi::Library<Abi>> library_;
   Setting<Abi> setting_{};

@@ -17,6 +17,7 @@ namespace sennit::bench::mpi {
 struct Batch {
   Layout layout;
   bool with_sennit = false;
+  std::string variant;         ///< what it is called, on every rank
   std::byte* input = nullptr;  ///< of the program, as is
   std::byte* output = nullptr;
   /// By hand: copies of those in pinned memory, which MPI gets instead. Null where MPI gets the program's own.

@@ -41,6 +41,7 @@ unsigned Layout::given() const {
     const bool answers = what.operation == latency || what.operation == bidirectional;
     return is_first() || answers ? static_cast<unsigned>(what.window) : 0;
   }
+  if (is_one_sided(what.operation)) return what.operation == get ? is_target() : rank == kRoot;
   const bool root = rank == kRoot;
   if (what.operation == barrier || ((what.operation == bcast || what.operation == scatter) && !root)) return 0;
   return scatters(what.operation) ? static_cast<unsigned>(size) : 1;
@@ -53,6 +54,7 @@ unsigned Layout::taken() const {
     const bool answers = what.operation == latency || what.operation == bidirectional;
     return !is_first() || answers ? static_cast<unsigned>(what.window) : 0;
   }
+  if (is_one_sided(what.operation)) return what.operation == get ? rank == kRoot : is_target();
   const bool root = rank == kRoot;
   if (what.operation == barrier || (what.operation == bcast && root)) return 0;
   if ((what.operation == reduce || what.operation == gather) && !root) return 0;
@@ -76,7 +78,7 @@ unsigned Layout::number_taken(unsigned index, int from) const {
 }
 
 int Layout::source(unsigned index) const {
-  if (is_message(what.operation)) return peer();
+  if (is_of_two(what.operation)) return peer();
   return gathers(what.operation) ? static_cast<int>(index) : kRoot;
 }
 

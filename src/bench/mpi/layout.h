@@ -8,7 +8,8 @@
 
 namespace sennit::bench::mpi {
 
-/// Where the two sides of a message have their buffers; of a collective, all ranks where the first has.
+/// Where the two sides of a message, or of a one-sided call, have their buffers; of a collective, all ranks where the
+/// first has.
 enum class Buffers { gpu, host, gpu_host, host_gpu };
 std::string_view name(Buffers buffers);
 /// Errors: invalid_argument.
@@ -48,7 +49,9 @@ struct Layout {
     if (rank < pairs()) return rank + pairs();
     return rank < 2 * pairs() ? rank - pairs() : kNobody;
   }
-  bool is_first() const { return is_message(what.operation) ? rank < pairs() : true; }
+  bool is_first() const { return is_of_two(what.operation) ? rank < pairs() : true; }
+  /// Of a one-sided call: whose memory it is.
+  bool is_target() const { return is_one_sided(what.operation) && peer() != kNobody && !is_first(); }
   bool on_gpu() const { return mpi::on_gpu(what.buffers, is_first()); }
 
   /// Messages that this rank gives, and gets, in one call.

@@ -14,12 +14,15 @@ namespace {
 using enum Operation;
 
 constexpr std::array kOperations = {
-    latency,    bandwidth, bidirectional, multi_pair,           allreduce, iallreduce, reduce, bcast, allgather,
-    allgatherv, alltoall,  alltoallv,     reduce_scatter_block, gather,    scatter,    barrier};
+    latency,    bandwidth, bidirectional, multi_pair, put,        get,      accumulate, allreduce,
+    iallreduce, reduce,    bcast,         allgather,  allgatherv, alltoall, alltoallv,  reduce_scatter_block,
+    gather,     scatter,   barrier};
 constexpr std::array<std::string_view, kOperations.size()> kNames = {
-    "latency", "bandwidth", "bidirectional", "multi_pair", "allreduce", "iallreduce",           "reduce",
-    "bcast",   "allgather", "allgatherv",    "alltoall",   "alltoallv", "reduce_scatter_block", "gather",
-    "scatter", "barrier"};
+    "latency",    "bandwidth", "bidirectional", "multi_pair",
+    "put",        "get",       "accumulate",    "allreduce",
+    "iallreduce", "reduce",    "bcast",         "allgather",
+    "allgatherv", "alltoall",  "alltoallv",     "reduce_scatter_block",
+    "gather",     "scatter",   "barrier"};
 
 }  // namespace
 

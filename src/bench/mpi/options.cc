@@ -53,8 +53,10 @@ Result<std::vector<Operation>> operations_of(const Options& options) {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option("--operations", options.operations,
-                 "What to measure: latency, bandwidth, bidirectional, multi_pair, a collective by MPI's name, or all")
+  app.add_option(
+         "--operations", options.operations,
+         "What to measure: latency, bandwidth, bidirectional, multi_pair, put, get, accumulate, a collective by "
+         "MPI's name, or all")
       ->delimiter(',');
   app.add_option("--sizes", options.sizes,
                  "Sizes of a message such as 8,64K,4M; default 8 to 256M, without GPUs to 4M")
@@ -62,9 +64,10 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--window", options.windows, "Messages in flight of bandwidths; default 1,64")
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
-  app.add_option(
-         "--buffers", options.buffers,
-         "gpu (default where there are GPUs), host, or for messages gpu_host and host_gpu: sender's, receiver's")
+  app.add_option("--buffers", options.buffers,
+                 "gpu (default where there are GPUs), host, or between two ranks gpu_host and host_gpu: of the one "
+                 "that sends or "
+                 "calls, of the other")
       ->delimiter(',')
       ->check(CLI::IsMember({"gpu", "host", "gpu_host", "host_gpu"}));
   app.add_flag("--in-place", options.in_place, "Collectives in place as well, where MPI has that");
@@ -151,7 +154,7 @@ Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) 
       continue;
     }
     for (const Buffers buffers : places) {
-      if (!is_message(operation) && (buffers == Buffers::gpu_host || buffers == Buffers::host_gpu)) continue;
+      if (!is_of_two(operation) && (buffers == Buffers::gpu_host || buffers == Buffers::host_gpu)) continue;
       for (const int window : has_window(operation) ? options.windows : std::vector<int>{1})
         for (const bool in_place : {false, true}) {
           if (in_place && !(options.in_place && can_be_in_place(operation))) continue;

@@ -57,6 +57,7 @@ Batch Site::batch(const Case& what, const Variant& variant) const {
   Batch batch;
   batch.layout = {what, job_.rank(), job_.size()};
   batch.with_sennit = variant.with_sennit;
+  batch.variant = variant.name;
   const Layout& layout = batch.layout;
   const auto input_of = [&](const Room& room) {
     return (layout.one_buffer() ? room.output : room.input).data() + layout.input_at();
@@ -89,6 +90,8 @@ Status Site::prepare(const Batch& batch) {
                           std::vector<std::byte>(kMargin, kBehind));
       !status)
     return status;
+  if (layout.what.operation == Operation::accumulate && layout.is_target())
+    if (auto status = write(batch.output, layout.what.bytes, before(layout, reduction_)); !status) return status;
   for (unsigned index = 0; index < layout.given(); ++index)
     if (auto status =
             write(batch.input + index * layout.what.bytes, layout.what.bytes, given(layout, reduction_, index));

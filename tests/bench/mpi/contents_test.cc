@@ -35,6 +35,19 @@ TEST(MpiContents, SumsAreOfAllRanks) {
   }
 }
 
+TEST(MpiContents, AnAccumulateAddsWhatRank0GivesToWhatRank1Has) {
+  const Layout origin{{accumulate, Buffers::host, 64}, 0, 3}, target{{accumulate, Buffers::host, 64}, 1, 3};
+  const auto added = given(origin, kSum, 0), had = before(target, kSum), right = expected(target, kSum, 0);
+  EXPECT_NE(added, had);
+  for (std::size_t i = 0; i < 16; ++i) {
+    float one = 0, other = 0, sum = 0;
+    std::memcpy(&one, &added[4 * i], 4);
+    std::memcpy(&other, &had[4 * i], 4);
+    std::memcpy(&sum, &right[4 * i], 4);
+    EXPECT_EQ(sum, one + other);
+  }
+}
+
 TEST(MpiContents, EveryRankGetsAnotherPartOfAReduceScatter) {
   const auto part = [](int rank) { return expected({{reduce_scatter_block, Buffers::host, 64}, rank, 3}, kSum, 0); };
   EXPECT_NE(part(0), part(1));

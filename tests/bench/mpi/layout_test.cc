@@ -47,6 +47,27 @@ TEST(MpiLayout, OnlyTheRootGivesOrGetsWhereThereIsOne) {
   EXPECT_EQ(of(barrier, 0, 3).given() + of(barrier, 0, 3).taken(), 0u);
 }
 
+TEST(MpiLayout, OneSidedCallsAreOfRank0AndReachRank1) {
+  for (const Operation operation : {put, accumulate}) {
+    EXPECT_EQ(of(operation, 0, 3).given(), 1u) << name(operation);
+    EXPECT_EQ(of(operation, 0, 3).taken(), 0u) << name(operation);
+    EXPECT_EQ(of(operation, 1, 3).given(), 0u) << name(operation);
+    EXPECT_EQ(of(operation, 1, 3).taken(), 1u) << name(operation);
+  }
+  EXPECT_EQ(of(get, 0, 3).given(), 0u);
+  EXPECT_EQ(of(get, 0, 3).taken(), 1u);
+  EXPECT_EQ(of(get, 0, 3).source(0), 1);
+  EXPECT_EQ(of(get, 1, 3).given(), 1u);
+  for (const Operation operation : {put, get, accumulate}) {
+    EXPECT_EQ(of(operation, 2, 3).given() + of(operation, 2, 3).taken(), 0u) << name(operation);
+    EXPECT_FALSE(of(operation, 0, 3).is_target() || of(operation, 2, 3).is_target()) << name(operation);
+    EXPECT_TRUE(of(operation, 1, 3).is_target()) << name(operation);
+    EXPECT_TRUE((Layout{{operation, Buffers::gpu_host, 8}, 0, 2}.on_gpu())) << name(operation);
+    EXPECT_FALSE((Layout{{operation, Buffers::gpu_host, 8}, 1, 2}.on_gpu())) << name(operation);
+  }
+  EXPECT_FALSE(of(latency, 1, 2).is_target());
+}
+
 TEST(MpiLayout, WhatIsGivenIsWhatComes) {
   for (const Operation operation : all_operations()) {
     if (reduces(operation) || operation == barrier) continue;

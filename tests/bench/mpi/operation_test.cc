@@ -7,7 +7,7 @@ namespace sennit::bench::mpi {
 namespace {
 
 TEST(Operation, EachIsCalledByItsName) {
-  EXPECT_EQ(all_operations().size(), 16u);
+  EXPECT_EQ(all_operations().size(), 19u);
   for (const Operation each : all_operations()) EXPECT_EQ(*parse_operation(name(each)), each);
   const auto none = parse_operation("all_to_all");
   EXPECT_EQ(none.status().code(), Code::invalid_argument);
@@ -16,7 +16,10 @@ TEST(Operation, EachIsCalledByItsName) {
 
 TEST(Operation, MessagesAreNoCollectives) {
   for (const Operation each : all_operations())
-    if (is_message(each)) {
+    if (is_one_sided(each)) {
+      EXPECT_FALSE(is_message(each) || has_window(each) || gathers(each) || scatters(each)) << name(each);
+      EXPECT_EQ(reduces(each), each == Operation::accumulate) << name(each);
+    } else if (is_message(each)) {
       EXPECT_FALSE(reduces(each) || gathers(each) || scatters(each) || can_be_in_place(each)) << name(each);
     } else {
       EXPECT_FALSE(has_window(each)) << name(each);
