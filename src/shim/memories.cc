@@ -13,11 +13,9 @@ namespace sennit::shim {
 namespace {
 
 // Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
-constexpr unsigned kContext = 1, kMemoryType = 2, kSyncMemops = 6, kIsManaged = 8,
-                   kOrdinal = 9;         // CU_POINTER_ATTRIBUTE_...
-constexpr unsigned kDeviceMemory = 2;    // CU_MEMORYTYPE_DEVICE
-constexpr int kNotInitialized = 3;       // CUDA_ERROR_NOT_INITIALIZED
-constexpr std::uintptr_t kLegacy = 0x1;  // CU_STREAM_LEGACY
+constexpr unsigned kContext = 1, kSyncMemops = 6, kIsManaged = 8, kOrdinal = 9;  // CU_POINTER_ATTRIBUTE_...
+constexpr unsigned kDeviceMemory = 2;                                            // CU_MEMORYTYPE_DEVICE
+constexpr std::uintptr_t kLegacy = 0x1;                                          // CU_STREAM_LEGACY
 
 /// What this thread asked about last that was a GPU's.
 struct Latest {
@@ -112,14 +110,20 @@ Result<std::unique_ptr<Memories>> Memories::open(bool emulate) {
   // The driver is loaded, not started: until the program starts CUDA, it knows no pointer.
   if (access("/dev/nvidiactl", F_OK) != 0) return memories;
   if (void* const library = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_LOCAL)) {
-    Driver& driver = memories->driver_;
+    Driver driver;
     find(driver.ask, library, "cuPointerGetAttributes");
     find(driver.set, library, "cuPointerSetAttribute");
     find(driver.push, library, "cuCtxPushCurrent_v2");
     find(driver.pop, library, "cuCtxPopCurrent_v2");
     find(driver.synchronize, library, "cuStreamSynchronize");
-    if (!driver.whole()) driver = {};
+    return over(driver);
   }
+  return memories;
+}
+
+std::unique_ptr<Memories> Memories::over(const Driver& driver) {
+  std::unique_ptr<Memories> memories(new Memories());
+  if (driver.whole()) memories->driver_ = driver;
   return memories;
 }
 
@@ -156,10 +160,13 @@ bool Memories::settle(const void* pointer, void* context) const {
 
 int Memories::ask(const void* pointer) const {
   const Held held = emulated_ != nullptr ? ask_emulated(pointer) : ask_driver(pointer);
-  if (held.device >= 0)
+  if (held.device >= 0) {
+    any_.store(true, std::memory_order_relaxed);
     latest = {pointer, held};
-  else if (latest.pointer == pointer)
+  } else if (any_.load(std::memory_order_relaxed) && latest.pointer == pointer) {
+    // A look at what is the thread's takes some ns.
     latest.pointer = nullptr;
+  }
   return held.device;
 }
 

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,9 +26,21 @@ struct Held {
 
 class Memories {
  public:
+  /// Functions of the driver.
+  struct Driver {
+    int (*ask)(unsigned count, unsigned* attributes, void** data, unsigned long long pointer) = nullptr;
+    int (*set)(const void* value, unsigned attribute, unsigned long long pointer) = nullptr;
+    int (*push)(void* context) = nullptr;
+    int (*pop)(void** context) = nullptr;
+    int (*synchronize)(void* stream) = nullptr;
+    bool whole() const { return ask && set && push && pop && synchronize; }
+  };
+
   /// `emulate`: memory of the host executor counts as a GPU's (SENNIT_EMULATE). Errors: those of
   /// open_host_executor().
   static Result<std::unique_ptr<Memories>> open(bool emulate);
+  /// What this driver says. Of one that is not whole: nothing.
+  static std::unique_ptr<Memories> over(const Driver& driver);
 
   /// Whether there can be GPU memory in this process at all.
   bool possible() const { return emulated_ != nullptr || driver_.ask != nullptr; }
@@ -39,7 +52,8 @@ class Memories {
   /// libraries can use them. Any pointer may be asked about. Where the program uses CUDA the driver is asked, 90 ns
   /// of host memory (H200), unless it is_ordinary(); else 4 ns.
   int holder(const void* pointer) const {
-    if (emulated_ == nullptr && (driver_.ask == nullptr || (awake() && is_ordinary(pointer)))) return -1;
+    if (emulated_ == nullptr && (driver_.ask == nullptr || (awake() ? is_ordinary(pointer) : asleep(pointer))))
+      return -1;
     return ask(pointer);
   }
   bool is_device(const void* pointer) const { return holder(pointer) >= 0; }
@@ -57,17 +71,18 @@ class Memories {
   void free_emulated(void* data);
 
  private:
-  /// Functions of the driver.
-  struct Driver {
-    int (*ask)(unsigned count, unsigned* attributes, void** data, unsigned long long pointer) = nullptr;
-    int (*set)(const void* value, unsigned attribute, unsigned long long pointer) = nullptr;
-    int (*push)(void* context) = nullptr;
-    int (*pop)(void** context) = nullptr;
-    int (*synchronize)(void* stream) = nullptr;
-    bool whole() const { return ask && set && push && pop && synchronize; }
-  };
-
   Memories() = default;
+  // Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
+  static constexpr unsigned kMemoryType = 2;  // CU_POINTER_ATTRIBUTE_...
+  static constexpr int kNotInitialized = 3;   // CUDA_ERROR_NOT_INITIALIZED
+
+  /// Whether the driver says that nobody has started it: then no memory is a GPU's, nor ever was. Most programs that
+  /// have nothing to do with GPUs are asked no more than this.
+  bool asleep(const void* pointer) const {
+    unsigned unused = 0, type = kMemoryType;
+    void* data = &unused;
+    return driver_.ask(1, &type, &data, reinterpret_cast<std::uintptr_t>(pointer)) == kNotInitialized;
+  }
   int ask(const void* pointer) const;
   Held ask_emulated(const void* pointer) const;
   Held ask_driver(const void* pointer) const;
@@ -78,6 +93,7 @@ class Memories {
   bool settle(const void* pointer, void* context) const;
 
   mutable std::atomic<bool> awake_{false};
+  mutable std::atomic<bool> any_{false};  // some pointer was a GPU's
   Driver driver_;
   std::shared_ptr<device::Executor> emulated_;
   std::mutex mutex_;

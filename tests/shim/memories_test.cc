@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <cstdint>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -94,6 +95,73 @@ TEST(Memories, OnlyWhatIsFreedIsGone) {
   EXPECT_FALSE(here.is_device(first));
   EXPECT_TRUE(here.is_device(second));
   EXPECT_EQ(here.allocate_emulated(1000, 16), nullptr) << "no such device";
+}
+
+/// A driver of one GPU, which has the second half of `memory`, where no heap or stack is.
+struct MadeUpDriver {
+  static constexpr int kNotInitialized = 3;
+  static constexpr std::size_t kBytes = 100;
+  static inline std::byte* const memory =
+      static_cast<std::byte*>(mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  static inline bool started = false, freed = false;
+  static inline std::vector<unsigned> asked;  ///< attributes of each question
+
+  static int ask(unsigned count, unsigned* attributes, void** data, unsigned long long pointer) {
+    asked.push_back(count);
+    if (!started) return kNotInitialized;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory) + 50;
+    const bool gpu = !freed && pointer >= begin && pointer < begin + 50;
+    for (unsigned i = 0; i < count; ++i) {
+      if (attributes[i] == 1) continue;  // no context
+      constexpr unsigned kType = 2, kDevice = 2, kSynchronous = 6;
+      *static_cast<unsigned*>(data[i]) = !gpu ? 0 : attributes[i] == kType ? kDevice : attributes[i] == kSynchronous;
+    }
+    return 0;
+  }
+  static Memories::Driver whole() {
+    started = freed = false;
+    asked.clear();
+    return {&ask, [](const void*, unsigned, unsigned long long) { return 0; }, [](void*) { return 0; },
+            [](void**) { return 0; }, [](void*) { return 0; }};
+  }
+};
+
+TEST(Memories, ADriverThatNobodyStartedIsAskedNoMoreThanThat) {
+  const auto memories = Memories::over(MadeUpDriver::whole());
+  ASSERT_TRUE(memories->possible());
+  for (const std::size_t at : {0u, 99u}) EXPECT_EQ(memories->holder(&MadeUpDriver::memory[at]), -1);
+  EXPECT_FALSE(memories->is_device(nullptr));
+  EXPECT_FALSE(memories->awake());
+  EXPECT_EQ(MadeUpDriver::asked, (std::vector<unsigned>{1, 1, 1}));
+}
+
+TEST(Memories, AProgramMayStartTheDriverBetweenTwoCalls) {
+  const auto memories = Memories::over(MadeUpDriver::whole());
+  const std::byte* const gpu = &MadeUpDriver::memory[60];
+  EXPECT_EQ(memories->holder(gpu), -1);
+  MadeUpDriver::started = true;
+  EXPECT_EQ(memories->holder(gpu), 0);
+  EXPECT_TRUE(memories->awake());
+  EXPECT_EQ(memories->held_again(gpu).device, 0);
+  EXPECT_TRUE(memories->held_again(gpu).settled);
+  EXPECT_EQ(memories->holder(&MadeUpDriver::memory[0]), -1);
+  EXPECT_EQ(memories->held_again(gpu).device, 0) << "another pointer changes nothing";
+}
+
+TEST(Memories, WhatWasAGpusIsNotForEver) {
+  const auto memories = Memories::over(MadeUpDriver::whole());
+  MadeUpDriver::started = true;
+  const std::byte* const place = &MadeUpDriver::memory[60];
+  EXPECT_EQ(memories->holder(place), 0);
+  MadeUpDriver::freed = true;  // and the program has host memory there now
+  EXPECT_EQ(memories->holder(place), -1);
+  EXPECT_EQ(memories->held_again(place).device, -1);
+}
+
+TEST(Memories, AnIncompleteDriverIsNone) {
+  auto driver = MadeUpDriver::whole();
+  driver.synchronize = nullptr;
+  EXPECT_FALSE(Memories::over(driver)->possible());
 }
 
 }  // namespace

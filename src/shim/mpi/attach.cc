@@ -1,4 +1,5 @@
 // Where the preloaded library hands over, once it knows the program's MPI.
+#include <algorithm>
 #include <cstdio>
 
 #include "shim/mpi/life.h"
@@ -49,10 +50,12 @@ int attach(const sennit_front& front) {
     return 1;
   }
   process.front = &front;
+  std::copy_n(front.real, kEntries, process.real.begin());
   process.library = library.get();
   process.windows = std::make_unique<WindowLibrary<Abi>>(front.library, *library);
   process.drop_in = std::make_unique<DropIn>(std::move(library), std::move(*switches), std::move(*memories));
 
+  process.memories = &process.drop_in->memories();
   memories_of_program = &process.drop_in->memories();
 
   fill_table<Abi>(front);

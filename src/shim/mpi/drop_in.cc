@@ -110,7 +110,8 @@ Gpus* DropIn::gpus() {
 std::optional<int> DropIn::pass(std::string_view what, Handle comm) {
   if (communicators_ == nullptr) return std::nullopt;
   Communicators::One& one = communicators_->find_or_begin_to_meet(comm);
-  if (auto status = settle(comm, one, Until::begun); !status) return fail(what, comm, status);
+  if (!is_settled(one, Until::begun))
+    if (auto status = settle(comm, one, Until::begun); !status) return fail(what, comm, status);
   if (one.board != nullptr) one.board->pass();
   return std::nullopt;
 }

@@ -97,6 +97,12 @@ class DropIn {
   /// question ends in one; such a receive that is not looked at keeps the process from doing so later, since it may
   /// still be matched.
   bool looks_at_receives(bool request);
+  /// Whether that is so of no receive, and asking would change nothing.
+  bool overlooks_receives(bool request) const {
+    if (listening_.load(std::memory_order_acquire)) return false;
+    return communicators_ == nullptr || unseen_receives_.load(std::memory_order_relaxed) ||
+           (!request && !memories_->awake());
+  }
   /// What there is to look at when the call's receive completes; null where no announcement can match it.
   std::unique_ptr<Receive> receive_of(const Call& call, const Shadows& shadows);
   /// What came is looked at. `bytes`: what its status says.
@@ -165,6 +171,11 @@ class DropIn {
     begun,  ///< none waits for its turn
     done,   ///< and sennit is doing none: what does them is free
   };
+  /// Whether there is nothing to settle, as in almost every call.
+  static bool is_settled(const Communicators::One& one, Until until) {
+    const auto& any = until == Until::begun ? one.waits : one.active;
+    return one.met && !any.load(std::memory_order_acquire) && !one.broken;
+  }
   /// Its ranks have met. Errors: a rank was lost before that, or while calls were under way.
   Status settle(Handle comm, Communicators::One& one, Until until);
   /// Errors: a rank was lost.

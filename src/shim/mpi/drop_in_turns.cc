@@ -97,9 +97,8 @@ bool DropIn::pass_at_once(Handle comm) {
 }
 
 Status DropIn::settle(Handle comm, Communicators::One& one, Until until) {
-  const auto& any = until == Until::begun ? one.waits : one.active;
-  const bool waited = any.load(std::memory_order_acquire);
-  if (one.met && !waited && !one.broken) return {};
+  if (is_settled(one, until)) return {};
+  const bool waited = (until == Until::begun ? one.waits : one.active).load(std::memory_order_acquire);
   for (Patience patience;; patience.wait()) {
     {
       const std::lock_guard lock(turns_mutex_);

@@ -325,8 +325,9 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         touched += " || drop_in<Abi>().windows() != nullptr"
     if function.kind in ("receive", "exchange"):
         short = ", ".join(function.memory[-1].elements)
-        asked = f"looks_at_receives<Abi>({str(tail == 'request').lower()})"
-        yield f"  if (!({touched}) && (too_short<Abi>({short}) || !{asked})) {{"
+        request = str(tail == "request").lower()
+        yield f"  if (!({touched}) && (overlooks_receives<Abi>({request}) || too_short<Abi>({short}) ||"
+        yield f"                       !looks_at_receives<Abi>({request}))) {{"
     elif in_turn:
         at_once = "pass_at_once" if function.kind == "collective" else "needs_no_turn"
         yield f"  if (!({touched}) && drop_in<Abi>().{at_once}(to_handle(comm))) {{"

@@ -1,6 +1,7 @@
 // What the wrappers of one ABI find in this process: the real functions, and the drop-in.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 
@@ -14,6 +15,8 @@ namespace sennit::shim::mpi {
 template <class Abi>
 struct Process {
   const sennit_front* front = nullptr;
+  std::array<void*, kEntries> real{};     ///< as the front has them: every call asks for one
+  const Memories* memories = nullptr;     ///< the drop-in's
   const Library<Abi>* library = nullptr;  ///< the drop-in's
   std::unique_ptr<WindowLibrary<Abi>> windows;
   std::unique_ptr<DropIn> drop_in;
@@ -24,12 +27,24 @@ struct Process {
     return is_of_requests(entry) && front->real[std::size_t(Entry::Send_c)] == nullptr;
   }
 
-  /// Never destroyed: a program may call MPI while its globals are taken down.
-  static Process& instance() {
-    static auto* one = new Process();
-    return *one;
-  }
+  static Process& instance();
 };
+
+/// Never destroyed: a program may call MPI while its globals are taken down. There from the beginning, so that no
+/// call has to ask whether it is.
+template <class Abi>
+union KeptProcess {
+  constexpr KeptProcess() : process() {}
+  ~KeptProcess() {}
+  Process<Abi> process;
+};
+template <class Abi>
+constinit inline KeptProcess<Abi> kept_process;
+
+template <class Abi>
+Process<Abi>& Process<Abi>::instance() {
+  return kept_process<Abi>.process;
+}
 
 template <class Abi>
 DropIn& drop_in() {
@@ -45,7 +60,7 @@ template <class Abi>
 struct Real {
   template <class Function>
   static Function* of(Function*, Entry entry) {
-    return reinterpret_cast<Function*>(Process<Abi>::instance().front->real[std::size_t(entry)]);
+    return reinterpret_cast<Function*>(Process<Abi>::instance().real[std::size_t(entry)]);
   }
 };
 

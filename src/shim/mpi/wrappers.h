@@ -289,9 +289,16 @@ template <class Abi>
 LookAlikes::Sending note(std::int64_t count, typename Abi::Datatype type, int dest, int tag, typename Abi::Comm comm,
                          Form form) {
   if (count <= 0 || count > static_cast<std::int64_t>(kLongestAnnouncement)) return {};
+  if (!Process<Abi>::instance().memories->possible()) return {};  // and so never an announcement
   Count size = 0;
   if (Process<Abi>::instance().library->call().type_size_x(type, &size) != 0) return {};
   return drop_in<Abi>().note(count * size, dest, tag, to_handle(comm), form == Form::persistent);
+}
+
+/// Whether no receive is looked at now, whatever its length, which takes a call of the MPI to know.
+template <class Abi>
+bool overlooks_receives(bool request) {
+  return drop_in<Abi>().overlooks_receives(request);
 }
 
 /// Whether what a receive brings must be looked at.
@@ -313,7 +320,7 @@ std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
 
 template <class Abi>
 bool is_device(const void* address) {
-  return drop_in<Abi>().is_device(address);
+  return Process<Abi>::instance().memories->is_device(address);
 }
 
 template <class Abi>
