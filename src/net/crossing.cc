@@ -39,6 +39,15 @@ Trip Crossing::gather(std::uint64_t at, std::uint64_t bytes) const {
   return trip;
 }
 
+Trip Crossing::swap(int distance, std::uint64_t sent, std::uint64_t received) const {
+  const int to = behind(distance), from = before(distance);
+  Trip trip;
+  if (sent != 0) trip.down = {{0, 0, sent}};
+  trip.rail = [=, this](std::byte* host) { return rail_->swap(host, sent, to, host + half_, received, from); };
+  if (received != 0) trip.up = {{half_, half_, received}};
+  return trip;
+}
+
 Trip Crossing::broadcast(int root, std::uint64_t bytes) const {
   Trip trip;
   (node_ == root ? trip.down : trip.up) = {{0, 0, bytes}};

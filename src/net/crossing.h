@@ -52,6 +52,12 @@ class Crossing {
                 std::uint64_t output_bytes) const;
   /// The own one of the rows of `bytes` bytes from `at` on goes to all nodes, and those of all come.
   Trip gather(std::uint64_t at, std::uint64_t bytes) const;
+  /// The node that is so far behind this one, and the one that is so far before it.
+  int behind(int distance) const { return (node_ + distance) % nodes_; }
+  int before(int distance) const { return (node_ - distance + nodes_) % nodes_; }
+  /// So many bytes from the beginning on go to the node behind(distance), and so many come from before(distance), to
+  /// `half`.
+  Trip swap(int distance, std::uint64_t sent, std::uint64_t received) const;
   /// From node `root` to all others.
   Trip broadcast(int root, std::uint64_t bytes) const;
 

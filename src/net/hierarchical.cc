@@ -191,4 +191,71 @@ Status Hierarchical::reduce_scatter(const void* input, void* output, std::uint64
   });
 }
 
+Status Hierarchical::exchange(const void* input, void* output, const Pieces& pieces, device::Lane& lane) {
+  coll::Request request;
+  request.operation = Operation::all_to_all_v;
+  request.input = input;
+  request.output = output;
+  request.reduction = kBytes;
+  request.sent = pieces.sent;
+  request.sent_from = pieces.sent_from;
+  request.received = pieces.received;
+  request.received_to = pieces.received_to;
+  return collectives_.explain(collectives_.call(request, lane));
+}
+
+Course Hierarchical::course_of(const Round& round, const void* input, void* output, const Messages& messages,
+                               std::span<const std::size_t> ranks) {
+  const auto size = as_count(node_.size());
+  const auto to = as_count(crossing_.behind(round.distance)) * size,
+             from = as_count(crossing_.before(round.distance)) * size;
+  Pieces own;         // of this rank
+  Packed goes, came;  // over its rail
+  for (std::uint64_t rank = 0; rank < size; ++rank) {
+    const std::size_t receiver = ranks[to + rank], sender = ranks[from + rank];
+    own.sent.push_back(round.piece_of(messages.sent[receiver]));
+    own.sent_from.push_back(messages.sent_from[receiver] + round.begin);
+    own.received.push_back(round.piece_of(messages.received[sender]));
+    own.received_to.push_back(messages.received_to[sender] + round.begin);
+    goes.add(round.piece_of(messages.passed[to + rank]));
+    came.add(own.received.back());
+  }
+  Course course;
+  if (round.distance == 0) {
+    course.gather = [=, this](std::byte*, device::Lane& lane) { return exchange(input, output, own, lane); };
+    return course;
+  }
+  course.gather = [=, this](std::byte* memory, device::Lane& lane) {
+    return exchange(input, memory, {own.sent, own.sent_from, goes.lengths, goes.places}, lane);
+  };
+  Trip trip = crossing_.swap(round.distance, goes.bytes, came.bytes);
+  trip.then = [=, this](std::byte* memory, device::Lane& lane) {
+    Status status;
+    for (std::size_t rank = 0; status.ok() && rank < size; ++rank)
+      if (own.received[rank] != 0)
+        status = lane.copy(at(output, own.received_to[rank]), memory + room_ + came.places[rank], own.received[rank]);
+    return status;
+  };
+  course.trips = {std::move(trip)};
+  return course;
+}
+
+Status Hierarchical::all_to_all(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places) {
+  const std::vector<std::uint64_t> lengths(places.size(), bytes);
+  std::vector<std::uint64_t> begins;
+  for (std::size_t rank = 0; rank < places.size(); ++rank) begins.push_back(rank * bytes);
+  return all_to_all_v(input, output, {lengths, begins, lengths, begins, lengths, bytes}, places);
+}
+
+Status Hierarchical::all_to_all_v(const void* input, void* output, const Messages& messages,
+                                  std::span<const Place> places) {
+  const auto size = as_count(node_.size());
+  std::vector<std::size_t> ranks(places.size());  // by node, and for each by place
+  for (std::size_t rank = 0; rank < places.size(); ++rank)
+    ranks[as_count(places[rank].node) * size + as_count(places[rank].rank)] = rank;
+  const auto rounds = rounds_of(nodes_, messages.longest, part_ / size);
+  return relay_.run(rounds.size(), 1,
+                    [&](std::size_t i) { return course_of(rounds[i], input, output, messages, ranks); });
+}
+
 }  // namespace sennit::net

@@ -8,14 +8,16 @@
 //
 // An allgather and a reduce-scatter are halves of this. Their messages are in the order of ranks, which need not be
 // that of nodes: a rank's row is that of its node on the rail, and of its place in the node; copies in the GPU bring
-// rows to and from the places of their ranks.
+// rows to and from the places of their ranks. An all-to-all goes in rounds (all_to_all.h).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "coll/collectives.h"
+#include "net/all_to_all.h"
 #include "net/crossing.h"
 #include "net/rail.h"
 #include "net/relay.h"
@@ -62,6 +64,11 @@ class Hierarchical {
   /// may be the first of these.
   Status reduce_scatter(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
                         std::span<const Place> places);
+  /// `bytes`: of each message. `places`: of all ranks, in the order of messages in input and output, which may not be
+  /// the same.
+  Status all_to_all(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
+  /// Of messages that each have a length of their own. Input and output may not overlap.
+  Status all_to_all_v(const void* input, void* output, const Messages& messages, std::span<const Place> places);
 
  private:
   Hierarchical(path::Node& node, coll::Collectives& collectives, int nodes, int number, Rail* rail, Way way,
@@ -93,6 +100,14 @@ class Hierarchical {
   /// A collective of the node.
   Status call(coll::Operation operation, const void* input, void* output, std::uint64_t bytes,
               const device::Reduction& reduction, device::Lane& lane, int root = coll::kEveryRank);
+  /// An exchange of the node, by its ranks.
+  struct Pieces {
+    std::vector<std::uint64_t> sent, sent_from, received, received_to;
+  };
+  Status exchange(const void* input, void* output, const Pieces& pieces, device::Lane& lane);
+  /// `ranks`: by node, and for each by place.
+  Course course_of(const Round& round, const void* input, void* output, const Messages& messages,
+                   std::span<const std::size_t> ranks);
   /// Stage 1 of what is reduced.
   Enqueue sum_of(const void* input, const Chunk& chunk, const device::Reduction& reduction, int owner);
 

@@ -121,6 +121,29 @@ def reduce_scatter(comm: MPI.Comm, count: int) -> None:
     check(f"reduce_scatter of {count} in place", result, expected)
 
 
+def sent(source: int, target: int, count: int) -> Ints:
+    """What a rank has for another."""
+    return repeated((source * 100_000 + target * 1000 + i for i in range(997)), count)
+
+
+def behind_each_other(parts: Iterable[Ints]) -> Ints:
+    return array.array("i", b"".join(part.tobytes() for part in parts))
+
+
+def alltoall(comm: MPI.Comm, count: int, kind: type[Host] = GPU) -> None:
+    rank, size = comm.Get_rank(), comm.Get_size()
+    mine, result = kind(count * size), kind(count * size)
+    given_out = behind_each_other(sent(rank, target, count) for target in range(size))
+    expected = behind_each_other(sent(source, rank, count) for source in range(size))
+    mine.put(given_out)
+    result.fill(-1)
+    comm.Alltoall(mine.of(count, MPI.INT), result.of(count, MPI.INT))
+    check(f"alltoall of {count}", result, expected)
+    check("its input", mine, given_out)
+    comm.Alltoall(MPI.IN_PLACE, mine.of(count, MPI.INT))
+    check(f"alltoall of {count} in place", mine, expected)
+
+
 def messages_in_the_order_of_ranks() -> None:
     """Of which some are whole chunks, some are not, and one is short; also where ranks are the other way round."""
     backwards = WORLD.Split(0, -RANK)
@@ -128,6 +151,7 @@ def messages_in_the_order_of_ranks() -> None:
         for count in (100, COUNTS[0] * 3, COUNTS[1]):
             allgather(comm, count)
             reduce_scatter(comm, count)
+            alltoall(comm, count)
     backwards.Free()
 
 
@@ -139,6 +163,9 @@ def one_host_buffer_is_enough_for_all_to_stage() -> None:
         mine.put(given(RANK, count))
         WORLD.Allreduce(MPI.IN_PLACE, mine.mpi(), MPI.SUM)
         check(f"allreduce in turn {turn}", mine, reduced(WORLD, count, sum))
+    for turn in range(SIZE + 1):
+        alltoall(WORLD, 3 * count, Host if turn == RANK else GPU)
+        alltoall(WORLD, 3 * count, Host)
 
 
 def words(code: str, one: list[int], count: int) -> Ints:

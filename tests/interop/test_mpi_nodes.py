@@ -23,6 +23,7 @@ DIVIDED = {
     "two nodes of two in turn": (4, "$((RANK % 2))", "rails"),
     "nodes that differ": (3, "$((RANK / 2))", "rails"),
     "nodes of one": (2, "$RANK", "rails"),
+    "three nodes of one": (3, "$RANK", "rails"),
     "four nodes of one": (4, "$RANK", "rails"),
     "leaders": (4, "$((RANK / 2))", "leaders"),
     "staged": (2, "$RANK", "staged"),
@@ -33,10 +34,15 @@ TAKEN = {
     "two nodes of two in turn": "by rails",
     "nodes that differ": "by leaders",
     "nodes of one": "by rails",
+    "three nodes of one": "3 nodes by rails",
     "four nodes of one": "4 nodes by rails",
     "leaders": "by leaders",
     "staged": "staged: ranks on several nodes",
 }
+
+
+# What goes by rails then.
+BY_RAILS = {"allreduce", "reduce", "bcast", "allgather", "reduce_scatter_block", "reduce_scatter", "alltoall"}
 
 
 def start(found: mpi.Installed, launch: list[str], settings: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -48,17 +54,19 @@ def check(done: subprocess.CompletedProcess[str], way: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
     assert done.stdout.count("\n") == 8, done.stdout
     assert way in done.stderr, done.stderr
+    if way.endswith("by rails"):
+        assert {line.split()[0] for line in done.stderr.splitlines() if way in line} == BY_RAILS, done.stderr
     assert "error" not in done.stderr.lower(), done.stderr
 
 
 CASES = {
-    "openmpi": ["two nodes of two in turn", "nodes that differ", "nodes of one"],
+    "openmpi": ["two nodes of two in turn", "nodes that differ", "nodes of one", "three nodes of one"],
     "mpich": ["two nodes of two", "four nodes of one", "leaders", "staged"],
 }
 
 
 @pytest.mark.parametrize(("name", "nodes"), [(name, nodes) for name in CASES for nodes in CASES[name]])
-def test_several_nodes_reduce_and_broadcast(name: str, nodes: str) -> None:
+def test_several_nodes(name: str, nodes: str) -> None:
     found = mpi.find(name)
     if isinstance(found, str):
         pytest.skip(found)

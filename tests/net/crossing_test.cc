@@ -25,6 +25,12 @@ class NotedRail final : public Rail {
   Status all_gather(std::byte*, std::uint64_t bytes) override { return note("all_gather", bytes); }
   Status gather(std::byte*, std::uint64_t bytes, int) override { return note("gather", bytes); }
   Status all_to_all(const std::byte*, std::byte*, std::uint64_t bytes) override { return note("all_to_all", bytes); }
+  Status swap(const std::byte*, std::uint64_t sent, int to, std::byte*, std::uint64_t received, int from) override {
+    return note(
+        ("to " + std::to_string(to) + ", from " + std::to_string(from) + ": " + std::to_string(received) + " for")
+            .c_str(),
+        sent);
+  }
   Status broadcast(std::byte*, std::uint64_t bytes, int) override { return note("broadcast", bytes); }
   Status all_reduce(std::byte*, std::uint64_t bytes, const device::Reduction&) override {
     return note("all_reduce", bytes);
@@ -90,6 +96,14 @@ TEST(Crossing, OfMoreNodesTakesTwo) {
               "2097152 down; all_to_all 1048576; 2097152 up, added\n"
               "1048576 down; gather 1048576; 0 up\n");
   }
+}
+
+TEST(Crossing, SwapsWithNodesOnBothSides) {
+  NotedRail rail;
+  const Crossing crossing(&rail, 5, 1, kHalf, kLeastOnGpu);
+  EXPECT_EQ(told({crossing.swap(1, 3000, 4000)}, rail), "3000 down; to 2, from 0: 4000 for 3000; 4000 up\n");
+  EXPECT_EQ(told({crossing.swap(4, 3000, 0)}, rail), "3000 down; to 0, from 2: 0 for 3000; 0 up\n");
+  EXPECT_EQ(told({crossing.swap(3, 0, 1)}, rail), "0 down; to 4, from 3: 1 for 0; 1 up\n");
 }
 
 TEST(Crossing, LeavesShortPartsToTheEngine) {

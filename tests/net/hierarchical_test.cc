@@ -37,6 +37,17 @@ class TableRail final : public Rail {
         std::memcpy(to + row(node, bytes), all[static_cast<std::size_t>(node)].data() + row(node_, bytes), bytes);
     return {};
   }
+  Status swap(const std::byte* sent, std::uint64_t bytes_sent, int to, std::byte* received,
+              std::uint64_t bytes_received, int from) override {
+    const auto all =
+        table_.gather(node_, comm::Writer().number(static_cast<std::uint64_t>(to)).data({sent, bytes_sent}).take());
+    comm::Reader message(all[static_cast<std::size_t>(from)]);
+    EXPECT_EQ(message.number(), static_cast<std::uint64_t>(node_));
+    const auto came = message.data();
+    EXPECT_EQ(came.size(), bytes_received);
+    if (!came.empty()) std::memcpy(received, came.data(), std::min<std::uint64_t>(came.size(), bytes_received));
+    return {};
+  }
   Status all_reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction) override {
     const auto all = table_.gather(node_, {data, bytes});
     add(all, data, bytes, reduction);
@@ -233,6 +244,84 @@ TEST(Hierarchical, ReduceScattersInTheOrderOfRanks) {
           EXPECT_EQ(reinterpret_cast<const float*>(output.data())[count], -1.0f) << "behind the result";
         }
     });
+}
+
+/// What one rank sends another.
+float sent_to(std::uint64_t from, std::uint64_t to, std::uint64_t i) {
+  return static_cast<float>(from * 100'000 + to * 1000 + i % 1000);
+}
+
+TEST(Hierarchical, ExchangesAllWithAllInTheOrderOfRanks) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  for (const auto& [nodes, ranks] : {std::pair(2, 2), {3, 1}, {4, 1}, {3, 2}, {2, 3}})
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+      const auto places = out_of_order(mine);
+      const std::uint64_t own = number_of(places, mine);
+      for (const std::uint64_t count : kRows) {
+        const std::uint64_t total = count * places.size();
+        const auto value = [&](auto i) { return sent_to(own, i / count, i % count); };
+        const auto input = numbers(node, total, value), output = numbers(node, total + 1, [](auto) { return -1.0f; });
+        ASSERT_TRUE(all.all_to_all(input.data(), output.data(), count * 4, places).ok());
+        expect(output, total, [&](auto i) { return sent_to(i / count, own, i % count); });
+        expect(input, total, value);
+        EXPECT_EQ(reinterpret_cast<const float*>(output.data())[total], -1.0f) << "behind the output";
+      }
+    });
+}
+
+/// Of messages between two ranks: none, short ones, and some of several chunks.
+std::uint64_t numbers_to(std::uint64_t from, std::uint64_t to) {
+  return (from + 2 * to) % 3 == 0 ? 0 : (from * 7 + to * 5) % 4 == 0 ? 30'001 : from * 500 + to;
+}
+
+TEST(Hierarchical, ExchangesMessagesOfEveryLength) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  for (const auto& [nodes, ranks] : {std::pair(2, 2), {3, 1}, {3, 2}})
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+      const auto places = out_of_order(mine);
+      const std::uint64_t own = number_of(places, mine), size = places.size();
+      // Apart from each other, and the output in another order than the input.
+      std::vector<std::uint64_t> sent, sent_from, received, received_to(size), passed(size);
+      std::uint64_t longest = 0, given = 5, taken = 3;
+      for (std::uint64_t rank = 0; rank < size; ++rank) {
+        sent.push_back(numbers_to(own, rank) * 4);
+        sent_from.push_back(given * 4);
+        given += numbers_to(own, rank) + rank;
+        received.push_back(numbers_to(rank, own) * 4);
+        for (std::uint64_t to = 0; to < size; ++to) longest = std::max(longest, numbers_to(rank, to) * 4);
+      }
+      for (std::uint64_t rank = size; rank-- > 0; taken += numbers_to(rank, own) + 1) received_to[rank] = taken * 4;
+      for (std::uint64_t from = 0; from < size; ++from)
+        for (std::uint64_t to = 0; to < size; ++to)
+          if (places[from].node == mine.node && places[to].rank == mine.rank)
+            passed[static_cast<std::size_t>(places[to].node * mine.ranks + places[from].rank)] =
+                numbers_to(from, to) * 4;
+      const auto input = numbers(node, given, [](auto) { return -2.0f; });
+      for (std::uint64_t rank = 0; rank < size; ++rank)
+        for (std::uint64_t i = 0; i < sent[rank] / 4; ++i)
+          reinterpret_cast<float*>(input.data() + sent_from[rank])[i] = sent_to(own, rank, i);
+      const auto output = numbers(node, taken, [](auto) { return -1.0f; });
+      ASSERT_TRUE(all.all_to_all_v(input.data(), output.data(),
+                                   {sent, sent_from, received, received_to, passed, longest}, places)
+                      .ok());
+      std::vector<float> expected(taken, -1.0f);
+      for (std::uint64_t rank = 0; rank < size; ++rank)
+        for (std::uint64_t i = 0; i < received[rank] / 4; ++i)
+          expected[received_to[rank] / 4 + i] = sent_to(rank, own, i);
+      expect(output, taken, [&](auto i) { return expected[i]; });
+    });
+}
+
+TEST(Hierarchical, ExchangesNothing) {
+  on_all(2, 2, Way::rails, [](const Rank& mine, path::Node&, Hierarchical& all) {
+    const auto places = out_of_order(mine);
+    const std::vector<std::uint64_t> none(places.size());
+    EXPECT_TRUE(all.all_to_all_v(nullptr, nullptr, {none, none, none, none, none, 0}, places).ok());
+  });
 }
 
 // Of numbers whose sum depends on their order, and of sources that are more than a kernel takes at once.

@@ -241,6 +241,11 @@ class Library final : public Mpi {
     return call_.alltoallv(from, lengths.data(), places.data(), byte_, to, lengths.data(), places.data(), byte_,
                            from_handle<Comm>(comm));
   }
+  int swap(Handle comm, const void* sent, int bytes_sent, int to, void* received, int bytes_received,
+           int from) const override {
+    return call_.sendrecv(sent, bytes_sent, byte_, to, 0, received, bytes_received, byte_, from, 0,
+                          from_handle<Comm>(comm), reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore));
+  }
   int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const override {
     return call_.allreduce(reinterpret_cast<const void*>(Abi::kInPlace), data, count, from_handle<Datatype>(type),
                            from_handle<typename Abi::Op>(op), from_handle<Comm>(comm));

@@ -99,6 +99,9 @@ class Mpi {
   /// Collective over `comm`, which both ways has messages of such lengths in such places, in bytes, by rank.
   virtual int all_to_all(Handle comm, const void* from, void* to, std::span<const int> lengths,
                          std::span<const int> places) const = 0;
+  /// A message to rank `to` of `comm`, and one from rank `from`, which has as many bytes as that sends.
+  virtual int swap(Handle comm, const void* sent, int bytes_sent, int to, void* received, int bytes_received,
+                   int from) const = 0;
   /// Collective over `comm`, in place.
   virtual int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const = 0;
   virtual int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const = 0;

@@ -41,6 +41,7 @@ struct Profiling {
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
   int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
+  int (*sendrecv)(const void*, int, Datatype, int, int, void*, int, Datatype, int, int, Comm, Status*);
   int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
   int (*ibarrier)(Comm, Request*);
   int (*comm_split)(Comm, int, int, Comm*);
@@ -97,6 +98,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.allgatherv, "PMPI_Allgatherv");
   set(functions.gather, "PMPI_Gather");
   set(functions.alltoallv, "PMPI_Alltoallv");
+  set(functions.sendrecv, "PMPI_Sendrecv");
   set(functions.iallgather, "PMPI_Iallgather");
   set(functions.ibarrier, "PMPI_Ibarrier");
   set(functions.comm_split, "PMPI_Comm_split");

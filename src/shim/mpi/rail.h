@@ -34,6 +34,11 @@ class MpiRail final : public net::Rail {
     std::exclusive_scan(places.begin(), places.end(), places.begin(), 0);
     return checked("MPI_Alltoallv", mpi_.all_to_all(comm_, from, to, lengths, places));
   }
+  Status swap(const std::byte* sent, std::uint64_t bytes_sent, int to, std::byte* received,
+              std::uint64_t bytes_received, int from) override {
+    return checked("MPI_Sendrecv", mpi_.swap(comm_, sent, static_cast<int>(bytes_sent), to, received,
+                                             static_cast<int>(bytes_received), from));
+  }
   Status broadcast(std::byte* data, std::uint64_t bytes, int root) override {
     return checked("MPI_Bcast", mpi_.broadcast(comm_, data, static_cast<int>(bytes), root));
   }

@@ -11,6 +11,10 @@ namespace {
 /// Defaults; where nodes have one rank nothing is saved but by doing all stages at once.
 constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 
+/// And an all-to-all, where a rank has less than this for each node: it goes to one node after the other. A default:
+/// a message that takes longer on the network than GPUs take to begin its copies.
+constexpr std::uint64_t kLeastForNode = 128 << 10;
+
 constexpr int kNowhere = -1;  ///< a colour of no communicator
 
 }  // namespace
@@ -18,17 +22,20 @@ constexpr int kNowhere = -1;  ///< a colour of no communicator
 std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way) {
   using coll::Operation;
   const coll::Request& request = work.request;
+  const bool all_to_all = request.operation == Operation::all_to_all;
   const bool in_rows = request.operation == Operation::allgather || request.operation == Operation::reduce_scatter;
   const bool reduces = coll::reduces(request.operation);
-  if (work.scan || (!in_rows && !reduces && request.operation != Operation::broadcast))
+  if (work.scan || (!all_to_all && !in_rows && !reduces && request.operation != Operation::broadcast))
     return "ranks on several nodes";
   // A reduce-scatter in place needs no scratch here: each rank's result takes the place of what it has given before.
   if (work.scratch_bytes != 0 && !in_rows) return "ranks on several nodes";
   if (way == net::Way::leaders && request.operation != Operation::allreduce)
     return "nodes with different numbers of ranks";
   const bool alone = nodes.places.size() == static_cast<std::size_t>(nodes.count);
-  const std::uint64_t bytes = work.bytes * (in_rows ? nodes.places.size() : 1);
-  if (bytes < (alone ? kLeastAlone : kLeast)) return "ranks on several nodes, and small";
+  if (all_to_all && request.input == request.output) return "in place, over several nodes";
+  const std::uint64_t bytes = work.bytes * (in_rows || all_to_all ? nodes.places.size() : 1);
+  const std::uint64_t least_for_all = all_to_all ? kLeastForNode * static_cast<unsigned>(nodes.count) : 0;
+  if (bytes < std::max(alone ? kLeastAlone : kLeast, least_for_all)) return "ranks on several nodes, and small";
   if (reduces && !MpiRail::knows(mpi, request.reduction)) return "numbers that the MPI does not reduce";
   return {};
 }
@@ -81,6 +88,8 @@ Status SeveralNodes::perform(Work& work) {
       return all_->all_gather(request.input, request.output, work.bytes, nodes_.places);
     case coll::Operation::reduce_scatter:
       return all_->reduce_scatter(request.input, request.output, work.bytes, request.reduction, nodes_.places);
+    case coll::Operation::all_to_all:
+      return all_->all_to_all(request.input, request.output, work.bytes, nodes_.places);
     default: return all_->broadcast(request.output, work.bytes, nodes_.place(request.root));
   }
 }

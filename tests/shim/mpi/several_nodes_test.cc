@@ -1,0 +1,86 @@
+#include "shim/mpi/several_nodes.h"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "made_up_mpi.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+constexpr std::uint64_t operator""_KiB(unsigned long long count) {
+  return count << 10;
+}
+
+/// So many nodes of so many ranks.
+Nodes divided(int nodes, int ranks) {
+  std::vector<int> all, leaders;
+  for (int rank = 0; rank < nodes * ranks; ++rank) {
+    all.push_back(rank);
+    leaders.push_back(rank / ranks * ranks);
+  }
+  return nodes_of(all, leaders, 0);
+}
+
+class WhyNotByRails : public testing::Test {
+ protected:
+  /// `bytes`: as the program's call says.
+  Work work(coll::Operation operation, std::uint64_t bytes) {
+    Work made;
+    made.request.operation = operation;
+    made.request.input = memory_.data();
+    made.request.output = memory_.data() + 1;
+    made.request.reduction.type = coll::reduces(operation) ? device::Type::float32 : device::Type::uint8;
+    made.bytes = bytes;
+    return made;
+  }
+  bool taken(const Work& work, const Nodes& nodes, net::Way way = net::Way::rails) {
+    return SeveralNodes::why_not(mpi_, work, nodes, way).empty();
+  }
+
+  MadeUpMpi mpi_;
+  std::array<std::byte, 2> memory_{};
+};
+
+TEST_F(WhyNotByRails, SmallMessages) {
+  using enum coll::Operation;
+  for (const auto& [operation, bytes] : {std::pair(allreduce, 512_KiB),
+                                         {broadcast, 512_KiB},
+                                         {allgather, 128_KiB},
+                                         {reduce_scatter, 128_KiB},
+                                         {all_to_all, 128_KiB}}) {
+    EXPECT_TRUE(taken(work(operation, bytes), divided(2, 2))) << coll::name(operation);
+    EXPECT_FALSE(taken(work(operation, bytes - 4), divided(2, 2))) << coll::name(operation);
+  }
+  EXPECT_FALSE(taken(work(allreduce, 4096_KiB - 4), divided(2, 1))) << "nothing is saved where ranks are alone";
+  EXPECT_TRUE(taken(work(allreduce, 4096_KiB), divided(2, 1)));
+}
+
+TEST_F(WhyNotByRails, AnAllToAllWithLittleForEachOfManyNodes) {
+  const Nodes nodes = divided(16, 4);
+  EXPECT_TRUE(taken(work(coll::Operation::all_to_all, 32_KiB), nodes));
+  EXPECT_FALSE(taken(work(coll::Operation::all_to_all, 32_KiB - 1), nodes));
+  EXPECT_TRUE(taken(work(coll::Operation::allgather, 32_KiB - 1), nodes));
+}
+
+TEST_F(WhyNotByRails, AnAllToAllInPlace) {
+  Work made = work(coll::Operation::all_to_all, 4096_KiB);
+  made.request.output = memory_.data();
+  EXPECT_FALSE(taken(made, divided(2, 2)));
+}
+
+TEST_F(WhyNotByRails, WhatNodesThatDifferCannotDivide) {
+  EXPECT_TRUE(taken(work(coll::Operation::allreduce, 4096_KiB), divided(2, 2), net::Way::leaders));
+  for (const auto operation : {coll::Operation::allgather, coll::Operation::all_to_all})
+    EXPECT_FALSE(taken(work(operation, 4096_KiB), divided(2, 2), net::Way::leaders));
+}
+
+TEST_F(WhyNotByRails, Scans) {
+  Work made = work(coll::Operation::allgather, 4096_KiB);
+  made.scan = Work::Scan{};
+  EXPECT_FALSE(taken(made, divided(2, 2)));
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi
