@@ -204,6 +204,10 @@ Status Hierarchical::exchange(const void* input, void* output, const Pieces& pie
   return collectives_.explain(collectives_.call(request, lane));
 }
 
+std::vector<Round> Hierarchical::rounds_of(std::uint64_t longest) const {
+  return net::rounds_of(nodes_, longest, part_ / as_count(node_.size()));
+}
+
 Course Hierarchical::course_of(const Round& round, const void* input, void* output, const Messages& messages,
                                std::span<const std::size_t> ranks) {
   const auto size = as_count(node_.size());
@@ -253,7 +257,7 @@ Status Hierarchical::all_to_all_v(const void* input, void* output, const Message
   std::vector<std::size_t> ranks(places.size());  // by node, and for each by place
   for (std::size_t rank = 0; rank < places.size(); ++rank)
     ranks[as_count(places[rank].node) * size + as_count(places[rank].rank)] = rank;
-  const auto rounds = rounds_of(nodes_, messages.longest, part_ / size);
+  const auto rounds = rounds_of(messages.longest);
   return relay_.run(rounds.size(), 1,
                     [&](std::size_t i) { return course_of(rounds[i], input, output, messages, ranks); });
 }

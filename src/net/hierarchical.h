@@ -69,6 +69,8 @@ class Hierarchical {
   Status all_to_all(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
   /// Of messages that each have a length of their own. Input and output may not overlap.
   Status all_to_all_v(const void* input, void* output, const Messages& messages, std::span<const Place> places);
+  /// How many rounds an all-to-all takes whose longest message has so many bytes.
+  std::size_t rounds(std::uint64_t longest) const { return rounds_of(longest).size(); }
 
  private:
   Hierarchical(path::Node& node, coll::Collectives& collectives, int nodes, int number, Rail* rail, Way way,
@@ -100,6 +102,7 @@ class Hierarchical {
   /// A collective of the node.
   Status call(coll::Operation operation, const void* input, void* output, std::uint64_t bytes,
               const device::Reduction& reduction, device::Lane& lane, int root = coll::kEveryRank);
+  std::vector<Round> rounds_of(std::uint64_t longest) const;
   /// An exchange of the node, by its ranks.
   struct Pieces {
     std::vector<std::uint64_t> sent, sent_from, received, received_to;

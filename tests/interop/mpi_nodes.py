@@ -144,6 +144,39 @@ def alltoall(comm: MPI.Comm, count: int, kind: type[Host] = GPU) -> None:
     check(f"alltoall of {count} in place", mine, expected)
 
 
+def alltoallv(comm: MPI.Comm, length: Callable[[int, int], int], kind: type[Host] = GPU) -> None:
+    """`length`: of what a rank has for another. Messages lie apart, and the output backwards."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    counts = [length(rank, target) for target in range(size)]
+    came = [length(source, rank) for source in range(size)]
+    places = [3 + sum(counts[:target]) + target for target in range(size)]
+    to = [1 + sum(came[source + 1 :]) + size - source for source in range(size)]
+    mine, result = kind(sum(counts) + size + 3), kind(sum(came) + size + 2)
+    given_out, expected = (repeated([-1], len(buffer.view)) for buffer in (mine, result))
+    for other in range(size):
+        given_out[places[other] : places[other] + counts[other]] = sent(rank, other, counts[other])
+        expected[to[other] : to[other] + came[other]] = sent(other, rank, came[other])
+    mine.put(given_out)
+    result.fill(-1)
+    comm.Alltoallv([mine.view, counts, places, MPI.INT], [result.view, came, to, MPI.INT])
+    check("alltoallv", result, expected)
+    check("its input", mine, given_out)
+
+
+def alltoallvs(comm: MPI.Comm) -> None:
+    """Of about the same length, with none for some, and with a long one among short ones."""
+    alltoallv(comm, lambda source, target: 600_000 + 997 * source + 11 * target)
+    alltoallv(comm, lambda source, target: 0 if (source + target) % 3 == 0 else 1_300_000 + source)
+    alltoallv(comm, lambda source, target: 5_000_000 if source == target == 0 else 300_000)
+    for turn in range(comm.Get_size() + 1):
+        alltoallv(comm, lambda _, target: 600_000 + target, Host if turn == comm.Get_rank() else GPU)
+
+
+def one_message_is_much_longer_than_all_others() -> None:
+    """Of eight ranks on four nodes: so many rounds would not pay, as ranks find out together."""
+    alltoallv(WORLD, lambda source, target: 4_000_000 if source == 1 and target == 6 else 20_000)
+
+
 def messages_in_the_order_of_ranks() -> None:
     """Of which some are whole chunks, some are not, and one is short; also where ranks are the other way round."""
     backwards = WORLD.Split(0, -RANK)
@@ -152,6 +185,7 @@ def messages_in_the_order_of_ranks() -> None:
             allgather(comm, count)
             reduce_scatter(comm, count)
             alltoall(comm, count)
+        alltoallvs(comm)
     backwards.Free()
 
 
@@ -220,14 +254,18 @@ def a_rank_without_memory_keeps_nobody_waiting() -> None:
 
 def main() -> None:
     for do in (
-        allreduces_of_every_length,
-        reduces_to_every_root,
-        broadcasts_from_every_root,
-        messages_in_the_order_of_ranks,
-        a_rank_without_memory_keeps_nobody_waiting,
-        one_host_buffer_is_enough_for_all_to_stage,
-        numbers_of_other_types_are_reduced,
-        parts_of_the_world_have_nodes_of_their_own,
+        (one_message_is_much_longer_than_all_others,)
+        if SIZE == 8
+        else (
+            allreduces_of_every_length,
+            reduces_to_every_root,
+            broadcasts_from_every_root,
+            messages_in_the_order_of_ranks,
+            a_rank_without_memory_keeps_nobody_waiting,
+            one_host_buffer_is_enough_for_all_to_stage,
+            numbers_of_other_types_are_reduced,
+            parts_of_the_world_have_nodes_of_their_own,
+        )
     ):
         do()
         WORLD.Barrier()

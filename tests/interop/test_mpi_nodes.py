@@ -42,7 +42,9 @@ TAKEN = {
 
 
 # What goes by rails then.
-BY_RAILS = {"allreduce", "reduce", "bcast", "allgather", "reduce_scatter_block", "reduce_scatter", "alltoall"}
+BY_RAILS = {
+    "allreduce", "reduce", "bcast", "allgather", "reduce_scatter_block", "reduce_scatter", "alltoall", "alltoallv",
+}  # fmt: skip
 
 
 def start(found: mpi.Installed, launch: list[str], settings: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -50,9 +52,9 @@ def start(found: mpi.Installed, launch: list[str], settings: str, folder: Path) 
     return drop_in.start(found, launch, program, folder)
 
 
-def check(done: subprocess.CompletedProcess[str], way: str) -> None:
+def check(done: subprocess.CompletedProcess[str], way: str, lines: int = 8) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert done.stdout.count("\n") == 8, done.stdout
+    assert done.stdout.count("\n") == lines, done.stdout
     assert way in done.stderr, done.stderr
     if way.endswith("by rails"):
         assert {line.split()[0] for line in done.stderr.splitlines() if way in line} == BY_RAILS, done.stderr
@@ -75,6 +77,15 @@ def test_several_nodes(name: str, nodes: str) -> None:
         launch = mpi.launch(found, ranks, root=os.geteuid() == 0)
         done = start(found, launch, f"SENNIT_NODE={node} SENNIT_BETWEEN={way}", Path(folder))
     check(done, TAKEN[nodes])
+
+
+def test_an_alltoallv_with_one_long_message_is_staged_by_all() -> None:
+    found = mpi.find("mpich")
+    if isinstance(found, str):
+        pytest.skip(found)
+    with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder:
+        done = start(found, mpi.launch(found, 8, root=os.geteuid() == 0), "SENNIT_NODE=$((RANK / 2))", Path(folder))
+    check(done, "staged: ranks on several nodes, and messages of very different lengths", 1)
 
 
 # ---- nodes with a network of their own ----------------------------------------------------------------------------

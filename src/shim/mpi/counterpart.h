@@ -14,6 +14,13 @@ class Counterpart {
 
   virtual int device() const = 0;
 
+  /// Before perform(), on every rank: why the work is left to the real function after all, where that depends on what
+  /// other ranks give; empty: it is not. The same on all ranks. Errors: as perform().
+  virtual Result<WhyNot> why_not(const Work& work) {
+    (void)work;
+    return WhyNot();
+  }
+
   /// Does the work and waits for it. Every rank does the same. Errors: as Collectives::call.
   virtual Status perform(Work& work) = 0;
 

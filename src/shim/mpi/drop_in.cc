@@ -192,6 +192,12 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
   Work& work = std::get<Work>(translated);
   work.settle();
   const auto since = std::chrono::steady_clock::now();
+  const auto left = one.counterpart->why_not(work);
+  if (!left) return fail(call, left.status());
+  if (!left->empty()) {
+    why = *left;
+    return std::nullopt;
+  }
   if (auto status = one.counterpart->perform(work); !status) return fail(call, status);
   if (switches_.report || switches_.explain) {
     const std::string plan = one.counterpart->plan_of(work);

@@ -1,6 +1,7 @@
 #include "shim/mpi/several_nodes.h"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace sennit::shim::mpi {
@@ -11,9 +12,9 @@ namespace {
 /// Defaults; where nodes have one rank nothing is saved but by doing all stages at once.
 constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 
-/// And an all-to-all, where a rank has less than this for each node: it goes to one node after the other. A default:
-/// a message that takes longer on the network than GPUs take to begin its copies.
-constexpr std::uint64_t kLeastForNode = 128 << 10;
+/// And an all-to-all, which goes in rounds (net/all_to_all.h), where ranks have less than this for each round. A
+/// default: a message that takes longer on the network than GPUs take to begin its copies.
+constexpr std::uint64_t kLeastOfRound = 128 << 10;
 
 constexpr int kNowhere = -1;  ///< a colour of no communicator
 
@@ -22,20 +23,20 @@ constexpr int kNowhere = -1;  ///< a colour of no communicator
 std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way) {
   using coll::Operation;
   const coll::Request& request = work.request;
-  const bool all_to_all = request.operation == Operation::all_to_all;
   const bool in_rows = request.operation == Operation::allgather || request.operation == Operation::reduce_scatter;
   const bool reduces = coll::reduces(request.operation);
-  if (work.scan || (!all_to_all && !in_rows && !reduces && request.operation != Operation::broadcast))
+  if (work.scan || (!work.all_to_all && !in_rows && !reduces && request.operation != Operation::broadcast))
     return "ranks on several nodes";
   // A reduce-scatter in place needs no scratch here: each rank's result takes the place of what it has given before.
   if (work.scratch_bytes != 0 && !in_rows) return "ranks on several nodes";
   if (way == net::Way::leaders && request.operation != Operation::allreduce)
     return "nodes with different numbers of ranks";
   const bool alone = nodes.places.size() == static_cast<std::size_t>(nodes.count);
-  if (all_to_all && request.input == request.output) return "in place, over several nodes";
-  const std::uint64_t bytes = work.bytes * (in_rows || all_to_all ? nodes.places.size() : 1);
-  const std::uint64_t least_for_all = all_to_all ? kLeastForNode * static_cast<unsigned>(nodes.count) : 0;
-  if (bytes < std::max(alone ? kLeastAlone : kLeast, least_for_all)) return "ranks on several nodes, and small";
+  const bool of_each = in_rows || request.operation == Operation::all_to_all;
+  if (work.all_to_all && request.input == request.output) return "in place, over several nodes";
+  const std::uint64_t bytes = work.bytes * (of_each ? nodes.places.size() : 1);
+  const std::uint64_t least_of_rounds = work.all_to_all ? kLeastOfRound * static_cast<unsigned>(nodes.count) : 0;
+  if (bytes < std::max(alone ? kLeastAlone : kLeast, least_of_rounds)) return "ranks on several nodes, and small";
   if (reduces && !MpiRail::knows(mpi, request.reduction)) return "numbers that the MPI does not reduce";
   return {};
 }
@@ -45,7 +46,7 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
                                                            Result<std::shared_ptr<device::Executor>> executor,
                                                            int device) {
   std::unique_ptr<SeveralNodes> made(new SeveralNodes(mpi, nodes));
-  const net::Place own = nodes.place(shape.rank);
+  const net::Place own = made->own_ = nodes.place(shape.rank);
   const bool has_rail = way == net::Way::rails || own.rank == 0;
   int code = mpi.split(comm, own.node, own.rank, made->node_comm_);
   if (code == 0) code = mpi.split(comm, has_rail ? own.rank : kNowhere, own.node, made->rail_comm_);
@@ -77,6 +78,37 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
   return made;
 }
 
+Status SeveralNodes::meet(const Work& work) {
+  const std::size_t size = nodes_.places.size(), here = size / static_cast<std::size_t>(nodes_.count);
+  std::vector<std::uint64_t> all(here * size);  // by rank of this node, and for each by rank
+  int code = mpi_.all_gather(node_comm_, work.sent.data(), all.data(), static_cast<int>(size * sizeof all[0]));
+  struct Most {
+    std::uint64_t longest = 0, total = 0;
+  };
+  const Most mine{std::ranges::max(all), std::accumulate(all.begin(), all.end(), std::uint64_t{0})};
+  std::vector<Most> most(static_cast<std::size_t>(nodes_.count));
+  if (code == 0) code = mpi_.all_gather(rail_comm_, &mine, most.data(), sizeof mine);
+  if (code != 0) return Status(Code::system_error, fmt::format("MPI_Allgather returned error {}", code));
+  lengths_ = {std::vector<std::uint64_t>(size), 0, 0};
+  for (std::size_t rank = 0; rank < size; ++rank)
+    if (const net::Place& to = nodes_.places[rank]; to.rank == own_.rank)
+      for (std::size_t from = 0; from < here; ++from)
+        lengths_.passed[static_cast<std::size_t>(to.node) * here + from] = all[from * size + rank];
+  for (const Most& node : most) {
+    lengths_.longest = std::max(lengths_.longest, node.longest);
+    lengths_.mean += node.total / size;
+  }
+  return {};
+}
+
+Result<WhyNot> SeveralNodes::why_not(const Work& work) {
+  if (work.request.operation != coll::Operation::all_to_all_v) return WhyNot();
+  if (auto status = meet(work); !status) return status;
+  // All ranks go as many rounds as the longest message takes.
+  const bool even = lengths_.mean >= kLeastOfRound * all_->rounds(lengths_.longest);
+  return WhyNot(even ? "" : "ranks on several nodes, and messages of very different lengths");
+}
+
 Status SeveralNodes::perform(Work& work) {
   const coll::Request& request = work.request;
   switch (request.operation) {
@@ -90,6 +122,11 @@ Status SeveralNodes::perform(Work& work) {
       return all_->reduce_scatter(request.input, request.output, work.bytes, request.reduction, nodes_.places);
     case coll::Operation::all_to_all:
       return all_->all_to_all(request.input, request.output, work.bytes, nodes_.places);
+    case coll::Operation::all_to_all_v:
+      return all_->all_to_all_v(
+          request.input, request.output,
+          {work.sent, work.sent_from, work.received, work.received_to, lengths_.passed, lengths_.longest},
+          nodes_.places);
     default: return all_->broadcast(request.output, work.bytes, nodes_.place(request.root));
   }
 }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "net/hierarchical.h"
 #include "shim/mpi/nodes.h"
@@ -24,15 +25,24 @@ class SeveralNodes final : public Counterpart {
   static std::string_view why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way);
 
   int device() const override { return here_->device(); }
+  Result<WhyNot> why_not(const Work& work) override;
   Status perform(Work& work) override;
   std::string plan_of(const Work& work) override;
   Status close() override;
 
  private:
   SeveralNodes(const Mpi& mpi, const Nodes& nodes) : mpi_(mpi), nodes_(nodes) {}
+  /// Collective: what the ranks of an all-to-all-v have for each other.
+  Status meet(const Work& work);
 
   const Mpi& mpi_;
   const Nodes nodes_;
+  net::Place own_;
+  /// Of the latest all-to-all-v, in bytes: see net::Messages. `mean`: of what a rank sends.
+  struct {
+    std::vector<std::uint64_t> passed;
+    std::uint64_t longest = 0, mean = 0;
+  } lengths_;
   Handle node_comm_ = kNoHandle, rail_comm_ = kNoHandle;
   std::unique_ptr<OneNode> here_;
   std::optional<MpiRail> rail_;

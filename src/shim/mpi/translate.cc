@@ -211,6 +211,7 @@ class Translation {
     const auto bytes = block(receive());
     if (!bytes || (!in_place(send()) && block(send()) != bytes)) return kTypes;
     move(Operation::all_to_all, *bytes);
+    work_.all_to_all = true;
     work_.request.output = const_cast<void*>(receive().address);
     work_.request.input = in_place(send()) ? receive().address : send().address;
     return {};
@@ -244,6 +245,7 @@ class Translation {
       return "in place, with messages of different lengths each way";
     if (receives_into_input && !(scatters && send().significant)) return kWrong;
     move(Operation::all_to_all_v, 0);
+    work_.all_to_all = call_.family == Family::Alltoallv;
     const auto nothing = std::vector<std::uint64_t>(static_cast<std::size_t>(size_), 0);
     work_.sent = work_.sent_from = work_.received = work_.received_to = nothing;
     if (send().significant && !sends_from_output) {

@@ -28,6 +28,7 @@ class WhyNotByRails : public testing::Test {
   /// `bytes`: as the program's call says.
   Work work(coll::Operation operation, std::uint64_t bytes) {
     Work made;
+    made.all_to_all = operation == coll::Operation::all_to_all;
     made.request.operation = operation;
     made.request.input = memory_.data();
     made.request.output = memory_.data() + 1;
@@ -62,6 +63,14 @@ TEST_F(WhyNotByRails, AnAllToAllWithLittleForEachOfManyNodes) {
   EXPECT_TRUE(taken(work(coll::Operation::all_to_all, 32_KiB), nodes));
   EXPECT_FALSE(taken(work(coll::Operation::all_to_all, 32_KiB - 1), nodes));
   EXPECT_TRUE(taken(work(coll::Operation::allgather, 32_KiB - 1), nodes));
+}
+
+TEST_F(WhyNotByRails, MessagesOfDifferentLengthsButThoseOfAnAllToAll) {
+  Work made = work(coll::Operation::all_to_all_v, 512_KiB);
+  EXPECT_FALSE(taken(made, divided(2, 2))) << "a gather, or another one";
+  made.all_to_all = true;
+  EXPECT_TRUE(taken(made, divided(2, 2)));
+  EXPECT_FALSE(taken(made, divided(5, 2)));
 }
 
 TEST_F(WhyNotByRails, AnAllToAllInPlace) {
