@@ -39,6 +39,23 @@ Trip Crossing::gather(std::uint64_t at, std::uint64_t bytes) const {
   return trip;
 }
 
+Trip Crossing::gather_at(int root, std::uint64_t bytes) const {
+  Trip trip = gather(0, bytes);
+  (node_ == root ? trip.down : trip.up).clear();
+  trip.rail = [=, this](std::byte* host) { return rail_->gather(host, bytes, root); };
+  return trip;
+}
+
+Trip Crossing::scatter_from(int root, std::uint64_t bytes) const {
+  Trip trip;
+  if (node_ == root)
+    trip.down = others(0, 0, bytes);
+  else
+    trip.up = {{own(bytes), own(bytes), bytes}};
+  trip.rail = [=, this](std::byte* host) { return rail_->scatter(host, bytes, root); };
+  return trip;
+}
+
 Trip Crossing::swap(int distance, std::uint64_t sent, std::uint64_t received) const {
   const int to = behind(distance), from = before(distance);
   Trip trip;

@@ -55,6 +55,9 @@ class Crossing {
   /// The node that is so far behind this one, and the one that is so far before it.
   int behind(int distance) const { return (node_ + distance) % nodes_; }
   int before(int distance) const { return (node_ - distance + nodes_) % nodes_; }
+  /// The same from the beginning on, at node `root` alone; and of the rows that it has, each node gets its own.
+  Trip gather_at(int root, std::uint64_t bytes) const;
+  Trip scatter_from(int root, std::uint64_t bytes) const;
   /// So many bytes from the beginning on go to the node behind(distance), and so many come from before(distance), to
   /// `half`.
   Trip swap(int distance, std::uint64_t sent, std::uint64_t received) const;

@@ -60,6 +60,13 @@ class Hierarchical {
   /// `bytes`: of each rank's message. `places`: of all ranks, in the order of their messages in the output. The input
   /// may be its place there.
   Status all_gather(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
+  /// Of messages that each have a length of their own, and a place in the output: `lengths` and `begins`, by rank.
+  /// Rows on the rail are as long as the longest.
+  Status all_gather_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
+                      std::span<const std::uint64_t> begins, std::span<const Place> places);
+  /// `output`: of the rank in place `root`; as of an allgather. And the other way round: `input` is that rank's.
+  Status gather(const void* input, void* output, std::uint64_t bytes, Place root, std::span<const Place> places);
+  Status scatter(const void* input, void* output, std::uint64_t bytes, Place root, std::span<const Place> places);
   /// `bytes`: of each rank's result. `places`: of all ranks, in the order of what is theirs in the input. The output
   /// may be the first of these.
   Status reduce_scatter(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
@@ -99,6 +106,12 @@ class Hierarchical {
             static_cast<std::uint64_t>(place.node)) *
            bytes;
   }
+  /// Copies between the rows of all ranks, `row` bytes apart, and where they are in the program's memory.
+  Status to_rows(std::byte* rows, std::uint64_t row, const void* input, std::uint64_t bytes, const Chunk& chunk,
+                 std::span<const Place> places, device::Lane& lane) const;
+  Status from_rows(const std::byte* rows, std::uint64_t row, void* output, std::span<const std::uint64_t> lengths,
+                   std::span<const std::uint64_t> begins, const Chunk& chunk, std::span<const Place> places,
+                   device::Lane& lane) const;
   /// A collective of the node.
   Status call(coll::Operation operation, const void* input, void* output, std::uint64_t bytes,
               const device::Reduction& reduction, device::Lane& lane, int root = coll::kEveryRank);

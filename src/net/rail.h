@@ -20,6 +20,8 @@ class Rail {
   virtual Status all_gather(std::byte* rows, std::uint64_t bytes) = 0;
   /// The same at `root` alone.
   virtual Status gather(std::byte* rows, std::uint64_t bytes, int root) = 0;
+  /// Each rank gets its own row of those that `root` has.
+  virtual Status scatter(std::byte* rows, std::uint64_t bytes, int root) = 0;
   /// Row k of `to` becomes this rank's row of node k's `from`; its own row of `to` stays as it is. The two do not
   /// overlap.
   virtual Status all_to_all(const std::byte* from, std::byte* to, std::uint64_t bytes) = 0;

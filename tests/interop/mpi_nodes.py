@@ -102,6 +102,40 @@ def allgather(comm: MPI.Comm, count: int) -> None:
     check(f"allgather of {count} in place", result, joined(comm, count))
 
 
+def allgatherv(comm: MPI.Comm, count: int) -> None:
+    """Lengths that differ a little, and places that are backwards and apart."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    counts = [count + 101 * other for other in range(size)]
+    places = [1 + sum(counts[other + 1 :]) + size - other for other in range(size)]
+    mine, result = GPU(counts[rank]), GPU(sum(counts) + size + 1)
+    mine.put(given(rank, counts[rank]))
+    expected = repeated([-1], len(result.view))
+    for other in range(size):
+        expected[places[other] : places[other] + counts[other]] = given(other, counts[other])
+    for in_place in False, True:
+        result.fill(-1)
+        result.view[places[rank] : places[rank] + counts[rank]] = mine.view[:]
+        comm.Allgatherv(MPI.IN_PLACE if in_place else mine.mpi(), [result.view, counts, places, MPI.INT])
+        check(f"allgatherv of {count}{' in place' * in_place}", result, expected)
+
+
+def gather_and_scatter(comm: MPI.Comm, count: int, root: int) -> None:
+    """One's own message is in place every other time."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    here, in_place = rank == root, rank == root and root % 2 == 1
+    mine, all_ = GPU(count), GPU(count * size)
+    mine.put(given(rank, count))
+    all_.fill(-1)
+    if in_place:
+        all_.view[rank * count : (rank + 1) * count] = mine.view[:]
+    comm.Gather(MPI.IN_PLACE if in_place else mine.mpi(), all_.of(count, MPI.INT) if here else None, root)
+    check(f"gather of {count} at {root}", all_, joined(comm, count) if here else repeated([-1], count * size))
+    mine.fill(-1)
+    comm.Scatter(all_.of(count, MPI.INT) if here else None, MPI.IN_PLACE if in_place else mine.mpi(), root)
+    check(f"scatter of {count} from {root}", mine, repeated([-1], count) if in_place else given(rank, count))
+    check("its input", all_, joined(comm, count) if here else repeated([-1], count * size))
+
+
 def reduce_scatter(comm: MPI.Comm, count: int) -> None:
     rank, size = comm.Get_rank(), comm.Get_size()
     expected = reduced(comm, count * size, sum)[rank * count : (rank + 1) * count]
@@ -168,8 +202,7 @@ def alltoallvs(comm: MPI.Comm) -> None:
     alltoallv(comm, lambda source, target: 600_000 + 997 * source + 11 * target)
     alltoallv(comm, lambda source, target: 0 if (source + target) % 3 == 0 else 1_300_000 + source)
     alltoallv(comm, lambda source, target: 5_000_000 if source == target == 0 else 300_000)
-    for turn in range(comm.Get_size() + 1):
-        alltoallv(comm, lambda _, target: 600_000 + target, Host if turn == comm.Get_rank() else GPU)
+    alltoallv(comm, lambda _, target: 300_000 + target, Host if comm.Get_rank() == 1 else GPU)
 
 
 def one_message_is_much_longer_than_all_others() -> None:
@@ -181,11 +214,14 @@ def messages_in_the_order_of_ranks() -> None:
     """Of which some are whole chunks, some are not, and one is short; also where ranks are the other way round."""
     backwards = WORLD.Split(0, -RANK)
     for comm in WORLD, backwards:
-        for count in (100, COUNTS[0] * 3, COUNTS[1]):
+        for count in (100, COUNTS[0] * 3) if comm == WORLD else (COUNTS[1],):
             allgather(comm, count)
             reduce_scatter(comm, count)
             alltoall(comm, count)
-        alltoallvs(comm)
+    allgatherv(backwards, COUNTS[1])
+    for root in range(SIZE):
+        gather_and_scatter(backwards, COUNTS[0] * 9 if root < 2 else COUNTS[1], root)
+    alltoallvs(backwards)
     backwards.Free()
 
 
@@ -198,8 +234,8 @@ def one_host_buffer_is_enough_for_all_to_stage() -> None:
         WORLD.Allreduce(MPI.IN_PLACE, mine.mpi(), MPI.SUM)
         check(f"allreduce in turn {turn}", mine, reduced(WORLD, count, sum))
     for turn in range(SIZE + 1):
-        alltoall(WORLD, 3 * count, Host if turn == RANK else GPU)
-        alltoall(WORLD, 3 * count, Host)
+        alltoall(WORLD, 2 * count, Host if turn == RANK else GPU)
+    alltoall(WORLD, 2 * count, Host)
 
 
 def words(code: str, one: list[int], count: int) -> Ints:

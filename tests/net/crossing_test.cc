@@ -24,6 +24,7 @@ class NotedRail final : public Rail {
   std::string said;
   Status all_gather(std::byte*, std::uint64_t bytes) override { return note("all_gather", bytes); }
   Status gather(std::byte*, std::uint64_t bytes, int) override { return note("gather", bytes); }
+  Status scatter(std::byte*, std::uint64_t bytes, int) override { return note("scatter", bytes); }
   Status all_to_all(const std::byte*, std::byte*, std::uint64_t bytes) override { return note("all_to_all", bytes); }
   Status swap(const std::byte*, std::uint64_t sent, int to, std::byte*, std::uint64_t received, int from) override {
     return note(
@@ -95,6 +96,17 @@ TEST(Crossing, OfMoreNodesTakesTwo) {
     EXPECT_EQ(told(crossing.sum_at((node + 1) % 3, kPart, kFloats).trips, rail),
               "2097152 down; all_to_all 1048576; 2097152 up, added\n"
               "1048576 down; gather 1048576; 0 up\n");
+  }
+}
+
+TEST(Crossing, GathersAndScattersWhatTheRootHasNot) {
+  NotedRail rail;
+  for (const int node : {0, 1, 2}) {
+    const Crossing crossing(&rail, 3, node, kHalf, kLeastOnGpu);
+    EXPECT_EQ(told({crossing.gather_at(1, 1000)}, rail),
+              node == 1 ? "0 down; gather 1000; 2000 up\n" : "1000 down; gather 1000; 0 up\n");
+    EXPECT_EQ(told({crossing.scatter_from(1, 1000)}, rail),
+              node == 1 ? "2000 down; scatter 1000; 0 up\n" : "0 down; scatter 1000; 1000 up\n");
   }
 }
 

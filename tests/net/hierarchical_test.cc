@@ -30,6 +30,12 @@ class TableRail final : public Rail {
       std::memcpy(rows + row(node, bytes), all[static_cast<std::size_t>(node)].data(), bytes);
     return {};
   }
+  Status scatter(std::byte* rows, std::uint64_t bytes, int root) override {
+    const auto all = table_.gather(node_, {rows, node_ == root ? row(table_.size(), bytes) : 0});
+    if (node_ != root)
+      std::memcpy(rows + row(node_, bytes), all[static_cast<std::size_t>(root)].data() + row(node_, bytes), bytes);
+    return {};
+  }
   Status all_to_all(const std::byte* from, std::byte* to, std::uint64_t bytes) override {
     const auto all = table_.gather(node_, {from, row(table_.size(), bytes)});
     for (int node = 0; node < table_.size(); ++node)
@@ -219,6 +225,58 @@ TEST(Hierarchical, GathersInTheOrderOfRanks) {
           ASSERT_TRUE(all.all_gather(from, output.data(), count * 4, places).ok());
           expect(output, count * places.size(), value);
           expect(input, count, [&](auto i) { return given(static_cast<int>(own), i); });
+        }
+    });
+}
+
+TEST(Hierarchical, GathersMessagesOfEveryLength) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  for (const auto& [nodes, ranks] : kShapes)
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+      const auto places = out_of_order(mine);
+      const std::uint64_t own = number_of(places, mine), size = places.size();
+      // Apart from each other, and backwards; one is empty.
+      const auto count = [](std::uint64_t rank) { return rank == 1 ? 0 : 20'003 - rank * 3000; };
+      std::vector<std::uint64_t> lengths, begins(size);
+      std::uint64_t total = 3;
+      for (std::uint64_t rank = 0; rank < size; ++rank) lengths.push_back(count(rank) * 4);
+      for (std::uint64_t rank = size; rank-- > 0; total += count(rank) + 1) begins[rank] = total * 4;
+      std::vector<float> expected(total, -1.0f);
+      for (std::uint64_t rank = 0; rank < size; ++rank)
+        for (std::uint64_t i = 0; i < count(rank); ++i)
+          expected[begins[rank] / 4 + i] = given(static_cast<int>(rank), i);
+      const auto input = numbers(node, count(own), [&](auto i) { return given(static_cast<int>(own), i); });
+      const auto output = numbers(node, total, [](auto) { return -1.0f; });
+      ASSERT_TRUE(all.all_gather_v(input.data(), output.data(), lengths, begins, places).ok());
+      expect(output, total, [&](auto i) { return expected[i]; });
+    });
+}
+
+TEST(Hierarchical, GathersAtAnyRankAndScattersFromIt) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
+#endif
+  for (const auto& [nodes, ranks] : kShapes)
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+      const auto places = out_of_order(mine);
+      const std::uint64_t own = number_of(places, mine);
+      for (const std::uint64_t count : kRows)
+        for (std::uint64_t root = 0; root < places.size(); ++root) {
+          const bool here = own == root, in_place = root % 2 == 1;
+          const std::uint64_t total = count * places.size();
+          const auto value = [&](std::uint64_t i) { return given(static_cast<int>(i / count), i % count); };
+          const auto part = numbers(node, count, [&](auto i) { return value(own * count + i); });
+          const auto whole = numbers(node, total, [&](auto i) { return i / count == own ? value(i) : -1.0f; });
+          std::byte* const place = here && in_place ? whole.data() + own * count * 4 : part.data();
+          ASSERT_TRUE(all.gather(place, here ? whole.data() : nullptr, count * 4, places[root], places).ok());
+          expect(whole, total, [&](auto i) { return here || i / count == own ? value(i) : -1.0f; });
+          // And back, where each rank's part was lost.
+          if (!here || !in_place) std::memset(part.data(), 0xEE, count * 4);
+          ASSERT_TRUE(all.scatter(here ? whole.data() : nullptr, place, count * 4, places[root], places).ok());
+          expect(part, count, [&](auto i) { return value(own * count + i); });
+          expect(whole, total, [&](auto i) { return here || i / count == own ? value(i) : -1.0f; });
         }
     });
 }

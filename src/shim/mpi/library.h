@@ -236,6 +236,11 @@ class Library final : public Mpi {
     return call_.gather(rank == root ? reinterpret_cast<const void*>(Abi::kInPlace) : own, bytes, byte_, rows, bytes,
                         byte_, root, from_handle<Comm>(comm));
   }
+  int scatter_rows(Handle comm, void* rows, int bytes, int root, int rank) const override {
+    void* const own = static_cast<char*>(rows) + std::ptrdiff_t{rank} * bytes;
+    return call_.scatter(rows, bytes, byte_, rank == root ? reinterpret_cast<void*>(Abi::kInPlace) : own, bytes,
+                         byte_, root, from_handle<Comm>(comm));
+  }
   int all_to_all(Handle comm, const void* from, void* to, std::span<const int> lengths,
                  std::span<const int> places) const override {
     return call_.alltoallv(from, lengths.data(), places.data(), byte_, to, lengths.data(), places.data(), byte_,

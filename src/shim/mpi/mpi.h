@@ -96,6 +96,8 @@ class Mpi {
   /// does.
   virtual int all_gather_rows(Handle comm, void* rows, int bytes) const = 0;
   virtual int gather_rows(Handle comm, void* rows, int bytes, int root, int rank) const = 0;
+  /// Collective over `comm`: each rank gets its own of the rows that `root` has.
+  virtual int scatter_rows(Handle comm, void* rows, int bytes, int root, int rank) const = 0;
   /// Collective over `comm`, which both ways has messages of such lengths in such places, in bytes, by rank.
   virtual int all_to_all(Handle comm, const void* from, void* to, std::span<const int> lengths,
                          std::span<const int> places) const = 0;

@@ -40,6 +40,7 @@ struct Profiling {
   int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
+  int (*scatter)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
   int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*sendrecv)(const void*, int, Datatype, int, int, void*, int, Datatype, int, int, Comm, Status*);
   int (*iallgather)(const void*, int, Datatype, void*, int, Datatype, Comm, Request*);
@@ -97,6 +98,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.allgather, "PMPI_Allgather");
   set(functions.allgatherv, "PMPI_Allgatherv");
   set(functions.gather, "PMPI_Gather");
+  set(functions.scatter, "PMPI_Scatter");
   set(functions.alltoallv, "PMPI_Alltoallv");
   set(functions.sendrecv, "PMPI_Sendrecv");
   set(functions.iallgather, "PMPI_Iallgather");

@@ -27,6 +27,9 @@ class MpiRail final : public net::Rail {
   Status gather(std::byte* rows, std::uint64_t bytes, int root) override {
     return checked("MPI_Gather", mpi_.gather_rows(comm_, rows, static_cast<int>(bytes), root, node_));
   }
+  Status scatter(std::byte* rows, std::uint64_t bytes, int root) override {
+    return checked("MPI_Scatter", mpi_.scatter_rows(comm_, rows, static_cast<int>(bytes), root, node_));
+  }
   Status all_to_all(const std::byte* from, std::byte* to, std::uint64_t bytes) override {
     // Its own row would be copied for nothing.
     std::vector<int> lengths(static_cast<std::size_t>(nodes_), static_cast<int>(bytes)), places = lengths;

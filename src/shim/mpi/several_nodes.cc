@@ -16,27 +16,43 @@ constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 /// default: a message that takes longer on the network than GPUs take to begin its copies.
 constexpr std::uint64_t kLeastOfRound = 128 << 10;
 
+/// And an allgather whose rows, as long as the longest message, would be so many times as long as all messages. A
+/// default.
+constexpr std::uint64_t kMostOfRow = 2;
+
 constexpr int kNowhere = -1;  ///< a colour of no communicator
+
+bool is_all_to_all(const Work& work) {
+  return work.family == Family::Alltoall || work.family == Family::Alltoallv;
+}
+
+/// Whether the message's bytes are those of one rank.
+bool is_of_each(coll::Operation operation) {
+  using enum coll::Operation;
+  return operation == allgather || operation == reduce_scatter || operation == gather || operation == scatter ||
+         operation == all_to_all;
+}
 
 }  // namespace
 
 std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way) {
   using coll::Operation;
   const coll::Request& request = work.request;
-  const bool in_rows = request.operation == Operation::allgather || request.operation == Operation::reduce_scatter;
-  const bool reduces = coll::reduces(request.operation);
-  if (work.scan || (!work.all_to_all && !in_rows && !reduces && request.operation != Operation::broadcast))
+  const bool reduces = coll::reduces(request.operation), all_to_all = is_all_to_all(work);
+  const bool all_lengths_known = work.family == Family::Allgatherv;
+  if (work.scan || (request.operation == Operation::all_to_all_v && !all_to_all && !all_lengths_known))
     return "ranks on several nodes";
   // A reduce-scatter in place needs no scratch here: each rank's result takes the place of what it has given before.
-  if (work.scratch_bytes != 0 && !in_rows) return "ranks on several nodes";
+  if (work.scratch_bytes != 0 && request.operation != Operation::reduce_scatter) return "ranks on several nodes";
   if (way == net::Way::leaders && request.operation != Operation::allreduce)
     return "nodes with different numbers of ranks";
   const bool alone = nodes.places.size() == static_cast<std::size_t>(nodes.count);
-  const bool of_each = in_rows || request.operation == Operation::all_to_all;
-  if (work.all_to_all && request.input == request.output) return "in place, over several nodes";
-  const std::uint64_t bytes = work.bytes * (of_each ? nodes.places.size() : 1);
-  const std::uint64_t least_of_rounds = work.all_to_all ? kLeastOfRound * static_cast<unsigned>(nodes.count) : 0;
+  if (all_to_all && request.input == request.output) return "in place, over several nodes";
+  const std::uint64_t bytes = work.bytes * (is_of_each(request.operation) ? nodes.places.size() : 1);
+  const std::uint64_t least_of_rounds = all_to_all ? kLeastOfRound * static_cast<unsigned>(nodes.count) : 0;
   if (bytes < std::max(alone ? kLeastAlone : kLeast, least_of_rounds)) return "ranks on several nodes, and small";
+  if (all_lengths_known && bytes < std::ranges::max(work.received) * nodes.places.size() / kMostOfRow)
+    return "ranks on several nodes, and messages of very different lengths";
   if (reduces && !MpiRail::knows(mpi, request.reduction)) return "numbers that the MPI does not reduce";
   return {};
 }
@@ -102,7 +118,7 @@ Status SeveralNodes::meet(const Work& work) {
 }
 
 Result<WhyNot> SeveralNodes::why_not(const Work& work) {
-  if (work.request.operation != coll::Operation::all_to_all_v) return WhyNot();
+  if (work.family != Family::Alltoallv) return WhyNot();
   if (auto status = meet(work); !status) return status;
   // All ranks go as many rounds as the longest message takes.
   const bool even = lengths_.mean >= kLeastOfRound * all_->rounds(lengths_.longest);
@@ -122,7 +138,14 @@ Status SeveralNodes::perform(Work& work) {
       return all_->reduce_scatter(request.input, request.output, work.bytes, request.reduction, nodes_.places);
     case coll::Operation::all_to_all:
       return all_->all_to_all(request.input, request.output, work.bytes, nodes_.places);
+    case coll::Operation::gather:
+      return all_->gather(request.input, request.output, work.bytes, nodes_.place(request.root), nodes_.places);
+    case coll::Operation::scatter:
+      return all_->scatter(request.input, request.output, work.bytes, nodes_.place(request.root), nodes_.places);
     case coll::Operation::all_to_all_v:
+      if (work.family == Family::Allgatherv)  // each rank sends the same to all
+        return all_->all_gather_v(static_cast<const std::byte*>(request.input) + work.sent_from.front(),
+                                  request.output, work.received, work.received_to, nodes_.places);
       return all_->all_to_all_v(
           request.input, request.output,
           {work.sent, work.sent_from, work.received, work.received_to, lengths_.passed, lengths_.longest},

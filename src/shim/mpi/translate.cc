@@ -32,6 +32,7 @@ class Translation {
     if (call_.place().inter) return WhyNot("communicator with two groups");
     if (has_root(call_.family) && (call_.root < 0 || call_.root >= size_)) return kWrong;
     WhyNot why;
+    work_.family = call_.family;
     switch (call_.family) {
       case Family::Allreduce: why = reduce_all(); break;
       case Family::Reduce: why = reduce_to_root(); break;
@@ -211,7 +212,6 @@ class Translation {
     const auto bytes = block(receive());
     if (!bytes || (!in_place(send()) && block(send()) != bytes)) return kTypes;
     move(Operation::all_to_all, *bytes);
-    work_.all_to_all = true;
     work_.request.output = const_cast<void*>(receive().address);
     work_.request.input = in_place(send()) ? receive().address : send().address;
     return {};
@@ -245,7 +245,6 @@ class Translation {
       return "in place, with messages of different lengths each way";
     if (receives_into_input && !(scatters && send().significant)) return kWrong;
     move(Operation::all_to_all_v, 0);
-    work_.all_to_all = call_.family == Family::Alltoallv;
     const auto nothing = std::vector<std::uint64_t>(static_cast<std::size_t>(size_), 0);
     work_.sent = work_.sent_from = work_.received = work_.received_to = nothing;
     if (send().significant && !sends_from_output) {

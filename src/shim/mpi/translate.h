@@ -14,10 +14,10 @@ namespace sennit::shim::mpi {
 
 /// What sennit is to do for a call.
 struct Work {
+  Family family{};  ///< of the call
   coll::Request request;
   /// All-to-all-v: what the request's arrays refer to.
   std::vector<std::uint64_t> sent, sent_from, received, received_to;
-  bool all_to_all = false;  ///< not an all-to-all-v that stands for another call of different lengths
   /// Where sennit's output cannot be the program's: that many bytes of scratch take it instead, and a part of it goes
   /// to `result` afterwards. 0: not needed.
   std::uint64_t scratch_bytes = 0, result_from = 0, result_bytes = 0;

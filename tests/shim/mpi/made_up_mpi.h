@@ -99,6 +99,7 @@ class MadeUpMpi : public Mpi {
   int free(Handle&) const override { return 16; }
   int all_gather_rows(Handle, void*, int) const override { return 16; }
   int gather_rows(Handle, void*, int, int, int) const override { return 16; }
+  int scatter_rows(Handle, void*, int, int, int) const override { return 16; }
   int all_to_all(Handle, const void*, void*, std::span<const int>, std::span<const int>) const override { return 16; }
   int swap(Handle, const void*, int, int, void*, int, int) const override { return 16; }
   int all_reduce(Handle, void*, int, Handle, Handle) const override { return 16; }

@@ -28,7 +28,7 @@ class WhyNotByRails : public testing::Test {
   /// `bytes`: as the program's call says.
   Work work(coll::Operation operation, std::uint64_t bytes) {
     Work made;
-    made.all_to_all = operation == coll::Operation::all_to_all;
+    if (operation == coll::Operation::all_to_all) made.family = Family::Alltoall;
     made.request.operation = operation;
     made.request.input = memory_.data();
     made.request.output = memory_.data() + 1;
@@ -49,6 +49,8 @@ TEST_F(WhyNotByRails, SmallMessages) {
   for (const auto& [operation, bytes] : {std::pair(allreduce, 512_KiB),
                                          {broadcast, 512_KiB},
                                          {allgather, 128_KiB},
+                                         {gather, 128_KiB},
+                                         {scatter, 128_KiB},
                                          {reduce_scatter, 128_KiB},
                                          {all_to_all, 128_KiB}}) {
     EXPECT_TRUE(taken(work(operation, bytes), divided(2, 2))) << coll::name(operation);
@@ -67,10 +69,20 @@ TEST_F(WhyNotByRails, AnAllToAllWithLittleForEachOfManyNodes) {
 
 TEST_F(WhyNotByRails, MessagesOfDifferentLengthsButThoseOfAnAllToAll) {
   Work made = work(coll::Operation::all_to_all_v, 512_KiB);
-  EXPECT_FALSE(taken(made, divided(2, 2))) << "a gather, or another one";
-  made.all_to_all = true;
+  made.family = Family::Gatherv;
+  EXPECT_FALSE(taken(made, divided(2, 2)));
+  made.family = Family::Alltoallv;
   EXPECT_TRUE(taken(made, divided(2, 2)));
   EXPECT_FALSE(taken(made, divided(5, 2)));
+}
+
+TEST_F(WhyNotByRails, AnAllgatherOfVeryDifferentLengths) {
+  Work made = work(coll::Operation::all_to_all_v, 1024_KiB);
+  made.family = Family::Allgatherv;
+  made.received = {256_KiB, 256_KiB, 0, 512_KiB};
+  EXPECT_TRUE(taken(made, divided(2, 2)));
+  made.received = {256_KiB, 128_KiB, 0, 640_KiB};
+  EXPECT_FALSE(taken(made, divided(2, 2)));
 }
 
 TEST_F(WhyNotByRails, AnAllToAllInPlace) {
