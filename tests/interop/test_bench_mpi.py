@@ -79,11 +79,14 @@ def test_every_operation_is_verified_and_measured_on_every_kind_of_buffer(found:
 
 
 def test_ranks_are_taken_for_those_of_several_nodes(found: mpi.Installed, folder: Path) -> None:
-    options = ["--ranks-per-node", "1", "--operations", "latency", "--sizes", "40K"]
+    in_nodes = ["allgatherv", "alltoall", "alltoallv", "gather", "scatter"]
+    options = ["--ranks-per-node", "1", "--operations", ",".join(["latency", *in_nodes]), "--sizes", "40K,2M"]
     done = bench(found, folder, *options, SENNIT_EMULATE="1", SENNIT_REPORT="1")
     assert {row["nodes"] for row in document(done)["rows"]} == {2}
     assert "to a process of another node" in done.stderr, done.stderr
     assert "direct copy" not in done.stderr, done.stderr
+    by_rails = {line.split()[0] for line in done.stderr.splitlines() if line.endswith("2 nodes by rails")}
+    assert by_rails == set(in_nodes), done.stderr
 
 
 def test_numbers_of_other_types_are_reduced(found: mpi.Installed, folder: Path) -> None:
