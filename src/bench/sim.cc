@@ -46,8 +46,7 @@ Result<sim::Question> question_of(const Asked& asked) {
   question.what.operation = *operation;
   question.what.bytes = *bytes;
   question.what.root = asked.root;
-  question.what.in_place =
-      !asked.out_of_place && *operation != coll::Operation::all_to_all && *operation != coll::Operation::all_to_all_v;
+  question.what.in_place = !asked.out_of_place && coll::works_in_place(*operation);
   if (!asked.algorithm.empty()) {
     auto algorithm = coll::parse_algorithm(*operation, asked.algorithm);
     if (!algorithm) return std::move(algorithm).status().in("--algorithm");

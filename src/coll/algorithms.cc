@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/units.h"
+#include "coll/message.h"
 #include "coll/programs.h"
 #include "device/launch.h"
 
@@ -150,6 +151,15 @@ Status start_all_to_all_v(const Start& start) {
   exchange.cut(start.plan.blocks, kLeast);
   return start.launch(ExchangeDirect{exchange, start.team, way...});
 }
+Status start_sendrecv(const Start& start) {
+  const auto& [operation, input, output, bytes, root, reduction, exchange, reach] = start.call;
+  const Plan& plan = start.plan;
+  // What is sent is only read.
+  const std::array messages{
+      Message{start.team.after(1), true, const_cast<std::byte*>(input), bytes, plan.blocks, plan.threads},
+      Message{start.team.after(start.team.size - 1), false, output, bytes, plan.blocks, plan.threads}};
+  return send_receive(messages, start.team, {}, start.lane);
+}
 Status start_allgather_ring(const Start& start) {
   return start.launch(AllgatherRing{start.call.input, start.call.output, start.call.bytes,
                                     cut_for<AllgatherRing>(start), start.team});
@@ -253,6 +263,8 @@ constexpr auto kEntries = [] {
       Entry{all_to_all_v, direct, &unlimited, of<ExchangeDirect>, &start_all_to_all_v<>},
       Entry{all_to_all_v, direct_loads, &unlimited, of<ExchangeDirect>, &start_all_to_all_v<Way::pull>},
 
+      Entry{sendrecv, direct, &unlimited, of<FewMessages>, &start_sendrecv},
+
       Entry{barrier, direct, &unlimited, of<BarrierDirect>, &start_barrier<BarrierDirect>},
       Entry{barrier, dissemination, &unlimited, of<BarrierDissemination>, &start_barrier<BarrierDissemination>},
   };
@@ -333,7 +345,7 @@ Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines*
 Status load_algorithms(device::Executor& executor, int device) {
   for (const Entry& entry : kEntries)
     if (auto status = executor.load(entry.program(), device); !status) return status;
-  return {};
+  return executor.load(device::program_of<ManyMessages>(), device);
 }
 
 }  // namespace sennit::coll

@@ -1,5 +1,7 @@
 #include "coll/candidates.h"
 
+#include <algorithm>
+
 #include "coll/cost.h"
 
 namespace sennit::coll {
@@ -44,10 +46,12 @@ unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind) {
   if (which.operation == Operation::all_to_all_v || which.operation == Operation::barrier) return fixed(which, kind);
   const bool on_host = kind == device::Kind::host;  // a block has one thread
+  // Messages have half of the blocks where programs mix them with collectives: see Collectives.
+  const unsigned most = which.operation == Operation::sendrecv ? kMostBlocks / 2 : kMostBlocks;
   std::vector<Plan> plans;
   for (const Algorithm algorithm : algorithms_of(which.operation)) {
     if (needs_windows(algorithm) && !which.windows) continue;
-    for (unsigned blocks = 1; blocks <= most_candidate_blocks(algorithm, kind); blocks *= 2)
+    for (unsigned blocks = 1; blocks <= std::min(most, most_candidate_blocks(algorithm, kind)); blocks *= 2)
       for (const unsigned threads : {kNarrow, kWide}) {
         const Plan plan{algorithm, blocks, threads};
         if (on_host ? threads != kNarrow : has_blocks_to_spare(which, plan, team)) continue;

@@ -39,6 +39,7 @@ Status do_alone(const Call& call, device::Lane& lane) {
   if (call.operation == Operation::barrier) return {};
   if (reduces(call.operation))
     return reduce_alone({call.input, call.output, call.bytes, call.reduction, kEveryRank, {}}, lane);
+  if (call.operation == Operation::sendrecv) return lane.copy(call.output, call.input, call.bytes);
   const Exchange::Message own =
       call.operation == Operation::all_to_all_v
           ? call.messages.with[0]
@@ -84,7 +85,7 @@ Status Collectives::prepare() {
     auto sizes = comm::agree(node_.group().exchange(), status, comm::Writer().number(bytes ? *bytes : 0).take());
     if (!sizes) return sizes.status();
     comm::Reader first(sizes->front());
-    auto scratch = Scratch::create(node_, first.number());
+    auto scratch = Scratch::create(node_, first.number(), keeps_blocks_for_messages() ? blocks_.first : kMostBlocks);
     if (!scratch) return scratch.status();
     if (status = chooser_->meet(node_, (*scratch)->team()); !status.ok()) {
       (void)(*scratch)->close();  // peers map it
@@ -185,6 +186,9 @@ Status Collectives::check_buffers(const Request& request, std::uint64_t bytes) c
   if (writes && !(in_place && buffers.output_bytes < buffers.input_bytes))
     if (auto status = check_buffer(output, buffers.output_bytes, device::Access::write, "output"); !status)
       return status;
+  if (in_place && request.operation == Operation::sendrecv)
+    return Status(Code::invalid_argument, "a message cannot come to where one is sent from", {},
+                  "Give it another output");
   if (!in_place && reads && writes && overlap(input, buffers.input_bytes, output, buffers.output_bytes))
     return Status(Code::invalid_argument, "input and output overlap without being the same", {},
                   "Work in place (this rank's own message at the same address in both), or into another buffer");
@@ -293,6 +297,28 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;
   if (forced == nullptr)
     if (auto status = chooser_->ends(lane); !status) return status;
+  return end_turn(lane, **turn);
+}
+
+Status Collectives::send_receive(std::span<const Message> messages, device::Lane& lane) {
+  if (auto status = node_.check(); !status) return status;
+  for (const Message& one : messages) {
+    if (one.peer < 0 || one.peer >= node_.size())
+      return Status(Code::invalid_argument, fmt::format("there is no rank {}", one.peer), {},
+                    fmt::format("Use 0 to {}", node_.size() - 1));
+    const auto access = one.sends ? device::Access::read : device::Access::write;
+    if (auto status = check_buffer(one.at, one.bytes, access, one.sends ? "input" : "output"); !status) return status;
+  }
+  const std::lock_guard lock(mutex_);
+  std::vector<Message> planned(messages.begin(), messages.end());
+  for (Message& one : planned) {
+    const Plan plan = chooser_->plan({Operation::sendrecv, Arithmetic::none, one.bytes});
+    one.blocks = plan.blocks;
+    one.threads = plan.threads;
+  }
+  auto turn = take_turn(lane);
+  if (!turn) return turn.status();
+  if (auto status = coll::send_receive(planned, scratch_->team(), blocks_, lane); !status) return status;
   return end_turn(lane, **turn);
 }
 

@@ -12,6 +12,7 @@
 #include "coll/algorithms.h"
 #include "coll/allreduce_copy_engines.h"
 #include "coll/choice.h"
+#include "coll/message.h"
 #include "coll/scratch.h"
 #include "coll/windows.h"
 #include "path/node.h"
@@ -45,6 +46,17 @@ class Collectives {
   /// invalid_argument (null, freed, pageable or overlapping memory, too short, a type without this operator, no such
   /// root), those of Scratch::create on the first call, peer_lost, aborted.
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
+
+  /// On every rank, before the first call: the upper half of all blocks is left to messages, and every plan must do
+  /// with the others.
+  void keep_blocks_for_messages() { blocks_ = {kMostBlocks / 2, kMostBlocks / 2, false}; }
+  bool keeps_blocks_for_messages() const { return !blocks_.shared; }
+  /// After meet(), of a communicator that keeps blocks for them. Enqueues messages, all at the same time, in the
+  /// order of `lane` and behind the calls so far; between two ranks they are in the order in which both have them,
+  /// whatever calls they are in. Their blocks and threads are chosen here, by their bytes alone. Errors:
+  /// invalid_argument (null, freed, pageable or too short memory, no such peer; as coll::send_receive), peer_lost,
+  /// aborted.
+  Status send_receive(std::span<const Message> messages, device::Lane& lane);
 
   /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
   Status meet();
@@ -100,6 +112,7 @@ class Collectives {
   std::unique_ptr<Chooser> chooser_;
   std::mutex mutex_;  // held while a call is enqueued: threads' calls do not mix
   std::unique_ptr<Scratch> scratch_;
+  MessageBlocks blocks_;
   Windows windows_;
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
   /// The end of the call before, and where it was.

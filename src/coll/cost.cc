@@ -279,6 +279,13 @@ Work work_of(const Case& which, Algorithm algorithm, int ranks) {
     case Operation::broadcast:
     case Operation::gather:
     case Operation::scatter: return formula.rooted(algorithm);
+    case Operation::sendrecv:
+      return {.crossings = 1,
+              .handovers = 1,
+              .sent = formula.s,
+              .copied = formula.s,
+              .part = formula.s,
+              .layout = Layout::direct};
     case Operation::barrier: return {.crossings = algorithm == Algorithm::dissemination ? formula.rounds() : 1};
   }
   return {};

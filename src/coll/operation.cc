@@ -11,8 +11,8 @@ namespace {
 
 // In the order of the enumerations.
 constexpr std::array<std::string_view, kOperations> kOperationNames{
-    "allreduce", "reduce_scatter", "allgather",  "reduce",       "broadcast",
-    "gather",    "scatter",        "all_to_all", "all_to_all_v", "barrier",
+    "allreduce", "reduce_scatter", "allgather",    "reduce",   "broadcast", "gather",
+    "scatter",   "all_to_all",     "all_to_all_v", "sendrecv", "barrier",
 };
 constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames{
     "packets",

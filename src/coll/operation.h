@@ -19,9 +19,10 @@ enum class Operation : std::uint8_t {
   scatter,
   all_to_all,
   all_to_all_v,
+  sendrecv,  ///< every rank sends the next one a message: what messages between two ranks are measured by
   barrier,
 };
-inline constexpr int kOperations = 10;
+inline constexpr int kOperations = 11;
 
 /// A name may stand for an algorithm of several operations; algorithms.h says which there are.
 enum class Algorithm : std::uint8_t {
@@ -91,6 +92,11 @@ constexpr bool gathers(Operation operation) {
 constexpr bool scatters(Operation operation) {
   return operation == Operation::reduce_scatter || operation == Operation::scatter ||
          operation == Operation::all_to_all || operation == Operation::all_to_all_v;
+}
+/// Whether the output may be the input. Where messages go both ways, each rank's own one alone may stay where it is.
+constexpr bool works_in_place(Operation operation) {
+  return operation != Operation::all_to_all && operation != Operation::all_to_all_v &&
+         operation != Operation::sendrecv;
 }
 /// Whether a rank has an input, and an output.
 constexpr bool gives(Operation operation, bool is_root) {

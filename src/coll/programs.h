@@ -22,6 +22,7 @@
 #include "coll/exchange_packets.h"
 #include "coll/exchange_whole.h"
 #include "coll/exchange_windows.h"
+#include "coll/messages.h"
 #include "coll/reduce_alone.h"
 #include "coll/reduce_chain.h"
 #include "coll/reduce_rows.h"

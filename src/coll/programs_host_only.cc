@@ -32,6 +32,8 @@ template const void* cuda_entry<coll::ExchangeDirect>();
 template const void* cuda_entry<coll::ExchangePackets>();
 template const void* cuda_entry<coll::ExchangeWhole>();
 template const void* cuda_entry<coll::ExchangeWindows>();
+template const void* cuda_entry<coll::FewMessages>();
+template const void* cuda_entry<coll::ManyMessages>();
 template const void* cuda_entry<coll::ReduceAlone>();
 template const void* cuda_entry<coll::ReduceChain>();
 template const void* cuda_entry<coll::ReduceRows>();

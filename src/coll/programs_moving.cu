@@ -17,5 +17,7 @@ template const void* cuda_entry<coll::BroadcastTree>();
 template const void* cuda_entry<coll::ExchangeDirect>();
 template const void* cuda_entry<coll::ExchangeWhole>();
 template const void* cuda_entry<coll::ExchangeWindows>();
+template const void* cuda_entry<coll::FewMessages>();
+template const void* cuda_entry<coll::ManyMessages>();
 
 }  // namespace sennit::device

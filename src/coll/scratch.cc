@@ -72,7 +72,7 @@ Result<std::uint64_t> wanted_scratch() {
   return bytes;
 }
 
-Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t bytes) {
+Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t bytes, unsigned blocks) {
   comm::Group& group = node.group();
   if (static_cast<int>(group.node_ranks().size()) != group.size())
     return Status(Code::unsupported, "the ranks are on several nodes", {},
@@ -87,6 +87,7 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
   team.rank = node.rank();
   team.size = node.size();
   team.shape = Shape::of(bytes / kWholePage * kWholePage, team.size);
+  team.shape.blocks = blocks;
   Status status;
   if (team.shape.slot(Layout::mesh) < 1 * KiB)
     status = Status(

@@ -17,7 +17,9 @@ class Scratch {
   /// Collective. `bytes` of memory on each rank's device, or, where some rank cannot map another's, of host memory
   /// that all reach. All ranks must be of one node, at most kMostRanks. Errors, the same on every rank: unsupported
   /// (more nodes or ranks), invalid_argument (too small for the ranks), out_of_memory.
-  static Result<std::unique_ptr<Scratch>> create(path::Node& node, std::uint64_t bytes);
+  /// `blocks`: that collectives use; the slots of others are left to messages.
+  static Result<std::unique_ptr<Scratch>> create(path::Node& node, std::uint64_t bytes,
+                                                 unsigned blocks = kMostBlocks);
 
   /// As a program on this rank's device sees it.
   const Team& team() const { return team_; }

@@ -53,6 +53,8 @@ SENNIT_DEVICE constexpr Way way_in(device::Word use) {
 }
 /// Patterns of programs whose blocks meet, and count no chunks: of no launch that does.
 inline constexpr device::Word kInOneShot = 0xFFFFFE, kInTwoShots = 0xFFFFFF;
+/// Of messages.h, which divides the slots again.
+inline constexpr device::Word kOfMessages = 0xFFFFFD;
 /// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 1 MiB at 4
 /// ranks.
 inline constexpr std::uint64_t kPlaceBytes = 24 * 1024;
@@ -67,6 +69,7 @@ struct Shape {
   std::uint64_t block_bytes = 0;            ///< of one block's slots
   std::uint64_t slot_bytes[kLayouts] = {};  ///< room in one, by layout
   unsigned share_packets[2] = {};           ///< in a share of a place, where each peer has one, or two
+  unsigned blocks = kMostBlocks;            ///< whose slots are those of collectives; others are left to messages
 
   static constexpr std::uint64_t kWordsBytes = kMostBlocks * 4 * kMostRanks * sizeof(device::Word);
   static constexpr std::uint64_t kNewsBytes = 4096;
@@ -99,9 +102,9 @@ struct Shape {
     const std::uint64_t unit = bytes < 1024 ? device::kPartUnit : device::kLongPartUnit;
     return bytes / unit * unit;
   }
-  constexpr std::uint64_t bytes() const { return kSlotsOffset + slots_bytes(); }
-  /// Of all slots together.
-  SENNIT_DEVICE constexpr std::uint64_t slots_bytes() const { return kMostBlocks * block_bytes; }
+  constexpr std::uint64_t bytes() const { return kSlotsOffset + kMostBlocks * block_bytes; }
+  /// Of all slots of collectives together.
+  SENNIT_DEVICE constexpr std::uint64_t slots_bytes() const { return blocks * block_bytes; }
 };
 
 /// A block's counts, in memory of its own rank: they go on from launch to launch, so that nothing is reset and a

@@ -39,6 +39,9 @@
 //                                     before.
 //   block.await_each(count, f)        As await() for each Wait that f(i) returns; none if its word is null. A fault
 //                                     names the peer. False as for await().
+//   block.await_any(count, f)         As await_each(), but until one of the waits is over, whichever: returns those
+//                                     that are, one at least, as the bits of their numbers. 0: f asked for none, or
+//                                     the program must return at once.
 //   block.shared<T>()                 Memory of the block, the same for all its threads, uninitialised: plain data. A
 //                                     program asks for one T alone: another would be the same memory.
 //

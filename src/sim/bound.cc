@@ -35,6 +35,9 @@ class Cuts {
     return least;
   }
 
+  /// What flows from one rank to one other, as if it were alone.
+  double reach(int from, int to) const { return flow({{from, path::kUnlimited}}, {to}); }
+
   /// What flows from one rank to all others together.
   double leave(int root) const {
     std::vector<int> others;
@@ -130,6 +133,12 @@ std::optional<double> bound_us(const machine::Machine& machine, const std::vecto
       cuts.reverse();
       for (int v = 0; v < static_cast<int>(gpus.size()); ++v) rate = std::min(rate, cuts.leave(v));
       work = bytes * (ranks - 1);
+      break;
+    }
+    case Operation::sendrecv: {
+      const auto all = static_cast<int>(gpus.size());
+      rate = path::kUnlimited;
+      for (int v = 0; v < all; ++v) rate = std::min(rate, cuts.reach(v, (v + 1) % all));
       break;
     }
     case Operation::barrier: return std::nullopt;

@@ -55,7 +55,8 @@ Result<Job> Job::create(const std::vector<int>& sockets, std::uint64_t scratch_b
 bool Job::admits(const Collective& what) const {
   // See coll::Windows::reach.
   if (needs_windows(what.plan.algorithm) && what.operation == Operation::all_to_all && what.in_place) return false;
-  if (what.operation == Operation::all_to_all_v && what.in_place) return false;
+  if ((what.operation == Operation::all_to_all_v || what.operation == Operation::sendrecv) && what.in_place)
+    return false;
   if (what.bytes == 0 && what.operation != Operation::all_to_all_v && what.operation != Operation::barrier)
     return false;  // nobody would launch anything
   return what.bytes <= coll::most_bytes(what.operation, what.plan, team(0));
@@ -153,6 +154,12 @@ void Job::end(const Collective& what, int rank, std::span<const Buffers* const> 
     recorder_->add_fill(lane_of(rank), own.input.data(), own.input.bytes());
 }
 
+/// Whose message is that of place `from` in the output of `rank`.
+int Job::giver_of(const Collective& what, int rank, int from) const {
+  if (what.operation == Operation::sendrecv) return (rank + ranks() - 1) % ranks();
+  return coll::gathers(what.operation) ? from : what.root;
+}
+
 void Job::promise(const Collective& what, std::span<const Buffers* const> buffers) {
   const auto place_of = [&](const std::byte* data) { return recorder_->place(data); };
   const auto own = [&](int rank) { return static_cast<unsigned>(rank) * what.bytes; };
@@ -167,7 +174,7 @@ void Job::promise(const Collective& what, std::span<const Buffers* const> buffer
       promise.result = place_of(to + own(from));
       const std::uint64_t offset = coll::scatters(what.operation) ? own(rank) : 0;
       for (int giver = 0; giver < ranks(); ++giver)
-        if (sums || giver == (coll::gathers(what.operation) ? from : what.root))
+        if (sums || giver == giver_of(what, rank, from))
           promise.sources.push_back(place_of(buffers[static_cast<std::size_t>(giver)]->from + offset));
       promise.same_bits = same;
       promises_.push_back(std::move(promise));

@@ -58,6 +58,7 @@ class Job {
   void begin(const Collective& what, int rank, const Buffers& own);
   void end(const Collective& what, int rank, std::span<const Buffers* const> buffers);
   Result<Buffers> make_buffers(const Collective& what, int rank);
+  int giver_of(const Collective& what, int rank, int from) const;
   void promise(const Collective& what, std::span<const Buffers* const> buffers);
 
   std::shared_ptr<device::Recorder> recorder_;

@@ -300,6 +300,7 @@ def test_bench_asks_for_the_operation_of_the_verb(programs: Programs) -> None:
     [
         ("allgather", "--op=max"),
         ("all-to-all", "--out-of-place"),
+        ("sendrecv", "--out-of-place"),
         ("barrier", "--sizes=1K"),
         ("reduce", "--operations=all"),
     ],

@@ -204,6 +204,8 @@ def test_messages_lie_where_mpi_has_them() -> None:
     assert Layout("reduce_scatter", 40, 3, 4, True).output == slice(0, 10)
     assert Layout("scatter", 40, 3, 4, True).input == slice(0, 0)
     assert Layout("barrier", 0, 3, 4, True).output == slice(0, 0)
+    assert Layout("sendrecv", 40, 0, 4, False).output == slice(0, 40)
+    assert Layout("sendrecv", 40, 0, 4, False).before == 3
     assert layout.bus_factor("allreduce", 4) == 1.5
     assert layout.bus_factor("reduce", 4) == 1
     assert layout.bus_factor("allgather", 4) == 0.75

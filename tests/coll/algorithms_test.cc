@@ -3,12 +3,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <random>
 
 #include "base/units.h"
 #include "coll/cost.h"
-#include "device/host/delays.h"
+#include "delayed.h"
 #include "job.h"
 
 namespace sennit::coll {
@@ -36,17 +35,6 @@ std::vector<Subject> counting_subjects() {
 }
 std::string title(const testing::TestParamInfo<Subject>& one) {
   return std::string(name(one.param.operation)) + "_by_" + std::string(name(one.param.algorithm));
-}
-
-/// Delays everywhere while it lives.
-struct Delayed {
-  explicit Delayed(std::uint32_t seed) { device::Delays::set(seed); }
-  ~Delayed() { device::Delays::set(0); }
-};
-/// SENNIT_TEST_SEED starts elsewhere: to look for more, or to repeat what was found.
-std::uint32_t first_seed() {
-  const char* const text = std::getenv("SENNIT_TEST_SEED");
-  return text != nullptr ? static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10)) : 1;
 }
 
 class Algorithms : public testing::TestWithParam<Subject> {

@@ -71,6 +71,7 @@ class Job {
   }
 
   bool admitted() const {
+    if (what_.operation == Operation::sendrecv && what_.in_place) return false;
     // See Windows::reach.
     if (needs_windows(what_.plan.algorithm) && what_.operation == Operation::all_to_all && what_.in_place)
       return false;
@@ -166,6 +167,7 @@ class Job {
       at = i % count;
     }
     if (scatters(what_.operation)) at += mine;
+    if (what_.operation == Operation::sendrecv) from = (rank + local_.size() - 1) % local_.size();
     std::byte expected[8];
     write(expected, from, at);
     ASSERT_EQ(std::memcmp(got, expected, width_), 0) << "element " << i;

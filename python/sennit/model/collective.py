@@ -20,7 +20,7 @@ class CollectiveRow(Part):
     """One operation, one size, one way of doing it."""
 
     operation: str = Field(description="allreduce, reduce_scatter, allgather, reduce, broadcast, gather, scatter, "
-                           "all_to_all, all_to_all_v or barrier")  # fmt: skip
+                           "all_to_all, all_to_all_v, sendrecv or barrier")  # fmt: skip
     variant: str = Field(description="sennit, a peer measured in the same run, or a plan that was forced")
     bytes: int = Field(ge=0, description="Size of the larger buffer of any rank; of a barrier 0")
     type: str = Field(description="Element type")

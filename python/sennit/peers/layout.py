@@ -8,7 +8,7 @@ from dataclasses import dataclass
 ROOT = 0
 GATHERS = ("allgather", "gather", "all_to_all", "all_to_all_v")  # a rank gets a message of each
 SCATTERS = ("reduce_scatter", "scatter", "all_to_all", "all_to_all_v")  # a rank gives a message to each
-ALL_TO_ALL = ("all_to_all", "all_to_all_v")  # never in place
+NEVER_IN_PLACE = ("all_to_all", "all_to_all_v", "sendrecv")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,11 @@ class Layout:
         return self.ranks if self.operation in GATHERS else 1
 
     @property
+    def before(self) -> int:
+        """The rank that sends to this one, where each sends to the next."""
+        return (self.rank - 1) % self.ranks
+
+    @property
     def input(self) -> slice:
         """Its place in the first buffer."""
         return self._place(self.given, self.in_place and self.operation in GATHERS)
@@ -61,4 +66,4 @@ def bus_factor(operation: str, ranks: int) -> float:
     """What nccl-tests multiplies size / time with, so that it compares with a link."""
     if operation == "allreduce":
         return 2 * (ranks - 1) / ranks
-    return 1.0 if operation in ("broadcast", "reduce") else (ranks - 1) / ranks
+    return 1.0 if operation in ("broadcast", "reduce", "sendrecv") else (ranks - 1) / ranks

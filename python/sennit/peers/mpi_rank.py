@@ -15,7 +15,7 @@ from mpi4py import MPI
 
 from sennit.peers import numbers
 from sennit.peers.job import ERROR, Case, Job, message, shared_files
-from sennit.peers.layout import ALL_TO_ALL, ROOT, Layout
+from sennit.peers.layout import NEVER_IN_PLACE, ROOT, Layout
 from sennit.peers.timing import row_of, timed
 
 MARGIN = 256  # bytes beyond the output that must stay as they were
@@ -63,8 +63,8 @@ class Rank:
             print(message(**said), flush=True)
 
     def _layout(self, case: Case) -> Layout:
-        # MPI_Bcast knows one buffer only; all-to-all is measured out of place everywhere.
-        in_place = case.operation == "broadcast" or (case.in_place and case.operation not in ALL_TO_ALL)
+        # MPI_Bcast knows one buffer only; where messages go both ways all measure out of place.
+        in_place = case.operation == "broadcast" or (case.in_place and case.operation not in NEVER_IN_PLACE)
         return Layout(case.operation, case.bytes, self._comm.rank, self._comm.size, in_place)
 
     def _output(self, layout: Layout) -> memoryview:
@@ -108,6 +108,9 @@ class Rank:
                 counts, places = [each] * layout.ranks, [rank * each for rank in range(layout.ranks)]
                 send_v, take_v = [give[0], counts, places, kind], [take[0], counts, places, kind]
                 return lambda: comm.Alltoallv(send_v, take_v)
+            case "sendrecv":
+                target = (layout.rank + 1) % layout.ranks
+                return lambda: comm.Sendrecv(give, target, recvbuf=take, source=layout.before)
             case "barrier":
                 return comm.Barrier
         raise ValueError(f"no call for {case.operation}")

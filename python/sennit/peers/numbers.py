@@ -75,6 +75,7 @@ def expected(layout: Layout, type_name: str, operator_name: str) -> bytes:
         rule = RULES[operator_name]
         periods = [encoded((reduce(rule, numbers) for numbers in zip(*inputs, strict=True)), type_name)]
     else:
-        sources = range(layout.taken) if layout.taken > 1 else [ROOT]
+        alone = layout.before if layout.operation == "sendrecv" else ROOT
+        sources = range(layout.taken) if layout.taken > 1 else [alone]
         periods = [encoded(small(number_of(layout, source, layout.rank)), "uint8") for source in sources]
     return b"".join(repeated(one, layout.message) for one in periods[: layout.taken])

@@ -30,10 +30,16 @@ OPERATIONS = {
     "scatter": "every rank gets its message from the root",
     "all-to-all": "every rank gets a message from each",
     "all-to-all-v": "as all-to-all, lengths told pair by pair",
+    "sendrecv": "every rank sends the next one a message",
     "barrier": "no rank goes on before all have come",
 }
 MEASURED = "Measured as programs get it, beside NCCL and, with --algorithms, beside every algorithm there is."
 CHECKED = "Every number is checked in a separate call before anything is timed."
+
+
+def works_in_place(verb: str) -> bool:
+    """Whether its output may be its input."""
+    return not verb.startswith("all-to-all") and verb != "sendrecv"
 
 
 def operation_of(verb: str) -> str:
@@ -50,7 +56,7 @@ def left_out(verb: str) -> set[str]:
         out.add("registered")
     if operation_of(verb) not in REDUCING:
         out.add("operator")
-    if verb.startswith("all-to-all"):  # never in place
+    if not works_in_place(verb):
         out.add("out_of_place")
     if verb == "barrier":
         out |= {"sizes", "element", "out_of_place"}

@@ -14,7 +14,7 @@ from sennit.model.document import parse
 from sennit.model.sim import Check, Replay, SimulatedPut
 from sennit.sim import PROGRAM, MessagesQuestion, Question
 from sennit.verbs import formats
-from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
+from sennit.verbs.collective import OPERATIONS, PANEL, operation_of, works_in_place
 from sennit.verbs.options import (
     AsJson,
     OnMachine,
@@ -226,7 +226,7 @@ def _add_verb(name: str) -> None:
         out.add("registered")
     if name not in ROOTED:
         out.add("root")
-    if name.startswith("all-to-all"):  # never in place
+    if not works_in_place(name):
         out.add("out_of_place")
     kept = [part for part in signature.parameters.values() if part.name not in out]
     verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
@@ -243,5 +243,5 @@ def _add_verb(name: str) -> None:
 
 
 for _name in OPERATIONS:
-    if _name not in ("all-to-all-v", "barrier"):
+    if _name not in ("all-to-all-v", "sendrecv", "barrier"):
         _add_verb(_name)

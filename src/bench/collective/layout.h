@@ -19,7 +19,7 @@ struct Layout {
       : operation(what),
         rank(who),
         size(ranks),
-        in_place(same_buffer && what != coll::Operation::all_to_all && what != coll::Operation::all_to_all_v),
+        in_place(same_buffer && coll::works_in_place(what)),
         message(bytes / (width * parts(what, ranks)) * width) {}
 
   /// Messages in the larger buffer.
@@ -48,14 +48,18 @@ struct Layout {
     return static_cast<unsigned>(from * size + (coll::scatters(operation) ? to : 0));
   }
   /// Whose message the one at place `index` of the output is; where it reduces, all ranks' (of the same `to`).
-  int source(unsigned index) const { return taken() > 1 ? static_cast<int>(index) : kRoot; }
+  int source(unsigned index) const {
+    if (operation == coll::Operation::sendrecv) return (rank + size - 1) % size;
+    return taken() > 1 ? static_cast<int>(index) : kRoot;
+  }
 
   /// What nccl-tests multiplies size / time with, so that it compares with a link.
   double bus_factor() const {
     switch (operation) {
       case coll::Operation::allreduce: return 2.0 * (size - 1) / size;
       case coll::Operation::broadcast:
-      case coll::Operation::reduce: return 1;
+      case coll::Operation::reduce:
+      case coll::Operation::sendrecv: return 1;
       default: return double(size - 1) / size;
     }
   }

@@ -119,6 +119,15 @@ int Nccl::exchange(const NcclCall& call, NcclLibrary::Stream stream) {
   return error != 0 ? error : ended;
 }
 
+int Nccl::pass_round(const NcclCall& call, NcclLibrary::Stream stream) {
+  const int type = number_of(call.type), next = (rank_ + 1) % size_, last = (rank_ + size_ - 1) % size_;
+  int error = library_.group_start();
+  if (error == 0) error = library_.send(call.input, call.count, type, next, communicator_, stream);
+  if (error == 0) error = library_.receive(call.output, call.count, type, last, communicator_, stream);
+  const int ended = library_.group_end();
+  return error != 0 ? error : ended;
+}
+
 Status Nccl::call(const NcclCall& call, void* on) {
   using enum coll::Operation;
   const device::CurrentDevice current(device_);
@@ -146,6 +155,7 @@ Status Nccl::call(const NcclCall& call, void* on) {
                                          : exchange(call, stream);
       break;
     case all_to_all_v: error = exchange(call, stream); break;
+    case sendrecv: error = pass_round(call, stream); break;
     case barrier:
       error = nccl.all_reduce(one_.data(), one_.data(), 1, number_of(device::Type::int32),
                               number_of(device::Operator::sum), communicator_, stream);

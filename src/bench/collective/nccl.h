@@ -47,6 +47,7 @@ class Nccl {
  private:
   Nccl() = default;
   int exchange(const NcclCall& call, NcclLibrary::Stream stream);
+  int pass_round(const NcclCall& call, NcclLibrary::Stream stream);
 
   NcclLibrary library_;
   int device_ = 0, rank_ = 0, size_ = 1;

@@ -209,8 +209,8 @@ class Tuner {
 Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus) {
   using enum coll::Operation;
   // In the order in which programs spend their time.
-  std::vector<coll::Operation> operations = {allreduce,  allgather, reduce_scatter, broadcast,
-                                             all_to_all, reduce,    gather,         scatter};
+  std::vector<coll::Operation> operations = {allreduce, allgather, reduce_scatter, broadcast, all_to_all,
+                                             sendrecv,  reduce,    gather,         scatter};
   if (!options.operations.empty() && options.operations != std::vector<std::string>{"all"}) {
     Options asked;
     asked.operations = options.operations;

@@ -67,6 +67,34 @@ class CudaBlock {
     return __syncthreads_and(arrived) != 0;
   }
 
+  // A warp polls, each thread a word of its own.
+  template <class Ask>
+  __device__ std::uint32_t await_any(unsigned count, Ask ask) {
+    constexpr std::uint32_t kWarp = ~0u;
+    auto& over = shared_by_block<std::uint32_t, Ask>();
+    __syncthreads();  // the use before is over
+    if (threadIdx.x < 32) {
+      const Wait one = threadIdx.x < count ? ask(threadIdx.x) : Wait{};
+      const bool asks = one.word != nullptr;
+      const std::uint32_t asking = __ballot_sync(kWarp, asks);
+      const bool is_first = asks && (asking & ((1u << threadIdx.x) - 1)) == 0;  // for the clock, and for a fault
+      const Patience patience{*this, one.site};
+      std::uint32_t reached_now = 0;
+      bool goes_on = asking != 0;
+      for (unsigned spin = 1; goes_on; ++spin) {
+        const Word seen = asks ? cuda::relaxed(one.word) : 0;
+        reached_now = __ballot_sync(kWarp, asks && reached(seen, one.value));
+        if (reached_now != 0) break;
+        const bool looks = spin % Patience::kSpins == 0 && is_first;
+        goes_on = !__any_sync(kWarp, looks && patience(one.value, seen, one.peer));
+      }
+      if ((reached_now >> threadIdx.x & 1) != 0) cuda::acquire(one.word);
+      if (threadIdx.x == 0) over = reached_now;
+    }
+    __syncthreads();
+    return over;
+  }
+
   __device__ bool await_for(Word* word, Word value, std::uint64_t ns) {
     bool arrived = true;
     if (threadIdx.x == 0) {

@@ -89,6 +89,29 @@ class HostBlock : public OwnMemory {
     return true;
   }
 
+  template <class Ask>
+  std::uint32_t await_any(unsigned count, Ask ask) {
+    Delays::hold_up();
+    std::uint32_t over = 0;
+    Wait first;  // the one to name in a fault
+    Word seen = 0;
+    for (unsigned i = count; i-- > 0;)
+      if (const Wait one = ask(i); one.word != nullptr) first = one;
+    if (first.word == nullptr) return 0;
+    const bool any = wait(
+        [&] {
+          for (unsigned i = 0; i < count; ++i)
+            if (const Wait one = ask(i); one.word != nullptr) {
+              const Word now = std::atomic_ref(*one.word).load(std::memory_order_acquire);
+              if (reached(now, one.value)) over |= std::uint32_t{1} << i;
+              if (one.word == first.word) seen = now;
+            }
+          return over != 0;
+        },
+        [&](bool aborted) { give_up(aborted, first.site, first.value, seen, first.peer); });
+    return any ? over : 0;
+  }
+
   template <class Source, class Destination>
   void reduce(const Reduce& what, Source source, Destination destination, const Reduction& reduction, Stage stage) {
     Operands operands;

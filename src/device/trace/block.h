@@ -66,6 +66,26 @@ class TraceBlock : public OwnMemory {
     return true;
   }
 
+  /// Those of one site, another one than the last time where there is one: as a rank would go on that finds what it
+  /// waits for.
+  template <class Ask>
+  std::uint32_t await_any(unsigned count, Ask ask_for) {
+    recorder_.next_group(strand_);
+    Wait chosen;
+    for (unsigned i = 0; i < count; ++i)
+      if (const Wait one = ask_for(i); one.word != nullptr && (chosen.word == nullptr || chosen.site == last_site_))
+        chosen = one;
+    if (chosen.word == nullptr) return 0;
+    last_site_ = chosen.site;
+    std::uint32_t over = 0;
+    for (unsigned i = 0; i < count; ++i)
+      if (const Wait one = ask_for(i); one.word != nullptr && one.site == last_site_) {
+        ask(one);
+        over |= std::uint32_t{1} << i;
+      }
+    return over;
+  }
+
   template <class Source, class Destination>
   void reduce(const Reduce& what, Source source, Destination destination, const Reduction&, Stage stage) {
     if (what.bytes == 0) return;
@@ -153,6 +173,7 @@ class TraceBlock : public OwnMemory {
   Recorder& recorder_;
   const std::uint32_t strand_;
   const unsigned index_, count_;
+  Word last_site_ = 0;  // of await_any()
 };
 
 }  // namespace sennit::device

@@ -28,6 +28,7 @@ TEST(CollectiveLayout, InPlaceARanksOwnMessageIsTheSame) {
   EXPECT_EQ(scattered.output_at(), 800u);
   EXPECT_EQ(Layout(Operation::allgather, 1200, 4, false, 2, 3).input_at(), 0u);
   EXPECT_FALSE(Layout(Operation::all_to_all, 1200, 4, true, 2, 3).in_place) << "NCCL has none";
+  EXPECT_FALSE(Layout(Operation::sendrecv, 1200, 4, true, 2, 3).in_place) << "what is sent is still read";
 }
 
 TEST(CollectiveLayout, OnlyTheRootGivesOrGetsWhereThereIsOne) {
@@ -47,6 +48,15 @@ TEST(CollectiveLayout, BusFactorsAreThoseOfNcclTests) {
   EXPECT_EQ(factor(Operation::reduce_scatter), 0.75);
   EXPECT_EQ(factor(Operation::all_to_all), 0.75);
   EXPECT_EQ(factor(Operation::broadcast), 1);
+  EXPECT_EQ(factor(Operation::sendrecv), 1);
+}
+
+TEST(CollectiveLayout, EveryRankSendsToTheNextOne) {
+  const Layout first(Operation::sendrecv, 1200, 4, false, 0, 3), last(Operation::sendrecv, 1200, 4, false, 2, 3);
+  EXPECT_EQ(first.message, 1200u);
+  EXPECT_EQ(first.source(0), 2);
+  EXPECT_EQ(last.source(0), 1);
+  EXPECT_EQ(first.given() + first.taken(), 2u);
 }
 
 TEST(CollectiveNumbers, MessagesDiffer) {
