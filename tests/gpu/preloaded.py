@@ -63,6 +63,7 @@ SCENARIOS = (
         (4, 6, 8),
     ),
     Scenario("groups", ("allreduce", "reduce_scatter", "allgather", "bcast")),
+    Scenario("messages", ("send", "recv")),
     Scenario("streams", ("allreduce", "bcast")),
     Scenario("graphs", ("allreduce", "reduce_scatter", "allgather")),
     Scenario("communicators", ("allreduce", "allgather"), ("NCCL: a rank alone",)),

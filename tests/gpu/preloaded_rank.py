@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import preloaded_calls
 import preloaded_life
+import preloaded_messages
 import preloaded_streams
 import torch
 import torch.distributed as dist
@@ -24,6 +25,7 @@ SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "nonblocking": preloaded_calls.bound,
     "rails": preloaded_calls.collectives,
     "groups": preloaded_calls.groups,
+    "messages": preloaded_messages.messages,
     "streams": preloaded_streams.streams,
     "graphs": preloaded_streams.graphs,
     "communicators": preloaded_streams.communicators,

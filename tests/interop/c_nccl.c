@@ -178,19 +178,99 @@ static void streams(void) {
   end();
 }
 
+static void send_one(const float* from, size_t count, int peer) {
+  check(ncclSend(from, count, ncclFloat, peer, comm, NULL), "send");
+}
+static void receive_one(float* to, size_t count, int peer) {
+  check(ncclRecv(to, count, ncclFloat, peer, comm, NULL), "receive");
+}
+static void expect_from(const float* got, int of, size_t first, size_t count, const char* what) {
+  for (size_t i = 0; i < count; ++i) expect(got[i] == value(of, first + i), what, i);
+}
+
+/* All-to-all as programs write it, a ring on two streams, and messages without a group. */
 static void messages(void) {
   init();
   buffers();
+  for (int which = 0; which < kCounts; ++which) {
+    const size_t n = counts[which];
+    fill(n);
+    for (size_t i = 0; i < n * (size_t)size; ++i) out[i] = -1;
+    check(ncclGroupStart(), "start");
+    for (int peer = 0; peer < size; ++peer) {
+      send_one(in, n, peer);
+      receive_one(out + n * (size_t)peer, n, peer);
+    }
+    check(ncclGroupEnd(), "end");
+    for (int peer = 0; peer < size; ++peer) expect_from(out + n * (size_t)peer, peer, 0, n, "all to all");
+  }
+  const int next = (rank + 1) % size, last = (rank + size - 1) % size;
   fill(1000);
   check(ncclGroupStart(), "start");
-  for (int peer = 0; peer < size; ++peer) {
-    if (peer == rank) continue;
-    check(ncclSend(in, 100, ncclFloat, peer, comm, NULL), "send");
-    check(ncclRecv(out + 100 * peer, 100, ncclFloat, peer, comm, NULL), "receive");
-  }
+  check(ncclRecv(out, 1000, ncclFloat, last, comm, stream_of(0x1000)), "receive on one stream");
+  check(ncclSend(in, 4000, ncclInt8, next, comm, stream_of(0x2000)), "send on another one, as bytes");
   check(ncclGroupEnd(), "end");
-  for (size_t i = 0; i < 100u * (unsigned)size; ++i)
-    if ((int)i / 100 != rank) expect(out[i] == value((int)i / 100, i % 100), "messages", i);
+  expect_from(out, last, 0, 1000, "a ring on two streams");
+  check(ncclAllReduce(in, out, 1000, ncclFloat, ncclSum, comm, stream_of(0x1000)), "behind them");
+  expect_sums(out, 1000, "behind them");
+  /* A rank gets all that the one before has, in order; the group of one end is none of the other's business. */
+  const size_t parts[] = {1, 70000, 500, 20000};
+  fill(90501);
+  if (rank == 0) check(ncclGroupStart(), "start");
+  for (size_t i = 0, at = 0; rank != size - 1 && i < 4; at += parts[i++]) send_one(in + at, parts[i], next);
+  if (rank == 0) check(ncclGroupEnd(), "end");
+  for (size_t i = 0, at = 0; rank != 0 && i < 4; at += parts[i++]) receive_one(out + at, parts[i], last);
+  if (rank != 0) expect_from(out, last, 0, 90501, "along a chain");
+  end();
+}
+
+/* Rank 0 has one group; what the others wait for, and in which order, only ends if all of it goes at the same time. */
+static void crossed(void) {
+  init();
+  buffers();
+  const size_t n = 262144;
+  fill(n);
+  if (rank == 0) {
+    check(ncclGroupStart(), "start");
+    send_one(in, n, 1);
+    send_one(in, n, 2);
+    check(ncclGroupEnd(), "end");
+  } else if (rank == 1) {
+    receive_one(out, n, 2);
+    expect_from(out, 2, 0, n, "from 2");
+    receive_one(out, n, 0);
+    expect_from(out, 0, 0, n, "from 0, last");
+  } else {
+    receive_one(out, n, 0);
+    expect_from(out, 0, 0, n, "from 0, first");
+    send_one(in, n, 1);
+  }
+  end();
+}
+
+/* Two messages of which each library does one, where rank 1 comes to them one by one, in either order. */
+static void shared_out(void) {
+  init();
+  buffers();
+  const size_t lengths[] = {262144, 32768};
+  for (int round = 0; round < 8; ++round) {
+    const bool rank_0_sends = round % 2 == 0;
+    const bool sends = (rank == 0) == rank_0_sends;
+    fill(300000);
+    if (rank == 0) check(ncclGroupStart(), "start");
+    for (int i = 0; i < 2; ++i) {
+      const int which = rank == 0 ? i : (i + round / 2) % 2;
+      const size_t at = which == 0 ? 0 : lengths[0];
+      if (sends)
+        send_one(in + at, lengths[which], 1 - rank);
+      else
+        receive_one(out + at, lengths[which], 1 - rank);
+    }
+    if (rank == 0) check(ncclGroupEnd(), "end");
+    if (!sends) expect_from(out, 1 - rank, 0, lengths[0] + lengths[1], "by both libraries");
+    check(ncclAllReduce(in, out, 10, ncclFloat, ncclSum, comm, stream_of(0x1000)), "behind them");
+    expect_sums(out, 10, "behind them");
+  }
   end();
 }
 
@@ -207,6 +287,11 @@ static void wrong(void) {
   expect(strstr(ncclGetLastError(NULL), "input is null") != NULL, "last error of any communicator", 0);
   expect(ncclReduce(in, out, 10, ncclFloat, ncclSum, -1, comm, NULL) == ncclInvalidArgument, "another root", 0);
   expect(!strcmp(ncclGetLastError(comm), "NCCL's own word"), "last error, of NCCL again", 0);
+  expect(ncclSend(in, 10, ncclFloat, size, comm, NULL) == ncclInvalidArgument, "a peer that is none", 0);
+  /* A message to oneself whose other end is elsewhere: the tests' NCCL keeps it. */
+  check(ncclSend(in, 10, ncclFloat, rank, comm, NULL), "to oneself");
+  check(ncclRecv(out, 10, ncclFloat, rank, comm, NULL), "from oneself");
+  expect_from(out, rank, 0, 10, "from oneself");
   check(ncclAllReduce(in, out, 0, ncclFloat, ncclSum, comm, NULL), "nothing");
   check(ncclAllReduce(in, out, 10, ncclFloat, ncclSum, comm, NULL), "goes on");
   expect_sums(out, 10, "goes on");
@@ -256,6 +341,8 @@ int main(int count, char** arguments) {
     {"groups", groups},
     {"streams", streams},
     {"messages", messages},
+    {"crossed", crossed},
+    {"shared_out", shared_out},
     {"divided", divided},
     {"patient", patient},
     {"patient_parts", patient_parts},

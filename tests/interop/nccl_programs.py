@@ -114,17 +114,17 @@ class Program:
 
 
 @cache
-def tuned(sizes: str, nccl_us: tuple[float, ...]) -> Path | str:
-    """A folder for SENNIT_CACHE: two ranks' allreduces as tuned on this host, and what NCCL is said to have taken for
+def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce") -> Path | str:
+    """A folder for SENNIT_CACHE: two ranks' calls as tuned on this host, and what NCCL is said to have taken for
     each size; or why it cannot be had."""
     programs = Path(drop_in.FOLDER)
     if not drop_in.FOLDER or not (programs / "sennit-tune").exists():
         return "sennit-tune is not built"
-    folder = Path(TOGETHER.name) / "cache"
+    folder = Path(TOGETHER.name) / f"cache-{operation}"
     folder.mkdir()
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SENNIT_")}
     environment = kept | {"SENNIT_CACHE": str(folder), "SENNIT_EXECUTOR": "host"}
-    tuning = ["collectives", "--ranks", "2", "--operations", "allreduce", "--sizes", sizes, "--budget", "20"]
+    tuning = ["collectives", "--ranks", "2", "--operations", operation, "--sizes", sizes, "--budget", "20"]
     for command in ([str(programs / "sennit-machine"), "measure"], [str(programs / "sennit-tune"), *tuning]):
         subprocess.run(command, env=environment, capture_output=True, check=True, timeout=100)
     (file,) = folder.glob("*.collectives.json")

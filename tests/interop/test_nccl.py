@@ -41,8 +41,8 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
     assert all("NCCL's calls" not in each for each in job.errors[1:]), "rank 0 alone reports"
 
 
-@pytest.mark.parametrize("test", ["collectives", "types", "groups", "streams", "messages", "divided", "patient",
-                                  "patient_parts", "pairs", "all_in_one", "forked", "simulated",
+@pytest.mark.parametrize("test", ["collectives", "types", "groups", "streams", "messages", "crossed", "divided",
+                                  "patient", "patient_parts", "pairs", "all_in_one", "forked", "simulated",
                                   "shrunk"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
@@ -110,10 +110,12 @@ def test_types_and_operators() -> None:
 def test_a_group_of_both_libraries(operations: str, allreduces: int, reduces: int) -> None:
     """Calls of one communicator stay in their order, each to its library, and messages are one group behind them."""
     program, library = have()
-    job = program.run("groups", 3, library, {"SENNIT_OPS": operations})
-    expect_right(job)
-    assert (job.asked("AllReduce"), job.asked("Reduce"), job.asked("Send")) == (allreduces, reduces, 3)
-    assert re.search("send .* NCCL: a message", job.errors[0]), job.errors[0]
+    for messages in ("", ",sendrecv"):
+        job = program.run("groups", 3, library, {"SENNIT_OPS": operations + messages})
+        expect_right(job)
+        sends = 0 if messages else 3
+        assert (job.asked("AllReduce"), job.asked("Reduce"), job.asked("Send")) == (allreduces, reduces, sends)
+        assert re.search("send .* (direct|NCCL: not in SENNIT_OPS)", job.errors[0]), job.errors[0]
 
 
 def test_a_call_behind_one_of_nccls_on_another_stream() -> None:
@@ -126,9 +128,45 @@ def test_a_call_behind_one_of_nccls_on_another_stream() -> None:
     assert job.asked("Send") == job.asked("Recv") == 2 * 3
 
 
-def test_messages_alone_are_nccls() -> None:
+@pytest.mark.parametrize("ranks", [2, 3, 4])
+def test_messages_are_sennits_and_right(ranks: int) -> None:
+    """In groups as an all-to-all, on several streams, without groups, and grouped at one end alone."""
     program, library = have()
-    expect_right(program.run("messages", 3, library))
+    job = program.run("messages", ranks, library)
+    expect_right(job)
+    assert job.asked("Send") == job.asked("Recv") == 0
+    assert re.search(r"send +to 1 KiB .* direct", job.errors[0]), job.errors[0]
+    assert re.search(r"recv +to 1 KiB .* direct", job.errors[0]), job.errors[0]
+
+
+def test_messages_that_did_not_measure_faster_are_nccls() -> None:
+    program, library = have()
+    job = program.run("messages", 2, library, {"SENNIT_TAKE": "measured"})
+    expect_right(job)
+    assert job.asked("Send") == job.asked("Recv") > 0
+    assert re.search("send .*NCCL: no plan of this size was measured here", job.errors[0]), job.errors[0]
+
+
+def test_messages_of_a_group_go_at_the_same_time() -> None:
+    program, library = have()
+    job = program.run("crossed", 3, library)
+    expect_right(job)
+    assert job.asked("Send") == 0
+
+
+def test_messages_of_a_group_by_both_libraries_go_at_the_same_time() -> None:
+    """Whose a message is, both of its ends know; what else is in the group of one, the other does not."""
+    program, library = have()
+    cache = nccl_programs.tuned("64K,1M", (0.5, 1e6), "sendrecv")
+    if isinstance(cache, str):
+        pytest.skip(cache)
+    job = program.run("shared_out", 2, library, {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)})
+    expect_right(job)
+    # Beside those of a rank to itself, by which a call comes behind one of NCCL's on another stream.
+    assert all(sum(line.startswith("Send 32768") for line in calls) == 4 for calls in job.calls), job.calls
+    for end in ("send", "recv"):
+        assert re.search(rf"{end} +to 4 MiB +4 .* direct", job.errors[0]), job.errors[0]
+        assert re.search(rf"{end} +to 256 KiB +4 .* NCCL: measured faster", job.errors[0]), job.errors[0]
 
 
 def test_parts_of_a_communicator_have_counterparts_of_their_own() -> None:

@@ -13,6 +13,8 @@ coll::Operation operation_of(Entry entry) {
     case Entry::all_to_all: return coll::Operation::all_to_all;
     case Entry::gather: return coll::Operation::gather;
     case Entry::scatter: return coll::Operation::scatter;
+    case Entry::send:
+    case Entry::recv: return coll::Operation::sendrecv;
     default: return allreduce;
   }
 }
@@ -32,6 +34,10 @@ std::string_view name_of(Entry entry) {
     case Entry::recv: return "recv";
     default: return "another call";
   }
+}
+
+std::string_view switch_of(Entry entry) {
+  return entry == Entry::send || entry == Entry::recv ? "sendrecv" : name_of(entry);
 }
 
 int pass_on(const Functions& nccl, const Call& call) {

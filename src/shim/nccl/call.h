@@ -29,10 +29,12 @@ struct Call {
   bool is_message() const { return entry == Entry::send || entry == Entry::recv; }
 };
 
-/// The operation that a collective's entry stands for.
+/// The operation that an entry stands for; for both sides of a message the same.
 coll::Operation operation_of(Entry entry);
-/// In reports and in SENNIT_OPS, as the drop-in for MPI says it: "allreduce", "bcast".
+/// In reports, as the drop-in for MPI says it: "allreduce", "bcast".
 std::string_view name_of(Entry entry);
+/// In SENNIT_OPS: the same, but one for both sides of a message.
+std::string_view switch_of(Entry entry);
 
 /// Hands the call to NCCL as it is.
 int pass_on(const Functions& nccl, const Call& call);

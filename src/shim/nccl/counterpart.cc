@@ -37,9 +37,9 @@ constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had map
 /// Of the blocks that a GPU runs at a time, two an SM, a call takes a quarter at most: a limit. Programs have several
 /// communicators on streams of their own, which one GPU may come to in another order than the next; a kernel that
 /// filled one GPU would wait there for a peer that finds no room on another. So those of four find room at the same
-/// time, or of three beside one of NCCL's.
+/// time, or of three beside one of NCCL's. And half of those that there are: messages have the others.
 unsigned most_blocks(const device::Executor& executor, int device) {
-  return executor.concurrent_blocks(device) / 2;
+  return std::min(executor.concurrent_blocks(device) / 2, coll::kMostBlocks / 2);
 }
 
 /// What must be the same on all ranks, and what all go by the least of.
@@ -149,6 +149,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   auto chooser = std::make_unique<plan::Chooser>(std::nullopt, false, made->most_blocks_);
   made->chooser_ = chooser.get();
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
+  made->collectives_->keep_blocks_for_messages();
   if (auto status = made->collectives_->meet(); !status) return status;
   made->executor_->set_timeout(kWithoutEnd);
   stages.end("collectives");
@@ -159,14 +160,12 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
 // ---- who does a call ----------------------------------------------------------------------------------------------
 
 const Verdict& Counterpart::judge(const Call& call) {
-  static const Verdict message{false, "NCCL: a message"}, unknown{false, "NCCL: its type or operator"},
-      nothing{false, "NCCL: no bytes, or too many"}, root{false, "NCCL: its root"},
-      over_nodes{false, "NCCL: over several nodes"};
-  if (call.is_message()) return message;
+  static const Verdict unknown{false, "NCCL: its type or operator"}, nothing{false, "NCCL: no bytes, or too many"},
+      root{false, "NCCL: its root or peer"}, over_nodes{false, "NCCL: over several nodes"};
   if (across_ != nullptr && call.entry != Entry::all_reduce) return over_nodes;
   const coll::Operation operation = operation_of(call.entry);
   if (call.count == 0 || call.count > kMostElements) return nothing;
-  if (coll::has_root(operation) && (call.root < 0 || call.root >= shape_.size)) return root;
+  if ((coll::has_root(operation) || call.is_message()) && (call.root < 0 || call.root >= shape_.size)) return root;
   const std::lock_guard lock(mutex_);
   // Programs make the same call again and again.
   if (judged_verdict_ != nullptr && judged_.is_alike(call)) return *judged_verdict_;
@@ -191,8 +190,7 @@ Verdict Counterpart::decide_across(const coll::Case& which, const device::Reduct
 }
 
 Verdict Counterpart::decide(const Call& call, const coll::Case& which, const device::Reduction& reduction) {
-  const std::string_view name = name_of(call.entry);
-  if (!switches_.takes(name)) return {false, "NCCL: not in SENNIT_OPS"};
+  if (!switches_.takes(switch_of(call.entry))) return {false, "NCCL: not in SENNIT_OPS"};
   if (across_ != nullptr) return decide_across(which, reduction);
   const coll::Plan plan = collectives_->plan(which);
   const Verdict too_wide{false, fmt::format("NCCL: {} would leave other communicators no room", coll::name(plan))};
@@ -230,17 +228,28 @@ Counterpart::Queue Counterpart::queue_of(Stream stream) {
 
 void Counterpart::passes_on(Stream stream) {
   const std::lock_guard lock(mutex_);
-  const Latest next{queue_of(stream), false};
-  const auto before = std::exchange(latest_, next);
-  if (!before || !before->ours || before->queue == next.queue) return;
+  nccls_ = queue_of(stream);
+  const auto before = std::exchange(ours_, std::nullopt);
+  if (!before || *before == *nccls_) return;
   if (const auto behind = lane(stream); behind.ok()) (void)collectives_->follow(**behind);
 }
 
 bool Counterpart::takes_over(Stream stream) {
   const std::lock_guard lock(mutex_);
-  const Latest next{queue_of(stream), true};
-  const auto before = std::exchange(latest_, next);
-  return before && !before->ours && before->queue != next.queue;
+  ours_ = queue_of(stream);
+  const auto before = std::exchange(nccls_, std::nullopt);
+  return before && *before != *ours_;
+}
+
+bool Counterpart::divides(Stream taken, Stream passed_on) {
+  const auto nccls_before = [&] {
+    const std::lock_guard lock(mutex_);
+    return nccls_;
+  }();
+  passes_on(passed_on);
+  const std::lock_guard lock(mutex_);
+  ours_ = queue_of(taken);
+  return nccls_before && *nccls_before != *ours_;
 }
 
 Result<coll::Request> Counterpart::request_of(const Call& call) {
@@ -281,6 +290,7 @@ Status Counterpart::settle() {
 }
 
 Status Counterpart::perform(const Call& call) {
+  if (call.is_message()) return perform_messages(std::span(&call, 1), false);
   device::Lane* on = nullptr;
   {
     const std::lock_guard lock(mutex_);
@@ -291,26 +301,62 @@ Status Counterpart::perform(const Call& call) {
   return enqueue(call, *on);
 }
 
-Status Counterpart::perform_aside(const Call& call) {
-  if (emulated_) return perform(call);
-  {
-    const std::lock_guard lock(mutex_);
-    const device::SetUp set_up(executor_.get());
-    const auto behind = lane(call.stream);
+Result<device::Lane*> Counterpart::lane_aside(std::span<const Stream> streams) {
+  if (emulated_) return &node_->lane();
+  const device::SetUp set_up(executor_.get());
+  if (aside_ == nullptr) {
+    auto made = executor_->lane(shape_.device);
+    auto begin = executor_->event(shape_.device), end = executor_->event(shape_.device);
+    for (const Status& status : {made.status(), begin.status(), end.status()})
+      if (!status.ok()) return status;
+    aside_ = std::move(*made);
+    begin_ = std::move(*begin);
+    end_ = std::move(*end);
+  }
+  for (Stream stream : streams) {
+    const auto behind = lane(stream);
     if (!behind) return behind.status();
-    if (aside_ == nullptr) {
-      auto made = executor_->lane(shape_.device);
-      auto begin = executor_->event(shape_.device), end = executor_->event(shape_.device);
-      for (const Status& status : {made.status(), begin.status(), end.status()})
-        if (!status.ok()) return status;
-      aside_ = std::move(*made);
-      begin_ = std::move(*begin);
-      end_ = std::move(*end);
-    }
     if (auto status = (*behind)->record(*begin_); !status) return status;
     if (auto status = aside_->wait(*begin_); !status) return status;
   }
-  return enqueue(call, *aside_);
+  return aside_.get();
+}
+
+Status Counterpart::perform_aside(const Call& call) {
+  device::Lane* on = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lane_aside(std::span(&call.stream, 1));
+    if (!found) return found.status();
+    on = *found;
+  }
+  return enqueue(call, *on);
+}
+
+Status Counterpart::perform_messages(std::span<const Call> calls, bool aside) {
+  std::vector<coll::Message> messages;
+  std::vector<Stream> streams;
+  for (const Call& call : calls) {
+    const auto type = type_of(call.type);
+    if (!type) return Status(Code::invalid_argument, fmt::format("there is no type {}", call.type));
+    const bool sends = call.entry == Entry::send;
+    coll::Message message;
+    message.peer = call.root;
+    message.sends = sends;
+    message.at = static_cast<std::byte*>(sends ? const_cast<void*>(call.input) : call.output);
+    message.bytes = call.count * device::bytes_of(*type);
+    messages.push_back(message);
+    if (std::ranges::find(streams, call.stream) == streams.end()) streams.push_back(call.stream);
+  }
+  device::Lane* on = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = aside ? lane_aside(streams) : lane(streams.front());
+    if (!found) return found.status();
+    on = *found;
+  }
+  if (on->capturing()) is_captured_.store(true, std::memory_order_relaxed);
+  return collectives_->send_receive(messages, *on);
 }
 
 Status Counterpart::join(std::span<const Stream> streams) {

@@ -48,11 +48,14 @@ class Counterpart {
   coll::Collectives& collectives() { return *collectives_; }
 
   /// The same on every rank for calls that belong together: it looks at the operation, the bytes, the type and the
-  /// operator, and at what the ranks agreed on. Stays valid.
+  /// operator, and at what the ranks agreed on; of a message at its bytes. Stays valid.
   const Verdict& judge(const Call& call);
 
   /// Enqueues a call that was taken. Errors: as Collectives::call.
   Status perform(const Call& call);
+  /// Enqueues messages of a group that were taken, all at the same time. `aside`: as perform_aside(), behind all of
+  /// their streams; else they have one. Errors: as Collectives::send_receive.
+  Status perform_messages(std::span<const Call> calls, bool aside);
   /// Where GPU memory is emulated, waits for what was enqueued: nothing else keeps a stream's order there, and NCCL's
   /// stand-in works at once.
   Status settle();
@@ -69,6 +72,9 @@ class Counterpart {
   /// To be told before a call that was taken: whether the latest call was NCCL's, on another stream, and this one is
   /// to be put behind it, which NCCL alone can do.
   bool takes_over(Stream stream);
+  /// Both, before messages of a group of which some are taken and some go to NCCL: those do not wait for each other,
+  /// and what follows waits for both.
+  bool divides(Stream taken, Stream passed_on);
   /// Device memory of two bytes, for a message of this rank to itself.
   std::byte* own_message() const { return own_message_.data(); }
 
@@ -91,6 +97,8 @@ class Counterpart {
  private:
   Counterpart() = default;
   Result<device::Lane*> lane(Stream stream);
+  /// That of its own, behind the streams.
+  Result<device::Lane*> lane_aside(std::span<const Stream> streams);
   Result<coll::Request> request_of(const Call& call);
   Verdict decide(const Call& call, const coll::Case& which, const device::Reduction& reduction);
   Verdict decide_across(const coll::Case& which, const device::Reduction& reduction) const;
@@ -121,11 +129,8 @@ class Counterpart {
   /// A stream; cudaStreamPerThread is another one on each thread.
   using Queue = std::pair<Stream, std::thread::id>;
   static Queue queue_of(Stream stream);
-  struct Latest {
-    Queue queue;
-    bool ours = false;
-  };
-  std::optional<Latest> latest_;  // call
+  /// Where the latest call was, by who did it; both where a group had messages of both.
+  std::optional<Queue> ours_, nccls_;
 };
 
 }  // namespace sennit::shim::nccl

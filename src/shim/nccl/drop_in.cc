@@ -1,7 +1,9 @@
 #include "shim/nccl/drop_in.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -42,10 +44,12 @@ int DropIn::call(const Call& call) {
     return pass(call, known.get(),
                 known != nullptr ? known->why_not : "NCCL: a communicator that sennit does not know");
   const Verdict& verdict = known->counterpart->judge(call);
+  const bool to_itself = call.is_message() && call.root == known->shape.rank;
   if (Open& group = open(); group.depth > 0) {
-    group.calls.push_back({call, verdict.taken, verdict.how});
+    group.calls.push_back({call, verdict.taken, verdict.how, to_itself});
     return kSuccess;
   }
+  if (to_itself) return pass(call, known.get(), "NCCL: of a rank to itself, with no other end in its group");
   return verdict.taken ? perform(call, *known, verdict.how, false, false) : pass(call, known.get(), verdict.how);
 }
 
@@ -70,16 +74,16 @@ int DropIn::come_behind_nccl(const Call& call, const Known& known) {
   if (code != kSuccess) return code;
   const int sent = nccl_.send(message, 1, kInt8, known.shape.rank, call.comm, call.stream);
   const int received = nccl_.recv(message + 1, 1, kInt8, known.shape.rank, call.comm, call.stream);
-  code = await(nccl_.group_end(), {{call, true, {}}});
+  code = await(nccl_.group_end(), {{call, true, {}, false}});
   for (const int earlier : {received, sent})
     if (earlier != kSuccess && earlier != kInProgress) code = earlier;
   if (code != kSuccess) say({});
   return code;
 }
 
-int DropIn::pass(const Call& call, Known* known, std::string_view why) {
+int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tells) {
   const auto start = begin_count();
-  if (known != nullptr && known->counterpart != nullptr) known->counterpart->passes_on(call.stream);
+  if (tells && known != nullptr && known->counterpart != nullptr) known->counterpart->passes_on(call.stream);
   const int code = pass_on(nccl_, call);
   if (code != kSuccess && code != kInProgress) say({});
   count(call, why, start, known);
@@ -136,6 +140,7 @@ int DropIn::group_simulate_end(void* info) {
 }
 
 int DropIn::end_group(std::vector<Grouped> calls) {
+  leave_unpaired(calls);
   const std::vector<Run> runs = arrange(calls);
   if (runs.size() <= 1 && (runs.empty() || !runs.front().taken)) {
     // NCCL's group is open.
@@ -151,41 +156,84 @@ int DropIn::end_group(std::vector<Grouped> calls) {
   // What else the program has put into it comes first.
   int first = await(nccl_.group_end(), calls);
   std::vector<const Run*> begun;  // of sennit's
-  const auto settle_all = [&] {
-    for (const Run* run : std::exchange(begun, {})) {
-      const Call& last = run->calls.back().call;
-      const auto known = settled(last.comm);
-      std::vector<Stream> streams;
-      for (const Grouped& each : run->calls) streams.push_back(each.call.stream);
-      auto status = run->aside ? known->counterpart->join(streams) : Status();
-      if (status.ok()) status = known->counterpart->settle();
-      if (!status.ok() && first == kSuccess) first = failed(*known, last, status);
+  auto run = runs.begin();
+  for (; run != runs.end() && !run->messages && first == kSuccess; ++run) {
+    if (!run->taken) {
+      first = settle_all(begun, first);
+      if (first == kSuccess) first = pass_group(run->calls, {});
+      continue;
     }
-  };
+    const auto known = settled(run->calls.front().call.comm);
+    for (const Grouped& each : run->calls) {
+      if (first != kSuccess) break;
+      first = perform(each.call, *known, each.how, true, run->aside);
+    }
+    begun.push_back(&*run);
+  }
+  first = settle_all(begun, first);
+  return first == kSuccess ? end_messages(std::span(run, runs.end())) : first;
+}
+
+int DropIn::end_messages(std::span<const Run> runs) {
+  int first = kSuccess;
+  std::vector<const Run*> begun;
+  std::vector<Comm> divided;  // of which NCCL has some
   for (const Run& run : runs) {
     if (first != kSuccess) break;
     if (!run.taken) {
-      settle_all();
-      if (first == kSuccess) first = pass_group(run.calls);
+      first = pass_group(run.calls, divided);
       continue;
     }
-    const auto known = settled(run.calls.front().call.comm);
-    for (const Grouped& each : run.calls) {
-      if (first != kSuccess) break;
-      first = perform(each.call, *known, each.how, true, run.aside);
-    }
+    const Call& call = run.calls.front().call;
+    const auto known = settled(call.comm);
+    Stream other{};
+    const bool divides = runs.back().taken ? false : std::ranges::any_of(runs.back().calls, [&](const Grouped& each) {
+      other = each.call.stream;
+      return each.call.comm == call.comm;
+    });
+    if (divides) divided.push_back(call.comm);
+    const bool follows =
+        divides ? known->counterpart->divides(call.stream, other) : known->counterpart->takes_over(call.stream);
+    if (follows) first = come_behind_nccl(call, *known);
+    if (first == kSuccess) first = perform_messages(run, *known);
     begun.push_back(&run);
   }
-  settle_all();
+  return settle_all(begun, first);
+}
+
+int DropIn::perform_messages(const Run& run, Known& known) {
+  auto start = begin_count();
+  std::vector<Call> calls;
+  for (const Grouped& each : run.calls) calls.push_back(each.call);
+  if (auto status = known.counterpart->perform_messages(calls, run.aside); !status)
+    return failed(known, calls.front(), status);
+  for (const Grouped& each : run.calls) {
+    count(each.call, each.how, start, &known);
+    start = begin_count();  // the first one is said to have taken it all
+  }
+  return kSuccess;
+}
+
+int DropIn::settle_all(std::vector<const Run*>& begun, int first) {
+  for (const Run* run : std::exchange(begun, {})) {
+    const Call& last = run->calls.back().call;
+    const auto known = settled(last.comm);
+    std::vector<Stream> streams;
+    for (const Grouped& each : run->calls) streams.push_back(each.call.stream);
+    auto status = run->aside ? known->counterpart->join(streams) : Status();
+    if (status.ok()) status = known->counterpart->settle();
+    if (!status.ok() && first == kSuccess) first = failed(*known, last, status);
+  }
   return first;
 }
 
-int DropIn::pass_group(const std::vector<Grouped>& calls) {
+int DropIn::pass_group(const std::vector<Grouped>& calls, std::span<const Comm> told) {
   int first = nccl_.group_start();
   if (first != kSuccess) return first;
   for (const Grouped& each : calls) {
     const auto known = known_.find(each.call.comm);
-    const int code = pass(each.call, known.get(), each.how);
+    const bool tells = std::ranges::find(told, each.call.comm) == told.end();
+    const int code = pass(each.call, known.get(), each.how, tells);
     if (first == kSuccess || first == kInProgress) first = code;
   }
   const int code = nccl_.group_end();

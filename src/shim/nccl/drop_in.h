@@ -113,11 +113,18 @@ class DropIn {
   int perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside);
   /// Puts what follows on the call's stream behind NCCL's calls of the communicator, whatever their streams.
   int come_behind_nccl(const Call& call, const Known& known);
-  int pass(const Call& call, Known* known, std::string_view why);
-  int pass_group(const std::vector<Grouped>& calls);
+  /// `tells`: the counterpart, which was not told before.
+  int pass(const Call& call, Known* known, std::string_view why, bool tells = true);
+  /// As one group. `told`: communicators whose counterparts know of it.
+  int pass_group(const std::vector<Grouped>& calls, std::span<const Comm> told);
   /// What NCCL's `code` is once it is done with these communicators: of one that does not block it may be on its way.
   int await(int code, const std::vector<Grouped>& calls);
   int end_group(std::vector<Grouped> calls);
+  /// Those of one group, by both libraries: all begin before any is waited for.
+  int end_messages(std::span<const Run> runs);
+  int perform_messages(const Run& run, Known& known);
+  /// Waits, in the program's streams, for what sennit has begun. `first`: the error so far.
+  int settle_all(std::vector<const Run*>& begun, int first);
   int failed(const Known& known, const Call& call, const Status& status);
   /// For ncclGetLastError; empty: what NCCL has to say is newer.
   void say(std::string_view text);

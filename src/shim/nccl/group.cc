@@ -1,6 +1,7 @@
 #include "shim/nccl/group.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sennit::shim::nccl {
 
@@ -13,7 +14,52 @@ void add(std::vector<Run>& runs, bool aside, const Grouped& next) {
   runs.back().calls.push_back(next);
 }
 
+/// As they first come.
+std::vector<Comm> comms_of(std::span<const Grouped> calls, bool of_messages) {
+  std::vector<Comm> comms;
+  for (const Grouped& each : calls)
+    if (each.call.is_message() == of_messages && std::ranges::find(comms, each.call.comm) == comms.end())
+      comms.push_back(each.call.comm);
+  return comms;
+}
+
+std::vector<Run> messages_of(std::span<const Grouped> calls) {
+  std::vector<Run> runs;
+  Run nccls{false, false, {}, true};
+  for (Comm comm : comms_of(calls, true)) {
+    Run own{true, false, {}, true};
+    for (const Grouped& each : calls)
+      if (each.call.is_message() && each.call.comm == comm && each.taken) own.calls.push_back(each);
+    if (!own.calls.empty()) runs.push_back(std::move(own));
+  }
+  for (const Grouped& each : calls)
+    if (each.call.is_message() && !each.taken) nccls.calls.push_back(each);
+  if (!nccls.calls.empty()) runs.push_back(std::move(nccls));
+  for (Run& run : runs) {
+    const Stream first = run.calls.front().call.stream;
+    const bool one_stream =
+        std::ranges::all_of(run.calls, [&](const Grouped& each) { return each.call.stream == first; });
+    run.aside = run.taken && (runs.size() > 1 || !one_stream);
+  }
+  return runs;
+}
+
 }  // namespace
+
+void leave_unpaired(std::span<Grouped> calls) {
+  for (Comm comm : comms_of(calls, true)) {
+    std::vector<std::pair<std::size_t, int>> sent, received;
+    for (const Grouped& each : calls)
+      if (each.to_itself && each.call.comm == comm)
+        (each.call.entry == Entry::send ? sent : received).emplace_back(each.call.count, each.call.type);
+    if (sent == received) continue;
+    for (Grouped& each : calls)
+      if (each.to_itself && each.call.comm == comm) {
+        each.taken = false;
+        each.how = "NCCL: of a rank to itself, with no other end in its group";
+      }
+  }
+}
 
 std::vector<Run> arrange(std::span<const Grouped> calls) {
   std::vector<Run> runs;
@@ -21,10 +67,7 @@ std::vector<Run> arrange(std::span<const Grouped> calls) {
     for (const Grouped& each : calls) add(runs, false, each);
     return runs;
   }
-  std::vector<Comm> comms;  // as they first come
-  for (const Grouped& each : calls)
-    if (!each.call.is_message() && std::ranges::find(comms, each.call.comm) == comms.end())
-      comms.push_back(each.call.comm);
+  const std::vector<Comm> comms = comms_of(calls, false);
   for (Comm comm : comms) {
     std::vector<Grouped> own;
     std::ranges::copy_if(calls, std::back_inserter(own),
@@ -32,10 +75,7 @@ std::vector<Run> arrange(std::span<const Grouped> calls) {
     const bool aside = comms.size() > 1 && std::ranges::all_of(own, &Grouped::taken);
     for (const Grouped& each : own) add(runs, aside, each);
   }
-  std::vector<Run> messages;
-  for (const Grouped& each : calls)
-    if (each.call.is_message()) add(messages, false, each);
-  runs.insert(runs.end(), messages.begin(), messages.end());
+  std::ranges::move(messages_of(calls), std::back_inserter(runs));
   return runs;
 }
 

@@ -5,11 +5,21 @@
 // by what all ranks know (Counterpart::judge): what else a rank has in its group, the others do not know.
 //
 // 1. Where sennit does none of them, all are one group of NCCL's.
-// 2. Else they are sorted by communicator, since those of one are in order on all ranks, grouped or not; messages
-// come
-//    last, as one group of NCCL's over all communicators: so NCCL has them, too.
-// 3. A communicator whose calls here are all sennit's has them on a lane of its own, if others are in the group.
-// 4. Else its calls stay in their order: runs of NCCL's are a group each.
+// 2. Else collectives are sorted by communicator, since those of one are in order on all ranks, grouped or not.
+// 3. A communicator whose collectives here are all sennit's has them on a lane of its own, if others are in the
+// group.
+// 4. Else they stay in their order: runs of NCCL's are a group each.
+// 5. Messages come last, as NCCL has them, too: sennit's of each communicator as one launch, NCCL's of all as one
+//    group.
+//
+// Why messages of both libraries never keep ranks waiting that NCCL alone would not: both ends of a message look at
+// its bytes alone, so they agree whose it is, and between two ranks each library gets its messages in the order in
+// which both ends have them. Of a group, sennit's launch and NCCL's are on streams of their own, behind what came
+// before the group and before what follows it, and find room on a GPU at the same time (Counterpart: most_blocks). So
+// a rank is at one group at a time, as under NCCL, and everything in it can move: within a launch of sennit's no
+// message waits for another one but for those before it to or from the same peer (coll/messages.h). If all ranks
+// waited, then each for a message whose other end is in a later group of a rank that waits, too; and so would they
+// under NCCL. That some messages fit into slots, and are sent before the receiver comes, only ends waits.
 #pragma once
 
 #include <span>
@@ -22,16 +32,22 @@ namespace sennit::shim::nccl {
 
 struct Grouped {
   Call call;
-  bool taken = false;    ///< sennit does it
-  std::string_view how;  ///< as Verdict::how
+  bool taken = false;      ///< sennit does it
+  std::string_view how;    ///< as Verdict::how
+  bool to_itself = false;  ///< a message of a rank to itself
 };
 
-/// Calls in a row that one library does.
+/// Calls in a row that one library does, or messages at the same time.
 struct Run {
   bool taken = false;
   bool aside = false;  ///< of sennit's: on the communicator's own lane
   std::vector<Grouped> calls;
+  bool messages = false;  ///< to be begun, with the runs that follow, before any of them is waited for
 };
+
+/// What a rank sends itself and does not receive in the same group, or the other way round, is an error that NCCL has
+/// a word for: such communicators' messages of ranks to themselves are left to it. Nobody else knows of them.
+void leave_unpaired(std::span<Grouped> calls);
 
 /// In the order in which they are to be begun. Pure.
 std::vector<Run> arrange(std::span<const Grouped> calls);

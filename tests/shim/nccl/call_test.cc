@@ -55,6 +55,9 @@ TEST(Call, BothNamesOfABroadcastAreOneOperation) {
   EXPECT_EQ(operation_of(Entry::broadcast), coll::Operation::broadcast);
   EXPECT_EQ(operation_of(Entry::all_to_all), coll::Operation::all_to_all);
   EXPECT_EQ(name_of(Entry::bcast), name_of(Entry::broadcast));
+  EXPECT_EQ(operation_of(Entry::send), operation_of(Entry::recv)) << "both ends must agree";
+  EXPECT_EQ(switch_of(Entry::send), switch_of(Entry::recv)) << "both ends must agree";
+  EXPECT_EQ(switch_of(Entry::bcast), "bcast");
 }
 
 TEST(Call, AlikeAreThoseThatDifferInBuffersAndStreams) {

@@ -24,10 +24,19 @@ Call message(Comm on, std::size_t count) {
   return call;
 }
 Grouped ours(const Call& call) {
-  return {call, true, {}};
+  return {call, true, {}, false};
 }
 Grouped nccls(const Call& call) {
-  return {call, false, {}};
+  return {call, false, {}, false};
+}
+Grouped on_stream(std::uintptr_t number, Grouped call) {
+  call.call.stream = reinterpret_cast<Stream>(number);
+  return call;
+}
+Grouped to_itself(Entry entry, std::size_t count) {
+  Call call = message(comm(8), count);
+  call.entry = entry;
+  return {call, true, {}, true};
 }
 std::vector<std::size_t> counts(const Run& run) {
   std::vector<std::size_t> counts;
@@ -91,6 +100,51 @@ TEST(Group, MessagesAreOneGroupBehindTheRest) {
   EXPECT_THAT(counts(runs[1]), ElementsAre(4));
   EXPECT_FALSE(runs[2].taken);
   EXPECT_THAT(counts(runs[2]), ElementsAre(1, 3, 5)) << "all of them may be needed for any to end";
+}
+
+TEST(Group, MessagesOfOneCommunicatorAreOneLaunchOnTheirStream) {
+  const std::vector<Grouped> calls{ours(message(a, 1)), ours(collective(a, 2)), ours(message(a, 3))};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_FALSE(runs[0].messages);
+  EXPECT_TRUE(runs[1].messages && runs[1].taken);
+  EXPECT_FALSE(runs[1].aside) << "there is nobody to make way for";
+  EXPECT_THAT(counts(runs[1]), ElementsAre(1, 3));
+}
+
+TEST(Group, MessagesOfBothLibrariesDoNotWaitForEachOther) {
+  const std::vector<Grouped> calls{nccls(message(a, 1)), ours(message(a, 2)), ours(message(b, 3)),
+                                   nccls(message(b, 4)), ours(message(a, 5))};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 3u);
+  for (const Run& run : runs) EXPECT_TRUE(run.messages);
+  EXPECT_TRUE(runs[0].aside && runs[1].aside) << "on one stream they would wait for NCCL's, or NCCL's for them";
+  EXPECT_THAT(counts(runs[0]), ElementsAre(2, 5));
+  EXPECT_THAT(counts(runs[1]), ElementsAre(3));
+  EXPECT_FALSE(runs[2].taken);
+  EXPECT_THAT(counts(runs[2]), ElementsAre(1, 4));
+}
+
+TEST(Group, MessagesOnSeveralStreamsAreBehindAllOfThem) {
+  const std::vector<Grouped> calls{on_stream(1, ours(message(a, 1))), on_stream(2, ours(message(a, 2)))};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 1u);
+  EXPECT_TRUE(runs[0].messages && runs[0].aside);
+  EXPECT_THAT(counts(runs[0]), ElementsAre(1, 2));
+}
+
+TEST(Group, WhatARankSendsItselfAndDoesNotReceiveIsNccls) {
+  std::vector<Grouped> whole{to_itself(Entry::recv, 7), to_itself(Entry::send, 7), ours(message(a, 2))};
+  leave_unpaired(whole);
+  for (const Grouped& each : whole) EXPECT_TRUE(each.taken);
+  for (std::vector<Grouped> calls :
+       {std::vector{to_itself(Entry::send, 7)}, {to_itself(Entry::send, 7), to_itself(Entry::recv, 8)}}) {
+    calls.push_back(ours(message(a, 2)));
+    leave_unpaired(calls);
+    EXPECT_FALSE(calls.front().taken);
+    EXPECT_THAT(calls.front().how, testing::StartsWith("NCCL: "));
+    EXPECT_TRUE(calls.back().taken) << "it has another end";
+  }
 }
 
 }  // namespace
