@@ -163,7 +163,7 @@ def test_sim_offers_what_its_program_does() -> None:
 def test_check_proves_every_algorithm(tmp_path: Path) -> None:
     found = document("check", "--ranks", "5", "--json", cache=tmp_path)
     assert found["findings"] == []
-    assert found["operations"] == 10
+    assert found["operations"] == 11
     assert found["jobs"] > 1000
 
 

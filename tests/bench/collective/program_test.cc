@@ -64,9 +64,10 @@ TEST(BenchCollective, MeasuresEveryOperation) {
   const Json document = *parse_json(ran.out, "stdout");
   std::map<std::string, std::vector<std::uint64_t>> sizes;
   for (const Json& row : document.at("rows")) sizes[row.at("operation")].push_back(row.at("bytes"));
-  EXPECT_EQ(sizes.size(), 10u);
+  EXPECT_EQ(sizes.size(), 11u);
   EXPECT_EQ(sizes["allreduce"], (std::vector<std::uint64_t>{3, 65536}));
   EXPECT_EQ(sizes["all_to_all_v"], (std::vector<std::uint64_t>{3, 65535})) << "whole elements for every rank";
+  EXPECT_EQ(sizes["sendrecv"], (std::vector<std::uint64_t>{3, 65536}));
   EXPECT_EQ(sizes["barrier"], std::vector<std::uint64_t>{0});
 }
 

@@ -12,8 +12,8 @@ namespace {
 TEST(CollectiveTuner, TheMostUsedOperationComesFirst) {
   const auto cases = *cases_of({}, true);
   EXPECT_EQ(cases.front(), (coll::Case{coll::Operation::allreduce, coll::Arithmetic::fast, KiB}));
-  EXPECT_EQ(cases.size(), 80u) << "ten sizes of eight operations";
-  EXPECT_EQ(cases_of({}, false)->size(), 56u) << "without GPUs to 4 MiB";
+  EXPECT_EQ(cases.size(), 90u) << "ten sizes of nine operations";
+  EXPECT_EQ(cases_of({}, false)->size(), 63u) << "without GPUs to 4 MiB";
 }
 
 TEST(CollectiveTuner, ThoroughlyEveryPowerOfTwoAndOtherTypes) {
