@@ -178,16 +178,6 @@ static void streams(void) {
   end();
 }
 
-static void send_one(const float* from, size_t count, int peer) {
-  check(ncclSend(from, count, ncclFloat, peer, comm, NULL), "send");
-}
-static void receive_one(float* to, size_t count, int peer) {
-  check(ncclRecv(to, count, ncclFloat, peer, comm, NULL), "receive");
-}
-static void expect_from(const float* got, int of, size_t first, size_t count, const char* what) {
-  for (size_t i = 0; i < count; ++i) expect(got[i] == value(of, first + i), what, i);
-}
-
 /* All-to-all as programs write it, a ring on two streams, and messages without a group. */
 static void messages(void) {
   init();

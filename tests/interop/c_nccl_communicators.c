@@ -157,6 +157,16 @@ void all_in_one(void) {
     check(ncclGroupEnd(), "end");
     size = kOnes;
     for (int i = 0; i < kOnes; ++i) expect_sums(each[i], kNumbers, "allreduce of one process");
+    for (int i = 0; i < kOnes; ++i)
+      for (int k = 0; k < kNumbers / 2; ++k) each[i][k] = value(i, (size_t)k);
+    check(ncclGroupStart(), "start");
+    for (int i = 0; i < kOnes; ++i) {
+      check(ncclRecv(each[i] + kNumbers / 2, kNumbers / 2, ncclFloat, (i + 1) % kOnes, made[i], NULL), "receive");
+      check(ncclSend(each[i], kNumbers / 2, ncclFloat, (i + kOnes - 1) % kOnes, made[i], NULL), "send");
+    }
+    check(ncclGroupEnd(), "end");
+    for (int i = 0; i < kOnes; ++i)
+      expect_from(each[i] + kNumbers / 2, (i + 1) % kOnes, 0, kNumbers / 2, "messages of one process");
   }
   for (int i = 0; i < kOnes; ++i) check(ncclCommDestroy(made[i]), "destroy");
   printf("all right\n");

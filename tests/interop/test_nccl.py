@@ -213,6 +213,7 @@ def test_ranks_of_one_process() -> None:
     expect_right(job)
     assert job.asked("AllReduce") == 0
     assert re.search(r"allreduce +to 16 KiB +9 ", job.errors[0]), job.errors[0]
+    assert re.search(r"send +to 16 KiB +9 .* direct", job.errors[0]), job.errors[0]
 
 
 def test_errors_of_nccl_are_nccls() -> None:
