@@ -178,6 +178,13 @@ static void streams(void) {
   end();
 }
 
+static void send_one(const float* from, size_t count, int peer) {
+  check(ncclSend(from, count, ncclFloat, peer, comm, NULL), "send");
+}
+static void receive_one(float* to, size_t count, int peer) {
+  check(ncclRecv(to, count, ncclFloat, peer, comm, NULL), "receive");
+}
+
 /* All-to-all as programs write it, a ring on two streams, and messages without a group. */
 static void messages(void) {
   init();

@@ -95,12 +95,6 @@ static inline void expect(bool right, const char* what, size_t at) {
 static inline void expect_sums(const float* got, size_t count, const char* what) {
   for (size_t i = 0; i < count; ++i) expect(got[i] == sum(i), what, i);
 }
-static void send_one(const float* from, size_t count, int peer) {
-  check(ncclSend(from, count, ncclFloat, peer, comm, NULL), "send");
-}
-static void receive_one(float* to, size_t count, int peer) {
-  check(ncclRecv(to, count, ncclFloat, peer, comm, NULL), "receive");
-}
 static inline void expect_from(const float* got, int of, size_t first, size_t count, const char* what) {
   for (size_t i = 0; i < count; ++i) expect(got[i] == value(of, first + i), what, i);
 }

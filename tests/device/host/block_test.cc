@@ -115,5 +115,44 @@ TEST(HostBlock, SignalsAndWaitsOfSeveralPeers) {
   for (unsigned peer = 0; peer < 4; ++peer) EXPECT_EQ(data[peer], peer + 10);
 }
 
+TEST(HostBlock, WhicheverWaitEndsFirstIsToldOf) {
+  std::vector<std::uint64_t> data(4, 0);
+  std::vector<Word> words(4 * kWordStride, 0);
+  HostBlock block(0, 1, patient());
+  std::uint32_t left = 0b1101;  // nobody is asked for number 1
+  const auto ask = [&](unsigned i) {
+    return (left >> i & 1) != 0 ? Wait{&words[i * kWordStride], 1, 3, int(i)} : Wait{};
+  };
+  std::vector<std::jthread> peers;
+  for (const unsigned peer : {3u, 0u, 2u})
+    peers.emplace_back([&, peer] {
+      HostBlock other(0, 1, patient());
+      data[peer] = peer + 10;
+      other.signal(&words[peer * kWordStride], 1);
+    });
+  while (left != 0) {
+    const std::uint32_t over = block.await_any(4, ask);
+    ASSERT_NE(over, 0u);
+    ASSERT_EQ(over & ~left, 0u);
+    for (unsigned i = 0; i < 4; ++i)
+      if ((over >> i & 1) != 0) {
+        EXPECT_EQ(data[i], i + 10) << "what was written before the signal";
+      }
+    left &= ~over;
+  }
+  EXPECT_EQ(block.await_any(4, ask), 0u) << "nothing is left to wait for";
+}
+
+TEST(HostBlock, WhereNoWaitEndsTheFirstIsNamed) {
+  std::vector<Word> words(2 * kWordStride, 0);
+  Fault fault{};
+  HostBlock block(0, 1, {20'000'000, nullptr, &fault, 7});
+  const auto ask = [&](unsigned i) { return Wait{&words[i * kWordStride], 5 + i, 3, int(i) + 1}; };
+  EXPECT_EQ(block.await_any(2, ask), 0u);
+  EXPECT_EQ(fault.raised, 1u);
+  EXPECT_EQ(fault.expected, 5u);
+  EXPECT_EQ(fault.peer, 2u) << "1 + the rank";
+}
+
 }  // namespace
 }  // namespace sennit::device
