@@ -221,7 +221,7 @@ static void messages(void) {
   end();
 }
 
-/* Rank 0 has one group; what the others wait for, and in which order, only ends if all of it goes at the same time. */
+/* Rank 0 has one group. What the others wait for, in their order, only ends if all of it goes at the same time. */
 static void crossed(void) {
   init();
   buffers();

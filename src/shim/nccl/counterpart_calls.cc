@@ -1,0 +1,147 @@
+// How calls that were taken get onto the program's streams, in the order that NCCL would keep.
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "shim/nccl/counterpart.h"
+#include "shim/nccl/translate.h"
+
+namespace sennit::shim::nccl {
+
+Result<device::Lane*> Counterpart::lane(Stream stream) {
+  if (emulated_) return &node_->lane();
+  auto& known = lanes_[stream];
+  if (known == nullptr) {
+    const device::SetUp set_up(executor_.get());
+    auto adopted = executor_->adopt(shape_.device, stream);
+    if (!adopted) return adopted.status();
+    known = std::move(*adopted);
+  }
+  return known.get();
+}
+
+Counterpart::Queue Counterpart::queue_of(Stream stream) {
+  constexpr std::uintptr_t kPerThread = 2;  // cudaStreamPerThread
+  const bool per_thread = reinterpret_cast<std::uintptr_t>(stream) == kPerThread;
+  return {stream, per_thread ? std::this_thread::get_id() : std::thread::id()};
+}
+
+void Counterpart::passes_on(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  nccls_ = queue_of(stream);
+  const auto before = std::exchange(ours_, std::nullopt);
+  if (!before || *before == *nccls_) return;
+  if (const auto behind = lane(stream); behind.ok()) (void)collectives_->follow(**behind);
+}
+
+bool Counterpart::takes_over(Stream stream) {
+  const std::lock_guard lock(mutex_);
+  ours_ = queue_of(stream);
+  const auto before = std::exchange(nccls_, std::nullopt);
+  return before && *before != *ours_;
+}
+
+bool Counterpart::divides(Stream taken, Stream passed_on) {
+  const auto nccls_before = [&] {
+    const std::lock_guard lock(mutex_);
+    return nccls_;
+  }();
+  passes_on(passed_on);
+  const std::lock_guard lock(mutex_);
+  ours_ = queue_of(taken);
+  return nccls_before && *nccls_before != *ours_;
+}
+
+Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
+  auto request = request_of(call);
+  if (!request) return request.status();
+  if (lane.capturing()) is_captured_.store(true, std::memory_order_relaxed);
+  return across_ != nullptr ? across_->call(*request, lane) : collectives_->call(*request, lane);
+}
+
+Status Counterpart::perform(const Call& call) {
+  if (call.is_message()) return perform_messages(std::span(&call, 1), false);
+  device::Lane* on = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lane(call.stream);
+    if (!found) return found.status();
+    on = *found;
+  }
+  return enqueue(call, *on);
+}
+
+Result<device::Lane*> Counterpart::lane_aside(std::span<const Stream> streams) {
+  if (emulated_) return &node_->lane();
+  const device::SetUp set_up(executor_.get());
+  if (aside_ == nullptr) {
+    auto made = executor_->lane(shape_.device);
+    auto begin = executor_->event(shape_.device), end = executor_->event(shape_.device);
+    for (const Status& status : {made.status(), begin.status(), end.status()})
+      if (!status.ok()) return status;
+    aside_ = std::move(*made);
+    begin_ = std::move(*begin);
+    end_ = std::move(*end);
+  }
+  for (Stream stream : streams) {
+    const auto behind = lane(stream);
+    if (!behind) return behind.status();
+    if (auto status = (*behind)->record(*begin_); !status) return status;
+    if (auto status = aside_->wait(*begin_); !status) return status;
+  }
+  return aside_.get();
+}
+
+Status Counterpart::perform_aside(const Call& call) {
+  device::Lane* on = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = lane_aside(std::span(&call.stream, 1));
+    if (!found) return found.status();
+    on = *found;
+  }
+  return enqueue(call, *on);
+}
+
+Status Counterpart::perform_messages(std::span<const Call> calls, bool aside) {
+  std::vector<coll::Message> messages;
+  std::vector<Stream> streams;
+  for (const Call& call : calls) {
+    const auto type = type_of(call.type);
+    if (!type) return Status(Code::invalid_argument, fmt::format("there is no type {}", call.type));
+    const bool sends = call.entry == Entry::send;
+    coll::Message message;
+    message.peer = call.root;
+    message.sends = sends;
+    message.at = static_cast<std::byte*>(sends ? const_cast<void*>(call.input) : call.output);
+    message.bytes = call.count * device::bytes_of(*type);
+    messages.push_back(message);
+    if (std::ranges::find(streams, call.stream) == streams.end()) streams.push_back(call.stream);
+  }
+  device::Lane* on = nullptr;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = aside ? lane_aside(streams) : lane(streams.front());
+    if (!found) return found.status();
+    on = *found;
+  }
+  if (on->capturing()) is_captured_.store(true, std::memory_order_relaxed);
+  return collectives_->send_receive(messages, *on);
+}
+
+Status Counterpart::join(std::span<const Stream> streams) {
+  const std::lock_guard lock(mutex_);
+  if (aside_ == nullptr) return {};
+  if (auto status = aside_->record(*end_); !status) return status;
+  for (Stream stream : streams) {
+    const auto behind = lane(stream);
+    if (!behind) return behind.status();
+    if (auto status = (*behind)->wait(*end_); !status) return status;
+  }
+  return {};
+}
+
+}  // namespace sennit::shim::nccl
