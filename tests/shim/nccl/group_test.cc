@@ -117,7 +117,7 @@ TEST(Group, MessagesOfBothLibrariesDoNotWaitForEachOther) {
                                    nccls(message(b, 4)), ours(message(a, 5))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
-  for (const Run& run : runs) EXPECT_TRUE(run.messages);
+  for (const auto& run : runs) EXPECT_TRUE(run.messages);
   EXPECT_TRUE(runs[0].aside && runs[1].aside) << "on one stream they would wait for NCCL's, or NCCL's for them";
   EXPECT_THAT(counts(runs[0]), ElementsAre(2, 5));
   EXPECT_THAT(counts(runs[1]), ElementsAre(3));
