@@ -46,8 +46,8 @@ unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind) {
   if (which.operation == Operation::all_to_all_v || which.operation == Operation::barrier) return fixed(which, kind);
   const bool on_host = kind == device::Kind::host;  // a block has one thread
-  // Messages have half of the blocks where programs mix them with collectives: see Collectives.
-  const unsigned most = which.operation == Operation::sendrecv ? kMostBlocks / 2 : kMostBlocks;
+  // A receive often waits beside a program's own kernels, which need the SMs: a default.
+  const unsigned most = which.operation == Operation::sendrecv ? kMostBlocks / 4 : kMostBlocks;
   std::vector<Plan> plans;
   for (const Algorithm algorithm : algorithms_of(which.operation)) {
     if (needs_windows(algorithm) && !which.windows) continue;
