@@ -17,7 +17,7 @@ from sennit.peers.run import Outcome
 from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
 from sennit.verbs import training as verb
-from sennit.views.training_table import cells, losses, pairs, print_training, ratio, training_markdown
+from sennit.views.training_table import alone, cells, losses, pairs, print_training, ratio, training_markdown
 
 
 def result() -> TrainingResult:
@@ -54,6 +54,15 @@ def test_communication_is_what_a_step_without_it_lacks() -> None:
     assert transformer.exposed is None, "FSDP cannot leave it out"
 
 
+def test_chance_is_what_steps_without_communication_differ_by() -> None:
+    own, other = pairs(result())[0]
+    assert own is not None
+    assert other is not None
+    slow = own.model_copy(update={"silent_ms": other.silent_ms * 2})
+    assert (alone(slow, other), alone(None, other)) == ("0.50", "–")
+    assert alone(*pairs(result())[1]) == "–", "FSDP cannot leave it out"
+
+
 def test_losses_are_the_same_to_the_bit_or_so_far_apart() -> None:
     resnet, transformer, mlp, _ = pairs(result())
     assert losses(*resnet) == "same bits"
@@ -63,7 +72,7 @@ def test_losses_are_the_same_to_the_bit_or_so_far_apart() -> None:
 
 
 def test_a_case_of_one_variant_is_shown_too() -> None:
-    assert cells(*pairs(result())[2])[3:7] == ["tokens", "1365000", "–", "–"]
+    assert cells(*pairs(result())[2])[3:8] == ["tokens", "1365000", "–", "–", "–"]
 
 
 # ---- jobs ---------------------------------------------------------------------------------------------------------

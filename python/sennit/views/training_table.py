@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -17,19 +19,21 @@ from sennit.views.origin import origin
 HEADINGS = [
     "model",
     "batch",
-    "buckets",
+    "bucket",
     "unit",
     "NCCL /s",
     "sennit /s",
     "× NCCL",
+    "× alone",
     "exposed, NCCL",
     "sennit",
     "losses",
 ]
 LEFT = ("model", "unit", "losses")
 EXPLAINED = (
-    "exposed: the part of a step that is there because ranks communicate. losses: how far sennit's are from NCCL's, "
-    "relative, at most."
+    "× alone: the same as × NCCL, of steps without communication, in which neither library has a part: as far as it "
+    "is from 1, × NCCL may be by chance. exposed: the part of a step that is there because ranks communicate. "
+    "losses: how far sennit's are from NCCL's, relative, at most."
 )
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
@@ -57,6 +61,13 @@ def losses(own: TrainingRow | None, other: TrainingRow | None) -> str:
     return "same bits" if apart == 0 else f"{apart:.1g}"
 
 
+def alone(own: TrainingRow | None, other: TrainingRow | None) -> str:
+    """How many times as fast steps without communication are, where they were measured: what chance does."""
+    if own is None or other is None or not own.silent_ms or not other.silent_ms:
+        return NOTHING
+    return f"{other.silent_ms / own.silent_ms:.2f}"
+
+
 def percent(row: TrainingRow | None) -> str:
     """The exposed part."""
     return NOTHING if row is None or row.exposed is None else f"{row.exposed:.0%}"
@@ -82,6 +93,7 @@ def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
         rate(other),
         rate(own),
         str(found) if found else NOTHING,
+        alone(own, other),
         percent(other),
         percent(own),
         losses(own, other),
@@ -98,7 +110,10 @@ def print_training(result: TrainingResult, out: Console) -> None:
     """For people."""
     table = Table(title=title(result), title_justify="left", box=None, header_style="bold")
     for name in HEADINGS:
-        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=name == "× NCCL")
+        # The longest word of a model's name is whole.
+        least = 11 if name == "model" else None
+        justify: Literal["left", "right"] = "left" if name in LEFT else "right"
+        table.add_column(name, justify=justify, min_width=least, no_wrap=name == "× NCCL")
     for own, other in pairs(result):
         texts: list[str | Text] = list(cells(own, other))
         found = ratio(own, other)
