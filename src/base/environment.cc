@@ -47,7 +47,7 @@ constexpr std::array kVariables = {
              "1: allreduces of NCCL's communicators over several nodes by rails, where a trial finds that faster"},
     Variable{"SENNIT_LINGER", "30",
              "Microseconds that a block stays on a GPU for the next small message's copy; 0: none does"},
-    Variable{"SENNIT_ACCUMULATE", "16K",
+    Variable{"SENNIT_ACCUMULATE", "0",
              "Bytes from which a GPU does an MPI program's one-sided accumulates of GPU memory, not the host"},
     Variable{"SENNIT_EMULATE", "0", "1: the drop-ins take the host executor's memory for GPU memory (tests do)"},
     Variable{"SENNIT_LOG", "warning", "What is logged to stderr: error, warning, info or debug"},

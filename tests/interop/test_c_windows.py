@@ -61,8 +61,8 @@ def test_the_program_is_right_without_the_drop_in(name: str) -> None:
     assert (code, said) == (0, "all arrived\n"), said + errors
 
 
-# From how many bytes on a GPU accumulates: by default, always, never.
-@pytest.mark.parametrize(("ranks", "start"), [(2, ""), (3, "0"), (2, "1G")])
+# From how many bytes on a GPU accumulates: some, all, none.
+@pytest.mark.parametrize(("ranks", "start"), [(2, "16K"), (3, ""), (2, "1G")])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_gpus_and_the_host_accumulate_the_same_bits(name: str, ranks: int, start: str) -> None:
     code, said, errors = run(name, ranks, "", source="c_accumulates.c", more={"SENNIT_ACCUMULATE": start})
