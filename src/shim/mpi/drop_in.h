@@ -130,11 +130,13 @@ class DropIn {
   /// How long a message is that a probe found; none: that cannot be said yet, ask again. `taken`: MPI has no more of
   /// it to find.
   std::optional<std::int64_t> probed(Handle comm, int source, int tag, std::int64_t bytes, bool taken);
+  /// Whether any message of this process is ever announced. False before MPI_Init too, where MPI must not be asked.
+  bool may_announce() const { return communicators_ != nullptr && memories_->possible(); }
   /// Before a message of the program's own is sent, of `bytes` bytes; to be kept until that call returns. `again`: it
   /// is sent whenever the program says so.
   LookAlikes::Sending note(std::int64_t bytes, int dest, int tag, Handle comm, bool again) {
     const auto slot = Announcement::slot_of(static_cast<std::uint64_t>(bytes));
-    if (!slot || communicators_ == nullptr) return {};
+    if (!slot) return {};
     const int to = communicators_->neighbour(comm, dest).world_rank;
     return to < 0 ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *slot, again);
   }

@@ -289,7 +289,7 @@ template <class Abi>
 LookAlikes::Sending note(std::int64_t count, typename Abi::Datatype type, int dest, int tag, typename Abi::Comm comm,
                          Form form) {
   if (count <= 0 || count > static_cast<std::int64_t>(kLongestAnnouncement)) return {};
-  if (!Process<Abi>::instance().memories->possible()) return {};  // and so never an announcement
+  if (!drop_in<Abi>().may_announce()) return {};
   Count size = 0;
   if (Process<Abi>::instance().library->call().type_size_x(type, &size) != 0) return {};
   return drop_in<Abi>().note(count * size, dest, tag, to_handle(comm), form == Form::persistent);
