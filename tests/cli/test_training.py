@@ -54,6 +54,12 @@ def test_communication_is_what_a_step_without_it_lacks() -> None:
     assert transformer.exposed is None, "FSDP cannot leave it out"
 
 
+def test_rows_of_neither_library_are_left_out() -> None:
+    found = result()
+    odd = found.rows[0].model_copy(update={"variant": "both", "batch": 7})
+    assert pairs(found.model_copy(update={"rows": [odd]})) == []
+
+
 def test_chance_is_what_steps_without_communication_differ_by() -> None:
     own, other = pairs(result())[0]
     assert own is not None

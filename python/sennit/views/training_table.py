@@ -39,10 +39,11 @@ COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
 
 def pairs(result: TrainingResult) -> list[tuple[TrainingRow | None, TrainingRow | None]]:
-    """The rows of sennit and of NCCL for each case, in the document's order."""
+    """The rows of sennit and of NCCL for each case that has any, in the document's order."""
     found: dict[tuple[str, str, int, int, str], dict[str, TrainingRow]] = {}
     for row in result.rows:
-        found.setdefault(row.case, {})[row.variant] = row
+        if row.variant in (SENNIT, NCCL):
+            found.setdefault(row.case, {})[row.variant] = row
     return [(each.get(SENNIT), each.get(NCCL)) for each in found.values()]
 
 
