@@ -53,13 +53,11 @@ Status Gpus::to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held
     pieces = pieces.subspan(count);
   }
   if (pieces.empty()) return {};
-  auto lane = take(held.device);
-  if (!lane) return lane.status();
-  for (const auto& piece : pieces)
-    if (auto status = (*lane)->copy(piece.gpu, piece.host, piece.bytes); !status) return status;
-  if (auto status = (*lane)->synchronize(); !status) return status;
-  give(held.device, std::move(*lane));
-  return {};
+  return on_lane(held.device, [&](device::Lane& lane) -> Status {
+    for (const auto& piece : pieces)
+      if (auto status = lane.copy(piece.gpu, piece.host, piece.bytes); !status) return status;
+    return {};
+  });
 }
 
 Status Gpus::copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device) {
