@@ -1,6 +1,7 @@
 // Every block program of path/, compiled for GPUs.
 #include "device/cuda/block.cuh"
 #include "path/attend.h"
+#include "path/copy_many.h"
 #include "path/copy_rows.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
@@ -25,6 +26,11 @@ const void* cuda_entry<path::Attend>() {
 template <>
 const void* cuda_entry<path::CopyRows>() {
   return reinterpret_cast<const void*>(&run_program<path::CopyRows>);
+}
+
+template <>
+const void* cuda_entry<path::CopyMany>() {
+  return reinterpret_cast<const void*>(&run_program<path::CopyMany>);
 }
 
 template <>

@@ -1,5 +1,6 @@
 // A build without CUDA: the block programs of path/ have no GPU entry.
 #include "path/attend.h"
+#include "path/copy_many.h"
 #include "path/copy_rows.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
@@ -23,6 +24,11 @@ const void* cuda_entry<path::Attend>() {
 
 template <>
 const void* cuda_entry<path::CopyRows>() {
+  return nullptr;
+}
+
+template <>
+const void* cuda_entry<path::CopyMany>() {
   return nullptr;
 }
 
