@@ -92,6 +92,7 @@ class Batch {
     return open == nullptr || drop_in<Abi>().ready(handles_[static_cast<std::size_t>(index)], *open);
   }
   bool all_ready() const {
+    const Together together;
     bool all = true;
     for (int i = 0; i < static_cast<int>(open_.size()); ++i) {
       all = ready(i) && all;

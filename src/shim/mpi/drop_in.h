@@ -118,6 +118,8 @@ class DropIn {
   /// The receives that were posted first are looked at: what has come is fetched while a program posts more requests,
   /// at microseconds each, before it waits.
   void look_at_first();
+  /// Begins what receivers wish of the program's first sends, where it is worth a pause between two of them.
+  void hear_first();
   /// What a request has received goes to its GPU before the request is completed, if it has come: whoever waits for
   /// several need not have each copied when all are there.
   void bring(Handle request, OpenRequest& open);

@@ -32,11 +32,15 @@ constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
 /// each time.
 constexpr std::chrono::nanoseconds kHearing{10'000};
 constexpr std::uint64_t kBytesANanosecond = 4000;
+/// One that looks at many messages hears in the second of its looks, however long they take.
+constexpr std::uint64_t kLooks = 3;
 /// So many messages of a sender that did not hear, or refused, are copied by their receiver without asking it.
 /// Defaults.
 constexpr int kDeaf = 16, kUnable = 1024;
-/// How often a sender looks whether a GPU still does what it was given: a default. A look takes a microsecond.
-constexpr std::chrono::milliseconds kLook{1};
+
+/// Of a rank's slot for its first wish: how often it has begun to look at all of its messages; the same, and how many
+/// wishes it has heard.
+constexpr std::size_t kLook = 7, kAlive = 6;
 
 device::Word& end_word(comm::Slot& slot) {
   static_assert(std::endian::native == std::endian::little);
@@ -69,6 +73,15 @@ Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& g
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
   return group_.control().slot(group_.node_index(sender), Announcement::kFirstSlot + slot);
+}
+
+std::atomic<std::uint64_t>& Messages::count_of(int rank, std::size_t word) const {
+  return slot_of(rank, Announcement::kSlots).words[word];
+}
+
+void Messages::look_at_all() {
+  count_of(group_.rank(), kLook).fetch_add(1, std::memory_order_relaxed);
+  count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
 }
 
 std::optional<Messages::Announced> Messages::announced(int sender, int tag, std::uint64_t members,
@@ -138,8 +151,10 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   card.memory = loan->name;
   const auto& uuid = gpus_.executor().devices()[static_cast<std::size_t>(loan->device)].uuid;
   std::strncpy(card.device, uuid.c_str(), sizeof card.device - 1);
-  outgoing->sent_.resize(static_cast<std::size_t>(card.length()));
-  std::memcpy(outgoing->sent_.data(), &card, sizeof card);
+  auto& sent = cards_[static_cast<std::size_t>(*taken)];
+  sent.resize(static_cast<std::size_t>(card.length()));
+  std::memcpy(sent.data(), &card, sizeof card);
+  outgoing->sent_ = sent.data();
   return outgoing;
 }
 
@@ -170,7 +185,7 @@ Result<bool> Messages::Outgoing::taken() {
       if (auto whole = messages_.pushes_.fault(); !whole) return whole;
     return true;
   }
-  if (under_way_.lane != nullptr) {
+  if (under_way_.copy != nullptr) {
     if (auto status = look(); !status) return status;
     return false;
   }
@@ -188,9 +203,9 @@ void Messages::Outgoing::hear() {
   Wish wish = messages_.wish_of(announcement_);
   const auto where = wish.hear(announcement_.number);
   if (!where) return;
+  messages_.count_of(announcement_.sender, kAlive).fetch_add(1, std::memory_order_relaxed);
   auto pushed = messages_.pushes_.push({data_, device_, announcement_.bytes, to_.dest, *where,
                                         &end_word(messages_.slot_of(announcement_)), announcement_.use});
-  looked_ = std::chrono::steady_clock::now();
   if (pushed.ok()) {
     under_way_ = std::move(*pushed);
     return;
@@ -199,14 +214,10 @@ void Messages::Outgoing::hear() {
   wish.refuse(announcement_.number);
 }
 
-Status Messages::Outgoing::look() {
-  const auto now = std::chrono::steady_clock::now();
-  if (now - looked_ < kLook) return {};
-  looked_ = now;
-  auto idle = under_way_.lane->idle();
-  if (idle.ok()) return {};
-  messages_.group_.abort(idle.status());  // the receiver waits for what will never be told
-  return idle.status();
+Status Messages::Outgoing::look() const {
+  auto status = under_way_.copy->look();
+  if (!status) messages_.group_.abort(status);  // the receiver waits for what will never be told
+  return status;
 }
 
 Status Messages::Outgoing::copy_to_file() {
@@ -242,8 +253,6 @@ bool Messages::wish(Incoming& incoming) {
   if (!loan) return false;
   // A long one may also come by way of this process's service.
   if (card.bytes >= Pushes::kLeastSeveral && !pushes_.serves(incoming.device_)) loan->name.address = 0;
-  incoming.until_ =
-      std::chrono::steady_clock::now() + kHearing + std::chrono::nanoseconds(card.bytes / kBytesANanosecond);
   wish_of(card).open(card.number, loan->name);
   return true;
 }
@@ -263,32 +272,45 @@ std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announce
   return incoming;
 }
 
-void Messages::pull(Incoming& incoming) {
+Status Messages::begin_to_pull(Incoming& incoming) {
   device::Executor& executor = gpus_.executor();
   const Announcement& card = incoming.announcement_;
-  const auto begin = [&]() -> Status {
-    // The GPU at this end copies; where that is host memory, the one at the other.
-    const int device = incoming.device_ >= 0 ? incoming.device_ : std::max(executor.find(card.device), 0);
-    auto lent = loans_.borrow(card.sender, card.memory, device);
-    if (!lent) return lent.status();
-    auto& line = lines_[device];
-    if (line == nullptr) {
-      auto made = path::CopyLine::create(executor, device);
-      if (!made) return made.status();
-      line = std::move(*made);
-    }
-    const auto copy = line->copy(incoming.to_, lent->at(card.memory.offset), card.bytes);
-    if (!copy) return copy.status();
-    incoming.line_ = line.get();
-    incoming.copy_ = *copy;
-    incoming.mapping_ = std::move(lent->mapping);
+  const bool to_gpu = incoming.device_ >= 0;
+  // The GPU at this end copies; where that is host memory, the one at the other.
+  const int device = to_gpu ? incoming.device_ : std::max(executor.find(card.device), 0);
+  auto lent = loans_.borrow(card.sender, card.memory, device);
+  if (!lent) return lent.status();
+  const std::byte* const from = lent->at(card.memory.offset);
+  if (to_gpu) {
+    auto pulled = pushes_.pull({incoming.to_, from, card.bytes, &end_word(slot_of(card)), card.use}, card.sender,
+                               device, std::move(lent->mapping));
+    if (!pulled) return pulled.status();
+    incoming.under_way_ = std::move(*pulled);
+    incoming.way_ = Incoming::Way::pulled;
     return {};
-  };
-  const Status begun = begin();
-  incoming.way_ = begun.ok() ? Incoming::Way::copied : Incoming::Way::file;
+  }
+  auto& line = lines_[device];
+  if (line == nullptr) {
+    auto made = path::CopyLine::create(executor, device);
+    if (!made) return made.status();
+    line = std::move(*made);
+  }
+  const auto copy = line->copy(incoming.to_, from, card.bytes);
+  if (!copy) return copy.status();
+  incoming.line_ = line.get();
+  incoming.copy_ = *copy;
+  incoming.mapping_ = std::move(lent->mapping);
+  incoming.way_ = Incoming::Way::copied;
+  return {};
+}
+
+void Messages::pull(Incoming& incoming) {
+  const Status begun = begin_to_pull(incoming);
   if (begun.ok()) return;
+  incoming.way_ = Incoming::Way::file;
   if (!warned_) log(LogLevel::info, fmt::format("messages come by way of host memory: {}", begun.text()));
   warned_ = true;
+  const Announcement& card = incoming.announcement_;
   slot_of(card).words[kAsk].store(card.number, std::memory_order_release);
 }
 
@@ -309,19 +331,42 @@ Result<bool> Messages::Incoming::copied() {
   return true;
 }
 
+Result<bool> Messages::Incoming::heard() {
+  if (messages_.has_ended(announcement_)) {
+    told_ = true;
+    if (announcement_.bytes >= Pushes::kLeastSeveral)
+      if (auto whole = messages_.pushes_.fault(); !whole) return whole;
+    return true;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  const std::uint64_t looks = messages_.count_of(announcement_.sender, kLook).load(std::memory_order_relaxed);
+  const std::uint64_t alive = messages_.count_of(announcement_.sender, kAlive).load(std::memory_order_relaxed);
+  if (!until_) looks_at_first_ = looks;
+  if (!until_ || alive != alive_)
+    until_ = now + kHearing + std::chrono::nanoseconds(announcement_.bytes / kBytesANanosecond);
+  alive_ = alive;
+  Wish wish = messages_.wish_of(announcement_);
+  const bool late = wish.is_open(announcement_.number) && (now > *until_ || looks - looks_at_first_ >= kLooks);
+  if (!wish.is_refused(announcement_.number) && (!late || !wish.withdraw(announcement_.number))) return true;
+  const std::lock_guard lock(messages_.mutex_);
+  messages_.deaf_[announcement_.sender] = late ? kDeaf : kUnable;
+  return false;
+}
+
 Result<bool> Messages::Incoming::done() {
   if (told_) return true;
   if (way_ == Way::wished) {
-    told_ = messages_.has_ended(announcement_);
-    if (told_ && announcement_.bytes >= Pushes::kLeastSeveral)
-      if (auto whole = messages_.pushes_.fault(); !whole) return whole;
-    if (told_) return true;
-    Wish wish = messages_.wish_of(announcement_);
-    const bool late = wish.is_open(announcement_.number) && std::chrono::steady_clock::now() > until_;
-    if (!wish.is_refused(announcement_.number) && (!late || !wish.withdraw(announcement_.number))) return false;
+    auto heard = this->heard();
+    if (!heard) return heard;
+    if (*heard) return told_;
     const std::lock_guard lock(messages_.mutex_);
-    messages_.deaf_[announcement_.sender] = late ? kDeaf : kUnable;
     messages_.pull(*this);
+  }
+  if (way_ == Way::pulled) {
+    told_ = messages_.has_ended(announcement_);
+    if (told_) return true;
+    if (auto status = under_way_.copy->look(); !status) return status;
+    return false;
   }
   auto done = copied();
   if (done.ok() && !*done) return false;

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <bitset>
 #include <chrono>
 #include <cstdint>
@@ -56,10 +57,12 @@ class Messages {
     ~Outgoing();
     const Announcement& announcement() const { return announcement_; }
     /// What is sent: Announcement::length() bytes.
-    const void* sent() const { return sent_.data(); }
+    const void* sent() const { return sent_; }
     /// Whether the receiver has all of it, or does not want it. To be asked until it has: where the receiver needs a
     /// copy in host memory, this makes it. Errors: those of that copy.
     Result<bool> taken();
+    /// Whether the receiver waits to be heard: taken() would begin a copy.
+    bool is_wished() const { return messages_.wish_of(announcement_).is_open(announcement_.number); }
 
    private:
     friend class Messages;
@@ -69,17 +72,16 @@ class Messages {
     /// Begins the copy that the receiver wishes, if it does.
     void hear();
     /// Whether the end of what is under way may still be told.
-    Status look();
+    Status look() const;
     Messages& messages_;
     Announcement announcement_{};
-    std::vector<std::byte> sent_;
+    const std::byte* sent_ = nullptr;
     const void* data_ = nullptr;
     int device_ = -1;  // that holds it
     Envelope to_;
     std::uint64_t time_ = 0;      // of LookAlikes
-    Pushes::UnderWay under_way_;  // no lane: it is not this process that copies
-    std::chrono::steady_clock::time_point looked_;
-    std::uint64_t offered_ = 0;  // a copy in host memory; 0: none
+    Pushes::UnderWay under_way_;  // none: it is not this process that copies
+    std::uint64_t offered_ = 0;   // a copy in host memory; 0: none
   };
 
   /// Lends the memory to a receiver; none where it cannot be shared, or no slot is left whose announcement is as
@@ -123,11 +125,18 @@ class Messages {
     const Announcement announcement_;
     Status fetch_file();
     Result<bool> copied();
-    enum class Way { wished, copied, file } way_ = Way::file;
+    /// Of one that is wished: whether it has come, or is at least under way.
+    Result<bool> heard();
+    enum class Way { wished, pulled, copied, file } way_ = Way::file;
     void* to_ = nullptr;
     int device_ = -1;
-    std::chrono::steady_clock::time_point until_;  // wished: how long the sender may take to hear it
-    std::shared_ptr<const path::Mapping> mapping_;
+    /// wished: until when the sender may hear it; from the first look on, since one that finds many messages looks at
+    /// all of them before it hears what others wish, and anew while the sender goes on to hear others. Some messages
+    /// pulled while others are pushed both ways take half as long again (2 × H200)
+    std::optional<std::chrono::steady_clock::time_point> until_;
+    std::uint64_t alive_ = 0, looks_at_first_ = 0;  // of the sender
+    Pushes::UnderWay under_way_;                    // pulled
+    std::shared_ptr<const path::Mapping> mapping_;  // copied
     path::CopyLine* line_ = nullptr;
     std::uint64_t copy_ = 0;
     bool told_ = false;
@@ -135,6 +144,8 @@ class Messages {
 
   /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1).
   std::unique_ptr<Incoming> fetch(const Announcement& announcement, void* to, int device);
+  /// This rank begins to look at all that it has sent and not seen taken: receivers wait longer to be heard.
+  void look_at_all();
   /// The message is not wanted: it is longer than its receive allows.
   void refuse(const Announcement& announcement) const { tell(announcement); }
 
@@ -144,6 +155,7 @@ class Messages {
   void tell(const Announcement& announcement) const;
   bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
+  std::atomic<std::uint64_t>& count_of(int rank, std::size_t word) const;
   comm::Slot& slot_of(const Announcement& card) const { return slot_of(card.sender, card.slot); }
   Wish wish_of(const Announcement& card) const {
     return Wish(slot_of(card.sender, Announcement::kSlots + card.slot));
@@ -153,6 +165,7 @@ class Messages {
   bool wish(Incoming& incoming);
   /// Begins to copy from the sender's memory, or asks for a file.
   void pull(Incoming& incoming);
+  Status begin_to_pull(Incoming& incoming);
 
   comm::Group& group_;
   const std::array<std::uint64_t, 2> job_;
@@ -162,6 +175,7 @@ class Messages {
   std::mutex mutex_;
   std::bitset<Announcement::kSlots> slots_;  // in use
   std::array<device::Word, Announcement::kSlots> uses_{};
+  std::array<std::vector<std::byte>, Announcement::kSlots> cards_;  // what is sent, of each slot that was ever in use
   std::uint64_t numbers_ = 0;
   std::map<std::pair<int, int>, device::Word> looked_;  // by sender and slot: the latest use that came here
   bool warned_ = false;

@@ -86,6 +86,10 @@ class OpenRequests {
         if (awaited_.size() > 2 * all_.size() + kVainLooks) std::erase_if(awaited_, is_not_awaited);
         awaited_.push_back({request, open});
       }
+      if (open->outgoing != nullptr && !open->persistent) {
+        if (unheard_.size() > 2 * all_.size() + kVainLooks) std::erase_if(unheard_, is_over);
+        unheard_.push_back({request, open});
+      }
       other = std::exchange(all_[request], std::move(open));
       count_.store(all_.size(), std::memory_order_relaxed);
     }
@@ -163,6 +167,25 @@ class OpenRequests {
     ++awaited_.front().looks;
     return {awaited_.front().request, awaited_.front().open.lock()};
   }
+  /// The oldest sends that nobody was given before, if they are so many or have so many bytes, and the receiver of
+  /// the last of these wishes that its message is copied; else none.
+  std::vector<std::pair<Handle, Shared>> wished(std::size_t least, std::uint64_t least_bytes) {
+    std::vector<std::pair<Handle, Shared>> some;
+    const std::unique_lock lock(mutex_);
+    while (!unheard_.empty() && is_over(unheard_.front())) unheard_.pop_front();
+    std::uint64_t bytes = 0;
+    for (const auto& one : unheard_) {
+      if (some.size() >= least || bytes >= least_bytes) break;
+      const auto open = one.open.lock();
+      if (open == nullptr) continue;
+      bytes += open->outgoing->announcement().bytes;
+      some.emplace_back(one.request, open);
+    }
+    if ((some.size() < least && bytes < least_bytes) || !some.back().second->outgoing->is_wished()) return {};
+    while (unheard_.front().open.lock() != some.back().second) unheard_.pop_front();
+    unheard_.pop_front();
+    return some;
+  }
   /// Those that move, and that no wait looks at anyway.
   std::vector<std::pair<Handle, Shared>> moving() const {
     std::vector<std::pair<Handle, Shared>> some;
@@ -189,6 +212,10 @@ class OpenRequests {
     int looks = 0;
   };
   static constexpr int kVainLooks = 64;  ///< a default: a receive may wait for ever, as for a word to stop
+  static bool is_over(const Awaited& one) {
+    const auto open = one.open.lock();
+    return open == nullptr || !open->active;
+  }
   static bool is_not_awaited(const Awaited& one) {
     const auto open = one.open.lock();
     return open == nullptr || !open->active || open->receive->looked.load(std::memory_order_relaxed);
@@ -197,6 +224,7 @@ class OpenRequests {
   mutable std::shared_mutex mutex_;
   std::unordered_map<Handle, Shared> all_;
   std::deque<Awaited> awaited_;  // receives, as they were posted
+  std::deque<Awaited> unheard_;  // sends, as they were begun
   std::atomic<std::size_t> count_{0};
   std::atomic<int> moving_{0};
 };

@@ -13,9 +13,13 @@ namespace {
 /// The window that peers' services know messages by; a place in it is an address.
 constexpr std::uint32_t kMessagesWindow = 0;
 
+/// From here on the messages to a peer take two lanes in turn; and so many bytes are copied by engines before the
+/// ends of all these are told. Defaults.
+constexpr std::uint64_t kLeastTwoLanes = 1 << 20, kToldTogether = 1 << 20;
+
 }  // namespace
 
-Result<device::Lane*> Pushes::lane_to(int dest, int device) {
+Result<device::Lane*> Pushes::lane_of(Way way, int peer, int device, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   if (!reachable_) {
     auto pinned = executor_.pin(group_.control().data(), group_.control().bytes());
@@ -23,8 +27,10 @@ Result<device::Lane*> Pushes::lane_to(int dest, int device) {
     if (pinned.ok()) pinned_ = std::move(*pinned);
   }
   if (!reachable_->ok()) return *reachable_;
-  // One a receiver: a short message to one does not wait for a long one to another.
-  auto& lane = lanes_[{dest, device}];
+  // Of each peer, so that a short message to one does not wait for a long one to another; and of long ones two, so
+  // that the next one is on its way while the end of one is told.
+  Lanes& of_peer = lanes_[{way, peer, device}];
+  auto& lane = of_peer.lanes[bytes >= kLeastTwoLanes ? of_peer.next++ % of_peer.lanes.size() : 0];
   if (lane == nullptr) {
     auto made = executor_.lane(device);
     if (!made) return made.status();
@@ -77,30 +83,110 @@ Result<std::byte*> Pushes::resolve(std::uint32_t window, std::uint64_t address, 
   return Status(Code::not_found, "a peer's message goes to memory that cannot be lent");
 }
 
+Status Pushes::fail(device::Lane& lane, Status status) {
+  if (auto ended = lane.synchronize(); !ended) group_.abort(ended);
+  return status;
+}
+
+Result<std::shared_ptr<CopyUnderWay>> Pushes::begin(int device, device::Lane& lane,
+                                                    const path::ManyCopies::Copy& copy) {
+  auto under_way = std::make_shared<CopyUnderWay>();
+  if (Together* const together = Together::current();
+      together != nullptr && copy.bytes <= path::ManyCopies::kLongest) {
+    together->add(*this, {device, &lane, copy, under_way});
+    return under_way;
+  }
+  auto status = lane.copy(copy.to, copy.from, copy.bytes);
+  if (status.ok()) status = lane.signal(copy.told, copy.value);
+  if (!status) return fail(lane, std::move(status));
+  under_way->lane_ = &lane;
+  return under_way;
+}
+
 Result<Pushes::UnderWay> Pushes::push(const Message& message) {
   auto there = loans_.borrow(message.dest, message.where, message.device);
   if (!there) return there.status();
-  auto lane = lane_to(message.dest, message.device);
+  auto lane = lane_of(Way::to_peer, message.dest, message.device, message.bytes);
   if (!lane) return lane.status();
   const bool is_long = message.bytes >= kLeastSeveral && message.where.address != 0;
   path::Transport* const several = is_long ? transport(message.device) : nullptr;
   std::byte* const to = there->at(message.where.offset);
-  Status status;
   if (several == nullptr) {
-    status = (*lane)->copy(to, message.data, message.bytes);
-  } else {
-    path::End end{.data = to, .rank = message.dest, .window = kMessagesWindow, .offset = message.where.address};
-    // A device that this process does not see still has a number that no lane of ours has.
-    end.device = there->device >= 0 ? there->device : static_cast<int>(executor_.devices().size());
-    if (end.device == message.device) end.at_owner = to;
-    const auto from = path::End::local(const_cast<void*>(message.data), message.device);
-    status = several->move(end, from, message.bytes, **lane);
+    auto begun = begin(message.device, **lane, {to, message.data, message.bytes, message.told, message.value});
+    if (!begun) return begun.status();
+    return UnderWay{std::move(there->mapping), std::move(*begun)};
   }
+  path::End end{.data = to, .rank = message.dest, .window = kMessagesWindow, .offset = message.where.address};
+  // A device that this process does not see still has a number that no lane of ours has.
+  end.device = there->device >= 0 ? there->device : static_cast<int>(executor_.devices().size());
+  if (end.device == message.device) end.at_owner = to;
+  const auto from = path::End::local(const_cast<void*>(message.data), message.device);
+  auto status = several->move(end, from, message.bytes, **lane);
   if (status.ok()) status = (*lane)->signal(message.told, message.value);
-  if (status.ok()) return UnderWay{std::move(there->mapping), *lane};
   // Only when nothing is under way any more may the receiver do it itself.
-  if (auto ended = (*lane)->synchronize(); !ended) group_.abort(ended);
-  return status;
+  if (!status) return fail(**lane, std::move(status));
+  auto copy = std::make_shared<CopyUnderWay>();
+  copy->lane_ = *lane;
+  return UnderWay{std::move(there->mapping), std::move(copy)};
+}
+
+Result<Pushes::UnderWay> Pushes::pull(const path::ManyCopies::Copy& copy, int sender, int device,
+                                      std::shared_ptr<const path::Mapping> there) {
+  auto lane = lane_of(Way::from_peer, sender, device, copy.bytes);
+  if (!lane) return lane.status();
+  auto begun = begin(device, **lane, copy);
+  if (!begun) return begun.status();
+  return UnderWay{std::move(there), std::move(*begun)};
+}
+
+// ---- many at once -------------------------------------------------------------------------------------------------
+
+path::ManyCopies& Pushes::many_of(int device) {
+  const std::lock_guard lock(mutex_);
+  auto& many = many_[device];
+  if (many == nullptr) many = std::make_unique<path::ManyCopies>(executor_, device);
+  return *many;
+}
+
+Status Pushes::begin_by_engines(std::span<const Together::One> some) {
+  // An engine stops for some µs to tell of an end.
+  while (!some.empty()) {
+    std::uint64_t bytes = 0;
+    std::size_t count = 0;
+    while (count < some.size() && bytes < kToldTogether) bytes += some[count++].copy.bytes;
+    const auto now = some.first(count);
+    for (const auto& one : now)
+      if (auto status = one.lane->copy(one.copy.to, one.copy.from, one.copy.bytes); !status) return status;
+    for (const auto& one : now) {
+      if (auto status = one.lane->signal(one.copy.told, one.copy.value); !status) return status;
+      const std::lock_guard lock(one.under_way->mutex_);
+      one.under_way->lane_ = one.lane;
+    }
+    some = some.subspan(count);
+  }
+  return {};
+}
+
+void Pushes::begin(std::span<const Together::One> all) {
+  std::vector<path::ManyCopies::Copy> copies;
+  while (!all.empty()) {
+    const int device = all.front().device;
+    copies.clear();
+    while (copies.size() < all.size() && copies.size() < path::CopyMany::kMost && all[copies.size()].device == device)
+      copies.push_back(all[copies.size()].copy);
+    const auto some = all.first(copies.size());
+    all = all.subspan(copies.size());
+    auto launch = many_of(device).begin(copies);
+    if (!launch) log(LogLevel::info, fmt::format("messages are not copied together: {}", launch.status().text()));
+    if (!launch || *launch == nullptr) {
+      if (auto status = begin_by_engines(some); !status) group_.abort(status);
+      continue;
+    }
+    for (const auto& one : some) {
+      const std::lock_guard lock(one.under_way->mutex_);
+      one.under_way->launch_ = *launch;
+    }
+  }
 }
 
 }  // namespace sennit::shim::mpi

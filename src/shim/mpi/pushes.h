@@ -1,6 +1,8 @@
-// Copies of messages into memory that their receivers lent, by a GPU of this process, which also tells of their end.
+// Copies of messages by a GPU of this process, which also tells of their end: into memory that receivers lent, or out
+// of a sender's.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -8,10 +10,13 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
+#include <tuple>
 
 #include "comm/group.h"
 #include "path/transport.h"
 #include "shim/mpi/loans.h"
+#include "shim/mpi/together.h"
 
 namespace sennit::shim::mpi {
 
@@ -37,13 +42,20 @@ class Pushes {
     device::Word* told = nullptr;  ///< in the control segment
     device::Word value = 0;
   };
-  /// What is under way: to be kept until the word is there.
+  /// What is under way: to be kept, and looked at, until the word is there.
   struct UnderWay {
     std::shared_ptr<const path::Mapping> there;
-    device::Lane* lane = nullptr;  ///< asked now and then, it says whether the word will come
+    std::shared_ptr<CopyUnderWay> copy;  ///< null: nothing is
   };
-  /// Begins the copy, and behind it the writing of the word. Errors: nothing is under way, and the receiver may copy.
+  /// Begins the copy, and behind it the writing of the word, or leaves that to Together. Errors: nothing is under
+  /// way, and the receiver may copy.
   Result<UnderWay> push(const Message& message);
+  /// The same of a copy from memory of `sender` that is mapped for `device`, which does it. Errors: nothing is under
+  /// way.
+  Result<UnderWay> pull(const path::ManyCopies::Copy& copy, int sender, int device,
+                        std::shared_ptr<const path::Mapping> there);
+  /// Begins those that were collected. Where a device fails the group does: somebody waits for each.
+  void begin(std::span<const Together::One> all);
 
   /// Whether long messages for memory of `device` may come by way of this process's service too, from now on.
   bool serves(int device);
@@ -51,7 +63,14 @@ class Pushes {
   Status fault() const;
 
  private:
-  Result<device::Lane*> lane_to(int dest, int device);
+  /// Which way a lane's copies go.
+  enum class Way : std::uint8_t { to_peer, from_peer };
+  Result<device::Lane*> lane_of(Way way, int peer, int device, std::uint64_t bytes);
+  Result<std::shared_ptr<CopyUnderWay>> begin(int device, device::Lane& lane, const path::ManyCopies::Copy& copy);
+  /// What is enqueued of it may never be told of: nothing may be under way when others are told that it failed.
+  Status fail(device::Lane& lane, Status status);
+  path::ManyCopies& many_of(int device);
+  Status begin_by_engines(std::span<const Together::One> some);
   /// Made for the first device that asks; null for others, and where the direct path is all.
   path::Transport* transport(int device);
   Status make_transport(int device);
@@ -64,7 +83,12 @@ class Pushes {
   std::mutex mutex_;
   std::optional<Status> reachable_;  // the control segment, by GPUs; none: not tried yet
   device::Memory pinned_;
-  std::map<std::pair<int, int>, std::unique_ptr<device::Lane>> lanes_;  // by receiver and device
+  struct Lanes {
+    std::array<std::unique_ptr<device::Lane>, 2> lanes;
+    std::size_t next = 0;
+  };
+  std::map<std::tuple<Way, int, int>, Lanes> lanes_;       // by peer and device
+  std::map<int, std::unique_ptr<path::ManyCopies>> many_;  // by device
   std::once_flag once_;
   int device_ = -1;  // of the transport
   std::shared_ptr<device::Executor> transports_;

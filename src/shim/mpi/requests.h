@@ -98,12 +98,15 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   batch.gather();
   return wait_until<Abi>("MPI_Waitall", batch.any() ? Need::own : Need::others, [&]() -> std::optional<int> {
     here.progress();
-    const auto over = std::erase_if(left, [&](int i) {
-      int flag = 0;
-      int& code = codes[static_cast<std::size_t>(i)];
-      code = batch.test(i, requests[i], flag);
-      return code != 0 || flag != 0;
-    });
+    const auto over = [&] {
+      const Together together;
+      return std::erase_if(left, [&](int i) {
+        int flag = 0;
+        int& code = codes[static_cast<std::size_t>(i)];
+        code = batch.test(i, requests[i], flag);
+        return code != 0 || flag != 0;
+      });
+    }();
     // While it waits for more, what has come is copied.
     if (over == 0 || left.empty())
       if (const int code = batch.bring(); code != 0) return code;

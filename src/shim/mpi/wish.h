@@ -51,7 +51,8 @@ class Wish {
   void refuse(std::uint64_t number) { (void)change(number, kHeard, kRefused); }
 
  private:
-  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3, kAddress = 4;
+  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3,
+                               kAddress = 4;  // messages.cc has 6 and 7
   static constexpr std::uint64_t kOpen = 0, kHeard = 1, kRefused = 2, kWithdrawn = 3;
   static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << 2 | what; }
 

@@ -269,6 +269,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     open->outgoing = std::move(outgoing);
     here.requests().add(to_handle(*request), std::move(open));
     here.look_at_first();
+    here.hear_first();
     here.count(call, bytes, "direct copy", since);
     return 0;
   } catch (const std::bad_alloc&) {

@@ -16,6 +16,7 @@
 #include "machine/document.h"
 #include "path/bell.h"
 #include "path/machines.h"
+#include "shim/mpi/open_requests.h"
 
 namespace sennit::shim::mpi {
 namespace {
@@ -147,6 +148,163 @@ TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
         }
         EXPECT_EQ(std::memcmp(rank.memory.data(), rank.memory.data() + 200'000, 50'000), 0);
         EXPECT_TRUE(holds(rank, 1, 50'000));
+      });
+}
+
+/// Messages of 20 000 bytes, one behind the other, each announced to rank 1 by a card of its own.
+constexpr std::uint64_t kShort = 20'000;
+std::vector<std::unique_ptr<Messages::Outgoing>> announce_many(Party& rank, std::vector<Announcement>& cards) {
+  std::vector<std::unique_ptr<Messages::Outgoing>> all;
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    all.push_back(rank.messages->announce(rank.memory.data() + i * kShort, kShort, kTo));
+    std::memcpy(&cards[i], all.back()->sent(), sizeof cards[i]);
+  }
+  return all;
+}
+std::vector<std::unique_ptr<Messages::Incoming>> fetch_many(Party& rank, const std::vector<Announcement>& cards) {
+  std::vector<std::unique_ptr<Messages::Incoming>> all;
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    all.push_back(rank.messages->fetch(cards[i], rank.memory.data() + i * kShort, 1));
+  return all;
+}
+
+TEST(Messages, ThoseThatASenderHearsTogetherAllCome) {
+  std::vector<Announcement> cards(12);
+  between_two(
+      [&](Party& rank, Announcement&) {
+        for (int round = 0; round < 20; ++round) {
+          fill(rank, round);
+          const auto all = announce_many(rank, cards);
+          rank.meet();
+          rank.meet();
+          {
+            const Together together;
+            for (const auto& each : all) {
+              EXPECT_TRUE(each->is_wished());
+              const auto taken = each->taken();
+              ASSERT_TRUE(taken.ok());
+              EXPECT_FALSE(*taken) << "nothing begins before all are found";
+            }
+          }
+          rank.meet();
+          for (const auto& each : all) until_taken(*each);
+          rank.meet();
+        }
+      },
+      [&](Party& rank, Announcement&) {
+        for (int round = 0; round < 20; ++round) {
+          std::memset(rank.memory.data(), 0, rank.memory.bytes());
+          rank.meet();
+          const auto all = fetch_many(rank, cards);
+          rank.meet();
+          rank.meet();
+          for (const auto& each : all) until_done(*each);
+          EXPECT_TRUE(holds(rank, round, cards.size() * kShort)) << round;
+          rank.meet();
+        }
+      });
+}
+
+TEST(Messages, ASenderThatLooksAtManyOthersFirstIsWaitedFor) {
+  constexpr std::chrono::milliseconds kLong{2};  // many times what a sender may take that does not look
+  between_two(
+      [&](Party& rank, Announcement& card) {
+        fill(rank, 4);
+        const auto outgoing = announce(rank, card, kShort);
+        rank.meet();
+        rank.meet();
+        rank.messages->look_at_all();
+        rank.meet();
+        rank.meet();
+        EXPECT_TRUE(outgoing->is_wished());
+        rank.messages->look_at_all();
+        rank.messages->look_at_all();
+        rank.meet();
+        rank.meet();
+        EXPECT_FALSE(outgoing->is_wished()) << "it has had its time";
+        until_taken(*outgoing);
+      },
+      [&](Party& rank, Announcement& card) {
+        rank.meet();
+        const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+        EXPECT_FALSE(*incoming->done());
+        rank.meet();
+        rank.meet();
+        std::this_thread::sleep_for(kLong);
+        EXPECT_FALSE(*incoming->done());
+        rank.meet();
+        rank.meet();
+        until_done(*incoming);
+        EXPECT_TRUE(holds(rank, 4, kShort));
+        rank.meet();
+      });
+}
+
+TEST(Messages, ThoseThatAReceiverFetchesTogetherAllCome) {
+  std::vector<Announcement> cards(12);
+  between_two(
+      [&](Party& rank, Announcement&) {
+        for (int round = 0; round < 20; ++round) {
+          fill(rank, round);
+          const auto all = announce_many(rank, cards);
+          rank.meet();
+          rank.meet();  // it does not look
+          for (const auto& each : all) until_taken(*each);
+          rank.meet();
+        }
+      },
+      [&](Party& rank, Announcement&) {
+        for (int round = 0; round < 20; ++round) {
+          std::memset(rank.memory.data(), 0, rank.memory.bytes());
+          rank.meet();
+          const auto all = fetch_many(rank, cards);
+          std::vector<Messages::Incoming*> left;
+          for (const auto& each : all) left.push_back(each.get());
+          while (!left.empty()) {
+            const Together together;
+            std::erase_if(left, [](Messages::Incoming* each) { return *each->done(); });
+          }
+          EXPECT_TRUE(holds(rank, round, cards.size() * kShort)) << round;
+          rank.meet();
+          rank.meet();
+        }
+      });
+}
+
+TEST(Messages, ThoseWhoseReceiversWaitAreHeardBetweenSends) {
+  std::vector<Announcement> cards(5);
+  between_two(
+      [&](Party& rank, Announcement&) {
+        fill(rank, 1);
+        OpenRequests requests;
+        auto all = announce_many(rank, cards);
+        for (std::size_t i = 0; i < all.size(); ++i) {
+          auto open = std::make_shared<OpenRequest>();
+          open->outgoing = std::move(all[i]);
+          requests.add(Handle(i + 1), std::move(open));
+        }
+        constexpr std::uint64_t kLong = 1 << 20;
+        EXPECT_TRUE(requests.wished(4, kLong).empty()) << "nobody waits";
+        rank.meet();
+        rank.meet();
+        EXPECT_TRUE(requests.wished(6, kLong).empty()) << "so many there are not";
+        EXPECT_EQ(requests.wished(9, 2 * kShort).size(), 2u) << "these have so many bytes";
+        const auto wished = requests.wished(3, kLong);
+        ASSERT_EQ(wished.size(), 3u);
+        EXPECT_EQ(wished[0].first, Handle(3)) << "those before were given";
+        EXPECT_EQ(requests.wished(1, kLong).size(), 0u) << "all were given";
+        rank.meet();
+        for (Handle i = 1; i <= 5; ++i) until_taken(*requests.find(i)->outgoing);
+        rank.meet();
+      },
+      [&](Party& rank, Announcement&) {
+        rank.meet();
+        const auto all = fetch_many(rank, cards);
+        rank.meet();
+        rank.meet();
+        for (const auto& each : all) until_done(*each);
+        EXPECT_TRUE(holds(rank, 1, cards.size() * kShort));
+        rank.meet();
       });
 }
 

@@ -1,0 +1,48 @@
+#include "shim/mpi/together.h"
+
+#include <utility>
+
+#include "shim/mpi/pushes.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+thread_local Together* collecting = nullptr;
+
+/// How often it is asked whether a GPU still does what it was given: a default. That takes a microsecond.
+constexpr std::chrono::milliseconds kAskLane{1};
+
+}  // namespace
+
+Together::Together() {
+  if (collecting == nullptr) collecting = this;
+}
+
+Together::~Together() {
+  if (collecting != this) return;
+  collecting = nullptr;
+  if (!all_.empty()) by_->begin(all_);
+}
+
+Together* Together::current() {
+  return collecting;
+}
+
+void Together::add(Pushes& by, One one) {
+  if (by_ != nullptr && by_ != &by) by_->begin(std::exchange(all_, {}));
+  by_ = &by;
+  all_.push_back(std::move(one));
+}
+
+Status CopyUnderWay::look() {
+  const std::lock_guard lock(mutex_);
+  if (launch_ != nullptr) return launch_->look();
+  if (lane_ == nullptr) return {};
+  const auto now = path::ManyCopies::Clock::now();
+  if (now - looked_ < kAskLane) return {};
+  looked_ = now;
+  return lane_->idle().status();
+}
+
+}  // namespace sennit::shim::mpi
