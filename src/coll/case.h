@@ -13,7 +13,7 @@ namespace sennit::coll {
 /// What is done to numbers on their way.
 enum class Arithmetic : std::uint8_t {
   none,     ///< nothing: bytes are moved
-  fast,     ///< sums of float32, float16 and bfloat16: kernels have loops of their own for them
+  fast,     ///< sums, averages and premultiplied sums of float32, float16 and bfloat16: device::is_fast()
   general,  ///< any other type and operator, whose rule is looked up pack by pack
 };
 inline constexpr int kArithmetics = 3;
@@ -42,10 +42,7 @@ struct HashOfCase {
 constexpr Case case_of(Operation operation, const device::Reduction& reduction, std::uint64_t bytes,
                        bool windows = false) {
   if (!reduces(operation)) return {operation, Arithmetic::none, bytes, windows};
-  const bool narrow = reduction.type == device::Type::float32 || reduction.type == device::Type::float16 ||
-                      reduction.type == device::Type::bfloat16;
-  const bool fast = narrow && reduction.op == device::Operator::sum;
-  return {operation, fast ? Arithmetic::fast : Arithmetic::general, bytes, windows};
+  return {operation, device::is_fast(reduction) ? Arithmetic::fast : Arithmetic::general, bytes, windows};
 }
 
 /// Calls that share a decision: `bytes` rounded up to four sizes an octave, so that what fits at this size fits

@@ -26,6 +26,14 @@ struct Reduction {
   std::int64_t integer_scale = 1;  ///< and of integers
 };
 
+/// Whether kernels have loops of their own for it: sums of the types that training sends, also scaled ones.
+SENNIT_DEVICE constexpr bool is_fast(const Reduction& reduction) {
+  const bool adds = reduction.op == Operator::sum || reduction.op == Operator::average ||
+                    reduction.op == Operator::premultiplied_sum;
+  return adds &&
+         (reduction.type == Type::float32 || reduction.type == Type::float16 || reduction.type == Type::bfloat16);
+}
+
 /// Where in a collective a step stands: some operators treat a rank's own input and the final result differently.
 struct Stage {
   unsigned raw = 0;   ///< bit k: source k is an input as its rank gave it, not the result of an earlier step
@@ -74,12 +82,25 @@ struct Sum {
   SENNIT_DEVICE T lower(Value value, bool) const { return narrow<T>(value); }
 };
 
+/// The product, rounded: compilers may not make one step of it and the sum that it goes into, which would give other
+/// bits here than there.
+template <class Value>
+SENNIT_DEVICE Value product_of(Value a, Value b) {
+#ifdef __CUDA_ARCH__
+  if constexpr (std::is_same_v<Value, float>) return __fmul_rn(a, b);
+  if constexpr (std::is_same_v<Value, double>) return __dmul_rn(a, b);
+#endif
+  return a * b;
+}
+
+/// What is no input is multiplied by 1, which changes no number: so one loop serves a sum, an average and a
+/// premultiplied sum.
 template <class T>
 struct ScaledSum {
   using Stored = T;
   using Value = typename Arithmetic<T>::Value;
   Value scale;
-  SENNIT_DEVICE Value lift(T stored, bool raw) const { return raw ? widen(stored) * scale : widen(stored); }
+  SENNIT_DEVICE Value lift(T stored, bool raw) const { return product_of(widen(stored), raw ? scale : Value(1)); }
   SENNIT_DEVICE Value combine(Value a, Value b) const { return a + b; }
   SENNIT_DEVICE T lower(Value value, bool) const { return narrow<T>(value); }
 };
@@ -151,9 +172,11 @@ struct Logical {
   SENNIT_DEVICE T lower(bool value, bool) const { return static_cast<T>(value ? 1 : 0); }
 };
 
+/// Of a sum, an average of floating-point numbers, or a premultiplied sum: what inputs are multiplied with.
 template <class T>
 SENNIT_DEVICE typename Arithmetic<T>::Value scale_of(const Reduction& reduction) {
   using Value = typename Arithmetic<T>::Value;
+  if (reduction.op == Operator::sum) return Value(1);
   if constexpr (std::is_integral_v<T>)
     return static_cast<Value>(reduction.integer_scale);
   else if (reduction.op == Operator::average)

@@ -5,12 +5,19 @@
 namespace sennit::coll {
 namespace {
 
-TEST(Case, KnowsWhichSumsKernelsHaveALoopFor) {
+TEST(Case, KnowsWhichReductionsKernelsHaveALoopFor) {
   const auto arithmetic = [](Operation operation, device::Type type, device::Operator op) {
     return case_of(operation, {type, op}, 8).arithmetic;
   };
   EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float32, device::Operator::sum), Arithmetic::fast);
   EXPECT_EQ(arithmetic(Operation::reduce, device::Type::bfloat16, device::Operator::sum), Arithmetic::fast);
+  EXPECT_EQ(arithmetic(Operation::reduce_scatter, device::Type::bfloat16, device::Operator::average),
+            Arithmetic::fast);
+  EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float16, device::Operator::premultiplied_sum),
+            Arithmetic::fast);
+  EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::int32, device::Operator::average), Arithmetic::general);
+  EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float8_e4m3, device::Operator::average),
+            Arithmetic::general);
   EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float32, device::Operator::max), Arithmetic::general);
   EXPECT_EQ(arithmetic(Operation::allreduce, device::Type::float64, device::Operator::sum), Arithmetic::general);
   EXPECT_EQ(arithmetic(Operation::allgather, device::Type::float64, device::Operator::max), Arithmetic::none);

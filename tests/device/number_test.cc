@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <random>
 
@@ -107,6 +108,60 @@ TEST(Reduction, HalfTypesAreSummedInFloat32) {
   const auto half = [](float value) { return Number<Float16>::narrow(value); };
   const auto sum = reduced<Float16>(Operator::sum, Type::float16, {half(2048), half(1), half(1)});
   EXPECT_EQ(Number<Float16>::widen(sum), 2050.0f);
+}
+
+/// Bits of packs by the loop that kernels have for all three operators, against the rule that is looked up.
+template <class T>
+void expect_one_loop_is_enough(Type type) {
+  const auto with = [type](Operator op) { return Reduction{type, op, 7, 0.3, 1}; };
+  std::mt19937 random(20261125);
+  for (const Operator op : {Operator::sum, Operator::average, Operator::premultiplied_sum}) {
+    ASSERT_TRUE(is_fast(with(op)));
+    const Fixed<rules::ScaledSum<T>> loop{{rules::scale_of<T>(with(op))}};
+    for (int round = 0; round < 4000; ++round) {
+      const unsigned sources = 1 + static_cast<unsigned>(random()) % kMostOperands;
+      const Stage stage{static_cast<unsigned>(random()) & 0xFFu, random() % 2 == 0};
+      Pack<8> from[kMostOperands];
+      // Any bits: also subnormal numbers, infinities, and numbers whose sums are neither.
+      for (Pack<8>& pack : from)
+        for (std::uint32_t& word : pack.word) word = static_cast<std::uint32_t>(random());
+      const Pack<8> ours = loop(from, sources, stage);
+      const Pack<8> expected = reduce_pack_on_host(with(op), from, sources, stage);
+      T found[8 / sizeof(T)], wanted[8 / sizeof(T)];
+      std::memcpy(found, &ours, sizeof ours);
+      std::memcpy(wanted, &expected, sizeof expected);
+      for (unsigned i = 0; i < 8 / sizeof(T); ++i) {
+        const float one = Number<T>::widen(found[i]), other = Number<T>::widen(wanted[i]);
+        if (std::isnan(other))
+          ASSERT_TRUE(std::isnan(one)) << name(op);
+        else
+          ASSERT_EQ(std::memcmp(&found[i], &wanted[i], sizeof(T)), 0) << name(op) << ": " << one << ", " << other;
+      }
+    }
+  }
+}
+
+TEST(Reduction, OneLoopServesSumsAveragesAndPremultipliedSums) {
+  expect_one_loop_is_enough<float>(Type::float32);
+  expect_one_loop_is_enough<Float16>(Type::float16);
+  expect_one_loop_is_enough<Bfloat16>(Type::bfloat16);
+  EXPECT_FALSE(is_fast({Type::float64, Operator::average}));
+  EXPECT_FALSE(is_fast({Type::float8_e4m3, Operator::sum}));
+  EXPECT_FALSE(is_fast({Type::float32, Operator::max}));
+}
+
+TEST(Reduction, AveragesDivideInputsAndNotWhatIsAddedAlready) {
+  // A step that scaled its sum, or a partial sum again, would give other bits.
+  const float third = 1.0f / 3;
+  const float partial = 0.1f * third + 0.2f * third;
+  float input = 0.7f, result = 0;
+  Operands operands;
+  operands.from[0] = &partial;
+  operands.from[1] = &input;
+  operands.sources = 2;
+  operands.to[operands.destinations++] = &result;
+  reduce_on_host({Type::float32, Operator::average, 3}, operands, sizeof result, {2, true});
+  EXPECT_EQ(result, partial + 0.7f * third);
 }
 
 TEST(Reduction, LogicMakesOnesAndZeros) {

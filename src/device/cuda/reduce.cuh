@@ -8,14 +8,15 @@
 
 namespace sennit::device::cuda {
 
-/// Calls use(rule) for sums of the types that training sends: their loops are compiled for them. Others are looked up
-/// pack by pack.
+/// Calls use(rule) where is_fast(reduction): those have compiled loops, one for all three operators, since a factor
+/// of 1 is one multiplication where kernels wait for memory. Others are looked up pack by pack.
 template <class Use>
 __device__ void with_fixed_rule(const Reduction& reduction, Use use) {
-  if (reduction.op != Operator::sum) return;
-  if (reduction.type == Type::float32) use(Fixed<rules::Sum<float>>{});
-  if (reduction.type == Type::bfloat16) use(Fixed<rules::Sum<Bfloat16>>{});
-  if (reduction.type == Type::float16) use(Fixed<rules::Sum<Float16>>{});
+  if (!is_fast(reduction)) return;
+  const auto with = [&]<class T>(T) { use(Fixed<rules::ScaledSum<T>>{{rules::scale_of<T>(reduction)}}); };
+  if (reduction.type == Type::float32) with(float());
+  if (reduction.type == Type::bfloat16) with(Bfloat16());
+  if (reduction.type == Type::float16) with(Float16());
 }
 
 /// Whole packs. `operands`: in shared memory.

@@ -28,6 +28,8 @@ constexpr std::chrono::nanoseconds kWithoutEnd = std::chrono::hours(24 * 365);
 /// A limit: with more, bytes of all ranks are no 64-bit number.
 constexpr std::size_t kMostElements = std::size_t{1} << 56;
 
+constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
+
 /// Slot of a rank in the control segment, beyond those of plan/chooser.cc: its first word says how far it has come
 /// with leaving.
 constexpr int kLeavingSlot = 3074;
@@ -161,7 +163,8 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
 
 const Verdict& Counterpart::judge(const Call& call) {
   static const Verdict unknown{false, "NCCL: its type or operator"}, nothing{false, "NCCL: no bytes, or too many"},
-      root{false, "NCCL: its root or peer"}, over_nodes{false, "NCCL: over several nodes"};
+      root{false, "NCCL: its root or peer"}, over_nodes{false, "NCCL: over several nodes"},
+      not_tried{false, std::string(kNotTried)};
   if (across_ != nullptr && call.entry != Entry::all_reduce) return over_nodes;
   const coll::Operation operation = operation_of(call.entry);
   if (call.count == 0 || call.count > kMostElements) return nothing;
@@ -171,6 +174,8 @@ const Verdict& Counterpart::judge(const Call& call) {
   if (judged_verdict_ != nullptr && judged_.is_alike(call)) return *judged_verdict_;
   const auto reduction = reduction_of(call);
   if (!reduction) return unknown;
+  // Averages are of the same case as sums, and rails divide nothing.
+  if (across_ != nullptr && reduction->op != device::Operator::sum) return not_tried;
   const coll::Case which =
       coll::bucket_of(coll::case_of(operation, *reduction, call.count * device::bytes_of(reduction->type)));
   const auto [found, is_new] = verdicts_.try_emplace(which);
@@ -181,8 +186,7 @@ const Verdict& Counterpart::judge(const Call& call) {
 }
 
 Verdict Counterpart::decide_across(const coll::Case& which, const device::Reduction& reduction) const {
-  if (which.arithmetic != coll::Arithmetic::fast)
-    return {false, "NCCL: a type or operator that is not tried over several nodes"};
+  if (which.arithmetic != coll::Arithmetic::fast) return {false, std::string(kNotTried)};
   if (!across_->fits(which.bytes, reduction, most_blocks_))
     return {false, "NCCL: plans of a node would leave other communicators no room"};
   if (switches_.take == Take::all || across_->is_faster(which.bytes)) return {true, across_->name()};
