@@ -351,6 +351,10 @@ int main(int count, char** arguments) {
     {"early", early},
     {"forked", forked},
     {"simulated", simulated},
+#ifndef OLD
+    {"grown", grown},
+    {"grown_patiently", grown_patiently},
+#endif
 #if NCCL_VERSION_CODE >= 22700 && !defined(OLD)
     {"shrunk", shrunk},
 #endif

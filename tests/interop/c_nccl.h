@@ -8,6 +8,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* id);
+ncclResult_t ncclCommGrow(ncclComm_t comm, int size, const ncclUniqueId* id, int rank, ncclComm_t* made,
+                          ncclConfig_t* config);
+#endif
+
 __attribute__((weak)) void* sennit_emulated_allocate(int device, size_t bytes);
 
 enum { kMost = 8 * 70000 };
@@ -20,6 +26,8 @@ extern float* out;
 /* Of communicators: how they are made, and how they end. */
 void divided(void);
 void shrunk(void);
+void grown(void);
+void grown_patiently(void);
 void patient(void);
 void patient_parts(void);
 void pairs(void);
@@ -46,13 +54,19 @@ static inline void* allocate(size_t bytes) {
   return memory != NULL ? memory : calloc(1, bytes);
 }
 
-static inline ncclUniqueId meet(const char* name) {
+/* An id that comes from the communicator `of`, or from none, on the rank that `makes` it. */
+static inline ncclUniqueId meet_by(const char* name, bool makes, ncclComm_t of) {
   ncclUniqueId id;
   char path[512], whole[512];
   snprintf(path, sizeof path, "%s/%s.part", folder, name);
   snprintf(whole, sizeof whole, "%s/%s", folder, name);
-  if (rank == 0) {
+  if (makes) {
+#ifndef OLD
+    check(of != NULL ? ncclCommGetUniqueId(of, &id) : ncclGetUniqueId(&id), "an id");
+#else
+    (void)of;
     check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+#endif
     FILE* file = fopen(path, "w");
     if (file == NULL || fwrite(&id, sizeof id, 1, file) != 1 || fclose(file) != 0 || rename(path, whole) != 0)
       fail("write the id", 0);
@@ -63,6 +77,10 @@ static inline ncclUniqueId meet(const char* name) {
   if (fread(&id, sizeof id, 1, file) != 1) fail("read the id", 0);
   fclose(file);
   return id;
+}
+
+static inline ncclUniqueId meet(const char* name) {
+  return meet_by(name, rank == 0, NULL);
 }
 
 static inline void init(void) {

@@ -52,6 +52,56 @@ void shrunk(void) {
 }
 #endif
 
+#ifndef OLD
+/* Of the ranks but the last, which begins alone, and comes in; then a part of all. */
+static void grow(ncclConfig_t* config) {
+  const int before = size - 1;
+  const bool old = rank < before, elder = rank == before - 1;
+  ncclConfig_t of_old = NCCL_CONFIG_INITIALIZER;
+  of_old.blocking = config == NULL;
+  ncclComm_t all = NULL, part = NULL;
+  ncclResult_t state = ncclSuccess;
+  if (old) {
+    state = ncclCommInitRankConfig(&comm, before, meet("id"), rank, &of_old);
+    while (state == ncclInProgress) check(ncclCommGetAsyncError(comm, &state), "ask");
+    check(state, "made");
+  }
+  buffers();
+  ncclUniqueId id;
+  if (elder || !old) id = meet_by("more", elder, comm);
+  state = ncclCommGrow(comm, size, elder || !old ? &id : NULL, old ? -1 : rank, &all, config);
+  expect(state == ncclSuccess || (config != NULL && state == ncclInProgress), "grow", state);
+  while (old && (state == ncclInProgress || all == NULL)) check(ncclCommGetAsyncError(comm, &state), "ask");
+  do check(ncclCommGetAsyncError(all, &state), "ask of all");
+  while (state == ncclInProgress);
+  check(state, "grown");
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, all, NULL), "allreduce of all");
+  expect_sums(out, 100, "all");
+  if (old) {
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce of those before");
+    for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(before, i), "those before", i);
+    check(ncclCommDestroy(comm), "destroy those before");
+  }
+  if (config == NULL) {
+    check(ncclCommSplit(all, 0, -rank, &part, NULL), "split");
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, part, NULL), "allreduce of a part");
+    expect_sums(out, 100, "a part");
+    check(ncclCommDestroy(part), "destroy the part");
+  }
+  comm = all;
+  end();
+}
+void grown(void) {
+  grow(NULL);
+}
+void grown_patiently(void) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  grow(&config);
+}
+#endif
+
 void patient(void) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;

@@ -11,6 +11,12 @@
 #define FAKE_VERSION NCCL_VERSION_CODE
 #endif
 
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 29, 0)
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* id);
+ncclResult_t ncclCommGrow(ncclComm_t comm, int size, const ncclUniqueId* id, int rank, ncclComm_t* made,
+                          ncclConfig_t* config);
+#endif
+
 enum { kRanks = 8, kChunk = 1 << 16 };
 
 /* A message from one rank to another on its way. */

@@ -174,6 +174,37 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
 }
 #endif
 
+#ifndef OLD
+ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* id) {
+  (void)comm;
+  return ncclGetUniqueId(id);
+}
+
+/* Old ranks keep their numbers. They learn the id from the one that has it. */
+ncclResult_t ncclCommGrow(ncclComm_t comm, int size, const ncclUniqueId* id, int rank, ncclComm_t* made,
+                          ncclConfig_t* config) {
+  note("CommGrow %d", size);
+  if (size > kRanks || (comm == NULL ? id == NULL || rank < 0 || rank >= size : size <= comm->size))
+    return ncclInvalidArgument;
+  char name[64] = "";
+  if (id != NULL) name_of(id, name);
+  if (comm == NULL) {
+    *made = make(name, rank, size, config == NULL || config->blocking != 0);
+    return begin(*made);
+  }
+  memcpy(comm->shared->slot[comm->rank], name, sizeof name);
+  if (meet(comm) != ncclSuccess) return ncclInternalError;
+  for (int other = 0; other < comm->size; ++other)
+    if (comm->shared->slot[other][0] != 0) memcpy(name, comm->shared->slot[other], sizeof name);
+  if (meet(comm) != ncclSuccess) return ncclInternalError;
+  if (!comm->blocking) atomic_store(&comm->looks, 3);
+  *made = make(name, comm->rank, size,
+               config != NULL && config->blocking != NCCL_CONFIG_UNDEF_INT ? config->blocking != 0 : comm->blocking);
+  (*made)->device = comm->device;
+  return begin_part(comm, made);
+}
+#endif
+
 static void let_go(ncclComm_t comm) {
   munmap(comm->shared, sizeof *comm->shared);
   free(comm);

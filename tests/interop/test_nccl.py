@@ -43,7 +43,7 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
 
 @pytest.mark.parametrize("test", ["collectives", "types", "groups", "streams", "messages", "crossed", "divided",
                                   "patient", "patient_parts", "pairs", "all_in_one", "forked", "simulated",
-                                  "shrunk"])  # fmt: skip
+                                  "shrunk", "grown", "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))
@@ -181,6 +181,25 @@ def test_one_that_was_shrunk() -> None:
     job = program.run("shrunk", 3, library)
     expect_right(job)
     assert job.asked("AllReduce") == 0
+
+
+@pytest.mark.parametrize("test", ["grown", "grown_patiently"])
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_one_that_was_grown(test: str, ranks: int) -> None:
+    program, library = have()
+    job = program.run(test, ranks, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+@pytest.mark.parametrize("without", [0, 2, 3], ids=["an old rank", "the elder", "the new rank"])
+def test_one_that_was_grown_where_a_rank_has_no_drop_in(without: int) -> None:
+    """What the old ranks without it could do they still do; all of the grown one is NCCL's."""
+    program, library = have()
+    job = program.run("grown", 4, library, without=(without,))
+    expect_right(job)
+    before = 3 if without < 3 else 0
+    assert job.asked("AllReduce") == 4 + before + 4
 
 
 @pytest.mark.parametrize("operations", ["allreduce,reduce", "allreduce", "reduce"])

@@ -175,8 +175,11 @@ int comm_grow(Comm parent, int size, const UniqueId* id, int rank, Comm* made, v
   const auto make = [&](const Functions& nccl) { return nccl.comm_grow(parent, size, id, rank, made, config); };
   return answer(
       __builtin_return_address(0),
-      // Its new ranks know an id, the others the parent: there is nothing that all of them know.
-      [&](DropIn& to) { return to.make_without(made, "NCCL: it was grown", [&] { return make(to.nccl()); }); }, make);
+      [&](DropIn& to) {
+        const auto blocking = parent == nullptr ? std::optional(blocks(config)) : part_blocks(config);
+        return to.grow(parent, size, id, rank, blocking, made, [&] { return make(to.nccl()); });
+      },
+      make);
 }
 
 int comm_finalize(Comm comm) {

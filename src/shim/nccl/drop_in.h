@@ -19,6 +19,7 @@
 #include "shim/explanations.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/group.h"
+#include "shim/nccl/growth.h"
 #include "shim/nccl/known.h"
 #include "shim/nccl/meeting.h"
 #include "shim/nccl/rendezvous.h"
@@ -53,6 +54,9 @@ class DropIn {
   /// Of one that there is. `blocking`: none: as its parent.
   int make_child(Comm parent, std::string_view how, std::optional<bool> blocking, Comm* made,
                  const std::function<int()>& make);
+  /// Of one that there is (`parent` not null) and new ranks, by NCCL's arguments.
+  int grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<bool> blocking, Comm* made,
+           const std::function<int()>& make);
   /// One that sennit leaves alone.
   int make_without(Comm* made, std::string why, const std::function<int()>& make);
 
@@ -69,17 +73,22 @@ class DropIn {
   void report() const;
 
  private:
+  /// How a communicator's ranks find each other.
+  struct Announced {
+    std::shared_ptr<const Meeting> meeting = nullptr;
+    std::shared_ptr<Rendezvous> rendezvous = nullptr;  ///< null: of ranks on one node alone
+    std::shared_ptr<const Growth> growth = nullptr;    ///< instead of a meeting, where it was grown
+  };
   /// A communicator that NCCL makes at the end of the thread's group.
   struct Waiting {
     Comm* made;
     std::string key;
-    std::shared_ptr<Meeting> meeting;
+    Announced announced;
     bool blocking = true;
-    std::shared_ptr<Rendezvous> rendezvous;  ///< null: of ranks on one node alone
   };
-  /// A part of a communicator that does not block: NCCL leaves it at `made` while the program goes on.
+  /// One made of a communicator that does not block: NCCL leaves it at `made` while the program goes on.
   struct Part {
-    Comm parent;
+    Comm parent;  ///< null: a new rank of one that grows
     std::chrono::steady_clock::time_point until;
     Waiting waiting;
   };
@@ -93,13 +102,16 @@ class DropIn {
 
   /// The communicator, where sennit has one; waits until that is certain.
   std::shared_ptr<Known> settled(Comm comm);
+  /// What make() has in common with the others: those that NCCL leaves at `made` before its function returns.
+  int make_here(Waiting waiting, const std::function<int()>& make);
+  /// And those that it leaves there later.
+  int make_later(Comm parent, Waiting waiting, const std::function<int()>& make);
   /// NCCL has made these, or is about to.
   void begin_all(std::vector<Waiting> waiting, int code);
   /// Begins the parts that NCCL has made; those of `ended` that it has not, it will not.
   void begin_parts(Comm ended);
-  void settle(Known& known, Comm comm, std::shared_ptr<const Meeting> meeting, Rendezvous* rendezvous,
-              bool own_thread);
-  Status meet(Known& known, Comm comm, const Meeting& meeting, Rendezvous* rendezvous, bool own_thread);
+  void settle(Known& known, Comm comm, const Announced& announced, bool own_thread);
+  Status meet(Known& known, Comm comm, const Announced& announced, bool own_thread);
   /// The same where some ranks are on other nodes.
   Status meet_across(Known& known, Comm comm, const Meeting& meeting, std::span<const int> present,
                      Rendezvous& rendezvous, bool own_thread);

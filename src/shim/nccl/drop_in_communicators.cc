@@ -39,15 +39,29 @@ int DropIn::unique_id(UniqueId* id) {
 
 int DropIn::make(std::string key, const UniqueId* id, int index, int most, bool blocking, Comm* made,
                  const std::function<int()>& make) {
-  auto meeting = std::make_shared<Meeting>(key, index, most);
-  std::shared_ptr<Rendezvous> rendezvous;
-  if (id != nullptr && switches_.rails_for_nccl) rendezvous = Rendezvous::announce(*id, key, index, most);
+  Announced announced{std::make_shared<Meeting>(key, index, most)};
+  if (id != nullptr && switches_.rails_for_nccl) announced.rendezvous = Rendezvous::announce(*id, key, index, most);
+  return make_here({made, std::move(key), std::move(announced), blocking}, make);
+}
+
+int DropIn::make_here(Waiting waiting, const std::function<int()>& make) {
   const int code = make();
-  Waiting waiting{made, std::move(key), std::move(meeting), blocking, std::move(rendezvous)};
   if (open().depth > 0 && code == kSuccess)
     open().waiting.push_back(std::move(waiting));
   else
     begin_all({std::move(waiting)}, code);
+  return code;
+}
+
+int DropIn::make_later(Comm parent, Waiting waiting, const std::function<int()>& make) {
+  *waiting.made = nullptr;  // until NCCL has it
+  const int code = make();
+  if (code != kSuccess && code != kInProgress) return code;
+  {
+    const std::lock_guard lock(parts_mutex_);
+    parts_.push_back({parent, std::chrono::steady_clock::now() + kLastPart, std::move(waiting)});
+  }
+  begin_parts(nullptr);
   return code;
 }
 
@@ -58,7 +72,7 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   std::vector<Waiting> waiting;
   const std::string key = key_of(*secret);
   for (int i = 0; i < count; ++i)
-    waiting.push_back({made + i, key, std::make_shared<Meeting>(key, i, count), true, nullptr});
+    waiting.push_back({made + i, key, {std::make_shared<Meeting>(key, i, count)}, true});
   begin_all(std::move(waiting), code);
   return code;
 }
@@ -71,21 +85,30 @@ int DropIn::make_child(Comm parent, std::string_view how, std::optional<bool> bl
   const auto number = known->children.fetch_add(1);
   std::string key = key_of(fmt::format("{} {} {}", known->key, number, how));
   const Shape& shape = known->shape;
-  if (known->blocking || made == nullptr)
-    return this->make(std::move(key), nullptr, shape.rank, shape.size, blocking.value_or(known->blocking), made,
-                      make);
-  *made = nullptr;  // until NCCL has it
-  auto meeting = std::make_shared<Meeting>(key, shape.rank, shape.size);
-  const int code = make();
-  if (code != kSuccess && code != kInProgress) return code;
-  {
-    const std::lock_guard lock(parts_mutex_);
-    parts_.push_back({parent,
-                      std::chrono::steady_clock::now() + kLastPart,
-                      {made, std::move(key), std::move(meeting), blocking.value_or(false), nullptr}});
+  Announced announced{std::make_shared<Meeting>(key, shape.rank, shape.size)};
+  Waiting waiting{made, std::move(key), std::move(announced), blocking.value_or(known->blocking)};
+  return known->blocking || made == nullptr ? make_here(std::move(waiting), make)
+                                            : make_later(parent, std::move(waiting), make);
+}
+
+int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<bool> blocking, Comm* made,
+                 const std::function<int()>& make) {
+  const auto known = parent != nullptr ? settled(parent) : nullptr;
+  if (parent != nullptr ? known == nullptr || known->key.empty() : id == nullptr)
+    return make_without(made, "NCCL: it was grown of one that sennit does not know", make);
+  std::shared_ptr<const Growth> growth;
+  if (known != nullptr) {
+    const auto number = known->children.fetch_add(1);
+    growth = std::make_shared<Growth>(Growth::of_old(key_of(fmt::format("{} {} grow", known->key, number)),
+                                                     known->shape.rank, known->shape.size, id, size));
+  } else {
+    growth = std::make_shared<Growth>(Growth::of_new(*id, rank, size));
   }
-  begin_parts(nullptr);
-  return code;
+  const bool parent_blocks = known == nullptr || known->blocking;
+  Waiting waiting{made, {}, {nullptr, nullptr, std::move(growth)}, blocking.value_or(parent_blocks)};
+  const bool at_once = known != nullptr ? parent_blocks : waiting.blocking;
+  return at_once || made == nullptr ? make_here(std::move(waiting), make)
+                                    : make_later(parent, std::move(waiting), make);
 }
 
 void DropIn::begin_parts(Comm ended) {
@@ -95,7 +118,7 @@ void DropIn::begin_parts(Comm ended) {
   std::erase_if(parts_, [&](Part& part) {
     const bool is_made = std::atomic_ref(*part.waiting.made).load(std::memory_order_acquire) != nullptr;
     if (is_made) made.push_back(std::move(part.waiting));
-    return is_made || part.parent == ended || part.until < now;
+    return is_made || (ended != nullptr && part.parent == ended) || part.until < now;
   });
   // Where the other ranks are, nobody knows: a thread waits for them.
   if (!made.empty()) begin_all(std::move(made), kInProgress);
@@ -125,23 +148,22 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     begun.push_back(known);
     if (code == kSuccess && waiting.size() == 1) {
       known->shape = shape_of(comm);
-      settle(*known, comm, std::move(each.meeting), each.rendezvous.get(), false);
+      settle(*known, comm, each.announced, false);
       continue;
     }
     Known& one = *known;  // which waits for the thread before it goes
-    known->making =
-        std::thread([this, comm, &one, meeting = std::move(each.meeting), rendezvous = std::move(each.rendezvous)] {
-          int state = kSuccess;
-          while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
-            std::this_thread::sleep_for(kLook);
-          if (state == kSuccess && !one.given_up) {
-            one.shape = shape_of(comm);
-            settle(one, comm, meeting, rendezvous.get(), true);
-          } else {
-            one.why_not = "NCCL: it was not made";
-            one.settled.store(true, std::memory_order_release);
-          }
-        });
+    known->making = std::thread([this, comm, &one, announced = std::move(each.announced)] {
+      int state = kSuccess;
+      while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
+        std::this_thread::sleep_for(kLook);
+      if (state == kSuccess && !one.given_up) {
+        one.shape = shape_of(comm);
+        settle(one, comm, announced, true);
+      } else {
+        one.why_not = "NCCL: it was not made";
+        one.settled.store(true, std::memory_order_release);
+      }
+    });
   }
   // Several at once: each with other ranks, in any order.
   if (code == kSuccess)
@@ -149,16 +171,29 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
       if (known->making.joinable()) known->making.join();
 }
 
-Status DropIn::meet(Known& known, Comm comm, const Meeting& meeting, Rendezvous* rendezvous, bool own_thread) {
+Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool own_thread) {
   const Shape& shape = known.shape;
   if (shape.size == 1) return Status(Code::unsupported, "a rank alone");
-  if (shape.size > coll::kMostRanks && rendezvous == nullptr)
+  if (shape.size > coll::kMostRanks && announced.rendezvous == nullptr)
     return Status(Code::unsupported, fmt::format("more than {} ranks", coll::kMostRanks));
-  const std::vector<int> present = meeting.present();
+  std::unique_ptr<comm::Exchange> exchange;
   Status status;
-  if (present.size() != static_cast<std::size_t>(shape.size)) {
-    if (rendezvous != nullptr) {
-      status = meet_across(known, comm, meeting, present, *rendezvous, own_thread);
+  if (announced.growth != nullptr) {
+    auto met = announced.growth->meet(shape.rank, shape.size);
+    status = met.status();
+    if (met.ok()) {
+      known.key = std::move(met->key);
+      exchange = std::move(met->exchange);
+    }
+  } else {
+    const Meeting& meeting = *announced.meeting;
+    const std::vector<int> present = meeting.present();
+    if (present.size() == static_cast<std::size_t>(shape.size)) {
+      auto met = meeting.meet(shape.rank, shape.size);
+      status = met.status();
+      if (met.ok()) exchange = std::move(*met);
+    } else if (announced.rendezvous != nullptr) {
+      status = meet_across(known, comm, meeting, present, *announced.rendezvous, own_thread);
     } else {
       const auto place = comm::place_from_environment();
       const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
@@ -167,30 +202,29 @@ Status DropIn::meet(Known& known, Comm comm, const Meeting& meeting, Rendezvous*
             fmt::format("not all {} ranks of a communicator run with this sennit: it is left to NCCL", shape.size));
       return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
     }
-  } else {
-    auto exchange = meeting.meet(shape.rank, shape.size);
-    status = exchange.status();
-    if (status.ok()) {
-      auto made = Counterpart::create(std::move(*exchange), shape, *memories_, switches_, own_thread);
-      status = made.status();
-      if (made.ok()) known.counterpart = std::move(*made);
-    }
+  }
+  if (exchange != nullptr) {
+    auto made = Counterpart::create(std::move(exchange), shape, *memories_, switches_, own_thread);
+    status = made.status();
+    if (made.ok()) known.counterpart = std::move(*made);
   }
   if (!status.ok() && shape.rank == 0)
     log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
   return status;
 }
 
-void DropIn::settle(Known& known, Comm comm, std::shared_ptr<const Meeting> meeting, Rendezvous* rendezvous,
-                    bool own_thread) {
+void DropIn::settle(Known& known, Comm comm, const Announced& announced, bool own_thread) {
   {
     const std::lock_guard lock(largest_mutex_);
     if (std::pair(-known.shape.size, known.shape.rank) < std::pair(-largest_.size, largest_.rank))
       largest_ = known.shape;
   }
-  if (const auto status = meet(known, comm, *meeting, rendezvous, own_thread); !status) {
+  if (const auto status = meet(known, comm, announced, own_thread); !status) {
     known.why_not = fmt::format("NCCL: {}", status.what());
-    known.meeting = std::move(meeting);
+    if (announced.growth != nullptr)
+      known.announced = announced.growth;
+    else
+      known.announced = announced.meeting;
   }
   known.settled.store(true, std::memory_order_release);
 }
@@ -237,6 +271,7 @@ int DropIn::abort(Comm comm) {
 void DropIn::leave_to_nccl(Comm comm, std::string why) {
   const auto before = known_.find(comm);
   if (before == nullptr) return;
+  end(comm, false);  // whatever was still being made of it is settled then, or given up
   auto after = std::make_shared<Known>();
   after->shape = before->shape;
   after->key = before->key;
@@ -244,7 +279,6 @@ void DropIn::leave_to_nccl(Comm comm, std::string why) {
   after->blocking = before->blocking;
   after->why_not = std::move(why);
   after->settled = true;
-  end(comm, false);
   known_.add(comm, std::move(after));
 }
 

@@ -11,18 +11,17 @@
 #include <vector>
 
 #include "shim/nccl/counterpart.h"
-#include "shim/nccl/meeting.h"
 
 namespace sennit::shim::nccl {
 
 struct Known {
   Shape shape;
-  std::string key;  ///< what its ranks met by; empty: they did not
+  std::string key;  ///< what its ranks met by; empty: they did not. Of one that was grown, known once it is settled
   std::atomic<std::uint64_t> children{0};
   /// Null: all calls are NCCL's, and why_not says why. Set before `settled`, and then as it is.
   std::unique_ptr<Counterpart> counterpart;
   std::string why_not;
-  std::shared_ptr<const Meeting> meeting;  ///< one that was in vain: later ranks see that this one was there
+  std::shared_ptr<const void> announced;  ///< what was in vain: later ranks see that this one was there
   std::atomic<bool> settled{false};
   std::thread making;                 ///< of one that NCCL makes while the program goes on
   std::atomic<bool> given_up{false};  ///< nobody waits for `making` to succeed

@@ -25,6 +25,7 @@ class Meeting {
   /// Which of them are there, ascending. Once NCCL has made the communicator.
   std::vector<int> present() const;
   int index() const { return index_; }
+  int most() const { return most_; }
 
   /// Collective among `size` ranks, all that are present, of which this is number `rank`. Errors: those of
   /// comm::host_exchange and comm::guest_exchange.
