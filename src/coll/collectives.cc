@@ -153,6 +153,11 @@ Status Collectives::use(const std::shared_ptr<path::Window>& window) {
   return {};
 }
 
+bool Collectives::uses(const path::Window& window) {
+  const std::lock_guard lock(mutex_);
+  return windows_.has(window);
+}
+
 void Collectives::forget(const path::Window& window) {
   const std::lock_guard lock(mutex_);
   windows_.remove(window);

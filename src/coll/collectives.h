@@ -70,6 +70,8 @@ class Collectives {
   /// Collective. From now on calls whose buffers lie in `window`, at the same offsets on every rank, may use those of
   /// all ranks straight. Errors: those of Windows::look_at.
   Status use(const std::shared_ptr<path::Window>& window);
+  /// Whether use() found it to be of use; the same on every rank.
+  bool uses(const path::Window& window);
   /// Before the window is closed.
   void forget(const path::Window& window);
   /// All of them, on every rank.

@@ -43,6 +43,10 @@ void Windows::remove(const path::Window& window) {
   std::erase_if(all_, [&](const One& one) { return one.window == &window; });
 }
 
+bool Windows::has(const path::Window& window) const {
+  return std::ranges::any_of(all_, [&](const One& one) { return one.window == &window; });
+}
+
 bool Windows::find(const std::byte* data, std::uint64_t bytes, std::byte* (&at)[kMostRanks]) const {
   for (const One& one : all_) {
     if (data < one.data || data + bytes > one.data + one.bytes) continue;

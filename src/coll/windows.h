@@ -26,6 +26,7 @@ class Windows {
   void add(const One& one) { all_.push_back(one); }
   /// Also of one that was never added.
   void remove(const path::Window& window);
+  bool has(const path::Window& window) const;
 
   /// Where the call's buffers are on all ranks; none unless they lie in windows, as far as the operation reaches into
   /// them. Whether they do must be the same on every rank: its caller has promised that.

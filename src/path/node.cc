@@ -123,6 +123,14 @@ Status Node::close(const std::shared_ptr<Window>& window) {
   return std::move(status).in("deregister memory");
 }
 
+void Node::forget(const std::shared_ptr<Window>& window) {
+  {
+    const std::lock_guard lock(windows_mutex_);
+    windows_.erase(window->number());
+  }
+  window->unmap();
+}
+
 Result<std::byte*> Node::resolve(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes) {
   const std::lock_guard lock(windows_mutex_);
   const auto found = windows_.find(window);

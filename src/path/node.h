@@ -47,6 +47,9 @@ class Node {
   /// Collective registration; see Window::create. close() is collective too, and waits until no rank uses it.
   Result<std::shared_ptr<Window>> open(void* data, std::uint64_t bytes);
   Status close(const std::shared_ptr<Window>& window);
+  /// Instead of close(), without the other ranks: of a window that outlives_owners(), once no message of this rank
+  /// uses it, nor any of a peer's that goes by way of this rank's service.
+  void forget(const std::shared_ptr<Window>& window);
 
   /// Moves `bytes` between this rank's memory and `peer`'s part of the window, in the order of `lane`. One-sided: the
   /// peer takes no part, and learns of arrival by whatever the program does next (a barrier, a message).

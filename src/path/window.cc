@@ -1,5 +1,6 @@
 #include "path/window.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <fmt/format.h>
@@ -137,6 +138,12 @@ Result<std::unique_ptr<Window>> Window::create(comm::Group& group, device::Execu
 
 Window::~Window() {
   for (const FileCard& file : offered_) group_.withdraw(file.number);
+}
+
+bool Window::outlives_owners() const {
+  return std::ranges::all_of(parts_, [](const Part& part) {
+    return part.bytes == 0 || (part.shareable && part.shareable_memory.kind == device::Shareable::Kind::files);
+  });
 }
 
 void Window::unmap() {

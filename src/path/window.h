@@ -35,6 +35,10 @@ class Window {
   /// the memory only then: that of a mapped allocation stays undefined with CUDA.
   void unmap();
 
+  /// Whether all ranks' memory may be freed while peers have it mapped: so it is with files (cuMemCreate), whose
+  /// memory lives as long as any mapping of it. The same on every rank.
+  bool outlives_owners() const;
+
   std::uint32_t number() const { return number_; }
   std::byte* data() const { return data_; }
   std::uint64_t bytes(int rank) const { return parts_[static_cast<std::size_t>(rank)].bytes; }

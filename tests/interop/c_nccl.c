@@ -357,6 +357,7 @@ int main(int count, char** arguments) {
 #endif
 #if NCCL_VERSION_CODE >= 22700 && !defined(OLD)
     {"shrunk", shrunk},
+    {"windows", windows},
 #endif
   };
   for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i)

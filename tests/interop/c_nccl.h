@@ -26,6 +26,7 @@ extern float* out;
 /* Of communicators: how they are made, and how they end. */
 void divided(void);
 void shrunk(void);
+void windows(void);
 void grown(void);
 void grown_patiently(void);
 void patient(void);
@@ -48,6 +49,13 @@ static inline void check(ncclResult_t result, const char* what) {
   }
 }
 
+__attribute__((weak)) void sennit_emulated_free(void* data);
+static inline void let_go(void* memory) {
+  if (sennit_emulated_free != NULL)
+    sennit_emulated_free(memory);
+  else
+    free(memory);
+}
 static inline void* allocate(size_t bytes) {
   void* memory = NULL;
   if (sennit_emulated_allocate != NULL) memory = sennit_emulated_allocate(rank, bytes);

@@ -274,6 +274,19 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
   return ncclSuccess;
 }
 
+#if FAKE_VERSION >= 22700
+ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, size_t size, ncclWindow_t* window, int flags) {
+  note("CommWindowRegister %d %zu %d", comm->size, size, flags);
+  *window = (ncclWindow_t)buffer;
+  return ncclSuccess;
+}
+ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
+  (void)window;
+  note("CommWindowDeregister %d", comm->size);
+  return ncclSuccess;
+}
+#endif
+
 ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataType_t type, ncclScalarResidence_t where,
                                       ncclComm_t comm) {
   (void)where;

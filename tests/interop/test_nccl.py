@@ -43,7 +43,7 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
 
 @pytest.mark.parametrize("test", ["collectives", "types", "groups", "streams", "messages", "crossed", "divided",
                                   "patient", "patient_parts", "pairs", "all_in_one", "forked", "simulated",
-                                  "shrunk", "grown", "grown_patiently"])  # fmt: skip
+                                  "shrunk", "windows", "grown", "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))
@@ -181,6 +181,34 @@ def test_one_that_was_shrunk() -> None:
     job = program.run("shrunk", 3, library)
     expect_right(job)
     assert job.asked("AllReduce") == 0
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_calls_between_windows_go_straight(ranks: int) -> None:
+    """Those of ncclCommWindowRegister, as long as they are registered, where the program promises equal offsets."""
+    program, library = have()
+    job = program.run("windows", ranks, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == job.asked("AllGather") == 0
+    said = job.errors[0]
+    # Three rounds with four calls between windows each. Behind two of them are two without, a fourth registers none
+    # that is symmetric, and at last one buffer alone is registered.
+    assert re.search(r"allreduce +to \d+ KiB +12 .*two_shot_windows", said), said
+    assert re.search(r"allreduce +to \d+ KiB +10 .*two_shot_whole", said), said
+
+
+def test_windows_where_a_rank_has_no_drop_in() -> None:
+    program, library = have()
+    job = program.run("windows", 3, library, without=(1,))
+    expect_right(job)
+    assert "windows" not in job.errors[0], job.errors[0]
+
+
+def test_windows_of_ranks_on_two_nodes_are_nccls() -> None:
+    program, library = have()
+    job = program.run("windows", 4, library, RAILS, own=TWO_NODES)
+    expect_right(job)
+    assert "_windows" not in job.errors[0], job.errors[0]
 
 
 @pytest.mark.parametrize("test", ["grown", "grown_patiently"])

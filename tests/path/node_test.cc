@@ -79,6 +79,32 @@ TEST(Node, RefusesWhatIsOutsideAWindow) {
   });
 }
 
+/// A rank frees its memory, then forgets the window, while the other still reads what is mapped.
+TEST(Node, ForgetsAWindowWithoutTheOtherRanks) {
+  on_nodes([](Node& node) {
+    const int me = node.rank(), peer = 1 - me;
+    auto mine = std::move(*node.executor().allocate(node.device(), 4096));
+    std::memset(mine.data(), 'a' + me, 4096);
+    const auto window = *node.open(mine.data(), 4096);
+    EXPECT_TRUE(window->outlives_owners());
+    const End there = *window->end(peer, 0, 4096);
+    ASSERT_NE(there.data, nullptr);
+    ASSERT_TRUE(node.group().exchange().barrier().ok());  // both have mapped
+    if (me == 0) {
+      mine = {};
+      node.forget(window);
+    }
+    ASSERT_TRUE(node.group().exchange().barrier().ok());
+    if (me == 1) {
+      EXPECT_EQ(there.data[4095], std::byte{'a'});
+      node.forget(window);
+    }
+    const auto again = node.open(nullptr, 0);  // windows are counted as ever
+    ASSERT_TRUE(again.ok()) << again.status().text();
+    EXPECT_TRUE(node.close(*again).ok());
+  });
+}
+
 TEST(Node, DisagreeingOnAWindowIsAnErrorOnAllRanks) {
   on_nodes([](Node& node) {
     int local = 0;

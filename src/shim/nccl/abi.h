@@ -12,6 +12,9 @@ namespace sennit::shim::nccl {
 using Comm = ncclComm*;
 using Stream = CUstream_st*;
 
+/// ncclWindow_t.
+using WindowHandle = void*;
+
 struct UniqueId {
   char bytes[128];
 };
@@ -19,6 +22,9 @@ struct UniqueId {
 // ncclResult_t
 inline constexpr int kSuccess = 0, kUnhandledCudaError = 1, kSystemError = 2, kInternalError = 3,
                      kInvalidArgument = 4, kInvalidUsage = 5, kRemoteError = 6, kInProgress = 7;
+
+/// Of ncclCommWindowRegister: buffers in the window are at the same offset on every rank, whenever any is used.
+inline constexpr int kWindowSymmetric = 1;
 
 #include "nccl_functions.inc"
 

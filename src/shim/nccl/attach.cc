@@ -214,6 +214,21 @@ const char* get_last_error(Comm comm) {
       [&](const Functions& nccl) { return nccl.get_last_error(comm); });
 }
 
+int comm_window_register(Comm comm, void* data, std::size_t bytes, WindowHandle* made, int flags) {
+  const auto make = [&](const Functions& nccl) { return nccl.comm_window_register(comm, data, bytes, made, flags); };
+  return answer(
+      __builtin_return_address(0),
+      [&](DropIn& to) {
+        return to.open_window({comm, data, bytes, made}, flags, [&] { return make(to.nccl()); });
+      },
+      make);
+}
+int comm_window_deregister(Comm comm, WindowHandle window) {
+  return answer(
+      __builtin_return_address(0), [&](DropIn& to) { return to.close_window(comm, window); },
+      [&](const Functions& nccl) { return nccl.comm_window_deregister(comm, window); });
+}
+
 int all_reduce(const void* input, void* output, std::size_t count, int type, int op, Comm comm, Stream stream) {
   return answer_call(__builtin_return_address(0),
                      {Entry::all_reduce, input, output, count, type, op, 0, comm, stream});

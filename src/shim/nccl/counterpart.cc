@@ -1,7 +1,9 @@
 #include "shim/nccl/counterpart.h"
 
 #include <algorithm>
+#include <set>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -55,20 +57,24 @@ comm::Bytes card_of(const Switches& switches, unsigned blocks) {
 
 /// What the ranks' cards say together.
 struct Agreed {
-  bool siblings = false;  ///< another rank is of this process
+  bool siblings = false;      ///< another rank is of this process
+  bool any_siblings = false;  ///< some two ranks are of one process
   unsigned most_blocks = 0;
 };
 
 Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
   Agreed agreed;
   int same_process = 0;
+  std::set<std::uint64_t> processes;
   std::uint64_t take = 0;
   std::string operations;
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {
     comm::Reader reader(cards[rank]);
     const auto blocks = static_cast<unsigned>(reader.number());
     agreed.most_blocks = rank == 0 ? blocks : std::min(agreed.most_blocks, blocks);
-    same_process += reader.number() == device::this_process();
+    const std::uint64_t process = reader.number();
+    same_process += process == device::this_process();
+    agreed.any_siblings = !processes.insert(process).second || agreed.any_siblings;
     const std::uint64_t theirs = reader.number();
     const std::string their_operations = reader.text();
     if (auto status = reader.finish(); !status) return status;
@@ -136,6 +142,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   made->switches_ = switches;
   made->emulated_ = switches.emulate;
   made->has_siblings_ = agreed->siblings;
+  made->any_siblings_ = agreed->any_siblings;
   made->most_blocks_ = agreed->most_blocks;
   path::Node::Options options;
   options.device = shape.device;
@@ -171,15 +178,23 @@ const Verdict& Counterpart::judge(const Call& call) {
   if ((coll::has_root(operation) || call.is_message()) && (call.root < 0 || call.root >= shape_.size)) return root;
   const std::lock_guard lock(mutex_);
   // Programs make the same call again and again.
-  if (judged_verdict_ != nullptr && judged_.is_alike(call)) return *judged_verdict_;
+  const bool is_same_memory = windows_.empty() || (judged_.input == call.input && judged_.output == call.output);
+  if (judged_verdict_ != nullptr && judged_.is_alike(call) && is_same_memory) return *judged_verdict_;
   const auto reduction = reduction_of(call);
   if (!reduction) return unknown;
   // Averages are of the same case as sums, and rails divide nothing.
   if (across_ != nullptr && reduction->op != device::Operator::sum) return not_tried;
-  const coll::Case which =
-      coll::bucket_of(coll::case_of(operation, *reduction, call.count * device::bytes_of(reduction->type)));
-  const auto [found, is_new] = verdicts_.try_emplace(which);
+  const std::uint64_t bytes = call.count * device::bytes_of(reduction->type);
+  const coll::Case which = coll::bucket_of(coll::case_of(operation, *reduction, bytes));
+  auto [found, is_new] = verdicts_.try_emplace(which);
   if (is_new) found->second = decide(call, which, *reduction);
+  if (found->second.taken && is_between_windows(call, *reduction)) {
+    const Verdict& otherwise = found->second;
+    coll::Case between = which;
+    between.windows = true;
+    std::tie(found, is_new) = verdicts_.try_emplace(between);
+    if (is_new) found->second = decide_between_windows(otherwise, which);
+  }
   judged_ = call;
   judged_verdict_ = &found->second;  // which stays where it is
   return found->second;
@@ -208,6 +223,19 @@ Verdict Counterpart::decide(const Call& call, const coll::Case& which, const dev
   if (best.us + best.spread_us >= entry->nccl_us)
     return {false, fmt::format("NCCL: measured faster ({:.1f} µs, sennit {:.1f})", entry->nccl_us, best.us)};
   return {true, coll::name(plan)};
+}
+
+// Between windows nothing was tuned. What is sennit's without them is so with them, and the model says whether they
+// help. Where its plan is too wide, the one that measured fastest without them: not the one that is current there,
+// since ranks may ask for it at different times.
+Verdict Counterpart::decide_between_windows(const Verdict& otherwise, const coll::Case& which) {
+  coll::Case between = which;
+  between.windows = true;
+  if (const coll::Plan plan = collectives_->plan(between); plan.blocks <= most_blocks_)
+    return {true, coll::name(plan)};
+  const auto entry = chooser_->measured(which);
+  const coll::Plan plan = entry ? entry->plans.front().plan : collectives_->plan(which);
+  return {true, otherwise.how, plan};
 }
 
 // ---- calls --------------------------------------------------------------------------------------------------------
@@ -286,6 +314,7 @@ bool Counterpart::may_go() {
   }
   if (own.load(std::memory_order_relaxed) == kQuiet) {
     if (!others_are(kQuiet)) return false;
+    unmap_windows();
     collectives_->unmap();
     own.store(kUnmapped, std::memory_order_release);
   }

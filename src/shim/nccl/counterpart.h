@@ -10,6 +10,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "coll/collectives.h"
 #include "path/node.h"
@@ -29,7 +30,8 @@ struct Shape {
 /// Whether sennit does a call, and why.
 struct Verdict {
   bool taken = false;
-  std::string how;  ///< the plan, or why it is NCCL's
+  std::string how;                                  ///< the plan, or why it is NCCL's
+  std::optional<coll::Plan> forced = std::nullopt;  ///< instead of the one that would be chosen
 };
 
 class Counterpart {
@@ -78,6 +80,13 @@ class Counterpart {
   /// Device memory of two bytes, for a message of this rank to itself.
   std::byte* own_message() const { return own_message_.data(); }
 
+  /// Collective: the program has registered `bytes` bytes at `data` as a symmetric window, of which NCCL says
+  /// `handle`; null: it has none. From now on calls between such windows may go straight. Errors: unsupported where
+  /// that cannot be, on every rank; those of a lost rank, which end what waits on all.
+  Status open_window(void* data, std::uint64_t bytes, WindowHandle handle);
+  /// No call uses it from now on. What other ranks have there is unmapped once this rank's calls are done.
+  void close_window(WindowHandle handle);
+
   /// What has gone wrong, once a call cannot end any more because of it; ok while nothing is missing. A rank that is
   /// gone and that nobody waits for is no error. What waits goes on waiting, until abort().
   Status check();
@@ -102,7 +111,14 @@ class Counterpart {
   Result<coll::Request> request_of(const Call& call);
   Verdict decide(const Call& call, const coll::Case& which, const device::Reduction& reduction);
   Verdict decide_across(const coll::Case& which, const device::Reduction& reduction) const;
+  Verdict decide_between_windows(const Verdict& otherwise, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
+  /// Whether the call's buffers lie in windows, as on all ranks. Under the mutex.
+  bool is_between_windows(const Call& call, const device::Reduction& reduction) const;
+  /// Those that the program has given up, if no call uses them any more.
+  void unmap_left();
+  /// All of them: nothing runs any more.
+  void unmap_windows();
 
   Shape shape_;
   std::shared_ptr<device::Executor> executor_;
@@ -114,6 +130,7 @@ class Counterpart {
   plan::Chooser* chooser_ = nullptr;  // collectives_' own
   Switches switches_;
   bool emulated_ = false, has_siblings_ = false;
+  bool any_siblings_ = false;  // some process has several ranks, whichever
   unsigned most_blocks_ = 0;
   std::atomic<bool> is_captured_{false};  // some call is part of a graph
 
@@ -125,6 +142,8 @@ class Counterpart {
   std::unique_ptr<device::Lane> aside_;
   std::unique_ptr<device::Event> begin_, end_;
   device::Memory own_message_;
+  std::map<WindowHandle, std::shared_ptr<path::Window>> windows_;
+  std::vector<std::shared_ptr<path::Window>> left_;  // the program has given them up; still mapped
 
   /// A stream; cudaStreamPerThread is another one on each thread.
   using Queue = std::pair<Stream, std::thread::id>;

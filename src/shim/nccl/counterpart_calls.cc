@@ -59,7 +59,9 @@ Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   auto request = request_of(call);
   if (!request) return request.status();
   if (lane.capturing()) is_captured_.store(true, std::memory_order_relaxed);
-  return across_ != nullptr ? across_->call(*request, lane) : collectives_->call(*request, lane);
+  if (across_ != nullptr) return across_->call(*request, lane);
+  const Verdict& verdict = judge(call);
+  return collectives_->call(*request, lane, verdict.forced ? &*verdict.forced : nullptr);
 }
 
 Status Counterpart::perform(const Call& call) {

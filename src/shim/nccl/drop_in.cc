@@ -126,8 +126,10 @@ int DropIn::group_end() {
   if (group.depth > 0) --group.depth;
   if (group.depth > 0) return nccl_.group_end();
   const auto waiting = std::exchange(group.waiting, {});
+  auto windows = std::exchange(group.windows, {});
   const int code = end_group(std::exchange(group.calls, {}));
   begin_all(waiting, code);
+  if (code == kSuccess || code == kInProgress) open_windows(std::move(windows));
   return code;
 }
 

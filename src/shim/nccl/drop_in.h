@@ -66,6 +66,17 @@ class DropIn {
   int revoke(Comm comm, int flags);
   int shrink(Comm comm, int flags, std::optional<bool> blocking, Comm* made, const std::function<int()>& make);
 
+  /// Memory that the program registers with NCCL, as a window at `made`.
+  struct Registering {
+    Comm comm;
+    void* data;
+    std::size_t bytes;
+    WindowHandle* made;
+  };
+  /// `make` is NCCL's own function.
+  int open_window(const Registering& what, int flags, const std::function<int()>& make);
+  int close_window(Comm comm, WindowHandle window);
+
   int async_error(Comm comm, int* error);
   const char* last_error(Comm comm);
 
@@ -97,8 +108,11 @@ class DropIn {
     int depth = 0;
     std::vector<Grouped> calls;
     std::vector<Waiting> waiting;
+    std::vector<Registering> windows;
   };
   static Open& open();
+  /// NCCL has registered these.
+  void open_windows(std::vector<Registering> windows);
 
   /// The communicator, where sennit has one; waits until that is certain.
   std::shared_ptr<Known> settled(Comm comm);

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "message", "group", "makes", "ends", "state")
+WRAPPED = ("collective", "message", "group", "makes", "ends", "state", "window")
 PASSED = ("left", "used")
 OLDEST = (2, 19)
 
@@ -30,6 +30,7 @@ TYPES = {
     "cudaStream_t": "Stream",
     "ncclConfig_t": "void",
     "ncclSimInfo_t": "void",
+    "ncclWindow_t": "WindowHandle",
 }
 
 

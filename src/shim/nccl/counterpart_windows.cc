@@ -1,0 +1,87 @@
+// Windows that the program has registered with NCCL, and what calls between them gain.
+//
+// NCCL lets a rank give up a window and free its memory without a word to the others, as soon as its own calls are
+// done. So only such memory is used here as may be freed while peers have it mapped, as that of ncclMemAlloc, and
+// each rank unmaps that of the others by itself. That a call's buffers lie in windows on all ranks or on none, and at
+// the same offset, NCCL demands of the program.
+#include <utility>
+
+#include "shim/nccl/counterpart.h"
+
+namespace sennit::shim::nccl {
+
+Status Counterpart::open_window(void* data, std::uint64_t bytes, WindowHandle handle) {
+  if (across_ != nullptr || any_siblings_)
+    return Status(Code::unsupported, across_ != nullptr ? "its ranks are on several nodes"
+                                                        : "ranks of one process make such calls one after another");
+  unmap_left();
+  // What NCCL gives no handle for, the program cannot give up: then this is no window for any rank.
+  if (handle == nullptr) bytes = 0;
+  auto window = node_->open(bytes != 0 ? data : nullptr, bytes);
+  Status status = window.status();
+  bool used = false;
+  if (status.ok() && (*window)->outlives_owners()) {
+    auto found = collectives_->use(*window);
+    if (!found.ok() && found.code() != Code::invalid_argument) status = std::move(found);
+    used = status.ok() && bytes != 0 && collectives_->uses(**window);
+  }
+  if (status.ok() && !used) status = node_->close(*window);
+  if (status.code() == Code::peer_lost || status.code() == Code::timed_out) {
+    // Some ranks may believe that all went well: their calls would wait for this one's in vain.
+    node_->group().abort(status);
+    return status;
+  }
+  if (!status.ok()) return status;
+  if (!used)
+    return Status(Code::unsupported,
+                  "it is not of cuMemCreate, or cannot be mapped, or is not as long, on every rank", {},
+                  "Allocate it with ncclMemAlloc");
+  const std::lock_guard lock(mutex_);
+  windows_.emplace(handle, std::move(*window));
+  judged_verdict_ = nullptr;
+  return {};
+}
+
+void Counterpart::close_window(WindowHandle handle) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = windows_.find(handle);
+    if (found == windows_.end()) return;
+    collectives_->forget(*found->second);
+    left_.push_back(std::move(found->second));
+    windows_.erase(found);
+    judged_verdict_ = nullptr;
+  }
+  unmap_left();
+}
+
+void Counterpart::unmap_left() {
+  // A graph may run, now or later.
+  if (is_captured_.load(std::memory_order_relaxed)) return;
+  if (const auto idle = collectives_->idle(); idle.ok() && !*idle) return;
+  const std::lock_guard lock(mutex_);
+  for (const auto& window : std::exchange(left_, {})) node_->forget(window);
+}
+
+void Counterpart::unmap_windows() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [handle, window] : std::exchange(windows_, {})) {
+    collectives_->forget(*window);
+    left_.push_back(window);
+  }
+  for (const auto& window : std::exchange(left_, {})) node_->forget(window);
+}
+
+bool Counterpart::is_between_windows(const Call& call, const device::Reduction& reduction) const {
+  if (windows_.empty()) return false;
+  const auto* const input = static_cast<const std::byte*>(call.entry == Entry::bcast ? call.output : call.input);
+  return collectives_->reaches({operation_of(call.entry),
+                                input,
+                                static_cast<std::byte*>(call.output),
+                                call.count * device::bytes_of(reduction.type),
+                                call.root,
+                                reduction,
+                                {}});
+}
+
+}  // namespace sennit::shim::nccl

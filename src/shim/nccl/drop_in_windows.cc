@@ -1,0 +1,47 @@
+// Memory that a program registers with NCCL as windows.
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "shim/nccl/drop_in.h"
+
+namespace sennit::shim::nccl {
+
+int DropIn::open_window(const Registering& what, int flags, const std::function<int()>& make) {
+  const int code = make();
+  if (code != kSuccess || (flags & kWindowSymmetric) == 0 || what.made == nullptr) return code;
+  if (open().depth > 0)
+    open().windows.push_back(what);
+  else
+    open_windows({what});
+  return code;
+}
+
+void DropIn::open_windows(std::vector<Registering> windows) {
+  std::vector<std::pair<std::shared_ptr<Known>, const Registering*>> known;
+  for (const Registering& each : windows)
+    // Where it does not block NCCL is not done, on no rank.
+    if (auto found = settled(each.comm); found != nullptr && found->counterpart != nullptr && found->blocking)
+      known.emplace_back(std::move(found), &each);
+  // A group may have its communicators in another order on each rank; those of one are in order.
+  std::ranges::stable_sort(known, {}, [](const auto& each) { return each.first->key; });
+  for (const auto& [one, what] : known) {
+    // In a group with others that do not block, NCCL may still be at work.
+    int state = kInProgress;
+    while (nccl_.comm_get_async_error(what->comm, &state) == kSuccess && state == kInProgress)
+      std::this_thread::sleep_for(kLook);
+    if (auto status = one->counterpart->open_window(what->data, what->bytes, *what->made); !status)
+      log(LogLevel::info, fmt::format("a window of {} bytes is used by NCCL alone: {}", what->bytes, status.text()));
+  }
+}
+
+int DropIn::close_window(Comm comm, WindowHandle window) {
+  if (const auto known = known_.find(comm); known != nullptr && known->settled && known->counterpart != nullptr)
+    known->counterpart->close_window(window);
+  return nccl_.comm_window_deregister(comm, window);
+}
+
+}  // namespace sennit::shim::nccl
