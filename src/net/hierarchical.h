@@ -19,17 +19,13 @@
 #include "coll/collectives.h"
 #include "net/all_to_all.h"
 #include "net/crossing.h"
+#include "net/places.h"
 #include "net/rail.h"
 #include "net/relay.h"
 
 namespace sennit::net {
 
 enum class Way : std::uint8_t { rails, leaders };
-
-/// A rank's place: which node, and which of its ranks.
-struct Place {
-  int node = 0, rank = 0;
-};
 
 class Hierarchical {
  public:

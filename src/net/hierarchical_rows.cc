@@ -1,0 +1,138 @@
+// The collectives of several nodes whose messages lie in rows, one for each rank.
+#include <algorithm>
+
+#include "net/hierarchical.h"
+#include "net/places.h"
+#include "net/request.h"
+
+namespace sennit::net {
+
+using coll::Operation;
+
+std::vector<Chunk> Hierarchical::chunks_of_rows(std::uint64_t bytes) const {
+  return chunks_of((bytes + kGrain - 1) / kGrain * kGrain, part_ / as_count(nodes_), 1, true);
+}
+
+Status Hierarchical::to_rows(std::byte* rows, std::uint64_t row, const void* input, std::uint64_t bytes,
+                             const Chunk& chunk, std::span<const Place> places, device::Lane& lane) const {
+  Status status;
+  for (std::size_t rank = 0; status.ok() && rank < places.size(); ++rank)
+    status = lane.copy(rows + row_of(places[rank], row), at(input, rank * bytes + chunk.begin),
+                       std::min(row, bytes - chunk.begin));
+  return status;
+}
+
+Status Hierarchical::from_rows(const std::byte* rows, std::uint64_t row, void* output,
+                               std::span<const std::uint64_t> lengths, std::span<const std::uint64_t> begins,
+                               const Chunk& chunk, std::span<const Place> places, device::Lane& lane) const {
+  Status status;
+  for (std::size_t rank = 0; status.ok() && rank < places.size(); ++rank)
+    if (lengths[rank] > chunk.begin)
+      status = lane.copy(at(output, begins[rank] + chunk.begin), rows + row_of(places[rank], row),
+                         std::min(row, lengths[rank] - chunk.begin));
+  return status;
+}
+
+Status Hierarchical::all_gather(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places) {
+  const SideBySide messages(bytes, places.size());
+  return all_gather_v(input, output, messages.lengths, messages.begins, places);
+}
+
+Status Hierarchical::all_gather_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
+                                  std::span<const std::uint64_t> begins, std::span<const Place> places) {
+  const auto own = std::ranges::find_if(
+      places, [&](const Place& place) { return place.node == number_ && place.rank == node_.rank(); });
+  const std::uint64_t bytes = lengths[static_cast<std::size_t>(own - places.begin())];
+  const auto all = chunks_of_rows(std::ranges::max(lengths));
+  return relay_.run(all.size(), 1, [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    const std::uint64_t row = chunk.bytes;
+    Course course;
+    course.gather = [=, this](std::byte* rows, device::Lane& lane) {
+      if (bytes <= chunk.begin) return Status();
+      return lane.copy(rows + row * as_count(number_), at(input, chunk.begin), std::min(row, bytes - chunk.begin));
+    };
+    course.trips = {crossing_.gather(0, row)};
+    course.spread = [=, this](std::byte* rows, device::Lane& lane) {
+      const bool alone = node_.size() == 1;
+      std::byte* const all_rows = alone ? rows : rows_.data();
+      Status status;
+      if (!alone) status = call(Operation::allgather, rows, all_rows, row * as_count(nodes_), kBytes, lane);
+      return status.ok() ? from_rows(all_rows, row, output, lengths, begins, chunk, places, lane) : status;
+    };
+    return course;
+  });
+}
+
+Status Hierarchical::gather(const void* input, void* output, std::uint64_t bytes, Place root,
+                            std::span<const Place> places) {
+  const SideBySide messages(bytes, places.size());
+  const auto all = chunks_of_rows(bytes);
+  return relay_.run(all.size(), 1, [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    const std::uint64_t row = chunk.bytes;
+    Course course;
+    course.gather = [=, this](std::byte* rows, device::Lane& lane) {
+      return lane.copy(rows + row * as_count(number_), at(input, chunk.begin), std::min(row, bytes - chunk.begin));
+    };
+    course.trips = {crossing_.gather_at(root.node, row)};
+    if (number_ != root.node) return course;
+    course.spread = [=, &messages, this](std::byte* rows, device::Lane& lane) {
+      const bool here = node_.rank() == root.rank, alone = node_.size() == 1;
+      std::byte* const all_rows = alone ? rows : rows_.data();
+      Status status;
+      if (!alone)
+        status =
+            call(Operation::gather, rows, here ? all_rows : nullptr, row * as_count(nodes_), kBytes, lane, root.rank);
+      if (!status.ok() || !here) return status;
+      return from_rows(all_rows, row, output, messages.lengths, messages.begins, chunk, places, lane);
+    };
+    return course;
+  });
+}
+
+Status Hierarchical::scatter(const void* input, void* output, std::uint64_t bytes, Place root,
+                             std::span<const Place> places) {
+  const auto all = chunks_of_rows(bytes);
+  return relay_.run(all.size(), 1, [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    const std::uint64_t row = chunk.bytes;
+    Course course;
+    if (number_ == root.node)
+      course.gather = [=, this](std::byte* rows, device::Lane& lane) {
+        const bool here = node_.rank() == root.rank, alone = node_.size() == 1;
+        std::byte* const all_rows = alone ? rows : rows_.data();
+        Status status;
+        if (here) status = to_rows(all_rows, row, input, bytes, chunk, places, lane);
+        if (!status.ok() || alone) return status;
+        return call(Operation::scatter, here ? all_rows : nullptr, rows, row * as_count(nodes_), kBytes, lane,
+                    root.rank);
+      };
+    course.trips = {crossing_.scatter_from(root.node, row)};
+    course.spread = [=, this](std::byte* rows, device::Lane& lane) {
+      return lane.copy(at(output, chunk.begin), rows + row * as_count(number_), std::min(row, bytes - chunk.begin));
+    };
+    return course;
+  });
+}
+
+Status Hierarchical::reduce_scatter(const void* input, void* output, std::uint64_t bytes,
+                                    const device::Reduction& reduction, std::span<const Place> places) {
+  const auto all = chunks_of_rows(bytes);
+  return relay_.run(all.size(), 1, [&](std::size_t i) {
+    const Chunk& chunk = all[i];
+    const std::uint64_t row = chunk.bytes, wanted = std::min(row, bytes - chunk.begin);
+    Course course;
+    course.gather = [=, this](std::byte* part, device::Lane& lane) {
+      const bool alone = node_.size() == 1;
+      std::byte* const rows = alone ? part : rows_.data();
+      auto status = to_rows(rows, row, input, bytes, chunk, places, lane);
+      if (!status.ok() || alone) return status;
+      return call(Operation::reduce_scatter, rows, part, row * as_count(nodes_), reduction, lane);
+    };
+    course.trips = {crossing_.exchange(row, reduction, at(output, chunk.begin), wanted)};
+    return course;
+  });
+}
+
+}  // namespace sennit::net
