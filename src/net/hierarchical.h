@@ -27,6 +27,15 @@ namespace sennit::net {
 
 enum class Way : std::uint8_t { rails, leaders };
 
+/// The messages of a gather or a scatter, in bytes.
+struct OfOneRank {
+  std::uint64_t own = 0;      ///< of this rank's message; 0 where that is in place
+  std::uint64_t longest = 0;  ///< of all messages, the same on each rank
+  /// By rank, at the root alone: of each message, and where it begins in the root's memory. One that is in place
+  /// there has no length.
+  std::span<const std::uint64_t> lengths, begins;
+};
+
 class Hierarchical {
  public:
   struct Options {
@@ -63,10 +72,21 @@ class Hierarchical {
   /// `output`: of the rank in place `root`; as of an allgather. And the other way round: `input` is that rank's.
   Status gather(const void* input, void* output, std::uint64_t bytes, Place root, std::span<const Place> places);
   Status scatter(const void* input, void* output, std::uint64_t bytes, Place root, std::span<const Place> places);
+  /// The same of messages that each have a length of their own, in rows as long as the longest.
+  Status gather_v(const void* input, void* output, const OfOneRank& messages, Place root,
+                  std::span<const Place> places);
+  Status scatter_v(const void* input, void* output, const OfOneRank& messages, Place root,
+                   std::span<const Place> places);
   /// `bytes`: of each rank's result. `places`: of all ranks, in the order of what is theirs in the input. The output
   /// may be the first of these.
   Status reduce_scatter(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
                         std::span<const Place> places);
+  /// Of results that each have a length of their own, and a place in the input: `lengths` and `begins`, by rank, one
+  /// behind the other. The output may be the input's beginning: what goes there of a chunk lies before all that is
+  /// read for later ones. Rows are as long as the longest.
+  Status reduce_scatter_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
+                          std::span<const std::uint64_t> begins, const device::Reduction& reduction,
+                          std::span<const Place> places);
   /// `bytes`: of each message. `places`: of all ranks, in the order of messages in input and output, which may not be
   /// the same.
   Status all_to_all(const void* input, void* output, std::uint64_t bytes, std::span<const Place> places);
@@ -102,9 +122,13 @@ class Hierarchical {
             static_cast<std::uint64_t>(place.node)) *
            bytes;
   }
-  /// Copies between the rows of all ranks, `row` bytes apart, and where they are in the program's memory.
-  Status to_rows(std::byte* rows, std::uint64_t row, const void* input, std::uint64_t bytes, const Chunk& chunk,
-                 std::span<const Place> places, device::Lane& lane) const;
+  /// Of this rank's message.
+  std::uint64_t own_of(std::span<const std::uint64_t> lengths, std::span<const Place> places) const;
+  /// Copies between the rows of all ranks, `row` bytes apart, and where they are in the program's memory. Of a row
+  /// whose message has ended, the rest is whatever was there.
+  Status to_rows(std::byte* rows, std::uint64_t row, const void* input, std::span<const std::uint64_t> lengths,
+                 std::span<const std::uint64_t> begins, const Chunk& chunk, std::span<const Place> places,
+                 device::Lane& lane) const;
   Status from_rows(const std::byte* rows, std::uint64_t row, void* output, std::span<const std::uint64_t> lengths,
                    std::span<const std::uint64_t> begins, const Chunk& chunk, std::span<const Place> places,
                    device::Lane& lane) const;

@@ -13,13 +13,21 @@ std::vector<Chunk> Hierarchical::chunks_of_rows(std::uint64_t bytes) const {
   return chunks_of((bytes + kGrain - 1) / kGrain * kGrain, part_ / as_count(nodes_), 1, true);
 }
 
-Status Hierarchical::to_rows(std::byte* rows, std::uint64_t row, const void* input, std::uint64_t bytes,
+Status Hierarchical::to_rows(std::byte* rows, std::uint64_t row, const void* input,
+                             std::span<const std::uint64_t> lengths, std::span<const std::uint64_t> begins,
                              const Chunk& chunk, std::span<const Place> places, device::Lane& lane) const {
   Status status;
   for (std::size_t rank = 0; status.ok() && rank < places.size(); ++rank)
-    status = lane.copy(rows + row_of(places[rank], row), at(input, rank * bytes + chunk.begin),
-                       std::min(row, bytes - chunk.begin));
+    if (lengths[rank] > chunk.begin)
+      status = lane.copy(rows + row_of(places[rank], row), at(input, begins[rank] + chunk.begin),
+                         std::min(row, lengths[rank] - chunk.begin));
   return status;
+}
+
+std::uint64_t Hierarchical::own_of(std::span<const std::uint64_t> lengths, std::span<const Place> places) const {
+  const auto own = std::ranges::find_if(
+      places, [&](const Place& place) { return place.node == number_ && place.rank == node_.rank(); });
+  return lengths[static_cast<std::size_t>(own - places.begin())];
 }
 
 Status Hierarchical::from_rows(const std::byte* rows, std::uint64_t row, void* output,
@@ -40,9 +48,7 @@ Status Hierarchical::all_gather(const void* input, void* output, std::uint64_t b
 
 Status Hierarchical::all_gather_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
                                   std::span<const std::uint64_t> begins, std::span<const Place> places) {
-  const auto own = std::ranges::find_if(
-      places, [&](const Place& place) { return place.node == number_ && place.rank == node_.rank(); });
-  const std::uint64_t bytes = lengths[static_cast<std::size_t>(own - places.begin())];
+  const std::uint64_t bytes = own_of(lengths, places);
   const auto all = chunks_of_rows(std::ranges::max(lengths));
   return relay_.run(all.size(), 1, [&](std::size_t i) {
     const Chunk& chunk = all[i];
@@ -66,18 +72,25 @@ Status Hierarchical::all_gather_v(const void* input, void* output, std::span<con
 
 Status Hierarchical::gather(const void* input, void* output, std::uint64_t bytes, Place root,
                             std::span<const Place> places) {
-  const SideBySide messages(bytes, places.size());
-  const auto all = chunks_of_rows(bytes);
+  const SideBySide all(bytes, places.size());
+  return gather_v(input, output, {bytes, bytes, all.lengths, all.begins}, root, places);
+}
+
+Status Hierarchical::gather_v(const void* input, void* output, const OfOneRank& messages, Place root,
+                              std::span<const Place> places) {
+  const auto all = chunks_of_rows(messages.longest);
   return relay_.run(all.size(), 1, [&](std::size_t i) {
     const Chunk& chunk = all[i];
     const std::uint64_t row = chunk.bytes;
     Course course;
-    course.gather = [=, this](std::byte* rows, device::Lane& lane) {
-      return lane.copy(rows + row * as_count(number_), at(input, chunk.begin), std::min(row, bytes - chunk.begin));
-    };
+    if (messages.own > chunk.begin)
+      course.gather = [=, this, bytes = std::min(row, messages.own - chunk.begin)](std::byte* rows,
+                                                                                   device::Lane& lane) {
+        return lane.copy(rows + row * as_count(number_), at(input, chunk.begin), bytes);
+      };
     course.trips = {crossing_.gather_at(root.node, row)};
     if (number_ != root.node) return course;
-    course.spread = [=, &messages, this](std::byte* rows, device::Lane& lane) {
+    course.spread = [=, this](std::byte* rows, device::Lane& lane) {
       const bool here = node_.rank() == root.rank, alone = node_.size() == 1;
       std::byte* const all_rows = alone ? rows : rows_.data();
       Status status;
@@ -93,7 +106,13 @@ Status Hierarchical::gather(const void* input, void* output, std::uint64_t bytes
 
 Status Hierarchical::scatter(const void* input, void* output, std::uint64_t bytes, Place root,
                              std::span<const Place> places) {
-  const auto all = chunks_of_rows(bytes);
+  const SideBySide all(bytes, places.size());
+  return scatter_v(input, output, {bytes, bytes, all.lengths, all.begins}, root, places);
+}
+
+Status Hierarchical::scatter_v(const void* input, void* output, const OfOneRank& messages, Place root,
+                               std::span<const Place> places) {
+  const auto all = chunks_of_rows(messages.longest);
   return relay_.run(all.size(), 1, [&](std::size_t i) {
     const Chunk& chunk = all[i];
     const std::uint64_t row = chunk.bytes;
@@ -103,34 +122,44 @@ Status Hierarchical::scatter(const void* input, void* output, std::uint64_t byte
         const bool here = node_.rank() == root.rank, alone = node_.size() == 1;
         std::byte* const all_rows = alone ? rows : rows_.data();
         Status status;
-        if (here) status = to_rows(all_rows, row, input, bytes, chunk, places, lane);
+        if (here) status = to_rows(all_rows, row, input, messages.lengths, messages.begins, chunk, places, lane);
         if (!status.ok() || alone) return status;
         return call(Operation::scatter, here ? all_rows : nullptr, rows, row * as_count(nodes_), kBytes, lane,
                     root.rank);
       };
     course.trips = {crossing_.scatter_from(root.node, row)};
-    course.spread = [=, this](std::byte* rows, device::Lane& lane) {
-      return lane.copy(at(output, chunk.begin), rows + row * as_count(number_), std::min(row, bytes - chunk.begin));
-    };
+    if (messages.own > chunk.begin)
+      course.spread = [=, this, bytes = std::min(row, messages.own - chunk.begin)](std::byte* rows,
+                                                                                   device::Lane& lane) {
+        return lane.copy(at(output, chunk.begin), rows + row * as_count(number_), bytes);
+      };
     return course;
   });
 }
 
 Status Hierarchical::reduce_scatter(const void* input, void* output, std::uint64_t bytes,
                                     const device::Reduction& reduction, std::span<const Place> places) {
-  const auto all = chunks_of_rows(bytes);
+  const SideBySide all(bytes, places.size());
+  return reduce_scatter_v(input, output, all.lengths, all.begins, reduction, places);
+}
+
+Status Hierarchical::reduce_scatter_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
+                                      std::span<const std::uint64_t> begins, const device::Reduction& reduction,
+                                      std::span<const Place> places) {
+  const std::uint64_t bytes = own_of(lengths, places);
+  const auto all = chunks_of_rows(std::ranges::max(lengths));
   return relay_.run(all.size(), 1, [&](std::size_t i) {
     const Chunk& chunk = all[i];
-    const std::uint64_t row = chunk.bytes, wanted = std::min(row, bytes - chunk.begin);
+    const std::uint64_t row = chunk.bytes, wanted = std::min(row, bytes - std::min(bytes, chunk.begin));
     Course course;
     course.gather = [=, this](std::byte* part, device::Lane& lane) {
       const bool alone = node_.size() == 1;
       std::byte* const rows = alone ? part : rows_.data();
-      auto status = to_rows(rows, row, input, bytes, chunk, places, lane);
+      auto status = to_rows(rows, row, input, lengths, begins, chunk, places, lane);
       if (!status.ok() || alone) return status;
       return call(Operation::reduce_scatter, rows, part, row * as_count(nodes_), reduction, lane);
     };
-    course.trips = {crossing_.exchange(row, reduction, at(output, chunk.begin), wanted)};
+    course.trips = {crossing_.exchange(row, reduction, wanted != 0 ? at(output, chunk.begin) : nullptr, wanted)};
     return course;
   });
 }
