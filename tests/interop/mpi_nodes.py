@@ -136,6 +136,61 @@ def gather_and_scatter(comm: MPI.Comm, count: int, root: int) -> None:
     check("its input", all_, joined(comm, count) if here else repeated([-1], count * size))
 
 
+def gatherv_and_scatterv(comm: MPI.Comm, counts: list[int], root: int) -> None:
+    """Places are backwards and apart; the root's own message is in place every other time."""
+    rank, size = comm.Get_rank(), comm.Get_size()
+    here, in_place = rank == root, rank == root and root % 2 == 1
+    places = [1 + sum(counts[other + 1 :]) + size - other for other in range(size)]
+    expected = repeated([-1], sum(counts) + size + 1)
+    for other in range(size):
+        expected[places[other] : places[other] + counts[other]] = given(other, counts[other])
+    mine, all_ = GPU(max(counts[rank], 1)), GPU(len(expected))
+    mine.put(given(rank, len(mine.view)))
+    all_.fill(-1)
+    if in_place:
+        all_.view[places[rank] : places[rank] + counts[rank]] = mine.view[: counts[rank]]
+    own = MPI.IN_PLACE if in_place else [mine.view, counts[rank], MPI.INT]
+    whole = [all_.view, counts, places, MPI.INT] if here else None
+    comm.Gatherv(own, whole, root)
+    check(f"gatherv of {counts} at {root}", all_, expected if here else repeated([-1], len(expected)))
+    mine.fill(-1)
+    comm.Scatterv(whole, own, root)
+    came = repeated([-1], len(mine.view)) if in_place else given(rank, counts[rank])
+    check(f"scatterv of {counts} from {root}", mine, came + repeated([-1], len(mine.view) - len(came)))
+    check("its input", all_, expected if here else repeated([-1], len(expected)))
+
+
+def gathervs_and_scattervs(comm: MPI.Comm) -> None:
+    """Of about the same length, with none for one rank, with a long one among short ones, and with short ones, which
+    the ranks that have them know, and the root."""
+    size = comm.Get_size()
+    for root in range(size):
+        gatherv_and_scatterv(comm, [COUNTS[1] + 101 * other for other in range(size)], root)
+        none = [0 if other == (root + 1) % size else COUNTS[1] - other for other in range(size)]
+        gatherv_and_scatterv(comm, none if size > 2 else [COUNTS[1]] * size, root)
+    gatherv_and_scatterv(comm, [4 * COUNTS[1]] + [COUNTS[1] // 2] * (size - 1), size - 1)
+    gatherv_and_scatterv(comm, [COUNTS[1]] + [100] * (size - 1), 0)
+    gatherv_and_scatterv(comm, [0] * size, 0)
+
+
+def reduce_scatter_of_parts(comm: MPI.Comm, counts: list[int], in_place: bool = True) -> None:
+    """Parts that differ, of which a rank may have none."""
+    rank = comm.Get_rank()
+    before = sum(counts[:rank])
+    expected = reduced(comm, sum(counts), sum)[before : before + counts[rank]]
+    mine, result = GPU(sum(counts)), GPU(counts[rank] + 1)
+    mine.put(given(rank, sum(counts)))
+    result.fill(-1)
+    comm.Reduce_scatter(mine.mpi(), [result.view, counts[rank], MPI.INT], counts, MPI.SUM)
+    check(f"reduce_scatter of {counts}", result, expected + repeated([-1], 1))
+    check("its input", mine, given(rank, sum(counts)))
+    if not in_place:
+        return
+    comm.Reduce_scatter(MPI.IN_PLACE, mine.mpi(), counts, MPI.SUM)
+    result.view[: counts[rank]] = mine.view[: counts[rank]]
+    check(f"reduce_scatter of {counts} in place", result, expected + repeated([-1], 1))
+
+
 def reduce_scatter(comm: MPI.Comm, count: int) -> None:
     rank, size = comm.Get_rank(), comm.Get_size()
     expected = reduced(comm, count * size, sum)[rank * count : (rank + 1) * count]
@@ -221,6 +276,11 @@ def messages_in_the_order_of_ranks() -> None:
     allgatherv(backwards, COUNTS[1])
     for root in range(SIZE):
         gather_and_scatter(backwards, COUNTS[0] * 9 if root < 2 else COUNTS[1], root)
+    gathervs_and_scattervs(backwards)
+    reduce_scatter_of_parts(backwards, [COUNTS[1] - 101 * other for other in range(SIZE)])
+    reduce_scatter_of_parts(backwards, [COUNTS[1] * (other < SIZE - 1) for other in range(SIZE)])
+    # Where it is staged, MPICH 5.0 ends a program whose own part, in place, is as long as all before it or longer.
+    reduce_scatter_of_parts(backwards, [100 if other != 1 else COUNTS[2] for other in range(SIZE)], in_place=False)
     alltoallvs(backwards)
     backwards.Free()
 

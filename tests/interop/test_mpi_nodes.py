@@ -44,7 +44,7 @@ TAKEN = {
 # What goes by rails then.
 BY_RAILS = {
     "allreduce", "reduce", "bcast", "allgather", "reduce_scatter_block", "reduce_scatter", "alltoall", "alltoallv",
-    "allgatherv", "gather", "scatter",
+    "allgatherv", "gather", "scatter", "gatherv", "scatterv",
 }  # fmt: skip
 
 

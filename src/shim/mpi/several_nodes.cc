@@ -16,14 +16,53 @@ constexpr std::uint64_t kLeast = 512 << 10, kLeastAlone = 4 << 20;
 /// default: a message that takes longer on the network than GPUs take to begin its copies.
 constexpr std::uint64_t kLeastOfRound = 128 << 10;
 
-/// And an allgather whose rows, as long as the longest message, would be so many times as long as all messages. A
-/// default.
+/// And what goes in rows as long as the longest message, where these would be so many times as long as all messages.
+/// A default.
 constexpr std::uint64_t kMostOfRow = 2;
+
+constexpr WhyNot kOtherLengths = "ranks on several nodes, and messages of very different lengths";
 
 constexpr int kNowhere = -1;  ///< a colour of no communicator
 
 bool is_all_to_all(const Work& work) {
   return work.family == Family::Alltoall || work.family == Family::Alltoallv;
+}
+
+/// Whether ranks other than the root know the length of their own message alone.
+bool is_of_one_rank(const Work& work) {
+  return work.family == Family::Gatherv || work.family == Family::Scatterv;
+}
+
+/// Bytes of this rank's message in such a call; 0 in place.
+std::uint64_t own_of(const Work& work) {
+  const auto& all = work.family == Family::Gatherv ? work.sent : work.received;
+  return all[static_cast<std::size_t>(work.request.root)];
+}
+
+/// Bytes of the shortest message that this rank knows, if any; empty ones are none.
+std::uint64_t shortest_of(const Work& work) {
+  std::uint64_t shortest = ~std::uint64_t{0};
+  for (const auto* const all : {&work.sent, &work.received})
+    for (const std::uint64_t bytes : *all)
+      if (bytes != 0) shortest = std::min(shortest, bytes);
+  return shortest;
+}
+
+/// Whether rows as long as the longest message carry too little.
+bool are_uneven(std::uint64_t longest, std::uint64_t total, std::size_t ranks) {
+  return longest * ranks > kMostOfRow * total;
+}
+
+/// Smaller messages, of all ranks together, are staged.
+std::uint64_t least_of(const Nodes& nodes) {
+  return nodes.places.size() == static_cast<std::size_t>(nodes.count) ? kLeastAlone : kLeast;
+}
+
+/// Where parts begin that lie one behind the other.
+std::vector<std::uint64_t> begins_of(const std::vector<std::uint64_t>& parts) {
+  std::vector<std::uint64_t> begins(parts.size());
+  std::exclusive_scan(parts.begin(), parts.end(), begins.begin(), std::uint64_t{0});
+  return begins;
 }
 
 /// Whether the message's bytes are those of one rank.
@@ -39,20 +78,26 @@ std::string_view SeveralNodes::why_not(const Mpi& mpi, const Work& work, const N
   using coll::Operation;
   const coll::Request& request = work.request;
   const bool reduces = coll::reduces(request.operation), all_to_all = is_all_to_all(work);
-  const bool all_lengths_known = work.family == Family::Allgatherv;
-  if (work.scan || (request.operation == Operation::all_to_all_v && !all_to_all && !all_lengths_known))
-    return "ranks on several nodes";
+  const bool of_parts = !work.parts.empty();
+  if (work.scan) return "ranks on several nodes";
   // A reduce-scatter in place needs no scratch here: each rank's result takes the place of what it has given before.
-  if (work.scratch_bytes != 0 && request.operation != Operation::reduce_scatter) return "ranks on several nodes";
-  if (way == net::Way::leaders && request.operation != Operation::allreduce)
+  if (work.scratch_bytes != 0 && request.operation != Operation::reduce_scatter && !of_parts)
+    return "ranks on several nodes";
+  if (way == net::Way::leaders && (request.operation != Operation::allreduce || of_parts))
     return "nodes with different numbers of ranks";
-  const bool alone = nodes.places.size() == static_cast<std::size_t>(nodes.count);
   if (all_to_all && request.input == request.output) return "in place, over several nodes";
-  const std::uint64_t bytes = work.bytes * (is_of_each(request.operation) ? nodes.places.size() : 1);
+  const std::size_t ranks = nodes.places.size();
+  const std::uint64_t least = least_of(nodes);
   const std::uint64_t least_of_rounds = all_to_all ? kLeastOfRound * static_cast<unsigned>(nodes.count) : 0;
-  if (bytes < std::max(alone ? kLeastAlone : kLeast, least_of_rounds)) return "ranks on several nodes, and small";
-  if (all_lengths_known && bytes < std::ranges::max(work.received) * nodes.places.size() / kMostOfRow)
-    return "ranks on several nodes, and messages of very different lengths";
+  const std::uint64_t bytes = work.bytes * (is_of_each(request.operation) ? ranks : 1);
+  // Of a gather or scatter of different lengths no rank but the root knows all bytes: each judges by what it knows,
+  // as the root does of it, so that for a small one no rank offers what another refuses, and waits to hear so.
+  const bool small =
+      is_of_one_rank(work) ? shortest_of(work) < least / ranks : bytes < std::max(least, least_of_rounds);
+  if (small) return "ranks on several nodes, and small";
+  if (of_parts && are_uneven(std::ranges::max(work.parts), bytes, ranks)) return kOtherLengths;
+  if (work.family == Family::Allgatherv && are_uneven(std::ranges::max(work.received), bytes, ranks))
+    return kOtherLengths;
   if (reduces && !MpiRail::knows(mpi, request.reduction)) return "numbers that the MPI does not reduce";
   return {};
 }
@@ -96,39 +141,59 @@ Result<std::unique_ptr<SeveralNodes>> SeveralNodes::create(const Mpi& mpi, Handl
 
 Status SeveralNodes::meet(const Work& work) {
   const std::size_t size = nodes_.places.size(), here = size / static_cast<std::size_t>(nodes_.count);
-  std::vector<std::uint64_t> all(here * size);  // by rank of this node, and for each by rank
-  int code = mpi_.all_gather(node_comm_, work.sent.data(), all.data(), static_cast<int>(size * sizeof all[0]));
+  const bool all_to_all = is_all_to_all(work);
+  const auto mine = all_to_all ? work.sent : std::vector{own_of(work)};
+  std::vector<std::uint64_t> all(here * mine.size());  // by rank of this node, and for each by rank
+  int code =
+      mpi_.all_gather(node_comm_, mine.data(), all.data(), static_cast<int>(mine.size() * sizeof mine.front()));
   struct Most {
     std::uint64_t longest = 0, total = 0;
   };
-  const Most mine{std::ranges::max(all), std::accumulate(all.begin(), all.end(), std::uint64_t{0})};
+  const Most of_node{std::ranges::max(all), std::accumulate(all.begin(), all.end(), std::uint64_t{0})};
   std::vector<Most> most(static_cast<std::size_t>(nodes_.count));
-  if (code == 0) code = mpi_.all_gather(rail_comm_, &mine, most.data(), sizeof mine);
+  if (code == 0) code = mpi_.all_gather(rail_comm_, &of_node, most.data(), sizeof of_node);
   if (code != 0) return Status(Code::system_error, fmt::format("MPI_Allgather returned error {}", code));
-  lengths_ = {std::vector<std::uint64_t>(size), 0, 0};
+  lengths_ = {};
+  for (const Most& node : most) {
+    lengths_.longest = std::max(lengths_.longest, node.longest);
+    lengths_.total += node.total;
+  }
+  if (!all_to_all) return {};
+  lengths_.passed.resize(size);
   for (std::size_t rank = 0; rank < size; ++rank)
     if (const net::Place& to = nodes_.places[rank]; to.rank == own_.rank)
       for (std::size_t from = 0; from < here; ++from)
         lengths_.passed[static_cast<std::size_t>(to.node) * here + from] = all[from * size + rank];
-  for (const Most& node : most) {
-    lengths_.longest = std::max(lengths_.longest, node.longest);
-    lengths_.mean += node.total / size;
-  }
   return {};
 }
 
 Result<WhyNot> SeveralNodes::why_not(const Work& work) {
-  if (work.family != Family::Alltoallv) return WhyNot();
+  const bool of_one_rank = is_of_one_rank(work);
+  if (work.family != Family::Alltoallv && !of_one_rank) return WhyNot();
   if (auto status = meet(work); !status) return status;
+  const std::size_t size = nodes_.places.size();
+  if (of_one_rank) {
+    if (lengths_.total < least_of(nodes_)) return WhyNot("ranks on several nodes, and small");
+    return WhyNot(are_uneven(lengths_.longest, lengths_.total, size) ? kOtherLengths : "");
+  }
   // All ranks go as many rounds as the longest message takes.
-  const bool even = lengths_.mean >= kLeastOfRound * all_->rounds(lengths_.longest);
-  return WhyNot(even ? "" : "ranks on several nodes, and messages of very different lengths");
+  const bool even = lengths_.total / size >= kLeastOfRound * all_->rounds(lengths_.longest);
+  return WhyNot(even ? "" : kOtherLengths);
+}
+
+net::OfOneRank SeveralNodes::messages_of(const Work& work) const {
+  const bool gathers = work.family == Family::Gatherv;
+  return {own_of(work), lengths_.longest, gathers ? work.received : work.sent,
+          gathers ? work.received_to : work.sent_from};
 }
 
 Status SeveralNodes::perform(Work& work) {
   const coll::Request& request = work.request;
   switch (request.operation) {
     case coll::Operation::allreduce:
+      if (!work.parts.empty())
+        return all_->reduce_scatter_v(request.input, work.result, work.parts, begins_of(work.parts),
+                                      request.reduction, nodes_.places);
       return all_->all_reduce(request.input, request.output, work.bytes, request.reduction);
     case coll::Operation::reduce:
       return all_->reduce(request.input, request.output, work.bytes, request.reduction, nodes_.place(request.root));
@@ -146,6 +211,12 @@ Status SeveralNodes::perform(Work& work) {
       if (work.family == Family::Allgatherv)  // each rank sends the same to all
         return all_->all_gather_v(static_cast<const std::byte*>(request.input) + work.sent_from.front(),
                                   request.output, work.received, work.received_to, nodes_.places);
+      if (work.family == Family::Gatherv)
+        return all_->gather_v(request.input, request.output, messages_of(work), nodes_.place(request.root),
+                              nodes_.places);
+      if (work.family == Family::Scatterv)
+        return all_->scatter_v(request.input, request.output, messages_of(work), nodes_.place(request.root),
+                               nodes_.places);
       return all_->all_to_all_v(
           request.input, request.output,
           {work.sent, work.sent_from, work.received, work.received_to, lengths_.passed, lengths_.longest},

@@ -32,16 +32,19 @@ class SeveralNodes final : public Counterpart {
 
  private:
   SeveralNodes(const Mpi& mpi, const Nodes& nodes) : mpi_(mpi), nodes_(nodes) {}
-  /// Collective: what the ranks of an all-to-all-v have for each other.
+  /// Collective: what the ranks of an all-to-all-v have for each other, or those of a gather or scatter of different
+  /// lengths for its root or from it.
   Status meet(const Work& work);
+  /// Of such a gather or scatter, after meet().
+  net::OfOneRank messages_of(const Work& work) const;
 
   const Mpi& mpi_;
   const Nodes nodes_;
   net::Place own_;
-  /// Of the latest all-to-all-v, in bytes: see net::Messages. `mean`: of what a rank sends.
+  /// Of the latest meet(), in bytes, of all ranks; and see net::Messages.
   struct {
-    std::vector<std::uint64_t> passed;
-    std::uint64_t longest = 0, mean = 0;
+    std::uint64_t longest = 0, total = 0;
+    std::vector<std::uint64_t> passed;  // all-to-all-v
   } lengths_;
   Handle node_comm_ = kNoHandle, rail_comm_ = kNoHandle;
   std::unique_ptr<OneNode> here_;

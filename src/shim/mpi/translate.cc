@@ -143,16 +143,20 @@ class Translation {
       total += all.count_of(rank);
     }
     const std::int64_t mine = all.count_of(rank_);
+    // Of unequal parts each is reduced for all ranks.
     const WhyNot why =
         equal ? reduce(Operation::reduce_scatter, mine, all.type) : reduce(Operation::allreduce, total, all.type);
     if (!why.empty()) return why;
     work_.request.output = const_cast<void*>(receive().address);
     work_.request.input = in_place(send()) ? receive().address : send().address;
     const std::uint64_t width = total != 0 ? work_.bytes / static_cast<std::uint64_t>(equal ? mine : total) : 0;
-    if (!equal)
+    if (!equal) {
       keep_result(work_.bytes, static_cast<std::uint64_t>(before) * width, static_cast<std::uint64_t>(mine) * width);
-    else if (in_place(send()))
+      for (int rank = 0; rank < size_; ++rank)
+        work_.parts.push_back(static_cast<std::uint64_t>(all.count_of(rank)) * width);
+    } else if (in_place(send())) {
       keep_result(work_.bytes, 0, work_.bytes);
+    }
     return {};
   }
 
@@ -245,6 +249,7 @@ class Translation {
       return "in place, with messages of different lengths each way";
     if (receives_into_input && !(scatters && send().significant)) return kWrong;
     move(Operation::all_to_all_v, 0);
+    if (gathers || scatters) work_.request.root = call_.root;
     const auto nothing = std::vector<std::uint64_t>(static_cast<std::size_t>(size_), 0);
     work_.sent = work_.sent_from = work_.received = work_.received_to = nothing;
     if (send().significant && !sends_from_output) {

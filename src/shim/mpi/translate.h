@@ -18,6 +18,8 @@ struct Work {
   coll::Request request;
   /// All-to-all-v: what the request's arrays refer to.
   std::vector<std::uint64_t> sent, sent_from, received, received_to;
+  /// A reduce-scatter of unequal parts, which the request reduces whole for every rank: bytes of each rank's.
+  std::vector<std::uint64_t> parts;
   /// Where sennit's output cannot be the program's: that many bytes of scratch take it instead, and a part of it goes
   /// to `result` afterwards. 0: not needed.
   std::uint64_t scratch_bytes = 0, result_from = 0, result_bytes = 0;

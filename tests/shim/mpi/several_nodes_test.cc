@@ -67,13 +67,51 @@ TEST_F(WhyNotByRails, AnAllToAllWithLittleForEachOfManyNodes) {
   EXPECT_TRUE(taken(work(coll::Operation::allgather, 32_KiB - 1), nodes));
 }
 
-TEST_F(WhyNotByRails, MessagesOfDifferentLengthsButThoseOfAnAllToAll) {
+TEST_F(WhyNotByRails, AnAllToAllOfDifferentLengthsWithLittleForEachOfManyNodes) {
   Work made = work(coll::Operation::all_to_all_v, 512_KiB);
-  made.family = Family::Gatherv;
-  EXPECT_FALSE(taken(made, divided(2, 2)));
   made.family = Family::Alltoallv;
   EXPECT_TRUE(taken(made, divided(2, 2)));
   EXPECT_FALSE(taken(made, divided(5, 2)));
+}
+
+TEST_F(WhyNotByRails, AGatherOrScatterOfWhichThisRankKnowsAShortMessage) {
+  for (const Family family : {Family::Gatherv, Family::Scatterv}) {
+    Work made = work(coll::Operation::all_to_all_v, 0);
+    made.family = family;
+    made.request.root = 2;
+    const bool gathers = family == Family::Gatherv;
+    auto &one = gathers ? made.sent : made.received, &all = gathers ? made.received : made.sent;
+    // Elsewhere than at the root.
+    one = {0, 0, 128_KiB, 0};
+    all = {0, 0, 0, 0};
+    EXPECT_TRUE(taken(made, divided(2, 2)));
+    EXPECT_FALSE(taken(made, divided(2, 2), net::Way::leaders));
+    EXPECT_FALSE(taken(made, divided(4, 1))) << "1 MiB of each";
+    one[2] = 0;
+    EXPECT_TRUE(taken(made, divided(2, 2))) << "others may have long ones";
+    one[2] = 128_KiB - 1;
+    EXPECT_FALSE(taken(made, divided(2, 2)));
+    // At the root.
+    one = {0, 0, 256_KiB, 0};
+    all = {128_KiB, 0, 256_KiB, 8192_KiB};
+    EXPECT_TRUE(taken(made, divided(2, 2))) << "how much they differ is told when all are there";
+    all[0] = 128_KiB - 1;
+    EXPECT_FALSE(taken(made, divided(2, 2)));
+  }
+}
+
+TEST_F(WhyNotByRails, AReduceScatterOfVeryDifferentParts) {
+  Work made = work(coll::Operation::allreduce, 1024_KiB);
+  made.family = Family::Reduce_scatter;
+  made.scratch_bytes = 1024_KiB;
+  made.parts = {256_KiB, 256_KiB, 0, 512_KiB};
+  EXPECT_TRUE(taken(made, divided(2, 2)));
+  EXPECT_FALSE(taken(made, divided(2, 2), net::Way::leaders));
+  made.parts = {256_KiB, 128_KiB, 0, 640_KiB};
+  EXPECT_FALSE(taken(made, divided(2, 2)));
+  made.parts = {128_KiB, 128_KiB, 128_KiB, 127_KiB};
+  made.bytes = made.scratch_bytes = 511_KiB;
+  EXPECT_FALSE(taken(made, divided(2, 2))) << "small";
 }
 
 TEST_F(WhyNotByRails, AnAllgatherOfVeryDifferentLengths) {

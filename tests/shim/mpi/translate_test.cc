@@ -129,6 +129,7 @@ TEST_F(Translate, ReduceScatterOfUnequalParts) {
   EXPECT_EQ(done.scratch_bytes, 56u);
   EXPECT_EQ(done.result_from, 8u);
   EXPECT_EQ(done.result_bytes, 16u);
+  EXPECT_THAT(done.parts, ElementsAre(8, 16, 0, 32));
 }
 
 TEST_F(Translate, ReduceScatterOfEqualParts) {
@@ -142,6 +143,7 @@ TEST_F(Translate, ReduceScatterOfEqualParts) {
   EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
   EXPECT_EQ(done.request.count, 2u);
   EXPECT_EQ(done.scratch_bytes, 0u);
+  EXPECT_THAT(done.parts, ElementsAre());
 }
 
 TEST_F(Translate, GatheringInPlaceReadsTheOwnPart) {
@@ -215,6 +217,7 @@ TEST_F(Translate, GathervSendsToTheRootAlone) {
   made.add(out(b_, run(0, M::kFloat, 4), false));
   const Work done = work(made);
   EXPECT_EQ(done.family, Family::Gatherv);
+  EXPECT_EQ(done.request.root, 2);
   EXPECT_THAT(done.request.sent, ElementsAre(0, 0, 12, 0));
   EXPECT_THAT(done.request.received, ElementsAre(0, 0, 0, 0));
 }
@@ -224,6 +227,7 @@ TEST_F(Translate, ScattervReceivesFromTheRootAlone) {
   made.add(in(a_, run(0, M::kFloat, 4), false));
   made.add(out(b_, run(3, M::kFloat)));
   const Work done = work(made);
+  EXPECT_EQ(done.request.root, 2);
   EXPECT_THAT(done.request.sent, ElementsAre(0, 0, 0, 0));
   EXPECT_THAT(done.request.received, ElementsAre(0, 0, 12, 0));
 }
