@@ -289,6 +289,7 @@ def test_ucx_is_a_job_of_its_own_for_each_operation(tree: Tree, tmp_path: Path) 
     # What the made-up program says is each time the same: its two rows of mpi.
     assert [row["variant"] for row in document["rows"][len(rows) :]] == ["ucx"] * 9
     assert document["settings"]["ucx"]["OMPI_MCA_pml"] == "ucx"
+    assert document["settings"]["ucx"]["folder"] == f"{tmp_path.parent.name}/{tmp_path.name}"
     assert not tree.started()[1].partition("|")[0]
 
 

@@ -38,6 +38,10 @@ class Ucx:
     folder: Path
     version: str
 
+    def named(self) -> str:
+        """What a result says of the folder: the end of it, since the rest is this machine's own."""
+        return "/".join(self.folder.parts[-2:])
+
     def environment(self, kind: str, inherited: Mapping[str, str]) -> dict[str, str]:
         """What ranks see. Wheels' libraries look for theirs beside themselves only after LD_LIBRARY_PATH."""
         path = ":".join(filter(None, (str(self.folder), inherited.get("LD_LIBRARY_PATH", ""))))

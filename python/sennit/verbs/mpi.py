@@ -220,7 +220,7 @@ def _with_ucx(
         "rows": [*document["rows"], *rows],
         "warnings": [*result.warnings, *warnings],
         "versions": result.versions | {"ucx": found.version},
-        "settings": result.settings | {"ucx": {"folder": str(found.folder), **under.SETTINGS[job.launcher.kind]}},
+        "settings": result.settings | {"ucx": {"folder": found.named(), **under.SETTINGS[job.launcher.kind]}},
     }
 
 

@@ -17,6 +17,9 @@ struct OpenLibrary {
   void* handle = nullptr;  ///< as dlopen() names it; stays open
   shim::mpi::Flavour flavour = shim::mpi::Flavour::standard;
   std::string file;
+
+  /// What a result says of it: where it lies is this machine's own.
+  std::string name() const { return std::filesystem::path(file).filename().string(); }
 };
 
 /// The ABI that a library's file name tells.

@@ -223,7 +223,7 @@ class Rank {
                            {"nodes", nodes_},
                            {"seconds", options_.seconds},
                            {"sizes", sizes},
-                           {"library", library_.file},
+                           {"library", library_.name()},
                            {"launcher", place_.launcher},
                            {"binding", binding_.empty() ? "none" : binding_},
                            {"cores", cores_},

@@ -20,6 +20,11 @@ TEST(MpiLibrary, TheNameTellsTheAbi) {
   EXPECT_FALSE(flavour_of("libm.so.6"));
 }
 
+TEST(MpiLibrary, ItsNameSaysNothingOfItsFolders) {
+  EXPECT_EQ(OpenLibrary({nullptr, Flavour::openmpi, "/home/somebody/lib/libmpi.so.40"}).name(), "libmpi.so.40");
+  EXPECT_EQ(OpenLibrary({nullptr, Flavour::mpich, "libmpi.so.12"}).name(), "libmpi.so.12");
+}
+
 TEST(MpiLibrary, ALaunchersOwnComesFirst) {
   const auto found = candidates("openmpi", "/opt/mpi/bin/prterun");
   EXPECT_EQ(found, (std::vector<std::string>{"/opt/mpi/lib/libmpi.so.40", "libmpi.so.40"}));
