@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from importlib import util
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sennit import __version__, console, launcher
+from sennit import console
 from sennit.model.document import parse
 from sennit.model.torch import TorchResult
 from sennit.peers import torch_calls, torch_job
@@ -20,6 +18,7 @@ from sennit.peers.run import Outcome
 from sennit.peers.torch_calls import EAGER, PASSED_ON, Case, Job
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.problem import Exit, Problem
+from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
     JobsInTurns,
     Markdown,
@@ -79,12 +78,7 @@ def bench_torch(
     CUDA graphs, queued behind other work, and call by call; and what the drop-in costs calls that it leaves to NCCL.
 
     Every number is checked before anything is timed."""
-    if util.find_spec("torch") is None:
-        raise Problem("torch is not installed", "pip install torch", Exit.ENVIRONMENT)
-    count = ranks or launcher.gpus(os.environ)
-    if count < 2:
-        raise Problem("torch.distributed's collectives need two GPUs or more", "Run it where they are",
-                      Exit.ENVIRONMENT)  # fmt: skip
+    count = torch_jobs.ranks_or_gpus(ranks, "torch.distributed's collectives need")
     found = torch_calls.cases(names(operations), names(sizes), names(types), count)
     if not found:
         raise Problem("there is nothing to measure", "Name --operations, --sizes and --types", Exit.USAGE)
@@ -140,17 +134,10 @@ def document_of(
             f"All calls are NCCL's ({why.removeprefix('NCCL: ')}); try sennit tune collectives, or --take all."
         )
     said = {variant: [outcome.rows for outcome in each] for variant, each in outcomes.items()}
-    return {
-        "version": 1,
-        "kind": "bench torch",
-        "date": datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": told.machine,
-        "versions": {"sennit": __version__} | told.versions,
-        "settings": {"runs": runs, "seconds": job.seconds, "take": take},
-        "rows": torch_calls.rows(job.cases, job.ranks, said, hows),
-        "added": torch_calls.added(said.get(PASSED_ON, [])),
-        "warnings": warnings,
-    }
+    settings = {"runs": runs, "seconds": job.seconds, "take": take}
+    rows = torch_calls.rows(job.cases, job.ranks, said, hows)
+    added = torch_calls.added(said.get(PASSED_ON, []))
+    return torch_jobs.document("bench torch", told, settings, rows, warnings) | {"added": added}
 
 
 def show_torch(result: TorchResult, document: Any, json_file: str | None, text: Path | None) -> None:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Mapping
-from importlib import util
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sennit import __version__, console, launcher
+from sennit import console
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
 from sennit.peers import torch_job, training
@@ -19,6 +17,7 @@ from sennit.peers.run import Outcome
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.peers.training import Job
 from sennit.problem import Exit, Problem
+from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
     JobsInTurns,
     Markdown,
@@ -70,11 +69,7 @@ def bench_training(
 
     sennit takes what `sennit tune collectives` measured faster; SENNIT_TAKE=all takes all it can."""
     found = training.cases(names(models), _numbers(batches, "--batches"), _numbers(buckets, "--buckets"))
-    if util.find_spec("torch") is None:
-        raise Problem("torch is not installed", "pip install torch torchvision", Exit.ENVIRONMENT)
-    count = ranks or launcher.gpus(os.environ)
-    if count < 2:
-        raise Problem("training needs two GPUs or more", "Run it where they are", Exit.ENVIRONMENT)
+    count = torch_jobs.ranks_or_gpus(ranks, "training needs", "torch torchvision")
     job = Job(count, found, steps, losses=losses, limit_s=int(limit))
     library = str(library_to_preload())
 
@@ -111,22 +106,14 @@ def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> d
             of_case = [row for outcome in each for row in outcome.rows if row.get("case") == case.name]
             if of_case:
                 rows.append(training.row(case, variant, job.ranks, of_case))
-    return {
-        "version": 1,
-        "kind": "bench training",
-        "date": datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="seconds"),
-        "machine": told.machine,
-        "versions": {"sennit": __version__} | told.versions,
-        "settings": {
-            "runs": runs,
-            "steps": job.steps,
-            "warm_up": job.warm_up,
-            "losses": job.losses,
-            "take": os.environ.get("SENNIT_TAKE") or "measured",
-        },
-        "rows": rows,
-        "warnings": told.warnings,
-    }  # fmt: skip
+    settings = {
+        "runs": runs,
+        "steps": job.steps,
+        "warm_up": job.warm_up,
+        "losses": job.losses,
+        "take": os.environ.get("SENNIT_TAKE") or "measured",
+    }
+    return torch_jobs.document("bench training", told, settings, rows, told.warnings)
 
 
 def show_training(result: TrainingResult, document: Any, json_file: str | None, text: Path | None) -> None:
