@@ -12,29 +12,44 @@ import json
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from highlights import collective_highlights, highlights, torch_highlights
 from house import ROOT
+from kept_documents import (
+    BEYOND,
+    COLLECTIVE,
+    MESSAGES,
+    MPI,
+    NONE_YET,
+    PAPER,
+    PUT,
+    REPRODUCTION,
+    TORCH,
+    TRAINING,
+    Kept,
+    documents,
+    kept_results,
+)
 from sennit import units
-from sennit.comparison import Comparison, comparisons, of_limit, spoken
+from sennit.comparison import Comparison, comparisons
 from sennit.fit import fit
-from sennit.model.collective import OWN, CollectiveResult
+from sennit.model.collective import CollectiveResult
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
 from sennit.model.result import Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
-from sennit.model.torch import WAYS, TorchResult
+from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
 from sennit.verdicts import verdicts
 from sennit.views import result_charts, torch_table
 from sennit.views.beyond import beyond_markdown
 from sennit.views.chart import standalone
-from sennit.views.collective_table import by_operation, collective_markdown, of, peer_of, ratio
+from sennit.views.collective_table import collective_markdown
 from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
 from sennit.views.markdown import case_table, pipes
@@ -43,36 +58,6 @@ from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
 from sennit.views.training_table import training_markdown
-
-PUT, COLLECTIVE, MPI, REPRODUCTION = "bench put", "bench collective", "bench mpi", "reproduction"
-TORCH, TRAINING = "bench torch", "bench training"
-PAPER, MESSAGES, BEYOND = "sim paper", "sim messages", "sim beyond"
-NCCL = "nccl"
-NONE_YET = "No measurement is kept in `results/` yet."
-
-
-@dataclass(frozen=True)
-class Kept:
-    """A result in results/, and what its figures are called."""
-
-    name: str  # MACHINE-NAME
-    path: str  # results/MACHINE/NAME.json
-    result: Result
-
-
-def documents(root: Path, kind: str) -> list[tuple[str, str, Any]]:
-    """Name, path and content of the documents of a kind in results/, by machine and name."""
-    found = []
-    for file in sorted((root / "results").glob("*/*.json")):
-        document = read_json(file)
-        if isinstance(document, dict) and document.get("kind") == kind:
-            found.append((f"{file.parent.name}-{file.stem}", str(file.relative_to(root)), document))
-    return found
-
-
-def kept_results(root: Path) -> list[Kept]:
-    """The results of bench put."""
-    return [Kept(name, path, parse(Result, document, path)) for name, path, document in documents(root, PUT)]
 
 
 def schema(model: type[Part], title: str, explained: str) -> str:
@@ -182,91 +167,6 @@ def closed_forms(root: Path) -> str:
             cells.append(f"{found.us / form:.2f}" if found and form else NOTHING)
         lines.append([algorithm, *cells])
     return pipes(lines)
-
-
-HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/bench-put.md
-PEERS = ("engine", "nccl", "ucx")
-
-
-def highlights(results: list[Kept]) -> str:
-    """README: one table, of the first machine in results/."""
-    first = [kept for kept in results if Path(kept.path).parent == Path(results[0].path).parent]
-    headings = ["message", "size", "GB/s", "of links", *(f"× {spoken(peer)}" for peer in PEERS)]
-    rows = []
-    for kept in first:
-        for comparison in comparisons(kept.result)[:1]:
-            title = comparison.case.title
-            for size in comparison.sizes:
-                row = comparison.row(size)
-                if size not in HIGHLIGHTED or row is None:
-                    continue
-                part = of_limit(row)
-                ratios = [comparison.ratio(size, peer) for peer in PEERS]
-                cells = [
-                    title,
-                    units.size(size),
-                    units.three_digits(row.gbps),
-                    units.percent(part) if part else NOTHING,
-                ]
-                rows.append(cells + [str(ratio) if ratio else NOTHING for ratio in ratios])
-                title = ""  # named once, then left empty
-    if not rows:
-        return NONE_YET
-    lines = [headings, ["---", *(["---:"] * (len(headings) - 1))], *rows]
-    longest = max((kept.result for kept in first), key=lambda result: len(result.versions))
-    return origin(longest) + "\n\n" + pipes(lines)
-
-
-# Bytes; others stand in docs/bench-collectives.md.
-COLLECTIVE_SIZES = (1 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30)
-
-
-def collective_highlights(root: Path) -> str:
-    """README: every operation beside NCCL, of the result in results/ that says most."""
-    results = [parse(CollectiveResult, document, path) for _, path, document in documents(root, COLLECTIVE)]
-    for result in sorted(results, key=lambda one: len(one.rows), reverse=True):
-        lines = []
-        for rows in by_operation(result):
-            cells = []
-            for size in COLLECTIVE_SIZES:
-                own = next((row for row in of(OWN, rows) if row.bytes == size), None)
-                found = ratio(own, peer_of(rows, own, NCCL)) if own else None
-                cells.append(f"{found.value:.2f} × ({units.time(own.median_us)})" if own and found else NOTHING)
-            if any(cell != NOTHING for cell in cells):
-                lines.append([rows[0].operation.replace("_", "-"), *cells])
-        if lines:
-            head = [f"× NCCL, {result.rows[0].ranks} GPUs", *(units.size(size) for size in COLLECTIVE_SIZES)]
-            table = [head, ["---", *(["---:"] * len(COLLECTIVE_SIZES))], *lines]
-            return origin(result) + "\n\n" + pipes(table)
-    return NONE_YET
-
-
-# Bytes, and ways of calling; others, and other types, stand in docs/bench-torch.md.
-TORCH_SIZES = (1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
-TORCH_WAYS = ("graph", "queued")
-
-
-def torch_highlights(root: Path) -> str:
-    """README: PyTorch's allreduce beside NCCL, of the torch.json in results/ that is of most GPUs."""
-    kept = [each for each in documents(root, TORCH) if Path(each[1]).name == "torch.json"]
-    results = [parse(TorchResult, document, path) for _, path, document in kept]
-    for result in sorted(results, key=lambda one: max((row.ranks for row in one.rows), default=0), reverse=True):
-        lines = []
-        for rows in torch_table.tables(result):
-            way = rows[0].way
-            if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or way not in TORCH_WAYS:
-                continue
-            cells = dict.fromkeys(TORCH_SIZES, NOTHING)
-            for own, other in torch_table.pairs(rows):
-                found = torch_table.ratio(own, other)
-                if own and found and own.bytes in cells:
-                    cells[own.bytes] = f"{found.value:.2f} × ({units.time(own.median_us)})"
-            if any(cell != NOTHING for cell in cells.values()):
-                lines.append([f"allreduce, {WAYS[way]}", *cells.values()])
-        if lines:
-            head = [f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in TORCH_SIZES)]
-            return origin(result) + "\n\n" + pipes([head, ["---", *(["---:"] * len(TORCH_SIZES))], *lines])
-    return NONE_YET
 
 
 def between(text: str, name: str, content: str) -> str:

@@ -18,6 +18,8 @@ from random import Random
 from typing import Any
 
 import generate_docs
+import highlights
+import kept_documents
 import pytest
 from conftest import ROOT, data, kept_plans, shown
 from mutant import mutant
@@ -137,10 +139,10 @@ def draw_result(result: Result, random: Random) -> None:
         assert (len(lines), len(bars)) == (len(comparison.sizes) + 2, 1)
     check_page(html(result))
     assert isinstance(below(result, 1), list)
-    found = generate_docs.Kept("made-up", "results/made-up.json", result)
+    found = kept_documents.Kept("made-up", "results/made-up.json", result)
     figures: dict[str, str] = {}
     assert generate_docs.section(found, figures)
-    assert generate_docs.highlights([found])
+    assert highlights.highlights([found])
     for figure in figures.values():
         check_picture(figure)
 
@@ -344,7 +346,7 @@ def test_damaged_files_of_the_tree_are_drawn_or_named(tmp_path: Path) -> None:
     for folder in ("results/made-up", "machines"):
         (tmp_path / folder).mkdir(parents=True)
     readers: list[tuple[Callable[[Path], Any], str]] = [
-        (generate_docs.kept_results, "made-up/put.json"),
+        (kept_documents.kept_results, "made-up/put.json"),
         (generate_docs.machine_pictures, "mist.json"),
     ]
     outcomes = set()

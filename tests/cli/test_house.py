@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 
 import generate_docs
+import highlights
+import kept_documents
 import pytest
 import requirements
 import run_tests
@@ -95,7 +97,7 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
 
 
 def torch_table(tree: Path) -> list[str]:
-    text = generate_docs.torch_highlights(tree)
+    text = highlights.torch_highlights(tree)
     return [line for line in text.splitlines() if line.startswith(("| allreduce", "| × NCCL"))]
 
 
@@ -124,7 +126,7 @@ def test_readme_shows_pytorch_on_the_most_gpus(tree: Path) -> None:
         assert torch_table(tree)[0].startswith("| × NCCL, PyTorch on 2 GPUs |")
     for kept in tree.glob("results/*/torch.json"):
         kept.unlink()
-    assert generate_docs.torch_highlights(tree) == generate_docs.NONE_YET
+    assert highlights.torch_highlights(tree) == kept_documents.NONE_YET
 
 
 def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:

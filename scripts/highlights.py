@@ -1,0 +1,102 @@
+"""What README shows of results: a few lines of each comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kept_documents import COLLECTIVE, NONE_YET, TORCH, Kept, documents
+from sennit import units
+from sennit.comparison import comparisons, of_limit, spoken
+from sennit.model.collective import OWN, CollectiveResult
+from sennit.model.document import parse
+from sennit.model.torch import WAYS, TorchResult
+from sennit.views import torch_table
+from sennit.views.collective_table import by_operation, of, peer_of, ratio
+from sennit.views.columns import NOTHING
+from sennit.views.markdown import pipes
+from sennit.views.origin import origin
+
+NCCL = "nccl"
+HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/bench-put.md
+PEERS = ("engine", "nccl", "ucx")
+
+
+def highlights(results: list[Kept]) -> str:
+    """README: one table, of the first machine in results/."""
+    first = [kept for kept in results if Path(kept.path).parent == Path(results[0].path).parent]
+    headings = ["message", "size", "GB/s", "of links", *(f"× {spoken(peer)}" for peer in PEERS)]
+    rows = []
+    for kept in first:
+        for comparison in comparisons(kept.result)[:1]:
+            title = comparison.case.title
+            for size in comparison.sizes:
+                row = comparison.row(size)
+                if size not in HIGHLIGHTED or row is None:
+                    continue
+                part = of_limit(row)
+                ratios = [comparison.ratio(size, peer) for peer in PEERS]
+                cells = [
+                    title,
+                    units.size(size),
+                    units.three_digits(row.gbps),
+                    units.percent(part) if part else NOTHING,
+                ]
+                rows.append(cells + [str(ratio) if ratio else NOTHING for ratio in ratios])
+                title = ""  # named once, then left empty
+    if not rows:
+        return NONE_YET
+    lines = [headings, ["---", *(["---:"] * (len(headings) - 1))], *rows]
+    longest = max((kept.result for kept in first), key=lambda result: len(result.versions))
+    return origin(longest) + "\n\n" + pipes(lines)
+
+
+# Bytes; others stand in docs/bench-collectives.md.
+COLLECTIVE_SIZES = (1 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30)
+
+
+def collective_highlights(root: Path) -> str:
+    """README: every operation beside NCCL, of the result in results/ that says most."""
+    results = [parse(CollectiveResult, document, path) for _, path, document in documents(root, COLLECTIVE)]
+    for result in sorted(results, key=lambda one: len(one.rows), reverse=True):
+        lines = []
+        for rows in by_operation(result):
+            cells = []
+            for size in COLLECTIVE_SIZES:
+                own = next((row for row in of(OWN, rows) if row.bytes == size), None)
+                found = ratio(own, peer_of(rows, own, NCCL)) if own else None
+                cells.append(f"{found.value:.2f} × ({units.time(own.median_us)})" if own and found else NOTHING)
+            if any(cell != NOTHING for cell in cells):
+                lines.append([rows[0].operation.replace("_", "-"), *cells])
+        if lines:
+            head = [f"× NCCL, {result.rows[0].ranks} GPUs", *(units.size(size) for size in COLLECTIVE_SIZES)]
+            table = [head, ["---", *(["---:"] * len(COLLECTIVE_SIZES))], *lines]
+            return origin(result) + "\n\n" + pipes(table)
+    return NONE_YET
+
+
+# Bytes, and ways of calling; others, and other types, stand in docs/bench-torch.md.
+TORCH_SIZES = (1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
+TORCH_WAYS = ("graph", "queued")
+
+
+def torch_highlights(root: Path) -> str:
+    """README: PyTorch's allreduce beside NCCL, of the torch.json in results/ that is of most GPUs."""
+    kept = [each for each in documents(root, TORCH) if Path(each[1]).name == "torch.json"]
+    results = [parse(TorchResult, document, path) for _, path, document in kept]
+    for result in sorted(results, key=lambda one: max((row.ranks for row in one.rows), default=0), reverse=True):
+        lines = []
+        for rows in torch_table.tables(result):
+            way = rows[0].way
+            if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or way not in TORCH_WAYS:
+                continue
+            cells = dict.fromkeys(TORCH_SIZES, NOTHING)
+            for own, other in torch_table.pairs(rows):
+                found = torch_table.ratio(own, other)
+                if own and found and own.bytes in cells:
+                    cells[own.bytes] = f"{found.value:.2f} × ({units.time(own.median_us)})"
+            if any(cell != NOTHING for cell in cells.values()):
+                lines.append([f"allreduce, {WAYS[way]}", *cells.values()])
+        if lines:
+            head = [f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in TORCH_SIZES)]
+            return origin(result) + "\n\n" + pipes([head, ["---", *(["---:"] * len(TORCH_SIZES))], *lines])
+    return NONE_YET
