@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -114,8 +115,10 @@ class Hierarchical {
   /// Whether this rank has a part of the chunk, where those that are not divided are the matter of rank `owner` of
   /// each node.
   bool has_part(const Chunk& chunk, int owner) const { return !chunk.whole || node_.rank() == owner; }
-  /// Of messages that lie in rows: each chunk is as long as a row.
-  std::vector<Chunk> chunks_of_rows(std::uint64_t bytes) const;
+  /// Of messages that lie in rows, the longest of so many bytes: each chunk is a piece of every row.
+  Status run_over_rows(std::uint64_t longest, const std::function<Course(const Chunk&)>& course_of);
+  /// Stage 1 of what is gathered: this rank's piece goes to its row. Null where the message has ended.
+  Enqueue to_own_row(const void* input, std::uint64_t bytes, const Chunk& chunk) const;
   /// Where the row of a rank lies among those of all, each of `bytes` bytes.
   std::uint64_t row_of(Place place, std::uint64_t bytes) const {
     return (static_cast<std::uint64_t>(place.rank) * static_cast<std::uint64_t>(nodes_) +

@@ -9,8 +9,16 @@ namespace sennit::net {
 
 using coll::Operation;
 
-std::vector<Chunk> Hierarchical::chunks_of_rows(std::uint64_t bytes) const {
-  return chunks_of((bytes + kGrain - 1) / kGrain * kGrain, part_ / as_count(nodes_), 1, true);
+Status Hierarchical::run_over_rows(std::uint64_t longest, const std::function<Course(const Chunk&)>& course_of) {
+  const auto all = chunks_of((longest + kGrain - 1) / kGrain * kGrain, part_ / as_count(nodes_), 1, true);
+  return relay_.run(all.size(), 1, [&](std::size_t i) { return course_of(all[i]); });
+}
+
+Enqueue Hierarchical::to_own_row(const void* input, std::uint64_t bytes, const Chunk& chunk) const {
+  if (bytes <= chunk.begin) return nullptr;
+  return [=, this, length = std::min(chunk.bytes, bytes - chunk.begin)](std::byte* rows, device::Lane& lane) {
+    return lane.copy(rows + chunk.bytes * as_count(number_), at(input, chunk.begin), length);
+  };
 }
 
 Status Hierarchical::to_rows(std::byte* rows, std::uint64_t row, const void* input,
@@ -49,15 +57,10 @@ Status Hierarchical::all_gather(const void* input, void* output, std::uint64_t b
 Status Hierarchical::all_gather_v(const void* input, void* output, std::span<const std::uint64_t> lengths,
                                   std::span<const std::uint64_t> begins, std::span<const Place> places) {
   const std::uint64_t bytes = own_of(lengths, places);
-  const auto all = chunks_of_rows(std::ranges::max(lengths));
-  return relay_.run(all.size(), 1, [&](std::size_t i) {
-    const Chunk& chunk = all[i];
+  return run_over_rows(std::ranges::max(lengths), [&](const Chunk& chunk) {
     const std::uint64_t row = chunk.bytes;
     Course course;
-    course.gather = [=, this](std::byte* rows, device::Lane& lane) {
-      if (bytes <= chunk.begin) return Status();
-      return lane.copy(rows + row * as_count(number_), at(input, chunk.begin), std::min(row, bytes - chunk.begin));
-    };
+    course.gather = to_own_row(input, bytes, chunk);
     course.trips = {crossing_.gather(0, row)};
     course.spread = [=, this](std::byte* rows, device::Lane& lane) {
       const bool alone = node_.size() == 1;
@@ -78,16 +81,10 @@ Status Hierarchical::gather(const void* input, void* output, std::uint64_t bytes
 
 Status Hierarchical::gather_v(const void* input, void* output, const OfOneRank& messages, Place root,
                               std::span<const Place> places) {
-  const auto all = chunks_of_rows(messages.longest);
-  return relay_.run(all.size(), 1, [&](std::size_t i) {
-    const Chunk& chunk = all[i];
+  return run_over_rows(messages.longest, [&](const Chunk& chunk) {
     const std::uint64_t row = chunk.bytes;
     Course course;
-    if (messages.own > chunk.begin)
-      course.gather = [=, this, bytes = std::min(row, messages.own - chunk.begin)](std::byte* rows,
-                                                                                   device::Lane& lane) {
-        return lane.copy(rows + row * as_count(number_), at(input, chunk.begin), bytes);
-      };
+    course.gather = to_own_row(input, messages.own, chunk);
     course.trips = {crossing_.gather_at(root.node, row)};
     if (number_ != root.node) return course;
     course.spread = [=, this](std::byte* rows, device::Lane& lane) {
@@ -112,9 +109,7 @@ Status Hierarchical::scatter(const void* input, void* output, std::uint64_t byte
 
 Status Hierarchical::scatter_v(const void* input, void* output, const OfOneRank& messages, Place root,
                                std::span<const Place> places) {
-  const auto all = chunks_of_rows(messages.longest);
-  return relay_.run(all.size(), 1, [&](std::size_t i) {
-    const Chunk& chunk = all[i];
+  return run_over_rows(messages.longest, [&](const Chunk& chunk) {
     const std::uint64_t row = chunk.bytes;
     Course course;
     if (number_ == root.node)
@@ -147,9 +142,7 @@ Status Hierarchical::reduce_scatter_v(const void* input, void* output, std::span
                                       std::span<const std::uint64_t> begins, const device::Reduction& reduction,
                                       std::span<const Place> places) {
   const std::uint64_t bytes = own_of(lengths, places);
-  const auto all = chunks_of_rows(std::ranges::max(lengths));
-  return relay_.run(all.size(), 1, [&](std::size_t i) {
-    const Chunk& chunk = all[i];
+  return run_over_rows(std::ranges::max(lengths), [&](const Chunk& chunk) {
     const std::uint64_t row = chunk.bytes, wanted = std::min(row, bytes - std::min(bytes, chunk.begin));
     Course course;
     course.gather = [=, this](std::byte* part, device::Lane& lane) {
