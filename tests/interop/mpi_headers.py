@@ -87,7 +87,7 @@ def found() -> tuple[tuple[Header, ...], str]:
 
 @dataclass(frozen=True)
 class Prototype:
-    """int NAME(TYPES), each type spelled as generate.py spells it: "const int*" for `const int counts[]`."""
+    """int NAME(TYPES), each type spelled as table.py spells it: "const int*" for `const int counts[]`."""
 
     name: str
     types: tuple[str, ...]

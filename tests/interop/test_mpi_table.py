@@ -30,18 +30,18 @@ each_header = pytest.mark.parametrize(
 )
 
 
-def generator() -> Any:
-    """generate.py, which is no module of a package."""
-    specification = importlib.util.spec_from_file_location("shim_generate", SHIM / "generate.py")
+def read() -> Any:
+    """table.py, which is no module of a package."""
+    specification = importlib.util.spec_from_file_location("shim_table", SHIM / "table.py")
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    sys.modules["shim_generate"] = module  # where its dataclasses look for their types
+    sys.modules["shim_table"] = module  # where its dataclasses look for their types
     specification.loader.exec_module(module)
     return module
 
 
-GENERATE = generator()
+TABLE = read()
 
 
 # ---- functions ----------------------------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ GENERATE = generator()
 
 def unclassified(header: Header, table: Path) -> list[str]:
     """The functions with a parameter `void *` that the table says nothing of."""
-    functions, lists = GENERATE.read_table(table)
+    functions, lists = TABLE.read_table(table)
     known = {each.name for each in functions}
     for names in lists.values():
         known |= {each for name in names for each in (name, f"{name}_c")}
@@ -62,7 +62,7 @@ def unclassified(header: Header, table: Path) -> list[str]:
 
 def differing(header: Header, table: Path) -> list[str]:
     """The wrapped functions whose types are not the header's, with both."""
-    functions, _ = GENERATE.read_table(table)
+    functions, _ = TABLE.read_table(table)
     there = mpi_headers.prototypes(header.path)
     result = []
     for each in functions:
@@ -87,7 +87,7 @@ def test_wrapped_functions_have_the_parameters_of_the_header(header: Header) -> 
 def test_every_name_of_the_table_is_a_function_of_mpi() -> None:
     if not any(header.flavour == "standard" for header in HEADERS):
         pytest.skip("no header of the standard ABI is here, which has all functions")
-    functions, lists = GENERATE.read_table()
+    functions, lists = TABLE.read_table()
     names = {f"MPI_{each}" for each in [*(function.name for function in functions), *chain(*lists.values())]}
     assert names - {name for header in HEADERS for name in mpi_headers.prototypes(header.path)} == set()
 
@@ -108,7 +108,7 @@ def wrong_handles(header: Header, table: Path) -> list[str]:
     """The handles of the table that have another value in the header; those that it does not have are left out."""
     macros = mpi_headers.macros(header.path)
     result = []
-    for _, name, standard, mpich, openmpi, _ in GENERATE.read_handles(table):
+    for _, name, standard, mpich, openmpi, _ in TABLE.read_handles(table):
         if name not in macros:
             continue
         ours = {"standard": standard, "mpich": mpich, "openmpi": openmpi}[header.flavour]
@@ -127,7 +127,7 @@ def test_every_handle_of_the_table_is_one_of_mpi() -> None:
     if MISSING:
         pytest.skip(MISSING)
     newest = {name for header in HEADERS for name in mpi_headers.macros(header.path)}
-    assert {row[1] for row in GENERATE.read_handles()} - newest == set()
+    assert {row[1] for row in TABLE.read_handles()} - newest == set()
 
 
 # ---- constants ----------------------------------------------------------------------------------------------------

@@ -1,0 +1,151 @@
+"""What functions.txt and handles.txt say: MPI's functions in all their forms, and its predefined handles."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "rma", "maker")
+HAND_WRITTEN = ("own", "requests", "counted")
+LISTS = (*HAND_WRITTEN, "host", "left")
+
+# What each generated file begins with.
+BANNER = "// Generated from functions.txt and handles.txt by generate.py. Do not edit.\n"
+
+
+@dataclass(frozen=True)
+class Parameter:
+    type: str  # "const int []" as "const int*"
+    name: str
+    array: bool = False
+
+    @property
+    def handle(self) -> str | None:
+        """The kind of handle it is: "Comm"; None for numbers and memory."""
+        kinds = "Comm|Datatype|Group|Op|Request|Message|Info|File|Win|Status"
+        found = re.fullmatch(rf"(?:const )?MPI_({kinds})\*?", self.type)
+        return found[1] if found else None
+
+
+@dataclass(frozen=True)
+class Memory:
+    access: str  # in, out, io
+    name: str
+    elements: tuple[str, ...]
+    who: str  # "", members, ranks, sources, destinations
+    root: str  # "", at, but
+    in_place: Memory | None = None  # what it is instead where the other buffer is MPI_IN_PLACE
+
+
+@dataclass(frozen=True)
+class Function:
+    kind: str
+    name: str  # without MPI_
+    family: str  # the blocking form's name
+    form: str  # blocking, nonblocking, persistent
+    parameters: tuple[Parameter, ...]
+    memory: tuple[Memory, ...]
+    large: bool = False
+
+    def parameter(self, name: str) -> Parameter | None:
+        return next((each for each in self.parameters if each.name == name), None)
+
+
+def parse_parameter(text: str) -> Parameter:
+    found = re.fullmatch(r"(.*?)(\w+)(\[\])?", text.strip())
+    assert found, text
+    spelled = re.sub(r"\s*\*\s*", "*", found[1].strip()) + ("*" if found[3] else "")
+    return Parameter(spelled, found[2], bool(found[3]))
+
+
+def parse_memory(line: str) -> Memory:
+    line, _, instead = line.partition("; in place ")
+    found = re.fullmatch(r"(in|out|io)\s+(\w+): ([\w\[\] ]+?)(?: \* (\w+))?(?: (at|but) root)?", line.strip())
+    assert found, f"functions.txt: {line!r}"
+    in_place = parse_memory(f"{found[1]} {found[2]}: {instead}") if instead else None
+    return Memory(found[1], found[2], tuple(found[3].split()), found[4] or "", found[5] or "", in_place)
+
+
+def in_form(base: Function, form: str) -> Function:
+    """The non-blocking or persistent form of a blocking function."""
+    request = Parameter("MPI_Request*", "request")
+    lower = base.name[0].lower() + base.name[1:]
+    match form:
+        case "n":
+            return replace(base, name="I" + lower, form="nonblocking", parameters=(*base.parameters, request))
+        case "p":
+            info = Parameter("MPI_Info", "info")
+            return replace(base, name=base.name + "_init", form="persistent",
+                           parameters=(*base.parameters, info, request))
+        case "q":
+            return replace(base, name=base.name + "_init", form="persistent", parameters=(*base.parameters, request))
+    return base
+
+
+def with_large_counts(function: Function) -> Function:
+    """The form whose counts are MPI_Count (MPI 4.0, 2.3: places of collectives become MPI_Aint)."""
+
+    def widen(each: Parameter) -> Parameter:
+        if each.name in ("outsize", "insize", "position"):
+            return replace(each, type="MPI_Count*" if each.type.endswith("*") else "MPI_Count")
+        if re.search(r"count", each.name):
+            return replace(each, type=re.sub(r"\bint\b", "MPI_Count", each.type))
+        return replace(each, type=re.sub(r"\bint\b", "MPI_Aint", each.type)) if "displs" in each.name else each
+
+    return replace(function, name=function.name + "_c", parameters=tuple(widen(each) for each in function.parameters),
+                   large=True)
+
+
+def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dict[str, list[str]]]:
+    """All wrapped functions in all their forms, and the names on the lists."""
+    functions: list[Function] = []
+    lists: dict[str, list[str]] = {name: [] for name in LISTS}
+    waiting: tuple[Function, str] | None = None
+
+    def finish() -> None:
+        if waiting is None:
+            return
+        base, forms = waiting
+        assert base.memory or base.kind == "maker", base.name
+        for form in forms.replace("c", ""):
+            made = in_form(base, form)
+            in_request = made.kind != "rma" and any(each.name == "request" for each in made.parameters)
+            if made.form == "blocking" and in_request:
+                made = replace(made, form="persistent" if made.name.endswith("_init") else "nonblocking")
+            functions.append(made)
+            if "c" in forms:
+                functions.append(with_large_counts(made))
+
+    for line in path.read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        if line.startswith("  "):
+            assert waiting, line
+            base, forms = waiting
+            waiting = (replace(base, memory=(*base.memory, parse_memory(line))), forms)
+            continue
+        finish()
+        waiting = None
+        kind, rest = line.split(maxsplit=1)
+        if kind in LISTS:
+            lists[kind] += rest.split()
+            continue
+        assert kind in WRAPPED, line
+        found = re.fullmatch(r"(\w+) (\w+)\((.*)\)", rest)
+        assert found, line
+        parameters = tuple(parse_parameter(each) for each in found[3].split(","))
+        waiting = (Function(kind, found[2], found[2], "blocking", parameters, ()), found[1])
+    finish()
+    return functions, lists
+
+
+def by_hand(lists: dict[str, list[str]]) -> list[str]:
+    """The hand-written wrappers, in the order of their entries."""
+    return [name for kind in HAND_WRITTEN for name in lists[kind]]
+
+
+def read_handles(path: Path = HERE / "handles.txt") -> list[list[str]]:
+    """Rows of handles.txt: kind, name, and the handle in the three ABIs, then its meaning."""
+    return [line.split() for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
