@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "made_up_mpi.h"
+#include "translation.h"
 
 namespace sennit::shim::mpi {
 namespace {
@@ -12,61 +12,6 @@ using coll::Operation;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using M = MadeUpMpi;
-
-/// Rank 1 of 4.
-class Translate : public testing::Test {
- protected:
-  Translate() { mpi_.comm = {1, 4, false, 0}; }
-
-  Call call(Family family, int root = -1, Handle op = M::kSum) const {
-    Call made(mpi_, family, Form::blocking, M::kComm);
-    made.root = root;
-    made.op = op;
-    return made;
-  }
-  static Part in(const void* at, const Elements& elements, bool significant = true) {
-    return {at, Access::in, significant, elements};
-  }
-  static Part out(void* at, const Elements& elements, bool significant = true) {
-    return {at, Access::out, significant, elements};
-  }
-  static Work work(const Call& made) {
-    auto translated = translate(made);
-    const auto* why = std::get_if<WhyNot>(&translated);
-    EXPECT_EQ(why, nullptr) << *why;
-    Work done = why == nullptr ? std::get<Work>(std::move(translated)) : Work();
-    done.settle();
-    return done;
-  }
-  static std::string why_not(const Call& made) {
-    auto translated = translate(made);
-    const auto* why = std::get_if<WhyNot>(&translated);
-    return why != nullptr ? std::string(*why) : "";
-  }
-
-  M mpi_;
-  float a_[64] = {}, b_[64] = {};
-};
-
-TEST_F(Translate, AllreduceOfDerivedTypes) {
-  Call made = call(Family::Allreduce);
-  made.add(in(a_, run(3, M::kFourFloats)));
-  made.add(out(b_, run(3, M::kFourFloats)));
-  const Work done = work(made);
-  EXPECT_EQ(done.request.operation, Operation::allreduce);
-  EXPECT_EQ(done.request.count, 12u);
-  EXPECT_EQ(done.request.reduction.type, device::Type::float32);
-  EXPECT_EQ(done.request.input, a_);
-  EXPECT_EQ(done.request.output, b_);
-  EXPECT_EQ(done.bytes, 48u);
-}
-
-TEST_F(Translate, AllreduceInPlace) {
-  Call made = call(Family::Allreduce);
-  made.add(in(M::in_place(), run(3, M::kDouble)));
-  made.add(out(b_, run(3, M::kDouble)));
-  EXPECT_EQ(work(made).request.input, b_);
-}
 
 TEST_F(Translate, WhatIsLeftToMpi) {
   Call gaps = call(Family::Allreduce);
@@ -86,64 +31,6 @@ TEST_F(Translate, WhatIsLeftToMpi) {
   inter.add(in(a_, run(3, M::kFloat)));
   inter.add(out(b_, run(3, M::kFloat)));
   EXPECT_THAT(why_not(inter), HasSubstr("two groups"));
-}
-
-TEST_F(Translate, ReduceAtTheRootAndElsewhere) {
-  Call elsewhere = call(Family::Reduce, 3);
-  elsewhere.add(in(a_, run(2, M::kFloat)));
-  elsewhere.add(out(b_, run(2, M::kFloat), false));
-  const Work there = work(elsewhere);
-  EXPECT_EQ(there.request.root, 3);
-  EXPECT_EQ(there.request.output, nullptr);
-  Call root = call(Family::Reduce, 1);
-  root.add(in(M::in_place(), run(2, M::kFloat)));
-  root.add(out(b_, run(2, M::kFloat)));
-  EXPECT_EQ(work(root).request.input, b_);
-  EXPECT_EQ(work(root).request.output, b_);
-}
-
-TEST_F(Translate, ReduceScatterBlockInPlaceNeedsScratch) {
-  Call made = call(Family::Reduce_scatter_block);
-  made.add(in(M::in_place(), run(2, M::kFloat, 4)));
-  made.add(out(b_, run(2, M::kFloat, 4)));
-  const Work done = work(made);
-  EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
-  EXPECT_EQ(done.request.count, 2u);
-  EXPECT_EQ(done.request.input, b_);
-  EXPECT_EQ(done.scratch_bytes, 8u);
-  EXPECT_EQ(done.result_from, 0u);
-  EXPECT_EQ(done.result_bytes, 8u);
-  EXPECT_EQ(done.result, b_);
-}
-
-TEST_F(Translate, ReduceScatterOfUnequalParts) {
-  const int counts[] = {1, 2, 0, 4};
-  Elements all = run(0, M::kDouble, 4);
-  all.counts = {counts, false};
-  Call made = call(Family::Reduce_scatter);
-  made.add(in(a_, all));
-  made.add(out(b_, run(2, M::kDouble)));
-  const Work done = work(made);
-  EXPECT_EQ(done.request.operation, Operation::allreduce);
-  EXPECT_EQ(done.request.count, 7u);
-  EXPECT_EQ(done.scratch_bytes, 56u);
-  EXPECT_EQ(done.result_from, 8u);
-  EXPECT_EQ(done.result_bytes, 16u);
-  EXPECT_THAT(done.parts, ElementsAre(8, 16, 0, 32));
-}
-
-TEST_F(Translate, ReduceScatterOfEqualParts) {
-  const std::int64_t counts[] = {2, 2, 2, 2};
-  Elements all = run(0, M::kFloat, 4);
-  all.counts = {counts, true};
-  Call made = call(Family::Reduce_scatter);
-  made.add(in(a_, all));
-  made.add(out(b_, run(2, M::kFloat)));
-  const Work done = work(made);
-  EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
-  EXPECT_EQ(done.request.count, 2u);
-  EXPECT_EQ(done.scratch_bytes, 0u);
-  EXPECT_THAT(done.parts, ElementsAre());
 }
 
 TEST_F(Translate, GatheringInPlaceReadsTheOwnPart) {
@@ -244,76 +131,6 @@ TEST_F(Translate, AllgathervSendsTheSameToAll) {
   EXPECT_THAT(done.request.sent, ElementsAre(12, 12, 12, 12));
   EXPECT_THAT(done.request.sent_from, ElementsAre(0, 0, 0, 0));
   EXPECT_THAT(done.request.received, ElementsAre(4, 12, 8, 20));
-}
-
-TEST_F(Translate, ComplexNumbersAreTwo) {
-  mpi_.uniforms[70] = {*parse_meaning("complex128"), 3};
-  Call made = call(Family::Allreduce);
-  made.add(in(a_, run(2, 70)));
-  made.add(out(b_, run(2, 70)));
-  const Work done = work(made);
-  EXPECT_EQ(done.request.reduction.type, device::Type::float64);
-  EXPECT_EQ(done.request.count, 12u);
-  EXPECT_EQ(done.bytes, 96u);
-}
-
-TEST_F(Translate, TheOperatorIsMpis) {
-  mpi_.operators[71] = device::Operator::max;
-  Call made = call(Family::Allreduce, -1, 71);
-  made.add(in(a_, run(2, M::kFloat)));
-  made.add(out(b_, run(2, M::kFloat)));
-  EXPECT_EQ(work(made).request.reduction.op, device::Operator::max);
-}
-
-TEST_F(Translate, ReduceScatterBlock) {
-  Call made = call(Family::Reduce_scatter_block);
-  made.add(in(a_, run(2, M::kFourFloats, 4)));
-  made.add(out(b_, run(2, M::kFourFloats)));
-  const Work done = work(made);
-  EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
-  EXPECT_EQ(done.request.count, 8u);
-  EXPECT_EQ(done.request.input, a_);
-  EXPECT_EQ(done.request.output, b_);
-  EXPECT_EQ(done.scratch_bytes, 0u);
-}
-
-TEST_F(Translate, ReduceScatterInPlaceNeedsScratch) {
-  const int equal[] = {2, 2, 2, 2}, unequal[] = {3, 2, 0, 1};
-  Elements all = run(0, M::kFloat, 4);
-  all.counts = {equal, false};
-  Call made = call(Family::Reduce_scatter);
-  made.add(in(M::in_place(), all));
-  made.add(out(b_, all));
-  const Work block = work(made);
-  EXPECT_EQ(block.request.operation, Operation::reduce_scatter);
-  EXPECT_EQ(block.request.input, b_);
-  EXPECT_EQ(block.scratch_bytes, 8u);
-  EXPECT_EQ(block.result_from, 0u);
-  EXPECT_EQ(block.result_bytes, 8u);
-  EXPECT_EQ(block.result, b_);
-  all.counts = {unequal, false};
-  made.parts[0].elements = made.parts[1].elements = all;
-  const Work whole = work(made);
-  EXPECT_EQ(whole.request.operation, Operation::allreduce);
-  EXPECT_EQ(whole.request.input, b_);
-  EXPECT_EQ(whole.request.count, 6u);
-  EXPECT_EQ(whole.scratch_bytes, 24u);
-  EXPECT_EQ(whole.result_from, 12u);
-  EXPECT_EQ(whole.result_bytes, 8u);
-  EXPECT_EQ(whole.result, b_);
-}
-
-TEST_F(Translate, ReduceScatterOfNothingForThisRank) {
-  const int counts[] = {3, 0, 0, 1};
-  Elements all = run(0, M::kFloat, 4);
-  all.counts = {counts, false};
-  Call made = call(Family::Reduce_scatter);
-  made.add(in(a_, all));
-  made.add(out(nullptr, run(0, M::kFloat)));
-  const Work done = work(made);
-  EXPECT_EQ(done.request.count, 4u) << "it must take part";
-  EXPECT_EQ(done.scratch_bytes, 16u);
-  EXPECT_EQ(done.result_bytes, 0u);
 }
 
 TEST_F(Translate, GatherAtTheRootAndElsewhere) {
@@ -450,27 +267,6 @@ TEST_F(Translate, OtherInPlaceCallsOfDifferentLengthsAreLeftToMpi) {
   elsewhere.add(in(M::in_place(), run(1, M::kFloat)));
   elsewhere.add(out(b_, all, false));
   EXPECT_THAT(why_not(elsewhere), HasSubstr("in place"));
-}
-
-TEST_F(Translate, ScanGathersAndReducesTheRanksBefore) {
-  Call made = call(Family::Scan);
-  made.add(in(a_, run(3, M::kDouble)));
-  made.add(out(b_, run(3, M::kDouble)));
-  const Work inclusive = work(made);  // of rank 1
-  EXPECT_EQ(inclusive.request.operation, Operation::allgather);
-  EXPECT_EQ(inclusive.request.count, 24u);
-  EXPECT_EQ(inclusive.request.input, a_);
-  EXPECT_EQ(inclusive.result, b_);
-  ASSERT_TRUE(inclusive.scan);
-  EXPECT_EQ(inclusive.scan->end, 2);
-  EXPECT_EQ(inclusive.scan->reduction.type, device::Type::float64);
-  Call before = call(Family::Exscan);
-  before.add(in(M::in_place(), run(3, M::kDouble)));
-  before.add(out(b_, run(3, M::kDouble)));
-  const Work exclusive = work(before);
-  EXPECT_EQ(exclusive.request.input, b_);
-  ASSERT_TRUE(exclusive.scan);
-  EXPECT_EQ(exclusive.scan->end, 1);
 }
 
 TEST_F(Translate, PlacesBeforeTheBufferAreLeftToMpi) {
