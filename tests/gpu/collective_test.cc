@@ -46,9 +46,9 @@ TEST_F(GpuCollectives, EveryAlgorithmOnNumbersOfEveryType) {
   const char* const others[] = {"max", "average", "premultiplied_sum", "product", "min"};
   std::size_t turn = 0;
   for (const device::Type type : device::all_types())
-    for (const std::string op : device::is_fast({type, device::Operator::sum})
-                                    ? std::vector<std::string>{"sum", "average", "premultiplied_sum"}
-                                    : std::vector<std::string>{"sum", others[turn++ % 5]}) {
+    for (const std::string& op : device::is_fast({type, device::Operator::sum})
+                                     ? std::vector<std::string>{"sum", "average", "premultiplied_sum"}
+                                     : std::vector<std::string>{"sum", others[turn++ % 5]}) {
       const std::string command =
           std::string(SENNIT_BENCH_COLLECTIVE) +
           " --executor cuda --operations allreduce,reduce_scatter,reduce --algorithms all"
