@@ -11,13 +11,22 @@ from typing import Any
 import pytest
 from conftest import check_snapshot, data, shown
 from sennit.model.document import parse
-from sennit.model.training import TrainingResult
-from sennit.peers import training
+from sennit.model.training import TrainingResult, TrainingRow
+from sennit.peers import timing, training
 from sennit.peers.run import Outcome
 from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
 from sennit.verbs import training as verb
-from sennit.views.training_table import alone, cells, losses, pairs, print_training, ratio, training_markdown
+from sennit.views.training_table import (
+    alone,
+    cells,
+    losses,
+    pairs,
+    print_training,
+    rates,
+    ratio,
+    training_markdown,
+)
 
 
 def result() -> TrainingResult:
@@ -153,6 +162,39 @@ def test_runs_of_both_make_one_result() -> None:
     assert (own.repeatable, other.repeatable) == (True, False)
     assert found.warnings == ["twice the same"]
     assert found.machine.name == "here"
+
+
+def test_what_a_job_has_of_both_libraries_is_compared_within_it() -> None:
+    case = Case("resnet50", "ddp", 8)
+    turns = [[11.0, 10.0], [33.0, 30.0], [12.0, 10.0], [5.5, 5.0], [11.0, 10.0], [22.0, 20.0], [11.0, 10.0]]
+    run = {"losses": [1.0], "steps_ms": [own for _, own in turns], "turns_ms": turns, "silent_ms": []}
+    own = TrainingRow.model_validate(training.row(case, "sennit", 2, [run]))
+    assert (own.gain, own.left_ms, own.median_ms) == (pytest.approx(1.1), 11.0, 10.0)
+    assert own.gain_spread == pytest.approx(0.1 / 4), "from the least to the greatest of so few"
+    alone_ = own.model_copy(update={"variant": "nccl", "left_ms": 0.0, "gain": 0.0, "median_ms": 100.0})
+    found = ratio(own, alone_)
+    assert found is not None
+    assert found.value == pytest.approx(1.1), "jobs of their own do not count then"
+    left, its = rates(own, alone_)
+    assert (left, its) == (pytest.approx(16e3 / 11), pytest.approx(1600))
+    assert ratio(own, None) == found
+
+
+def test_blocks_of_both_libraries_take_turns() -> None:
+    order = training.turns(18)
+    assert order[:6] == [True, False, False, True, True, False]
+    assert len(order) == 10, "five blocks of four steps each"
+    took = [1.0 if is_left else 2.0 for is_left in order]
+    assert training.by_turns(order, took) == [(1.0, 2.0)] * 5
+
+
+def test_the_spread_of_a_median_shrinks_with_more_values() -> None:
+    few = timing.median_and_spread([float(i) for i in range(16)])
+    many = timing.median_and_spread([i / 16 for i in range(256)])
+    assert few[0] == pytest.approx(7.5)
+    assert many[0] == pytest.approx(255 / 32)
+    assert 0 < many[1] < few[1] / 3
+    assert timing.median_and_spread([2.0]) == (2.0, 0.0)
 
 
 def test_the_same_tokens_on_all_ranks_count_once() -> None:

@@ -75,6 +75,26 @@ static void collectives(void) {
   end();
 }
 
+/* Calls and groups that are left to NCCL between others that are not. */
+static void compared(void) {
+  const size_t n = 1000;
+  init();
+  buffers();
+  for (int time = 0; time < 6; ++time) {
+    const int is_there = sennit_leave_to_nccl != NULL && sennit_leave_to_nccl(time % 2);
+    if (time > 0 && sennit_leave_to_nccl != NULL && !is_there) fail("there is no drop-in", time);
+    fill(n);
+    check(ncclAllReduce(in, out, n, ncclFloat, ncclSum, comm, NULL), "allreduce");
+    expect_sums(out, n, "allreduce");
+    check(ncclGroupStart(), "group");
+    check(ncclAllReduce(in, out, n, ncclFloat, ncclSum, comm, NULL), "allreduce in a group");
+    check(ncclAllReduce(in, in, n, ncclFloat, ncclSum, comm, NULL), "allreduce in a group, in place");
+    check(ncclGroupEnd(), "group");
+    expect_sums(in, n, "allreduce in a group");
+  }
+  end();
+}
+
 static void types(void) {
   init();
   const int n = 100;
@@ -334,6 +354,7 @@ int main(int count, char** arguments) {
     void (*run)(void);
   } tests[] = {
     {"collectives", collectives},
+    {"compared", compared},
     {"types", types},
     {"groups", groups},
     {"streams", streams},

@@ -41,8 +41,8 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
     assert all("NCCL's calls" not in each for each in job.errors[1:]), "rank 0 alone reports"
 
 
-@pytest.mark.parametrize("test", ["collectives", "types", "groups", "streams", "messages", "crossed", "divided",
-                                  "patient", "patient_parts", "pairs", "all_in_one", "forked", "simulated",
+@pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "messages", "crossed",
+                                  "divided", "patient", "patient_parts", "pairs", "all_in_one", "forked", "simulated",
                                   "shrunk", "windows", "grown", "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
@@ -94,6 +94,14 @@ def test_calls_are_explained_once() -> None:
     expect_right(job)
     assert job.errors[1] == ""
     assert len(re.findall("sennit: allreduce of 4 B: ", job.errors[0])) == 1, job.errors[0]
+
+
+def test_a_program_that_compares_leaves_calls_to_nccl_and_takes_them_back() -> None:
+    program, library = have()
+    job = program.run("compared", 2, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 2 * 3 * 3
+    assert re.search("allreduce .* 9 .*NCCL: the program leaves its calls there", job.errors[0]), job.errors[0]
 
 
 def test_types_and_operators() -> None:

@@ -30,6 +30,12 @@ class TrainingRow(Part):
                              "runs' medians, whichever is larger")  # fmt: skip
     silent_ms: float = Field(default=0, ge=0, description="Of a step without communication (no_sync); 0: it cannot "
                              "be left out")  # fmt: skip
+    left_ms: float = Field(default=0, ge=0, description="Of sennit: the median of steps of the same jobs whose calls "
+                           "were left to NCCL, in turns with those of median_ms; 0: there are none")  # fmt: skip
+    gain: float = Field(default=0, ge=0, description="Of sennit: the median of the ratios of neighbouring blocks of "
+                        "those; above 1 sennit is faster")  # fmt: skip
+    gain_spread: float = Field(default=0, ge=0, description="A quarter of the interval that holds that median in 19 "
+                               "of 20 runs")  # fmt: skip
     unit: str = Field(description="images or tokens")
     per_second: float = Field(gt=0, description="Of all ranks")
     losses: list[float] = Field(default=[], description="Of the first steps on rank 0")

@@ -50,6 +50,16 @@ def half_range(values: Sequence[float]) -> float:
     return (quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 2
 
 
+def median_and_spread(values: Sequence[float]) -> tuple[float, float]:
+    """The median of independent values, and a quarter of the interval that holds the true one in 19 of 20 runs (by
+    order statistics; of fewer than six values, that of all)."""
+    ordered = sorted(values)
+    reach = 0.98 * len(ordered) ** 0.5
+    below = max(int(len(ordered) / 2 - reach), 0)
+    above = len(ordered) - 1 - below
+    return quantile(ordered, 0.5), (ordered[above] - ordered[below]) / 4
+
+
 def summarised(samples: Sequence[float], calls: int) -> Times:
     """What repeated times come to."""
     ordered = sorted(samples)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sennit.peers.timing import half_range
+from sennit.peers.timing import half_range, median_and_spread
 from sennit.problem import Exit, Problem
 
 WIDTH, HEAD, TOKENS = 1024, 64, 512  # of the transformer, of one of its heads, and of a sample
@@ -22,6 +22,7 @@ PARALLEL = {"ddp": (*IMAGES, "transformer"), "fsdp": ("transformer",), "tensor":
 STEPS = {"compile": ("ddp", "fsdp", "tensor"), "graph": ("ddp", "tensor"), "accumulate": ("ddp", "fsdp")}
 ACCUMULATED = 4  # batches whose gradients are added up before ranks reduce them
 RANK = "sennit.peers.training_rank"  # the module that a rank runs
+BLOCK = 4  # steps in a row by one library, where a job has both in turns: a default
 DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "transformer:tensor")
 
 
@@ -100,6 +101,20 @@ def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int])
     return found
 
 
+def turns(steps: int) -> list[bool]:
+    """Blocks of steps, `steps` of each library at least: whether each is left to NCCL. Which of a pair comes first
+    changes from one to the next, so that what drifts hits both."""
+    return [number % 4 in (0, 3) for number in range(2 * -(-steps // BLOCK))]
+
+
+def by_turns(order: Sequence[bool], took: Sequence[float]) -> list[tuple[float, float]]:
+    """Of each pair of blocks what NCCL's took, and what sennit's."""
+    return [
+        (first, second) if is_left else (second, first)
+        for is_left, first, second in zip(order[::2], took[::2], took[1::2], strict=True)
+    ]
+
+
 def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One variant's runs of a case as a row of the result: medians over all steps of all runs, and the spread of
     those or of the runs' medians, whichever is larger."""
@@ -108,6 +123,8 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
     medians = [statistics.median(run["steps_ms"]) for run in runs]
     unit, each = case.unit
     median = statistics.median(steps)
+    turns = [turn for run in runs for turn in run.get("turns_ms", [])]
+    gain, gain_spread = median_and_spread([left / own for left, own in turns]) if turns else (0.0, 0.0)
     samples = case.batch * case.batches * (1 if case.parallel == "tensor" else ranks)
     return {
         "model": case.model,
@@ -122,6 +139,9 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
         "median_ms": median,
         "spread_ms": max(half_range(steps), half_range(medians)),
         "silent_ms": statistics.median(silent) if silent else 0.0,
+        "left_ms": statistics.median(left for left, _ in turns) if turns else 0.0,
+        "gain": gain,
+        "gain_spread": gain_spread,
         "unit": unit,
         "per_second": samples * each / median * 1e3,
         "losses": runs[0]["losses"],

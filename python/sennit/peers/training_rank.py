@@ -3,6 +3,7 @@ cases and the rank. What its collectives go through, its environment decides. Ra
 
 from __future__ import annotations
 
+import ctypes
 import gc
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from sennit.peers.torch_rank import Refused, begin, main, tell
-from sennit.peers.training import Case, Job
+from sennit.peers.training import BLOCK, Case, Job, by_turns, turns
 from sennit.peers.training_models import Trained
 
 Step = Callable[[], torch.Tensor]  # one step of training; its loss
@@ -71,21 +72,61 @@ def measured(step: Step, job: Job) -> list[float]:
     return [a.elapsed_time(b) for a, b in pairwise(marks)]
 
 
+def leave_to_nccl() -> Callable[[int], int] | None:
+    """What has the calls of this process left to NCCL (1) or not (0); none where there is no drop-in for it."""
+    leave = getattr(ctypes.CDLL(None), "sennit_leave_to_nccl", None)
+    return leave if leave is not None and leave(0) else None
+
+
+def in_turns(own: Step, left: Step, leave: Callable[[int], int], job: Job) -> list[tuple[float, float]]:
+    """What a step takes, in ms on this rank's GPU, of neighbouring blocks: one whose calls are left to NCCL, and one
+    of sennit's."""
+
+    def block(is_left: bool) -> None:
+        leave(int(is_left))
+        for _ in range(BLOCK):
+            (left if is_left else own)()
+
+    for _ in range(-(-job.warm_up // BLOCK)):
+        block(True)
+        block(False)
+    order = turns(job.steps)
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(len(order) + 1)]
+    dist.barrier()
+    torch.cuda.synchronize()
+    marks[0].record()
+    for is_left, mark in zip(order, marks[1:], strict=True):
+        block(is_left)
+        mark.record()
+    torch.cuda.synchronize()
+    leave(0)
+    took = [a.elapsed_time(b) / BLOCK for a, b in pairwise(marks)]
+    return by_turns(order, took)
+
+
 def train(case: Case, job: Job, rank: int, device: torch.device, silent_ms: list[float] | None) -> dict[str, Any]:
     """The losses of the first steps, and what later ones took, with their communication and, where it can be left
-    out, without. `silent_ms`: the latter, where it is known already."""
+    out, without; under the drop-in in turns with steps that are left to NCCL. `silent_ms`: what they take without
+    communication, where it is known already."""
     torch.manual_seed(0)
     trained = Trained(case, device)
     optimizer = torch.optim.SGD(trained.parameters(), lr=1e-3)
     # Of a tensor that is spread over the ranks, all ranks have the same data.
     torch.manual_seed(1 if case.parallel == "tensor" else 1 + rank)
-    step = eager(case, trained, False, optimizer)
+    step = left = eager(case, trained, False, optimizer)
     is_graph = case.step == "graph"
+    leave = leave_to_nccl()
     losses = [step().item() for _ in range(BEFORE_CAPTURE if is_graph else job.losses)]
     if is_graph:
-        step = captured(step)
+        called = step
+        step = captured(called)
         losses += [step().item() for _ in range(job.losses - len(losses))]
-    steps_ms = measured(step, job)
+        if leave is not None:
+            leave(1)
+            left = captured(called)
+            leave(0)
+    turns_ms = in_turns(step, left, leave, job) if leave is not None else []
+    steps_ms = [own for _, own in turns_ms] or measured(step, job)
     if case.parallel == "ddp" and silent_ms is None:
         silent = eager(case, trained, True, optimizer)
         silent_ms = measured(captured(silent) if is_graph else silent, job)
@@ -93,6 +134,7 @@ def train(case: Case, job: Job, rank: int, device: torch.device, silent_ms: list
         "case": case.name,
         "losses": losses[: job.losses],
         "steps_ms": steps_ms,
+        "turns_ms": turns_ms,
         "silent_ms": silent_ms or [],
         "peak_gib": torch.cuda.max_memory_allocated() / 2**30,
     }

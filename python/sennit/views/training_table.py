@@ -31,9 +31,10 @@ HEADINGS = [
 ]
 LEFT = ("model", "unit", "losses")
 EXPLAINED = (
-    "× alone: the same as × NCCL, of steps without communication, in which neither library has a part: as far as it "
-    "is from 1, × NCCL may be by chance. exposed: the part of a step that is there because ranks communicate. "
-    "losses: how far sennit's are from NCCL's, relative, at most."
+    "× NCCL: of one job, whose calls are sennit's and NCCL's in turns; where that was not measured, of jobs. "
+    "× alone: of sennit's jobs to those without sennit, without communication, in which neither library has a part: "
+    "so far jobs differ by chance. exposed: the part of a step that is there because ranks communicate. losses: how "
+    "far sennit's are from NCCL's, relative, at most."
 )
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
@@ -48,7 +49,9 @@ def pairs(result: TrainingResult) -> list[tuple[TrainingRow | None, TrainingRow 
 
 
 def ratio(own: TrainingRow | None, other: TrainingRow | None) -> Ratio | None:
-    """How many times as fast training is; the spreads are those between jobs already."""
+    """How many times as fast training is: within a job, or between jobs, whose spreads those are already."""
+    if own is not None and own.gain:
+        return Ratio(own.gain, own.gain_spread)
     if own is None or other is None:
         return None
     return speedup(own.median_ms, own.spread_ms, other.median_ms, other.spread_ms)
@@ -74,11 +77,18 @@ def percent(row: TrainingRow | None) -> str:
     return NOTHING if row is None or row.exposed is None else f"{row.exposed:.0%}"
 
 
-def rate(row: TrainingRow | None) -> str:
-    """A second, with four digits that count."""
-    if row is None:
+def rate(per_second: float | None) -> str:
+    """With four digits that count."""
+    if per_second is None:
         return NOTHING
-    return f"{row.per_second:.1f}" if row.per_second < 1000 else f"{float(f'{row.per_second:.4g}'):.0f}"
+    return f"{per_second:.1f}" if per_second < 1000 else f"{float(f'{per_second:.4g}'):.0f}"
+
+
+def rates(own: TrainingRow | None, other: TrainingRow | None) -> tuple[float | None, float | None]:
+    """Images or tokens a second: NCCL's, of the job that had both where there is one, and sennit's."""
+    if own is not None and own.left_ms:
+        return own.per_second * own.median_ms / own.left_ms, own.per_second
+    return other.per_second if other else None, own.per_second if own else None
 
 
 def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
@@ -91,8 +101,7 @@ def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
         str(row.batch),
         f"{row.bucket_mb} MB" if row.bucket_mb else NOTHING,
         row.unit,
-        rate(other),
-        rate(own),
+        *map(rate, rates(own, other)),
         str(found) if found else NOTHING,
         alone(own, other),
         percent(other),

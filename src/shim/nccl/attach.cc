@@ -331,6 +331,10 @@ __attribute__((visibility("default"))) int sennit_attach_nccl(const sennit_nccl_
   return sennit::shim::nccl::attach(*front);
 }
 
+__attribute__((visibility("default"))) void sennit_leave_to_nccl(int yes) {
+  if (auto* const here = sennit::shim::nccl::here) here->leave(yes != 0);
+}
+
 __attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
   sennit::shim::nccl::DropIn* const here = sennit::shim::nccl::here;
   return here != nullptr ? here->memories().allocate_emulated(device, bytes) : nullptr;

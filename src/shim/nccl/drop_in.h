@@ -6,6 +6,7 @@
 // machine.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -79,6 +80,9 @@ class DropIn {
 
   int async_error(Comm comm, int* error);
   const char* last_error(Comm comm);
+
+  /// From now on calls are NCCL's, or as they were; the same on all ranks between the same calls.
+  void leave(bool to_nccl) { left_.store(to_nccl, std::memory_order_relaxed); }
 
   /// At the program's end.
   void report() const;
@@ -163,6 +167,7 @@ class DropIn {
   /// How often a communicator that NCCL is still at work on is looked at: a default.
   static constexpr auto kLook = std::chrono::microseconds(50);
 
+  std::atomic<bool> left_{false};
   const Functions nccl_;
   const Switches switches_;
   const std::unique_ptr<Memories> memories_;
