@@ -58,8 +58,8 @@ static void bind_nccl(void) {
   if (attach != NULL) (void)attach(&nccl_front);
 }
 
-/* For programs that compare: from now on calls are NCCL's (1), or as they were (0). To be called on all ranks between the
- * same calls, after the first one. Whether there is a drop-in that does so. */
+/* For programs that compare: from now on calls are NCCL's (1), or as they were (0). To be called on all ranks between
+ * the same calls, after the first one. Whether there is a drop-in that does so. */
 __attribute__((visibility("default"))) int sennit_leave_to_nccl(int yes) {
   void (*leave)(int) = NULL;
   if (sennit_nccl_drop_in != NULL) *(void**)&leave = dlsym(sennit_nccl_drop_in, "sennit_leave_to_nccl");
