@@ -2,31 +2,16 @@
  * against what MPI_Reduce_local makes of the same bytes. test_c_windows.py compiles it for each MPI. */
 #define _GNU_SOURCE
 #include <complex.h>
-#include <dlfcn.h>
-#include <mpi.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "c_ranks.h"
+
 enum { kBytes = 12 << 20, kLong = 5000, kTimes = 14 };
-static int rank, ranks, left, right;
 static char *window, *origins[2], *results[2], *expected, *scratch;
 
-static void check(int right_, const char* what, const char* of, int number) {
-  if (right_) return;
-  printf("rank %d: wrong: %s, %s, %d\n", rank, what, of, number);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* As the drop-in believes; the host's where there is none. */
-static void* on_gpu(size_t bytes) {
-  void* (*allocate)(int, size_t) = NULL;
-  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
-  void* const made = allocate != NULL ? allocate(rank % 4, bytes) : malloc(bytes);
-  check(made != NULL, "no memory", "", 0);
-  return made;
+static void check_of(int holds, const char* what, const char* of, int number) {
+  if (!holds) give_up("%s, %s, %d", what, of, number);
 }
 
 /* Which operators MPI defines. */
@@ -97,19 +82,19 @@ static void once(MPI_Win win, const struct Type* type, const struct Operator* op
   MPI_Win_fence(0, win);
   fill(scratch, type, count, seed + (unsigned)right);
   if (op->op == MPI_NO_OP || to != 0 || from != 0)
-    check(!memcmp(result, scratch, bytes), "what was fetched", name, count);
-  check(op->op == MPI_NO_OP || to != 0 || from != 0 || result[0] == 0x33, "nothing was to be fetched", name, 0);
-  check(result[bytes] == 0x33, "behind what was fetched", name, count);
+    check_of(!memcmp(result, scratch, bytes), "what was fetched", name, count);
+  check_of(op->op == MPI_NO_OP || to != 0 || from != 0 || result[0] == 0x33, "nothing was to be fetched", name, 0);
+  check_of(result[bytes] == 0x33, "behind what was fetched", name, count);
   fill(scratch, type, count, seed + 500 + (unsigned)left);
   fill(expected, type, count, seed + (unsigned)rank);
   if (op->op == MPI_REPLACE)
     memcpy(expected, scratch, bytes);
   else if (op->op != MPI_NO_OP)
     MPI_Reduce_local(scratch, expected, count, type->type, op->op);
-  check(!memcmp(window + displaced, expected, bytes), "what was left", name, count);
-  for (int i = 0; i < displaced; ++i) check(window[i] == 0x5a, "before the target", name, i);
+  check_of(!memcmp(window + displaced, expected, bytes), "what was left", name, count);
+  for (int i = 0; i < displaced; ++i) check_of(window[i] == 0x5a, "before the target", name, i);
   for (int i = 0; i < 64; ++i)
-    check(window[(size_t)displaced + bytes + (size_t)i] == 0x5a, "behind the target", name, i);
+    check_of(window[(size_t)displaced + bytes + (size_t)i] == 0x5a, "behind the target", name, i);
 }
 
 static void everything(MPI_Win win) {
@@ -171,11 +156,11 @@ static void at_once(MPI_Win win) {
     MPI_Accumulate(one, 1, MPI_INT, 0, 4 * (i % 7), 1, MPI_INT, MPI_SUM, win);
     MPI_Fetch_and_op(one, old, MPI_INT, 0, 4 * 7, MPI_SUM, win);
     MPI_Win_flush(0, win);
-    check(*old >= 2 * i + 1, "fetch and add", "int", *old);
+    check_of(*old >= 2 * i + 1, "fetch and add", "int", *old);
     MPI_Rget_accumulate(one, kLong, MPI_INT, old, kLong, MPI_INT, 0, 0, kLong, MPI_INT, MPI_SUM, win, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     for (int at = 8; at < kLong; ++at)
-      check(old[at] > 2 * i && old[at] < 2 * kTimes * ranks, "a long fetch", "int", old[at]);
+      check_of(old[at] > 2 * i && old[at] < 2 * kTimes * ranks, "a long fetch", "int", old[at]);
   }
   MPI_Win_unlock_all(win);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -184,7 +169,7 @@ static void at_once(MPI_Win win) {
       int all = 2 * kTimes * ranks;
       for (int time = 0; i < 7 && time < kTimes; ++time) all += (time % 7 == i) * ranks;
       all += (i == 7) * kTimes * ranks;
-      check(((int*)window)[i] == all, "all that was added", "int", i);
+      check_of(((int*)window)[i] == all, "all that was added", "int", i);
     }
   MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -202,14 +187,14 @@ static void derived(MPI_Win win) {
   MPI_Accumulate(mine, kLong / 100, hundred, right, 0, kLong, MPI_INT, MPI_SUM, win);
   MPI_Win_fence(0, win);
   for (int i = 0; i < 2 * kLong; ++i)
-    check(((int*)window)[i] == rank * 10 + (i < kLong ? i : 0), "a contiguous type", "int", i);
+    check_of(((int*)window)[i] == rank * 10 + (i < kLong ? i : 0), "a contiguous type", "int", i);
   MPI_Win_fence(0, win);
   MPI_Accumulate(mine, kLong, MPI_INT, right, 0, 1, second, MPI_SUM, win);
   MPI_Accumulate(mine, 0, MPI_INT, right, 0, 0, MPI_INT, MPI_SUM, win);
   MPI_Accumulate(NULL, 0, MPI_INT, right, 0, 0, second, MPI_SUM, win);
   MPI_Win_fence(0, win);
   for (int i = 0; i < 2 * kLong; ++i)
-    check(((int*)window)[i] == rank * 10 + (i < kLong ? i : 0) + (i % 2 ? 0 : i / 2), "a vector", "int", i);
+    check_of(((int*)window)[i] == rank * 10 + (i < kLong ? i : 0) + (i % 2 ? 0 : i / 2), "a vector", "int", i);
   MPI_Type_free(&hundred);
   MPI_Type_free(&second);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -222,7 +207,7 @@ static void within(MPI_Win win) {
   MPI_Accumulate(window, kLong, MPI_INT, rank, 4 * kLong, kLong, MPI_INT, MPI_SUM, win);
   MPI_Win_fence(0, win);
   for (int i = 0; i < 2 * kLong; ++i)
-    check(((int*)window)[i] == (i < kLong ? i : 2 * i - kLong), "within a window", "int", i);
+    check_of(((int*)window)[i] == (i < kLong ? i : 2 * i - kLong), "within a window", "int", i);
 }
 
 static void large_units(void) {
@@ -236,17 +221,13 @@ static void large_units(void) {
   MPI_Accumulate(mine, kLong, MPI_INT, right, 2000, kLong, MPI_INT, MPI_SUM, win);
   MPI_Win_fence(0, win);
   for (int i = 0, at = 2000 * (kUnit / 4); i < kBytes / 4; ++i)
-    check(((int*)window)[i] == i + (i >= at && i < at + kLong ? 7 : 0), "a large unit", "int", i);
+    check_of(((int*)window)[i] == i + (i >= at && i < at + kLong ? 7 : 0), "a large unit", "int", i);
   MPI_Win_free(&win);
 }
 
 int main(int argc, char** argv) {
   MPI_Win win;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  left = (rank + ranks - 1) % ranks;
-  right = (rank + 1) % ranks;
+  begin(&argc, &argv);
   window = on_gpu(kBytes);
   origins[0] = on_gpu(kBytes);
   results[0] = on_gpu(kBytes);
@@ -261,8 +242,5 @@ int main(int argc, char** argv) {
   within(win);
   MPI_Win_free(&win);
   large_units();
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) printf("all arrived\n");
-  MPI_Finalize();
-  return 0;
+  return end();
 }

@@ -5,14 +5,12 @@
  * communicator of its own; then tensors in GPU memory, fused where they are reduced. Meanwhile the main thread
  * reduces on MPI_COMM_WORLD. test_c_programs.py compiles it for each MPI. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "c_ranks.h"
 
 enum { kTensors = 14, kSteps = 12, kFused = 1 << 21, kLongestName = 32 };
 enum kind { reduced, gathered, broadcast, halves };
@@ -24,28 +22,12 @@ struct tensor {
 };
 
 static struct tensor tensors[kTensors];
-static int rank, ranks, provided;
+static int provided;
 static MPI_Comm ours; /* the background thread's */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static uint64_t ready, done; /* a bit for each tensor; guarded by the mutex, as are the next two */
 static int started, ending;
-
-static void check(int right, const char* what, int where) {
-  if (right) return;
-  printf("rank %d: wrong: %s %d\n", rank, what, where);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* As the drop-in believes; the host's where there is none. */
-static float* on_gpu(size_t count) {
-  void* (*allocate)(int, size_t) = NULL;
-  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
-  float* const made = allocate != NULL ? allocate(rank % 4, count * sizeof(float)) : malloc(count * sizeof(float));
-  check(made != NULL, "no memory", 0);
-  return made;
-}
 
 /* ---- the background ----------------------------------------------------------------------------------------------
  */
@@ -139,8 +121,7 @@ static void do_others(uint64_t set, MPI_Datatype half, MPI_Op sum_of_halves) {
 static void* background(void* nothing) {
   (void)nothing;
   MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  know_ranks();
   MPI_Comm_dup(MPI_COMM_WORLD, &ours);
   MPI_Comm local, cross;
   int local_rank = 0;
@@ -152,7 +133,7 @@ static void* background(void* nothing) {
   MPI_Type_contiguous(2, MPI_BYTE, &half);
   MPI_Type_commit(&half);
   MPI_Op_create(&add_halves, 1, &sum_of_halves);
-  float* const fused = on_gpu(kFused);
+  float* const fused = on_gpu(kFused * sizeof(float));
   pthread_mutex_lock(&mutex);
   started = 1;
   pthread_cond_signal(&changed);
@@ -201,8 +182,8 @@ static void make_tensors(void) {
     struct tensor* const one = &tensors[i];
     one->kind = kinds[i];
     one->count = counts[i];
-    one->mine = on_gpu((size_t)(counts[i] + ranks));
-    one->all = one->kind == gathered ? on_gpu((size_t)(counts[i] + ranks) * (size_t)ranks) : NULL;
+    one->mine = on_gpu((size_t)(counts[i] + ranks) * sizeof(float));
+    one->all = one->kind == gathered ? on_gpu((size_t)(counts[i] + ranks) * (size_t)ranks * sizeof(float)) : NULL;
   }
 }
 

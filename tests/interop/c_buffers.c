@@ -1,31 +1,11 @@
 /* Messages and collectives from C, with what each rank sends and receives in GPU memory, and checks of what comes.
  * test_c_programs.py compiles it for each MPI, and for the standard ABI of MPI 5. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "c_ranks.h"
+
 enum { kLong = 100000 };
-static int rank, ranks, left, right;
-
-static void check(int right_, const char* what, int length) {
-  if (right_) return;
-  printf("rank %d: wrong: %s, elements: %d\n", rank, what, length);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* As the drop-in believes; the host's where there is none. */
-static int* on_gpu(int count) {
-  void* (*allocate)(int, size_t) = NULL;
-  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
-  int* const made =
-      allocate != NULL ? allocate(rank % 4, (size_t)count * sizeof(int)) : malloc((size_t)count * sizeof(int));
-  check(made != NULL, "no memory", count);
-  return made;
-}
 
 static void fill(int* numbers, int length, int value) {
   for (int i = 0; i < length; ++i) numbers[i] = value;
@@ -130,7 +110,7 @@ static void larger_rest(void* from, void* to, int* length, MPI_Datatype* type) {
 }
 
 static void collectives(int* mine, int* theirs, int length) {
-  int* const all = on_gpu(length * ranks);
+  int* const all = on_gpu((size_t)(length * ranks) * sizeof(int));
   int* const counts = malloc((size_t)ranks * 2 * sizeof(int));
   int* const places = counts + ranks;
   fill(mine, length, rank + 1);
@@ -149,7 +129,7 @@ static void collectives(int* mine, int* theirs, int length) {
     places[i] = i * length;
     fill(all + i * length, length, 10 * rank + i);
   }
-  int* const came = on_gpu(length * ranks);
+  int* const came = on_gpu((size_t)(length * ranks) * sizeof(int));
   MPI_Alltoallv(all, counts, places, MPI_INT, came, counts, places, MPI_INT, MPI_COMM_WORLD);
   for (int i = 0; i < ranks; ++i)
     check(all_are(came + i * length, length, 10 * i + rank), "all to all, of different lengths", length);
@@ -191,19 +171,13 @@ static void errors(int* theirs) {
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  left = (rank + ranks - 1) % ranks;
-  right = (rank + 1) % ranks;
-  int* const mine = on_gpu(kLong);
-  int* const theirs = on_gpu(kLong);
+  begin(&argc, &argv);
+  int* const mine = on_gpu(kLong * sizeof(int));
+  int* const theirs = on_gpu(kLong * sizeof(int));
   for (int round = 0; round < 2; ++round) {
     messages(mine, theirs, round == 0 ? kLong : 10);
     collectives(mine, theirs, round == 0 ? kLong : 10);
   }
   errors(theirs);
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) puts("all arrived");
-  MPI_Finalize();
+  return end();
 }

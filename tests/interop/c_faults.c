@@ -1,25 +1,15 @@
 /* A program that does what the arguments say, in their order, with a buffer in GPU memory: test_loading.py holds what
  * becomes of it under the drop-in against what the MPI does alone. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
-enum { kCount = 150000 }; /* 600 KB: what sennit reduces over several nodes too */
-static int rank, ranks;
-static MPI_Win window;
+#include "c_ranks.h"
 
-static int* on_gpu(void) {
-  void* (*allocate)(int, size_t) = NULL;
-  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
-  int* const made = allocate != NULL ? allocate(rank % 4, kCount * sizeof(int)) : NULL;
-  return made != NULL ? made : malloc(kCount * sizeof(int));
-}
+enum { kCount = 150000 }; /* 600 KB: what sennit reduces over several nodes too */
+static MPI_Win window;
 
 static void sum(int* buffer) {
   for (int i = 0; i < kCount; ++i) buffer[i] = rank + 1;
@@ -32,7 +22,7 @@ static void sum(int* buffer) {
 
 static void exchange(int* buffer) {
   MPI_Request request;
-  int* const came = on_gpu();
+  int* const came = on_gpu(kCount * sizeof(int));
   for (int i = 0; i < kCount; ++i) buffer[i] = rank;
   MPI_Irecv(came, kCount, MPI_INT, (rank + ranks - 1) % ranks, 1, MPI_COMM_WORLD, &request);
   MPI_Send(buffer, kCount, MPI_INT, (rank + 1) % ranks, 1, MPI_COMM_WORLD);
@@ -52,7 +42,7 @@ static void await_rank_1(int* buffer) {
 /* One that is begun, and a blocking one behind it. */
 static void begun(int* buffer) {
   MPI_Request request;
-  int* const came = on_gpu();
+  int* const came = on_gpu(kCount * sizeof(int));
   for (int i = 0; i < kCount; ++i) buffer[i] = rank + 1;
   MPI_Iallreduce(buffer, came, kCount, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
   MPI_Barrier(MPI_COMM_WORLD);
@@ -86,10 +76,8 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const char* const what = argv[i];
     if (!strcmp(what, "init")) {
-      MPI_Init(&argc, &argv);
-      MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-      MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-      buffer = on_gpu();
+      begin(&argc, &argv);
+      buffer = on_gpu(kCount * sizeof(int));
     } else if (!strcmp(what, "return")) {
       MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     } else if (!strcmp(what, "sum")) {

@@ -1,33 +1,17 @@
 /* Probes for messages of a program's own that are as long as what is sent in the place of others: no message is told
  * as long as another. test_c_programs.py compiles it for each MPI. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "c_ranks.h"
 
 enum {
   kAlike = 392,    /* ints: 1568 bytes announce the first message under way */
   kLong = 8 << 20, /* ints: still on its way when it is probed for */
   kRounds = 20
 };
-static int rank;
 static int *host, *gpu;
 
-static void check(int right, const char* what, int round, int told) {
-  if (right) return;
-  printf("rank %d: wrong: %s, round %d, told %d\n", rank, what, round, told);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-static int* on_gpu(int count) {
-  void* (*allocate)(int, size_t) = NULL;
-  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
-  int* const made =
-      allocate != NULL ? allocate(rank % 4, (size_t)count * sizeof(int)) : malloc((size_t)count * sizeof(int));
-  check(made != NULL, "no memory", 0, count);
-  return made;
+static void check_told(int holds, const char* what, int round, int told) {
+  if (!holds) give_up("%s, round %d, told %d", what, round, told);
 }
 
 static void expect_length(int tag, MPI_Comm comm, int length, const char* what, int round) {
@@ -35,7 +19,7 @@ static void expect_length(int tag, MPI_Comm comm, int length, const char* what, 
   int told = -1;
   MPI_Probe(1 - rank, tag, comm, &status);
   MPI_Get_count(&status, MPI_INT, &told);
-  check(told == length, what, round, told);
+  check_told(told == length, what, round, told);
 }
 
 /* Receives and looks whether it is the message of that value and length. */
@@ -44,7 +28,7 @@ static void receive(int* into, int tag, MPI_Comm comm, int length, int value, co
   int told = -1;
   MPI_Recv(into, length, MPI_INT, 1 - rank, tag, comm, &status);
   MPI_Get_count(&status, MPI_INT, &told);
-  check(told == length && into[0] == value && into[length - 1] == value, what, value, told);
+  check_told(told == length && into[0] == value && into[length - 1] == value, what, value, told);
 }
 
 static void fill(int* numbers, int length, int value) {
@@ -100,7 +84,7 @@ static void behind(int tag) {
     if (round % 2 != 0) {
       MPI_Mprobe(0, tag, MPI_COMM_WORLD, &message, round % 4 == 1 ? &status : MPI_STATUS_IGNORE);
       if (round % 4 == 1) MPI_Get_count(&status, MPI_INT, &told);
-      check(round % 4 != 1 || told == kLong, "a matched probe", round, told);
+      check_told(round % 4 != 1 || told == kLong, "a matched probe", round, told);
     }
     expect_length(tag, MPI_COMM_WORLD, kAlike, "a short message behind a long one", round);
     receive(host, tag, MPI_COMM_WORLD, kAlike, round, "the short message");
@@ -108,7 +92,7 @@ static void behind(int tag) {
       MPI_Mrecv(gpu, kLong, MPI_INT, &message, MPI_STATUS_IGNORE);
     else
       MPI_Wait(&request, MPI_STATUS_IGNORE);
-    check(gpu[0] == -round && gpu[kLong - 1] == -round, "the long message", round, gpu[0]);
+    check_told(gpu[0] == -round && gpu[kLong - 1] == -round, "the long message", round, gpu[0]);
   }
 }
 
@@ -133,20 +117,19 @@ static void in_another(int tag) {
     int told = -1;
     MPI_Probe(1, tag, reversed, &status);
     MPI_Get_count(&status, MPI_INT, &told);
-    check(told == kAlike, "a short message in another communicator", round, told);
+    check_told(told == kAlike, "a short message in another communicator", round, told);
     expect_length(tag, MPI_COMM_WORLD, kLong, "the long message beside it", round);
     MPI_Recv(host, kAlike, MPI_INT, 1, tag, reversed, MPI_STATUS_IGNORE);
     receive(gpu, tag, MPI_COMM_WORLD, kLong, -round, "the long message beside it");
-    check(host[0] == round, "the short message in another communicator", round, host[0]);
+    check_told(host[0] == round, "the short message in another communicator", round, host[0]);
   }
   MPI_Comm_free(&reversed);
 }
 
 int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  begin(&argc, &argv);
   host = malloc(kAlike * sizeof(int));
-  gpu = on_gpu(kLong);
+  gpu = on_gpu(kLong * sizeof(int));
   fill(gpu, kLong, 0);
   /* From here on both processes are known to use a GPU. */
   MPI_Sendrecv_replace(gpu, 1000, MPI_INT, 1 - rank, 1, 1 - rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -154,8 +137,5 @@ int main(int argc, char** argv) {
   before(10);
   behind(20);
   in_another(30);
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) printf("all arrived\n");
-  MPI_Finalize();
-  return 0;
+  return end();
 }

@@ -6,12 +6,10 @@
  *   c_threads [threads [calls of each [seed [a bit for each operation, in their order]]]]
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+#include "c_ranks.h"
 
 enum { kMostThreads = 16, kLongest = 1 << 19, kAtOnce = 4 };
 enum operation {
@@ -45,23 +43,12 @@ struct worker {
   int *on_gpu[2], *on_host[2]; /* of kLongest each; what is sent, and what comes */
 };
 
-static int rank, ranks, left, right, calls;
+static int calls;
 static unsigned operations = ~0U;
 static MPI_Comm shared;
 
 static void fail(const struct worker* me, int call, enum operation what, int length, const char* how) {
-  printf("rank %d, thread %d, call %d: %s of %d: %s\n", rank, me->number, call, names[what], length, how);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* As the drop-in believes; the host's where there is none. */
-static int* on_gpu(size_t count) {
-  void* (*allocate)(int, size_t) = NULL;
-  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
-  int* const made = allocate != NULL ? allocate(rank % 4, count * sizeof(int)) : malloc(count * sizeof(int));
-  if (made == NULL) abort();
-  return made;
+  give_up("thread %d, call %d: %s of %d: %s", me->number, call, names[what], length, how);
 }
 
 /* What a rank gives in a call: small, so that no sum overflows. */
@@ -215,15 +202,12 @@ int main(int argc, char** argv) {
   static struct worker workers[kMostThreads];
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  know_ranks();
   if (provided < MPI_THREAD_MULTIPLE || threads > kMostThreads) {
     if (rank == 0) puts("no such threads");
     MPI_Finalize();
     return 0;
   }
-  left = (rank + ranks - 1) % ranks;
-  right = (rank + 1) % ranks;
   MPI_Comm_dup(MPI_COMM_WORLD, &shared);
   for (int i = 0; i < threads; ++i) {
     struct worker* const one = &workers[i];
@@ -232,7 +216,7 @@ int main(int argc, char** argv) {
     one->own = (unsigned)(seed * 10000 + i * 100 + rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &one->comm);
     for (int k = 0; k < 2; ++k) {
-      one->on_gpu[k] = on_gpu(kLongest);
+      one->on_gpu[k] = on_gpu(kLongest * sizeof(int));
       one->on_host[k] = malloc(kLongest * sizeof(int));
     }
   }
@@ -243,8 +227,5 @@ int main(int argc, char** argv) {
     MPI_Comm_free(&workers[i].comm);
   }
   MPI_Comm_free(&shared);
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) puts("all arrived");
-  MPI_Finalize();
-  return 0;
+  return end();
 }

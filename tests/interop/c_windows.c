@@ -1,30 +1,11 @@
 /* One-sided communication from C between memory of GPUs and of the host, and checks of what comes.
  * test_c_windows.py compiles it for each MPI. argv[1]: which ranks have a window in GPU memory: all, none, even. */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <mpi.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "c_ranks.h"
+
 enum { kLength = 40000, kTimes = 300 };
-static int rank, ranks, left, right;
-
-static void check(int right_, const char* what, int number) {
-  if (right_) return;
-  printf("rank %d: wrong: %s, %d\n", rank, what, number);
-  fflush(stdout);
-  MPI_Abort(MPI_COMM_WORLD, 1);
-}
-
-/* As the drop-in believes; the host's where there is none. */
-static void* on_gpu(size_t bytes) {
-  void* (*allocate)(int, size_t) = NULL;
-  *(void**)&allocate = dlsym(RTLD_DEFAULT, "sennit_emulated_allocate");
-  void* const made = allocate != NULL ? allocate(rank % 4, bytes) : malloc(bytes);
-  check(made != NULL, "no memory", 0);
-  return made;
-}
 
 static void fill(int* numbers, int first, int step) {
   for (int i = 0; i < kLength; ++i) numbers[i] = first + step * i;
@@ -234,11 +215,7 @@ static void wrong(MPI_Win win, const int* window, int* mine) {
 
 int main(int argc, char** argv) {
   MPI_Win win;
-  MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  left = (rank + ranks - 1) % ranks;
-  right = (rank + 1) % ranks;
+  begin(&argc, &argv);
   const char* const where = argc > 1 ? argv[1] : "all";
   const int gpu = !strcmp(where, "all") || (!strcmp(where, "even") && rank % 2 == 0);
   const size_t bytes = kLength * sizeof(int);
@@ -258,8 +235,5 @@ int main(int argc, char** argv) {
     if (!strcmp(where, "all")) wrong(win, window, mine);
     MPI_Win_free(&win);
   }
-  MPI_Barrier(MPI_COMM_WORLD);
-  if (rank == 0) printf("all arrived\n");
-  MPI_Finalize();
-  return 0;
+  return end();
 }
