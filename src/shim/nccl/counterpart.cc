@@ -225,19 +225,6 @@ Verdict Counterpart::decide(const Call& call, const coll::Case& which, const dev
   return {true, coll::name(plan)};
 }
 
-// Between windows nothing was tuned. What is sennit's without them is so with them, and the model says whether they
-// help. Where its plan is too wide, the one that measured fastest without them: not the one that is current there,
-// since ranks may ask for it at different times.
-Verdict Counterpart::decide_between_windows(const Verdict& otherwise, const coll::Case& which) {
-  coll::Case between = which;
-  between.windows = true;
-  if (const coll::Plan plan = collectives_->plan(between); plan.blocks <= most_blocks_)
-    return {true, coll::name(plan)};
-  const auto entry = chooser_->measured(which);
-  const coll::Plan plan = entry ? entry->plans.front().plan : collectives_->plan(which);
-  return {true, otherwise.how, plan};
-}
-
 // ---- calls --------------------------------------------------------------------------------------------------------
 
 Result<coll::Request> Counterpart::request_of(const Call& call) {

@@ -18,24 +18,23 @@ Status Counterpart::open_window(void* data, std::uint64_t bytes, WindowHandle ha
   // What NCCL gives no handle for, the program cannot give up: then this is no window for any rank.
   if (handle == nullptr) bytes = 0;
   auto window = node_->open(bytes != 0 ? data : nullptr, bytes);
-  Status status = window.status();
+  if (!window) return window.status();  // so no rank gets further than this
   bool used = false;
-  if (status.ok() && (*window)->outlives_owners()) {
-    auto found = collectives_->use(*window);
-    if (!found.ok() && found.code() != Code::invalid_argument) status = std::move(found);
-    used = status.ok() && bytes != 0 && collectives_->uses(**window);
+  if ((*window)->outlives_owners()) {
+    auto status = collectives_->use(*window);
+    if (!status.ok() && status.code() != Code::invalid_argument) {
+      // It was not heard whether all ranks will use it: calls of those that do would wait for this one's in vain.
+      node_->group().abort(status);
+      return status;
+    }
+    used = bytes != 0 && collectives_->uses(**window);
   }
-  if (status.ok() && !used) status = node_->close(*window);
-  if (status.code() == Code::peer_lost || status.code() == Code::timed_out) {
-    // Some ranks may believe that all went well: their calls would wait for this one's in vain.
-    node_->group().abort(status);
-    return status;
-  }
-  if (!status.ok()) return status;
-  if (!used)
+  if (!used) {
+    if (auto status = node_->close(*window); !status) return status;
     return Status(Code::unsupported,
                   "it is not of cuMemCreate, or cannot be mapped, or is not as long, on every rank", {},
                   "Allocate it with ncclMemAlloc");
+  }
   const std::lock_guard lock(mutex_);
   windows_.emplace(handle, std::move(*window));
   judged_verdict_ = nullptr;
@@ -82,6 +81,19 @@ bool Counterpart::is_between_windows(const Call& call, const device::Reduction& 
                                 call.root,
                                 reduction,
                                 {}});
+}
+
+// Between windows nothing was tuned. What is sennit's without them is so with them, and the model says whether they
+// help. Where its plan is too wide, the one that measured fastest without them: not the one that is current there,
+// since ranks may ask for it at different times.
+Verdict Counterpart::decide_between_windows(const Verdict& otherwise, const coll::Case& which) {
+  coll::Case between = which;
+  between.windows = true;
+  if (const coll::Plan plan = collectives_->plan(between); plan.blocks <= most_blocks_)
+    return {true, coll::name(plan)};
+  const auto entry = chooser_->measured(which);
+  const coll::Plan plan = entry ? entry->plans.front().plan : collectives_->plan(which);
+  return {true, otherwise.how, plan};
 }
 
 }  // namespace sennit::shim::nccl
