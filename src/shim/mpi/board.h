@@ -82,6 +82,11 @@ class Board {
     });
   }
 
+  /// This rank's latest call.
+  std::uint64_t latest() const { return calls_; }
+  /// Whether this rank has come to call `number`. From any thread.
+  bool came(std::uint64_t number) const { return mine_.words[kCalls].load(std::memory_order_acquire) >= number; }
+
   /// Whether all ranks offered call `number`; none while some have not come so far. To be asked until it answers.
   std::optional<bool> answer(std::uint64_t number) const {
     bool all = true;

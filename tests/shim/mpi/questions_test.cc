@@ -1,0 +1,171 @@
+// Two ranks whose words travel at once, or when the test lets them.
+#include "shim/mpi/questions.h"
+
+#include <chrono>
+#include <deque>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace sennit::shim::mpi {
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Words are delivered by a thread of their own, as by the agents: who asks holds its mutex.
+struct Asking {
+  struct Told {
+    int from, to;
+    comm::Bytes word;
+  };
+  std::mutex mutex;
+  std::condition_variable_any more;
+  std::deque<Told> told;
+  std::size_t words = 0;
+  Status state;
+  std::array<std::unique_ptr<Questions>, 2> ranks;
+  std::jthread post;
+
+  Asking() {
+    for (int rank = 0; rank < 2; ++rank)
+      ranks[static_cast<std::size_t>(rank)] = std::make_unique<Questions>(
+          [this, rank](int to, comm::Bytes word) {
+            const std::lock_guard lock(mutex);
+            told.push_back({rank, to, std::move(word)});
+            ++words;
+            more.notify_all();
+          },
+          [this] {
+            const std::lock_guard lock(mutex);
+            return state;
+          });
+    post = std::jthread([this](const std::stop_token& stop) {
+      for (;;) {
+        Told one;
+        {
+          std::unique_lock lock(mutex);
+          if (!more.wait(lock, stop, [this] { return !told.empty(); })) return;
+          one = std::move(told.front());
+          told.pop_front();
+        }
+        EXPECT_TRUE(ranks[static_cast<std::size_t>(one.to)]->hear(one.from, one.word));
+      }
+    });
+  }
+  Questions& operator[](int rank) { return *ranks[static_cast<std::size_t>(rank)]; }
+  std::size_t count() {
+    const std::lock_guard lock(mutex);
+    return words;
+  }
+  template <class Done>
+  static bool soon(const Done& done) {
+    for (int i = 0; i < 1000; ++i) {
+      if (done()) return true;
+      std::this_thread::sleep_for(1ms);
+    }
+    return false;
+  }
+};
+
+TEST(Questions, ARankThatListensSaysSoOnce) {
+  Asking all;
+  all[1].listen();
+  EXPECT_TRUE(all[0].listens(1, 5s));
+  const auto words = all.count();
+  EXPECT_TRUE(all[0].listens(1, 5s));
+  EXPECT_EQ(all.count(), words) << "it is not asked again";
+  EXPECT_EQ(all[1].announcers(), std::vector<int>{0});
+  EXPECT_TRUE(all[0].announcers().empty());
+}
+
+TEST(Questions, ARankThatListensLaterSaysSoThen) {
+  Asking all;
+  EXPECT_FALSE(all[0].listens(1, 5s));
+  EXPECT_TRUE(all[1].announcers().empty());
+  all[1].listen();
+  EXPECT_TRUE(Asking::soon([&] { return all[0].listens(1, 0s); }));
+  EXPECT_EQ(all[1].announcers(), std::vector<int>{0});
+}
+
+TEST(Questions, WhoIsSilentTellsNobodyNew) {
+  Asking all;
+  all[1].listen();
+  {
+    const Questions::Silence silence(all[1]), again(all[1]);
+    EXPECT_FALSE(all[0].listens(1, 5s));
+    EXPECT_TRUE(all[1].announcers().empty());
+  }
+  EXPECT_TRUE(Asking::soon([&] { return all[0].listens(1, 0s); }));
+}
+
+TEST(Questions, WhatIsAnnouncedInASlotIsTold) {
+  Asking all;
+  const Questions::Announced one{3, 5'000'000'000, 77, 0, -7}, other{4, 8, 78, 0, 2};
+  all[1].announce(5, one);
+  EXPECT_EQ(all[0].announced(1, 5), std::nullopt) << "who was never told that this rank listens announces nothing";
+  all[0].listen();
+  ASSERT_TRUE(all[1].listens(0, 5s));
+  EXPECT_EQ(all[0].announced(1, 5), one);
+  EXPECT_EQ(all[0].announced(1, 6), std::nullopt);
+  all[1].announce(5, other);
+  EXPECT_EQ(all[0].announced(1, 5), other);
+  all[1].announce(5, std::nullopt);
+  EXPECT_EQ(all[0].announced(1, 5), std::nullopt);
+}
+
+TEST(Questions, NobodyWaitsForTheAnswerOfALostRank) {
+  std::size_t asked = 0;
+  Questions questions([&](int, const comm::Bytes&) { ++asked; },
+                      [] { return Status(Code::peer_lost, "rank 1 died"); });
+  comm::Writer word;
+  EXPECT_FALSE(questions.listens(1, 1ms));
+  questions.listen();
+  Asking other;  // whose rank 1 asks rank 0
+  comm::Bytes question;
+  Questions asking([&](int, comm::Bytes what) { question = std::move(what); }, [] { return Status(); });
+  EXPECT_FALSE(asking.listens(0, 0s));
+  EXPECT_TRUE(questions.hear(1, question));
+  EXPECT_EQ(questions.announced(1, 0), std::nullopt);
+  EXPECT_EQ(asked, 3U) << "a question, an answer, and a question";
+}
+
+TEST(Questions, ARankThatHasComeToACallSaysSo) {
+  Asking all;
+  constexpr std::uint64_t kKey = 9;
+  comm::Slot slot{};
+  Board board(slot);
+  EXPECT_FALSE(all[0].came(1, kKey, 1)) << "it does not know the communicator yet";
+  all[1].join(kKey, board);
+  board.pass();
+  EXPECT_TRUE(Asking::soon([&] { return all[0].came(1, kKey, 1); }));
+  EXPECT_TRUE(all[0].came(1, kKey, 1));
+  EXPECT_FALSE(all[0].came(1, kKey, 2));
+  board.pass();
+  board.pass();
+  EXPECT_TRUE(Asking::soon([&] { return all[0].came(1, kKey, 2); }));
+  EXPECT_FALSE(all[0].came(1, kKey + 1, 1)) << "another communicator";
+  all[1].leave(kKey);
+  EXPECT_FALSE(Asking::soon([&] { return all[0].came(1, kKey, 3); })) << "its board may be gone";
+}
+
+TEST(Questions, WhoIsAskedInVainIsAskedLessAndLess) {
+  std::size_t asked = 0;
+  Questions questions([&](int, const comm::Bytes&) { ++asked; }, [] { return Status(); });
+  const auto start = Questions::Clock::now();
+  for (auto time = 0us; time < 100ms; time += 10us) EXPECT_FALSE(questions.came(1, 1, 1, start + time));
+  EXPECT_GT(asked, 20U);
+  EXPECT_LT(asked, 40U);
+}
+
+TEST(Questions, OtherWordsAreLeftToOthers) {
+  Questions questions([](int, const comm::Bytes&) { FAIL(); }, [] { return Status(); });
+  EXPECT_FALSE(questions.hear(1, comm::Writer().number(1).number(2).take()));
+  comm::Bytes word;
+  Questions other([&](int, comm::Bytes told) { word = std::move(told); }, [] { return Status(); });
+  EXPECT_FALSE(other.listens(1, 0s));
+  word.resize(word.size() + 8);
+  EXPECT_TRUE(questions.hear(1, word)) << "one with too much in it is no question, and nobody else's";
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi
