@@ -144,6 +144,33 @@ def requests_move_while_ranks_wait_elsewhere() -> None:
     assert total[0] == SIZE
     assert RANK != 1 or theirs.get() == [0] * INTS
     apart.Free()
+    small, other = Host(2), Host(2)
+    exchanges: list[Callable[[], object]] = [
+        lambda: WORLD.Sendrecv(small.mpi(), 1 - RANK, 8, other.mpi(), 1 - RANK, 8),
+        lambda: WORLD.Sendrecv_replace(small.mpi(), 1 - RANK, 8, 1 - RANK, 8),
+        lambda: WORLD.Sendrecv_replace(mine.mpi(), 1 - RANK, 8, 1 - RANK, 8),
+    ]
+    for exchange in exchanges if RANK < 2 else []:
+        mine.fill(RANK)
+        theirs.fill(7)
+        small.fill(RANK)
+        if RANK == 0:
+            request = WORLD.Irecv(theirs.mpi(), 1, 1)
+            exchange()
+            request.Wait()
+            assert theirs.get() == [1] * INTS
+        else:
+            WORLD.Send(mine.mpi(), 0, 1)
+            exchange()
+    assert RANK >= 2 or mine.get() == [1 - RANK] * INTS
+    # One that replaces its buffer meets a send that waits for its receiver.
+    if RANK == 0:
+        WORLD.Sendrecv_replace(mine.mpi(), 1, 8, 1, 9)
+        assert mine.get() == [0] * INTS
+    elif RANK == 1:
+        WORLD.Send(mine.mpi(), 0, 9)
+        WORLD.Recv(theirs.mpi(), 0, 8)
+        assert theirs.get() == [1] * INTS
 
 
 def a_message_that_is_too_long_is_an_error() -> None:

@@ -237,6 +237,21 @@ Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call, bool again) {
   return shadows;
 }
 
+Result<DropIn::Copy> DropIn::copy(const Call& call) {
+  const Part& part = call.parts[0];
+  if (is_device(part.address)) {
+    auto shadows = begin(call);
+    if (!shadows) return shadows.status();
+    return Copy{(*shadows)->memory()[0], *shadows};
+  }
+  auto* const address = const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
+  const auto span = part.used() ? span_of(*mpi_, part.elements) : std::nullopt;
+  if (!span || span->bytes() <= 0)
+    return Copy{address, nullptr};  // nothing to copy, or the real function's to refuse
+  auto bytes = std::make_shared<std::vector<std::byte>>(address + span->first, address + span->last);
+  return Copy{bytes->data() - span->first, bytes};
+}
+
 std::optional<int> DropIn::move_until_all_come(std::string_view what, Handle comm) {
   if (communicators_ == nullptr) return std::nullopt;
   const Communicators::One* const one = communicators_->find(comm);

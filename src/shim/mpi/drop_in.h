@@ -61,6 +61,13 @@ class DropIn {
   int perform(const Call& call, const RealCall& real, std::string_view why = "no such call on GPUs");
   /// Host memory for what of the call is on GPUs. Errors: those of Shadows::make, and no GPU that answers.
   Result<std::shared_ptr<Shadows>> begin(const Call& call) { return begin(call, true); }
+  /// A copy in host memory of the call's first buffer, wherever that is: elements lie as they do there.
+  struct Copy {
+    void* address = nullptr;
+    std::shared_ptr<void> kept;
+  };
+  /// Errors: as begin().
+  Result<Copy> copy(const Call& call);
   /// Says what went wrong, and what the program is told.
   int fail(const Call& call, const Status& status);
   int fail(std::string_view what, Handle comm, const Status& status);

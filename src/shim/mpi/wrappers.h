@@ -349,6 +349,10 @@ int one_sided(Call& call, const Remote& remote, const CallReal& real, void* requ
   }
 }
 
+template <class Abi, class Int>
+int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
+                              int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status);
+
 #include "wrappers.inc"
 
 /// A message each way at the same time, by two requests: neither waits for the other.
@@ -371,6 +375,31 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
   if (code == Abi::kErrInStatus) code = statuses[0].error != 0 ? statuses[0].error : statuses[1].error;
   if (reinterpret_cast<std::intptr_t>(status) != Abi::kStatusIgnore) *status = statuses[0];
   return code;
+}
+
+/// The same by one buffer: what is sent is a copy.
+template <class Abi, class Int>
+int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
+                              int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status) {
+  DropIn& here = drop_in<Abi>();
+  if (buf == nullptr) {  // MPI_BOTTOM: nobody knows what to copy
+    if constexpr (std::is_same_v<Int, int>)
+      return Real<Abi>::of(&Sendrecv_replace<Abi>, Entry::Sendrecv_replace)(buf, count, datatype, dest, sendtag,
+                                                                            source, recvtag, comm, status);
+    else
+      return Real<Abi>::of(&Sendrecv_replace_c<Abi>, Entry::Sendrecv_replace_c)(buf, count, datatype, dest, sendtag,
+                                                                                source, recvtag, comm, status);
+  }
+  Call call(mpi<Abi>(), Family::Sendrecv_replace, Form::blocking, to_handle(comm));
+  call.add(part(buf, Access::in, true, elements(count, datatype, 1)));
+  try {
+    const auto copy = here.copy(call);
+    if (!copy) return here.fail(call, copy.status());
+    return send_and_receive<Abi, Int>(copy->address, count, datatype, dest, sendtag, buf, count, datatype, source,
+                                      recvtag, comm, status);
+  } catch (const std::bad_alloc&) {
+    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+  }
 }
 
 }  // namespace sennit::shim::mpi::wrappers

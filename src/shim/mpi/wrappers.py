@@ -87,6 +87,21 @@ def moving(function: Function, other: Function) -> Iterator[str]:
     yield ""
 
 
+def by_two_requests(function: Function) -> str:
+    return "send_and_receive" if function.family == "Sendrecv" else "send_and_receive_in_place"
+
+
+def moving_exchange(function: Function) -> Iterator[str]:
+    """The program's own function; where requests are open that move, by two others, so that those go on."""
+    yield "template <class Abi>"
+    yield f"int {function.name}_moving({signature(function)}) {{"
+    yield "  if (!busy<Abi>())"
+    yield f"    return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    yield f"  return {by_two_requests(function)}<Abi>({arguments(function, {})});"
+    yield "}"
+    yield ""
+
+
 def unless_in_vain(done: str, indent: int = 2) -> Iterator[str]:
     """The end of the wrapper, where what is to be done before the call was in vain."""
     yield f"{' ' * indent}if (const auto code = {done}) return *code;"
@@ -157,6 +172,9 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     other = sibling(function, by_name)
     if other:
         yield from moving(function, other)
+    exchanges = function.kind == "exchange" and function.form == "blocking"
+    if exchanges:
+        yield from moving_exchange(function)
     waits = function.kind == "collective" and function.form == "blocking"
     of_all = function.kind in ("collective", "neighbor")
     in_turn = of_all and function.form == "nonblocking"
@@ -164,7 +182,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield from moving_collective(function)
     yield "template <class Abi>"
     yield f"int {function.name}({signature(function)}) {{"
-    if other or waits:
+    if other or waits or exchanges:
         yield f"  const auto real = &{function.name}_moving<Abi>;"
     else:
         yield f"  const auto real = Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name});"
@@ -195,8 +213,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     if function.kind == "rma":
         yield from one_sided(function)
         return
-    if function.family == "Sendrecv":
-        yield f"  return send_and_receive<Abi>({arguments(function, {})});"
+    if exchanges:
+        yield f"  return {by_two_requests(function)}<Abi>({arguments(function, {})});"
         yield "}"
         yield ""
         return
