@@ -3,7 +3,7 @@
  * that is not. Collectives are on a communicator of the thread's; messages also on one that all threads share, with a
  * tag each. Everything that comes is checked. test_c_programs.py compiles it for each MPI.
  *
- *   c_threads [threads [calls of each [seed [a bit for each operation, in their order]]]]
+ *   c_threads [threads [calls of each [seed [a bit for each operation, in their order [longest length: 2 to this]]]]]
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -11,7 +11,7 @@
 
 #include "c_ranks.h"
 
-enum { kMostThreads = 16, kLongest = 1 << 19, kAtOnce = 4 };
+enum { kMostThreads = 16, kAtOnce = 4 };
 enum operation {
   allreduce,
   allreduce_in_place,
@@ -40,10 +40,10 @@ struct worker {
   int number;
   unsigned common, own; /* random numbers: all ranks', and this rank's */
   MPI_Comm comm;
-  int *on_gpu[2], *on_host[2]; /* of kLongest each; what is sent, and what comes */
+  int *on_gpu[2], *on_host[2]; /* of `longest` each; what is sent, and what comes */
 };
 
-static int calls;
+static int calls, doublings = 19, longest;
 static unsigned operations = ~0U;
 static MPI_Comm shared;
 
@@ -62,10 +62,10 @@ static int summed(int thread, int call, int at) {
   return sum;
 }
 
-/* From 8 bytes to 2 MiB, each power of two as often. */
+/* From 8 bytes on, each power of two as often. */
 static int draw_length(unsigned* seed) {
-  const int most = 2 << rand_r(seed) % 19;
-  return most + rand_r(seed) % (most < kLongest ? most : 1);
+  const int most = 2 << rand_r(seed) % doublings;
+  return most + rand_r(seed) % (most < longest ? most : 1);
 }
 
 static void messages(struct worker* me, enum operation what, int call, int length, MPI_Comm comm, int* mine,
@@ -83,7 +83,7 @@ static void messages(struct worker* me, enum operation what, int call, int lengt
       break;
     case blocking:
       if (rank % 2 == 0) MPI_Send(mine, length, MPI_INT, right, tag, comm);
-      MPI_Recv(came, kLongest, MPI_INT, left, tag, comm, &status);
+      MPI_Recv(came, longest, MPI_INT, left, tag, comm, &status);
       if (rank % 2 != 0) MPI_Send(mine, length, MPI_INT, right, tag, comm);
       MPI_Get_count(&status, MPI_INT, &flag);
       if (flag != length || status.MPI_SOURCE != left) fail(me, call, what, flag, "is what the status tells");
@@ -199,6 +199,8 @@ int main(int argc, char** argv) {
   const int threads = argc > 1 ? atoi(argv[1]) : 4, seed = argc > 3 ? atoi(argv[3]) : 1;
   calls = argc > 2 ? atoi(argv[2]) : 100;
   if (argc > 4) operations = (unsigned)strtoul(argv[4], NULL, 0);
+  if (argc > 5) doublings = atoi(argv[5]);
+  longest = 1 << doublings;
   static struct worker workers[kMostThreads];
   int provided = 0;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
@@ -216,8 +218,8 @@ int main(int argc, char** argv) {
     one->own = (unsigned)(seed * 10000 + i * 100 + rank);
     MPI_Comm_dup(MPI_COMM_WORLD, &one->comm);
     for (int k = 0; k < 2; ++k) {
-      one->on_gpu[k] = on_gpu(kLongest * sizeof(int));
-      one->on_host[k] = malloc(kLongest * sizeof(int));
+      one->on_gpu[k] = on_gpu((size_t)longest * sizeof(int));
+      one->on_host[k] = malloc((size_t)longest * sizeof(int));
     }
   }
   for (int i = 0; i < threads; ++i)

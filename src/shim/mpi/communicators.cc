@@ -63,15 +63,19 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
           [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); })),
       exchanges_(std::make_unique<WordExchanges>(
           [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); },
+          [group = group_.get()] { return group->check(); })),
+      questions_(std::make_unique<Questions>(
+          [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); },
           [group = group_.get()] { return group->check(); })) {
   next_slot_ = path::kOfferSlot + static_cast<int>(group_->node_ranks().size());
-  group_->on_word([council = council_.get(), exchanges = exchanges_.get()](int from, const comm::Bytes& word) {
-    if (!exchanges->hear(from, word)) council->hear(from, word);
+  group_->on_word([this](int from, const comm::Bytes& word) {
+    if (!exchanges_->hear(from, word) && !questions_->hear(from, word)) council_->hear(from, word);
   });
 }
 
 Communicators::~Communicators() {
   exchanges_->end();
+  questions_->leave_all();
   all_.clear();
   group_->on_word(nullptr);
 }
@@ -94,6 +98,10 @@ Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi, Bet
   if (const int code = mpi.all_gather(mpi.comm_world(), &mine, all.data(), sizeof mine); code != 0)
     return Status(Code::system_error, fmt::format("MPI_Allgather returned error {}", code));
   made->job_ = all.front();
+  Handle beside = kNoHandle;
+  const bool several = made->group_->leaders().size() > 1;
+  if (several && mpi.split(mpi.comm_world(), 0, world.rank, beside) == 0) made->beside_ = beside;
+  if (made->beside_ != kNoHandle) (void)mpi.return_errors(beside);
   return made;
 }
 
@@ -120,23 +128,31 @@ Communicators::Peer Communicators::peer(Handle comm, int rank) {
   return peer;
 }
 
-Communicators::Peer Communicators::neighbour(Handle comm, int rank) {
-  Peer found = peer(comm, rank);
-  const int world = found.world_rank;
-  if (world < 0 || world == group_->rank() || !group_->same_node(world)) found.world_rank = -1;
-  return found;
-}
-
 comm::Slot& Communicators::listening(int world_rank) {
   return group_->control().slot(group_->node_index(world_rank), kListeningSlot);
 }
 
 void Communicators::listen() {
   listening(group_->rank()).words[0].store(1, std::memory_order_release);
+  questions_->listen();
 }
 
 bool Communicators::listens(int world_rank) {
   return listening(world_rank).words[0].load(std::memory_order_acquire) != 0;
+}
+
+bool Communicators::came_elsewhere(const One& one, std::span<const int> awaited) {
+  const auto came = [&](int rank) { return questions_->came(rank, one.key, one.board->latest()); };
+  bool all = true;  // each is asked, so that their answers come at the same time
+  bool others = false;
+  for (const int rank : awaited) {
+    const bool member = std::ranges::find(one.ranks, rank) != one.ranks.end();
+    others = others || !member;
+    all = (!member || came(rank)) && all;
+  }
+  if (!others) return all;
+  for (const int rank : one.ranks) all = (rank < 0 || group_->same_node(rank) || came(rank)) && all;
+  return all;
 }
 
 int Communicators::take_slot() {
@@ -297,13 +313,15 @@ void Communicators::sit_down(One& one, std::vector<Card> cards) {
   }
   std::vector<comm::Slot*> seats;
   for (const Card& card : cards) {
-    one.ranks.push_back(card.world_rank);
+    one.ranks.push_back(card.job == job_ ? card.world_rank : -1);
     if (card.job == job_ && group_->same_node(card.world_rank)) seats.push_back(&slot_of(card));
   }
   if (!seats.empty()) {
+    const bool seats_elsewhere = seats.size() < cards.size();
     one.board->seat(std::move(seats));
     one.whole = one.why_not.empty();
     one.key = cards.front().key;
+    if (seats_elsewhere) questions_->join(one.key, *one.board);
     if (one.whole && one.nodes && one.speaks()) {
       std::vector<int> others = one.nodes->speakers;
       std::erase(others, group_->rank());
@@ -389,6 +407,8 @@ void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
   if (one->nodes) council_->leave(one->key);
   // Peers may still look at this rank's last answer.
   if (one->board != nullptr) (void)all_come(comm, meanwhile);
+  questions_->leave(one->key);
+  for (const auto& repeated : one->repeated) questions_->leave(repeated->key);
   const std::unique_lock lock(mutex_);
   for (const auto& repeated : one->repeated)
     if (repeated->slot >= 0) free_slots_.push_back(repeated->slot);
@@ -409,6 +429,8 @@ bool Communicators::forget_all() {
   std::ranges::sort(order);
   for (const auto& [key, handle] : order) close(handle, *all_[handle], [] {});
   const bool came = all_come(mpi_.comm_world(), [] {});
+  if (came && beside_ != kNoHandle) (void)mpi_.free(beside_);
+  questions_->leave_all();
   all_.clear();
   changed();
   return came;

@@ -19,6 +19,7 @@
 #include "shim/mpi/council.h"
 #include "shim/mpi/counterpart.h"
 #include "shim/mpi/exchange.h"
+#include "shim/mpi/questions.h"
 #include "shim/mpi/several_nodes.h"
 #include "shim/mpi/turns.h"
 #include "shim/mpi/word_exchange.h"
@@ -76,6 +77,9 @@ class Communicators {
 
   comm::Group& group() { return *group_; }
   Council& council() { return *council_; }
+  Questions& questions() { return *questions_; }
+  /// Of all ranks of MPI_COMM_WORLD, for the drop-in alone; kNoHandle where they are on one node, or there is none.
+  Handle beside() const { return beside_; }
   std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
 
   /// Who is behind a rank of a communicator.
@@ -87,12 +91,14 @@ class Communicators {
   /// Local.
   Peer peer(Handle comm, int rank);
   int world_rank(Handle comm, int rank) { return peer(comm, rank).world_rank; }
-  /// The same for who gets messages there: `world_rank` is -1 but of another process of this node.
-  Peer neighbour(Handle comm, int rank);
 
   /// This process looks at all messages it receives: others may announce theirs to it. And whether another does.
   void listen();
   bool listens(int world_rank);
+
+  /// Whether those of `awaited`, ranks of MPI_COMM_WORLD on other nodes, have come to this rank's latest call of
+  /// `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
+  bool came_elsewhere(const One& one, std::span<const int> awaited);
 
   /// Null: not seen before.
   One* find(Handle comm) const;
@@ -157,6 +163,8 @@ class Communicators {
   const Between between_;
   const std::unique_ptr<Council> council_;
   const std::unique_ptr<WordExchanges> exchanges_;
+  const std::unique_ptr<Questions> questions_;
+  Handle beside_ = kNoHandle;
   std::uint64_t job_ = 0;  // tells ranks of this job from those of others: spawned ones
   /// A number that no other state of any of these objects has had.
   void changed();

@@ -78,6 +78,7 @@ void DropIn::finish() {
   helper_.reset();
   live_windows_.store(nullptr, std::memory_order_release);
   windows_.reset();
+  pieces_.reset();
   messages_.reset();
   loans_.reset();
   Status lost;
@@ -265,6 +266,12 @@ Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
     mpi_->progress();
     // Of a communicator that is of no use any more, some may never come.
     if (mpi_->revoked(comm)) break;
+    if (communicators_->group().failed()) return communicators_->group().check();
+  }
+  for (Patience patience; one.board != nullptr; patience.wait()) {
+    if (communicators_->came_elsewhere(one, awaited_elsewhere()) || mpi_->revoked(comm)) break;
+    progress();
+    mpi_->progress();
     if (communicators_->group().failed()) return communicators_->group().check();
   }
   return {};

@@ -4,7 +4,8 @@
 //    (counterpart.h), if all ranks can (board.h).
 // 2. A message to another process of this node, from GPU memory without gaps, is announced, and copied by the GPU
 //    at one of its ends (messages.h).
-// 3. Everything else goes to the real function, with host memory in the place of GPU memory (shadows.h).
+// 3. A long one to a process of another node goes by pieces (pieces.h).
+// 4. Everything else goes to the real function, with host memory in the place of GPU memory (shadows.h).
 #pragma once
 
 #include <sched.h>
@@ -24,6 +25,7 @@
 #include "shim/mpi/messages.h"
 #include "shim/mpi/open_requests.h"
 #include "shim/mpi/patience.h"
+#include "shim/mpi/pieces.h"
 #include "shim/mpi/shadows.h"
 #include "shim/mpi/windows.h"
 #include "shim/report.h"
@@ -96,9 +98,9 @@ class DropIn {
   int complete(Begun& begun);
 
   /// A send whose memory is lent to its receiver; null where it is to be staged, and `why` says why.
-  std::unique_ptr<Messages::Outgoing> announce(const Call& call, std::string_view& why);
+  std::unique_ptr<Outgoing> announce(const Call& call, std::string_view& why);
   /// Until the receiver has it. MPI's code.
-  int wait_until_taken(Messages::Outgoing& outgoing, const Call& call);
+  int wait_until_taken(Outgoing& outgoing, const Call& call);
 
   /// Whether this process looks at receives, as it does from its first use of a GPU on. `request`: the receive in
   /// question ends in one; such a receive that is not looked at keeps the process from doing so later, since it may
@@ -135,6 +137,12 @@ class DropIn {
   /// The same until all ranks of this node have come to this rank's latest collective call, which then need not wait:
   /// a rank that has not come may wait for a request of this one to move. Tells as pass(), of function `what`.
   std::optional<int> move_until_all_come(std::string_view what, Handle comm);
+  /// To be kept from before that to the call's end: ranks of other nodes begin to announce nothing meanwhile, which
+  /// nobody would look at.
+  Questions::Silence silence() {
+    return requests_.none() || communicators_ == nullptr ? Questions::Silence()
+                                                         : Questions::Silence(communicators_->questions());
+  }
   bool busy() const { return requests_.busy(); }
   /// How long a message is that a probe found; none: that cannot be said yet, ask again. `taken`: MPI has no more of
   /// it to find.
@@ -146,8 +154,8 @@ class DropIn {
   LookAlikes::Sending note(std::int64_t bytes, int dest, int tag, Handle comm, bool again) {
     const auto slot = Announcement::slot_of(static_cast<std::uint64_t>(bytes));
     if (!slot) return {};
-    const int to = communicators_->neighbour(comm, dest).world_rank;
-    return to < 0 ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *slot, again);
+    const int to = communicators_->peer(comm, dest).world_rank;
+    return to < 0 || to == rank_ ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *slot, again);
   }
 
   /// Before a communicator is freed.
@@ -174,6 +182,18 @@ class DropIn {
   Gpus* gpus();
   Messages* messages();
   Loans* loans();
+  Pieces* pieces();
+  /// Begins to bring what a card of Messages or Pieces tells of to where it belongs; it is what the receive got.
+  template <class Card, class Way>
+  void fetch(Receive& receive, Way& way, const void* came);
+  /// As announce(), of so many bytes of a GPU's to a rank of another node.
+  std::unique_ptr<Outgoing> announce_elsewhere(const void* data, std::uint64_t bytes, const Envelope& to,
+                                               std::string_view& why);
+  /// Ranks of other nodes with whom messages are on their way, or may be when nobody looks.
+  std::vector<int> awaited_elsewhere();
+  /// What a message of `bytes` bytes announces that a probe found; none where it is the program's own. `taken`: MPI
+  /// has no more of it to find.
+  std::optional<std::int64_t> announced(const Communicators::Peer& from, int tag, std::int64_t bytes, bool taken);
   Windows& make_windows(const WindowMpi& of);
   /// `again`: in the program's own call, which has asked where its memory is.
   Result<std::shared_ptr<Shadows>> begin(const Call& call, bool again);
@@ -228,6 +248,7 @@ class DropIn {
   std::unique_ptr<Loans> loans_;  // made at first use
   LookAlikes look_alikes_;
   std::unique_ptr<Messages> messages_;  // made at first use
+  std::unique_ptr<Pieces> pieces_;      // made at first use
   std::unique_ptr<Windows> windows_;    // made at first use
   std::atomic<Windows*> live_windows_{nullptr};
   std::atomic<bool> listening_{false}, unseen_receives_{false};

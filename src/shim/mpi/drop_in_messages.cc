@@ -32,12 +32,13 @@ bool DropIn::looks_at_receives(bool request) {
     if (request) unseen_receives_.store(true, std::memory_order_relaxed);
     return false;
   }
+  (void)pieces();  // what is looked at may be a card
   communicators_->listen();
   listening_.store(true, std::memory_order_release);
   return true;
 }
 
-std::unique_ptr<Messages::Outgoing> DropIn::announce(const Call& call, std::string_view& why) {
+std::unique_ptr<Outgoing> DropIn::announce(const Call& call, std::string_view& why) {
   const Part& part = call.parts[0];
   const auto uniform = part.elements.type == kNoHandle ? std::nullopt : mpi_->uniform(part.elements.type);
   why = "derived type with gaps";
@@ -48,18 +49,19 @@ std::unique_ptr<Messages::Outgoing> DropIn::announce(const Call& call, std::stri
   if (part.count() < 0 || bytes < kLeastAnnounced) return nullptr;
   why = "SENNIT_OPS";
   if (!wanted(call)) return nullptr;
-  why = "to a process of another node, or itself";
-  const auto to = communicators_ != nullptr ? communicators_->neighbour(call.comm, call.dest) : Communicators::Peer();
-  if (to.world_rank < 0) return nullptr;
+  why = "to itself, or a process of another job";
+  const auto to = communicators_ != nullptr ? communicators_->peer(call.comm, call.dest) : Communicators::Peer();
+  if (to.world_rank < 0 || to.world_rank == rank_) return nullptr;
+  const Envelope envelope{to.world_rank, call.tag, call.comm, to.members};
+  if (!communicators_->group().same_node(to.world_rank))
+    return announce_elsewhere(part.address, bytes, envelope, why);
   why = "to a process that uses no GPU yet";
   if (!communicators_->listens(to.world_rank)) return nullptr;
   why = "memory that cannot be shared, or too many on their way";
-  return messages() != nullptr
-             ? messages_->announce(part.address, bytes, {to.world_rank, call.tag, call.comm, to.members})
-             : nullptr;
+  return messages() != nullptr ? messages_->announce(part.address, bytes, envelope) : nullptr;
 }
 
-int DropIn::wait_until_taken(Messages::Outgoing& outgoing, const Call& call) {
+int DropIn::wait_until_taken(Outgoing& outgoing, const Call& call) {
   for (Patience patience;; patience.wait()) {
     const auto taken = outgoing.taken();
     if (!taken) return fail(call, taken.status());
@@ -103,11 +105,19 @@ void DropIn::look(Receive& receive, std::int64_t bytes) {
     if (mpi_->pack(receive.landed, receive.type, bytes, packed.data()) != 0) return;
     came = packed.data();
   }
-  if (!messages_->is_announcement(came, static_cast<std::uint64_t>(bytes))) return;
-  Announcement card{};
+  const auto length = static_cast<std::uint64_t>(bytes);
+  if (messages_->is_announcement(came, length))
+    fetch<Announcement>(receive, *messages_, came);
+  else if (pieces_ != nullptr && pieces_->is_card(came, length))
+    fetch<Pieces::Card>(receive, *pieces_, came);
+}
+
+template <class Card, class Way>
+void DropIn::fetch(Receive& receive, Way& way, const void* came) {
+  Card card{};  // what came may be where the message goes
   std::memcpy(&card, came, sizeof card);
   if (card.bytes > static_cast<std::uint64_t>(receive.capacity)) {
-    messages_->refuse(card);
+    way.refuse(card);
     receive.error = mpi_->err_truncate();
     return;
   }
@@ -116,7 +126,7 @@ void DropIn::look(Receive& receive, std::int64_t bytes) {
   if (receive.type != kNoHandle) {
     auto room = host_->take(card.bytes);
     if (!room) {
-      messages_->refuse(card);
+      way.refuse(card);
       receive.error = mpi_->err_no_memory();
       return;
     }
@@ -124,7 +134,7 @@ void DropIn::look(Receive& receive, std::int64_t bytes) {
     to = receive.packed.data();
     device = -1;
   }
-  receive.incoming = messages_->fetch(card, to, device);
+  receive.incoming = way.fetch(card, to, device);
 }
 
 bool DropIn::arrived(Receive& receive) {
@@ -241,14 +251,25 @@ void DropIn::progress() {
   for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open);
 }
 
+std::optional<std::int64_t> DropIn::announced(const Communicators::Peer& from, int tag, std::int64_t bytes,
+                                              bool taken) {
+  const auto ask = [&](auto& way) -> std::optional<std::int64_t> {
+    const auto announced = way.announced(from.world_rank, tag, from.members, static_cast<std::uint64_t>(bytes));
+    if (!announced) return std::nullopt;
+    if (taken) way.found(from.world_rank, *announced);
+    return static_cast<std::int64_t>(announced->bytes);
+  };
+  if (from.world_rank < 0 || from.world_rank == rank_) return std::nullopt;
+  if (communicators_->group().same_node(from.world_rank)) return ask(*messages_);
+  Pieces* const pieces = this->pieces();
+  return pieces != nullptr ? ask(*pieces) : std::nullopt;
+}
+
 std::optional<std::int64_t> DropIn::probed(Handle comm, int source, int tag, std::int64_t bytes, bool taken) {
   if (messages_ == nullptr || communicators_ == nullptr || !Announcement::slot_of(static_cast<std::uint64_t>(bytes)))
     return bytes;
   const auto from = communicators_->peer(comm, source);
-  const auto look = [&] {
-    return messages_->announced(from.world_rank, tag, from.members, static_cast<std::uint64_t>(bytes));
-  };
-  if (!look()) return bytes;
+  if (!announced(from, tag, bytes, false)) return bytes;
   // A probe finds no message that an open receive takes, so these have been given others, that came before: perhaps
   // the announcement.
   const auto matched = [&](const Receive& receive) {
@@ -257,10 +278,7 @@ std::optional<std::int64_t> DropIn::probed(Handle comm, int source, int tag, std
            (receive.tag == tag || receive.tag == mpi_->any_tag());
   };
   if (requests_.any_unseen(matched)) return std::nullopt;
-  const auto announced = look();  // again: those may have been looked at meanwhile
-  if (!announced) return bytes;
-  if (taken) messages_->found(from.world_rank, *announced);
-  return static_cast<std::int64_t>(announced->bytes);
+  return announced(from, tag, bytes, taken).value_or(bytes);  // again: those may have been looked at meanwhile
 }
 
 }  // namespace sennit::shim::mpi

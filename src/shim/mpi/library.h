@@ -40,6 +40,7 @@ class Library final : public Mpi {
       if (one.name == "MPI_DATATYPE_NULL") made->datatype_null_ = handle;
       if (one.name == "MPI_OP_NULL") made->op_null_ = handle;
       if (one.name == "MPI_ERRORS_ARE_FATAL") made->errors_are_fatal_ = handle;
+      if (one.name == "MPI_ERRORS_RETURN") made->errors_return_ = handle;
       if (one.name == "MPI_BYTE") made->byte_ = from_handle<Datatype>(handle);
       if (one.kind == "op")
         if (auto op = device::parse_operator(one.meaning)) {
@@ -264,6 +265,26 @@ class Library final : public Mpi {
     return call_.bcast(data, bytes, byte_, root, from_handle<Comm>(comm));
   }
 
+  int return_errors(Handle comm) const override {
+    return call_.comm_set_errhandler(from_handle<Comm>(comm), from_handle<typename Abi::Errhandler>(errors_return_));
+  }
+  int begin_send(Handle comm, const void* data, int bytes, int to, int tag, Handle& request) const override {
+    typename Abi::Request made;
+    const int code = call_.isend(data, bytes, byte_, to, tag, from_handle<Comm>(comm), &made);
+    if (code == 0) request = to_handle(made);
+    return code;
+  }
+  int begin_receive(Handle comm, void* data, int bytes, int from, int tag, Handle& request) const override {
+    typename Abi::Request made;
+    const int code = call_.irecv(data, bytes, byte_, from, tag, from_handle<Comm>(comm), &made);
+    if (code == 0) request = to_handle(made);
+    return code;
+  }
+  int cancel(Handle request) const override {
+    auto given = from_handle<typename Abi::Request>(request);
+    return call_.cancel(&given);
+  }
+
   int world_ranks(Handle handle, std::vector<int>& ranks) const override {
     const auto comm = from_handle<Comm>(handle);
     int inter = 0, size = 0;
@@ -449,7 +470,7 @@ class Library final : public Mpi {
   Profiling<Abi> call_{};
   int (*comm_is_revoked_)(Comm, int*) = nullptr;  ///< null where the library has no fault tolerance
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, datatype_null_ = 0, op_null_ = 0;
-  Handle errors_are_fatal_ = 0;
+  Handle errors_are_fatal_ = 0, errors_return_ = 0;
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;
   mutable std::once_flag shapes_asked_;

@@ -39,6 +39,7 @@
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/loans.h"
 #include "shim/mpi/look_alikes.h"
+#include "shim/mpi/on_its_way.h"
 #include "shim/mpi/pushes.h"
 #include "shim/mpi/wish.h"
 
@@ -46,23 +47,25 @@ namespace sennit::shim::mpi {
 
 class Messages {
  public:
+  static constexpr std::string_view kPlan = "direct copy";
+
   /// `job`: drawn at random, the same on all ranks. `group`: of MPI_COMM_WORLD.
   /// `look_alikes`: of all this process sends. `make_executor`: see Pushes.
   Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans, LookAlikes& look_alikes,
            Pushes::MakeExecutor make_executor);
 
   /// A message on its way. Its slot is free again with it.
-  class Outgoing {
+  class Outgoing final : public mpi::Outgoing {
    public:
-    ~Outgoing();
+    ~Outgoing() override;
     const Announcement& announcement() const { return announcement_; }
-    /// What is sent: Announcement::length() bytes.
-    const void* sent() const { return sent_; }
-    /// Whether the receiver has all of it, or does not want it. To be asked until it has: where the receiver needs a
-    /// copy in host memory, this makes it. Errors: those of that copy.
-    Result<bool> taken();
-    /// Whether the receiver waits to be heard: taken() would begin a copy.
-    bool is_wished() const { return messages_.wish_of(announcement_).is_open(announcement_.number); }
+    const void* sent() const override { return sent_; }
+    int length() const override { return announcement_.length(); }
+    std::uint64_t bytes() const override { return announcement_.bytes; }
+    std::string_view plan() const override { return kPlan; }
+    /// Where the receiver needs a copy in host memory, this makes it. Errors: those of that copy.
+    Result<bool> taken() override;
+    bool is_wished() const override { return messages_.wish_of(announcement_).is_open(announcement_.number); }
 
    private:
     friend class Messages;
@@ -111,11 +114,12 @@ class Messages {
   void found(int sender, const Announced& announced);
 
   /// A message that is being fetched.
-  class Incoming {
+  class Incoming final : public mpi::Incoming {
    public:
-    std::uint64_t bytes() const { return announcement_.bytes; }
-    /// Whether it has come; the sender is then told. Errors: those of the copy.
-    Result<bool> done();
+    std::uint64_t bytes() const override { return announcement_.bytes; }
+    std::string_view plan() const override { return kPlan; }
+    /// The sender is told when it has come. Errors: those of the copy.
+    Result<bool> done() override;
 
    private:
     friend class Messages;

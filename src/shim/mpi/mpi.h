@@ -108,6 +108,13 @@ class Mpi {
   virtual int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const = 0;
   virtual int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const = 0;
   virtual int broadcast(Handle comm, void* data, int bytes, int root) const = 0;
+  /// From now on an error on `comm`, one of the drop-in's own, is a code and no more.
+  virtual int return_errors(Handle comm) const = 0;
+  /// A message of `bytes` bytes, begun. look_at() completes either as a persistent one; until then the memory stays.
+  virtual int begin_send(Handle comm, const void* data, int bytes, int to, int tag, Handle& request) const = 0;
+  virtual int begin_receive(Handle comm, void* data, int bytes, int from, int tag, Handle& request) const = 0;
+  /// Gives up a receive that no message has met; look_at() completes it all the same.
+  virtual int cancel(Handle request) const = 0;
 
   /// Whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent one is
   /// completed: MPICH 5.0 takes a look at one for that, and forgets its status.

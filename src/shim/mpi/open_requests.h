@@ -16,7 +16,7 @@
 
 #include "shim/mpi/begun.h"
 #include "shim/mpi/handle.h"
-#include "shim/mpi/messages.h"
+#include "shim/mpi/on_its_way.h"
 #include "shim/mpi/shadows.h"
 
 namespace sennit::shim::mpi {
@@ -25,17 +25,17 @@ namespace sennit::shim::mpi {
 struct Receive {
   void* landed = nullptr;
   void* buffer = nullptr;
-  int device = -1;                               ///< whose memory that is; -1: the host's
-  std::int64_t capacity = 0;                     ///< bytes of data
-  Handle comm = kNoHandle;                       ///< where MPI looks for what matches,
-  std::optional<int> source;                     ///< from whom; none: it has been matched before
-  int tag = 0;                                   ///< with which tag
-  Handle type = kNoHandle;                       ///< kNoHandle: data without gaps
-  std::shared_ptr<void> type_keeper;             ///< the program may free its own while the receive is open
-  std::atomic<bool> looked{false};               ///< what came has been looked at
-  std::unique_ptr<Messages::Incoming> incoming;  ///< null: it was no announcement
-  device::Memory packed;                         ///< of a type with gaps
-  int error = 0;                                 ///< MPI's code
+  int device = -1;                     ///< whose memory that is; -1: the host's
+  std::int64_t capacity = 0;           ///< bytes of data
+  Handle comm = kNoHandle;             ///< where MPI looks for what matches,
+  std::optional<int> source;           ///< from whom; none: it has been matched before
+  int tag = 0;                         ///< with which tag
+  Handle type = kNoHandle;             ///< kNoHandle: data without gaps
+  std::shared_ptr<void> type_keeper;   ///< the program may free its own while the receive is open
+  std::atomic<bool> looked{false};     ///< what came has been looked at
+  std::unique_ptr<Incoming> incoming;  ///< null: it was no announcement
+  device::Memory packed;               ///< of a type with gaps
+  int error = 0;                       ///< MPI's code
 };
 
 struct OpenRequest {
@@ -49,7 +49,7 @@ struct OpenRequest {
 
   std::mutex mutex;      // of what follows
   bool claimed = false;  ///< the real function is starting it or may end it: nobody else looks at it
-  std::unique_ptr<Messages::Outgoing> outgoing;
+  std::unique_ptr<Outgoing> outgoing;
   Status lost;  // why the receiver cannot have it
   std::unique_ptr<Receive> receive;
   std::shared_ptr<Begun> begun;        ///< a collective call, for which the request is a placeholder,
@@ -178,7 +178,7 @@ class OpenRequests {
       if (some.size() >= least || bytes >= least_bytes) break;
       const auto open = one.open.lock();
       if (open == nullptr) continue;
-      bytes += open->outgoing->announcement().bytes;
+      bytes += open->outgoing->bytes();
       some.emplace_back(one.request, open);
     }
     if ((some.size() < least && bytes < least_bytes) || !some.back().second->outgoing->is_wished()) return {};

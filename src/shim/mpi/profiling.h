@@ -24,6 +24,7 @@ struct Profiling {
   int (*comm_remote_size)(Comm, int*);
   int (*comm_call_errhandler)(Comm, int);
   int (*comm_get_errhandler)(Comm, Errhandler*);
+  int (*comm_set_errhandler)(Comm, Errhandler);
   int (*errhandler_free)(Errhandler*);
   int (*abort)(Comm, int);
   int (*topo_test)(Comm, int*);
@@ -56,6 +57,9 @@ struct Profiling {
   int (*status_set_elements_x)(Status*, Datatype, Count);
   int (*request_get_status)(Request, int*, Status*);
   int (*test)(Request*, int*, Status*);
+  int (*isend)(const void*, int, Datatype, int, int, Comm, Request*);
+  int (*irecv)(void*, int, Datatype, int, int, Comm, Request*);
+  int (*cancel)(Request*);
   int (*iprobe)(int, int, Comm, int*, Status*);
   int (*grequest_start)(int (*)(void*, Status*), int (*)(void*), int (*)(void*, int), void*, Request*);
   int (*grequest_complete)(Request);
@@ -82,6 +86,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.comm_remote_size, "PMPI_Comm_remote_size");
   set(functions.comm_call_errhandler, "PMPI_Comm_call_errhandler");
   set(functions.comm_get_errhandler, "PMPI_Comm_get_errhandler");
+  set(functions.comm_set_errhandler, "PMPI_Comm_set_errhandler");
   set(functions.errhandler_free, "PMPI_Errhandler_free");
   set(functions.abort, "PMPI_Abort");
   set(functions.topo_test, "PMPI_Topo_test");
@@ -114,6 +119,9 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.status_set_elements_x, "PMPI_Status_set_elements_x");
   set(functions.request_get_status, "PMPI_Request_get_status");
   set(functions.test, "PMPI_Test");
+  set(functions.isend, "PMPI_Isend");
+  set(functions.irecv, "PMPI_Irecv");
+  set(functions.cancel, "PMPI_Cancel");
   set(functions.iprobe, "PMPI_Iprobe");
   set(functions.grequest_start, "PMPI_Grequest_start");
   set(functions.grequest_complete, "PMPI_Grequest_complete");

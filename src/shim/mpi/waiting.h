@@ -9,6 +9,7 @@ template <class Abi>
 int Barrier(typename Abi::Comm comm) {
   DropIn& here = drop_in<Abi>();
   if (const auto code = here.pass("MPI_Barrier", to_handle(comm))) return *code;
+  const auto silence = here.silence();
   if (!here.requests().none())
     if (const auto code = here.move_until_all_come("MPI_Barrier", to_handle(comm))) return *code;
   return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);

@@ -239,7 +239,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
     if (fetched) tell<Abi>(*told, bytes);
     if ((*shadows)->bytes() != 0)
       here.count(call, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
-                 fetched ? "direct copy" : "staged: small, or from host memory", since);
+                 fetched ? receive->incoming->plan() : "staged: small, or from host memory", since);
     return 0;
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));
@@ -257,12 +257,12 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     if (outgoing == nullptr) {
       return request != nullptr ? perform<Abi>(call, real, request) : here.perform(call, real, why);
     }
-    const std::uint64_t bytes = outgoing->announcement().bytes;
-    if (const int code = call_card(outgoing->sent(), outgoing->announcement().length(), request); code != 0)
-      return code;
+    const std::uint64_t bytes = outgoing->bytes();
+    const std::string_view plan = outgoing->plan();
+    if (const int code = call_card(outgoing->sent(), outgoing->length(), request); code != 0) return code;
     if (request == nullptr) {
       const int code = here.wait_until_taken(*outgoing, call);
-      here.count(call, bytes, "direct copy", since);
+      here.count(call, bytes, plan, since);
       return code;
     }
     auto open = std::make_shared<OpenRequest>();
@@ -270,7 +270,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     here.requests().add(to_handle(*request), std::move(open));
     here.look_at_first();
     here.hear_first();
-    here.count(call, bytes, "direct copy", since);
+    here.count(call, bytes, plan, since);
     return 0;
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));

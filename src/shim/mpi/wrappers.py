@@ -108,10 +108,11 @@ def unless_in_vain(done: str, indent: int = 2) -> Iterator[str]:
 
 
 def moving_collective(function: Function) -> Iterator[str]:
-    """The program's own function; where requests of GPU memory are open, after all ranks of this node have come: some
-    have to move meanwhile, and MPI would wait for ever for a rank that was lost."""
+    """The program's own function; where requests of GPU memory are open, after all ranks have come that may wait for
+    one: some have to move meanwhile, and MPI would wait for ever for a rank that was lost."""
     yield "template <class Abi>"
     yield f"int {function.name}_moving({signature(function)}) {{"
+    yield "  const auto silence = drop_in<Abi>().silence();"
     yield "  if (!drop_in<Abi>().requests().none())"
     yield from unless_in_vain(f'drop_in<Abi>().move_until_all_come("MPI_{function.name}", to_handle(comm))', 4)
     yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"

@@ -79,7 +79,7 @@ std::unique_ptr<Messages::Outgoing> announce(Party& rank, Announcement& card, st
   if (outgoing != nullptr) std::memcpy(&card, outgoing->sent(), sizeof card);
   return outgoing;
 }
-void until_taken(Messages::Outgoing& outgoing) {
+void until_taken(Outgoing& outgoing) {
   for (;;) {
     const auto taken = outgoing.taken();
     ASSERT_TRUE(taken.ok()) << taken.status().text();

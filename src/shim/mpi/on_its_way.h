@@ -1,0 +1,50 @@
+// A message that the program has sent, and that does not go by the MPI as it is: what its sender and its receiver
+// look at until it has come, whoever carries it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/status.h"
+
+namespace sennit::shim::mpi {
+
+class Outgoing {
+ public:
+  Outgoing() = default;
+  virtual ~Outgoing() = default;
+  Outgoing(const Outgoing&) = delete;
+  Outgoing& operator=(const Outgoing&) = delete;
+
+  /// What is sent in the message's place, and how many bytes.
+  virtual const void* sent() const = 0;
+  virtual int length() const = 0;
+  /// Of the message.
+  virtual std::uint64_t bytes() const = 0;
+  /// How it goes, for the report.
+  virtual std::string_view plan() const = 0;
+  /// Whether the receiver has all of it, or does not want it: the sender's buffer is free then. To be asked until it
+  /// says so: it moves only while it is asked. Errors: the receiver cannot have it.
+  virtual Result<bool> taken() = 0;
+  /// Whether the receiver waits for what taken() would begin, as far as a look can tell that takes some ns.
+  virtual bool is_wished() const { return true; }
+  /// The receiver, of MPI_COMM_WORLD, where it is on another node; else -1.
+  virtual int peer_elsewhere() const { return -1; }
+};
+
+class Incoming {
+ public:
+  Incoming() = default;
+  virtual ~Incoming() = default;
+  Incoming(const Incoming&) = delete;
+  Incoming& operator=(const Incoming&) = delete;
+
+  virtual std::uint64_t bytes() const = 0;
+  virtual std::string_view plan() const = 0;
+  /// Whether it has come. To be asked until it has, as Outgoing::taken(). Errors: it never will.
+  virtual Result<bool> done() = 0;
+  /// The sender, as Outgoing::peer_elsewhere().
+  virtual int peer_elsewhere() const { return -1; }
+};
+
+}  // namespace sennit::shim::mpi

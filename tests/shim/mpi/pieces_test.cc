@@ -1,0 +1,279 @@
+// Two ranks of different nodes in one thread; what the MPI carries goes through a box, and no send is over before it
+// was received.
+#include "shim/mpi/pieces.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "device/executor.h"
+#include "made_up_mpi.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+constexpr std::array<std::uint64_t, 2> kJobOfPieces{17, 4};
+constexpr std::uint64_t kSeveralPieces = 9 * Pieces::kPiece + 1234;
+
+class Box {
+ public:
+  using Where = std::tuple<int, int, int>;  // from, to and tag
+  struct Send {
+    const void* data;
+    int bytes;
+    Handle request;
+  };
+  struct Receive {
+    void* data;
+    int bytes;
+    Handle request;
+  };
+  Handle send(const Where& where, const void* data, int bytes) {
+    sends[where].push_back({data, bytes, ++last});
+    meet(where);
+    return last;
+  }
+  Handle receive(const Where& where, void* data, int bytes) {
+    receives[where].push_back({data, bytes, ++last});
+    meet(where);
+    return last;
+  }
+  void cancel(Handle request) {
+    for (auto& [where, open] : receives)
+      if (std::erase_if(open, [&](const Receive& one) { return one.request == request; }) != 0) over[request] = 0;
+  }
+  bool any_sends() const {
+    return std::ranges::any_of(sends, [](const auto& open) { return !open.second.empty(); });
+  }
+  bool any_receives() const {
+    return std::ranges::any_of(receives, [](const auto& open) { return !open.second.empty(); });
+  }
+
+  std::map<Where, std::deque<Send>> sends;
+  std::map<Where, std::deque<Receive>> receives;
+  std::map<Handle, int> over;  // bytes, by request
+  Handle last = 1000;
+
+ private:
+  void meet(const Where& where) {
+    auto& from = sends[where];
+    auto& to = receives[where];
+    while (!from.empty() && !to.empty()) {
+      EXPECT_LE(from.front().bytes, to.front().bytes);
+      if (from.front().bytes > 0)
+        std::memcpy(to.front().data, from.front().data, static_cast<std::size_t>(from.front().bytes));
+      over[from.front().request] = over[to.front().request] = from.front().bytes;
+      from.pop_front();
+      to.pop_front();
+    }
+  }
+};
+
+class BoxMpi final : public MadeUpMpi {
+ public:
+  BoxMpi(Box& box, int rank) : box_(box), rank_(rank) {}
+  int begin_send(Handle, const void* data, int bytes, int to, int tag, Handle& request) const override {
+    if (fails_in > 0 && bytes > 8 && --fails_in == 0) return 16;
+    request = box_.send({rank_, to, tag}, data, bytes);
+    return 0;
+  }
+  int begin_receive(Handle, void* data, int bytes, int from, int tag, Handle& request) const override {
+    request = box_.receive({from, rank_, tag}, data, bytes);
+    return 0;
+  }
+  int cancel(Handle request) const override {
+    box_.cancel(request);
+    return 0;
+  }
+  int done(Handle& request, bool& done) const override {
+    done = box_.over.erase(request) != 0;
+    return 0;
+  }
+  int look_at(Handle request, bool, bool& done, Received& received) const override {
+    const auto found = box_.over.find(request);
+    done = found != box_.over.end();
+    if (!done) return 0;
+    received.bytes = found->second;
+    box_.over.erase(found);
+    return 0;
+  }
+  mutable int fails_in = 0;  // this send of a piece fails; 0: none
+
+ private:
+  Box& box_;
+  const int rank_;
+};
+
+class PiecesTest : public ::testing::Test {
+ protected:
+  struct Rank {
+    Rank(Box& box, int number, PiecesTest& test)
+        : mpi(box, number),
+          executor(*device::open_host_executor()),
+          gpus(executor),
+          host(executor),
+          questions(
+              [&test, number](int to, comm::Bytes word) {
+                test.words.push_back({number, to, std::move(word)});
+              },
+              [] { return Status(); }),
+          pieces(mpi, 1, number, kJobOfPieces, questions, gpus, host, look_alikes) {}
+    BoxMpi mpi;
+    std::shared_ptr<device::Executor> executor;
+    Gpus gpus;
+    HostMemory host;
+    LookAlikes look_alikes;
+    Questions questions;
+    Pieces pieces;
+  };
+  struct Word {
+    int from, to;
+    comm::Bytes word;
+  };
+
+  device::Memory memory(Rank& rank, std::uint64_t bytes, int seed) {
+    auto made = rank.executor->allocate(0, bytes);
+    for (std::uint64_t i = 0; i < bytes; ++i) made->data()[i] = std::byte((i * 7 + i / 509 + seed) & 0xFF);
+    return std::move(*made);
+  }
+  static bool same(const device::Memory& one, const device::Memory& other, std::uint64_t bytes) {
+    return std::memcmp(one.data(), other.data(), bytes) == 0;
+  }
+  std::unique_ptr<Outgoing> announce(const device::Memory& data, std::uint64_t bytes, int tag = 5) {
+    auto outgoing = sender.pieces.announce(data.data(), bytes, 0, {1, tag, 3, 77});
+    if (outgoing == nullptr) return outgoing;
+    EXPECT_TRUE(receiver.pieces.is_card(outgoing->sent(), static_cast<std::uint64_t>(outgoing->length())));
+    std::memcpy(&card, outgoing->sent(), sizeof card);
+    return outgoing;
+  }
+  static void until_both(Outgoing& outgoing, Incoming& incoming) {
+    for (int looks = 0; looks < 10'000'000; ++looks) {
+      const auto taken = outgoing.taken(), done = incoming.done();
+      ASSERT_TRUE(taken.ok()) << taken.status().text();
+      ASSERT_TRUE(done.ok()) << done.status().text();
+      if (*taken && *done) return;
+    }
+    FAIL() << "it stands still";
+  }
+
+  Box box;
+  std::vector<Word> words;
+  Rank sender{box, 0, *this}, receiver{box, 1, *this};
+  Pieces::Card card{};
+};
+
+TEST_F(PiecesTest, MessagesOfAllLengthsArrive) {
+  for (const std::uint64_t bytes : {Pieces::kLeast, Pieces::kLeast + 1, kSeveralPieces, 3 * Pieces::kPiece})
+    for (const int device : {0, -1}) {
+      const auto data = memory(sender, bytes, 3), there = memory(receiver, bytes + 100, 9);
+      const auto behind = memory(receiver, bytes + 100, 9);
+      const auto outgoing = announce(data, bytes);
+      ASSERT_NE(outgoing, nullptr);
+      EXPECT_FALSE(*outgoing->taken()) << "nobody has received it";
+      const auto incoming = receiver.pieces.fetch(card, there.data(), device);
+      EXPECT_EQ(incoming->bytes(), bytes);
+      until_both(*outgoing, *incoming);
+      EXPECT_TRUE(same(data, there, bytes));
+      EXPECT_EQ(std::memcmp(there.data() + bytes, behind.data() + bytes, 100), 0)
+          << "what lies behind was written to";
+    }
+  EXPECT_FALSE(box.any_receives());
+}
+
+TEST_F(PiecesTest, MoreThanComeAtOnceComeOneBehindTheOther) {
+  constexpr int kMany = 20;
+  std::vector<device::Memory> data, there;
+  std::vector<std::unique_ptr<Outgoing>> outgoing;
+  std::vector<std::unique_ptr<Incoming>> incoming;
+  for (int i = 0; i < kMany; ++i) {
+    data.push_back(memory(sender, Pieces::kLeast, i));
+    there.push_back(memory(receiver, Pieces::kLeast, 100));
+    outgoing.push_back(announce(data.back(), Pieces::kLeast));
+    ASSERT_NE(outgoing.back(), nullptr);
+    incoming.push_back(receiver.pieces.fetch(card, there.back().data(), 0));
+  }
+  incoming[3].reset();  // one that is given up keeps nobody waiting
+  for (int looks = 0, left = kMany - 1; left > 0; ++looks) {
+    ASSERT_LT(looks, 10'000'000);
+    left = 0;
+    for (std::size_t i = kMany; i-- > 0;) {  // the last ones are asked for first
+      if (incoming[i] == nullptr) continue;
+      const auto taken = outgoing[i]->taken(), done = incoming[i]->done();
+      ASSERT_TRUE(taken.ok() && done.ok());
+      left += *taken && *done ? 0 : 1;
+    }
+  }
+  for (std::size_t i = 0; i < kMany; ++i) EXPECT_EQ(same(data[i], there[i], Pieces::kLeast), i != 3);
+}
+
+TEST_F(PiecesTest, AMessageThatIsNotWantedIsOverForItsSender) {
+  const auto data = memory(sender, kSeveralPieces, 1);
+  const auto outgoing = announce(data, kSeveralPieces);
+  receiver.pieces.refuse(card);
+  EXPECT_TRUE(*outgoing->taken());
+  EXPECT_FALSE(box.any_sends()) << "no piece is on its way";
+}
+
+TEST_F(PiecesTest, ASenderThatCannotGoOnSaysSo) {
+  const auto data = memory(sender, kSeveralPieces, 1), there = memory(receiver, kSeveralPieces, 2);
+  auto outgoing = announce(data, kSeveralPieces);
+  const int slot = card.slot;
+  const auto incoming = receiver.pieces.fetch(card, there.data(), 0);
+  sender.mpi.fails_in = 6;
+  Status sent, came;
+  for (int looks = 0; looks < 10'000'000 && (sent.ok() || came.ok()); ++looks) {
+    sent = outgoing->taken().status();
+    came = incoming->done().status();
+  }
+  EXPECT_EQ(sent.code(), Code::system_error);
+  EXPECT_EQ(came.code(), Code::device_error);
+  EXPECT_NE(came.text().find("rank 0"), std::string::npos) << came.text();
+  EXPECT_FALSE(box.any_receives()) << "what nobody will send is not waited for";
+  outgoing.reset();
+  ASSERT_NE(announce(data, kSeveralPieces), nullptr);
+  EXPECT_NE(card.slot, slot) << "what of it is still on its way may not meet another message";
+}
+
+TEST_F(PiecesTest, SlotsAreFreeAgain) {
+  const auto data = memory(sender, Pieces::kLeast, 1);
+  std::vector<std::unique_ptr<Outgoing>> outgoing;
+  for (int i = 0; i < Announcement::kSlots; ++i) outgoing.push_back(announce(data, Pieces::kLeast));
+  ASSERT_NE(outgoing.back(), nullptr);
+  EXPECT_EQ(announce(data, Pieces::kLeast), nullptr) << "too many";
+  EXPECT_TRUE(box.any_receives());
+  outgoing.clear();  // as sends that were cancelled
+  EXPECT_FALSE(box.any_receives()) << "nobody answers them";
+  EXPECT_NE(announce(data, Pieces::kLeast), nullptr);
+}
+
+TEST_F(PiecesTest, NoCardIsAsLongAsAMessageThatMayBeOnItsWay) {
+  const auto data = memory(sender, Pieces::kLeast, 1);
+  { const auto sending = sender.look_alikes.begin({1, 5, 3, 77}, 0, false); }
+  const auto outgoing = announce(data, Pieces::kLeast, 5);
+  EXPECT_EQ(card.slot, 1);
+  const auto other = announce(data, Pieces::kLeast, 6);
+  EXPECT_EQ(card.slot, 0) << "another tag's";
+  const auto there = memory(receiver, Pieces::kLeast, 2);
+  std::memcpy(&card, outgoing->sent(), sizeof card);
+  const auto incoming = receiver.pieces.fetch(card, there.data(), 0);
+  until_both(*outgoing, *incoming);
+}
+
+TEST_F(PiecesTest, OtherMessagesAreNoCards) {
+  const auto data = memory(sender, Pieces::kLeast, 1);
+  const auto outgoing = announce(data, Pieces::kLeast);
+  EXPECT_FALSE(receiver.pieces.is_card(data.data(), 544));
+  EXPECT_FALSE(receiver.pieces.is_card(outgoing->sent(), 8)) << "so few bytes hold none";
+  Announcement other{};
+  other.job[0] = kJobOfPieces[0];
+  other.job[1] = kJobOfPieces[1];
+  EXPECT_FALSE(receiver.pieces.is_card(&other, sizeof other)) << "that is one of the same node";
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi
