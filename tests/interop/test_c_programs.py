@@ -41,9 +41,30 @@ def test_no_message_is_probed_as_long_as_another(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
-def test_the_program_is_right_without_the_drop_in(name: str) -> None:
-    program, _ = have(name, "c_buffers.c")
-    done = program.run(2, None)
+def test_a_window_of_short_messages_is_announced(name: str) -> None:
+    program, library = have(name, "c_short_messages.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, "window"))
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert re.search(r"isend +to 1 KiB +64 +64 KiB .* direct copy", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("what", ["mixed", "threads"])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_probes_tell_how_long_short_messages_are(name: str, what: str) -> None:
+    program, library = have(name, "c_short_messages.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, what))
+    if done.stdout == "no such threads\n":
+        pytest.skip("the MPI lets only one thread call it at a time")
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout[-2000:] + done.stderr[-4000:]
+    assert re.search(r"isend +to 1 KiB .* direct copy", done.stderr), done.stderr
+    assert "error" not in done.stderr.lower(), done.stderr
+
+
+@pytest.mark.parametrize(("source", "arguments"), [("c_buffers.c", ()), ("c_short_messages.c", ("mixed",))])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_the_program_is_right_without_the_drop_in(name: str, source: str, arguments: tuple[str, ...]) -> None:
+    program, _ = have(name, source)
+    done = program.run(2, None, None, program.start(2, *arguments))
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
 
 

@@ -18,34 +18,45 @@ struct Announcement {
   std::uint64_t bytes;   ///< of the message
   std::int32_t sender;   ///< in MPI_COMM_WORLD
   std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
+  std::int32_t step;     ///< which length it has
   device::Word use;      ///< of the slot's announcements, from 1; wraps around
   LoanName memory;
   char device[64];  ///< that holds it, by its UUID
 
-  /// How many bytes are sent, more than this object has: they tell the slot. A multiple of every number's size, since
-  /// MPICH takes none that ends within an element, and of no larger power of two, as programs' messages often are.
-  static constexpr int length_of(int slot) { return 544 + 64 * slot; }
-  int length() const { return length_of(slot); }
-  /// The slot whose announcements are so long, if there is one.
-  static constexpr std::optional<int> slot_of(std::uint64_t bytes);
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
   static constexpr int kSlots = 112;
+
+  /// How many bytes are sent, more than this object has: a probe is told them alone. A multiple of every number's
+  /// size, since MPICH takes none that ends within an element, and of no larger power of two, as programs' messages
+  /// often are.
+  static constexpr int length_of(int step) { return 544 + 64 * step; }
+  int length() const { return length_of(step); }
+  /// The step whose announcements are so long, if there is one.
+  static constexpr std::optional<int> step_of(std::uint64_t bytes);
+  static constexpr int kSteps = kSlots;
+  /// A slot's announcements have the steps of its group, those with its remainder: who finds one of some length looks
+  /// at the slots of a group, and each slot of a group finds a step of its own, if the message is long enough.
+  static constexpr int kGroups = 8;
+  static constexpr int group_of(int step) { return step % kGroups; }
+
   /// The last ones of a rank's in the control segment are for messages: one each for the announcements, then one each
   /// for what is wished of them.
   static constexpr int kFirstSlot = comm::ControlSegment::kSlots - 2 * kSlots;
 };
 static_assert(sizeof(Announcement) <= Announcement::length_of(0));
+static_assert(Announcement::kSlots % Announcement::kGroups == 0);
 
 /// Shorter messages are staged: so few bytes are as soon through host memory, and their sends wait for no receiver. A
 /// default: from here on they are faster so (2 × H100), and those MPIs that take GPU memory themselves let a sender
 /// wait as well.
 inline constexpr std::uint64_t kLeastAnnounced = 1024;
-inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSlots - 1);
-static_assert(kLeastAnnounced > Announcement::length_of(0));
+inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSteps - 1);
+/// The shortest messages find room in every group.
+static_assert(kLeastAnnounced >= Announcement::length_of(Announcement::kGroups - 1));
 /// No receive of fewer bytes can meet an announcement.
 inline constexpr std::uint64_t kLeastLookedAt = Announcement::length_of(0);
 
-constexpr std::optional<int> Announcement::slot_of(std::uint64_t bytes) {
+constexpr std::optional<int> Announcement::step_of(std::uint64_t bytes) {
   constexpr std::uint64_t kStep = length_of(1) - length_of(0);
   if (bytes < kLeastLookedAt || bytes > kLongestAnnouncement || (bytes - kLeastLookedAt) % kStep != 0)
     return std::nullopt;
@@ -58,6 +69,13 @@ struct Envelope {
   int tag = 0;
   Handle comm = kNoHandle;    ///< this process's
   std::uint64_t members = 0;  ///< of the communicator: Communicators::Peer
+
+  /// dest_and_tag() of what nobody will find: it was cancelled.
+  static constexpr std::uint64_t kToNobody = ~std::uint64_t{0};
+  std::uint64_t dest_and_tag() const { return dest_and_tag(dest, tag); }
+  static constexpr std::uint64_t dest_and_tag(int dest, int tag) {
+    return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
+  }
 };
 
 }  // namespace sennit::shim::mpi

@@ -152,10 +152,10 @@ class DropIn {
   /// Before a message of the program's own is sent, of `bytes` bytes; to be kept until that call returns. `again`: it
   /// is sent whenever the program says so.
   LookAlikes::Sending note(std::int64_t bytes, int dest, int tag, Handle comm, bool again) {
-    const auto slot = Announcement::slot_of(static_cast<std::uint64_t>(bytes));
-    if (!slot) return {};
+    const auto step = Announcement::step_of(static_cast<std::uint64_t>(bytes));
+    if (!step) return {};
     const int to = communicators_->peer(comm, dest).world_rank;
-    return to < 0 || to == rank_ ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *slot, again);
+    return to < 0 || to == rank_ ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *step, again);
   }
 
   /// Before a communicator is freed.

@@ -116,8 +116,9 @@ template <class Card, class Way>
 void DropIn::fetch(Receive& receive, Way& way, const void* came) {
   Card card{};  // what came may be where the message goes
   std::memcpy(&card, came, sizeof card);
+  const bool matched = !receive.source;
   if (card.bytes > static_cast<std::uint64_t>(receive.capacity)) {
-    way.refuse(card);
+    way.refuse(card, matched);
     receive.error = mpi_->err_truncate();
     return;
   }
@@ -126,7 +127,7 @@ void DropIn::fetch(Receive& receive, Way& way, const void* came) {
   if (receive.type != kNoHandle) {
     auto room = host_->take(card.bytes);
     if (!room) {
-      way.refuse(card);
+      way.refuse(card, matched);
       receive.error = mpi_->err_no_memory();
       return;
     }
@@ -134,7 +135,7 @@ void DropIn::fetch(Receive& receive, Way& way, const void* came) {
     to = receive.packed.data();
     device = -1;
   }
-  receive.incoming = way.fetch(card, to, device);
+  receive.incoming = way.fetch(card, matched, to, device);
 }
 
 bool DropIn::arrived(Receive& receive) {
@@ -254,10 +255,9 @@ void DropIn::progress() {
 std::optional<std::int64_t> DropIn::announced(const Communicators::Peer& from, int tag, std::int64_t bytes,
                                               bool taken) {
   const auto ask = [&](auto& way) -> std::optional<std::int64_t> {
-    const auto announced = way.announced(from.world_rank, tag, from.members, static_cast<std::uint64_t>(bytes));
-    if (!announced) return std::nullopt;
-    if (taken) way.found(from.world_rank, *announced);
-    return static_cast<std::int64_t>(announced->bytes);
+    const auto length = static_cast<std::uint64_t>(bytes);
+    const auto announced = way.announced(from.world_rank, tag, from.members, length, taken);
+    return announced ? std::optional(static_cast<std::int64_t>(*announced)) : std::nullopt;
   };
   if (from.world_rank < 0 || from.world_rank == rank_) return std::nullopt;
   if (communicators_->group().same_node(from.world_rank)) return ask(*messages_);
@@ -266,7 +266,7 @@ std::optional<std::int64_t> DropIn::announced(const Communicators::Peer& from, i
 }
 
 std::optional<std::int64_t> DropIn::probed(Handle comm, int source, int tag, std::int64_t bytes, bool taken) {
-  if (messages_ == nullptr || communicators_ == nullptr || !Announcement::slot_of(static_cast<std::uint64_t>(bytes)))
+  if (messages_ == nullptr || communicators_ == nullptr || !Announcement::step_of(static_cast<std::uint64_t>(bytes)))
     return bytes;
   const auto from = communicators_->peer(comm, source);
   if (!announced(from, tag, bytes, false)) return bytes;

@@ -3,7 +3,7 @@
 //
 // 1. Each such message is noted before it is sent, and again when its send returns, with the time: a count.
 // 2. While one may be unreceived, no message to the same receiver with the same tag is announced by as many bytes: it
-//    gets another slot, or is staged.
+//    gets another length, or is staged.
 // 3. An announcement that was taken has been received, and with it every message before it of the same communicator,
 // tag
 //    and receiver, since MPI lets none overtake another. Those are forgotten.
@@ -27,7 +27,7 @@ namespace sennit::shim::mpi {
 /// Thread-safe.
 class LookAlikes {
  public:
-  using Slots = std::bitset<Announcement::kSlots>;
+  using Steps = std::bitset<Announcement::kSteps>;
 
   /// A send under way; its end is that of the call. Empty: of a message that looks like no announcement.
   class Sending {
@@ -50,27 +50,27 @@ class LookAlikes {
     Noted* noted_ = nullptr;
   };
 
-  /// A message as long as announcements of `slot`. `again`: it may be sent any time from now on (persistent).
-  Sending begin(const Envelope& to, int slot, bool again) {
+  /// A message as long as announcements of `step`. `again`: it may be sent any time from now on (persistent).
+  Sending begin(const Envelope& to, int step, bool again) {
     const std::lock_guard lock(mutex_);
     const Stream stream{to.dest, to.tag, to.comm};
     if (streams_.size() >= kMostStreams && !streams_.contains(stream)) forget_oldest();
-    Sending::Noted& noted = streams_[stream][slot];
+    Sending::Noted& noted = streams_[stream][step];
     ++noted.under_way;
     if (again) return {};
     return {*this, noted};
   }
 
-  /// Slots whose announcements a message to `dest` with this tag may look like.
-  Slots doubtful(int dest, int tag) const {
-    Slots slots;
+  /// Steps whose announcements a message to `dest` with this tag may look like.
+  Steps doubtful(int dest, int tag) const {
+    Steps steps;
     const std::lock_guard lock(mutex_);
     for (auto it = streams_.lower_bound({dest, tag, 0}); it != streams_.end(); ++it) {
       const auto& [its_dest, its_tag, comm] = it->first;
       if (its_dest != dest || its_tag != tag) break;
-      for (const auto& [slot, noted] : it->second) slots.set(static_cast<std::size_t>(slot));
+      for (const auto& [step, noted] : it->second) steps.set(static_cast<std::size_t>(step));
     }
-    return slots;
+    return steps;
   }
 
   /// To be asked before an announcement is sent, for taken().
@@ -90,7 +90,7 @@ class LookAlikes {
 
  private:
   using Stream = std::tuple<int, int, Handle>;    // receiver, tag and communicator
-  using Lengths = std::map<int, Sending::Noted>;  // by slot; nodes stay where they are
+  using Lengths = std::map<int, Sending::Noted>;  // by step; nodes stay where they are
 
   /// A default, for programs that take a new tag each time: the oldest is then believed to be received.
   static constexpr std::size_t kMostStreams = 1024;
@@ -103,7 +103,7 @@ class LookAlikes {
   void forget_oldest() {
     const auto latest = [](const Lengths& lengths) {
       std::uint64_t time = 0;
-      for (const auto& [slot, noted] : lengths)
+      for (const auto& [step, noted] : lengths)
         time = noted.under_way != 0 ? ~std::uint64_t{0} : std::max(time, noted.latest);
       return time;
     };

@@ -20,9 +20,9 @@ namespace sennit::shim::mpi {
 namespace {
 
 /// Words of a slot. kEnd: how many of its announcements have ended, a half word, since lanes write such; kUse: the
-/// latest announcement's; kBytes, kEnvelope, kMembers: of that one. kAsk: the number of one whose receiver asks for a
-/// copy in host memory; kOffer: 1 + the number of that copy's file in comm::Group.
-constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnvelope = 5, kMembers = 6;
+/// latest announcement's; kBytes, kEnvelope, kMembers, kStep: of that one. kAsk: the number of one whose receiver
+/// asks for a copy in host memory; kOffer: 1 + the number of that copy's file in comm::Group.
+constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnvelope = 5, kMembers = 6, kStep = 7;
 
 /// In kOffer: there can be none.
 constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
@@ -46,12 +46,6 @@ device::Word& end_word(comm::Slot& slot) {
   static_assert(std::endian::native == std::endian::little);
   return reinterpret_cast<device::Word&>(slot.words[kEnd]);
 }
-
-constexpr std::uint64_t envelope(int dest, int tag) {
-  return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
-}
-/// Of a message that nobody will find: it was cancelled.
-constexpr std::uint64_t kToNobody = ~std::uint64_t{0};
 
 /// All of a file; null data where that fails.
 device::Memory map_all(int file, std::uint64_t bytes) {
@@ -84,50 +78,55 @@ void Messages::look_at_all() {
   count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
 }
 
-std::optional<Messages::Announced> Messages::announced(int sender, int tag, std::uint64_t members,
-                                                       std::uint64_t bytes) {
-  const auto number = Announcement::slot_of(bytes);
-  if (!number || sender < 0 || sender == group_.rank() || !group_.same_node(sender)) return std::nullopt;
-  comm::Slot& slot = slot_of(sender, *number);
-  const auto use = static_cast<device::Word>(slot.words[kUse].load(std::memory_order_acquire));
-  const auto holds = [&](std::size_t word, std::uint64_t value) {
-    return slot.words[word].load(std::memory_order_relaxed) == value;
-  };
-  if (!holds(kEnvelope, envelope(group_.rank(), tag)) || !holds(kMembers, members)) return std::nullopt;
-  if (std::atomic_ref(end_word(slot)).load(std::memory_order_relaxed) == use) return std::nullopt;
-  const std::lock_guard lock(mutex_);
-  const auto came = looked_.find({sender, *number});
-  if (came != looked_.end() && came->second == use) return std::nullopt;
-  return Announced{slot.words[kBytes].load(std::memory_order_relaxed), *number, use};
+template <class Visit>
+void Messages::visit_alike(int sender, const Looks& looks, const Visit& visit) const {
+  for (int number = Announcement::group_of(static_cast<int>(looks.step)); number < Announcement::kSlots;
+       number += Announcement::kGroups) {
+    comm::Slot& slot = slot_of(sender, number);
+    const auto use = static_cast<device::Word>(slot.words[kUse].load(std::memory_order_acquire));
+    const auto holds = [&](std::size_t word, std::uint64_t value) {
+      return slot.words[word].load(std::memory_order_acquire) == value;
+    };
+    if (!holds(kEnvelope, looks.dest_and_tag) || !holds(kMembers, looks.members) || !holds(kStep, looks.step))
+      continue;
+    // Where those words are of a use that was not told yet, this one has ended.
+    if (device::reached(std::atomic_ref(end_word(slot)).load(std::memory_order_relaxed), use)) continue;
+    if (visit(Seen::One{number, use}, slot.words[kBytes].load(std::memory_order_relaxed))) return;
+  }
 }
 
-void Messages::found(int sender, const Announced& announced) {
+std::optional<std::uint64_t> Messages::announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes,
+                                                 bool taken) {
+  const auto step = Announcement::step_of(bytes);
+  if (!step || sender < 0 || sender == group_.rank() || !group_.same_node(sender)) return std::nullopt;
+  std::optional<std::uint64_t> announced;
   const std::lock_guard lock(mutex_);
-  looked_[{sender, announced.slot}] = announced.use;
+  Seen& seen = seen_[sender];
+  const Looks looks{static_cast<std::uint64_t>(*step), Envelope::dest_and_tag(group_.rank(), tag), members};
+  visit_alike(sender, looks, [&](const Seen::One& one, std::uint64_t of_message) {
+    if (!seen.is_left(one)) return false;
+    if (taken) seen.take(one);
+    announced = of_message;
+    return true;
+  });
+  return announced;
 }
 
-std::optional<int> Messages::take_slot(std::uint64_t bytes, const LookAlikes::Slots& doubtful) {
-  const auto unfit = slots_ | doubtful;
-  // The shortest announcements are for messages that can have no longer ones, while there are others.
-  constexpr int kForShort = 16;
-  const auto first_free = [&](int first) -> std::optional<int> {
-    for (int slot = first; slot < Announcement::kSlots; ++slot) {
-      if (static_cast<std::uint64_t>(Announcement::length_of(slot)) > bytes) break;
-      if (!unfit.test(static_cast<std::size_t>(slot))) return slot;
-    }
-    return std::nullopt;
+void Messages::note_received(const Announcement& card, bool matched) {
+  const auto alike = [&](const auto& visit) {
+    const auto& words = slot_of(card).words;
+    const Looks looks{words[kStep].load(std::memory_order_relaxed), words[kEnvelope].load(std::memory_order_relaxed),
+                      words[kMembers].load(std::memory_order_relaxed)};
+    visit_alike(card.sender, looks, [&](const Seen::One& one, std::uint64_t) { return visit(one); });
   };
-  auto slot = first_free(kForShort);
-  if (!slot) slot = first_free(0);
-  if (slot) slots_.set(static_cast<std::size_t>(*slot));
-  return slot;
+  seen_[card.sender].receive({card.slot, card.use}, matched, alike);
 }
 
 std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, const Envelope& to) {
   const auto loan = loans_.lend_by_name(data, bytes);
   if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
-  const auto taken = take_slot(bytes, look_alikes_.doubtful(to.dest, to.tag));
+  const auto taken = slots_.take(bytes, to, look_alikes_.doubtful(to.dest, to.tag));
   if (!taken) return nullptr;
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
   outgoing->data_ = data;
@@ -140,18 +139,21 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   card.number = ++numbers_;
   card.bytes = bytes;
   card.sender = group_.rank();
-  card.slot = *taken;
-  card.use = ++uses_[static_cast<std::size_t>(*taken)];
+  card.slot = taken->slot;
+  card.step = taken->step;
+  card.use = ++uses_[static_cast<std::size_t>(taken->slot)];
   comm::Slot& slot = slot_of(card);
   slot.words[kOffer].store(0, std::memory_order_relaxed);
-  slot.words[kBytes].store(bytes, std::memory_order_relaxed);
-  slot.words[kEnvelope].store(envelope(to.dest, to.tag), std::memory_order_relaxed);
-  slot.words[kMembers].store(to.members, std::memory_order_relaxed);
+  // Who finds one of these words finds the end of the slot's message before.
+  slot.words[kBytes].store(bytes, std::memory_order_release);
+  slot.words[kEnvelope].store(to.dest_and_tag(), std::memory_order_release);
+  slot.words[kMembers].store(to.members, std::memory_order_release);
+  slot.words[kStep].store(static_cast<std::uint64_t>(taken->step), std::memory_order_release);
   slot.words[kUse].store(card.use, std::memory_order_release);
   card.memory = loan->name;
   const auto& uuid = gpus_.executor().devices()[static_cast<std::size_t>(loan->device)].uuid;
   std::strncpy(card.device, uuid.c_str(), sizeof card.device - 1);
-  auto& sent = cards_[static_cast<std::size_t>(*taken)];
+  auto& sent = cards_[static_cast<std::size_t>(taken->slot)];
   sent.resize(static_cast<std::size_t>(card.length()));
   std::memcpy(sent.data(), &card, sizeof card);
   outgoing->sent_ = sent.data();
@@ -163,10 +165,12 @@ Messages::Outgoing::~Outgoing() {
   if (ended()) {
     messages_.look_alikes_.taken(to_, time_);
     const std::lock_guard lock(messages_.mutex_);
-    messages_.slots_.reset(static_cast<std::size_t>(announcement_.slot));
+    messages_.slots_.give_back(announcement_.slot);
   } else {
     // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
-    messages_.slot_of(announcement_).words[kEnvelope].store(kToNobody, std::memory_order_relaxed);
+    messages_.slot_of(announcement_).words[kEnvelope].store(Envelope::kToNobody, std::memory_order_relaxed);
+    const std::lock_guard lock(messages_.mutex_);
+    messages_.slots_.lose(announcement_.slot);
   }
 }
 
@@ -257,11 +261,18 @@ bool Messages::wish(Incoming& incoming) {
   return true;
 }
 
+void Messages::refuse(const Announcement& announcement, bool matched) {
+  const std::lock_guard lock(mutex_);
+  note_received(announcement, matched);
+  tell(announcement);
+}
+
 // ---- the receiver's GPU copies ------------------------------------------------------------------------------------
 
-std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, void* to, int device) {
+std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, bool matched, void* to,
+                                                    int device) {
   const std::lock_guard lock(mutex_);
-  looked_[{announcement.sender, announcement.slot}] = announcement.use;
+  note_received(announcement, matched);
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
   incoming->to_ = to;
   incoming->device_ = device;

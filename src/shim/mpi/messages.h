@@ -14,14 +14,13 @@
 //
 // Every receive that could be matched by an announcement must be looked at when it completes, also those into host
 // memory. An announcement is no longer than any message that it may stand for, so a receive that is too short for it
-// is too short for the message, and MPI itself says so. Its length tells its slot: who probes for a message sees a
-// length alone, and looks up there how long the message is. A message of the program's own may be as long: see
-// announced() and look_alikes.h.
+// is too short for the message, and MPI itself says so. Its length tells a group of slots: who probes for a message
+// sees a length alone, and looks up there how long the message is (announcement_slots.h, seen.h). A message of the
+// program's own may be as long: see announced() and look_alikes.h.
 #pragma once
 
 #include <array>
 #include <atomic>
-#include <bitset>
 #include <chrono>
 #include <cstdint>
 #include <cstring>
@@ -35,12 +34,14 @@
 #include "comm/group.h"
 #include "path/copy_line.h"
 #include "shim/mpi/announcement.h"
+#include "shim/mpi/announcement_slots.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/loans.h"
 #include "shim/mpi/look_alikes.h"
 #include "shim/mpi/on_its_way.h"
 #include "shim/mpi/pushes.h"
+#include "shim/mpi/seen.h"
 #include "shim/mpi/wish.h"
 
 namespace sennit::shim::mpi {
@@ -99,19 +100,12 @@ class Messages {
     return first[0] == job_[0] && first[1] == job_[1];
   }
 
-  /// A message that is announced to this rank, and that it has not looked at yet.
-  struct Announced {
-    std::uint64_t bytes;
-    int slot;
-    device::Word use;
-  };
-  /// What a message of `bytes` bytes announces that a probe found; none where it is the program's own. `members`: of
-  /// the communicator (Envelope). To be asked when nothing of that communicator, sender and tag is received that has
-  /// not been looked at. Then the answer is wrong in one case: the program's own message, of that very length, was
-  /// sent behind the announcement with the same tag, and in another communicator of the same ranks in the same order.
-  std::optional<Announced> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes);
-  /// A probe took it from MPI: the next one finds another.
-  void found(int sender, const Announced& announced);
+  /// How long a message is that a probe found, of `bytes` bytes there; none where it is the program's own. `members`:
+  /// of the communicator (Envelope). `taken`: a matched probe took it from MPI, and the next one finds another. To be
+  /// asked when nothing of that communicator, sender and tag is received that has not been looked at. Then the answer
+  /// is wrong in one case: the program's own message, of that very length, was sent behind the announcement with the
+  /// same tag, and in another communicator of the same ranks in the same order.
+  std::optional<std::uint64_t> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes, bool taken);
 
   /// A message that is being fetched.
   class Incoming final : public mpi::Incoming {
@@ -146,16 +140,24 @@ class Messages {
     bool told_ = false;
   };
 
-  /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1).
-  std::unique_ptr<Incoming> fetch(const Announcement& announcement, void* to, int device);
+  /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1). `matched`: its announcement was
+  /// received by MPI_Mrecv.
+  std::unique_ptr<Incoming> fetch(const Announcement& announcement, bool matched, void* to, int device);
   /// This rank begins to look at all that it has sent and not seen taken: receivers wait longer to be heard.
   void look_at_all();
   /// The message is not wanted: it is longer than its receive allows.
-  void refuse(const Announcement& announcement) const { tell(announcement); }
+  void refuse(const Announcement& announcement, bool matched);
 
  private:
-  /// For a message of so many bytes, with the mutex held; none where no announcement is as short. Not of `doubtful`.
-  std::optional<int> take_slot(std::uint64_t bytes, const LookAlikes::Slots& doubtful);
+  /// What a probe is told of an announcement, beside its sender.
+  struct Looks {
+    std::uint64_t step, dest_and_tag, members;
+  };
+  /// Calls visit(message, bytes) for those of `sender`'s that are on their way and look so, until it returns true.
+  template <class Visit>
+  void visit_alike(int sender, const Looks& looks, const Visit& visit) const;
+  /// An announcement was received; with the mutex held.
+  void note_received(const Announcement& announcement, bool matched);
   void tell(const Announcement& announcement) const;
   bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
@@ -177,11 +179,11 @@ class Messages {
   Loans& loans_;
   LookAlikes& look_alikes_;
   std::mutex mutex_;
-  std::bitset<Announcement::kSlots> slots_;  // in use
+  AnnouncementSlots slots_;
   std::array<device::Word, Announcement::kSlots> uses_{};
   std::array<std::vector<std::byte>, Announcement::kSlots> cards_;  // what is sent, of each slot that was ever in use
   std::uint64_t numbers_ = 0;
-  std::map<std::pair<int, int>, device::Word> looked_;  // by sender and slot: the latest use that came here
+  std::map<int, Seen> seen_;  // by sender
   bool warned_ = false;
   std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
   std::map<int, int> deaf_;  // by sender: its messages that are copied here before it is asked again

@@ -371,7 +371,7 @@ void Pieces::answer(const Card& card, std::uint64_t what) {
     answers_.push_back(std::move(answer));
 }
 
-std::unique_ptr<Incoming> Pieces::fetch(const Card& card, void* to, int device) {
+std::unique_ptr<Incoming> Pieces::fetch(const Card& card, bool /*matched*/, void* to, int device) {
   looked_at(card);
   auto arriving = std::make_unique<Arriving>(*this, card, to, device);
   const std::lock_guard lock(mutex_);
@@ -379,25 +379,22 @@ std::unique_ptr<Incoming> Pieces::fetch(const Card& card, void* to, int device) 
   return arriving;
 }
 
-void Pieces::refuse(const Card& card) {
+void Pieces::refuse(const Card& card, bool /*matched*/) {
   looked_at(card);
   answer(card, kNotWanted);
 }
 
-std::optional<Pieces::Announced> Pieces::announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes) {
-  const auto slot = Announcement::slot_of(bytes);
+std::optional<std::uint64_t> Pieces::announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes,
+                                               bool taken) {
+  const auto slot = Announcement::step_of(bytes);
   if (!slot) return std::nullopt;
   const auto told = questions_.announced(sender, *slot);
   if (!told || told->dest != rank_ || told->tag != tag || told->members != members) return std::nullopt;
   const std::lock_guard lock(mutex_);
-  const auto latest = looked_.find({sender, *slot});
-  if (latest != looked_.end() && latest->second == told->number) return std::nullopt;
-  return Announced{told->bytes, *slot, told->number};
-}
-
-void Pieces::found(int sender, const Announced& announced) {
-  const std::lock_guard lock(mutex_);
-  looked_[{sender, announced.slot}] = announced.number;
+  auto& latest = looked_[{sender, *slot}];
+  if (latest == told->number) return std::nullopt;
+  if (taken) latest = told->number;
+  return told->bytes;
 }
 
 }  // namespace sennit::shim::mpi

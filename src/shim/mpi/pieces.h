@@ -10,8 +10,8 @@
 //    ends (stages.h). Into host memory they are received where they belong.
 // 4. A sender that cannot go on sends an empty piece.
 //
-// A card's length tells its slot, as that of an announcement in a node does (messages.h), and a slot's two tags are
-// of that message alone. A receiver says go when it has buffers, to the messages of a sender in their order; who has
+// A card's length tells its slot (announcement.h; each slot has a step of its own), and a slot's two tags are of that
+// message alone. A receiver says go when it has buffers, to the messages of a sender in their order; who has
 // heard it has buffers of its own. So no message waits for a buffer of one that waits for it.
 #pragma once
 
@@ -82,21 +82,14 @@ class Pieces {
     std::memcpy(first, data, sizeof first);
     return first[0] == job_[1] && first[1] == job_[0];  // of an announcement the other way round
   }
-  /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1).
-  std::unique_ptr<Incoming> fetch(const Card& card, void* to, int device);
+  /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1). `matched`: as Messages::fetch();
+  /// of no matter, since no two cards are alike.
+  std::unique_ptr<Incoming> fetch(const Card& card, bool matched, void* to, int device);
   /// The message is not wanted.
-  void refuse(const Card& card);
+  void refuse(const Card& card, bool matched);
 
-  /// A message that is announced to this rank, and that it has not looked at yet.
-  struct Announced {
-    std::uint64_t bytes;
-    int slot;
-    std::uint64_t number;
-  };
   /// As Messages::announced(), of a sender on another node, which it asks.
-  std::optional<Announced> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes);
-  /// A probe took it from the MPI.
-  void found(int sender, const Announced& announced);
+  std::optional<std::uint64_t> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes, bool taken);
 
  private:
   class Moving;

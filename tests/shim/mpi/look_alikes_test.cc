@@ -9,22 +9,22 @@ namespace {
 
 constexpr Handle kOne = 1, kOther = 2;
 
-void send(LookAlikes& all, const Envelope& to, int slot) {
-  (void)all.begin(to, slot, false);
+void send(LookAlikes& all, const Envelope& to, int step) {
+  (void)all.begin(to, step, false);
 }
-bool doubts(const LookAlikes& all, int dest, int tag, int slot) {
-  return all.doubtful(dest, tag).test(static_cast<std::size_t>(slot));
+bool doubts(const LookAlikes& all, int dest, int tag, int step) {
+  return all.doubtful(dest, tag).test(static_cast<std::size_t>(step));
 }
 
-TEST(Announcement, ItsLengthTellsItsSlot) {
-  for (int slot = 0; slot < Announcement::kSlots; ++slot) {
-    const auto length = static_cast<std::uint64_t>(Announcement::length_of(slot));
-    EXPECT_EQ(Announcement::slot_of(length), slot);
+TEST(Announcement, ItsLengthTellsItsStep) {
+  for (int step = 0; step < Announcement::kSteps; ++step) {
+    const auto length = static_cast<std::uint64_t>(Announcement::length_of(step));
+    EXPECT_EQ(Announcement::step_of(length), step);
     for (const std::uint64_t other : {length - 1, length + 1, length - 32})
-      EXPECT_EQ(Announcement::slot_of(other), std::nullopt);
+      EXPECT_EQ(Announcement::step_of(other), std::nullopt);
   }
-  EXPECT_EQ(Announcement::slot_of(kLongestAnnouncement + 64), std::nullopt);
-  EXPECT_EQ(Announcement::slot_of(kLeastLookedAt - 64), std::nullopt);
+  EXPECT_EQ(Announcement::step_of(kLongestAnnouncement + 64), std::nullopt);
+  EXPECT_EQ(Announcement::step_of(kLeastLookedAt - 64), std::nullopt);
 }
 
 TEST(LookAlikes, AreInDoubtForTheirReceiverAndTagInAnyCommunicator) {

@@ -111,7 +111,7 @@ TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
       [](Party& rank, Announcement& card) {
         for (int round = 0; round < 30; ++round) {
           rank.meet();
-          const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+          const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
           until_done(*incoming);
           EXPECT_TRUE(holds(rank, round, kMostBytes)) << round;
           rank.meet();
@@ -138,7 +138,7 @@ TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
         std::vector<std::unique_ptr<Messages::Incoming>> all;
         for (int i = 0; i < kMessages; ++i) {
           rank.meet();
-          all.push_back(rank.messages->fetch(card, rank.memory.data() + i * 50'000, 1));
+          all.push_back(rank.messages->fetch(card, false, rank.memory.data() + i * 50'000, 1));
           rank.meet();
         }
         for (auto& each : all) {
@@ -164,7 +164,7 @@ std::vector<std::unique_ptr<Messages::Outgoing>> announce_many(Party& rank, std:
 std::vector<std::unique_ptr<Messages::Incoming>> fetch_many(Party& rank, const std::vector<Announcement>& cards) {
   std::vector<std::unique_ptr<Messages::Incoming>> all;
   for (std::size_t i = 0; i < cards.size(); ++i)
-    all.push_back(rank.messages->fetch(cards[i], rank.memory.data() + i * kShort, 1));
+    all.push_back(rank.messages->fetch(cards[i], false, rank.memory.data() + i * kShort, 1));
   return all;
 }
 
@@ -226,7 +226,7 @@ TEST(Messages, ASenderThatLooksAtManyOthersFirstIsWaitedFor) {
       },
       [&](Party& rank, Announcement& card) {
         rank.meet();
-        const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+        const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
         EXPECT_FALSE(*incoming->done());
         rank.meet();
         rank.meet();
@@ -337,7 +337,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
       [&](Party& rank, Announcement& card) {
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           rank.meet();
-          const auto incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+          const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
           until_done(*incoming);
           EXPECT_TRUE(holds(rank, round, kLong)) << round;
           rank.meet();
@@ -368,7 +368,7 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
           std::byte* const to = i % 3 == 0 ? rank.memory.data() : other.data();
           std::memset(to, 0, kMostBytes);
           rank.meet();
-          const auto incoming = rank.messages->fetch(card, to, 1);
+          const auto incoming = rank.messages->fetch(card, false, to, 1);
           until_done(*incoming);
           if (to != rank.memory.data()) std::memcpy(rank.memory.data(), to, kMostBytes);
           EXPECT_TRUE(holds(rank, 2, kMostBytes)) << i;
@@ -377,13 +377,16 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
       });
 }
 
-TEST(Messages, ShortOnesFindAShortAnnouncementBesideManyLongOnes) {
+TEST(Messages, ManyShortOnesAreAnnouncedBesideManyLongOnes) {
   between_two(
       [](Party& rank, Announcement& card) {
         std::vector<std::unique_ptr<Messages::Outgoing>> all;
         for (int i = 0; i < 40; ++i) all.push_back(announce(rank, card, kMostBytes));
-        for (int i = 0; i < 8; ++i) all.push_back(announce(rank, card, kLeastAnnounced));
-        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kLeastAnnounced, kTo), nullptr);
+        for (int i = 0; i < 64; ++i) {
+          all.push_back(announce(rank, card, kLeastAnnounced));
+          ASSERT_NE(all.back(), nullptr) << i;
+          EXPECT_LE(static_cast<std::uint64_t>(all.back()->length()), kLeastAnnounced);
+        }
       },
       [](Party&, Announcement&) {});
 }
@@ -400,7 +403,7 @@ TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
       [](Party& rank, Announcement& card) {
         rank.meet();
         std::vector<std::byte> host(kMostBytes);
-        const auto incoming = rank.messages->fetch(card, host.data(), -1);
+        const auto incoming = rank.messages->fetch(card, false, host.data(), -1);
         until_done(*incoming);
         std::memcpy(rank.memory.data(), host.data(), kMostBytes);
         EXPECT_TRUE(holds(rank, 3, kMostBytes));
@@ -408,9 +411,10 @@ TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
       });
 }
 
-/// What rank 0 announces by so many bytes.
-std::optional<Messages::Announced> announced(Party& rank, int length, std::uint64_t members = kMembers) {
-  return rank.messages->announced(0, 5, members, static_cast<std::uint64_t>(length));
+/// How long a message is that rank 0 announces by so many bytes.
+std::optional<std::uint64_t> announced(Party& rank, int length, bool taken = false,
+                                       std::uint64_t members = kMembers) {
+  return rank.messages->announced(0, 5, members, static_cast<std::uint64_t>(length), taken);
 }
 
 TEST(Messages, OneThatIsRefusedIsTaken) {
@@ -423,9 +427,8 @@ TEST(Messages, OneThatIsRefusedIsTaken) {
       },
       [](Party& rank, Announcement& card) {
         rank.meet();
-        ASSERT_TRUE(announced(rank, card.length()));
-        EXPECT_EQ(announced(rank, card.length())->bytes, kMostBytes);
-        rank.messages->refuse(card);
+        EXPECT_EQ(announced(rank, card.length()), kMostBytes);
+        rank.messages->refuse(card, false);
         EXPECT_FALSE(announced(rank, card.length()));
       });
 }
@@ -444,16 +447,15 @@ TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
       [](Party& rank, Announcement& card) {
         for (int round = 0; round < 2; ++round) {
           rank.meet();
-          const auto found = announced(rank, card.length());
-          ASSERT_TRUE(found) << "a slot's next message is another one";
-          EXPECT_EQ(found->bytes, kMostBytes);
+          EXPECT_EQ(announced(rank, card.length()), kMostBytes) << "a slot's next message is another one";
           EXPECT_FALSE(announced(rank, card.length() + 64));
-          EXPECT_FALSE(announced(rank, card.length(), kMembers + 1)) << "in another communicator";
+          EXPECT_FALSE(announced(rank, card.length(), false, kMembers + 1)) << "in another communicator";
           std::unique_ptr<Messages::Incoming> incoming;
-          if (round == 0) rank.messages->found(0, *found);
-          if (round == 1) incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+          const bool matched = round == 0;
+          EXPECT_EQ(announced(rank, card.length(), matched), kMostBytes);
+          if (!matched) incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
           EXPECT_FALSE(announced(rank, card.length())) << "while it is on its way";
-          if (round == 0) incoming = rank.messages->fetch(card, rank.memory.data(), 1);
+          if (matched) incoming = rank.messages->fetch(card, true, rank.memory.data(), 1);
           rank.meet();
           until_done(*incoming);
         }
@@ -463,14 +465,13 @@ TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
 TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
   between_two(
       [](Party& rank, Announcement& card) {
-        const int first = announce(rank, card, kMostBytes)->announcement().slot;
-        (void)rank.look_alikes.begin(kTo, first + 1, false);
+        (void)rank.look_alikes.begin(kTo, 0, false);
         const auto one = announce(rank, card, kMostBytes);
-        EXPECT_EQ(one->announcement().slot, first + 2) << "the first one is still in use";
-        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers})->announcement().slot,
-                  first + 1)
+        EXPECT_NE(card.step, 0);
+        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers})->announcement().step,
+                  0)
             << "with another tag";
-        for (int slot = 0; slot < Announcement::kSlots; ++slot) (void)rank.look_alikes.begin(kTo, slot, false);
+        for (int step = 0; step < Announcement::kSteps; ++step) (void)rank.look_alikes.begin(kTo, step, false);
         EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, kTo), nullptr);
         rank.meet();
         until_taken(*one);
@@ -478,7 +479,40 @@ TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
       },
       [](Party& rank, Announcement& card) {
         rank.meet();
-        rank.messages->refuse(card);
+        rank.messages->refuse(card, false);
+        rank.meet();
+      });
+}
+
+TEST(Messages, ThoseThatAreAlikeAreFoundOneAfterTheOther) {
+  std::vector<Announcement> cards(3);
+  between_two(
+      [&](Party& rank, Announcement&) {
+        fill(rank, 6);
+        const auto all = announce_many(rank, cards);
+        EXPECT_EQ(cards[0].length(), cards[2].length());
+        EXPECT_NE(cards[0].slot, cards[2].slot);
+        rank.meet();
+        for (const auto& each : all) until_taken(*each);
+        rank.meet();
+      },
+      [&](Party& rank, Announcement&) {
+        rank.meet();
+        const int length = cards[0].length();
+        EXPECT_EQ(announced(rank, length), kShort);
+        EXPECT_EQ(announced(rank, length, true), kShort) << "of which nobody knows which it is";
+        // The second one was received before it was probed for, and the matched probe took the third.
+        auto second = rank.messages->fetch(cards[1], false, rank.memory.data() + kShort, 1);
+        EXPECT_EQ(announced(rank, length), kShort);
+        auto third = rank.messages->fetch(cards[2], true, rank.memory.data() + 2 * kShort, 1);
+        EXPECT_EQ(announced(rank, length), kShort);
+        EXPECT_EQ(announced(rank, length, true), kShort);
+        EXPECT_FALSE(announced(rank, length)) << "a message of the program's own, that came behind them";
+        rank.messages->refuse(cards[0], true);
+        EXPECT_FALSE(announced(rank, length));
+        until_done(*second);
+        until_done(*third);
+        EXPECT_EQ(rank.memory.data()[kShort], std::byte((kShort * 7 + kShort / 509 + 6) & 0xFF));
         rank.meet();
       });
 }

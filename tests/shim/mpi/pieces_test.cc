@@ -175,7 +175,7 @@ TEST_F(PiecesTest, MessagesOfAllLengthsArrive) {
       const auto outgoing = announce(data, bytes);
       ASSERT_NE(outgoing, nullptr);
       EXPECT_FALSE(*outgoing->taken()) << "nobody has received it";
-      const auto incoming = receiver.pieces.fetch(card, there.data(), device);
+      const auto incoming = receiver.pieces.fetch(card, false, there.data(), device);
       EXPECT_EQ(incoming->bytes(), bytes);
       until_both(*outgoing, *incoming);
       EXPECT_TRUE(same(data, there, bytes));
@@ -186,35 +186,35 @@ TEST_F(PiecesTest, MessagesOfAllLengthsArrive) {
 }
 
 TEST_F(PiecesTest, MoreThanComeAtOnceComeOneBehindTheOther) {
-  constexpr int kMany = 20;
+  constexpr int kMessagesAtOnce = 20;
   std::vector<device::Memory> data, there;
   std::vector<std::unique_ptr<Outgoing>> outgoing;
   std::vector<std::unique_ptr<Incoming>> incoming;
-  for (int i = 0; i < kMany; ++i) {
+  for (int i = 0; i < kMessagesAtOnce; ++i) {
     data.push_back(memory(sender, Pieces::kLeast, i));
     there.push_back(memory(receiver, Pieces::kLeast, 100));
     outgoing.push_back(announce(data.back(), Pieces::kLeast));
     ASSERT_NE(outgoing.back(), nullptr);
-    incoming.push_back(receiver.pieces.fetch(card, there.back().data(), 0));
+    incoming.push_back(receiver.pieces.fetch(card, false, there.back().data(), 0));
   }
   incoming[3].reset();  // one that is given up keeps nobody waiting
-  for (int looks = 0, left = kMany - 1; left > 0; ++looks) {
+  for (int looks = 0, left = kMessagesAtOnce - 1; left > 0; ++looks) {
     ASSERT_LT(looks, 10'000'000);
     left = 0;
-    for (std::size_t i = kMany; i-- > 0;) {  // the last ones are asked for first
+    for (std::size_t i = kMessagesAtOnce; i-- > 0;) {  // the last ones are asked for first
       if (incoming[i] == nullptr) continue;
       const auto taken = outgoing[i]->taken(), done = incoming[i]->done();
       ASSERT_TRUE(taken.ok() && done.ok());
       left += *taken && *done ? 0 : 1;
     }
   }
-  for (std::size_t i = 0; i < kMany; ++i) EXPECT_EQ(same(data[i], there[i], Pieces::kLeast), i != 3);
+  for (std::size_t i = 0; i < kMessagesAtOnce; ++i) EXPECT_EQ(same(data[i], there[i], Pieces::kLeast), i != 3);
 }
 
 TEST_F(PiecesTest, AMessageThatIsNotWantedIsOverForItsSender) {
   const auto data = memory(sender, kSeveralPieces, 1);
   const auto outgoing = announce(data, kSeveralPieces);
-  receiver.pieces.refuse(card);
+  receiver.pieces.refuse(card, false);
   EXPECT_TRUE(*outgoing->taken());
   EXPECT_FALSE(box.any_sends()) << "no piece is on its way";
 }
@@ -223,7 +223,7 @@ TEST_F(PiecesTest, ASenderThatCannotGoOnSaysSo) {
   const auto data = memory(sender, kSeveralPieces, 1), there = memory(receiver, kSeveralPieces, 2);
   auto outgoing = announce(data, kSeveralPieces);
   const int slot = card.slot;
-  const auto incoming = receiver.pieces.fetch(card, there.data(), 0);
+  const auto incoming = receiver.pieces.fetch(card, false, there.data(), 0);
   sender.mpi.fails_in = 6;
   Status sent, came;
   for (int looks = 0; looks < 10'000'000 && (sent.ok() || came.ok()); ++looks) {
@@ -260,7 +260,7 @@ TEST_F(PiecesTest, NoCardIsAsLongAsAMessageThatMayBeOnItsWay) {
   EXPECT_EQ(card.slot, 0) << "another tag's";
   const auto there = memory(receiver, Pieces::kLeast, 2);
   std::memcpy(&card, outgoing->sent(), sizeof card);
-  const auto incoming = receiver.pieces.fetch(card, there.data(), 0);
+  const auto incoming = receiver.pieces.fetch(card, false, there.data(), 0);
   until_both(*outgoing, *incoming);
 }
 
