@@ -57,8 +57,7 @@ std::vector<int> DropIn::awaited_elsewhere() {
     }
   }
   std::ranges::sort(awaited);
-  const auto again = std::ranges::unique(awaited);
-  awaited.erase(again.begin(), again.end());
+  awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
   std::erase(awaited, -1);
   return awaited;
 }

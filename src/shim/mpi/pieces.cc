@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "shim/mpi/patience.h"
 #include "shim/mpi/stages.h"
 
 namespace sennit::shim::mpi {
@@ -129,6 +130,13 @@ class Pieces::Moving {
     copies_[static_cast<std::size_t>(piece.buffer)] = *number;
     return {};
   }
+  /// Until those that were begun are over: they are from or to the program's buffer, which it may free when it has
+  /// heard of an error. Those of a GPU that fails never begin.
+  void wait_for_copies() {
+    for (const std::uint64_t number : copies_)
+      for (Patience patience; number != 0; patience.wait())
+        if (const auto over = line_->done(number); !over || *over) break;
+  }
   Result<bool> copied(const Piece& piece) { return line_->done(copies_[static_cast<std::size_t>(piece.buffer)]); }
 
   Pieces& all_;
@@ -156,6 +164,7 @@ class Pieces::Leaving final : public Outgoing, private Pieces::Moving {
     std::memcpy(sent_.data(), &card_, sizeof card_);
   }
   ~Leaving() override {
+    wait_for_copies();
     all_.questions_.announce(card_.slot, std::nullopt);
     if (asked_) {  // the card was cancelled before it was received, or never sent
       bool done = false;
@@ -224,6 +233,7 @@ class Pieces::Leaving final : public Outgoing, private Pieces::Moving {
   /// Tells the receiver, which waits for a piece.
   Status lose(const Status& status) {
     lost_ = status;
+    wait_for_copies();
     Handle request = kNoHandle;
     if (begun_) (void)all_.mpi_.begin_send(all_.comm_, nullptr, 0, to_.dest, piece_tag(card_.slot), request);
     return lost_;
@@ -266,6 +276,7 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
       : Moving(all, card.bytes), card_(card), to_(static_cast<std::byte*>(to)), device_(device) {}
   ~Arriving() override {
     if (!over_) cancel_requests();
+    wait_for_copies();
     all_.leave(*this);
   }
 
@@ -288,6 +299,7 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
     auto moved = move();
     if (!moved) {
       cancel_requests();
+      wait_for_copies();
       return lost_ = moved.status();
     }
     if (std::exchange(told_, true)) {
