@@ -21,7 +21,7 @@ from mpi_collectives import (
     parts_of_the_world_have_their_own,
     scans_reduce_the_ranks_before,
 )
-from mpi_memory import GPU, INTS, KINDS, RANK, SIZE, WORLD, Host
+from mpi_memory import GPU, INTS, KINDS, RANK, SIZE, WORLD, Host, do_in_turn
 
 
 def persistent_send(data: Any) -> None:
@@ -354,13 +354,7 @@ def main() -> None:
         parts_of_the_world_have_their_own,
         a_neighbour_that_is_nobody_sends_nothing,
     ]
-    for check in checks:
-        if check.__name__ in sys.argv[1:]:
-            continue
-        check()
-        WORLD.Barrier()
-        if RANK == 0:
-            print(check.__name__, flush=True)
+    do_in_turn(check for check in checks if check.__name__ not in sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from __future__ import annotations
 import array
 import ctypes
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from mpi4py import MPI
@@ -66,3 +66,12 @@ class OnGpu(Host):
 
 GPU: type[Host] = Emulated if os.environ.get("SENNIT_EMULATE") == "1" else OnGpu
 KINDS: list[type[Host]] = [GPU, Host]
+
+
+def do_in_turn(checks: Iterable[Callable[[], None]]) -> None:
+    """On all ranks at once; the first one prints the name of each that is done."""
+    for check in checks:
+        check()
+        WORLD.Barrier()
+        if RANK == 0:
+            print(check.__name__, flush=True)

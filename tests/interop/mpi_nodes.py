@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from mpi4py import MPI
-from mpi_memory import GPU, RANK, SIZE, WORLD, Host
+from mpi_memory import GPU, RANK, SIZE, WORLD, Host, do_in_turn
 
 # Of messages that sennit takes: one chunk, several, and with a rest that no number of ranks divides.
 COUNTS = [128 * 1024, 1_100_003, 4_300_000]
@@ -349,7 +349,7 @@ def a_rank_without_memory_keeps_nobody_waiting() -> None:
 
 
 def main() -> None:
-    for do in (
+    do_in_turn(
         (one_message_is_much_longer_than_all_others,)
         if SIZE == 8
         else (
@@ -362,11 +362,7 @@ def main() -> None:
             numbers_of_other_types_are_reduced,
             parts_of_the_world_have_nodes_of_their_own,
         )
-    ):
-        do()
-        WORLD.Barrier()
-        if RANK == 0:
-            print(do.__name__, flush=True)
+    )
 
 
 if __name__ == "__main__":

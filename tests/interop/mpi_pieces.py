@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 
 from mpi4py import MPI
-from mpi_memory import GPU, KINDS, RANK, SIZE, WORLD, Host
+from mpi_memory import GPU, KINDS, RANK, SIZE, WORLD, Host, do_in_turn
 from mpi_nodes import Ints, repeated
 
 LEAST = 1 << 20  # integers of the shortest message that goes by pieces: 4 MiB
@@ -385,11 +385,7 @@ def main() -> None:
     the_first_messages_tell_that_all_listen()
     if "dies" in sys.argv[1:]:
         a_rank_that_dies_keeps_nobody_waiting()
-    for do in CHECKS:
-        do()
-        WORLD.Barrier()
-        if RANK == 0:
-            print(do.__name__, flush=True)
+    do_in_turn(CHECKS)
 
 
 if __name__ == "__main__":

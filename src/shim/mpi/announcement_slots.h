@@ -3,9 +3,8 @@
 //
 // 1. Announcements may be alike in all of that where they announce equally many bytes: whichever a probe has found,
 //    the answer is the same. What else there is to know of them is in seen.h.
-// 2. Those that go elsewhere, with another tag or in a communicator of other ranks are told apart by it, and may be
-// as
-//    long.
+// 2. Those that go elsewhere, with another tag or in a communicator of other ranks are told apart by it, and may
+//    be as long.
 // 3. The shortest length that is left is taken, of the first group that has a free slot. So messages of one kind keep
 //    together, and leave the lengths of other groups to other kinds.
 #pragma once

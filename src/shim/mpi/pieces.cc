@@ -164,7 +164,7 @@ class Pieces::Leaving final : public Outgoing, private Pieces::Moving {
     std::memcpy(sent_.data(), &card_, sizeof card_);
   }
   ~Leaving() override {
-    wait_for_copies();
+    if (!over_) wait_for_copies();
     all_.questions_.announce(card_.slot, std::nullopt);
     if (asked_) {  // the card was cancelled before it was received, or never sent
       bool done = false;
@@ -275,8 +275,10 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
   Arriving(Pieces& all, const Card& card, void* to, int device)
       : Moving(all, card.bytes), card_(card), to_(static_cast<std::byte*>(to)), device_(device) {}
   ~Arriving() override {
-    if (!over_) cancel_requests();
-    wait_for_copies();
+    if (!over_) {
+      cancel_requests();
+      wait_for_copies();
+    }
     all_.leave(*this);
   }
 

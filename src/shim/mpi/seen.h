@@ -5,9 +5,8 @@
 // 3. A matched probe (MPI_Mprobe) takes one from the MPI, and nobody knows which before it is received; with several
 //    threads, or communicators of the same ranks, it need not be the oldest. Any of those that are left is noted as
 //    taken: that many there are.
-// 4. When one is received, notes are put right: by MPI_Mrecv, a note of another one is dropped; by another receive,
-// its
-//    own note goes to another one.
+// 4. When one is received, notes are put right: by MPI_Mrecv, a note of another one is dropped; by another
+//    receive, its own note goes to another one.
 //
 // Notes are of one message of a slot, so none outlives its message, whatever a probe was told.
 #pragma once

@@ -1,4 +1,3 @@
-// Two ranks are threads, each with a host executor of its own; what MPI would carry is handed over.
 #include "shim/mpi/messages.h"
 
 #include <atomic>
@@ -12,89 +11,14 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
-#include "comm/thread_exchange.h"
 #include "machine/document.h"
 #include "path/bell.h"
 #include "path/machines.h"
 #include "shim/mpi/open_requests.h"
+#include "two_ranks.h"
 
 namespace sennit::shim::mpi {
 namespace {
-
-constexpr std::uint64_t kMostBytes = 1 << 20;
-constexpr std::array<std::uint64_t, 2> kJob{17, 4};
-constexpr std::uint64_t kMembers = 77;
-constexpr Envelope kTo{1, 5, 3, kMembers};
-
-struct Party {
-  std::unique_ptr<comm::Group> group;
-  std::shared_ptr<device::Executor> executor;
-  std::unique_ptr<Gpus> gpus;
-  std::unique_ptr<Loans> loans;
-  LookAlikes look_alikes;
-  std::unique_ptr<Messages> messages;
-  device::Memory memory;
-
-  void meet() { ASSERT_TRUE(group->exchange().barrier().ok()); }
-};
-
-/// Runs send(rank, card) on rank 0 and receive(rank, card) on rank 1, where `card` is what rank 0 announced last.
-template <class Send, class Receive>
-void between_two(const Send& send, const Receive& receive, std::uint64_t bytes = kMostBytes) {
-  comm::Table table(2);
-  Announcement card{};
-  comm::on_ranks(2, [&](int number) {
-    Party rank;
-    auto group = comm::Group::create(std::make_unique<comm::ThreadExchange>(table, number), std::chrono::seconds(20));
-    ASSERT_TRUE(group.ok()) << group.status().text();
-    rank.group = std::move(*group);
-    rank.executor = *device::open_host_executor();
-    rank.gpus = std::make_unique<Gpus>(rank.executor);
-    rank.loans = std::make_unique<Loans>(*rank.group, *rank.executor);
-    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans, rank.look_alikes,
-                                               [] { return device::open_host_executor(); });
-    rank.memory = std::move(*rank.executor->allocate(number, bytes));
-    std::memset(rank.memory.data(), 0, bytes);
-    if (number == 0)
-      send(rank, card);
-    else
-      receive(rank, card);
-    rank.meet();
-  });
-}
-
-void fill(Party& rank, int number) {
-  for (std::uint64_t i = 0; i < rank.memory.bytes(); ++i)
-    rank.memory.data()[i] = std::byte((i * 7 + i / 509 + number) & 0xFF);
-}
-bool holds(const Party& rank, int number, std::uint64_t bytes) {
-  for (std::uint64_t i = 0; i < bytes; ++i)
-    if (rank.memory.data()[i] != std::byte((i * 7 + i / 509 + number) & 0xFF)) return false;
-  return true;
-}
-
-std::unique_ptr<Messages::Outgoing> announce(Party& rank, Announcement& card, std::uint64_t bytes) {
-  auto outgoing = rank.messages->announce(rank.memory.data(), bytes, kTo);
-  EXPECT_NE(outgoing, nullptr);
-  if (outgoing != nullptr) std::memcpy(&card, outgoing->sent(), sizeof card);
-  return outgoing;
-}
-void until_taken(Outgoing& outgoing) {
-  for (;;) {
-    const auto taken = outgoing.taken();
-    ASSERT_TRUE(taken.ok()) << taken.status().text();
-    if (*taken) return;
-    std::this_thread::yield();
-  }
-}
-void until_done(Messages::Incoming& incoming) {
-  for (;;) {
-    const auto done = incoming.done();
-    ASSERT_TRUE(done.ok()) << done.status().text();
-    if (*done) return;
-    std::this_thread::yield();
-  }
-}
 
 TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
   between_two(
@@ -149,23 +73,6 @@ TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
         EXPECT_EQ(std::memcmp(rank.memory.data(), rank.memory.data() + 200'000, 50'000), 0);
         EXPECT_TRUE(holds(rank, 1, 50'000));
       });
-}
-
-/// Messages of 20 000 bytes, one behind the other, each announced to rank 1 by a card of its own.
-constexpr std::uint64_t kShort = 20'000;
-std::vector<std::unique_ptr<Messages::Outgoing>> announce_many(Party& rank, std::vector<Announcement>& cards) {
-  std::vector<std::unique_ptr<Messages::Outgoing>> all;
-  for (std::size_t i = 0; i < cards.size(); ++i) {
-    all.push_back(rank.messages->announce(rank.memory.data() + i * kShort, kShort, kTo));
-    std::memcpy(&cards[i], all.back()->sent(), sizeof cards[i]);
-  }
-  return all;
-}
-std::vector<std::unique_ptr<Messages::Incoming>> fetch_many(Party& rank, const std::vector<Announcement>& cards) {
-  std::vector<std::unique_ptr<Messages::Incoming>> all;
-  for (std::size_t i = 0; i < cards.size(); ++i)
-    all.push_back(rank.messages->fetch(cards[i], false, rank.memory.data() + i * kShort, 1));
-  return all;
 }
 
 TEST(Messages, ThoseThatASenderHearsTogetherAllCome) {
@@ -377,20 +284,6 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
       });
 }
 
-TEST(Messages, ManyShortOnesAreAnnouncedBesideManyLongOnes) {
-  between_two(
-      [](Party& rank, Announcement& card) {
-        std::vector<std::unique_ptr<Messages::Outgoing>> all;
-        for (int i = 0; i < 40; ++i) all.push_back(announce(rank, card, kMostBytes));
-        for (int i = 0; i < 64; ++i) {
-          all.push_back(announce(rank, card, kLeastAnnounced));
-          ASSERT_NE(all.back(), nullptr) << i;
-          EXPECT_LE(static_cast<std::uint64_t>(all.back()->length()), kLeastAnnounced);
-        }
-      },
-      [](Party&, Announcement&) {});
-}
-
 TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
   between_two(
       [](Party& rank, Announcement& card) {
@@ -408,124 +301,6 @@ TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
         std::memcpy(rank.memory.data(), host.data(), kMostBytes);
         EXPECT_TRUE(holds(rank, 3, kMostBytes));
         rank.meet();
-      });
-}
-
-/// How long a message is that rank 0 announces by so many bytes.
-std::optional<std::uint64_t> announced(Party& rank, int length, bool taken = false,
-                                       std::uint64_t members = kMembers) {
-  return rank.messages->announced(0, 5, members, static_cast<std::uint64_t>(length), taken);
-}
-
-TEST(Messages, OneThatIsRefusedIsTaken) {
-  between_two(
-      [](Party& rank, Announcement& card) {
-        fill(rank, 3);
-        const auto outgoing = announce(rank, card, kMostBytes);
-        rank.meet();
-        until_taken(*outgoing);
-      },
-      [](Party& rank, Announcement& card) {
-        rank.meet();
-        EXPECT_EQ(announced(rank, card.length()), kMostBytes);
-        rank.messages->refuse(card, false);
-        EXPECT_FALSE(announced(rank, card.length()));
-      });
-}
-
-TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
-  between_two(
-      [](Party& rank, Announcement& card) {
-        for (int round = 0; round < 2; ++round) {
-          fill(rank, 3);
-          const auto outgoing = announce(rank, card, kMostBytes);
-          rank.meet();
-          rank.meet();
-          until_taken(*outgoing);
-        }
-      },
-      [](Party& rank, Announcement& card) {
-        for (int round = 0; round < 2; ++round) {
-          rank.meet();
-          EXPECT_EQ(announced(rank, card.length()), kMostBytes) << "a slot's next message is another one";
-          EXPECT_FALSE(announced(rank, card.length() + 64));
-          EXPECT_FALSE(announced(rank, card.length(), false, kMembers + 1)) << "in another communicator";
-          std::unique_ptr<Messages::Incoming> incoming;
-          const bool matched = round == 0;
-          EXPECT_EQ(announced(rank, card.length(), matched), kMostBytes);
-          if (!matched) incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
-          EXPECT_FALSE(announced(rank, card.length())) << "while it is on its way";
-          if (matched) incoming = rank.messages->fetch(card, true, rank.memory.data(), 1);
-          rank.meet();
-          until_done(*incoming);
-        }
-      });
-}
-
-TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
-  between_two(
-      [](Party& rank, Announcement& card) {
-        (void)rank.look_alikes.begin(kTo, 0, false);
-        const auto one = announce(rank, card, kMostBytes);
-        EXPECT_NE(card.step, 0);
-        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers})->announcement().step,
-                  0)
-            << "with another tag";
-        for (int step = 0; step < Announcement::kSteps; ++step) (void)rank.look_alikes.begin(kTo, step, false);
-        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, kTo), nullptr);
-        rank.meet();
-        until_taken(*one);
-        rank.meet();
-      },
-      [](Party& rank, Announcement& card) {
-        rank.meet();
-        rank.messages->refuse(card, false);
-        rank.meet();
-      });
-}
-
-TEST(Messages, ThoseThatAreAlikeAreFoundOneAfterTheOther) {
-  std::vector<Announcement> cards(3);
-  between_two(
-      [&](Party& rank, Announcement&) {
-        fill(rank, 6);
-        const auto all = announce_many(rank, cards);
-        EXPECT_EQ(cards[0].length(), cards[2].length());
-        EXPECT_NE(cards[0].slot, cards[2].slot);
-        rank.meet();
-        for (const auto& each : all) until_taken(*each);
-        rank.meet();
-      },
-      [&](Party& rank, Announcement&) {
-        rank.meet();
-        const int length = cards[0].length();
-        EXPECT_EQ(announced(rank, length), kShort);
-        EXPECT_EQ(announced(rank, length, true), kShort) << "of which nobody knows which it is";
-        // The second one was received before it was probed for, and the matched probe took the third.
-        auto second = rank.messages->fetch(cards[1], false, rank.memory.data() + kShort, 1);
-        EXPECT_EQ(announced(rank, length), kShort);
-        auto third = rank.messages->fetch(cards[2], true, rank.memory.data() + 2 * kShort, 1);
-        EXPECT_EQ(announced(rank, length), kShort);
-        EXPECT_EQ(announced(rank, length, true), kShort);
-        EXPECT_FALSE(announced(rank, length)) << "a message of the program's own, that came behind them";
-        rank.messages->refuse(cards[0], true);
-        EXPECT_FALSE(announced(rank, length));
-        until_done(*second);
-        until_done(*third);
-        EXPECT_EQ(rank.memory.data()[kShort], std::byte((kShort * 7 + kShort / 509 + 6) & 0xFF));
-        rank.meet();
-      });
-}
-
-TEST(Messages, NobodyFindsOneThatWasCancelled) {
-  between_two(
-      [](Party& rank, Announcement& card) {
-        announce(rank, card, kMostBytes).reset();
-        rank.meet();
-      },
-      [](Party& rank, Announcement& card) {
-        rank.meet();
-        EXPECT_FALSE(announced(rank, card.length()));
       });
 }
 

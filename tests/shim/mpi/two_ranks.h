@@ -1,0 +1,112 @@
+// Two ranks with messages between them, for tests: threads, each with a host executor of its own; what MPI would
+// carry is handed over.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "comm/thread_exchange.h"
+#include "shim/mpi/messages.h"
+
+namespace sennit::shim::mpi {
+
+constexpr std::uint64_t kMostBytes = 1 << 20;
+constexpr std::array<std::uint64_t, 2> kJob{17, 4};
+constexpr std::uint64_t kMembers = 77;
+constexpr Envelope kTo{1, 5, 3, kMembers};
+
+struct Party {
+  std::unique_ptr<comm::Group> group;
+  std::shared_ptr<device::Executor> executor;
+  std::unique_ptr<Gpus> gpus;
+  std::unique_ptr<Loans> loans;
+  LookAlikes look_alikes;
+  std::unique_ptr<Messages> messages;
+  device::Memory memory;
+
+  void meet() { ASSERT_TRUE(group->exchange().barrier().ok()); }
+};
+
+/// Runs send(rank, card) on rank 0 and receive(rank, card) on rank 1, where `card` is what rank 0 announced last.
+template <class Send, class Receive>
+inline void between_two(const Send& send, const Receive& receive, std::uint64_t bytes = kMostBytes) {
+  comm::Table table(2);
+  Announcement card{};
+  comm::on_ranks(2, [&](int number) {
+    Party rank;
+    auto group = comm::Group::create(std::make_unique<comm::ThreadExchange>(table, number), std::chrono::seconds(20));
+    ASSERT_TRUE(group.ok()) << group.status().text();
+    rank.group = std::move(*group);
+    rank.executor = *device::open_host_executor();
+    rank.gpus = std::make_unique<Gpus>(rank.executor);
+    rank.loans = std::make_unique<Loans>(*rank.group, *rank.executor);
+    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans, rank.look_alikes,
+                                               [] { return device::open_host_executor(); });
+    rank.memory = std::move(*rank.executor->allocate(number, bytes));
+    std::memset(rank.memory.data(), 0, bytes);
+    if (number == 0)
+      send(rank, card);
+    else
+      receive(rank, card);
+    rank.meet();
+  });
+}
+
+inline void fill(Party& rank, int number) {
+  for (std::uint64_t i = 0; i < rank.memory.bytes(); ++i)
+    rank.memory.data()[i] = std::byte((i * 7 + i / 509 + number) & 0xFF);
+}
+inline bool holds(const Party& rank, int number, std::uint64_t bytes) {
+  for (std::uint64_t i = 0; i < bytes; ++i)
+    if (rank.memory.data()[i] != std::byte((i * 7 + i / 509 + number) & 0xFF)) return false;
+  return true;
+}
+
+inline std::unique_ptr<Messages::Outgoing> announce(Party& rank, Announcement& card, std::uint64_t bytes) {
+  auto outgoing = rank.messages->announce(rank.memory.data(), bytes, kTo);
+  EXPECT_NE(outgoing, nullptr);
+  if (outgoing != nullptr) std::memcpy(&card, outgoing->sent(), sizeof card);
+  return outgoing;
+}
+inline void until_taken(Outgoing& outgoing) {
+  for (;;) {
+    const auto taken = outgoing.taken();
+    ASSERT_TRUE(taken.ok()) << taken.status().text();
+    if (*taken) return;
+    std::this_thread::yield();
+  }
+}
+inline void until_done(Messages::Incoming& incoming) {
+  for (;;) {
+    const auto done = incoming.done();
+    ASSERT_TRUE(done.ok()) << done.status().text();
+    if (*done) return;
+    std::this_thread::yield();
+  }
+}
+
+/// Messages of 20 000 bytes, one behind the other, each announced to rank 1 by a card of its own.
+constexpr std::uint64_t kShort = 20'000;
+inline std::vector<std::unique_ptr<Messages::Outgoing>> announce_many(Party& rank, std::vector<Announcement>& cards) {
+  std::vector<std::unique_ptr<Messages::Outgoing>> all;
+  for (std::size_t i = 0; i < cards.size(); ++i) {
+    all.push_back(rank.messages->announce(rank.memory.data() + i * kShort, kShort, kTo));
+    std::memcpy(&cards[i], all.back()->sent(), sizeof cards[i]);
+  }
+  return all;
+}
+inline std::vector<std::unique_ptr<Messages::Incoming>> fetch_many(Party& rank,
+                                                                   const std::vector<Announcement>& cards) {
+  std::vector<std::unique_ptr<Messages::Incoming>> all;
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    all.push_back(rank.messages->fetch(cards[i], false, rank.memory.data() + i * kShort, 1));
+  return all;
+}
+
+}  // namespace sennit::shim::mpi
