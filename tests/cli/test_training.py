@@ -41,6 +41,12 @@ def test_the_tables() -> None:
     check_snapshot("training.md", training_markdown(result()))
 
 
+def test_a_models_name_is_shown_as_it_is() -> None:
+    named = result()
+    named.rows[0].model = "resnet50 [/bold]"
+    assert "[/bold]" in shown(lambda console: print_training(named, console))
+
+
 def test_a_case_is_compared_by_its_steps() -> None:
     resnet, transformer, mlp, _ = pairs(result())
     found = ratio(*resnet)

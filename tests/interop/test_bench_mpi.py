@@ -83,7 +83,7 @@ def test_ranks_are_taken_for_those_of_several_nodes(found: mpi.Installed, folder
     options = ["--ranks-per-node", "1", "--operations", ",".join(["latency", *in_nodes]), "--sizes", "40K,2M"]
     done = bench(found, folder, *options, SENNIT_EMULATE="1", SENNIT_REPORT="1")
     assert {row["nodes"] for row in document(done)["rows"]} == {2}
-    assert "to a process of another node" in done.stderr, done.stderr
+    assert "staged: to another node, and short" in done.stderr, done.stderr
     assert "direct copy" not in done.stderr, done.stderr
     by_rails = {line.split()[0] for line in done.stderr.splitlines() if line.endswith("2 nodes by rails")}
     assert by_rails == set(in_nodes), done.stderr

@@ -125,10 +125,10 @@ def print_training(result: TrainingResult, out: Console) -> None:
         justify: Literal["left", "right"] = "left" if name in LEFT else "right"
         table.add_column(name, justify=justify, min_width=least, no_wrap=name == "× NCCL")
     for own, other in pairs(result):
-        texts: list[str | Text] = list(cells(own, other))
+        texts = [Text(cell) for cell in cells(own, other)]
         found = ratio(own, other)
         if found is not None:
-            texts[HEADINGS.index("× NCCL")] = Text(str(found), style=COLOURS[found.verdict])
+            texts[HEADINGS.index("× NCCL")].stylize(COLOURS[found.verdict])
         table.add_row(*texts)
     out.print(table)
     out.print(EXPLAINED, style="dim")
