@@ -47,17 +47,7 @@ Result<path::CopyLine*> Pieces::line(int device, bool up) {
 class Pieces::Moving {
  public:
   Moving(Pieces& all, std::uint64_t bytes) : all_(all), stages_(bytes, kPiece, kBuffers) {}
-  virtual ~Moving() {
-    // Something failed: the MPI or a GPU may still use them.
-    const bool used = stages_.under_way(Stages::kFirst) || stages_.under_way(Stages::kSecond);
-    for (device::Memory& buffer : buffers_) {
-      if (buffer.data() == nullptr) continue;
-      if (used)
-        keep_for_ever(std::move(buffer));
-      else
-        all_.host_.give(std::move(buffer));
-    }
-  }
+  virtual ~Moving() { give_buffers(); }
   Moving(const Moving&) = delete;
   Moving& operator=(const Moving&) = delete;
 
@@ -72,6 +62,19 @@ class Pieces::Moving {
       buffer = std::move(*taken);
     }
     return {};
+  }
+  /// As soon as all is done, not when the program hears of it: of a window of messages, the same few buffers, which
+  /// the processor's caches then hold, serve all.
+  void give_buffers() {
+    // Else something failed: the MPI or a GPU may still use them.
+    const bool used = stages_.under_way(Stages::kFirst) || stages_.under_way(Stages::kSecond);
+    for (device::Memory& buffer : buffers_) {
+      if (buffer.data() == nullptr) continue;
+      if (used)
+        keep_for_ever(std::move(buffer));
+      else
+        all_.host_.give(std::move(buffer));
+    }
   }
   std::byte* buffer(const Piece& piece) { return buffers_[static_cast<std::size_t>(piece.buffer)].data(); }
 
@@ -213,6 +216,7 @@ class Pieces::Leaving final : public Outgoing, private Pieces::Moving {
     auto moved = move();
     if (!moved) return lose(moved.status());
     over_ = *moved;
+    if (over_) give_buffers();
     return over_;
   }
 
@@ -306,6 +310,7 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
     }
     if (std::exchange(told_, true)) {
       over_ = *moved;
+      if (over_) give_buffers();
       if (over_) all_.leave(*this);
       return over_;
     }

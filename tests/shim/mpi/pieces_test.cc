@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <map>
+#include <set>
 #include <tuple>
 #include <vector>
 
@@ -209,6 +210,26 @@ TEST_F(PiecesTest, MoreThanComeAtOnceComeOneBehindTheOther) {
     }
   }
   for (std::size_t i = 0; i < kMessagesAtOnce; ++i) EXPECT_EQ(same(data[i], there[i], Pieces::kLeast), i != 3);
+}
+
+TEST_F(PiecesTest, BuffersAreFreeBeforeTheProgramHearsThatAllIsDone) {
+  const auto taken_of = [](Rank& rank) {
+    std::vector<device::Memory> taken;
+    std::set<const void*> places;
+    for (int i = 0; i < Pieces::kBuffers; ++i) {
+      taken.push_back(std::move(*rank.host.take(Pieces::kPiece, HostMemory::Use::certain)));
+      places.insert(taken.back().data());
+    }
+    for (auto& memory : taken) rank.host.give(std::move(memory));
+    return places;
+  };
+  const auto of_sender = taken_of(sender), of_receiver = taken_of(receiver);
+  const auto data = memory(sender, kSeveralPieces, 1), there = memory(receiver, kSeveralPieces, 2);
+  const auto outgoing = announce(data, kSeveralPieces);
+  const auto incoming = receiver.pieces.fetch(card, false, there.data(), 0);
+  until_both(*outgoing, *incoming);
+  EXPECT_EQ(taken_of(sender), of_sender);
+  EXPECT_EQ(taken_of(receiver), of_receiver);
 }
 
 TEST_F(PiecesTest, AMessageThatIsNotWantedIsOverForItsSender) {
