@@ -1,5 +1,5 @@
-// Copies of few bytes between the memory of a GPU and of the host, without a launch or a copy engine for each: a
-// block of the GPU attends, and does one after the other.
+// Copies of few bytes between the memory of a GPU and of the host, or from another GPU's, without a launch or a copy
+// engine for each: a block of the GPU attends, and does one after the other.
 //
 // 1. The block says that it is there. Until then nothing is asked of it.
 // 2. For each copy the host writes one small message of packets: what to copy, and the bytes themselves where they
@@ -30,7 +30,8 @@ struct Attend {
   /// A default: two accesses of each for the longest copy.
   static constexpr unsigned kThreads = 256;
 
-  enum class Way : std::uint32_t { to_host, to_gpu, parts_to_gpu };
+  /// between: to the GPU from any memory that it reaches.
+  enum class Way : std::uint32_t { to_host, to_gpu, parts_to_gpu, between };
   /// Copies to the GPU in one message: a limit. Their bytes lie one after the other, each from a multiple of kAlign.
   static constexpr unsigned kParts = device::kMostOperands;
   static constexpr std::uint32_t kAlign = 16;
@@ -51,7 +52,7 @@ struct Attend {
   /// What is asked.
   struct Errand {
     std::byte* at = nullptr;    ///< in the memory of the GPU
-    std::byte* host = nullptr;  ///< where more than few bytes are or go
+    std::byte* host = nullptr;  ///< where more than few bytes are or go; where those of `between` are
     std::uint32_t bytes = 0;    ///< or how many parts
     Way way = Way::to_host;
     union {
@@ -106,7 +107,8 @@ struct Attend {
         while (!block.await_packets_for(desk.errand, next, patience_ns, errand))
           if (!block.sound()) return;
       }
-      const bool few = errand.bytes <= kFew, to_host = errand.way == Way::to_host;  // of one
+      const bool to_host = errand.way == Way::to_host;
+      const bool few = errand.bytes <= kFew && errand.way != Way::between;  // of one
       if (few && to_host) {
         const auto packets = [&](unsigned) { return device::PacketSend{errand.at, desk.few, errand.bytes}; };
         block.send_packets(1, packets, device::PacketUse{device::tag_of(next), 0});
@@ -115,10 +117,15 @@ struct Attend {
       if (errand.way == Way::parts_to_gpu) {
         copy_parts(block, errand);
       } else if (few) {
-        block.each(static_cast<unsigned>(device::packets_of(errand.bytes)), [&](unsigned i) {
+        std::byte* const at = errand.at;  // what is stored might else be the errand
+        const std::uint32_t bytes = errand.bytes;
+        block.each(static_cast<unsigned>(device::packets_of(bytes)), [&](unsigned i) {
           const unsigned begin = i * device::kPacketBytes;
-          for (unsigned b = begin; b < begin + device::kPacketBytes && b < errand.bytes; ++b)
-            errand.at[b] = errand.few[b];
+          const bool whole = begin + device::kPacketBytes <= bytes && reinterpret_cast<std::uintptr_t>(at) % 8 == 0;
+          if (whole)
+            *reinterpret_cast<Word8*>(at + begin) = *reinterpret_cast<const Word8*>(errand.few + begin);
+          else
+            for (unsigned b = begin; b < begin + device::kPacketBytes && b < bytes; ++b) at[b] = errand.few[b];
         });
       } else {
         block.copy(to_host ? errand.host : errand.at, to_host ? errand.at : errand.host, errand.bytes);
@@ -130,6 +137,10 @@ struct Attend {
   }
 
  private:
+  /// A packet's bytes: of any type.
+  using Word8 [[gnu::may_alias]] = std::uint64_t;
+  static_assert(sizeof(Word8) == device::kPacketBytes && offsetof(Errand, few) % sizeof(Word8) == 0);
+
   template <class Block>
   SENNIT_DEVICE static void copy_parts(Block& block, const Errand& errand) {
     const Parts& parts = errand.parts;

@@ -158,6 +158,15 @@ Result<bool> SmallCopies::to_gpu(void* gpu, const void* host, std::uint64_t byte
   return ask(errand, [&] { return load(desk_.done) == asked_; });
 }
 
+Result<bool> SmallCopies::fetch(void* to, const void* from, std::uint64_t bytes) {
+  Attend::Errand errand;
+  errand.at = static_cast<std::byte*>(to);
+  errand.host = static_cast<std::byte*>(const_cast<void*>(from));
+  errand.bytes = static_cast<std::uint32_t>(bytes);
+  errand.way = Attend::Way::between;
+  return ask(errand, [&] { return load(desk_.done) == asked_; });
+}
+
 std::size_t SmallCopies::together(std::span<const Piece> pieces) {
   std::uint64_t room = 0;
   std::size_t count = 0;

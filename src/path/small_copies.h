@@ -1,5 +1,6 @@
-// Copies of few bytes between the memory of a GPU and of the host, done when they return, in less than half the time
-// that a copy engine and the wait for it take, where they follow each other closely (attend.h).
+// Copies of few bytes between the memory of a GPU and of the host, or from another GPU's, done when they return, in
+// less than half the time that a copy engine and the wait for it take, where they follow each other closely
+// (attend.h).
 #pragma once
 
 #include <atomic>
@@ -19,6 +20,7 @@ class SmallCopies {
  public:
   /// Longest copies. Defaults: a block takes as long for more bytes as a copy engine (H200).
   static constexpr std::uint64_t kMostToHost = Attend::kMost, kMostToGpu = Attend::kMost;
+  static constexpr std::uint64_t kMostBetween = 64 << 10;
   /// How long a block stays for the next copy. A default: messages to and from a neighbour come sooner, and a program
   /// that waits for the whole GPU hardly notices.
   static constexpr std::chrono::microseconds kStay{30};
@@ -35,6 +37,17 @@ class SmallCopies {
   /// Thread-safe. Errors: those of the device.
   Result<bool> to_host(void* host, const void* gpu, std::uint64_t bytes);
   Result<bool> to_gpu(void* gpu, const void* host, std::uint64_t bytes);
+
+  /// Copies to `gpu` from where from() says, once a block is there for it: memory that the GPU reaches, or null,
+  /// which leaves it to the caller. As to_gpu().
+  template <class From>
+  Result<bool> between(void* gpu, std::uint64_t bytes, const From& from) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock() || bytes == 0 || bytes > kMostBetween) return false;
+    if (auto there = attended(); !there || !*there) return there;
+    const void* const found = from();
+    return found != nullptr ? fetch(gpu, found, bytes) : Result<bool>(false);
+  }
 
   struct Piece {
     void* gpu;
@@ -56,6 +69,7 @@ class SmallCopies {
   /// Asks, and waits until `done` says that it is done; false: the block has left without.
   template <class Done>
   Result<bool> ask(const Attend::Errand& errand, Done done);
+  Result<bool> fetch(void* to, const void* from, std::uint64_t bytes);
   template <class Ready>
   Status wait_for(Ready ready);
   void is_gone();

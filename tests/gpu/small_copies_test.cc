@@ -81,5 +81,34 @@ TEST(SmallCopies, SeveralTogetherAreWholeOnAGpu) {
   EXPECT_EQ(cudaFree(gpu), cudaSuccess);
 }
 
+/// What the block finds in memory that others write to between its copies: it may not see what it saw before.
+TEST(SmallCopies, FromAnotherGpuAreWhole) {
+  auto executor = device::open_cuda_executor();
+  ASSERT_TRUE(executor.ok()) << executor.status().text();
+  SmallCopies copies(*executor, 0);
+  const int last = static_cast<int>((*executor)->devices().size()) - 1;
+  ASSERT_TRUE((*executor)->reaches(0, last));
+  auto here_memory = (*executor)->allocate(0, SmallCopies::kMostBetween + 64);
+  auto there_memory = (*executor)->allocate(last, SmallCopies::kMostBetween + 64);
+  ASSERT_TRUE(here_memory.ok() && there_memory.ok());
+  std::byte *const here = here_memory->data(), *const there = there_memory->data();
+  std::mt19937 random(5);
+  std::vector<std::byte> sent(SmallCopies::kMostBetween), seen(SmallCopies::kMostBetween);
+  for (int i = 0; i < 5'000; ++i) {
+    const std::uint64_t bytes = 1 + random() % (i % 4 == 0 ? SmallCopies::kMostBetween : 2048), place = random() % 32;
+    for (std::uint64_t b = 0; b < bytes; b += 1 + bytes / 64) sent[b] = std::byte(random());
+    by_engine(there + place, sent.data(), bytes);
+    // Closely behind each other, whatever an engine takes.
+    std::uint64_t word = 0;
+    for (int k = 0; k < 8; ++k) ASSERT_TRUE(copies.to_host(&word, here, sizeof word).ok());
+    const auto done = copies.between(here + place / 2, bytes, [&] { return there + place; });
+    ASSERT_TRUE(done.ok()) << done.status().text();
+    if (!*done) by_engine(here + place / 2, there + place, bytes);
+    by_engine(seen.data(), here + place / 2, bytes);
+    ASSERT_EQ(std::memcmp(seen.data(), sent.data(), bytes), 0) << i << ": " << bytes << " bytes at " << place;
+  }
+  EXPECT_GT(copies.done(), 0u);
+}
+
 }  // namespace
 }  // namespace sennit::path

@@ -141,6 +141,34 @@ TEST_F(SmallCopiesTest, CopiesSeveralTogether) {
   EXPECT_FALSE(*copies.to_gpu(std::span<const SmallCopies::Piece>()));
 }
 
+TEST_F(SmallCopiesTest, CopiesFromAnotherGpu) {
+  SmallCopies copies(executor_, 0, kForLong);
+  auto there = executor_->allocate(1, SmallCopies::kMostBetween + 64),
+       here = executor_->allocate(0, SmallCopies::kMostBetween + 64);
+  ASSERT_TRUE(there.ok() && here.ok());
+  bool asked = false;
+  const auto from = [&]() -> const void* {
+    asked = true;
+    return there->data() + 3;
+  };
+  EXPECT_FALSE(*copies.between(here->data(), 8, from));
+  EXPECT_FALSE(asked) << "no block is there yet";
+  until_attended(copies);
+  for (const std::uint64_t bytes : {std::uint64_t(1), std::uint64_t(8), std::uint64_t(232), std::uint64_t(233),
+                                    std::uint64_t(9001), SmallCopies::kMostBetween}) {
+    const auto sent = random_bytes(bytes, unsigned(bytes));
+    std::memcpy(there->data() + 3, sent.data(), bytes);
+    std::memset(here->data(), 0x3C, bytes + 6);
+    EXPECT_TRUE(*copies.between(here->data() + 5, bytes, from));
+    EXPECT_EQ(std::memcmp(here->data() + 5, sent.data(), bytes), 0) << bytes;
+    EXPECT_EQ(here->data()[4], std::byte(0x3C)) << bytes;
+    EXPECT_EQ(here->data()[5 + bytes], std::byte(0x3C)) << bytes;
+  }
+  EXPECT_FALSE(*copies.between(here->data(), 0, from));
+  EXPECT_FALSE(*copies.between(here->data(), SmallCopies::kMostBetween + 1, from));
+  EXPECT_FALSE(*copies.between(here->data(), 8, [] { return static_cast<const void*>(nullptr); }));
+}
+
 TEST_F(SmallCopiesTest, LaunchesNothingForCopiesFarApart) {
   SmallCopies copies(executor_, 0, kForLong);
   std::uint64_t word = 0;

@@ -22,6 +22,7 @@ struct Announcement {
   device::Word use;      ///< of the slot's announcements, from 1; wraps around
   LoanName memory;
   char device[64];  ///< that holds it, by its UUID
+  bool settled;     ///< Held
 
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
   static constexpr int kSlots = 112;

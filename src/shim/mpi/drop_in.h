@@ -114,8 +114,11 @@ class DropIn {
   }
   /// What there is to look at when the call's receive completes; null where no announcement can match it.
   std::unique_ptr<Receive> receive_of(const Call& call, const Shadows& shadows);
+  /// What a program does that something is looked at for: it waits for that, or has other things to do, such as to
+  /// post more requests; then a message is fetched in some other way than by a copy that is waited for.
+  enum class Program : std::uint8_t { waits, goes_on };
   /// What came is looked at. `bytes`: what its status says.
-  void look(Receive& receive, std::int64_t bytes);
+  void look(Receive& receive, std::int64_t bytes, Program program = Program::waits);
   /// Whether the message is where it belongs.
   bool arrived(Receive& receive);
   /// A receive is over: what to tell of it. `shadows`: may be null. `bytes`: what the status says, and is to say.
@@ -123,7 +126,7 @@ class DropIn {
   int complete(Receive& receive, Shadows* shadows, std::int64_t& bytes, Bringing* bringing = nullptr);
 
   /// Whether the real request may be completed: everything of it that the real library does not know of is done.
-  bool ready(Handle request, OpenRequest& open);
+  bool ready(Handle request, OpenRequest& open, Program program = Program::waits);
   /// The receives that were posted first are looked at: what has come is fetched while a program posts more requests,
   /// at microseconds each, before it waits.
   void look_at_first();
@@ -185,7 +188,7 @@ class DropIn {
   Pieces* pieces();
   /// Begins to bring what a card of Messages or Pieces tells of to where it belongs; it is what the receive got.
   template <class Card, class Way>
-  void fetch(Receive& receive, Way& way, const void* came);
+  void fetch(Receive& receive, Way& way, const void* came, Program program);
   /// As announce(), of so many bytes of a GPU's to a rank of another node.
   std::unique_ptr<Outgoing> announce_elsewhere(const void* data, std::uint64_t bytes, const Envelope& to,
                                                std::string_view& why);

@@ -1,4 +1,5 @@
 // The half of the drop-in that has to do with messages and with requests that move.
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -58,7 +59,8 @@ std::unique_ptr<Outgoing> DropIn::announce(const Call& call, std::string_view& w
   why = "to a process that uses no GPU yet";
   if (!communicators_->listens(to.world_rank)) return nullptr;
   why = "memory that cannot be shared, or too many on their way";
-  return messages() != nullptr ? messages_->announce(part.address, bytes, envelope) : nullptr;
+  if (messages() == nullptr) return nullptr;
+  return messages_->announce(part.address, bytes, envelope, memories_->held_again(part.address).settled);
 }
 
 int DropIn::wait_until_taken(Outgoing& outgoing, const Call& call) {
@@ -83,7 +85,7 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   auto receive = std::make_unique<Receive>();
   receive->landed = shadows.memory()[index];
   receive->buffer = const_cast<void*>(part.address);
-  receive->device = shadows.device(index);
+  receive->held = shadows.held(index);
   receive->capacity = capacity;
   receive->comm = call.comm;
   receive->source = call.source;
@@ -95,7 +97,7 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   return receive;
 }
 
-void DropIn::look(Receive& receive, std::int64_t bytes) {
+void DropIn::look(Receive& receive, std::int64_t bytes, Program program) {
   receive.looked = true;
   if (bytes < static_cast<std::int64_t>(kLeastLookedAt) || bytes > static_cast<std::int64_t>(kLongestAnnouncement))
     return;
@@ -107,13 +109,13 @@ void DropIn::look(Receive& receive, std::int64_t bytes) {
   }
   const auto length = static_cast<std::uint64_t>(bytes);
   if (messages_->is_announcement(came, length))
-    fetch<Announcement>(receive, *messages_, came);
+    fetch<Announcement>(receive, *messages_, came, program);
   else if (pieces_ != nullptr && pieces_->is_card(came, length))
-    fetch<Pieces::Card>(receive, *pieces_, came);
+    fetch<Pieces::Card>(receive, *pieces_, came, program);
 }
 
 template <class Card, class Way>
-void DropIn::fetch(Receive& receive, Way& way, const void* came) {
+void DropIn::fetch(Receive& receive, Way& way, const void* came, Program program) {
   Card card{};  // what came may be where the message goes
   std::memcpy(&card, came, sizeof card);
   const bool matched = !receive.source;
@@ -123,7 +125,7 @@ void DropIn::fetch(Receive& receive, Way& way, const void* came) {
     return;
   }
   void* to = receive.buffer;
-  int device = receive.device;
+  int device = receive.held.device;
   if (receive.type != kNoHandle) {
     auto room = host_->take(card.bytes);
     if (!room) {
@@ -134,6 +136,13 @@ void DropIn::fetch(Receive& receive, Way& way, const void* came) {
     receive.packed = std::move(*room);
     to = receive.packed.data();
     device = -1;
+  }
+  if constexpr (std::is_same_v<Way, Messages>) {
+    // Several are copied by one kernel of their sender's, which takes hardly longer for them than for one.
+    const auto any = [](const Receive&) { return true; };
+    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_unseen(any))
+      receive.incoming = way.bring(card, matched, to, device);
+    if (receive.incoming != nullptr) return;
   }
   receive.incoming = way.fetch(card, matched, to, device);
 }
@@ -170,7 +179,7 @@ int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes, Br
   return given.ok() ? 0 : fail("receiving a message", kNoHandle, given);
 }
 
-bool DropIn::ready(Handle request, OpenRequest& open) {
+bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
   if (!open.moves()) return true;
   const std::lock_guard lock(open.mutex);
   // Another thread may have ended it since it was found, and its handle may be another request's.
@@ -205,7 +214,7 @@ bool DropIn::ready(Handle request, OpenRequest& open) {
     if (!done) return false;
     open.finished = open.persistent;
     open.status = received.status;
-    look(receive, received.cancelled ? 0 : received.bytes);
+    look(receive, received.cancelled ? 0 : received.bytes, program);
   }
   return arrived(receive);
 }
@@ -216,7 +225,7 @@ void DropIn::look_at_first() {
   for (int looks = 0; looks < kMost; ++looks) {
     const auto [request, open] = requests_.first_awaited();
     if (open == nullptr) return;
-    (void)ready(request, *open);
+    (void)ready(request, *open, Program::goes_on);
     if (!open->receive->looked.load(std::memory_order_relaxed)) return;
   }
 }
@@ -227,7 +236,7 @@ void DropIn::hear_first() {
   constexpr std::uint64_t kLong = 1 << 20;
   const auto wished = requests_.wished(kMany, kLong);
   const Together together;
-  for (const auto& [request, open] : wished) (void)ready(request, *open);
+  for (const auto& [request, open] : wished) (void)ready(request, *open, Program::goes_on);
 }
 
 void DropIn::bring(Handle request, OpenRequest& open) {
@@ -249,7 +258,7 @@ void DropIn::progress() {
   if (messages_ != nullptr) messages_->look_at_all();
   (void)move_turns(Mover::program);
   const Together together;
-  for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open);
+  for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open, Program::goes_on);
 }
 
 std::optional<std::int64_t> DropIn::announced(const Communicators::Peer& from, int tag, std::int64_t bytes,

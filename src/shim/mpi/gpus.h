@@ -30,6 +30,11 @@ class Gpus {
   Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held& held);
   /// Several of host memory to that of one GPU, of few bytes each: in little more than the time of one.
   Status to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held& held);
+  /// Few bytes to memory of a GPU from where from() says, at once; false: not done (path::SmallCopies::between).
+  template <class From>
+  Result<bool> between(void* gpu, std::uint64_t bytes, int device, const From& from) {
+    return small_of(device).between(gpu, bytes, from);
+  }
   /// Rows alone, either way, of memory from these addresses on; the host's is pinned. `most`: bytes of data.
   Status copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device);
   /// Either way or within GPUs; `device`: one that holds memory of the two.

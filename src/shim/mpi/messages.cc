@@ -122,7 +122,8 @@ void Messages::note_received(const Announcement& card, bool matched) {
   seen_[card.sender].receive({card.slot, card.use}, matched, alike);
 }
 
-std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, const Envelope& to) {
+std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, const Envelope& to,
+                                                       bool settled) {
   const auto loan = loans_.lend_by_name(data, bytes);
   if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -153,6 +154,7 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   card.memory = loan->name;
   const auto& uuid = gpus_.executor().devices()[static_cast<std::size_t>(loan->device)].uuid;
   std::strncpy(card.device, uuid.c_str(), sizeof card.device - 1);
+  card.settled = settled;
   auto& sent = cards_[static_cast<std::size_t>(taken->slot)];
   sent.resize(static_cast<std::size_t>(card.length()));
   std::memcpy(sent.data(), &card, sizeof card);
@@ -269,6 +271,26 @@ void Messages::refuse(const Announcement& announcement, bool matched) {
 
 // ---- the receiver's GPU copies ------------------------------------------------------------------------------------
 
+std::unique_ptr<Messages::Incoming> Messages::bring(const Announcement& announcement, bool matched, void* to,
+                                                    int device) {
+  if (!announcement.settled) return nullptr;
+  Result<Borrowed> lent = Status();
+  const auto brought = gpus_.between(to, announcement.bytes, device, [&]() -> const std::byte* {
+    lent = loans_.borrow(announcement.sender, announcement.memory, device);
+    return lent.ok() ? lent->at(announcement.memory.offset) : nullptr;
+  });
+  if (brought.ok() && !*brought) return nullptr;
+  std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
+  {
+    const std::lock_guard lock(mutex_);
+    note_received(announcement, matched);
+  }
+  tell(announcement);
+  incoming->told_ = true;
+  incoming->failed_ = brought.status();
+  return incoming;
+}
+
 std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, bool matched, void* to,
                                                     int device) {
   const std::lock_guard lock(mutex_);
@@ -365,6 +387,7 @@ Result<bool> Messages::Incoming::heard() {
 }
 
 Result<bool> Messages::Incoming::done() {
+  if (!failed_.ok()) return failed_;
   if (told_) return true;
   if (way_ == Way::wished) {
     auto heard = this->heard();

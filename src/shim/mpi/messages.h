@@ -11,6 +11,9 @@
 //    itself, and then tells of the end. Until then the sender's buffer is in use; a receiver may find that the slot
 //    is already at a later message.
 // 5. A receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file of it.
+// 6. A short message that is the only one on its way to a receiver whose GPU has a block for small copies is brought
+// by
+//    that: no launch, and nobody has to hear.
 //
 // Every receive that could be matched by an announcement must be looked at when it completes, also those into host
 // memory. An announcement is no longer than any message that it may stand for, so a receive that is too short for it
@@ -88,9 +91,9 @@ class Messages {
     std::uint64_t offered_ = 0;   // a copy in host memory; 0: none
   };
 
-  /// Lends the memory to a receiver; none where it cannot be shared, or no slot is left whose announcement is as
-  /// short as the message, and like no other message to that receiver.
-  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, const Envelope& to);
+  /// Lends the memory, `settled` or not (Held), to a receiver; none where it cannot be shared, or no slot is left
+  /// whose announcement is as short as the message, and like no other message to that receiver.
+  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, const Envelope& to, bool settled);
 
   /// Whether what was received is an announcement.
   bool is_announcement(const void* data, std::uint64_t bytes) const {
@@ -125,7 +128,7 @@ class Messages {
     Result<bool> copied();
     /// Of one that is wished: whether it has come, or is at least under way.
     Result<bool> heard();
-    enum class Way { wished, pulled, copied, file } way_ = Way::file;
+    enum class Way { wished, pulled, copied, file } way_ = Way::file;  // of no matter where all is over
     void* to_ = nullptr;
     int device_ = -1;
     /// wished: until when the sender may hear it; from the first look on, since one that finds many messages looks at
@@ -138,8 +141,12 @@ class Messages {
     path::CopyLine* line_ = nullptr;
     std::uint64_t copy_ = 0;
     bool told_ = false;
+    Status failed_;
   };
 
+  /// Brings a short message to settled memory of a GPU, now; none where that is not possible: then it is to be
+  /// fetched.
+  std::unique_ptr<Incoming> bring(const Announcement& announcement, bool matched, void* to, int device);
   /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1). `matched`: its announcement was
   /// received by MPI_Mrecv.
   std::unique_ptr<Incoming> fetch(const Announcement& announcement, bool matched, void* to, int device);

@@ -25,7 +25,7 @@ namespace sennit::shim::mpi {
 struct Receive {
   void* landed = nullptr;
   void* buffer = nullptr;
-  int device = -1;                     ///< whose memory that is; -1: the host's
+  Held held;                           ///< whose memory that is
   std::int64_t capacity = 0;           ///< bytes of data
   Handle comm = kNoHandle;             ///< where MPI looks for what matches,
   std::optional<int> source;           ///< from whom; none: it has been matched before

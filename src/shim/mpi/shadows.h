@@ -34,7 +34,7 @@ class Shadows {
       const Part& part = call.parts[static_cast<std::size_t>(i)];
       memory_[i] = const_cast<void*>(part.address);
       const Held held = part.used() ? holder(part.address) : Held{};
-      device_[i] = held.device;
+      held_[i] = held;
       if (held.device >= 0)
         if (auto status = add(call, i, held); !status) return status;
     }
@@ -44,7 +44,8 @@ class Shadows {
   /// The call's buffers in their order, with shadows for those on GPUs.
   void* const* memory() const { return memory_; }
   /// The GPU that buffer `index` is on; -1: none.
-  int device(std::size_t index) const { return device_[index]; }
+  int device(std::size_t index) const { return held_[index].device; }
+  const Held& held(std::size_t index) const { return held_[index]; }
   /// Bytes of all shadows.
   std::uint64_t bytes() const;
 
@@ -76,7 +77,7 @@ class Shadows {
   Gpus& gpus_;
   HostMemory& host_;
   void* memory_[3] = {};
-  int device_[3] = {-1, -1, -1};
+  Held held_[3];
   std::vector<Shadow> shadows_;
   std::optional<std::uint64_t> written_;
 };

@@ -82,11 +82,12 @@ TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
         (void)rank.look_alikes.begin(kTo, 0, false);
         const auto one = announce(rank, card, kMostBytes);
         EXPECT_NE(card.step, 0);
-        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers})->announcement().step,
-                  0)
+        EXPECT_EQ(
+            rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers}, true)->announcement().step,
+            0)
             << "with another tag";
         for (int step = 0; step < Announcement::kSteps; ++step) (void)rank.look_alikes.begin(kTo, step, false);
-        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, kTo), nullptr);
+        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, kTo, true), nullptr);
         rank.meet();
         until_taken(*one);
         rank.meet();

@@ -43,6 +43,45 @@ TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
       });
 }
 
+TEST(Messages, AShortOneIsBroughtByABlockThatIsThere) {
+  static constexpr std::uint64_t kBytes = 2000;
+  static constexpr int kRounds = 200;
+  between_two(
+      [](Party& rank, Announcement& card) {
+        for (int round = 0; round < kRounds; ++round) {
+          fill(rank, round);
+          const auto outgoing = rank.messages->announce(rank.memory.data(), kBytes, kTo, round % 8 != 7);
+          std::memcpy(&card, outgoing->sent(), sizeof card);
+          rank.meet();
+          until_taken(*outgoing);
+          rank.meet();
+        }
+      },
+      [](Party& rank, Announcement& card) {
+        int brought = 0;
+        for (int round = 0; round < kRounds; ++round) {
+          rank.meet();
+          auto incoming = rank.messages->bring(card, false, rank.memory.data(), 1);
+          EXPECT_TRUE(round % 8 != 7 || incoming == nullptr) << "what the program did to it may not be over";
+          if (incoming != nullptr) {
+            ++brought;
+            EXPECT_TRUE(*incoming->done()) << "at once";
+          } else {
+            incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
+            until_done(*incoming);
+          }
+          EXPECT_EQ(incoming->bytes(), kBytes);
+          EXPECT_TRUE(holds(rank, round, kBytes)) << round;
+          std::uint64_t word = 0;  // copies follow each other closely enough for a block
+          for (int i = 0; i < 8; ++i)
+            EXPECT_TRUE(rank.gpus->to_host(&word, rank.memory.data(), sizeof word, {1, true}).ok());
+          rank.meet();
+        }
+        EXPECT_GT(brought, 0);
+      },
+      kMostBytes, std::chrono::seconds(1));
+}
+
 TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
   constexpr int kMessages = 5;
   between_two(

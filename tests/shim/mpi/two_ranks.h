@@ -35,7 +35,8 @@ struct Party {
 
 /// Runs send(rank, card) on rank 0 and receive(rank, card) on rank 1, where `card` is what rank 0 announced last.
 template <class Send, class Receive>
-inline void between_two(const Send& send, const Receive& receive, std::uint64_t bytes = kMostBytes) {
+inline void between_two(const Send& send, const Receive& receive, std::uint64_t bytes = kMostBytes,
+                        std::chrono::microseconds linger = {}) {
   comm::Table table(2);
   Announcement card{};
   comm::on_ranks(2, [&](int number) {
@@ -44,7 +45,7 @@ inline void between_two(const Send& send, const Receive& receive, std::uint64_t 
     ASSERT_TRUE(group.ok()) << group.status().text();
     rank.group = std::move(*group);
     rank.executor = *device::open_host_executor();
-    rank.gpus = std::make_unique<Gpus>(rank.executor);
+    rank.gpus = std::make_unique<Gpus>(rank.executor, linger);
     rank.loans = std::make_unique<Loans>(*rank.group, *rank.executor);
     rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans, rank.look_alikes,
                                                [] { return device::open_host_executor(); });
@@ -69,7 +70,7 @@ inline bool holds(const Party& rank, int number, std::uint64_t bytes) {
 }
 
 inline std::unique_ptr<Messages::Outgoing> announce(Party& rank, Announcement& card, std::uint64_t bytes) {
-  auto outgoing = rank.messages->announce(rank.memory.data(), bytes, kTo);
+  auto outgoing = rank.messages->announce(rank.memory.data(), bytes, kTo, true);
   EXPECT_NE(outgoing, nullptr);
   if (outgoing != nullptr) std::memcpy(&card, outgoing->sent(), sizeof card);
   return outgoing;
@@ -96,7 +97,7 @@ constexpr std::uint64_t kShort = 20'000;
 inline std::vector<std::unique_ptr<Messages::Outgoing>> announce_many(Party& rank, std::vector<Announcement>& cards) {
   std::vector<std::unique_ptr<Messages::Outgoing>> all;
   for (std::size_t i = 0; i < cards.size(); ++i) {
-    all.push_back(rank.messages->announce(rank.memory.data() + i * kShort, kShort, kTo));
+    all.push_back(rank.messages->announce(rank.memory.data() + i * kShort, kShort, kTo, true));
     std::memcpy(&cards[i], all.back()->sent(), sizeof cards[i]);
   }
   return all;
