@@ -32,11 +32,11 @@ def faults(
     return program.run(ranks, library if preloaded else None, settings, command)
 
 
-def faults_and_words(name: str, ranks: int, steps: str) -> subprocess.CompletedProcess[str]:
+def faults_and_words(name: str, ranks: int, steps: str, before: str = ":") -> subprocess.CompletedProcess[str]:
     """As faults(), with all that ranks said: Hydra loses what they said last before one calls MPI_Abort, so that goes
     to files. Waits between ranks end after two seconds."""
     with tempfile.TemporaryDirectory() as folder:
-        done = faults(name, True, ranks, steps, {"SENNIT_TIMEOUT": "2"}, f'exec 2> "{folder}/$rank"')
+        done = faults(name, True, ranks, steps, {"SENNIT_TIMEOUT": "2"}, f'exec 2> "{folder}/$rank"; {before}')
         done.stderr += "".join(file.read_text(errors="replace") for file in sorted(Path(folder).iterdir()))
     return done
 
@@ -61,7 +61,7 @@ def test_ranks_go_on_without_the_drop_in_where_one_lacks_it(name: str, without: 
 @each_library
 def test_what_cannot_be_matched_then_ends_in_an_error(name: str) -> None:
     before = 'test "$rank" = 1 && unset LD_PRELOAD'
-    done = faults(name, True, 3, "init sum isum finalize", {"SENNIT_TIMEOUT": "2"}, before)
+    done = faults_and_words(name, 3, "init sum isum finalize", before)
     assert done.returncode not in (0, HANGS), done.stderr
     assert "MPI_Iallreduce on MPI_COMM_WORLD cannot end, as some ranks run without sennit" in done.stderr
 
