@@ -121,6 +121,45 @@ def every_send_meets_every_receive() -> None:
                 assert told == (1, 3, INTS), (case, told)
 
 
+def both_may_send_before_they_receive() -> None:
+    """MPIs keep short messages until somebody receives them, and programs rely on it, though they may not."""
+    if RANK > 1:
+        return
+    count = 1000  # within what every MPI keeps
+
+    def begin(data: Any) -> MPI.Request:
+        return WORLD.Isend(data, 1 - RANK, 4)
+
+    def test_until_over(data: Any) -> None:
+        request = begin(data)
+        while not MPI.Request.Testall([MPI.REQUEST_NULL, request]):
+            pass
+
+    def look_until_over(data: Any) -> None:
+        request = begin(data)
+        while not request.Get_status():
+            pass
+        request.Free()
+
+    sends: list[Callable[[Any], object]] = [
+        lambda data: WORLD.Send(data, 1 - RANK, 4),
+        lambda data: begin(data).Wait(),
+        lambda data: MPI.Request.Waitall([begin(data), MPI.REQUEST_NULL]),
+        lambda data: MPI.Request.Waitany([MPI.REQUEST_NULL, begin(data)]),
+        lambda data: MPI.Request.Waitsome([begin(data)]),
+        test_until_over,
+        look_until_over,
+    ]
+    for there, send in itertools.product(KINDS, sends):
+        mine, theirs = GPU(count), there(count)
+        for round_ in range(3):
+            mine.fill(10 * round_ + RANK)
+            send(mine.mpi())
+            mine.fill(-1)  # it is the program's again
+            WORLD.Recv(theirs.mpi(), 1 - RANK, 4)
+            assert theirs.get() == [10 * round_ + 1 - RANK] * count
+
+
 def requests_move_while_ranks_wait_elsewhere() -> None:
     """A receive that is open takes its message while its rank is in another call; MPI wants no less."""
     mine, theirs = GPU(INTS), GPU(INTS)
@@ -339,6 +378,7 @@ def many_messages_arrive_in_order() -> None:
 def main() -> None:
     checks = [
         every_send_meets_every_receive,
+        both_may_send_before_they_receive,
         requests_move_while_ranks_wait_elsewhere,
         a_message_that_is_too_long_is_an_error,
         a_request_that_fails_is_forgotten,

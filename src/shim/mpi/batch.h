@@ -12,6 +12,9 @@
 
 namespace sennit::shim::mpi::wrappers {
 
+template <class Abi>
+int Request_free(typename Abi::Request* request);
+
 /// The requests of one call, and which of them the drop-in has to do with.
 template <class Abi>
 class Batch {
@@ -20,8 +23,10 @@ class Batch {
   using Status = typename Abi::Status;
 
   /// As they are before the call: what completes is forgotten by MPI, and its handle given to another one.
-  Batch(int count, const Request* requests, Status* statuses)
-      : no_statuses_(reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore), statuses_(statuses) {
+  Batch(int count, Request* requests, Status* statuses)
+      : requests_(requests),
+        no_statuses_(reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore),
+        statuses_(statuses) {
     OpenRequests& table = drop_in<Abi>().requests();
     for (int i = 0; i < count; ++i) {
       handles_.push_back(to_handle(requests[i]));
@@ -131,7 +136,7 @@ class Batch {
       if (!hidden_[i]) requests[i] = some[i];
   }
 
-  /// Whether the real library has completed the request before, and knows no more of it.
+  /// Whether the request is over whatever the real library may say, which has completed it before or is not asked.
   bool finished(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
     return open != nullptr && open->active && open->finished && ready(index);
@@ -156,6 +161,11 @@ class Batch {
     if (open->begun != nullptr) {
       tell_nothing(status);
       return here.complete(*open->begun);
+    }
+    if (open->let_go) {  // its receiver has not come: the real library goes on with the card by itself
+      here.requests().remove(handles_[at]);
+      tell_nothing(status);
+      return Real<Abi>::of(&Request_free<Abi>, Entry::Request_free)(&requests_[at]);
     }
     if (!open->lost.ok()) return here.fail("sending a message", kNoHandle, open->lost);
     if (open->brought) return 0;
@@ -206,7 +216,7 @@ class Batch {
   }
 
  private:
-  /// What the real library has completed before, or never began.
+  /// What the real library has completed before, is not asked of, or never began.
   bool not_for_real(int index) const { return finished(index) || idle(index); }
 
   template <class Hides>
@@ -268,6 +278,7 @@ class Batch {
   std::vector<OpenRequests::Claimed> claimed_;
   bool any_ = false, watched_ = false, gathers_ = false;
   std::optional<Bringing> bringing_;
+  Request* const requests_;
   const bool no_statuses_;
   Status* statuses_;
   std::vector<Status> own_;

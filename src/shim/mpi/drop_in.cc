@@ -79,13 +79,11 @@ void DropIn::finish() {
   live_windows_.store(nullptr, std::memory_order_release);
   windows_.reset();
   pieces_.reset();
-  messages_.reset();
-  loans_.reset();
   Status lost;
-  if (communicators_ != nullptr) {
-    if (!communicators_->forget_all()) lost = communicators_->group().check();
-    communicators_.reset();
-  }
+  if (communicators_ != nullptr && !communicators_->forget_all()) lost = communicators_->group().check();
+  messages_.reset();  // others may have waited for what was left for them until all had come
+  loans_.reset();
+  communicators_.reset();
   if (switches_.report && rank_ == 0)
     std::fputs(report_.empty() ? "sennit: no call had a GPU buffer on rank 0\n"
                                : report_.text("sennit: calls with GPU buffers on rank 0").c_str(),

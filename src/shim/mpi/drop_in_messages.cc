@@ -65,6 +65,7 @@ std::unique_ptr<Outgoing> DropIn::announce(const Call& call, std::string_view& w
 
 int DropIn::wait_until_taken(Outgoing& outgoing, const Call& call) {
   for (Patience patience;; patience.wait()) {
+    outgoing.is_waited_for();
     const auto taken = outgoing.taken();
     if (!taken) return fail(call, taken.status());
     if (*taken) return 0;
@@ -195,8 +196,14 @@ bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
   Received received;
   if (open.outgoing != nullptr) {
     if (!open.lost.ok()) return true;
+    if (program == Program::waits) open.outgoing->is_waited_for();
     const auto taken = open.outgoing->taken();
     if (!taken.ok()) open.lost = taken.status();
+    if (taken.ok() && *taken && open.outgoing->is_left()) {
+      // The real one ends when its card is received, or was cancelled.
+      const bool ended = mpi_->look_at(request, false, done, received) == 0 && done;
+      open.let_go = open.finished = !ended;
+    }
     if (!taken.ok() || *taken) return true;
     // One that was cancelled before it was received stays untaken.
     return mpi_->look_at(request, false, done, received) == 0 && done && received.cancelled;

@@ -32,6 +32,8 @@ constexpr std::uint64_t kNoCopy = ~std::uint64_t{0};
 /// each time.
 constexpr std::chrono::nanoseconds kHearing{10'000};
 constexpr std::uint64_t kBytesANanosecond = 4000;
+/// A default: who waits for many messages looks at each, at tens of ns.
+constexpr unsigned kLooksAtClock = 16;
 /// One that looks at many messages hears in the second of its looks, however long they take.
 constexpr std::uint64_t kLooks = 3;
 /// So many messages of a sender that did not hear, or refused, are copied by their receiver without asking it.
@@ -127,6 +129,7 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   const auto loan = loans_.lend_by_name(data, bytes);
   if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
+  if (!left_.empty()) sweep();
   const auto taken = slots_.take(bytes, to, look_alikes_.doubtful(to.dest, to.tag));
   if (!taken) return nullptr;
   std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
@@ -163,6 +166,11 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
 }
 
 Messages::Outgoing::~Outgoing() {
+  if (left_) {
+    const std::lock_guard lock(messages_.mutex_);
+    messages_.left_.push_back({announcement_, to_, time_, offered_});
+    return;
+  }
   if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
   if (ended()) {
     messages_.look_alikes_.taken(to_, time_);
@@ -176,6 +184,16 @@ Messages::Outgoing::~Outgoing() {
   }
 }
 
+void Messages::sweep() {
+  std::erase_if(left_, [this](const Left& one) {
+    if (!has_ended(one.announcement)) return false;
+    group_.withdraw(one.offered - 1);
+    look_alikes_.taken(one.to, one.time);
+    slots_.give_back(one.announcement.slot);
+    return true;
+  });
+}
+
 bool Messages::has_ended(const Announcement& announcement) const {
   const device::Word ended = std::atomic_ref(end_word(slot_of(announcement))).load(std::memory_order_acquire);
   return device::reached(ended, announcement.use);
@@ -185,7 +203,29 @@ bool Messages::Outgoing::ended() const {
   return messages_.has_ended(announcement_);
 }
 
+void Messages::Outgoing::is_waited_for() {
+  if (announcement_.bytes > kMostLeft || under_way_.copy != nullptr || offered_ != 0 || tried_to_leave_) return;
+  if (looks_++ % kLooksAtClock != 0) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!waited_since_) waited_since_ = now;
+  if (now - *waited_since_ > kWaits) leave();
+}
+
+void Messages::Outgoing::leave() {
+  tried_to_leave_ = true;
+  if (auto status = copy_to_file(); !status)
+    return log(LogLevel::info, fmt::format("a message waits for its receiver: {}", status.text()));
+  left_ = messages_.wish_of(announcement_).leave(announcement_.number);
+  if (left_) {
+    messages_.slot_of(announcement_).words[kOffer].store(offered_, std::memory_order_release);
+  } else {
+    messages_.group_.withdraw(offered_ - 1);
+    offered_ = 0;
+  }
+}
+
 Result<bool> Messages::Outgoing::taken() {
+  if (left_) return true;
   if (ended()) {
     if (announcement_.bytes >= Pushes::kLeastSeveral)
       if (auto whole = messages_.pushes_.fault(); !whole) return whole;
@@ -197,11 +237,11 @@ Result<bool> Messages::Outgoing::taken() {
   }
   hear();
   if (offered_ == 0 &&
-      messages_.slot_of(announcement_).words[kAsk].load(std::memory_order_acquire) == announcement_.number)
-    if (auto status = copy_to_file(); !status) {
-      messages_.slot_of(announcement_).words[kOffer].store(kNoCopy, std::memory_order_release);
-      return std::move(status).in("lend host memory to a receiver");
-    }
+      messages_.slot_of(announcement_).words[kAsk].load(std::memory_order_acquire) == announcement_.number) {
+    auto status = copy_to_file();
+    messages_.slot_of(announcement_).words[kOffer].store(status.ok() ? offered_ : kNoCopy, std::memory_order_release);
+    if (!status) return std::move(status).in("lend host memory to a receiver");
+  }
   return false;
 }
 
@@ -239,7 +279,6 @@ Status Messages::Outgoing::copy_to_file() {
   auto offered = messages_.group_.offer(std::move(file));
   if (!offered) return offered.status();
   offered_ = *offered + 1;
-  messages_.slot_of(announcement_).words[kOffer].store(offered_, std::memory_order_release);
   return {};
 }
 
@@ -259,8 +298,7 @@ bool Messages::wish(Incoming& incoming) {
   if (!loan) return false;
   // A long one may also come by way of this process's service.
   if (card.bytes >= Pushes::kLeastSeveral && !pushes_.serves(incoming.device_)) loan->name.address = 0;
-  wish_of(card).open(card.number, loan->name);
-  return true;
+  return wish_of(card).open(card.number, loan->name);
 }
 
 void Messages::refuse(const Announcement& announcement, bool matched) {
@@ -277,7 +315,8 @@ std::unique_ptr<Messages::Incoming> Messages::bring(const Announcement& announce
   Result<Borrowed> lent = Status();
   const auto brought = gpus_.between(to, announcement.bytes, device, [&]() -> const std::byte* {
     lent = loans_.borrow(announcement.sender, announcement.memory, device);
-    return lent.ok() ? lent->at(announcement.memory.offset) : nullptr;
+    const bool may = lent.ok() && wish_of(announcement).claim(announcement.number);
+    return may ? lent->at(announcement.memory.offset) : nullptr;
   });
   if (brought.ok() && !*brought) return nullptr;
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
@@ -338,6 +377,7 @@ Status Messages::begin_to_pull(Incoming& incoming) {
 }
 
 void Messages::pull(Incoming& incoming) {
+  if (!wish_of(incoming.announcement_).claim(incoming.announcement_.number)) return;  // a file comes
   const Status begun = begin_to_pull(incoming);
   if (begun.ok()) return;
   incoming.way_ = Incoming::Way::file;

@@ -14,6 +14,8 @@
 // 6. A short message that is the only one on its way to a receiver whose GPU has a block for small copies is brought
 // by
 //    that: no launch, and nobody has to hear.
+// 7. A sender that has waited for the receiver of a short message a while makes a copy in host memory as in 5., and
+//    waits no more: programs rely on MPIs to keep short messages, as when both of two ranks send before they receive.
 //
 // Every receive that could be matched by an announcement must be looked at when it completes, also those into host
 // memory. An announcement is no longer than any message that it may stand for, so a receive that is too short for it
@@ -69,13 +71,17 @@ class Messages {
     std::string_view plan() const override { return kPlan; }
     /// Where the receiver needs a copy in host memory, this makes it. Errors: those of that copy.
     Result<bool> taken() override;
+    void is_waited_for() override;
+    bool is_left() const override { return left_; }
     bool is_wished() const override { return messages_.wish_of(announcement_).is_open(announcement_.number); }
 
    private:
     friend class Messages;
     explicit Outgoing(Messages& messages) : messages_(messages) {}
     bool ended() const;
+    /// Offers a copy in host memory.
     Status copy_to_file();
+    void leave();
     /// Begins the copy that the receiver wishes, if it does.
     void hear();
     /// Whether the end of what is under way may still be told.
@@ -89,7 +95,14 @@ class Messages {
     std::uint64_t time_ = 0;      // of LookAlikes
     Pushes::UnderWay under_way_;  // none: it is not this process that copies
     std::uint64_t offered_ = 0;   // a copy in host memory; 0: none
+    std::optional<std::chrono::steady_clock::time_point> waited_since_;
+    unsigned looks_ = 0;  // of who waits
+    bool left_ = false, tried_to_leave_ = false;
   };
+  /// Messages of which a sender leaves a copy: a default, the longest that MPIs keep for receivers on their node. And
+  /// how long it waits before: a default, far longer than a receiver takes that is there.
+  static constexpr std::uint64_t kMostLeft = 64 << 10;
+  static constexpr std::chrono::milliseconds kWaits{1};
 
   /// Lends the memory, `settled` or not (Held), to a receiver; none where it cannot be shared, or no slot is left
   /// whose announcement is as short as the message, and like no other message to that receiver.
@@ -166,6 +179,8 @@ class Messages {
   /// An announcement was received; with the mutex held.
   void note_received(const Announcement& announcement, bool matched);
   void tell(const Announcement& announcement) const;
+  /// Forgets messages left for receivers that have them now; with the mutex held.
+  void sweep();
   bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
   std::atomic<std::uint64_t>& count_of(int rank, std::size_t word) const;
@@ -190,6 +205,12 @@ class Messages {
   std::array<device::Word, Announcement::kSlots> uses_{};
   std::array<std::vector<std::byte>, Announcement::kSlots> cards_;  // what is sent, of each slot that was ever in use
   std::uint64_t numbers_ = 0;
+  struct Left {
+    Announcement announcement;
+    Envelope to;
+    std::uint64_t time, offered;  // as Outgoing's
+  };
+  std::vector<Left> left_;    // messages whose sends are over, and whose receivers have not come
   std::map<int, Seen> seen_;  // by sender
   bool warned_ = false;
   std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device

@@ -26,8 +26,12 @@ class Outgoing {
   /// Whether the receiver has all of it, or does not want it: the sender's buffer is free then. To be asked until it
   /// says so: it moves only while it is asked. Errors: the receiver cannot have it.
   virtual Result<bool> taken() = 0;
+  /// The program waits or asks for its end; to be said before each taken() then.
+  virtual void is_waited_for() {}
   /// Whether the receiver waits for what taken() would begin, as far as a look can tell that takes some ns.
   virtual bool is_wished() const { return true; }
+  /// Whether it is taken without its receiver, which may come at any time: what is sent in its place is still needed.
+  virtual bool is_left() const { return false; }
   /// The receiver, of MPI_COMM_WORLD, where it is on another node; else -1.
   virtual int peer_elsewhere() const { return -1; }
 };

@@ -55,7 +55,8 @@ struct OpenRequest {
   std::shared_ptr<Begun> begun;        ///< a collective call, for which the request is a placeholder,
   std::unique_ptr<Repeated> repeated;  ///< a persistent one, of which `begun` is the latest start
   bool told = false;                   ///< whose end the real library has been told
-  bool finished = false;               ///< a persistent one that the real library has completed already,
+  bool let_go = false;                 ///< a send that is over though the real library's is not
+  bool finished = false;               ///< that, or a persistent one that the real library has completed already,
   std::array<std::byte, 32> status{};  ///< with this status
 
   /// Whether somebody has to look at it from time to time, whatever the program waits for.

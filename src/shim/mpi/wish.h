@@ -6,6 +6,9 @@
 // look:
 //    whoever changes the state first.
 // 3. A sender that cannot copy there refuses, and the receiver does it all the same.
+// 4. A sender that has waited long enough leaves a copy of the message behind, unless its receiver has come before,
+// and
+//    wishes something or says that it copies itself: again whoever changes the state first.
 #pragma once
 
 #include <cstdint>
@@ -22,14 +25,17 @@ class Wish {
   explicit Wish(comm::Slot& slot) : slot_(slot) {}
 
   // The receiver:
-  /// Before it the memory is as the program left it; what is named may be written from now on.
-  void open(std::uint64_t number, const LoanName& where) {
+  /// Before it the memory is as the program left it; what is named may be written from now on. False: too late, a
+  /// copy of the message was left.
+  bool open(std::uint64_t number, const LoanName& where) {
     slot_.words[kIdentity].store(where.identity, std::memory_order_relaxed);
     slot_.words[kCard].store(where.card, std::memory_order_relaxed);
     slot_.words[kOffset].store(where.offset, std::memory_order_relaxed);
     slot_.words[kAddress].store(where.address, std::memory_order_relaxed);
-    slot_.words[kState].store(state(number, kOpen), std::memory_order_release);
+    return come(number, kOpen);
   }
+  /// The receiver copies from the sender's memory. False: too late, a copy of the message was left.
+  bool claim(std::uint64_t number) { return come(number, kWithdrawn); }
   /// False: too late, the sender has heard it.
   bool withdraw(std::uint64_t number) { return change(number, kOpen, kWithdrawn); }
   bool is_refused(std::uint64_t number) const {
@@ -49,12 +55,27 @@ class Wish {
   }
   /// Nothing of what was named is or will be written.
   void refuse(std::uint64_t number) { (void)change(number, kHeard, kRefused); }
+  /// From now on the receiver finds a copy of the message, whose memory it lets alone. False: too late, it has come.
+  bool leave(std::uint64_t number) {
+    std::uint64_t seen = slot_.words[kState].load(std::memory_order_relaxed);
+    return seen >> kBits != number &&
+           slot_.words[kState].compare_exchange_strong(seen, state(number, kLeft), std::memory_order_acq_rel);
+  }
 
  private:
   static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3,
                                kAddress = 4;  // messages.cc has 6 and 7
-  static constexpr std::uint64_t kOpen = 0, kHeard = 1, kRefused = 2, kWithdrawn = 3;
-  static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << 2 | what; }
+  static constexpr std::uint64_t kOpen = 0, kHeard = 1, kRefused = 2, kWithdrawn = 3, kLeft = 4;
+  static constexpr int kBits = 3;
+  static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << kBits | what; }
+
+  /// The receiver's first change for this message, or one after that.
+  bool come(std::uint64_t number, std::uint64_t to) {
+    std::uint64_t seen = slot_.words[kState].load(std::memory_order_relaxed);
+    while (seen != state(number, kLeft))
+      if (slot_.words[kState].compare_exchange_weak(seen, state(number, to), std::memory_order_acq_rel)) return true;
+    return false;
+  }
 
   bool change(std::uint64_t number, std::uint64_t from, std::uint64_t to) {
     std::uint64_t expected = state(number, from);
