@@ -30,14 +30,14 @@ struct Announcement {
   /// How many bytes are sent, more than this object has: a probe is told them alone. A multiple of every number's
   /// size, since MPICH takes none that ends within an element, and of no larger power of two, as programs' messages
   /// often are.
-  static constexpr int length_of(int step) { return 544 + 64 * step; }
+  static constexpr int length_of(int step) { return 160 + 64 * step; }
   int length() const { return length_of(step); }
   /// The step whose announcements are so long, if there is one.
   static constexpr std::optional<int> step_of(std::uint64_t bytes);
   static constexpr int kSteps = kSlots;
   /// A slot's announcements have the steps of its group, those with its remainder: who finds one of some length looks
   /// at the slots of a group, and each slot of a group finds a step of its own, if the message is long enough.
-  static constexpr int kGroups = 8;
+  static constexpr int kGroups = 2;
   static constexpr int group_of(int step) { return step % kGroups; }
 
   /// The last ones of a rank's in the control segment are for messages: one each for the announcements, then one each
@@ -47,10 +47,9 @@ struct Announcement {
 static_assert(sizeof(Announcement) <= Announcement::length_of(0));
 static_assert(Announcement::kSlots % Announcement::kGroups == 0);
 
-/// Shorter messages are staged: so few bytes are as soon through host memory, and their sends wait for no receiver. A
-/// default: from here on they are faster so (2 × H100), and those MPIs that take GPU memory themselves let a sender
-/// wait as well.
-inline constexpr std::uint64_t kLeastAnnounced = 1024;
+/// Shorter messages are staged: so few bytes are as soon through host memory. A default: from here on they are faster
+/// so (2 × H100).
+inline constexpr std::uint64_t kLeastAnnounced = 256;
 inline constexpr std::uint64_t kLongestAnnouncement = Announcement::length_of(Announcement::kSteps - 1);
 /// The shortest messages find room in every group.
 static_assert(kLeastAnnounced >= Announcement::length_of(Announcement::kGroups - 1));

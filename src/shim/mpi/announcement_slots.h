@@ -5,8 +5,10 @@
 //    the answer is the same. What else there is to know of them is in seen.h.
 // 2. Those that go elsewhere, with another tag or in a communicator of other ranks are told apart by it, and may
 //    be as long.
-// 3. The shortest length that is left is taken, of the first group that has a free slot. So messages of one kind keep
-//    together, and leave the lengths of other groups to other kinds.
+// 3. The shortest length that is left is taken, of the first group that has a free slot; the group's very shortest
+// only
+//    where there is no other. So messages of one kind keep together, and leave the lengths of other groups to other
+//    kinds, and the shortest to those that have no choice.
 #pragma once
 
 #include <algorithm>
@@ -35,11 +37,13 @@ class AnnouncementSlots {
     for (int group = 0; group < std::min(steps, Announcement::kGroups); ++group) {
       Group& slots = groups_[static_cast<std::size_t>(group)];
       if (slots.used == kAll) continue;
-      const std::uint32_t barred = slots.barred(bytes, to);
-      for (int turn = 0, step = group; step < steps; ++turn, step += Announcement::kGroups) {
+      const std::uint64_t barred = slots.barred(bytes, to);
+      const int turns = (steps - group + Announcement::kGroups - 1) / Announcement::kGroups;
+      for (int tried = 1; tried <= turns; ++tried) {
+        const int turn = tried % turns, step = group + turn * Announcement::kGroups;
         if ((barred >> turn & 1) != 0 || doubtful.test(static_cast<std::size_t>(step))) continue;
         const int place = std::countr_one(slots.used);
-        slots.used |= 1U << place;
+        slots.used |= std::uint64_t{1} << place;
         slots.messages[static_cast<std::size_t>(place)] = {to.dest_and_tag(), to.members, bytes, turn};
         return Taken{group + place * Announcement::kGroups, step};
       }
@@ -47,7 +51,7 @@ class AnnouncementSlots {
     return std::nullopt;
   }
   /// Nobody looks for the message any more.
-  void give_back(int slot) { group_of(slot).used &= ~(1U << slot / Announcement::kGroups); }
+  void give_back(int slot) { group_of(slot).used &= ~(std::uint64_t{1} << slot / Announcement::kGroups); }
   /// Somebody may still come to it: it is not taken again, and nobody finds it.
   void lose(int slot) {
     group_of(slot).messages[static_cast<std::size_t>(slot / Announcement::kGroups)] = {Envelope::kToNobody, 0, 0, 0};
@@ -55,8 +59,8 @@ class AnnouncementSlots {
 
  private:
   static constexpr int kOfGroup = Announcement::kSlots / Announcement::kGroups;
-  static constexpr std::uint32_t kAll = (1U << kOfGroup) - 1;
-  static_assert(kOfGroup < 32);
+  static constexpr std::uint64_t kAll = (std::uint64_t{1} << kOfGroup) - 1;
+  static_assert(kOfGroup < 64);
 
   /// How many lengths are no longer than a message.
   static constexpr int steps_within(std::uint64_t bytes) {
@@ -72,16 +76,16 @@ class AnnouncementSlots {
   };
   /// The slots, and the steps, of one remainder.
   struct Group {
-    std::uint32_t used = 0;  // by place: the slot is free again with its message
+    std::uint64_t used = 0;  // by place: the slot is free again with its message
     std::array<Message, kOfGroup> messages{};
 
     /// Turns of messages under way that a probe cannot tell from this one, and that have other lengths.
-    std::uint32_t barred(std::uint64_t bytes, const Envelope& to) const {
-      std::uint32_t turns = 0;
-      for (std::uint32_t left = used; left != 0; left &= left - 1) {
+    std::uint64_t barred(std::uint64_t bytes, const Envelope& to) const {
+      std::uint64_t turns = 0;
+      for (std::uint64_t left = used; left != 0; left &= left - 1) {
         const Message& other = messages[static_cast<std::size_t>(std::countr_zero(left))];
         const bool alike = other.dest_and_tag == to.dest_and_tag() && other.members == to.members;
-        if (alike && other.bytes != bytes) turns |= 1U << other.turn;
+        if (alike && other.bytes != bytes) turns |= std::uint64_t{1} << other.turn;
       }
       return turns;
     }

@@ -49,8 +49,8 @@ TEST(AnnouncementSlots, WhatAProbeTellsApartHasOneLength) {
 TEST(AnnouncementSlots, ShortMessagesOfManyLengthsAreNotAllAnnounced) {
   AnnouncementSlots slots;
   for (unsigned i = 0; i < Announcement::kGroups; ++i) EXPECT_TRUE(slots.take(kLeastAnnounced + i, kThere, kNoDoubt));
-  EXPECT_FALSE(slots.take(kLeastAnnounced + 8, kThere, kNoDoubt));
-  EXPECT_TRUE(slots.take(kLeastAnnounced + 8, {1, 6, 3, 77}, kNoDoubt));
+  EXPECT_FALSE(slots.take(kLeastAnnounced + 20, kThere, kNoDoubt));
+  EXPECT_TRUE(slots.take(kLeastAnnounced + 20, {1, 6, 3, 77}, kNoDoubt));
   EXPECT_TRUE(slots.take(kLeastAnnounced, kThere, kNoDoubt)) << "as long as another one";
   EXPECT_TRUE(slots.take(kLongMessage, kThere, kNoDoubt)) << "long ones have longer announcements";
 }
@@ -63,7 +63,7 @@ TEST(AnnouncementSlots, NoLengthIsTakenThatIsInDoubt) {
   EXPECT_EQ(slots.take(kLongMessage, kThere, doubtful)->step, Announcement::kGroups) << "a longer one of the first";
   doubtful.set();
   EXPECT_FALSE(slots.take(kLongMessage, kThere, doubtful));
-  EXPECT_FALSE(slots.take(543, kThere, kNoDoubt)) << "no announcement is so short";
+  EXPECT_FALSE(slots.take(kLeastLookedAt - 1, kThere, kNoDoubt)) << "no announcement is so short";
 }
 
 TEST(AnnouncementSlots, ALostOneIsNeverTakenAgainAndBarsNothing) {

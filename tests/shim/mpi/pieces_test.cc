@@ -288,7 +288,7 @@ TEST_F(PiecesTest, NoCardIsAsLongAsAMessageThatMayBeOnItsWay) {
 TEST_F(PiecesTest, OtherMessagesAreNoCards) {
   const auto data = memory(sender, Pieces::kLeast, 1);
   const auto outgoing = announce(data, Pieces::kLeast);
-  EXPECT_FALSE(receiver.pieces.is_card(data.data(), 544));
+  EXPECT_FALSE(receiver.pieces.is_card(data.data(), kLeastLookedAt));
   EXPECT_FALSE(receiver.pieces.is_card(outgoing->sent(), 8)) << "so few bytes hold none";
   Announcement other{};
   other.job[0] = kJobOfPieces[0];
