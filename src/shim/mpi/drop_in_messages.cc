@@ -140,8 +140,7 @@ void DropIn::fetch(Receive& receive, Way& way, const void* came, Program program
   }
   if constexpr (std::is_same_v<Way, Messages>) {
     // Several are copied by one kernel of their sender's, which takes hardly longer for them than for one.
-    const auto any = [](const Receive&) { return true; };
-    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_unseen(any))
+    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_awaited())
       receive.incoming = way.bring(card, matched, to, device);
     if (receive.incoming != nullptr) return;
   }

@@ -159,14 +159,21 @@ class OpenRequests {
     count_.store(all_.size(), std::memory_order_relaxed);
   }
   /// Of receives whose message nobody has seen come, the one posted first: what comes next is most likely for that.
-  /// Those that were asked for kVainLooks times are left out. Null: none.
+  /// Those that were asked for kVainLooks times are left out. Null: none, or it is the only one: nothing is lost by a
+  /// look when it is waited for, and then a short message may be brought at once.
   std::pair<Handle, Shared> first_awaited() {
     const std::unique_lock lock(mutex_);
-    while (!awaited_.empty() && (is_not_awaited(awaited_.front()) || awaited_.front().looks == kVainLooks))
-      awaited_.pop_front();
-    if (awaited_.empty()) return {};
+    drop_what_is_not_awaited();
+    while (awaited_.size() > 1 && is_not_awaited(awaited_[1])) awaited_.erase(awaited_.begin() + 1);
+    if (awaited_.size() < 2) return {};
     ++awaited_.front().looks;
     return {awaited_.front().request, awaited_.front().open.lock()};
+  }
+  /// Whether there is a receive for first_awaited(), were it the only one.
+  bool any_awaited() {
+    const std::unique_lock lock(mutex_);
+    drop_what_is_not_awaited();
+    return !awaited_.empty();
   }
   /// The oldest sends that nobody was given before, if they are so many or have so many bytes, and the receiver of
   /// the last of these wishes that its message is copied; else none.
@@ -220,6 +227,12 @@ class OpenRequests {
   static bool is_not_awaited(const Awaited& one) {
     const auto open = one.open.lock();
     return open == nullptr || !open->active || open->receive->looked.load(std::memory_order_relaxed);
+  }
+
+  /// With the mutex held: from the front on.
+  void drop_what_is_not_awaited() {
+    while (!awaited_.empty() && (is_not_awaited(awaited_.front()) || awaited_.front().looks == kVainLooks))
+      awaited_.pop_front();
   }
 
   mutable std::shared_mutex mutex_;

@@ -82,20 +82,29 @@ TEST(OpenRequests, TheReceiveThatWasPostedFirstIsAwaitedFirst) {
   EXPECT_EQ(table.first_awaited(), std::pair(kRequest, first));
   EXPECT_EQ(table.first_awaited(), std::pair(kRequest, first));
   first->receive->looked = true;
+  EXPECT_EQ(table.first_awaited().second, nullptr) << "the last one is looked at when it is waited for";
+  EXPECT_TRUE(table.any_awaited());
+  const auto third = moving();
+  table.add(kRequest + 2, third);
   EXPECT_EQ(table.first_awaited(), std::pair(kRequest + 1, second));
-  table.end(*second);
+  table.end(*third);
   EXPECT_EQ(table.first_awaited().second, nullptr);
+  table.end(*second);
+  EXPECT_FALSE(table.any_awaited());
 }
 
 TEST(OpenRequests, AReceiveOfWhatNeverComesIsNotAwaitedForEver) {
   OpenRequests table;
-  const auto never = moving(), other = moving();
+  const auto never = moving(), other = moving(), another = moving();
   table.add(kRequest, never);
   table.add(kRequest + 1, other);
+  table.add(kRequest + 2, another);
   int looks = 0;
   while (table.first_awaited().second == never) ASSERT_LT(++looks, 1000);
   EXPECT_GT(looks, 0);
   EXPECT_EQ(table.first_awaited().second, other);
+  other->receive->looked = another->receive->looked = true;
+  EXPECT_FALSE(table.any_awaited()) << "what never comes counts for nothing";
 }
 
 }  // namespace
