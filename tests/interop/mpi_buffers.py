@@ -160,6 +160,28 @@ def both_may_send_before_they_receive() -> None:
             assert theirs.get() == [10 * round_ + 1 - RANK] * count
 
 
+def a_send_that_is_over_may_be_cancelled() -> None:
+    """Some MPIs do so as long as nobody has received it, and then nobody may."""
+    count = 1000
+    mine, theirs, cancelled = GPU(count), GPU(count), array.array("i", [0])
+    mine.fill(5)
+    if RANK == 0:
+        request, status = WORLD.Isend(mine.mpi(), 1, 6), MPI.Status()
+        while not request.Get_status():
+            pass
+        request.Cancel()
+        request.Wait(status)
+        cancelled[0] = status.Is_cancelled()
+        WORLD.Send(cancelled, 1, 7)
+        mine.fill(6)
+        WORLD.Send(mine.mpi(), 1, 6)
+    elif RANK == 1:
+        WORLD.Recv(cancelled, 0, 7)
+        for expected in [6] if cancelled[0] else [5, 6]:
+            WORLD.Recv(theirs.mpi(), 0, 6)
+            assert theirs.get() == [expected] * count, (expected, cancelled[0])
+
+
 def requests_move_while_ranks_wait_elsewhere() -> None:
     """A receive that is open takes its message while its rank is in another call; MPI wants no less."""
     mine, theirs = GPU(INTS), GPU(INTS)
@@ -379,6 +401,7 @@ def main() -> None:
     checks = [
         every_send_meets_every_receive,
         both_may_send_before_they_receive,
+        a_send_that_is_over_may_be_cancelled,
         requests_move_while_ranks_wait_elsewhere,
         a_message_that_is_too_long_is_an_error,
         a_request_that_fails_is_forgotten,

@@ -49,7 +49,7 @@ def test_what_is_sent_and_reduced_arrives(name: str, reach: str) -> None:
     left_out = OVERRUNS if staged and name == "openmpi" else ""
     done = run(name, ranks, REACH[reach], left_out)
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert done.stdout.count("\n") == (15 if left_out else 16), done.stdout
+    assert done.stdout.count("\n") == (16 if left_out else 17), done.stdout
     # What took which way is what is tested, so it must have taken it.
     direct = "direct copy" in done.stderr
     collective = "one_shot" in done.stderr

@@ -139,7 +139,8 @@ class Batch {
   /// Whether the request is over whatever the real library may say, which has completed it before or is not asked.
   bool finished(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
-    return open != nullptr && open->active && open->finished && ready(index);
+    // A send that is over without the real library is asked once more: it may have been cancelled meanwhile.
+    return open != nullptr && open->active && open->finished && ready(index) && open->finished;
   }
 
   /// Whether it is a persistent call of sennit's that is not started. The real library never starts it, and MPICH 4.0
