@@ -1,9 +1,8 @@
 // Allreduce, reduce-scatter by recursive halving, then allgather by recursive doubling (Rabenseifner): 2 log2(n)
 // steps, and no more bytes than a ring sends.
 //
-// 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills one.
-// It
-//    takes each segment through all steps before the next.
+// 1. Each block takes its part of the message, in segments of two slots, so that the half it sends first fills
+//    one. It takes each segment through all steps before the next.
 // 2. The input goes into the output, where the segment is worked on.
 // 3. Ranks beyond a power of two give their segment to a partner and wait for the result.
 // 4. Halving: in each step two ranks split what they both have; each sends the other its half and adds what comes.

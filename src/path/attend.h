@@ -2,9 +2,8 @@
 // engine for each: a block of the GPU attends, and does one after the other.
 //
 // 1. The block says that it is there. Until then nothing is asked of it.
-// 2. For each copy the host writes one small message of packets: what to copy, and the bytes themselves where they
-// are
-//    few and go to the GPU.
+// 2. For each copy the host writes one small message of packets: what to copy, and the bytes themselves where
+//    they are few and go to the GPU.
 // 3. The block does it: few bytes for the host go there as packets; of others it signals that they are there. Several
 //    copies to the GPU may be asked for in one message: they then take hardly longer than one.
 // 4. It waits for the next message a given time and not longer, since it takes up a place on the GPU, and whoever
@@ -117,15 +116,10 @@ struct Attend {
       if (errand.way == Way::parts_to_gpu) {
         copy_parts(block, errand);
       } else if (few) {
-        std::byte* const at = errand.at;  // what is stored might else be the errand
-        const std::uint32_t bytes = errand.bytes;
-        block.each(static_cast<unsigned>(device::packets_of(bytes)), [&](unsigned i) {
+        block.each(static_cast<unsigned>(device::packets_of(errand.bytes)), [&](unsigned i) {
           const unsigned begin = i * device::kPacketBytes;
-          const bool whole = begin + device::kPacketBytes <= bytes && reinterpret_cast<std::uintptr_t>(at) % 8 == 0;
-          if (whole)
-            *reinterpret_cast<Word8*>(at + begin) = *reinterpret_cast<const Word8*>(errand.few + begin);
-          else
-            for (unsigned b = begin; b < begin + device::kPacketBytes && b < bytes; ++b) at[b] = errand.few[b];
+          for (unsigned b = begin; b < begin + device::kPacketBytes && b < errand.bytes; ++b)
+            errand.at[b] = errand.few[b];
         });
       } else {
         block.copy(to_host ? errand.host : errand.at, to_host ? errand.at : errand.host, errand.bytes);
@@ -137,10 +131,6 @@ struct Attend {
   }
 
  private:
-  /// A packet's bytes: of any type.
-  using Word8 [[gnu::may_alias]] = std::uint64_t;
-  static_assert(sizeof(Word8) == device::kPacketBytes && offsetof(Errand, few) % sizeof(Word8) == 0);
-
   template <class Block>
   SENNIT_DEVICE static void copy_parts(Block& block, const Errand& errand) {
     const Parts& parts = errand.parts;

@@ -6,9 +6,8 @@
 // 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
 // 2. The peer's service thread fetches, maps and pins it, and says that it is ready; until then messages take other
 // paths.
-// 3. For a message the asking side posts the request, rings the peer's bell, and enqueues its own end on its lane;
-// the
-//    end first, where the message cannot start yet.
+// 3. For a message the asking side posts the request, rings the peer's bell, and enqueues its own end on its
+//    lane; the end first, where the message cannot start yet.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
 //    that no processor is held while the asking lane still does other work; at once, when the message can start.
 // 5. A service that cannot launch in time (the process frees memory, or loads code, behind a kernel that runs) comes

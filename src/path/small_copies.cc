@@ -20,6 +20,15 @@ using Clock = std::chrono::steady_clock;
 /// What no copy takes but one that waits for its GPU, as where processes have it in turns of some ms.
 constexpr std::chrono::microseconds kSlowCopy{500};
 
+Attend::Errand errand_of(Attend::Way way, const void* gpu, const void* host, std::uint64_t bytes) {
+  Attend::Errand errand;
+  errand.at = static_cast<std::byte*>(const_cast<void*>(gpu));
+  errand.host = static_cast<std::byte*>(const_cast<void*>(host));
+  errand.bytes = static_cast<std::uint32_t>(bytes);
+  errand.way = way;
+  return errand;
+}
+
 device::Word load(const device::Word* word) {
   return std::atomic_ref(*const_cast<device::Word*>(word)).load(std::memory_order_acquire);
 }
@@ -117,16 +126,17 @@ Result<bool> SmallCopies::ask(const Attend::Errand& errand, Done done) {
   return true;
 }
 
+Result<bool> SmallCopies::ask(const Attend::Errand& errand) {
+  return ask(errand, [this] { return load(desk_.done) == asked_; });
+}
+
 Result<bool> SmallCopies::to_host(void* host, const void* gpu, std::uint64_t bytes) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || bytes == 0 || bytes > kMostToHost) return false;
   if (auto there = attended(); !there || !*there) return there;
-  Attend::Errand errand;
-  errand.at = static_cast<std::byte*>(const_cast<void*>(gpu));
-  errand.bytes = static_cast<std::uint32_t>(bytes);
-  errand.host = desk_.bytes;
+  const auto errand = errand_of(Attend::Way::to_host, gpu, desk_.bytes, bytes);
   if (bytes > Attend::kFew) {
-    auto done = ask(errand, [&] { return load(desk_.done) == asked_; });
+    auto done = ask(errand);
     if (done.ok() && *done) std::memcpy(host, desk_.bytes, bytes);
     return done;
   }
@@ -149,22 +159,13 @@ Result<bool> SmallCopies::to_gpu(void* gpu, const void* host, std::uint64_t byte
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock() || bytes == 0 || bytes > kMostToGpu) return false;
   if (auto there = attended(); !there || !*there) return there;
-  Attend::Errand errand;
-  errand.at = static_cast<std::byte*>(gpu);
-  errand.bytes = static_cast<std::uint32_t>(bytes);
-  errand.host = desk_.bytes;
-  errand.way = Attend::Way::to_gpu;
+  auto errand = errand_of(Attend::Way::to_gpu, gpu, desk_.bytes, bytes);
   std::memcpy(bytes <= Attend::kFew ? errand.few : desk_.bytes, host, bytes);
-  return ask(errand, [&] { return load(desk_.done) == asked_; });
+  return ask(errand);
 }
 
 Result<bool> SmallCopies::fetch(void* to, const void* from, std::uint64_t bytes) {
-  Attend::Errand errand;
-  errand.at = static_cast<std::byte*>(to);
-  errand.host = static_cast<std::byte*>(const_cast<void*>(from));
-  errand.bytes = static_cast<std::uint32_t>(bytes);
-  errand.way = Attend::Way::between;
-  return ask(errand, [&] { return load(desk_.done) == asked_; });
+  return ask(errand_of(Attend::Way::between, to, from, bytes));
 }
 
 std::size_t SmallCopies::together(std::span<const Piece> pieces) {
@@ -197,7 +198,7 @@ Result<bool> SmallCopies::to_gpu(std::span<const Piece> pieces) {
   std::byte* const bytes = few ? errand.parts.few : desk_.bytes;
   for (unsigned k = 0; k < count; ++k)
     if (pieces[k].bytes != 0) std::memcpy(bytes + errand.parts.begin(k), pieces[k].host, pieces[k].bytes);
-  return ask(errand, [&] { return load(desk_.done) == asked_; });
+  return ask(errand);
 }
 
 }  // namespace sennit::path

@@ -20,6 +20,7 @@ class SmallCopies {
  public:
   /// Longest copies. Defaults: a block takes as long for more bytes as a copy engine (H200).
   static constexpr std::uint64_t kMostToHost = Attend::kMost, kMostToGpu = Attend::kMost;
+  /// From another GPU's memory: a default, from where on a kernel of several blocks is sooner there (H100, H200).
   static constexpr std::uint64_t kMostBetween = 64 << 10;
   /// How long a block stays for the next copy. A default: messages to and from a neighbour come sooner, and a program
   /// that waits for the whole GPU hardly notices.
@@ -69,6 +70,8 @@ class SmallCopies {
   /// Asks, and waits until `done` says that it is done; false: the block has left without.
   template <class Done>
   Result<bool> ask(const Attend::Errand& errand, Done done);
+  /// The same of one that the block signals.
+  Result<bool> ask(const Attend::Errand& errand);
   Result<bool> fetch(void* to, const void* from, std::uint64_t bytes);
   template <class Ready>
   Status wait_for(Ready ready);

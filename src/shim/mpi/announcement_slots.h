@@ -5,10 +5,9 @@
 //    the answer is the same. What else there is to know of them is in seen.h.
 // 2. Those that go elsewhere, with another tag or in a communicator of other ranks are told apart by it, and may
 //    be as long.
-// 3. The shortest length that is left is taken, of the first group that has a free slot; the group's very shortest
-// only
-//    where there is no other. So messages of one kind keep together, and leave the lengths of other groups to other
-//    kinds, and the shortest to those that have no choice.
+// 3. The shortest length that is left is taken, of the first group that has a free slot; the group's very
+//    shortest only where there is no other. So messages of one kind keep together, and leave the lengths of
+//    other groups to other kinds, and the shortest to those that have no choice.
 #pragma once
 
 #include <algorithm>

@@ -5,10 +5,9 @@
 // so.
 // 2. It waits until all of them have told the same: then every node does the call with sennit. No node tells this of
 //    a call and then leaves it.
-// 3. A node where a rank has host memory tells nothing, since such calls must cost nothing. Who has waited for its
-// word
-//    in vain asks; the asked process's own thread looks at its board, and says so when a rank has passed: then no
-//    node does the call with sennit, since every other one will ask too.
+// 3. A node where a rank has host memory tells nothing, since such calls must cost nothing. Who has waited for
+//    its word in vain asks; the asked process's own thread looks at its board, and says so when a rank has
+//    passed: then no node does the call with sennit, since every other one will ask too.
 //
 // A node that has heard of all others may be done with call k, and offer its next one, before another node has
 // looked. There it waits to hear of all again, whatever some say; so the two latest offers of each are enough to

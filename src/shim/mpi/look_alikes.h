@@ -4,9 +4,8 @@
 // 1. Each such message is noted before it is sent, and again when its send returns, with the time: a count.
 // 2. While one may be unreceived, no message to the same receiver with the same tag is announced by as many bytes: it
 //    gets another length, or is staged.
-// 3. An announcement that was taken has been received, and with it every message before it of the same communicator,
-// tag
-//    and receiver, since MPI lets none overtake another. Those are forgotten.
+// 3. An announcement that was taken has been received, and with it every message before it of the same
+//    communicator, tag and receiver, since MPI lets none overtake another. Those are forgotten.
 //
 // Messages that come behind an announcement of their length are the receiver's to tell apart: Messages::announced().
 #pragma once

@@ -166,31 +166,31 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
 }
 
 Messages::Outgoing::~Outgoing() {
+  const Left message{announcement_, to_, time_, offered_};
+  const std::lock_guard lock(messages_.mutex_);
   if (left_) {
-    const std::lock_guard lock(messages_.mutex_);
-    messages_.left_.push_back({announcement_, to_, time_, offered_});
-    return;
-  }
-  if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
-  if (ended()) {
-    messages_.look_alikes_.taken(to_, time_);
-    const std::lock_guard lock(messages_.mutex_);
-    messages_.slots_.give_back(announcement_.slot);
+    messages_.left_.push_back(message);
+  } else if (ended()) {
+    messages_.forget(message);
   } else {
+    if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
     // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
     messages_.slot_of(announcement_).words[kEnvelope].store(Envelope::kToNobody, std::memory_order_relaxed);
-    const std::lock_guard lock(messages_.mutex_);
     messages_.slots_.lose(announcement_.slot);
   }
 }
 
+void Messages::forget(const Left& one) {
+  if (one.offered != 0) group_.withdraw(one.offered - 1);
+  look_alikes_.taken(one.to, one.time);
+  slots_.give_back(one.announcement.slot);
+}
+
 void Messages::sweep() {
   std::erase_if(left_, [this](const Left& one) {
-    if (!has_ended(one.announcement)) return false;
-    group_.withdraw(one.offered - 1);
-    look_alikes_.taken(one.to, one.time);
-    slots_.give_back(one.announcement.slot);
-    return true;
+    const bool over = has_ended(one.announcement);
+    if (over) forget(one);
+    return over;
   });
 }
 

@@ -4,16 +4,14 @@
 // 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot
 //    of shared memory. So MPI itself matches messages, in its own order, with every wildcard.
 // 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start.
-// 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it at
-// once,
-//    and its GPU tells of the end in the slot, behind the bytes (pushes.h).
+// 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it
+//    at once, and its GPU tells of the end in the slot, behind the bytes (pushes.h).
 // 4. Into host memory, and where the sender does not hear: it maps the sender's memory (once), copies the bytes
 //    itself, and then tells of the end. Until then the sender's buffer is in use; a receiver may find that the slot
 //    is already at a later message.
 // 5. A receiver that cannot map the memory asks, by the slot, for a copy in host memory, and gets a file of it.
-// 6. A short message that is the only one on its way to a receiver whose GPU has a block for small copies is brought
-// by
-//    that: no launch, and nobody has to hear.
+// 6. A short message that is the only one on its way to a receiver whose GPU has a block for small copies is
+//    brought by that: no launch, and nobody has to hear.
 // 7. A sender that has waited for the receiver of a short message a while makes a copy in host memory as in 5., and
 //    waits no more: programs rely on MPIs to keep short messages, as when both of two ranks send before they receive.
 //
@@ -169,6 +167,12 @@ class Messages {
   void refuse(const Announcement& announcement, bool matched);
 
  private:
+  /// What is known of a message that outlives its Outgoing, as there.
+  struct Left {
+    Announcement announcement;
+    Envelope to;
+    std::uint64_t time, offered;
+  };
   /// What a probe is told of an announcement, beside its sender.
   struct Looks {
     std::uint64_t step, dest_and_tag, members;
@@ -179,6 +183,8 @@ class Messages {
   /// An announcement was received; with the mutex held.
   void note_received(const Announcement& announcement, bool matched);
   void tell(const Announcement& announcement) const;
+  /// A message that is over; with the mutex held.
+  void forget(const Left& one);
   /// Forgets messages left for receivers that have them now; with the mutex held.
   void sweep();
   bool has_ended(const Announcement& announcement) const;
@@ -205,11 +211,6 @@ class Messages {
   std::array<device::Word, Announcement::kSlots> uses_{};
   std::array<std::vector<std::byte>, Announcement::kSlots> cards_;  // what is sent, of each slot that was ever in use
   std::uint64_t numbers_ = 0;
-  struct Left {
-    Announcement announcement;
-    Envelope to;
-    std::uint64_t time, offered;  // as Outgoing's
-  };
   std::vector<Left> left_;    // messages whose sends are over, and whose receivers have not come
   std::map<int, Seen> seen_;  // by sender
   bool warned_ = false;

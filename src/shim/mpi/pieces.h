@@ -3,9 +3,9 @@
 //
 // 1. The sender sends a card in the message's place, with the same envelope, so that the MPI itself matches messages,
 //    in its own order, with every wildcard. It does so only for a rank that looks at all it receives (questions.h).
-// 2. Whoever receives the card knows it by a number that the job drew at its start, and answers by a communicator
-// that
-//    only the drop-in has: go, or that the message is not wanted, as it is longer than its receive allows.
+// 2. Whoever receives the card knows it by a number that the job drew at its start, and answers by a
+//    communicator that only the drop-in has: go, or that the message is not wanted, as it is longer than its
+//    receive allows.
 // 3. From then on pieces travel there, from pinned memory to pinned memory, each as soon as a buffer is free at both
 //    ends (stages.h). Into host memory they are received where they belong.
 // 4. A sender that cannot go on sends an empty piece.

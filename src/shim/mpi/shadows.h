@@ -43,8 +43,7 @@ class Shadows {
 
   /// The call's buffers in their order, with shadows for those on GPUs.
   void* const* memory() const { return memory_; }
-  /// The GPU that buffer `index` is on; -1: none.
-  int device(std::size_t index) const { return held_[index].device; }
+  /// Where buffer `index` is held.
   const Held& held(std::size_t index) const { return held_[index]; }
   /// Bytes of all shadows.
   std::uint64_t bytes() const;

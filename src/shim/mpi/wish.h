@@ -2,13 +2,11 @@
 // than it reads from there (2 × H100: 2.6 µs a copy, 5 and more where copies follow each other).
 //
 // 1. The receiver writes where to, and opens the wish.
-// 2. Either the sender hears it, and copies, or the receiver withdraws it, since a sender that computes does not
-// look:
-//    whoever changes the state first.
+// 2. Either the sender hears it, and copies, or the receiver withdraws it, since a sender that computes does
+//    not look: whoever changes the state first.
 // 3. A sender that cannot copy there refuses, and the receiver does it all the same.
-// 4. A sender that has waited long enough leaves a copy of the message behind, unless its receiver has come before,
-// and
-//    wishes something or says that it copies itself: again whoever changes the state first.
+// 4. A sender that has waited long enough leaves a copy of the message behind, unless its receiver has come
+//    before, and wishes something or says that it copies itself: again whoever changes the state first.
 #pragma once
 
 #include <cstdint>

@@ -52,6 +52,30 @@ TEST(Wish, MayBeRefusedWhereItWasHeard) {
   EXPECT_FALSE(wish.is_refused(8));
 }
 
+TEST(Wish, IsNotMadeOfAMessageThatWasLeft) {
+  comm::Slot slot{};
+  Wish wish(slot);
+  EXPECT_TRUE(wish.leave(3));
+  EXPECT_FALSE(wish.leave(3));
+  EXPECT_FALSE(wish.open(3, kWhere));
+  EXPECT_FALSE(wish.claim(3));
+  EXPECT_FALSE(wish.is_open(3));
+  EXPECT_TRUE(wish.open(4, kWhere)) << "the slot's next message";
+  EXPECT_TRUE(wish.hear(4));
+}
+
+TEST(Wish, OfAReceiverThatHasComeKeepsItsSenderFromLeaving) {
+  comm::Slot slot{};
+  Wish wish(slot);
+  EXPECT_TRUE(wish.open(1, kWhere));
+  EXPECT_FALSE(wish.leave(1));
+  EXPECT_TRUE(wish.claim(2));
+  EXPECT_FALSE(wish.leave(2));
+  EXPECT_TRUE(wish.claim(2)) << "what it has said before bars nothing";
+  EXPECT_TRUE(wish.open(2, kWhere)) << "it lets the sender copy after all";
+  EXPECT_TRUE(wish.leave(5));
+}
+
 TEST(Wish, IsEitherHeardOrWithdrawn) {
   comm::Slot slot{};
   constexpr std::uint64_t kWishes = 5000;
