@@ -16,16 +16,17 @@ constexpr int kFewestRounds = 7, kMostRounds = 2000;
 }  // namespace
 
 Schedule schedule(std::span<const double> call_us, double seconds) {
-  double longest = 0, all = 0;
+  Schedule planned;
+  double round_us = 0;
   for (const double us : call_us) {
-    longest = std::max(longest, us);
-    all += us;
+    const double calls = us > 0 ? std::clamp(kBatchUs / us, 1.0, double(kMostCallsOfBatch)) : kMostCallsOfBatch;
+    planned.calls.push_back(static_cast<int>(calls));
+    round_us += us * planned.calls.back();
   }
-  const double calls =
-      longest > 0 ? std::clamp(kBatchUs / longest, 1.0, double(kMostCallsOfBatch)) : kMostCallsOfBatch;
-  const double round_us = all * std::floor(calls), budget_us = seconds * 1e6 * double(call_us.size());
+  const double budget_us = seconds * 1e6 * double(call_us.size());
   const double rounds = round_us > 0 ? budget_us / round_us : kMostRounds;
-  return {static_cast<int>(std::clamp(rounds, double(kFewestRounds), double(kMostRounds))), static_cast<int>(calls)};
+  planned.rounds = static_cast<int>(std::clamp(rounds, double(kFewestRounds), double(kMostRounds)));
+  return planned;
 }
 
 int warming(std::span<const double> call_us, std::size_t which) {

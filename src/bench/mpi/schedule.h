@@ -6,11 +6,11 @@
 
 namespace sennit::bench::mpi {
 
-/// Calls of one variant, then as many of the next, and again: what disturbs a machine for longer than a batch meets
-/// all of them, and what a batch costs beside its calls is the same for all.
+/// Calls of one variant for a while, then of the next for as long, and again: what disturbs a machine for longer than
+/// a batch meets all of them, and each has as long to find the machine as it is where it alone is used.
 struct Schedule {
   int rounds = 0;
-  int calls = 0;  ///< in a batch
+  std::vector<int> calls;  ///< in a batch of each variant
 };
 
 /// `call_us`: of each variant, as it was just seen; `seconds`: for each variant.

@@ -165,14 +165,14 @@ Result<std::vector<Times>> Site::time(const Case& what, const std::vector<Varian
       const auto index = static_cast<std::size_t>(which);
       if (const int calls = warming(estimates, index); calls != 0)
         if (auto warmed = job_.run(batches[index], calls); !warmed) return warmed.status();
-      auto ran = job_.run(batches[index], planned.calls);
+      auto ran = job_.run(batches[index], planned.calls[index]);
       if (!ran) return ran.status();
       if (round >= 0) samples[index].push_back(*ran);
     }
   std::vector<Times> times;
   const auto own = std::ranges::find(variants, kOwn, &Variant::name) - variants.begin();
   for (std::size_t i = 0; i < variants.size(); ++i) {
-    Times one{measure::summarise(samples[i]), planned.calls, {}};
+    Times one{measure::summarise(samples[i]), planned.calls[i], {}};
     if (own < count && static_cast<std::ptrdiff_t>(i) != own)
       one.against = compare(samples[std::size_t(own)], samples[i]);
     times.push_back(one);
