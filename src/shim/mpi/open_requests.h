@@ -175,24 +175,30 @@ class OpenRequests {
     drop_what_is_not_awaited();
     return !awaited_.empty();
   }
-  /// The oldest sends that nobody was given before, if they are so many or have so many bytes, and the receiver of
-  /// the last of these wishes that its message is copied; else none.
+  /// Of the oldest sends that nobody was given before as many as are so many or have so many bytes, where the
+  /// receiver of the last of these wishes that its message is copied; else none. Those at the front are left out, a
+  /// few, where their receivers wish nothing: these may be long in coming, as where they look at another message
+  /// first.
   std::vector<std::pair<Handle, Shared>> wished(std::size_t least, std::uint64_t least_bytes) {
-    std::vector<std::pair<Handle, Shared>> some;
     const std::unique_lock lock(mutex_);
     while (!unheard_.empty() && is_over(unheard_.front())) unheard_.pop_front();
-    std::uint64_t bytes = 0;
-    for (const auto& one : unheard_) {
-      if (some.size() >= least || bytes >= least_bytes) break;
-      const auto open = one.open.lock();
-      if (open == nullptr) continue;
-      bytes += open->outgoing->bytes();
-      some.emplace_back(one.request, open);
+    for (std::size_t first = 0; first < std::min(kMostLeftOut + 1, unheard_.size()); ++first) {
+      std::vector<std::pair<Handle, Shared>> some;
+      std::uint64_t bytes = 0;
+      auto one = unheard_.begin() + static_cast<std::ptrdiff_t>(first);
+      const auto begin = one;
+      for (; one != unheard_.end() && some.size() < least && bytes < least_bytes; ++one) {
+        const auto open = one->open.lock();
+        if (open == nullptr) continue;
+        bytes += open->outgoing->bytes();
+        some.emplace_back(one->request, open);
+      }
+      if (some.size() < least && bytes < least_bytes) return {};
+      if (!some.back().second->outgoing->is_wished()) continue;
+      unheard_.erase(begin, one);
+      return some;
     }
-    if ((some.size() < least && bytes < least_bytes) || !some.back().second->outgoing->is_wished()) return {};
-    while (unheard_.front().open.lock() != some.back().second) unheard_.pop_front();
-    unheard_.pop_front();
-    return some;
+    return {};
   }
   /// Those that move, and that no wait looks at anyway.
   std::vector<std::pair<Handle, Shared>> moving() const {
@@ -219,7 +225,10 @@ class OpenRequests {
     std::weak_ptr<OpenRequest> open;
     int looks = 0;
   };
-  static constexpr int kVainLooks = 64;  ///< a default: a receive may wait for ever, as for a word to stop
+  /// A default: a receive may wait for ever, as for a word to stop. Far more than a program posts at once, since each
+  /// that is posted has the first one looked at, and who forgets that one leaves its sender waiting.
+  static constexpr int kVainLooks = 512;
+  static constexpr std::size_t kMostLeftOut = 4;  ///< a default: a look at each takes some ns
   static bool is_over(const Awaited& one) {
     const auto open = one.open.lock();
     return open == nullptr || !open->active;

@@ -100,11 +100,74 @@ TEST(OpenRequests, AReceiveOfWhatNeverComesIsNotAwaitedForEver) {
   table.add(kRequest + 1, other);
   table.add(kRequest + 2, another);
   int looks = 0;
-  while (table.first_awaited().second == never) ASSERT_LT(++looks, 1000);
-  EXPECT_GT(looks, 0);
+  while (table.first_awaited().second == never) ASSERT_LT(++looks, 10'000);
+  EXPECT_GT(looks, 200) << "nor forgotten while others are posted";
   EXPECT_EQ(table.first_awaited().second, other);
   other->receive->looked = another->receive->looked = true;
   EXPECT_FALSE(table.any_awaited()) << "what never comes counts for nothing";
+}
+
+/// A send whose receiver may wish that it is copied.
+class Sent final : public Outgoing {
+ public:
+  explicit Sent(std::uint64_t bytes) : bytes_(bytes) {}
+  const void* sent() const override { return nullptr; }
+  int length() const override { return 0; }
+  std::uint64_t bytes() const override { return bytes_; }
+  std::string_view plan() const override { return "none"; }
+  Result<bool> taken() override { return false; }
+  bool is_wished() const override { return wished; }
+  bool wished = false;
+
+ private:
+  const std::uint64_t bytes_;
+};
+
+/// Sends of so many bytes each, of requests 0, 1 and so on; those that are wished.
+std::vector<Sent*> add_sends(OpenRequests& table, std::size_t count, std::uint64_t bytes) {
+  std::vector<Sent*> all;
+  for (std::size_t i = 0; i < count; ++i) {
+    auto open = std::make_shared<OpenRequest>();
+    auto sent = std::make_unique<Sent>(bytes);
+    all.push_back(sent.get());
+    open->outgoing = std::move(sent);
+    table.add(Handle(i), std::move(open));
+  }
+  return all;
+}
+
+std::vector<Handle> handles(const std::vector<std::pair<Handle, OpenRequests::Shared>>& some) {
+  std::vector<Handle> all;
+  for (const auto& [request, open] : some) all.push_back(request);
+  return all;
+}
+
+// Of 64 long messages both ways the first one's receive was looked at last, and until then none of the others was
+// heard: 4 MiB took 22 µs instead of 16 (2 × H100).
+TEST(OpenRequests, AnUnwishedSendDoesNotHideOthersThatAreWished) {
+  OpenRequests table;
+  const auto sent = add_sends(table, 12, 100);
+  EXPECT_TRUE(table.wished(4, 100).empty());
+  sent[2]->wished = sent[1]->wished = true;
+  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{1}));
+  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{2})) << "each once";
+  EXPECT_TRUE(table.wished(4, 100).empty());
+  sent[10]->wished = true;
+  EXPECT_TRUE(table.wished(4, 100).empty()) << "too many before it";
+  sent[0]->wished = true;
+  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{0}));
+}
+
+TEST(OpenRequests, ShortSendsAreGivenSeveralAtOnce) {
+  OpenRequests table;
+  const auto sent = add_sends(table, 9, 1);
+  sent[2]->wished = true;
+  EXPECT_TRUE(table.wished(4, 100).empty()) << "the last of four wishes nothing";
+  sent[4]->wished = true;
+  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{1, 2, 3, 4}));
+  sent[6]->wished = true;
+  EXPECT_EQ(handles(table.wished(3, 100)), (std::vector<Handle>{0, 5, 6}));
+  EXPECT_TRUE(table.wished(4, 100).empty()) << "so many there are not";
 }
 
 }  // namespace
