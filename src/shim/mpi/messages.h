@@ -72,6 +72,7 @@ class Messages {
     void is_waited_for() override;
     bool is_left() const override { return left_; }
     bool is_wished() const override { return messages_.wish_of(announcement_).is_open(announcement_.number); }
+    bool is_claimed() const override { return messages_.wish_of(announcement_).is_claimed(announcement_.number); }
 
    private:
     friend class Messages;
@@ -173,6 +174,12 @@ class Messages {
     Envelope to;
     std::uint64_t time, offered;
   };
+  /// A sender that did not hear what was wished of it, or refused.
+  struct Deaf {
+    int times = 0;            // in turn
+    int left = 0;             // its messages that are copied here before it is asked again
+    std::uint64_t looks = 0;  // that it had begun
+  };
   /// What a probe is told of an announcement, beside its sender.
   struct Looks {
     std::uint64_t step, dest_and_tag, members;
@@ -197,6 +204,8 @@ class Messages {
 
   /// The receiver's side of a wish; false: there is none.
   bool wish(Incoming& incoming);
+  /// Whether the sender would not hear it, as far as is known; with the mutex held.
+  bool is_deaf(int sender);
   /// Begins to copy from the sender's memory, or asks for a file.
   void pull(Incoming& incoming);
   Status begin_to_pull(Incoming& incoming);
@@ -215,7 +224,7 @@ class Messages {
   std::map<int, Seen> seen_;  // by sender
   bool warned_ = false;
   std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
-  std::map<int, int> deaf_;  // by sender: its messages that are copied here before it is asked again
+  std::map<int, Deaf> deaf_;                              // by sender
   Pushes pushes_;
 };
 

@@ -30,6 +30,8 @@ class Outgoing {
   virtual void is_waited_for() {}
   /// Whether the receiver waits for what taken() would begin, as far as a look can tell that takes some ns.
   virtual bool is_wished() const { return true; }
+  /// Whether it never will be wished, as far as a look can tell: the receiver copies itself.
+  virtual bool is_claimed() const { return false; }
   /// Whether it is taken without its receiver, which may come at any time: what is sent in its place is still needed.
   virtual bool is_left() const { return false; }
   /// The receiver, of MPI_COMM_WORLD, where it is on another node; else -1.

@@ -181,7 +181,7 @@ class OpenRequests {
   /// first.
   std::vector<std::pair<Handle, Shared>> wished(std::size_t least, std::uint64_t least_bytes) {
     const std::unique_lock lock(mutex_);
-    while (!unheard_.empty() && is_over(unheard_.front())) unheard_.pop_front();
+    while (!unheard_.empty() && is_heard(unheard_.front())) unheard_.pop_front();
     for (std::size_t first = 0; first < std::min(kMostLeftOut + 1, unheard_.size()); ++first) {
       std::vector<std::pair<Handle, Shared>> some;
       std::uint64_t bytes = 0;
@@ -189,7 +189,7 @@ class OpenRequests {
       const auto begin = one;
       for (; one != unheard_.end() && some.size() < least && bytes < least_bytes; ++one) {
         const auto open = one->open.lock();
-        if (open == nullptr) continue;
+        if (open == nullptr || open->outgoing->is_claimed()) continue;
         bytes += open->outgoing->bytes();
         some.emplace_back(one->request, open);
       }
@@ -232,6 +232,11 @@ class OpenRequests {
   static bool is_over(const Awaited& one) {
     const auto open = one.open.lock();
     return open == nullptr || !open->active;
+  }
+  /// Or need not be.
+  static bool is_heard(const Awaited& one) {
+    const auto open = one.open.lock();
+    return open == nullptr || !open->active || open->outgoing->is_claimed();
   }
   static bool is_not_awaited(const Awaited& one) {
     const auto open = one.open.lock();

@@ -43,6 +43,11 @@ class Wish {
     return slot_.words[kState].load(std::memory_order_relaxed) == state(number, kOpen);
   }
 
+  /// The receiver copies, now or when it has found another way: there is nothing to hear.
+  bool is_claimed(std::uint64_t number) const {
+    return slot_.words[kState].load(std::memory_order_relaxed) == state(number, kWithdrawn);
+  }
+
   // The sender:
   /// Where to copy the message, once; none where nothing is wished.
   std::optional<LoanName> hear(std::uint64_t number) {

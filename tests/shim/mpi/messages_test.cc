@@ -186,6 +186,41 @@ TEST(Messages, ASenderThatLooksAtManyOthersFirstIsWaitedFor) {
       });
 }
 
+TEST(Messages, ASenderThatDidNotHearOnceIsAskedAgainWhenItLooks) {
+  // What each message finds: whether the sender looks before, and whether it is asked.
+  struct Round {
+    bool looks, asked;
+  };
+  static constexpr Round kRounds[] = {{false, true}, {false, false}, {true, true}, {true, false}};
+  between_two(
+      [&](Party& rank, Announcement& card) {
+        fill(rank, 5);
+        for (const Round& round : kRounds) {
+          if (round.looks) rank.messages->look_at_all();
+          const auto outgoing = announce(rank, card, kShort);
+          rank.meet();
+          rank.meet();
+          EXPECT_EQ(outgoing->is_wished(), round.asked) << &round - kRounds;
+          EXPECT_EQ(outgoing->is_claimed(), !round.asked) << &round - kRounds;
+          rank.meet();
+          rank.meet();
+          EXPECT_TRUE(outgoing->is_claimed()) << "it was not heard";
+          until_taken(*outgoing);
+        }
+      },
+      [&](Party& rank, Announcement& card) {
+        for (const Round& round : kRounds) {
+          rank.meet();
+          const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
+          rank.meet();
+          rank.meet();
+          until_done(*incoming);
+          EXPECT_TRUE(holds(rank, 5, kShort)) << &round - kRounds;
+          rank.meet();
+        }
+      });
+}
+
 TEST(Messages, ThoseThatAReceiverFetchesTogetherAllCome) {
   std::vector<Announcement> cards(12);
   between_two(

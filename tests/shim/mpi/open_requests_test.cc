@@ -117,7 +117,8 @@ class Sent final : public Outgoing {
   std::string_view plan() const override { return "none"; }
   Result<bool> taken() override { return false; }
   bool is_wished() const override { return wished; }
-  bool wished = false;
+  bool is_claimed() const override { return claimed; }
+  bool wished = false, claimed = false;
 
  private:
   const std::uint64_t bytes_;
@@ -156,6 +157,16 @@ TEST(OpenRequests, AnUnwishedSendDoesNotHideOthersThatAreWished) {
   EXPECT_TRUE(table.wished(4, 100).empty()) << "too many before it";
   sent[0]->wished = true;
   EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{0}));
+}
+
+TEST(OpenRequests, ASendThatItsReceiverCopiesHidesNone) {
+  OpenRequests table;
+  const auto sent = add_sends(table, 20, 100);
+  for (int i = 0; i < 16; ++i) sent[std::size_t(i)]->claimed = true;
+  sent[16]->wished = sent[18]->wished = true;
+  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{16}));
+  sent[17]->claimed = true;
+  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{18}));
 }
 
 TEST(OpenRequests, ShortSendsAreGivenSeveralAtOnce) {

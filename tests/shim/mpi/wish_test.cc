@@ -34,6 +34,8 @@ TEST(Wish, ThatIsWithdrawnIsNotHeard) {
   wish.open(1, kWhere);
   EXPECT_TRUE(wish.withdraw(1));
   EXPECT_FALSE(wish.withdraw(1));
+  EXPECT_TRUE(wish.is_claimed(1)) << "the receiver copies";
+  EXPECT_FALSE(wish.is_claimed(2));
   EXPECT_EQ(wish.hear(1), std::nullopt);
   wish.open(2, kWhere);
   EXPECT_FALSE(wish.withdraw(1));
