@@ -42,7 +42,7 @@ constexpr std::uint64_t kLooks = 3;
 constexpr int kDeaf = 16, kUnable = 1024, kTimes = 2;
 
 /// Of a rank's slot for its first wish: how often it has begun to look at all of its messages; the same, and how many
-/// wishes it has heard.
+/// wishes it has heard and messages fetched.
 constexpr std::size_t kLook = 7, kAlive = 6;
 
 device::Word& end_word(comm::Slot& slot) {
@@ -340,6 +340,8 @@ std::unique_ptr<Messages::Incoming> Messages::bring(const Announcement& announce
 std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, bool matched, void* to,
                                                     int device) {
   const std::lock_guard lock(mutex_);
+  // Who fetches many has not come to what is wished of it yet: 64 take it longer than others wait.
+  count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
   note_received(announcement, matched);
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
   incoming->to_ = to;
