@@ -32,6 +32,7 @@ from kept_documents import (
     documents,
     kept_results,
 )
+from mpi_goals import mpi_goals
 from sennit import units
 from sennit.comparison import Comparison, comparisons
 from sennit.fit import fit
@@ -202,6 +203,7 @@ def generated(root: Path) -> dict[Path, str]:
             COLLECTIVE,
             sections_of_ranks(root, COLLECTIVE, CollectiveResult, collective_markdown),
         ),
+        (root / "docs" / "bench-mpi.md", "goals", mpi_goals(root)),
         (root / "docs" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
         (
             root / "docs" / "bench-torch.md",

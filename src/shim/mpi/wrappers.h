@@ -255,7 +255,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     std::string_view why;
     auto outgoing = here.announce(call, why);
     if (outgoing == nullptr) {
-      return request != nullptr ? perform<Abi>(call, real, request) : here.perform(call, real, why);
+      return request != nullptr ? perform<Abi>(call, real, request, why) : here.perform(call, real, why);
     }
     const std::uint64_t bytes = outgoing->bytes();
     const std::string_view plan = outgoing->plan();

@@ -1,0 +1,146 @@
+"""What the MPI drop-in was to reach, and what results/ show of each goal, in docs/bench-mpi.md. A goal that is missed
+stands there too, with its figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kept_documents import MPI, NONE_YET, documents
+from sennit import units
+from sennit.model.document import parse
+from sennit.model.mpi import BY_HAND, OWN, UCX, MpiResult, MpiRow
+from sennit.model.mpi import MPI as ALONE
+from sennit.views.markdown import pipes
+
+Found = tuple[int, float]  # the size where it is furthest from the goal, and the figure there
+
+
+@dataclass(frozen=True)
+class Goal:
+    """One figure of one result; `figures`: of all sizes that it is asked of, none where that was not measured."""
+
+    what: str
+    aim: float
+    at_most: bool  # else at least
+    figures: Callable[[list[MpiRow]], Iterator[Found]]
+    unit: str = "×"
+
+    def worst(self, rows: list[MpiRow]) -> Found | None:
+        found = list(self.figures(rows))
+        pick = max if self.at_most else min
+        return pick(found, key=lambda one: one[1], default=None)
+
+    def is_met(self, figure: float) -> bool:
+        return figure <= self.aim if self.at_most else figure >= self.aim
+
+
+Case = tuple[str, str, int, bool, int, int, int]  # of rows that differ in who alone
+
+
+def case_of(row: MpiRow) -> Case:
+    """What a row measures."""
+    return (row.operation, row.buffers, row.window, row.in_place, row.ranks, row.nodes, row.bytes)
+
+
+def pairs(
+    rows: list[MpiRow], peer: str, operation: str | None, nodes: int | None, wants: Callable[[MpiRow], bool]
+) -> Iterator[tuple[MpiRow, MpiRow]]:
+    """Each of sennit's rows that is wanted, and its peer's. `nodes`: 1 for one alone, 2 for several; None: any."""
+    others = {case_of(row): row for row in rows if row.variant == peer}
+    for row in rows:
+        right = operation in (None, row.operation) and (nodes is None or (row.nodes > 1) == (nodes > 1))
+        if row.variant == OWN and right and wants(row) and case_of(row) in others:
+            yield row, others[case_of(row)]
+
+
+def ratio(own: MpiRow, other: MpiRow) -> float:
+    """How many times as fast sennit is: of neighbouring batches where they took turns, else of medians."""
+    return other.sennit.times_as_fast if other.sennit else other.median_us / own.median_us
+
+
+def on_gpus(row: MpiRow) -> bool:
+    """Whether both sides have GPU buffers."""
+    return row.buffers == "gpu"
+
+
+def small_latency(rows: list[MpiRow]) -> Iterator[Found]:
+    """Sennit's time of 8 B over the better of the other two."""
+    others = [row for row in rows if row.variant in (BY_HAND, UCX)]
+    if {row.variant for row in others} != {BY_HAND, UCX}:
+        return
+    for row in rows:
+        if row.variant == OWN and row.operation == "latency" and row.bytes == 8 and on_gpus(row) and row.nodes == 1:
+            yield row.bytes, row.median_us / min(one.median_us for one in others if case_of(one) == case_of(row))
+
+
+def times_as_fast(
+    peer: str, operation: str, nodes: int, wants: Callable[[MpiRow], bool]
+) -> Callable[[list[MpiRow]], Iterator[Found]]:
+    """The peer's time over sennit's."""
+
+    def figures(rows: list[MpiRow]) -> Iterator[Found]:
+        for row, other in pairs(rows, peer, operation, nodes, lambda row: on_gpus(row) and wants(row)):
+            yield row.bytes, ratio(row, other)
+
+    return figures
+
+
+def host_overhead(rows: list[MpiRow]) -> Iterator[Found]:
+    """Per cent that sennit adds to calls with host buffers."""
+    for row, other in pairs(rows, ALONE, None, None, lambda row: row.buffers == "host"):
+        yield row.bytes, (1 / ratio(row, other) - 1) * 100
+
+
+GOALS = (
+    Goal("latency of 8 B, of the better of by hand and UCX", 0.8, True, small_latency),
+    Goal(
+        "bandwidth from 16 MiB on, as fast as UCX",
+        1,
+        False,
+        times_as_fast(UCX, "bandwidth", 1, lambda row: row.bytes >= 16 << 20),
+    ),
+    Goal(
+        "allreduce of 8 B, as fast as by hand",
+        1,
+        False,
+        times_as_fast(BY_HAND, "allreduce", 1, lambda row: row.bytes == 8),
+    ),
+    Goal(
+        "allreduce of 64 and 256 MiB, as fast as by hand",
+        150,
+        False,
+        times_as_fast(BY_HAND, "allreduce", 1, lambda row: row.bytes in (64 << 20, 256 << 20)),
+    ),
+    Goal(
+        "allreduce of 64 MiB on two nodes, as fast as by hand",
+        4,
+        False,
+        times_as_fast(BY_HAND, "allreduce", 2, lambda row: row.bytes == 64 << 20),
+    ),
+    Goal("host buffers: what sennit adds", 1, True, host_overhead, "%"),
+)
+
+
+def mpi_goals(root: Path) -> str:
+    """A table: a line for each goal and result that has something of it."""
+    lines = [
+        ["what", "aim", "reached", "at", "met", "GPUs", "result"],
+        ["---", "--:", "--:", "--:", "---", "---", "---"],
+    ]
+    results = [(name, parse(MpiResult, document, path)) for name, path, document in documents(root, MPI)]
+    for goal in GOALS:
+        for name, result in results:
+            if (worst := goal.worst(result.rows)) is None:
+                continue
+            size, figure = worst
+            aim = f"{'at most' if goal.at_most else 'at least'} {goal.aim:g} {goal.unit}"
+            reached = f"{figure:.3g} {goal.unit}"
+            gpus = ", ".join(
+                f"{result.machine.devices.count(one)} × {one}" for one in dict.fromkeys(result.machine.devices)
+            )
+            lines.append(
+                [goal.what, aim, reached, units.size(size), "yes" if goal.is_met(figure) else "no", gpus, name]
+            )
+    return pipes(lines) if len(lines) > 2 else NONE_YET

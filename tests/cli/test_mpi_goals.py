@@ -1,0 +1,55 @@
+"""Goals of the MPI drop-in beside what results show."""
+
+from __future__ import annotations
+
+import pytest
+from mpi_goals import GOALS, Goal, host_overhead, small_latency, times_as_fast
+from sennit.model.mpi import BY_HAND, MPI, OWN, UCX, MpiRow, Turns
+
+
+def row(variant: str, operation: str, size: int, us: float, **more: object) -> MpiRow:
+    """A row of two ranks with GPU buffers, unless `more` says otherwise."""
+    known = {"operation": operation, "variant": variant, "buffers": "gpu", "bytes": size, "ranks": 2, "median_us": us}
+    return MpiRow.model_validate(known | more)
+
+
+def test_the_latency_of_8_bytes_is_beside_the_better_of_both() -> None:
+    rows = [row(OWN, "latency", 8, 9), row(BY_HAND, "latency", 8, 18), row(OWN, "latency", 64, 1)]
+    assert list(small_latency(rows)) == [], "UCX is missing"
+    rows.append(row(UCX, "latency", 8, 12))
+    assert list(small_latency(rows)) == [(8, 0.75)]
+
+
+def test_the_figure_furthest_from_the_goal_stands_for_all() -> None:
+    goal = Goal("bandwidth", 1, False, times_as_fast(UCX, "bandwidth", 1, lambda row: row.bytes >= 100))
+    rows = []
+    for size, own, peer in ((10, 9, 1), (100, 10, 20), (200, 10, 8), (300, 10, 9)):
+        rows += [row(OWN, "bandwidth", size, own), row(UCX, "bandwidth", size, peer)]
+    rows += [row(OWN, "bandwidth", 200, 9, nodes=2), row(UCX, "bandwidth", 200, 1, nodes=2)]
+    assert goal.worst(rows) == (200, 0.8)
+    assert not goal.is_met(0.8)
+    assert goal.is_met(1)
+    assert goal.worst([]) is None
+
+
+def test_ratios_of_neighbouring_batches_come_before_those_of_medians() -> None:
+    turns = Turns(times_as_fast=160, low=150, high=170)
+    rows = [row(OWN, "allreduce", 8, 1), row(BY_HAND, "allreduce", 8, 155, sennit=turns)]
+    figures = times_as_fast(BY_HAND, "allreduce", 1, lambda row: row.bytes == 8)
+    assert list(figures(rows)) == [(8, 160)]
+
+
+def test_what_sennit_adds_to_host_calls_is_in_per_cent() -> None:
+    turns = Turns(times_as_fast=0.8, low=0.8, high=0.8)
+    rows = [
+        row(OWN, "latency", 8, 1.5, buffers="host"),
+        row(MPI, "latency", 8, 1, buffers="host", sennit=turns),
+        row(OWN, "bcast", 8, 2),
+        row(MPI, "bcast", 8, 1),
+    ]
+    assert list(host_overhead(rows)) == [(8, pytest.approx(25))], "and not of GPU buffers"
+
+
+def test_each_goal_says_what_it_is_and_finds_nothing_where_nothing_was_measured() -> None:
+    assert len({goal.what for goal in GOALS}) == len(GOALS)
+    assert all(goal.worst([]) is None for goal in GOALS)
