@@ -48,6 +48,7 @@ def tree(tmp_path: Path) -> Path:
     )
     (tmp_path / "results/made-up/mpi-gpu.json").write_text(json.dumps(data("mpi")))
     (tmp_path / "docs/bench-mpi.md").write_text(
+        "<!-- generated from results/: goals -->\n<!-- end of goals -->\n"
         "<!-- generated from results/: bench mpi -->\n<!-- end of bench mpi -->\n"
     )
     (tmp_path / "results/made-up/training.json").write_text(json.dumps(data("training")))
