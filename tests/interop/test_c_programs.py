@@ -68,6 +68,32 @@ def test_the_program_is_right_without_the_drop_in(name: str, source: str, argume
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
 
 
+# Calls of all ranks of a communicator, or of any of them, that no board counts.
+BEHIND_REQUESTS = (
+    *("Comm_dup", "Comm_create_group", "Comm_idup_with_info", "Comm_set_info", "Intercomm_merge", "Barrier_init"),
+    *("File_open", "Win_create", "Win_allocate", "Win_allocate_shared", "Win_create_dynamic"),
+)
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_calls_behind_one_that_waits_for_its_turn_keep_the_order(name: str, tmp_path: Path) -> None:
+    program, library = have(name, "c_order.c")
+    start = program.start(2, str(tmp_path / "file"), *BEHIND_REQUESTS)
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, start)
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "staged: another rank's buffer or type" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("what", ["Comm_spawn", "Comm_spawn_multiple"])
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_ranks_are_started_behind_a_call_that_waits_for_its_turn(name: str, what: str, tmp_path: Path) -> None:
+    program, library = have(name, "c_order.c")
+    done = program.run(2, library, {}, program.start(2, str(tmp_path / "file"), what))
+    # MPICH's UCX may say that it looks for a process that has ended.
+    assert done.returncode == 0, done.stdout + done.stderr[-4000:]
+    assert "all arrived\n" in done.stdout, done.stdout
+
+
 # ---- threads ------------------------------------------------------------------------------------------------------
 
 NODES = 'SENNIT_NODE=$((${PMI_RANK:-$PMIX_RANK} / 2)) exec "$@"'

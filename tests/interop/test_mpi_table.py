@@ -47,12 +47,25 @@ TABLE = read()
 # ---- functions ----------------------------------------------------------------------------------------------------
 
 
+def names_of(table: Path, lists: tuple[str, ...]) -> set[str]:
+    """The wrapped functions, and those on these lists, which stand for their forms with large counts too."""
+    functions, listed = TABLE.read_table(table)
+    on_lists = {each for which in lists for name in listed[which] for each in (name, f"{name}_c")}
+    return {each.name for each in functions} | on_lists
+
+
+def without_order(header: Header, table: Path) -> list[str]:
+    """The functions with a communicator of which the table does not say whether they wait for those before them."""
+    known = names_of(table, (*TABLE.HAND_WRITTEN, "unordered"))
+    return sorted(
+        name for name, prototype in mpi_headers.prototypes(header.path).items()
+        if name.removeprefix("MPI_") not in known and not ASIDE.match(name) and "MPI_Comm" in prototype.types
+    )  # fmt: skip
+
+
 def unclassified(header: Header, table: Path) -> list[str]:
     """The functions with a parameter `void *` that the table says nothing of."""
-    functions, lists = TABLE.read_table(table)
-    known = {each.name for each in functions}
-    for names in lists.values():
-        known |= {each for name in names for each in (name, f"{name}_c")}
+    known = names_of(table, TABLE.LISTS)
     return sorted(
         name for name, prototype in mpi_headers.prototypes(header.path).items()
         if name.removeprefix("MPI_") not in known and not ASIDE.match(name)
@@ -77,6 +90,11 @@ def differing(header: Header, table: Path) -> list[str]:
 def test_every_function_that_takes_memory_is_in_the_table(header: Header) -> None:
     assert len(mpi_headers.prototypes(header.path)) > 300  # or they were not understood
     assert unclassified(header, SHIM / "functions.txt") == []
+
+
+@each_header
+def test_every_function_that_takes_a_communicator_has_its_place_in_the_order(header: Header) -> None:
+    assert without_order(header, SHIM / "functions.txt") == []
 
 
 @each_header
@@ -249,6 +267,12 @@ def test_a_function_that_the_table_lacks_is_named(header: Header, altered: Any) 
     assert unclassified(header, altered("functions.txt", r"\bBuffer_attach ", "")) == [
         name for name in ("MPI_Buffer_attach", "MPI_Buffer_attach_c") if name in mpi_headers.prototypes(header.path)
     ]
+
+
+@each_header
+def test_a_function_without_a_place_in_the_order_is_named(header: Header, altered: Any) -> None:
+    assert without_order(header, altered("functions.txt", r"^maker b Comm_spawn\(.*\n", "")) == ["MPI_Comm_spawn"]
+    assert without_order(header, altered("functions.txt", r"\bComm_compare ", "")) == ["MPI_Comm_compare"]
 
 
 @each_header

@@ -169,7 +169,7 @@ class DropIn {
     Windows* const made = live_windows_.load(std::memory_order_acquire);
     return made == nullptr || made->none() ? nullptr : made;
   }
-  /// Collective over `comm`, as MPI_Win_create.
+  /// Collective over `comm`, as MPI_Win_create, where nothing waits for its turn any more.
   int create_window(const WindowMpi& of, Handle comm, WindowMemory memory, std::int64_t unit,
                     const Windows::Make& make);
   /// One call; `request`: a pointer to the program's, for one that ends in a request.

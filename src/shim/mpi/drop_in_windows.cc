@@ -30,7 +30,6 @@ Windows& DropIn::make_windows(const WindowMpi& of) {
 
 int DropIn::create_window(const WindowMpi& of, Handle comm, WindowMemory memory, std::int64_t unit,
                           const Windows::Make& make) {
-  if (const auto code = settle("MPI_Win_create", comm)) return *code;
   bool any = false;
   const bool gpu = memory.bytes > 0 && is_device(memory.base);
   if (const int code = Windows::any_gpu(*mpi_, comm, gpu, any); code != 0) return code;

@@ -24,6 +24,7 @@ class Library final : public Mpi {
  public:
   using Comm = typename Abi::Comm;
   using Datatype = typename Abi::Datatype;
+  using Info = typename Abi::Info;
 
   /// `library`: as dlopen() names it. Null where it is not the MPI it looks like.
   static std::unique_ptr<Library> open(void* library) {
@@ -37,6 +38,7 @@ class Library final : public Mpi {
       if (one.name == "MPI_COMM_SELF") made->self_ = handle;
       if (one.name == "MPI_COMM_NULL") made->comm_null_ = handle;
       if (one.name == "MPI_REQUEST_NULL") made->request_null_ = handle;
+      if (one.name == "MPI_INFO_NULL") made->info_null_ = handle;
       if (one.name == "MPI_DATATYPE_NULL") made->datatype_null_ = handle;
       if (one.name == "MPI_OP_NULL") made->op_null_ = handle;
       if (one.name == "MPI_ERRORS_ARE_FATAL") made->errors_are_fatal_ = handle;
@@ -183,6 +185,15 @@ class Library final : public Mpi {
     if (call_.type_dup(from_handle<Datatype>(type), &same) != 0) return kNoHandle;
     keeper = std::shared_ptr<void>(nullptr, [this, same](void*) mutable { (void)call_.type_free(&same); });
     return to_handle(same);
+  }
+
+  /// A copy for a call that is made later: the program may free what it gave. release() ends it.
+  int copy(Info given, Info& copied) const {
+    copied = given;
+    return to_handle(given) == info_null_ ? 0 : call_.info_dup(given, &copied);
+  }
+  void release(Info copied) const {
+    if (to_handle(copied) != info_null_) (void)call_.info_free(&copied);
   }
 
   int all_gather(Handle comm, const void* mine, void* all, int bytes) const override {
@@ -469,7 +480,8 @@ class Library final : public Mpi {
 
   Profiling<Abi> call_{};
   int (*comm_is_revoked_)(Comm, int*) = nullptr;  ///< null where the library has no fault tolerance
-  Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, datatype_null_ = 0, op_null_ = 0;
+  Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
+  Handle op_null_ = 0;
   Handle errors_are_fatal_ = 0, errors_return_ = 0;
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;

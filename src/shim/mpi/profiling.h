@@ -14,6 +14,7 @@ struct Profiling {
   using Datatype = typename Abi::Datatype;
   using Errhandler = typename Abi::Errhandler;
   using Group = typename Abi::Group;
+  using Info = typename Abi::Info;
   using Op = typename Abi::Op;
   using Request = typename Abi::Request;
   using Status = typename Abi::Status;
@@ -68,6 +69,8 @@ struct Profiling {
   int (*group_size)(Group, int*);
   int (*group_translate_ranks)(Group, int, const int*, Group, int*);
   int (*group_free)(Group*);
+  int (*info_dup)(Info, Info*);
+  int (*info_free)(Info*);
   int (*pack)(const void*, int, Datatype, void*, int, int*, Comm);
   int (*unpack)(const void*, int, int*, void*, int, Datatype, Comm);
 };
@@ -130,6 +133,8 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.group_size, "PMPI_Group_size");
   set(functions.group_translate_ranks, "PMPI_Group_translate_ranks");
   set(functions.group_free, "PMPI_Group_free");
+  set(functions.info_dup, "PMPI_Info_dup");
+  set(functions.info_free, "PMPI_Info_free");
   set(functions.pack, "PMPI_Pack");
   set(functions.unpack, "PMPI_Unpack");
   return all;

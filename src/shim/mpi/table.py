@@ -9,7 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "rma", "maker")
 HAND_WRITTEN = ("own", "requests", "counted")
-LISTS = (*HAND_WRITTEN, "host", "left")
+LISTS = (*HAND_WRITTEN, "host", "left", "unordered")
 
 # What each generated file begins with.
 BANNER = "// Generated from functions.txt and handles.txt by generate.py. Do not edit.\n"
@@ -90,6 +90,8 @@ def with_large_counts(function: Function) -> Function:
     def widen(each: Parameter) -> Parameter:
         if each.name in ("outsize", "insize", "position"):
             return replace(each, type="MPI_Count*" if each.type.endswith("*") else "MPI_Count")
+        if each.name == "disp_unit":
+            return replace(each, type="MPI_Aint")
         if re.search(r"count", each.name):
             return replace(each, type=re.sub(r"\bint\b", "MPI_Count", each.type))
         return replace(each, type=re.sub(r"\bint\b", "MPI_Aint", each.type)) if "displs" in each.name else each

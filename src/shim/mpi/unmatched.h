@@ -40,6 +40,13 @@ int Comm_idup(typename Abi::Comm comm, typename Abi::Comm* made, typename Abi::R
   return Real<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup)(comm, made, request);
 }
 
+template <class Abi>
+int Comm_idup_with_info(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Comm* made,
+                        typename Abi::Request* request) {
+  if (is_world<Abi>(comm)) return refuse<Abi>("MPI_Comm_idup_with_info");
+  return Real<Abi>::of(&Comm_idup_with_info<Abi>, Entry::Comm_idup_with_info)(comm, info, made, request);
+}
+
 /// The hand-written ones, by entry: by_hand.inc.
 template <class Abi>
 void fill_counted(void** table);

@@ -39,9 +39,35 @@ int Comm_idup_in_turn(typename Abi::Comm comm, typename Abi::Comm* made, typenam
 }
 
 template <class Abi>
+int Comm_idup_with_info_in_turn(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Comm* made,
+                                typename Abi::Request* request) {
+  const auto real = Real<Abi>::of(&Comm_idup_with_info<Abi>, Entry::Comm_idup_with_info);
+  if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, info, made, request);
+  const Library<Abi>& library = *Process<Abi>::instance().library;
+  typename Abi::Info copied;
+  if (const int code = library.copy(info, copied); code != 0) return code;
+  const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
+  const auto call_real = [=, &library](void* const*, void* hidden, const Arrays&) {
+    const int code = real(comm, copied, made, static_cast<typename Abi::Request*>(hidden));
+    library.release(copied);
+    return code;
+  };
+  return begin<Abi>(call, call_real, Arrays(), request);
+}
+
+/// Takes its place in the order when it is made, not when it is started.
+template <class Abi>
+int Barrier_init_in_turn(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Request* request) {
+  if (const auto code = settle<Abi>("MPI_Barrier_init", comm)) return *code;
+  return Real<Abi>::of(&Barrier_init<Abi>, Entry::Barrier_init)(comm, info, request);
+}
+
+template <class Abi>
 void fill_in_turn(void** table) {
   table[std::size_t(Entry::Ibarrier)] = reinterpret_cast<void*>(&Ibarrier_in_turn<Abi>);
+  table[std::size_t(Entry::Barrier_init)] = reinterpret_cast<void*>(&Barrier_init_in_turn<Abi>);
   table[std::size_t(Entry::Comm_idup)] = reinterpret_cast<void*>(&Comm_idup_in_turn<Abi>);
+  table[std::size_t(Entry::Comm_idup_with_info)] = reinterpret_cast<void*>(&Comm_idup_with_info_in_turn<Abi>);
 }
 
 /// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.
