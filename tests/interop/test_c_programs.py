@@ -60,6 +60,17 @@ def test_probes_tell_how_long_short_messages_are(name: str, what: str) -> None:
     assert "error" not in done.stderr.lower(), done.stderr
 
 
+@pytest.mark.parametrize("what", ["statuses"])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_requests_are_asked_for(name: str, what: str) -> None:
+    """`statuses`: nothing is done where the MPI is older than 4.1."""
+    program, library = have(name, "c_requests.c")
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(2, what))
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "direct copy" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(("source", "arguments"), [("c_buffers.c", ()), ("c_short_messages.c", ("mixed",))])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_the_program_is_right_without_the_drop_in(name: str, source: str, arguments: tuple[str, ...]) -> None:

@@ -1,5 +1,5 @@
-"""What src/shim/mpi knows of MPI, held against every header of it that can be had: which functions take memory, with
-which parameters (functions.txt), the values of predefined handles (handles.txt), and constants (abi.h)."""
+"""What src/shim/mpi knows of MPI, held against every header of it that can be had: which functions take memory or
+requests, with which parameters (functions.txt), the values of predefined handles (handles.txt), constants (abi.h)."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def without_order(header: Header, table: Path) -> list[str]:
 
 
 def unclassified(header: Header, table: Path) -> list[str]:
-    """The functions with a parameter `void *` that the table says nothing of."""
+    """The functions that take memory (`void *`) or requests, and that the table says nothing of."""
     known = names_of(table, TABLE.LISTS)
     return sorted(
         name for name, prototype in mpi_headers.prototypes(header.path).items()
         if name.removeprefix("MPI_") not in known and not ASIDE.match(name)
-        and any(re.match(r"(const )?void\*", each) for each in prototype.types)
+        and any(re.match(r"(const )?(void\*|MPI_Request\b)", each) for each in prototype.types)
     )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def differing(header: Header, table: Path) -> list[str]:
 
 
 @each_header
-def test_every_function_that_takes_memory_is_in_the_table(header: Header) -> None:
+def test_every_function_that_takes_memory_or_requests_is_in_the_table(header: Header) -> None:
     assert len(mpi_headers.prototypes(header.path)) > 300  # or they were not understood
     assert unclassified(header, SHIM / "functions.txt") == []
 
@@ -267,6 +267,8 @@ def test_a_function_that_the_table_lacks_is_named(header: Header, altered: Any) 
     assert unclassified(header, altered("functions.txt", r"\bBuffer_attach ", "")) == [
         name for name in ("MPI_Buffer_attach", "MPI_Buffer_attach_c") if name in mpi_headers.prototypes(header.path)
     ]
+    without = altered("functions.txt", r"\bRequest_get_status ", "")
+    assert unclassified(header, without) == ["MPI_Request_get_status"]
 
 
 @each_header

@@ -1,0 +1,83 @@
+/* What a program may do with requests beside waiting for them: it asks for several, frees those of sends, and goes on
+ * after an exchange that failed. test_c_programs.py compiles it for each MPI. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "c_ranks.h"
+
+enum { kMost = 300000, kShort = 10, kTimes = 10 };
+static int *mine, *theirs;
+
+/* From here on messages are looked at, and GPUs lent. */
+static void warm_up(void) {
+  MPI_Request request;
+  for (int i = 0; i < 2; ++i) {
+    MPI_Irecv(theirs, kMost, MPI_INT, left, 1, MPI_COMM_WORLD, &request);
+    MPI_Send(mine, kMost, MPI_INT, right, 1, MPI_COMM_WORLD);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION > 0)
+enum kind { kAll, kAny, kSome, kKinds };
+
+/* Asks until a receive is done that stands behind one of no request. */
+static void ask(enum kind kind, MPI_Request request, MPI_Status* status) {
+  MPI_Request both[2] = {MPI_REQUEST_NULL, request};
+  MPI_Status statuses[2];
+  int flag = 0, index = -1, count = 0, indices[2];
+  while (!flag) {
+    if (kind == kAll) MPI_Request_get_status_all(2, both, &flag, statuses);
+    if (kind == kAny) MPI_Request_get_status_any(2, both, &index, &flag, status);
+    if (kind == kSome) MPI_Request_get_status_some(2, both, &count, indices, statuses);
+    if (kind == kSome) flag = count != 0;
+  }
+  if (kind == kAll) *status = statuses[1];
+  if (kind == kAny) check(index == 1, "the index of any", index);
+  if (kind == kSome) check(count == 1 && indices[0] == 1, "the index of some", count);
+  if (kind == kSome) *status = statuses[0];
+}
+
+static void statuses(void) {
+  for (int i = 0; i < kTimes * kKinds * 2; ++i) {
+    const int kind = i % kKinds, length = i / kKinds % 2 == 0 ? kMost : kShort;
+    MPI_Request request;
+    MPI_Status status;
+    int told = -1, flag = 0, index = 0, count = -1, indices[1];
+    for (int k = 0; k < length; ++k) mine[k] = i, theirs[k] = -1;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) MPI_Send(mine, length, MPI_INT, 0, 2, MPI_COMM_WORLD);
+    if (rank != 0) continue;
+    MPI_Irecv(theirs, length, MPI_INT, 1, 2, MPI_COMM_WORLD, &request);
+    ask((enum kind)kind, request, &status);
+    MPI_Get_count(&status, MPI_INT, &told);
+    check(told == length && status.MPI_SOURCE == 1, "what the status of several tells", told);
+    check(theirs[0] == i && theirs[length - 1] == i, "what has come by then", theirs[0]);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    /* Beside one that never comes. */
+    MPI_Irecv(theirs, length, MPI_INT, 1, 3, MPI_COMM_WORLD, &request);
+    MPI_Request_get_status_all(1, &request, &flag, MPI_STATUSES_IGNORE);
+    check(!flag, "all of one that has not come", flag);
+    MPI_Request_get_status_any(1, &request, &index, &flag, MPI_STATUS_IGNORE);
+    check(!flag && index == MPI_UNDEFINED, "any of one that has not come", index);
+    MPI_Request_get_status_some(1, &request, &count, indices, MPI_STATUSES_IGNORE);
+    check(count == 0, "some of one that has not come", count);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Request_get_status_some(1, &request, &count, indices, MPI_STATUSES_IGNORE);
+    check(count == MPI_UNDEFINED, "some of none", count);
+  }
+}
+#endif
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  mine = on_gpu(kMost * sizeof(int));
+  theirs = on_gpu(kMost * sizeof(int));
+  warm_up();
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION > 0)
+  if (!strcmp(argv[1], "statuses")) statuses();
+#endif
+  return end();
+}
