@@ -2,6 +2,7 @@
  * after an exchange that failed. test_c_programs.py compiles it for each MPI. */
 #define _GNU_SOURCE
 #include <string.h>
+#include <unistd.h>
 
 #include "c_ranks.h"
 
@@ -71,11 +72,41 @@ static void statuses(void) {
 }
 #endif
 
+/* An exchange whose send cannot be receives nothing later on. */
+static void refused(void) {
+  enum { kLength = 1000 };
+  for (int i = 0; i < kLength; ++i) mine[i] = 5, theirs[i] = -1;
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  if (rank == 0) {
+    int class = -1, flag = 0;
+    const int code = MPI_Sendrecv(mine, kLength, MPI_INT, ranks + 5, 4, theirs, kLength, MPI_INT, 1, 4,
+                                  MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Error_class(code, &class);
+    check(class == MPI_ERR_RANK, "a rank that is none", class);
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < 5000 && !flag; ++i) {
+      usleep(1000);
+      MPI_Iprobe(1, 4, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+    }
+    check(flag && theirs[0] == -1, "the message after an exchange that failed", theirs[0]);
+    MPI_Recv(theirs, kLength, MPI_INT, 1, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    check(theirs[kLength - 1] == 5, "what that message brought", theirs[0]);
+  } else {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) MPI_Send(mine, kLength, MPI_INT, 0, 4, MPI_COMM_WORLD);
+  }
+  MPI_Status status;
+  status.MPI_ERROR = 77;
+  MPI_Sendrecv(mine, kLength, MPI_INT, right, 5, theirs, kLength, MPI_INT, left, 5, MPI_COMM_WORLD, &status);
+  check(status.MPI_ERROR == 77, "the error in an exchange's status", status.MPI_ERROR);
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   mine = on_gpu(kMost * sizeof(int));
   theirs = on_gpu(kMost * sizeof(int));
   warm_up();
+  if (!strcmp(argv[1], "refused")) refused();
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION > 0)
   if (!strcmp(argv[1], "statuses")) statuses();
 #endif

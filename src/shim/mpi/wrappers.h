@@ -330,6 +330,8 @@ typename Abi::Datatype byte() {
 }
 
 template <class Abi>
+int Wait(typename Abi::Request* request, typename Abi::Status* status);
+template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses);
 template <class Abi, class Int>
 int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
@@ -355,6 +357,12 @@ int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datat
 
 #include "wrappers.inc"
 
+/// Ends a receive that the program knows nothing of, and that would take the next message of its own.
+template <class Abi>
+void give_up(typename Abi::Request& receive) {
+  if (Process<Abi>::instance().library->call().cancel(&receive) == 0) (void)Wait<Abi>(&receive, ignored<Abi>());
+}
+
 /// A message each way at the same time, by two requests: neither waits for the other.
 template <class Abi, class Int>
 int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
@@ -363,17 +371,27 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
   typename Abi::Request requests[2];
   typename Abi::Status statuses[2]{};
   int code;
+  bool received;
   if constexpr (std::is_same_v<Int, int>) {
     code = Irecv<Abi>(recvbuf, recvcount, recvtype, source, recvtag, comm, &requests[0]);
-    if (code == 0) code = Isend<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
+    received = code == 0;
+    if (received) code = Isend<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
   } else {
     code = Irecv_c<Abi>(recvbuf, recvcount, recvtype, source, recvtag, comm, &requests[0]);
-    if (code == 0) code = Isend_c<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
+    received = code == 0;
+    if (received) code = Isend_c<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
   }
-  if (code != 0) return code;
+  if (code != 0) {
+    if (received) give_up<Abi>(requests[0]);
+    return code;
+  }
   code = Waitall<Abi>(2, requests, statuses);
   if (code == Abi::kErrInStatus) code = statuses[0].error != 0 ? statuses[0].error : statuses[1].error;
-  if (reinterpret_cast<std::intptr_t>(status) != Abi::kStatusIgnore) *status = statuses[0];
+  if (reinterpret_cast<std::intptr_t>(status) != Abi::kStatusIgnore) {
+    const int error = status->error;  // which calls with one status leave as it is
+    *status = statuses[0];
+    status->error = error;
+  }
   return code;
 }
 
