@@ -101,12 +101,66 @@ static void refused(void) {
   check(status.MPI_ERROR == 77, "the error in an exchange's status", status.MPI_ERROR);
 }
 
+/* Whose receiver waits for another message before. */
+static void freed(int round, int length) {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int other = -1, flag;
+  for (int i = 0; i < length; ++i) mine[i] = round, theirs[i] = -1;
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) {
+    MPI_Isend(mine, length, MPI_INT, 1, 6, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    check(request == MPI_REQUEST_NULL, "a request that was freed", round);
+    MPI_Send(&round, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+    MPI_Irecv(theirs, length, MPI_INT, 1, 8, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    MPI_Send(&round, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+    for (int i = 0; i < 5000 && theirs[length - 1] != round; ++i) {
+      MPI_Iprobe(1, 9, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+      usleep(1000);
+    }
+    check(theirs[0] == round && theirs[length - 1] == round, "a receive that was freed", theirs[0]);
+  } else if (rank == 1) {
+    for (int i = 0; i < 2; ++i) MPI_Recv(&other, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(theirs, length, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    check(theirs[0] == round && theirs[length - 1] == round, "a send that was freed", theirs[0]);
+    MPI_Send(theirs, length, MPI_INT, 0, 8, MPI_COMM_WORLD);
+  }
+  /* One that is given up. */
+  MPI_Irecv(theirs, length, MPI_INT, left, 9, MPI_COMM_WORLD, &request);
+  MPI_Cancel(&request);
+  MPI_Request_free(&request);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The receiver comes when the sender has nothing left to do. */
+static void freed_at_the_end(int length) {
+  MPI_Request request;
+  for (int i = 0; i < length; ++i) mine[i] = 3;
+  if (rank == 0) {
+    MPI_Isend(mine, length, MPI_INT, 1, 10, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+  } else if (rank == 1) {
+    usleep(200000);
+    MPI_Recv(theirs, length, MPI_INT, 0, 10, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    check(theirs[0] == 3 && theirs[length - 1] == 3, "a send that was freed at the end", theirs[0]);
+    puts("all arrived");
+  }
+  MPI_Finalize();
+}
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   mine = on_gpu(kMost * sizeof(int));
   theirs = on_gpu(kMost * sizeof(int));
   warm_up();
   if (!strcmp(argv[1], "refused")) refused();
+  for (int i = 0; !strcmp(argv[1], "freed") && i < kTimes * 3; ++i)
+    freed(i, i % 3 == 0 ? kMost : i % 3 == 1 ? 1000 : kShort);
+  if (!strcmp(argv[1], "end")) {
+    freed_at_the_end(kMost);
+    return 0;
+  }
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION > 0)
   if (!strcmp(argv[1], "statuses")) statuses();
 #endif

@@ -60,12 +60,13 @@ def test_probes_tell_how_long_short_messages_are(name: str, what: str) -> None:
     assert "error" not in done.stderr.lower(), done.stderr
 
 
-@pytest.mark.parametrize("what", ["statuses", "refused"])
+@pytest.mark.parametrize("what", ["statuses", "refused", "freed", "end"])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_requests_are_asked_for_and_given_up(name: str, what: str) -> None:
     """`statuses`: nothing is done where the MPI is older than 4.1."""
     program, library = have(name, "c_requests.c")
-    for drop_in_of in (None, library):
+    # Debian's MPICH, alone, may end before such a message is received.
+    for drop_in_of in (library,) if what == "end" else (None, library):
         done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(2, what))
         assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
     assert "direct copy" in done.stderr, done.stderr

@@ -75,6 +75,13 @@ bool DropIn::start() {
 }
 
 void DropIn::finish() {
+  // As MPI_Finalize, which waits for messages whose requests were freed; but a rank that died never receives.
+  for (Patience patience; requests_.any_left(); patience.wait()) {
+    progress();
+    complete_left(Program::waits);
+    mpi_->progress();
+    if (communicators_ != nullptr && communicators_->group().failed()) break;
+  }
   helper_.reset();
   live_windows_.store(nullptr, std::memory_order_release);
   windows_.reset();

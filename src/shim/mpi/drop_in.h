@@ -137,8 +137,10 @@ class DropIn {
   void bring(Handle request, OpenRequest& open);
   /// Requests move on, which others may wait for; to be called again and again by whoever waits.
   void progress();
-  /// The same until all ranks of this node have come to this rank's latest collective call, which then need not wait:
-  /// a rank that has not come may wait for a request of this one to move. Tells as pass(), of function `what`.
+  /// Completes what has come or gone of requests that the program has freed.
+  void complete_left(Program program);
+  /// As progress(), until all ranks of this node have come to this rank's latest collective call, which then need not
+  /// wait: a rank that has not come may wait for a request of this one to move. Tells as pass(), of function `what`.
   std::optional<int> move_until_all_come(std::string_view what, Handle comm);
   /// To be kept from before that to the call's end: ranks of other nodes begin to announce nothing meanwhile, which
   /// nobody would look at.
@@ -182,6 +184,8 @@ class DropIn {
   void count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::nanoseconds time);
 
  private:
+  /// One that is ready, and claimed; false: the real library has not done with it.
+  bool complete_left(Handle request, OpenRequest& open);
   Gpus* gpus();
   Messages* messages();
   Loans* loans();

@@ -263,8 +263,47 @@ void DropIn::progress() {
   if (!requests_.busy()) return;
   if (messages_ != nullptr) messages_->look_at_all();
   (void)move_turns(Mover::program);
-  const Together together;
-  for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open, Program::goes_on);
+  {
+    const Together together;
+    for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open, Program::goes_on);
+  }
+  complete_left(Program::goes_on);
+}
+
+void DropIn::complete_left(Program program) {
+  if (!requests_.any_left()) return;
+  for (const auto& [request, open] : requests_.left()) {
+    if (!ready(request, *open, program)) continue;
+    {
+      const std::lock_guard lock(open->mutex);
+      if (!open->active || std::exchange(open->claimed, true)) continue;  // another thread is at it
+    }
+    if (complete_left(request, *open)) {
+      requests_.forget(open);
+    } else {
+      const std::lock_guard lock(open->mutex);
+      open->claimed = false;
+    }
+  }
+}
+
+bool DropIn::complete_left(Handle request, OpenRequest& open) {
+  bool done = true;
+  Received received;
+  // A look completes it, as one at a persistent request does.
+  const int code = open.let_go ? mpi_->free_request(request) : mpi_->look_at(request, true, done, received);
+  if (code == 0 && !done) return false;
+  requests_.end(open);
+  if (code != 0 || open.let_go || open.brought) return true;
+  if (!open.lost.ok()) (void)fail("sending a message", kNoHandle, open.lost);
+  std::int64_t bytes = !open.receives ? -1 : received.cancelled ? 0 : received.bytes;
+  if (open.receive != nullptr) {
+    (void)complete(*open.receive, open.shadows.get(), bytes);
+  } else if (open.shadows != nullptr) {
+    const auto given = open.shadows->give_back(bytes);
+    if (!given.ok()) (void)fail("completing a request", kNoHandle, given);
+  }
+  return true;
 }
 
 std::optional<std::int64_t> DropIn::announced(const Communicators::Peer& from, int tag, std::int64_t bytes,

@@ -41,6 +41,10 @@ def write_functions() -> str:
     spelled = " || ".join(f"family == Family::{each}" for each in receives)
     lines.append("/// Whether a message comes, which may be shorter than its buffer.")
     lines.append(f"constexpr bool receives(Family family) {{ return {spelled}; }}")
+    messages = dict.fromkeys(each.family for each in functions if each.kind in ("send", "receive", "exchange"))
+    spelled = " || ".join(f"family == Family::{each}" for each in messages)
+    lines.append("/// Whether one rank sends, or receives, what another does not wait for.")
+    lines.append(f"constexpr bool is_message(Family family) {{ return {spelled}; }}")
     return "\n".join(lines) + "\n"
 
 

@@ -331,6 +331,11 @@ class Library final : public Mpi {
     return code;
   }
 
+  int free_request(Handle request) const override {
+    auto given = from_handle<typename Abi::Request>(request);
+    return call_.request_free(&given);
+  }
+
   void progress() const override {
     int flag = 0;
     (void)call_.iprobe(Abi::kAnySource, Abi::kAnyTag, from_handle<Comm>(self_), &flag,

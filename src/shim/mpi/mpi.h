@@ -119,6 +119,8 @@ class Mpi {
   /// Whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent one is
   /// completed: MPICH 5.0 takes a look at one for that, and forgets its status.
   virtual int look_at(Handle request, bool persistent, bool& done, Received& received) const = 0;
+  /// Gives up a request: the MPI ends it by itself.
+  virtual int free_request(Handle request) const = 0;
   /// Lets MPI make progress.
   virtual void progress() const = 0;
   /// A request that the real library holds for something that it does not know, until that has ended.

@@ -43,6 +43,7 @@ struct OpenRequest {
   std::shared_ptr<void> kept;        ///< what the real function still looks at
   bool persistent = false;
   bool receives = false;           ///< its status says how much came
+  bool message = false;            ///< from one rank to another
   std::atomic<bool> active{true};  ///< persistent ones: between start and completion
   bool brought = false;            ///< what came is where it belongs already
   std::atomic<int> watchers{0};    ///< waits that look at it again and again themselves
@@ -92,7 +93,7 @@ class OpenRequests {
         unheard_.push_back({request, open});
       }
       other = std::exchange(all_[request], std::move(open));
-      count_.store(all_.size(), std::memory_order_relaxed);
+      recount();
     }
     if (other != nullptr) end(*other);
   }
@@ -130,7 +131,7 @@ class OpenRequests {
     }
     const std::unique_lock lock(mutex_);
     Claimed taken = all_.extract(request);
-    count_.store(all_.size(), std::memory_order_relaxed);
+    recount();
     return taken;
   }
   /// It has not ended, or is persistent.
@@ -143,7 +144,7 @@ class OpenRequests {
     {
       const std::unique_lock lock(mutex_);
       other = std::move(all_.insert(std::move(claimed)).node);
-      count_.store(all_.size(), std::memory_order_relaxed);
+      recount();
     }
     if (!other.empty()) end(*other.mapped());
   }
@@ -156,7 +157,27 @@ class OpenRequests {
   void remove(Handle request) {
     const std::unique_lock lock(mutex_);
     all_.erase(request);
-    count_.store(all_.size(), std::memory_order_relaxed);
+    recount();
+  }
+  /// The program has freed this one, a message that is active: nobody finds it any more, and it moves until it is
+  /// forgotten.
+  void leave(Handle request, const Shared& open) {
+    ++moving_;
+    const std::unique_lock lock(mutex_);
+    all_.erase(request);
+    left_.emplace_back(request, open);
+    recount();
+  }
+  std::vector<std::pair<Handle, Shared>> left() const {
+    const std::shared_lock lock(mutex_);
+    return left_;
+  }
+  bool any_left() const { return left_count_.load(std::memory_order_relaxed) != 0; }
+  /// One of left() has completed.
+  void forget(const Shared& open) {
+    const std::unique_lock lock(mutex_);
+    moving_ -= static_cast<int>(std::erase_if(left_, [&](const auto& each) { return each.second == open; }));
+    recount();
   }
   /// Of receives whose message nobody has seen come, the one posted first: what comes next is most likely for that.
   /// Those that were asked for kVainLooks times are left out. Null: none, or it is the only one: nothing is lost by a
@@ -206,6 +227,8 @@ class OpenRequests {
     const std::shared_lock lock(mutex_);
     for (const auto& [request, open] : all_)
       if (open->moves() && open->watchers.load(std::memory_order_relaxed) == 0) some.emplace_back(request, open);
+    for (const auto& [request, open] : left_)
+      if (open->moves()) some.emplace_back(request, open);
     return some;
   }
 
@@ -213,10 +236,11 @@ class OpenRequests {
   template <class Wants>
   bool any_unseen(const Wants& wants) const {
     const std::shared_lock lock(mutex_);
-    return std::ranges::any_of(all_, [&](const auto& each) {
+    const auto is_wanted = [&](const auto& each) {
       const OpenRequest& open = *each.second;
       return open.active && open.receive != nullptr && !open.receive->looked && wants(*open.receive);
-    });
+    };
+    return std::ranges::any_of(all_, is_wanted) || std::ranges::any_of(left_, is_wanted);
   }
 
  private:
@@ -243,6 +267,11 @@ class OpenRequests {
     return open == nullptr || !open->active || open->receive->looked.load(std::memory_order_relaxed);
   }
 
+  /// With the mutex held.
+  void recount() {
+    count_.store(all_.size() + left_.size(), std::memory_order_relaxed);
+    left_count_.store(left_.size(), std::memory_order_relaxed);
+  }
   /// With the mutex held: from the front on.
   void drop_what_is_not_awaited() {
     while (!awaited_.empty() && (is_not_awaited(awaited_.front()) || awaited_.front().looks == kVainLooks))
@@ -251,9 +280,10 @@ class OpenRequests {
 
   mutable std::shared_mutex mutex_;
   std::unordered_map<Handle, Shared> all_;
-  std::deque<Awaited> awaited_;  // receives, as they were posted
-  std::deque<Awaited> unheard_;  // sends, as they were begun
-  std::atomic<std::size_t> count_{0};
+  std::deque<Awaited> awaited_;                  // receives, as they were posted
+  std::deque<Awaited> unheard_;                  // sends, as they were begun
+  std::vector<std::pair<Handle, Shared>> left_;  // that the program has freed
+  std::atomic<std::size_t> count_{0}, left_count_{0};
   std::atomic<int> moving_{0};
 };
 

@@ -61,6 +61,7 @@ struct Profiling {
   int (*isend)(const void*, int, Datatype, int, int, Comm, Request*);
   int (*irecv)(void*, int, Datatype, int, int, Comm, Request*);
   int (*cancel)(Request*);
+  int (*request_free)(Request*);
   int (*iprobe)(int, int, Comm, int*, Status*);
   int (*grequest_start)(int (*)(void*, Status*), int (*)(void*), int (*)(void*, int), void*, Request*);
   int (*grequest_complete)(Request);
@@ -125,6 +126,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.isend, "PMPI_Isend");
   set(functions.irecv, "PMPI_Irecv");
   set(functions.cancel, "PMPI_Cancel");
+  set(functions.request_free, "PMPI_Request_free");
   set(functions.iprobe, "PMPI_Iprobe");
   set(functions.grequest_start, "PMPI_Grequest_start");
   set(functions.grequest_complete, "PMPI_Grequest_complete");

@@ -438,9 +438,16 @@ int Request_free(typename Abi::Request* request) {
   const Handle handle = to_handle(*request);
   const auto open = table.none() ? nullptr : table.find(handle);
   if (open == nullptr) return real(request);
+  if (open->active && open->message && !open->persistent) {
+    // MPI goes on with the message, and with it its memory is still used: the drop-in looks after it. The program may
+    // free a send whose receiver waits for something else before, so this waits for nobody.
+    table.leave(handle, open);
+    *request = from_handle<typename Abi::Request>(drop_in<Abi>().mpi().request_null());
+    drop_in<Abi>().progress();
+    return 0;
+  }
   if (open->active) {
-    // MPI goes on with the message, and with it its memory is still used: nobody will say when that ends. Waiting is
-    // the one way to bring a message to where the program expects it.
+    // Waiting is the one way to bring what it writes to where the program expects it.
     if (const int code = Wait<Abi>(request, ignored<Abi>()); code != 0 || !open->persistent) return code;
   }
   table.remove(handle);

@@ -135,6 +135,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
     open->persistent = call.form == Form::persistent;
     open->active = !open->persistent;
     open->receives = receives(call.family);
+    open->message = is_message(call.family);
     if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
     if (bytes != 0) {
       open->shadows = std::move(*shadows);
@@ -267,6 +268,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     }
     auto open = std::make_shared<OpenRequest>();
     open->outgoing = std::move(outgoing);
+    open->message = true;
     here.requests().add(to_handle(*request), std::move(open));
     here.look_at_first();
     here.hear_first();

@@ -54,6 +54,27 @@ TEST(OpenRequests, OfSeveralWithOneHandleTheLatestIsLeft) {
   EXPECT_FALSE(table.busy()) << "every later wait would look for what never comes";
 }
 
+TEST(OpenRequests, AFreedMessageMovesUntilItIsForgotten) {
+  OpenRequests table;
+  const auto freed = moving(), staged = std::make_shared<OpenRequest>();
+  table.add(kRequest, freed);
+  table.add(kRequest + 1, staged);
+  EXPECT_FALSE(table.any_left());
+  table.leave(kRequest, freed);
+  table.leave(kRequest + 1, staged);
+  EXPECT_EQ(table.find(kRequest), nullptr);
+  EXPECT_EQ(table.left().size(), 2u);
+  EXPECT_EQ(table.moving().size(), 1u);
+  EXPECT_TRUE(table.any_unseen([](const Receive&) { return true; }));
+  table.end(*freed);
+  table.forget(freed);
+  EXPECT_FALSE(table.any_unseen([](const Receive&) { return true; }));
+  EXPECT_TRUE(table.busy() && table.any_left() && !table.none()) << "what is only copied has to be looked at too";
+  table.end(*staged);
+  table.forget(staged);
+  EXPECT_TRUE(!table.busy() && !table.any_left() && table.none());
+}
+
 TEST(OpenRequests, NobodyLooksAtAPersistentRequestThatIsBeingStarted) {
   OpenRequests table;
   const auto open = moving();
