@@ -72,6 +72,17 @@ def test_requests_are_asked_for_and_given_up(name: str, what: str) -> None:
     assert "direct copy" in done.stderr, done.stderr
 
 
+ERRORS = ("recv", "irecv", "test", "persistent", "sendrecv", "waitall", "testall", "waitsome", "freed")
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_the_communicators_error_handler_hears_of_its_messages(name: str) -> None:
+    program, library = have(name, "c_errors.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, *ERRORS))
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout[-2000:] + done.stderr[-4000:]
+    assert "into GPU memory" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize(("source", "arguments"), [("c_buffers.c", ()), ("c_short_messages.c", ("mixed",))])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_the_program_is_right_without_the_drop_in(name: str, source: str, arguments: tuple[str, ...]) -> None:

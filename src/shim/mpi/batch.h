@@ -2,7 +2,9 @@
 // complete, and what is to be done when it has.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
@@ -80,13 +82,20 @@ class Batch {
     put_back();
     return code;
   }
-  /// What each ended with, to the program's statuses.
-  void tell_errors(std::span<const int> codes) {
+  /// What several ended with, in the order of statuses: MPI's code for the program. Its error handlers have heard.
+  int tell_errors(std::span<const int> codes) {
+    if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
     for (std::size_t i = 0; !no_statuses_ && i < codes.size(); ++i) statuses_[i].error = codes[i];
+    return Abi::kErrInStatus;
   }
 
   /// Whether the drop-in has to do with any of them.
   bool any() const { return any_; }
+  /// The first of those; null: none.
+  OpenRequests::Shared first() const {
+    const auto found = std::ranges::find_if(open_, [](const auto& open) { return open != nullptr; });
+    return found != open_.end() ? *found : nullptr;
+  }
   /// Whether nothing but the real function is needed.
   bool plain() const { return !any_ && !drop_in<Abi>().busy(); }
   /// The program's statuses, or some to look at where it ignores them.
@@ -113,7 +122,7 @@ class Batch {
   int bring() {
     if (!bringing_) return 0;
     const auto brought = bringing_->end();
-    return brought.ok() ? 0 : drop_in<Abi>().fail("completing requests", kNoHandle, brought);
+    return brought.ok() ? 0 : drop_in<Abi>().fail("completing requests", brought_first_->comm(), brought);
   }
 
   /// The requests without those that are not ready, or not the real function's: what it may complete. take_back()
@@ -161,39 +170,36 @@ class Batch {
     here.requests().end(*open);
     if (open->begun != nullptr) {
       tell_nothing(status);
-      return here.complete(*open->begun);
+      return here.complete(*open->begun, open->comm());
     }
     if (open->let_go) {  // its receiver has not come: the real library goes on with the card by itself
       here.requests().remove(handles_[at]);
       tell_nothing(status);
       return Real<Abi>::of(&Request_free<Abi>, Entry::Request_free)(&requests_[at]);
     }
-    if (!open->lost.ok()) return here.fail("sending a message", kNoHandle, open->lost);
+    if (!open->lost.ok()) return here.fail("sending a message", open->comm(), open->lost);
     if (open->brought) return 0;
     if (open->receive != nullptr) {
       const bool fetched = open->receive->incoming != nullptr;
-      const int code = here.complete(*open->receive, open->shadows.get(), bytes, bringing_of(open->shadows.get()));
+      const int code = here.complete(*open->receive, open->comm(), open->shadows.get(), bytes, bringing_of(open));
       if (fetched && code == 0) tell<Abi>(status, bytes);
       return code;
     }
     if (open->shadows == nullptr) return 0;
-    const auto given = open->shadows->give_back(bytes, bringing_of(open->shadows.get()));
-    return given.ok() ? 0 : here.fail("completing a request", kNoHandle, given);
+    const auto given = open->shadows->give_back(bytes, bringing_of(open));
+    return given.ok() ? 0 : here.fail("completing a request", open->comm(), given);
   }
   int complete_all(Status* statuses) {
-    gather();
-    int code = 0;
-    for (std::size_t i = 0; i < open_.size(); ++i)
-      if (const int one = complete(static_cast<int>(i), statuses[i]); one != 0) code = one;
-    const int brought = bring();
-    return code != 0 ? code : brought;
+    std::vector<int> indices(open_.size());
+    std::iota(indices.begin(), indices.end(), 0);
+    return complete_some(static_cast<int>(indices.size()), indices.data(), statuses);
   }
   int complete_some(int count, const int* indices, Status* statuses) {
     gather();
-    int code = 0;
-    for (int i = 0; i < count; ++i)
-      if (const int one = complete(indices[i], statuses[i]); one != 0) code = one;
+    std::vector<int> codes;
+    for (int i = 0; i < count; ++i) codes.push_back(complete(indices[i], statuses[i]));
     const int brought = bring();
+    const int code = tell_errors(codes);
     return code != 0 ? code : brought;
   }
 
@@ -232,9 +238,12 @@ class Batch {
     return left;
   }
 
-  Bringing* bringing_of(const Shadows* shadows) {
-    if (!gathers_ || shadows == nullptr) return nullptr;
-    if (!bringing_) bringing_.emplace(shadows->begin_bringing());
+  Bringing* bringing_of(const OpenRequests::Shared& open) {
+    if (!gathers_ || open->shadows == nullptr) return nullptr;
+    if (!bringing_) {
+      bringing_.emplace(open->shadows->begin_bringing());
+      brought_first_ = open;
+    }
     return &*bringing_;
   }
 
@@ -261,7 +270,7 @@ class Batch {
   /// One of several, as its status says: done, failed, or neither.
   void end_as_told(int index, Status& status) {
     if (status.error == 0)
-      (void)complete(index, status);
+      status.error = complete(index, status);
     else if (status.error != Abi::kErrPending)
       end(index);
   }
@@ -279,6 +288,7 @@ class Batch {
   std::vector<OpenRequests::Claimed> claimed_;
   bool any_ = false, watched_ = false, gathers_ = false;
   std::optional<Bringing> bringing_;
+  OpenRequests::Shared brought_first_;  // of those that are brought together
   Request* const requests_;
   const bool no_statuses_;
   Status* statuses_;

@@ -291,13 +291,13 @@ int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
   return mpi_->fail(comm, status.code() == Code::out_of_memory ? mpi_->err_no_memory() : mpi_->err_other());
 }
 
-std::optional<int> DropIn::in_vain(std::string_view what) {
+std::optional<int> DropIn::in_vain(std::string_view what, Handle comm) {
   if (communicators_ == nullptr || !communicators_->group().failed()) return std::nullopt;
-  return fail(what, kNoHandle, communicators_->group().check());
+  return fail(what, comm, communicators_->group().check());
 }
 
 void DropIn::forget(Handle comm) {
-  if (communicators_ == nullptr) return;
+  if (communicators_ == nullptr) return requests_.forget_comm(comm);
   if (Communicators::One* const one = communicators_->find(comm)) {
     (void)settle(comm, *one, Until::done);
     for (const auto& each : one->repeated)
@@ -308,6 +308,7 @@ void DropIn::forget(Handle comm) {
       (void)move_until_all_come(comm, *one);
     }
   }
+  requests_.forget_comm(comm);
   communicators_->forget(comm, [this] { progress(); });
 }
 

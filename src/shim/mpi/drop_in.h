@@ -73,8 +73,9 @@ class DropIn {
   /// Says what went wrong, and what the program is told.
   int fail(const Call& call, const Status& status);
   int fail(std::string_view what, Handle comm, const Status& status);
-  /// Whether a wait, in function `what`, is in vain since a rank was lost: then what the program is told.
-  std::optional<int> in_vain(std::string_view what);
+  /// Whether a wait, in function `what`, is in vain since a rank was lost: then what the program is told. `comm`: of
+  /// what is waited for.
+  std::optional<int> in_vain(std::string_view what, Handle comm);
 
   /// What a collective call that ends in a request, or one of neighbours, or what else has to keep their order, is to
   /// wait with for its turn; null where it need not wait, and is to be made at once; `why` it is then staged.
@@ -94,8 +95,8 @@ class DropIn {
   std::optional<int> settle(std::string_view what, Handle comm);
   /// To be done once no call waits for its turn.
   void when_none_waits(std::function<void()> what);
-  /// One is over: what to tell of it.
-  int complete(Begun& begun);
+  /// One is over: what to tell of it. `comm`: that of its request now, as of all that outlives a call.
+  int complete(Begun& begun, Handle comm);
 
   /// A send whose memory is lent to its receiver; null where it is to be staged, and `why` says why.
   std::unique_ptr<Outgoing> announce(const Call& call, std::string_view& why);
@@ -123,7 +124,7 @@ class DropIn {
   bool arrived(Receive& receive);
   /// A receive is over: what to tell of it. `shadows`: may be null. `bytes`: what the status says, and is to say.
   /// `bringing`: see Shadows::give_back.
-  int complete(Receive& receive, Shadows* shadows, std::int64_t& bytes, Bringing* bringing = nullptr);
+  int complete(Receive& receive, Handle comm, Shadows* shadows, std::int64_t& bytes, Bringing* bringing = nullptr);
 
   /// Whether the real request may be completed: everything of it that the real library does not know of is done.
   bool ready(Handle request, OpenRequest& open, Program program = Program::waits);

@@ -88,7 +88,6 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   receive->buffer = const_cast<void*>(part.address);
   receive->held = shadows.held(index);
   receive->capacity = capacity;
-  receive->comm = call.comm;
   receive->source = call.source;
   receive->tag = call.tag;
   if (!mpi_->uniform(part.elements.type)) {
@@ -158,14 +157,14 @@ bool DropIn::arrived(Receive& receive) {
   return *done;
 }
 
-int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes, Bringing* bringing) {
+int DropIn::complete(Receive& receive, Handle comm, Shadows* shadows, std::int64_t& bytes, Bringing* bringing) {
   if (receive.error != 0) {
     if (shadows != nullptr) shadows->mark_written(shadows->bytes());
-    return mpi_->fail(kNoHandle, receive.error);
+    return mpi_->fail(comm, receive.error);
   }
   if (receive.incoming == nullptr) {
     const auto given = shadows != nullptr ? shadows->give_back(bytes, bringing) : Status();
-    return given.ok() ? 0 : fail("receiving a message", kNoHandle, given);
+    return given.ok() ? 0 : fail("receiving a message", comm, given);
   }
   bytes = static_cast<std::int64_t>(receive.incoming->bytes());
   if (receive.type == kNoHandle) {
@@ -173,10 +172,10 @@ int DropIn::complete(Receive& receive, Shadows* shadows, std::int64_t& bytes, Br
     return 0;
   }
   if (const int code = mpi_->unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)
-    return mpi_->fail(kNoHandle, code);
+    return mpi_->fail(comm, code);
   host_->give(std::move(receive.packed));
   const auto given = shadows != nullptr ? shadows->give_back(-1) : Status();
-  return given.ok() ? 0 : fail("receiving a message", kNoHandle, given);
+  return given.ok() ? 0 : fail("receiving a message", comm, given);
 }
 
 bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
@@ -327,11 +326,10 @@ std::optional<std::int64_t> DropIn::probed(Handle comm, int source, int tag, std
   // A probe finds no message that an open receive takes, so these have been given others, that came before: perhaps
   // the announcement.
   const auto matched = [&](const Receive& receive) {
-    return receive.comm == comm && receive.source &&
-           (*receive.source == source || *receive.source == mpi_->any_source()) &&
+    return receive.source && (*receive.source == source || *receive.source == mpi_->any_source()) &&
            (receive.tag == tag || receive.tag == mpi_->any_tag());
   };
-  if (requests_.any_unseen(matched)) return std::nullopt;
+  if (requests_.any_unseen(comm, matched)) return std::nullopt;
   return announced(from, tag, bytes, taken).value_or(bytes);  // again: those may have been looked at meanwhile
 }
 

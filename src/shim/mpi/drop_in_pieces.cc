@@ -49,8 +49,9 @@ std::vector<int> DropIn::awaited_elsewhere() {
       awaited.push_back(receive.incoming->peer_elsewhere());
     } else if (receive.looked) {
       continue;
-    } else if (receive.source && *receive.source != mpi_->any_source()) {
-      const int from = communicators_->world_rank(receive.comm, *receive.source);
+    } else if (const Handle comm = open->comm();
+               receive.source && *receive.source != mpi_->any_source() && comm != kNoHandle) {
+      const int from = communicators_->world_rank(comm, *receive.source);
       if (may_announce(from)) awaited.push_back(from);
     } else {
       awaited.insert(awaited.end(), announcers.begin(), announcers.end());

@@ -270,19 +270,19 @@ bool DropIn::start_again(OpenRequest& open) {
   return true;
 }
 
-int DropIn::complete(Begun& begun) {
+int DropIn::complete(Begun& begun, Handle comm) {
   const Shadows* const shadows = begun.shadows();
   const std::uint64_t bytes = shadows != nullptr ? shadows->bytes() : begun.work.bytes;
   if (shadows == nullptr || bytes != 0)
     count(begun.call, bytes, begun.how.empty() ? fmt::format("staged: {}", begun.why) : begun.how, begun.took);
   if (begun.code() != 0) return begun.code();
-  if (!begun.status().ok()) return fail(begun.call, begun.status());
+  if (!begun.status().ok()) return fail(function_of(begun.call), comm, begun.status());
   if (begun.shadows() == nullptr) {
     explain(name_of(begun.call), bytes, begun.how);
     return 0;
   }
   const auto given = begun.give_back();
-  return given.ok() ? 0 : fail(begun.call, given);
+  return given.ok() ? 0 : fail(function_of(begun.call), comm, given);
 }
 
 }  // namespace sennit::shim::mpi

@@ -27,8 +27,7 @@ struct Receive {
   void* buffer = nullptr;
   Held held;                           ///< whose memory that is
   std::int64_t capacity = 0;           ///< bytes of data
-  Handle comm = kNoHandle;             ///< where MPI looks for what matches,
-  std::optional<int> source;           ///< from whom; none: it has been matched before
+  std::optional<int> source;           ///< from whom MPI looks for what matches; none: it has been matched before
   int tag = 0;                         ///< with which tag
   Handle type = kNoHandle;             ///< kNoHandle: data without gaps
   std::shared_ptr<void> type_keeper;   ///< the program may free its own while the receive is open
@@ -38,9 +37,14 @@ struct Receive {
   int error = 0;                       ///< MPI's code
 };
 
+/// A communicator that requests were made in, which they may outlive: kNoHandle once the program has freed it, since
+/// the handle may then be another one's.
+using CommOfRequests = std::atomic<Handle>;
+
 struct OpenRequest {
-  std::shared_ptr<Shadows> shadows;  ///< null: no memory of a GPU
-  std::shared_ptr<void> kept;        ///< what the real function still looks at
+  std::shared_ptr<const CommOfRequests> made_in;  ///< null: in none
+  std::shared_ptr<Shadows> shadows;               ///< null: no memory of a GPU
+  std::shared_ptr<void> kept;                     ///< what the real function still looks at
   bool persistent = false;
   bool receives = false;           ///< its status says how much came
   bool message = false;            ///< from one rank to another
@@ -60,6 +64,9 @@ struct OpenRequest {
   bool finished = false;               ///< that, or a persistent one that the real library has completed already,
   std::array<std::byte, 32> status{};  ///< with this status
 
+  /// Whose error handler hears what goes wrong with it: kNoHandle where the program has freed it, or there was none.
+  Handle comm() const { return made_in != nullptr ? made_in->load(std::memory_order_acquire) : kNoHandle; }
+
   /// Whether somebody has to look at it from time to time, whatever the program waits for.
   bool moves() const {
     // Of a persistent collective another start may be on its way: `begun` is not looked at without the mutex.
@@ -78,12 +85,17 @@ class OpenRequests {
   bool busy() const { return moving_.load(std::memory_order_relaxed) > 0; }
 
   /// MPIs have one handle for all requests that have ended at once, such as receives from nobody and short sends:
-  /// nothing is left to do for those, and the latest is as good as any.
-  void add(Handle request, Shared open) {
+  /// nothing is left to do for those, and the latest is as good as any. `comm`: where it was made, or kNoHandle.
+  void add(Handle request, Shared open, Handle comm = kNoHandle) {
     if (open->moves()) ++moving_;
     Shared other;
     {
       const std::unique_lock lock(mutex_);
+      if (comm != kNoHandle) {
+        auto& made_in = comms_[comm];
+        if (made_in == nullptr) made_in = std::make_shared<CommOfRequests>(comm);
+        open->made_in = made_in;
+      }
       if (open->receive != nullptr && !open->persistent) {
         if (awaited_.size() > 2 * all_.size() + kVainLooks) std::erase_if(awaited_, is_not_awaited);
         awaited_.push_back({request, open});
@@ -96,6 +108,14 @@ class OpenRequests {
       recount();
     }
     if (other != nullptr) end(*other);
+  }
+  /// Before the program's communicator is freed: requests that were made in it may go on, without its handle.
+  void forget_comm(Handle comm) {
+    const std::unique_lock lock(mutex_);
+    const auto found = comms_.find(comm);
+    if (found == comms_.end()) return;
+    found->second->store(kNoHandle, std::memory_order_release);
+    comms_.erase(found);
   }
   /// Null: not one of these.
   Shared find(Handle request) const {
@@ -232,13 +252,14 @@ class OpenRequests {
     return some;
   }
 
-  /// Whether `wants` one of the receives whose message nobody has looked at.
+  /// Whether `wants` one of the communicator's receives whose message nobody has looked at.
   template <class Wants>
-  bool any_unseen(const Wants& wants) const {
+  bool any_unseen(Handle comm, const Wants& wants) const {
     const std::shared_lock lock(mutex_);
     const auto is_wanted = [&](const auto& each) {
       const OpenRequest& open = *each.second;
-      return open.active && open.receive != nullptr && !open.receive->looked && wants(*open.receive);
+      return open.active && open.receive != nullptr && !open.receive->looked && open.comm() == comm &&
+             wants(*open.receive);
     };
     return std::ranges::any_of(all_, is_wanted) || std::ranges::any_of(left_, is_wanted);
   }
@@ -280,9 +301,10 @@ class OpenRequests {
 
   mutable std::shared_mutex mutex_;
   std::unordered_map<Handle, Shared> all_;
-  std::deque<Awaited> awaited_;                  // receives, as they were posted
-  std::deque<Awaited> unheard_;                  // sends, as they were begun
-  std::vector<std::pair<Handle, Shared>> left_;  // that the program has freed
+  std::unordered_map<Handle, std::shared_ptr<CommOfRequests>> comms_;  // that have not been freed
+  std::deque<Awaited> awaited_;                                        // receives, as they were posted
+  std::deque<Awaited> unheard_;                                        // sends, as they were begun
+  std::vector<std::pair<Handle, Shared>> left_;                        // that the program has freed
   std::atomic<std::size_t> count_{0}, left_count_{0};
   std::atomic<int> moving_{0};
 };

@@ -15,26 +15,28 @@
 namespace sennit::shim::mpi::wrappers {
 
 /// What a wait for some requests needs.
-enum class Need : std::uint8_t {
-  real,    ///< nothing but the real function
-  others,  ///< that others of this rank, which the drop-in has to do with, go on meanwhile
-  own,     ///< the drop-in has to do with some of them
+struct Need {
+  bool real = false;         ///< nothing but the real function
+  OpenRequests::Shared own;  ///< the first that the drop-in has to do with; null: others of this rank are to go on
 };
 
 template <class Abi>
+Need need_of(const Batch<Abi>& batch) {
+  return {batch.plain(), batch.first()};
+}
+template <class Abi>
 Need need_of(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
-  const Batch<Abi> batch(count, requests, statuses);
-  return batch.plain() ? Need::real : batch.any() ? Need::own : Need::others;
+  return need_of(Batch<Abi>(count, requests, statuses));
 }
 
 /// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; who waits for host
 /// memory alone waits as under MPI alone.
 template <class Abi, class Look>
-int wait_until(std::string_view function, Need need, const Look& look) {
+int wait_until(std::string_view function, const Need& need, const Look& look) {
   for (Patience patience;; patience.wait()) {
     if (const std::optional<int> code = look()) return *code;
-    if (need != Need::own) continue;
-    if (const auto code = drop_in<Abi>().in_vain(function)) return *code;
+    if (need.own == nullptr) continue;
+    if (const auto code = drop_in<Abi>().in_vain(function, need.own->comm())) return *code;
   }
 }
 
@@ -56,7 +58,7 @@ int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   Batch<Abi> batch(1, request, status);
   if (batch.plain()) return real(request, status);
   batch.watch();
-  return wait_until<Abi>("MPI_Wait", batch.any() ? Need::own : Need::others, [&]() -> std::optional<int> {
+  return wait_until<Abi>("MPI_Wait", need_of(batch), [&]() -> std::optional<int> {
     int flag = 0;
     const int code = Test<Abi>(request, &flag, status);
     return code != 0 || flag != 0 ? std::optional(code) : std::nullopt;
@@ -96,7 +98,7 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   std::iota(left.begin(), left.end(), 0);
   batch.watch();
   batch.gather();
-  return wait_until<Abi>("MPI_Waitall", batch.any() ? Need::own : Need::others, [&]() -> std::optional<int> {
+  return wait_until<Abi>("MPI_Waitall", need_of(batch), [&]() -> std::optional<int> {
     here.progress();
     const auto over = [&] {
       const Together together;
@@ -111,9 +113,7 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
     if (over == 0 || left.empty())
       if (const int code = batch.bring(); code != 0) return code;
     if (!left.empty()) return std::nullopt;
-    if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
-    batch.tell_errors(codes);
-    return Abi::kErrInStatus;
+    return batch.tell_errors(codes);
   });
 }
 
@@ -164,7 +164,7 @@ int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi
   const auto real = Real<Abi>::of(&Waitany<Abi>, Entry::Waitany);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, index, status);
   const auto need = need_of<Abi>(count, requests, status);
-  if (need == Need::real) return real(count, requests, index, status);
+  if (need.real) return real(count, requests, index, status);
   return wait_until<Abi>("MPI_Waitany", need, [&]() -> std::optional<int> {
     int flag = 0;
     bool again = false;
@@ -183,12 +183,8 @@ int test_some(int count, typename Abi::Request* requests, int* done, int* indice
   again = false;
   *done = 0;
   for (int i = 0; i < count; ++i)
-    if (batch.finished(i)) {
-      const int at = (*done)++;
-      indices[at] = i;
-      if (const int code = batch.complete(i, batch.statuses()[at]); code != 0) return code;
-    }
-  if (*done != 0) return 0;
+    if (batch.finished(i)) indices[(*done)++] = i;
+  if (*done != 0) return batch.complete_some(*done, indices, batch.statuses());
   auto visible = batch.visible(requests);
   const auto real = Real<Abi>::of(&Testsome<Abi>, Entry::Testsome);
   batch.claim();
@@ -214,7 +210,7 @@ int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices
   const auto real = Real<Abi>::of(&Waitsome<Abi>, Entry::Waitsome);
   if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, done, indices, statuses);
   const auto need = need_of<Abi>(count, requests, statuses);
-  if (need == Need::real) return real(count, requests, done, indices, statuses);
+  if (need.real) return real(count, requests, done, indices, statuses);
   return wait_until<Abi>("MPI_Waitsome", need, [&]() -> std::optional<int> {
     bool again = false;
     const int code = test_some<Abi>(count, requests, done, indices, statuses, again);
@@ -259,7 +255,7 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   if (open->shadows == nullptr || open->brought) return 0;
   const auto given = open->shadows->give_back(bytes);
   open->brought = given.ok();
-  return given.ok() ? 0 : here.fail("MPI_Request_get_status", kNoHandle, given);
+  return given.ok() ? 0 : here.fail("MPI_Request_get_status", open->comm(), given);
 }
 
 template <class Abi>
@@ -391,7 +387,7 @@ int refill(int count, const typename Abi::Request* requests) {
     if (open == nullptr) continue;
     here.requests().start(*open);
     if (open->shadows == nullptr) continue;
-    if (auto status = open->shadows->fill(); !status) return here.fail("MPI_Start", kNoHandle, status);
+    if (auto status = open->shadows->fill(); !status) return here.fail("MPI_Start", open->comm(), status);
   }
   return 0;
 }

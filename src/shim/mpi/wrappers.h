@@ -142,7 +142,8 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
       if (!why.empty())
         here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : fmt::format("staged: {}", why), since);
     }
-    if (open->shadows != nullptr || open->receive != nullptr) here.requests().add(to_handle(*request), open);
+    if (open->shadows != nullptr || open->receive != nullptr)
+      here.requests().add(to_handle(*request), open, call.comm);
     here.look_at_first();
     return 0;
   } catch (const std::bad_alloc&) {
@@ -174,7 +175,7 @@ int begin(const Call& call, const CallReal& real, Arrays arrays, typename Abi::R
     auto open = std::make_shared<OpenRequest>();
     open->begun = begun;
     begun->took = std::chrono::steady_clock::now() - since;
-    here.requests().add(placeholder, std::move(open));
+    here.requests().add(placeholder, std::move(open), call.comm);
     *request = from_handle<typename Abi::Request>(placeholder);
     return 0;
   } catch (const std::bad_alloc&) {
@@ -196,7 +197,7 @@ int repeat(const Call& call, const CallReal& real, typename Abi::Request* reques
       open = std::make_shared<OpenRequest>();
       open->persistent = true;
       open->active = false;
-      here.requests().add(to_handle(*request), open);
+      here.requests().add(to_handle(*request), open, call.comm);
     }
     open->repeated = std::move(repeated);
     return 0;
@@ -232,11 +233,11 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
     }
     here.look(*receive, bytes);
     for (Patience patience; !here.arrived(*receive); patience.wait()) {
-      if (const auto lost = here.in_vain("MPI_Recv")) return *lost;
+      if (const auto lost = here.in_vain("MPI_Recv", call.comm)) return *lost;
       here.progress();
     }
     const bool fetched = receive->incoming != nullptr;
-    if (const int failed = here.complete(*receive, shadows->get(), bytes); failed != 0) return failed;
+    if (const int failed = here.complete(*receive, call.comm, shadows->get(), bytes); failed != 0) return failed;
     if (fetched) tell<Abi>(*told, bytes);
     if ((*shadows)->bytes() != 0)
       here.count(call, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
@@ -269,7 +270,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     auto open = std::make_shared<OpenRequest>();
     open->outgoing = std::move(outgoing);
     open->message = true;
-    here.requests().add(to_handle(*request), std::move(open));
+    here.requests().add(to_handle(*request), std::move(open), call.comm);
     here.look_at_first();
     here.hear_first();
     here.count(call, bytes, plan, since);

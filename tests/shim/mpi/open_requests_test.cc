@@ -92,6 +92,28 @@ TEST(OpenRequests, NobodyLooksAtAPersistentRequestThatIsBeingStarted) {
   EXPECT_EQ(table.find(kRequest), open);
 }
 
+TEST(OpenRequests, NoRequestHasACommunicatorThatWasFreed) {
+  constexpr Handle kComm = 3, kOtherComm = 4;
+  OpenRequests table;
+  const auto any = [](const Receive&) { return true; };
+  const auto first = moving(), other = moving(), later = moving();
+  EXPECT_EQ(first->comm(), kNoHandle);
+  table.add(kRequest, first, kComm);
+  table.add(kRequest + 1, other, kOtherComm);
+  EXPECT_EQ(first->comm(), kComm);
+  EXPECT_TRUE(table.any_unseen(kComm, any));
+  const auto claimed = table.claim(kRequest, *first);  // another thread waits for it
+  table.forget_comm(kComm);
+  table.forget_comm(kComm);
+  EXPECT_EQ(first->comm(), kNoHandle);
+  EXPECT_EQ(other->comm(), kOtherComm);
+  EXPECT_FALSE(table.any_unseen(kComm, any));
+  table.add(kRequest + 2, later, kComm);  // MPI has given the handle to a new one
+  EXPECT_EQ(later->comm(), kComm);
+  EXPECT_EQ(first->comm(), kNoHandle);
+  EXPECT_TRUE(table.any_unseen(kComm, any));
+}
+
 TEST(OpenRequests, TheReceiveThatWasPostedFirstIsAwaitedFirst) {
   OpenRequests table;
   const auto first = moving(), second = moving(), persistent = moving();
