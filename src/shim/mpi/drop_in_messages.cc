@@ -294,13 +294,13 @@ bool DropIn::complete_left(Handle request, OpenRequest& open) {
   if (code == 0 && !done) return false;
   requests_.end(open);
   if (code != 0 || open.let_go || open.brought) return true;
-  if (!open.lost.ok()) (void)fail("sending a message", kNoHandle, open.lost);
+  if (!open.lost.ok()) (void)fail("sending a message", open.comm(), open.lost);
   std::int64_t bytes = !open.receives ? -1 : received.cancelled ? 0 : received.bytes;
   if (open.receive != nullptr) {
-    (void)complete(*open.receive, open.shadows.get(), bytes);
+    (void)complete(*open.receive, open.comm(), open.shadows.get(), bytes);
   } else if (open.shadows != nullptr) {
     const auto given = open.shadows->give_back(bytes);
-    if (!given.ok()) (void)fail("completing a request", kNoHandle, given);
+    if (!given.ok()) (void)fail("completing a request", open.comm(), given);
   }
   return true;
 }

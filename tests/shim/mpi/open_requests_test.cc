@@ -57,18 +57,19 @@ TEST(OpenRequests, OfSeveralWithOneHandleTheLatestIsLeft) {
 TEST(OpenRequests, AFreedMessageMovesUntilItIsForgotten) {
   OpenRequests table;
   const auto freed = moving(), staged = std::make_shared<OpenRequest>();
-  table.add(kRequest, freed);
-  table.add(kRequest + 1, staged);
+  constexpr Handle kComm = 3;
+  table.add(kRequest, freed, kComm);
+  table.add(kRequest + 1, staged, kComm);
   EXPECT_FALSE(table.any_left());
   table.leave(kRequest, freed);
   table.leave(kRequest + 1, staged);
   EXPECT_EQ(table.find(kRequest), nullptr);
   EXPECT_EQ(table.left().size(), 2u);
   EXPECT_EQ(table.moving().size(), 1u);
-  EXPECT_TRUE(table.any_unseen([](const Receive&) { return true; }));
+  EXPECT_TRUE(table.any_unseen(kComm, [](const Receive&) { return true; }));
   table.end(*freed);
   table.forget(freed);
-  EXPECT_FALSE(table.any_unseen([](const Receive&) { return true; }));
+  EXPECT_FALSE(table.any_unseen(kComm, [](const Receive&) { return true; }));
   EXPECT_TRUE(table.busy() && table.any_left() && !table.none()) << "what is only copied has to be looked at too";
   table.end(*staged);
   table.forget(staged);
