@@ -42,7 +42,7 @@ constexpr std::uint64_t kLooks = 3;
 constexpr int kDeaf = 16, kUnable = 1024, kTimes = 2;
 
 /// Of a rank's slot for its first wish: how often it has begun to look at all of its messages; the same, and how many
-/// wishes it has heard and messages fetched.
+/// wishes it has heard and long messages fetched.
 constexpr std::size_t kLook = 7, kAlive = 6;
 
 device::Word& end_word(comm::Slot& slot) {
@@ -289,10 +289,10 @@ void Messages::tell(const Announcement& announcement) const {
 
 // ---- the sender's GPU copies --------------------------------------------------------------------------------------
 
-bool Messages::is_deaf(int sender) {
-  Deaf& deaf = deaf_[sender];
-  const bool looks_again = count_of(sender, kLook).load(std::memory_order_relaxed) != deaf.looks;
-  if (deaf.times < kTimes && looks_again) deaf.left = 0;
+bool Messages::is_deaf(const Announcement& card) {
+  Deaf& deaf = deaf_[card.sender];
+  const bool looks_again = count_of(card.sender, kLook).load(std::memory_order_relaxed) != deaf.looks;
+  if (card.bytes > kMostTogether && deaf.times < kTimes && looks_again) deaf.left = 0;
   if (deaf.left == 0) return false;
   --deaf.left;
   return true;
@@ -300,7 +300,7 @@ bool Messages::is_deaf(int sender) {
 
 bool Messages::wish(Incoming& incoming) {
   const Announcement& card = incoming.announcement_;
-  if (is_deaf(card.sender)) return false;
+  if (is_deaf(card)) return false;
   auto loan = loans_.lend_by_name(incoming.to_, card.bytes);
   if (!loan) return false;
   // A long one may also come by way of this process's service.
@@ -341,7 +341,7 @@ std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announce
                                                     int device) {
   const std::lock_guard lock(mutex_);
   // Who fetches many has not come to what is wished of it yet: 64 take it longer than others wait.
-  count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
+  if (announcement.bytes > kMostTogether) count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
   note_received(announcement, matched);
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
   incoming->to_ = to;

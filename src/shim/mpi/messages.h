@@ -205,7 +205,7 @@ class Messages {
   /// The receiver's side of a wish; false: there is none.
   bool wish(Incoming& incoming);
   /// Whether the sender would not hear it, as far as is known; with the mutex held.
-  bool is_deaf(int sender);
+  bool is_deaf(const Announcement& card);
   /// Begins to copy from the sender's memory, or asks for a file.
   void pull(Incoming& incoming);
   Status begin_to_pull(Incoming& incoming);

@@ -98,7 +98,8 @@ class OpenRequests {
       }
       if (open->receive != nullptr && !open->persistent) {
         if (awaited_.size() > 2 * all_.size() + kVainLooks) std::erase_if(awaited_, is_not_awaited);
-        awaited_.push_back({request, open});
+        const bool is_long = open->receive->capacity > static_cast<std::int64_t>(kMostTogether);
+        awaited_.push_back({request, open, 0, is_long ? kVainLooksAtLong : kVainLooks});
       }
       if (open->outgoing != nullptr && !open->persistent) {
         if (unheard_.size() > 2 * all_.size() + kVainLooks) std::erase_if(unheard_, is_over);
@@ -230,14 +231,16 @@ class OpenRequests {
       const auto begin = one;
       for (; one != unheard_.end() && some.size() < least && bytes < least_bytes; ++one) {
         const auto open = one->open.lock();
-        if (open == nullptr || open->outgoing->is_claimed()) continue;
+        if (open == nullptr || is_claimed(*open)) continue;
         bytes += open->outgoing->bytes();
         some.emplace_back(one->request, open);
       }
       if (some.size() < least && bytes < least_bytes) return {};
-      if (!some.back().second->outgoing->is_wished()) continue;
-      unheard_.erase(begin, one);
-      return some;
+      if (some.back().second->outgoing->is_wished()) {
+        unheard_.erase(begin, one);
+        return some;
+      }
+      if (!is_long(*some.front().second)) return {};
     }
     return {};
   }
@@ -268,20 +271,22 @@ class OpenRequests {
   struct Awaited {
     Handle request;
     std::weak_ptr<OpenRequest> open;
-    int looks = 0;
+    int looks = 0, most = kVainLooks;
   };
-  /// A default: a receive may wait for ever, as for a word to stop. Far more than a program posts at once, since each
-  /// that is posted has the first one looked at, and who forgets that one leaves its sender waiting.
-  static constexpr int kVainLooks = 512;
+  /// Defaults: a receive may wait for ever, as for a word to stop. For a long one far more than a program posts at
+  /// once, since each that is posted has the first one looked at, and who forgets that one leaves its sender waiting.
+  static constexpr int kVainLooks = 64, kVainLooksAtLong = 512;
   static constexpr std::size_t kMostLeftOut = 4;  ///< a default: a look at each takes some ns
   static bool is_over(const Awaited& one) {
     const auto open = one.open.lock();
     return open == nullptr || !open->active;
   }
+  static bool is_long(const OpenRequest& send) { return send.outgoing->bytes() > kMostTogether; }
+  static bool is_claimed(const OpenRequest& send) { return is_long(send) && send.outgoing->is_claimed(); }
   /// Or need not be.
   static bool is_heard(const Awaited& one) {
     const auto open = one.open.lock();
-    return open == nullptr || !open->active || open->outgoing->is_claimed();
+    return open == nullptr || !open->active || is_claimed(*open);
   }
   static bool is_not_awaited(const Awaited& one) {
     const auto open = one.open.lock();
@@ -295,7 +300,7 @@ class OpenRequests {
   }
   /// With the mutex held: from the front on.
   void drop_what_is_not_awaited() {
-    while (!awaited_.empty() && (is_not_awaited(awaited_.front()) || awaited_.front().looks == kVainLooks))
+    while (!awaited_.empty() && (is_not_awaited(awaited_.front()) || awaited_.front().looks == awaited_.front().most))
       awaited_.pop_front();
   }
 

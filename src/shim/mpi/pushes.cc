@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "shim/mpi/on_its_way.h"
 
 namespace sennit::shim::mpi {
+
+static_assert(kMostTogether == path::ManyCopies::kLongest);
 
 namespace {
 
@@ -91,8 +94,7 @@ Status Pushes::fail(device::Lane& lane, Status status) {
 Result<std::shared_ptr<CopyUnderWay>> Pushes::begin(int device, device::Lane& lane,
                                                     const path::ManyCopies::Copy& copy) {
   auto under_way = std::make_shared<CopyUnderWay>();
-  if (Together* const together = Together::current();
-      together != nullptr && copy.bytes <= path::ManyCopies::kLongest) {
+  if (Together* const together = Together::current(); together != nullptr && copy.bytes <= kMostTogether) {
     together->add(*this, {device, &lane, copy, under_way});
     return under_way;
   }

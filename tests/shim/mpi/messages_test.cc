@@ -187,6 +187,7 @@ TEST(Messages, ASenderThatLooksAtManyOthersFirstIsWaitedFor) {
 }
 
 TEST(Messages, ASenderThatDidNotHearOnceIsAskedAgainWhenItLooks) {
+  static constexpr std::uint64_t kLong = kMostTogether + 1;
   // What each message finds: whether the sender looks before, and whether it is asked.
   struct Round {
     bool looks, asked;
@@ -197,7 +198,7 @@ TEST(Messages, ASenderThatDidNotHearOnceIsAskedAgainWhenItLooks) {
         fill(rank, 5);
         for (const Round& round : kRounds) {
           if (round.looks) rank.messages->look_at_all();
-          const auto outgoing = announce(rank, card, kShort);
+          const auto outgoing = announce(rank, card, kLong);
           rank.meet();
           rank.meet();
           EXPECT_EQ(outgoing->is_wished(), round.asked) << &round - kRounds;
@@ -215,10 +216,11 @@ TEST(Messages, ASenderThatDidNotHearOnceIsAskedAgainWhenItLooks) {
           rank.meet();
           rank.meet();
           until_done(*incoming);
-          EXPECT_TRUE(holds(rank, 5, kShort)) << &round - kRounds;
+          EXPECT_TRUE(holds(rank, 5, kLong)) << &round - kRounds;
           rank.meet();
         }
-      });
+      },
+      kLong);
 }
 
 TEST(Messages, ThoseThatAReceiverFetchesTogetherAllCome) {

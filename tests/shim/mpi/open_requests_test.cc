@@ -140,6 +140,7 @@ TEST(OpenRequests, TheReceiveThatWasPostedFirstIsAwaitedFirst) {
 TEST(OpenRequests, AReceiveOfWhatNeverComesIsNotAwaitedForEver) {
   OpenRequests table;
   const auto never = moving(), other = moving(), another = moving();
+  never->receive->capacity = 2 * std::int64_t{kMostTogether};
   table.add(kRequest, never);
   table.add(kRequest + 1, other);
   table.add(kRequest + 2, another);
@@ -150,6 +151,8 @@ TEST(OpenRequests, AReceiveOfWhatNeverComesIsNotAwaitedForEver) {
   other->receive->looked = another->receive->looked = true;
   EXPECT_FALSE(table.any_awaited()) << "what never comes counts for nothing";
 }
+
+constexpr std::uint64_t kLong = 2 * kMostTogether;
 
 /// A send whose receiver may wish that it is copied.
 class Sent final : public Outgoing {
@@ -191,38 +194,39 @@ std::vector<Handle> handles(const std::vector<std::pair<Handle, OpenRequests::Sh
 // heard: 4 MiB took 22 µs instead of 16 (2 × H100).
 TEST(OpenRequests, AnUnwishedSendDoesNotHideOthersThatAreWished) {
   OpenRequests table;
-  const auto sent = add_sends(table, 12, 100);
-  EXPECT_TRUE(table.wished(4, 100).empty());
+  const auto sent = add_sends(table, 12, kLong);
+  EXPECT_TRUE(table.wished(4, kLong).empty());
   sent[2]->wished = sent[1]->wished = true;
-  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{1}));
-  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{2})) << "each once";
-  EXPECT_TRUE(table.wished(4, 100).empty());
+  EXPECT_EQ(handles(table.wished(4, kLong)), (std::vector<Handle>{1}));
+  EXPECT_EQ(handles(table.wished(4, kLong)), (std::vector<Handle>{2})) << "each once";
+  EXPECT_TRUE(table.wished(4, kLong).empty());
   sent[10]->wished = true;
-  EXPECT_TRUE(table.wished(4, 100).empty()) << "too many before it";
+  EXPECT_TRUE(table.wished(4, kLong).empty()) << "too many before it";
   sent[0]->wished = true;
-  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{0}));
+  EXPECT_EQ(handles(table.wished(4, kLong)), (std::vector<Handle>{0}));
 }
 
 TEST(OpenRequests, ASendThatItsReceiverCopiesHidesNone) {
   OpenRequests table;
-  const auto sent = add_sends(table, 20, 100);
+  const auto sent = add_sends(table, 20, kLong);
   for (int i = 0; i < 16; ++i) sent[std::size_t(i)]->claimed = true;
   sent[16]->wished = sent[18]->wished = true;
-  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{16}));
+  EXPECT_EQ(handles(table.wished(4, kLong)), (std::vector<Handle>{16}));
   sent[17]->claimed = true;
-  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{18}));
+  EXPECT_EQ(handles(table.wished(4, kLong)), (std::vector<Handle>{18}));
 }
 
+// Early ones, a few at a time, would keep many from being copied together.
 TEST(OpenRequests, ShortSendsAreGivenSeveralAtOnce) {
   OpenRequests table;
   const auto sent = add_sends(table, 9, 1);
-  sent[2]->wished = true;
-  EXPECT_TRUE(table.wished(4, 100).empty()) << "the last of four wishes nothing";
-  sent[4]->wished = true;
-  EXPECT_EQ(handles(table.wished(4, 100)), (std::vector<Handle>{1, 2, 3, 4}));
+  sent[2]->wished = sent[4]->wished = true;
+  EXPECT_TRUE(table.wished(4, kLong).empty()) << "the last of four wishes nothing";
+  sent[0]->claimed = sent[3]->wished = true;
+  EXPECT_EQ(handles(table.wished(4, kLong)), (std::vector<Handle>{0, 1, 2, 3}));
   sent[6]->wished = true;
-  EXPECT_EQ(handles(table.wished(3, 100)), (std::vector<Handle>{0, 5, 6}));
-  EXPECT_TRUE(table.wished(4, 100).empty()) << "so many there are not";
+  EXPECT_EQ(handles(table.wished(3, kLong)), (std::vector<Handle>{4, 5, 6}));
+  EXPECT_TRUE(table.wished(4, kLong).empty()) << "so many there are not";
 }
 
 }  // namespace
