@@ -1,8 +1,8 @@
 // The drop-in as this process has it: what becomes of a call that has GPU memory among its buffers.
 //
-// 1. A collective with memory of one GPU at each rank becomes sennit's (counterpart.h), if all ranks can (board.h): of
-//    ranks on one node, or of long messages on several (several_nodes.h). One that ends in a request waits its turn
-//    (turns.h), and calls behind it wait for that.
+// 1. A collective with memory of one GPU at each rank becomes sennit's (counterpart.h), if all ranks can (board.h).
+//    Ranks may be on several nodes, where messages are long (several_nodes.h). One that ends in a request waits its
+//    turn (turns.h), and calls behind it wait for that.
 // 2. A message to another process of this node, from GPU memory without gaps, is announced, and copied by the GPU
 //    at one of its ends (messages.h).
 // 3. A long one to a process of another node goes by pieces (pieces.h).
