@@ -26,6 +26,7 @@ void fill_table(const sennit_front& front) {
   if (front.disabled == 0) wrappers::fill_in_turn<Abi>(wanted);
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
+  wrappers::fill_get_status<Abi>(substitutes);
   substitutes[std::size_t(Entry::Win_create_c)] = reinterpret_cast<void*>(&wrappers::Win_create_narrowed<Abi>);
   for (std::size_t i = 0; i < front.entries; ++i) {
     void* here = wanted[i];

@@ -378,6 +378,65 @@ int Request_get_status_some(int count, const typename Abi::Request* requests, in
   return 0;
 }
 
+// The same where the library has none of the three, which are MPI 4.1's: a program that looks for the symbol finds
+// ours.
+
+template <class Abi>
+bool is_none(typename Abi::Request request) {
+  return to_handle(request) == drop_in<Abi>().mpi().request_null();
+}
+
+template <class Abi>
+int get_status_of_all(int count, const typename Abi::Request* requests, int* flag, typename Abi::Status* statuses) {
+  const bool no_statuses = reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore;
+  *flag = 1;
+  for (int i = 0; i < count && *flag != 0; ++i)
+    if (const int code = Request_get_status<Abi>(requests[i], flag, no_statuses ? statuses : &statuses[i]); code != 0)
+      return code;
+  return 0;
+}
+
+template <class Abi>
+int get_status_of_any(int count, const typename Abi::Request* requests, int* index, int* flag,
+                      typename Abi::Status* status) {
+  *index = Abi::kUndefined;
+  *flag = 1;
+  for (int i = 0; i < count; ++i) {
+    if (is_none<Abi>(requests[i])) continue;
+    if (const int code = Request_get_status<Abi>(requests[i], flag, status); code != 0) return code;
+    if (*flag == 0) continue;
+    *index = i;
+    return 0;
+  }
+  if (*flag != 0 && reinterpret_cast<std::intptr_t>(status) != Abi::kStatusIgnore)
+    *status = Process<Abi>::instance().library->empty_status();
+  return 0;
+}
+
+template <class Abi>
+int get_status_of_some(int count, const typename Abi::Request* requests, int* done, int* indices,
+                       typename Abi::Status* statuses) {
+  const bool no_statuses = reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore;
+  int ended = 0;
+  *done = Abi::kUndefined;
+  for (int i = 0; i < count; ++i) {
+    if (is_none<Abi>(requests[i])) continue;
+    int flag = 0;
+    const int code = Request_get_status<Abi>(requests[i], &flag, no_statuses ? statuses : &statuses[ended]);
+    if (code != 0) return code;
+    if (flag != 0) indices[ended++] = i;
+    *done = ended;
+  }
+  return 0;
+}
+
+template <class Abi>
+void fill_get_status(void** table) {
+  table[std::size_t(Entry::Request_get_status_all)] = reinterpret_cast<void*>(&get_status_of_all<Abi>);
+  table[std::size_t(Entry::Request_get_status_any)] = reinterpret_cast<void*>(&get_status_of_any<Abi>);
+  table[std::size_t(Entry::Request_get_status_some)] = reinterpret_cast<void*>(&get_status_of_some<Abi>);
+}
+
 /// Persistent requests begin anew: what they read is looked at now.
 template <class Abi>
 int refill(int count, const typename Abi::Request* requests) {
