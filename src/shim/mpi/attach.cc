@@ -27,6 +27,7 @@ void fill_table(const sennit_front& front) {
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
   wrappers::fill_get_status<Abi>(substitutes);
+  substitutes[std::size_t(Entry::Comm_idup_with_info)] = reinterpret_cast<void*>(&wrappers::idup_without_info<Abi>);
   substitutes[std::size_t(Entry::Win_create_c)] = reinterpret_cast<void*>(&wrappers::Win_create_narrowed<Abi>);
   for (std::size_t i = 0; i < front.entries; ++i) {
     void* here = wanted[i];

@@ -62,6 +62,13 @@ int Barrier_init_in_turn(typename Abi::Comm comm, typename Abi::Info info, typen
   return Real<Abi>::of(&Barrier_init<Abi>, Entry::Barrier_init)(comm, info, request);
 }
 
+/// For a library that lacks MPI_Comm_idup_with_info (MPI 4.0): hints may be left out of account.
+template <class Abi>
+int idup_without_info(typename Abi::Comm comm, typename Abi::Info, typename Abi::Comm* made,
+                      typename Abi::Request* request) {
+  return Comm_idup_in_turn<Abi>(comm, made, request);
+}
+
 template <class Abi>
 void fill_in_turn(void** table) {
   table[std::size_t(Entry::Ibarrier)] = reinterpret_cast<void*>(&Ibarrier_in_turn<Abi>);
