@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "shim/mpi/life.h"
+#include "shim/mpi/request_status.h"
 #include "shim/mpi/requests.h"
 #include "shim/mpi/waiting.h"
 #include "shim/mpi/windowing.h"

@@ -416,7 +416,7 @@ Result<bool> Messages::Incoming::copied() {
 Result<bool> Messages::Incoming::heard() {
   if (messages_.has_ended(announcement_)) {
     told_ = true;
-    {
+    if (announcement_.bytes > kMostTogether) {
       const std::lock_guard lock(messages_.mutex_);
       messages_.deaf_[announcement_.sender].times = 0;
     }
@@ -436,7 +436,8 @@ Result<bool> Messages::Incoming::heard() {
   if (!wish.is_refused(announcement_.number) && (!late || !wish.withdraw(announcement_.number))) return true;
   const std::lock_guard lock(messages_.mutex_);
   Deaf& deaf = messages_.deaf_[announcement_.sender];
-  deaf = late ? Deaf{deaf.times + 1, kDeaf, looks} : Deaf{kTimes, kUnable, looks};
+  const int more = announcement_.bytes > kMostTogether ? 1 : 0;
+  deaf = late ? Deaf{deaf.times + more, kDeaf, looks} : Deaf{kTimes, kUnable, looks};
   return false;
 }
 

@@ -176,7 +176,7 @@ class Messages {
   };
   /// A sender that did not hear what was wished of it, or refused.
   struct Deaf {
-    int times = 0;            // in turn
+    int times = 0;            // in turn, of long messages
     int left = 0;             // its messages that are copied here before it is asked again
     std::uint64_t looks = 0;  // that it had begun
   };
