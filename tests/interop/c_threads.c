@@ -122,6 +122,8 @@ static void messages(struct worker* me, enum operation what, int call, int lengt
         int ended = 0, which[2 * kAtOnce];
         MPI_Waitsome(2 * kAtOnce, requests, &ended, which, MPI_STATUSES_IGNORE);
         open -= ended;
+        for (int i = 0; i < ended; ++i)
+          if (requests[which[i]] != MPI_REQUEST_NULL) fail(me, call, what, which[i], "has ended, and is there");
       }
   }
   for (int i = 0; i < length; ++i)

@@ -77,7 +77,7 @@ class Batch {
     const int code = Real<Abi>::of(&Test<Abi>, Entry::Test)(&request, &flag, status);
     if (code != 0)
       end(index);
-    else if (flag != 0)
+    else if (flag != 0 && any_)
       return complete(index, *status);
     put_back();
     return code;
@@ -172,7 +172,9 @@ class Batch {
       tell_nothing(status);
       return here.complete(*open->begun, open->comm());
     }
-    if (open->let_go) {  // its receiver has not come: the real library goes on with the card by itself
+    // Whoever looks at it may meanwhile have seen its receiver come, so that the real library has ended it too: what
+    // counts is that it was not asked.
+    if (open->outgoing != nullptr && to_handle(requests_[at]) == handles_[at]) {
       here.requests().remove(handles_[at]);
       tell_nothing(status);
       return Real<Abi>::of(&Request_free<Abi>, Entry::Request_free)(&requests_[at]);

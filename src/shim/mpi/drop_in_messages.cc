@@ -211,14 +211,14 @@ bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
     if (const int code = mpi_->look_at(request, open.persistent, done, received); code != 0) {
       receive.looked = true;
       // Of a persistent one this was the end; of others the real function says what is wrong once more.
-      open.finished = open.persistent;
       open.status = received.status;
+      open.finished = open.persistent;
       if (open.persistent) receive.error = code;
       return true;
     }
     if (!done) return false;
-    open.finished = open.persistent;
     open.status = received.status;
+    open.finished = open.persistent;
     look(receive, received.cancelled ? 0 : received.bytes, program);
   }
   return arrived(receive);

@@ -61,8 +61,10 @@ struct OpenRequest {
   std::unique_ptr<Repeated> repeated;  ///< a persistent one, of which `begun` is the latest start
   bool told = false;                   ///< whose end the real library has been told
   bool let_go = false;                 ///< a send that is over though the real library's is not
-  bool finished = false;               ///< that, or a persistent one that the real library has completed already,
-  std::array<std::byte, 32> status{};  ///< with this status
+  std::array<std::byte, 32> status{};  ///< of a persistent one that is finished
+  /// That, until the real library's is over too, or a persistent one that the real library has completed already.
+  /// Whoever asks for it has the mutex, or is told what was so a moment ago.
+  std::atomic<bool> finished{false};
 
   /// Whose error handler hears what goes wrong with it: kNoHandle where the program has freed it, or there was none.
   Handle comm() const { return made_in != nullptr ? made_in->load(std::memory_order_acquire) : kNoHandle; }
