@@ -272,7 +272,7 @@ class DropIn {
   std::vector<Active> active_;
   std::vector<std::function<void()>> later_;
   std::atomic<int> waiting_{0};
-  int repeated_ = 0;                // persistent calls that have a counterpart
+  std::atomic<int> repeated_{0};    // persistent calls that have a counterpart
   std::unique_ptr<Helper> helper_;  // made when first needed
   Report report_;
   std::mutex explained_mutex_;
