@@ -80,6 +80,7 @@ def compiled(
             return f"the package mpich has no {library.name}"
     library = linked or library
     program = Path(TOGETHER.name) / "-".join((name, Path(source).stem, *options, *([linked.name] if linked else [])))
+    program = program.with_name(program.name.replace("=", "-"))  # which `env` would take for a variable
     command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", f"-I{include}"]
     command += ["-DMPI_ABI"] if name == "standard" else []
     command += ["-shared", "-fPIC", *options] if shared else [*options]

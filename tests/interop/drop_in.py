@@ -21,11 +21,12 @@ def find(name: str) -> mpi.Installed | str:
     return debian_mpi.find(name) if name in debian_mpi.LIBRARIES else mpi.find(name)
 
 
-def library() -> Path | str:
-    """The library to preload, or why it is not there."""
+def library(preset: str = "") -> Path | str:
+    """The library to preload, or why it is not there. `preset`: of scripts/build, where not that of the programs."""
     if not FOLDER:
         return "SENNIT_TEST_PROGRAMS names no folder; make test sets it"
-    found = Path(FOLDER).resolve().parent / "lib" / "libsennit-preload.so"
+    built = Path(FOLDER).resolve().parent
+    found = (built.parent / preset if preset else built) / "lib" / "libsennit-preload.so"
     return found if found.exists() else f"{found} is not built"
 
 

@@ -1,0 +1,98 @@
+"""Programs in C through a drop-in that a sanitizer was built into, and they too; the MPI is as it comes."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import c_programs
+import drop_in
+
+# No hooks of UCX's into memory, which take locks in threads that the sanitizer does not know yet, and nothing read
+# from another process's memory, whose addresses it takes for this one's. PMIx wants a segment at an address that the
+# sanitizer has.
+MPI_SETTINGS = {
+    "UCX_TLS": "^cma",
+    "UCX_MEM_EVENTS": "n",
+    "UCX_MEM_MMAP_HOOK_MODE": "none",
+    "UCX_HANDLE_ERRORS": "none",
+    "UCX_ERROR_SIGNALS": "",
+    "PMIX_MCA_gds": "hash",
+}
+
+# What MPIs do is not seen, but the functions of the C library that they call are: those say nothing.
+SUPPRESSIONS = """\
+called_from_lib:libmpi.so
+called_from_lib:libmpich.so
+called_from_lib:libopen-pal.so
+called_from_lib:libpmix.so
+called_from_lib:libucp.so
+called_from_lib:libuct.so
+called_from_lib:libucs.so
+called_from_lib:libfabric.so
+called_from_lib:libevent_core
+called_from_lib:libevent_pthreads
+race:libopen-pal
+race:libpmix
+"""
+
+
+@dataclass(frozen=True)
+class Sanitizer:
+    """`preset`: of scripts/build."""
+
+    preset: str
+    compiled: str
+    runtime: str
+    variable: str
+    options: str
+
+
+ADDRESSES = Sanitizer("asan", "-fsanitize=address", "libasan.so", "ASAN_OPTIONS", "detect_leaks=0")
+# Mutexes that MPIs destroy at the end of the process while they are held are theirs.
+THREADS = Sanitizer("tsan", "-fsanitize=thread", "libtsan.so", "TSAN_OPTIONS", "report_mutex_bugs=0 history_size=4")
+
+
+@cache
+def runtime(sanitizer: Sanitizer) -> str | None:
+    """Its library, of the compiler that built the drop-in; null where there is none."""
+    found = subprocess.run(
+        ["gcc", f"-print-file-name={sanitizer.runtime}"], capture_output=True, text=True, check=False
+    ).stdout.strip()
+    return str(Path(found).resolve()) if "/" in found and Path(found).exists() else None
+
+
+@cache
+def unrandomised() -> tuple[str, ...]:
+    """What GCC's ThreadSanitizer is started with where it is allowed; scripts/build says why."""
+    command = ("setarch", "-R")
+    allowed = shutil.which(command[0]) and subprocess.run([*command, "true"], capture_output=True, check=False)
+    return command if allowed and allowed.returncode == 0 else ()
+
+
+def run(
+    sanitizer: Sanitizer, name: str, source: str, folder: Path, ranks: int, *arguments: str
+) -> subprocess.CompletedProcess[str] | str:
+    """Such a program of c_programs, or why it cannot be had. `folder`: for files."""
+    library = drop_in.library(sanitizer.preset)
+    if isinstance(library, str):
+        return library
+    first = runtime(sanitizer)
+    if first is None:
+        return f"gcc has no {sanitizer.runtime}"
+    program = c_programs.compiled(name, source, options=(sanitizer.compiled, "-g1"))
+    if isinstance(program, str):
+        return program
+    suppressions = folder / "suppressions"
+    suppressions.write_text(SUPPRESSIONS, encoding="utf-8")
+    told = f"{sanitizer.options} suppressions={suppressions}" if sanitizer is THREADS else sanitizer.options
+    start = program.start(ranks, *arguments)
+    place = start.index(str(program.path))
+    # Not for the launcher; the runtime comes first.
+    command = [*start[:place], *unrandomised(), "env", f"LD_PRELOAD={first}:{library}", *start[place:]]
+    return program.run(
+        ranks, library, {"LD_PRELOAD": "", "SENNIT_REPORT": "1", sanitizer.variable: told} | MPI_SETTINGS, command
+    )
