@@ -72,6 +72,18 @@ def test_requests_are_asked_for_and_given_up(name: str, what: str) -> None:
     assert "direct copy" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("arguments", [(), ("init",)])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_a_program_that_begins_a_session_is_right(name: str, arguments: tuple[str, ...]) -> None:
+    """Alone, where the drop-in stages all, or beside MPI_Init."""
+    program, library = have(name, "c_sessions.c")
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {}, program.start(2, *arguments))
+        if done.stdout.startswith("no sessions"):
+            pytest.skip("the MPI is older than 4.0")
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+
+
 ERRORS = ("recv", "irecv", "test", "persistent", "sendrecv", "waitall", "testall", "waitsome", "freed")
 
 

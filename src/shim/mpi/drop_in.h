@@ -140,6 +140,11 @@ class DropIn {
   void bring(Handle request, OpenRequest& open);
   /// Requests move on, which others may wait for; to be called again and again by whoever waits.
   void progress();
+  /// Lets the MPI itself go on, by a look at a communicator: there is none that is known where a program has begun
+  /// MPI_Sessions alone.
+  void progress_mpi() const {
+    if (communicators_ != nullptr) mpi_->progress();
+  }
   /// Completes what has come or gone of requests that the program has freed.
   void complete_left(Program program);
   /// As progress(), until all ranks of this node have come to this rank's latest collective call, which then need not

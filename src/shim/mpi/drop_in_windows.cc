@@ -19,7 +19,9 @@ Windows& DropIn::make_windows(const WindowMpi& of) {
                       communicators_ != nullptr ? &communicators_->group() : nullptr,
                       lent,
                       [this](const void* at) { return memories_->held_again(at).device; },
-                      [this](Handle comm, int rank) { return communicators_->world_rank(comm, rank); },
+                      [this](Handle comm, int rank) {
+                        return communicators_ != nullptr ? communicators_->world_rank(comm, rank) : -1;
+                      },
                       [this] { progress(); },
                       switches_.accumulate_from};
     windows_ = std::make_unique<Windows>(std::move(tools));

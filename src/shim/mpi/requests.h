@@ -47,7 +47,7 @@ int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status
   if (here.requests().none()) return real(request, flag, status);
   here.progress();
   const int code = Batch<Abi>(1, request, status).test(0, *request, *flag);
-  if (code == 0 && *flag == 0) here.mpi().progress();
+  if (code == 0 && *flag == 0) here.progress_mpi();
   return code;
 }
 
@@ -74,7 +74,7 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
   Batch<Abi> batch(count, requests, statuses);
   if (!batch.all_ready()) {
     *flag = 0;
-    here.mpi().progress();
+    here.progress_mpi();
     return 0;
   }
   auto some = batch.unfinished(requests);
