@@ -95,6 +95,21 @@ def test_the_communicators_error_handler_hears_of_its_messages(name: str) -> Non
     assert "into GPU memory" in done.stderr, done.stderr
 
 
+DIFFERENCES = ("count", "type", "operator", "bytes", "root", "block", "function", "begun")
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_ranks_that_give_different_things_are_told(name: str) -> None:
+    program, library = have(name, "c_mismatches.c")
+    done = program.run(3, library, {}, program.start(3, *DIFFERENCES))
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout[-2000:] + done.stderr[-4000:]
+    for rank, count in ((0, 8), (1, 4), (2, 100000)):
+        said = f"rank {rank}: MPI_Allreduce on the communicator 'workers' of 3 ranks: mismatch: rank 1 gives another"
+        assert re.search(rf"{said}.* gives {count} x int32, sum", done.stderr), done.stderr[-4000:]
+    for call in ("MPI_Bcast.* 200000 bytes, root 0", "MPI_Iallreduce", "MPI_Allgather"):
+        assert re.search(f"{call}", done.stderr), done.stderr[-4000:]
+
+
 @pytest.mark.parametrize(("source", "arguments"), [("c_buffers.c", ()), ("c_short_messages.c", ("mixed",))])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_the_program_is_right_without_the_drop_in(name: str, source: str, arguments: tuple[str, ...]) -> None:

@@ -5,8 +5,9 @@
 // 1. Each rank counts its collective calls of the communicator, whatever becomes of them.
 // 2. A rank that cannot take part (its memory is the host's, a type is not supported) raises its count and goes on
 //    to the real function without a look at the others.
-// 3. A rank that can writes the call's number beside its count, raises it, and waits until all have come so far. If
-//    all could, all use sennit; else all use the real function.
+// 3. A rank that can writes the call's number beside its count, with a few bits of what it gives that all give alike
+//    (signature.h), raises its count, and waits until all have come so far. If all could, all use sennit; else all
+//    use the real function. Ranks that give different things, which MPI does not allow, all see so.
 //
 // A rank that could take part in a blocking call k waits there for all, so at most two numbers of it can matter to a
 // rank that still looks at call k: k, and that of its next such call. Two places are enough.
@@ -26,6 +27,7 @@
 #include <vector>
 
 #include "comm/control.h"
+#include "shim/mpi/signature.h"
 
 namespace sennit::shim::mpi {
 
@@ -40,19 +42,20 @@ class Board {
   /// This rank's next call goes to the real function.
   void pass() { mine_.words[kCalls].store(++calls_, std::memory_order_release); }
 
-  /// This rank's next call can be made with sennit; its number, for answer().
-  std::uint64_t offer() {
-    mine_.words[kOffered + offers_++ % 2].store(++calls_, std::memory_order_relaxed);
+  /// This rank's next call can be made with sennit; its number, for answer(). `signature`: of kSignatureBits.
+  std::uint64_t offer(std::uint32_t signature = 0) {
+    mine_.words[kOffered + offers_++ % 2].store(said(++calls_, signature), std::memory_order_relaxed);
     mine_.words[kCalls].store(calls_, std::memory_order_release);  // whoever sees the count sees the number too
     return calls_;
   }
 
   /// As offer(), for a call that ends in a request; none while no place is free. looked() is owed for each.
-  std::optional<std::uint64_t> begin() {
+  std::optional<std::uint64_t> begin(std::uint32_t signature = 0) {
     const auto place = std::ranges::find_if(begun_, [&](const Begun& begun) { return is_free(begun); });
     if (place == begun_.end()) return std::nullopt;
     *place = {++calls_, false};
-    mine_.words[kBegun + std::size_t(place - begun_.begin())].store(calls_, std::memory_order_relaxed);
+    mine_.words[kBegun + std::size_t(place - begun_.begin())].store(said(calls_, signature),
+                                                                    std::memory_order_relaxed);
     tell_oldest();
     mine_.words[kCalls].store(calls_, std::memory_order_release);
     return calls_;
@@ -87,20 +90,50 @@ class Board {
   /// Whether this rank has come to call `number`. From any thread.
   bool came(std::uint64_t number) const { return mine_.words[kCalls].load(std::memory_order_acquire) >= number; }
 
-  /// Whether all ranks offered call `number`; none while some have not come so far. To be asked until it answers.
+  /// Whether all ranks offered call `number`, and give alike; none while some have not come so far. To be asked until
+  /// it answers.
   std::optional<bool> answer(std::uint64_t number) const {
     bool all = true;
     if (seats_.empty()) return std::nullopt;
+    std::optional<std::uint32_t> first;
     for (const comm::Slot* seat : seats_) {
       if (seat->words[kCalls].load(std::memory_order_acquire) < number) return std::nullopt;
-      const auto says = [&](std::size_t word) { return seat->words[word].load(std::memory_order_relaxed) == number; };
-      all = all && (says(kOffered) || says(kOffered + 1) || says(kBegun) || says(kBegun + 1) || says(kBegun + 2));
+      const auto signature = offered(*seat, number);
+      if (!first) first = signature;
+      all = all && signature && signature == first;
     }
     return all;
+  }
+  /// After that answer, where it was no, and before this rank's next call: the first rank that gives another thing
+  /// than rank 0; none where it is not so, or some rank did not offer the call.
+  std::optional<int> odd(std::uint64_t number) const {
+    std::optional<int> other;
+    const auto first = offered(*seats_.front(), number);
+    for (std::size_t rank = 0; rank < seats_.size(); ++rank) {
+      const auto signature = offered(*seats_[rank], number);
+      if (!signature) return std::nullopt;
+      if (!other && signature != first) other = static_cast<int>(rank);
+    }
+    return other;
   }
 
  private:
   static constexpr std::size_t kCalls = 0, kOffered = 1, kDecision = 3, kOldest = 4, kBegun = 5;  // words of a slot
+  static constexpr std::size_t kPlaces[] = {kOffered, kOffered + 1, kBegun, kBegun + 1, kBegun + 2};
+
+  /// A call in one word: its number, modulo 2^40, over its signature.
+  static std::uint64_t said(std::uint64_t number, std::uint32_t signature) {
+    return number << kSignatureBits | signature;
+  }
+  /// The signature of call `number` where a rank has offered it.
+  static std::optional<std::uint32_t> offered(const comm::Slot& seat, std::uint64_t number) {
+    for (const std::size_t place : kPlaces) {
+      const std::uint64_t word = seat.words[place].load(std::memory_order_relaxed);
+      if (word >> kSignatureBits == number << kSignatureBits >> kSignatureBits)
+        return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << kSignatureBits) - 1));
+    }
+    return std::nullopt;
+  }
 
   /// A call that ends in a request.
   struct Begun {

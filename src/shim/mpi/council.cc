@@ -13,8 +13,8 @@ enum class Word : std::uint64_t { offered, refused, ask };
 /// and far shorter than anybody notices.
 constexpr std::chrono::milliseconds kFirstPatience(1), kMostPatience(64);
 
-comm::Bytes word(Word what, std::uint64_t key, std::uint64_t number) {
-  return comm::Writer().number(static_cast<std::uint64_t>(what)).number(key).number(number).take();
+comm::Bytes word(Word what, std::uint64_t key, std::uint64_t number, std::uint32_t signature = 0) {
+  return comm::Writer().number(static_cast<std::uint64_t>(what)).number(key).number(number).number(signature).take();
 }
 
 }  // namespace
@@ -31,12 +31,13 @@ void Council::leave(std::uint64_t key) {
   all_.erase(key);
 }
 
-void Council::offer(std::uint64_t key, std::uint64_t number) {
+void Council::offer(std::uint64_t key, std::uint64_t number, std::uint32_t signature) {
   const std::lock_guard lock(mutex_);
   One& one = all_[key];
+  one.signature = signature;
   one.patience = kFirstPatience;
   one.ask_at = Clock::now() + one.patience;
-  for (const int other : one.others) tell_(other, word(Word::offered, key, number));
+  for (const int other : one.others) tell_(other, word(Word::offered, key, number, signature));
 }
 
 std::optional<bool> Council::answer(std::uint64_t key, std::uint64_t number, Clock::time_point now) {
@@ -46,7 +47,10 @@ std::optional<bool> Council::answer(std::uint64_t key, std::uint64_t number, Clo
   bool all = true;
   for (const int other : one.others) {
     const One::Said& said = one.said[other];
-    if (said.offered == number || said.offered_before == number) continue;
+    if (said.offered == number || said.offered_before == number) {
+      all = all && (said.offered == number ? said.signature : said.signature_before) == one.signature;
+      continue;
+    }
     // One that offers a later call has left this one to the real function.
     if (said.refused == number || said.offered > number)
       all = false;
@@ -65,7 +69,7 @@ std::optional<bool> Council::answer(std::uint64_t key, std::uint64_t number, Clo
 void Council::hear(int from, const comm::Bytes& heard) {
   comm::Reader reader(heard);
   const auto what = static_cast<Word>(reader.number());
-  const auto key = reader.number(), number = reader.number();
+  const auto key = reader.number(), number = reader.number(), signature = reader.number();
   if (!reader.finish().ok()) return;
   const std::lock_guard lock(mutex_);
   if (what == Word::ask) {
@@ -77,7 +81,9 @@ void Council::hear(int from, const comm::Bytes& heard) {
   }
   One::Said& said = all_[key].said[from];
   if (what == Word::refused) said.refused = number;
-  if (what == Word::offered) said.offered_before = std::exchange(said.offered, number);
+  if (what != Word::offered) return;
+  said.offered_before = std::exchange(said.offered, number);
+  said.signature_before = std::exchange(said.signature, static_cast<std::uint32_t>(signature));
 }
 
 }  // namespace sennit::shim::mpi

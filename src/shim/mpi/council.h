@@ -40,9 +40,10 @@ class Council {
   void join(std::uint64_t key, const Board& board, std::vector<int> others);
   void leave(std::uint64_t key);
 
-  /// All ranks of this node have offered call `number`, greater than any before.
-  void offer(std::uint64_t key, std::uint64_t number);
-  /// Whether all nodes have; none while that is not known. To be asked until it answers.
+  /// All ranks of this node have offered call `number`, greater than any before, and give alike what `signature` is
+  /// of.
+  void offer(std::uint64_t key, std::uint64_t number, std::uint32_t signature = 0);
+  /// Whether all nodes have, and give the same; none while that is not known. To be asked until it answers.
   std::optional<bool> answer(std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
   /// A word has come. From any thread.
@@ -54,8 +55,10 @@ class Council {
     std::vector<int> others;
     struct Said {
       std::uint64_t offered = 0, offered_before = 0, refused = 0;
+      std::uint32_t signature = 0, signature_before = 0;
     };
-    std::map<int, Said> said;  // by speaker: numbers of its latest calls
+    std::map<int, Said> said;     // by speaker: numbers of its latest calls
+    std::uint32_t signature = 0;  // of this node's latest offer
     Clock::time_point ask_at;
     Clock::duration patience{};
   };

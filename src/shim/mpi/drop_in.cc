@@ -15,6 +15,20 @@ namespace sennit::shim::mpi {
 
 namespace {
 
+/// "MPI_COMM_WORLD", "the communicator 'rows' of 4 ranks", "a communicator of 4 ranks": for people.
+std::string describe(const Mpi& mpi, Handle comm) {
+  if (comm == mpi.comm_world()) return "MPI_COMM_WORLD";
+  CommShape shape;
+  if (mpi.shape(comm, shape) != 0) return "a communicator";
+  const std::string name = mpi.name(comm);
+  return name.empty() ? fmt::format("a communicator of {} ranks", shape.size)
+                      : fmt::format("the communicator '{}' of {} ranks", name, shape.size);
+}
+
+}  // namespace
+
+namespace {
+
 std::string lower(std::string_view name) {
   std::string text(name);
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -34,7 +48,9 @@ std::string DropIn::name_of(const Call& call) {
 }
 
 std::string DropIn::function_of(const Call& call) {
-  return fmt::format("MPI_{}", kFamilyNames[std::size_t(call.family)]);
+  std::string name = name_of(call);
+  name[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(name[0])));
+  return "MPI_" + name;
 }
 
 std::optional<int> DropIn::device_of(const Call& call) const {
@@ -122,13 +138,17 @@ std::optional<int> DropIn::pass(std::string_view what, Handle comm) {
   return std::nullopt;
 }
 
-Result<bool> DropIn::wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call) {
+Result<bool> DropIn::wait_for_all(Communicators::One& one, std::uint64_t number, std::uint32_t signature,
+                                  const Call& call) {
   Board& board = *one.board;
   const auto here = wait_for([&] { return board.answer(number); }, call);
+  // Ranks of other nodes do not hear of it: there the MPI says what it says.
+  if (here.ok() && !*here && !one.nodes)
+    if (const auto odd = board.odd(number)) return disagreement(*odd);
   if (!here.ok() || !*here || !one.nodes) return here;
   if (!one.speaks()) return wait_for([&] { return board.decision(number); }, call);
   Council& council = communicators_->council();
-  council.offer(one.key, number);
+  council.offer(one.key, number, signature);
   const auto all = wait_for([&] { return council.answer(one.key, number); }, call);
   board.decide(number, all.ok() && *all);
   return all;
@@ -182,8 +202,9 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     why = "a buffer in host memory, or on another GPU";
     return std::nullopt;
   }
-  const auto all = wait_for_all(one, board.offer(), call);
-  if (!all) return fail(call, all.status());
+  const std::uint32_t signature = signature_of(std::get<Work>(translated));
+  const auto all = wait_for_all(one, board.offer(signature), signature, call);
+  if (!all) return fail(call, given_by(std::get<Work>(translated), all.status()));
   if (!*all) {
     why = "another rank's buffer or type";
     return std::nullopt;
@@ -287,7 +308,8 @@ int DropIn::fail(const Call& call, const Status& status) {
 }
 
 int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
-  log(LogLevel::error, fmt::format("rank {}: {}: {}", rank_, what, status.text()));
+  const std::string on = comm == kNoHandle ? "" : " on " + describe(*mpi_, comm);
+  log(LogLevel::error, fmt::format("rank {}: {}{}: {}", rank_, what, on, status.text()));
   return mpi_->fail(comm, status.code() == Code::out_of_memory ? mpi_->err_no_memory() : mpi_->err_other());
 }
 

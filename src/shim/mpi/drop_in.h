@@ -245,8 +245,8 @@ class DropIn {
   std::optional<int> device_of(const Call& call) const;
   /// Whether SENNIT_OPS lets sennit do it.
   bool wanted(const Call& call) const;
-  /// Whether all ranks have offered call `number`. Errors: a rank was lost.
-  Result<bool> wait_for_all(Communicators::One& one, std::uint64_t number, const Call& call);
+  /// Whether all ranks have offered call `number`. Errors: a rank was lost; mismatch.
+  Result<bool> wait_for_all(Communicators::One& one, std::uint64_t number, std::uint32_t signature, const Call& call);
   /// What `answer` says in the end; false where the communicator is of no use any more. Errors: a rank was lost.
   template <class Answer>
   Result<bool> wait_for(const Answer& answer, const Call& call);

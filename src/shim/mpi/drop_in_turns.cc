@@ -27,7 +27,9 @@ class DropIn::Table final : public TurnsTable {
   Table(DropIn& drop_in, const Active& active, Mover mover)
       : drop_in_(drop_in), comm_(active.comm), one_(*active.one), mover_(mover) {}
 
-  std::optional<std::uint64_t> begin() override { return one_.board != nullptr ? one_.board->begin() : 0; }
+  std::optional<std::uint64_t> begin(std::uint32_t signature) override {
+    return one_.board != nullptr ? one_.board->begin(signature) : 0;
+  }
   void pass() override {
     if (one_.board != nullptr) one_.board->pass();
   }
@@ -38,6 +40,8 @@ class DropIn::Table final : public TurnsTable {
     if (!one_.whole || one_.nodes || one_.board == nullptr) return std::optional(false);
     const auto known = one_.board->answer(number);
     if (!known) return gone();
+    if (!*known)
+      if (const auto odd = one_.board->odd(number)) return disagreement(*odd);
     return known;
   }
   void looked(std::uint64_t number) override {
@@ -170,6 +174,7 @@ std::shared_ptr<Begun> DropIn::take_turn(const Call& call, std::string_view& why
   }
   auto begun = std::make_shared<Begun>(kind, call, [this](const Call& of) { return begin(of, false); });
   begun->work = std::move(work);
+  if (kind == Turn::Kind::offered) begun->signature = signature_of(begun->work);
   begun->why = kind == Turn::Kind::offered ? "another rank's buffer or type" : why;
   return begun;
 }
@@ -199,8 +204,10 @@ std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const C
   why = "persistent, ranks on several nodes";
   if (one.nodes) return nullptr;
   // What a rank says: it can, it has room for one more, which it has that nobody uses and that are on the same GPU.
+  // Above these, what its call is (signature.h).
   constexpr std::uint64_t kCan = 1, kHasRoom = 2;
-  constexpr int kFirstIdle = 2;
+  constexpr int kFirstIdle = 2, kSignature = 64 - kSignatureBits;
+  constexpr std::uint64_t kFlags = (std::uint64_t{1} << kSignature) - 1;
   const auto device = call != nullptr ? device_of(*call).value_or(-1) : -1;
   std::uint64_t mine = repeated_ < kMostRepeated ? kHasRoom : 0;
   why = "a buffer in host memory, or on another GPU";
@@ -215,17 +222,24 @@ std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const C
     if (auto* const found = std::get_if<Work>(&translated)) work = std::move(*found);
   }
   const bool can = (mine & kCan) != 0;
-  for (std::size_t i = 0; can && i < one.repeated.size(); ++i) {
+  for (std::size_t i = 0; can && i < std::min<std::size_t>(one.repeated.size(), kSignature - kFirstIdle); ++i) {
     const auto& idle = one.repeated[i];
     if (idle.use_count() == 1 && idle->counterpart != nullptr &&
         (device < 0 || idle->counterpart->device() == device))
       mine |= std::uint64_t{1} << (kFirstIdle + i);
   }
+  if (can) mine |= std::uint64_t{signature_of(work)} << kSignature;
   const auto said = communicators_->ask(comm, one, mine, [this] { progress(); });
-  std::uint64_t all = said ? ~std::uint64_t{0} : 0;
-  for (const std::uint64_t word : said.value_or(std::vector<std::uint64_t>())) all &= word;
+  std::uint64_t all = said ? kFlags : 0;
+  bool alike = true;
+  for (const std::uint64_t word : said.value_or(std::vector<std::uint64_t>())) {
+    all &= word;
+    alike = alike && word >> kSignature == said->front() >> kSignature;
+  }
   if (can) why = "another rank's buffer or type";
   if ((all & kCan) == 0) return nullptr;
+  if (!alike) why = "another rank's call";
+  if (!alike) return nullptr;
   if (const int idle = std::countr_zero(all >> kFirstIdle); idle < 64 - kFirstIdle)
     return one.repeated[static_cast<std::size_t>(idle)];
   why = "too many persistent collectives";
@@ -263,6 +277,7 @@ bool DropIn::start_again(OpenRequest& open) {
     return Status(Code::peer_lost, "a persistent collective cannot go on, since not all ranks can");
   });
   open.begun->work = repeated.work;
+  open.begun->signature = signature_of(repeated.work);
   requests_.start(open);
   join(repeated.call.comm, one, open.begun);
   requests_.started(open);
@@ -276,7 +291,7 @@ int DropIn::complete(Begun& begun, Handle comm) {
   if (shadows == nullptr || bytes != 0)
     count(begun.call, bytes, begun.how.empty() ? fmt::format("staged: {}", begun.why) : begun.how, begun.took);
   if (begun.code() != 0) return begun.code();
-  if (!begun.status().ok()) return fail(function_of(begun.call), comm, begun.status());
+  if (!begun.status().ok()) return fail(function_of(begun.call), comm, given_by(begun.work, begun.status()));
   if (begun.shadows() == nullptr) {
     explain(name_of(begun.call), bytes, begun.how);
     return 0;

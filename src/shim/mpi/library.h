@@ -88,6 +88,13 @@ class Library final : public Mpi {
     return code;
   }
 
+  std::string name(Handle comm) const override {
+    char name[1024] = {};  // far more than any MPI_MAX_OBJECT_NAME
+    int length = 0;
+    const int code = call_.comm_get_name(from_handle<Comm>(comm), name, &length);
+    return code == 0 ? std::string(name) : std::string();
+  }
+
   int neighbours(Handle handle, Neighbours& neighbours) const override {
     const auto comm = from_handle<Comm>(handle);
     int kind = Abi::kUndefined, rank = 0;

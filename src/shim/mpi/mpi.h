@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -62,6 +63,8 @@ class Mpi {
   virtual int err_truncate() const = 0;
 
   virtual int shape(Handle comm, CommShape& shape) const = 0;
+  /// What the program, or the MPI, calls it; empty where neither does.
+  virtual std::string name(Handle comm) const = 0;
   virtual int neighbours(Handle comm, Neighbours& neighbours) const = 0;
   /// Ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
   virtual int world_ranks(Handle comm, std::vector<int>& ranks) const = 0;

@@ -22,6 +22,7 @@ struct Profiling {
   int (*comm_rank)(Comm, int*);
   int (*comm_size)(Comm, int*);
   int (*comm_test_inter)(Comm, int*);
+  int (*comm_get_name)(Comm, char*, int*);
   int (*comm_remote_size)(Comm, int*);
   int (*comm_call_errhandler)(Comm, int);
   int (*comm_get_errhandler)(Comm, Errhandler*);
@@ -86,6 +87,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   };
   set(functions.comm_rank, "PMPI_Comm_rank");
   set(functions.comm_size, "PMPI_Comm_size");
+  set(functions.comm_get_name, "PMPI_Comm_get_name");
   set(functions.comm_test_inter, "PMPI_Comm_test_inter");
   set(functions.comm_remote_size, "PMPI_Comm_remote_size");
   set(functions.comm_call_errhandler, "PMPI_Comm_call_errhandler");

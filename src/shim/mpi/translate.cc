@@ -11,11 +11,6 @@ using coll::Operation;
 constexpr WhyNot kTypes = "derived or mixed types";
 constexpr WhyNot kWrong = "a count or root that MPI refuses";
 
-constexpr bool has_root(Family family) {
-  return family == Family::Reduce || family == Family::Bcast || family == Family::Gather ||
-         family == Family::Gatherv || family == Family::Scatter || family == Family::Scatterv;
-}
-
 /// Bytes of a run of elements that have no gaps; none for other types.
 std::optional<std::uint64_t> bytes_of_run(const Mpi& mpi, Handle type, std::int64_t count) {
   const auto uniform = mpi.uniform(type);

@@ -41,6 +41,12 @@ struct Work {
 /// Why a call is left to the real function: static text.
 using WhyNot = std::string_view;
 
+/// Whether all ranks of such a call name a root.
+constexpr bool has_root(Family family) {
+  return family == Family::Reduce || family == Family::Bcast || family == Family::Gather ||
+         family == Family::Gatherv || family == Family::Scatter || family == Family::Scatterv;
+}
+
 /// Errors are no errors here: whatever is wrong with a call, the real function says.
 std::variant<Work, WhyNot> translate(const Call& call);
 

@@ -9,7 +9,7 @@ void Turns::say(TurnsTable& table) {
     Turn& next = *waiting_[said_];
     if (next.kind == Turn::Kind::passed) table.pass();
     if (next.kind != Turn::Kind::offered) continue;
-    const auto number = table.begin();
+    const auto number = table.begin(next.signature);
     if (!number) return;
     next.number = *number;
   }

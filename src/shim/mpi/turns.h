@@ -50,16 +50,17 @@ class Turn {
   virtual void end(const Status& status) = 0;
 
   const Kind kind;
-  std::uint64_t number = 0;  ///< on the board
-  std::optional<bool> all;   ///< whether all ranks offered it
+  std::uint32_t signature = 0;  ///< of one that is offered (signature.h)
+  std::uint64_t number = 0;     ///< on the board
+  std::optional<bool> all;      ///< whether all ranks offered it
 };
 
 /// What a communicator's calls need of it.
 class TurnsTable {
  public:
   virtual ~TurnsTable() = default;
-  /// As Board::begin, pass, answer, looked. Errors: some ranks never come.
-  virtual std::optional<std::uint64_t> begin() = 0;
+  /// As Board::begin, pass, answer, looked. Errors: some ranks never come, or give other things (mismatch).
+  virtual std::optional<std::uint64_t> begin(std::uint32_t signature) = 0;
   virtual void pass() = 0;
   virtual Result<std::optional<bool>> answer(std::uint64_t number) = 0;
   virtual void looked(std::uint64_t number) = 0;

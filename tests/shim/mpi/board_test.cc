@@ -53,6 +53,29 @@ TEST(Board, OneThatPassesDecidesForAll) {
   EXPECT_EQ(boards.of[1].answer(next), true);
 }
 
+TEST(Board, RanksThatGiveOtherThingsAllSeeSo) {
+  Boards boards;
+  std::uint64_t number = 0;
+  for (const std::uint32_t signature : {5U, 5U, 6U})
+    number = boards.of[signature == 6 ? 2 : number == 0 ? 0 : 1].offer(signature);
+  for (const Board& board : boards.of) {
+    EXPECT_EQ(board.answer(number), false);
+    EXPECT_EQ(board.odd(number), 2);
+  }
+  constexpr std::uint32_t kMost = (1U << kSignatureBits) - 1;
+  for (Board& board : boards.of) number = board.begin(kMost).value();
+  for (const Board& board : boards.of) EXPECT_EQ(board.answer(number), true);
+}
+
+TEST(Board, WhoPassesGivesNothingElse) {
+  Boards boards;
+  const auto number = boards.of[0].offer(1);
+  boards.of[1].pass();
+  boards.of[2].offer(2);
+  EXPECT_EQ(boards.of[0].answer(number), false);
+  EXPECT_EQ(boards.of[0].odd(number), std::nullopt);
+}
+
 TEST(Board, WhoPassesMayRunAhead) {
   Boards boards;
   for (int call = 0; call < 100; ++call) boards.of[1].pass();

@@ -20,10 +20,10 @@ struct CouncilNode {
   CouncilNode() {
     for (int rank = 0; rank < 2; ++rank) ranks.emplace_back(std::vector<comm::Slot*>{&slots[0], &slots[1]}, rank);
   }
-  std::uint64_t offer() {
-    ranks[1].offer();
-    const auto number = ranks[0].offer();
-    council->offer(kKey, number);
+  std::uint64_t offer(std::uint32_t signature = 0) {
+    ranks[1].offer(signature);
+    const auto number = ranks[0].offer(signature);
+    council->offer(kKey, number, signature);
     return number;
   }
   void pass() {
@@ -75,6 +75,18 @@ TEST(Council, AllNodesMustOffer) {
   EXPECT_EQ(nodes.answer(0, number), std::nullopt) << "its word has not come yet";
   nodes.deliver();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(nodes.answer(i, number), true) << i;
+}
+
+TEST(Council, NodesThatGiveOtherThingsDoNotDoIt) {
+  CouncilWorld nodes(3);
+  const auto number = nodes[0].offer(5);
+  nodes[1].offer(6);
+  nodes[2].offer(5);
+  nodes.deliver();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(nodes.answer(i, number), false) << i;
+  for (int i = 0; i < 3; ++i) nodes[i].offer(7);
+  nodes.deliver();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(nodes.answer(i, number + 1), true) << i;
 }
 
 TEST(Council, ANodeThatPassedTellsWhenItIsAsked) {

@@ -42,6 +42,7 @@ class MadeUpMpi : public Mpi {
     shape = comm;
     return 0;
   }
+  std::string name(Handle) const override { return "made up"; }
   int neighbours(Handle, Neighbours& neighbours) const override {
     neighbours = around;
     return 0;

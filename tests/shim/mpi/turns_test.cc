@@ -46,7 +46,7 @@ class TestTurn final : public Turn {
 class Rank final : public TurnsTable {
  public:
   Rank(comm::Slot& slot, int calls) : board(slot) { story.done.resize(std::size_t(calls)); }
-  std::optional<std::uint64_t> begin() override { return board.begin(); }
+  std::optional<std::uint64_t> begin(std::uint32_t signature) override { return board.begin(signature); }
   void pass() override { board.pass(); }
   Result<std::optional<bool>> answer(std::uint64_t number) override {
     const auto known = board.answer(number);
