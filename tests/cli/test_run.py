@@ -76,6 +76,8 @@ def test_open_mpis_launcher_is_known_by_its_version(said: str, expected: bool) -
     ("variables", "gpus", "expected"),
     [
         ({"OMPI_COMM_WORLD_LOCAL_RANK": "1"}, 4, "1"),
+        ({"PMIX_RANK": "5"}, 4, "1"),  # prterun tells no more
+        ({"PMIX_RANK": "5", "OMPI_COMM_WORLD_LOCAL_RANK": "2"}, 4, "2"),
         ({"MPI_LOCALRANKID": "5"}, 4, "1"),  # more ranks than GPUs
         ({"SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "GPU-a, GPU-b"}, 8, "GPU-b"),
         ({"SLURM_LOCALID": "3", "CUDA_VISIBLE_DEVICES": "6"}, 8, "6"),  # the launcher has given it one already

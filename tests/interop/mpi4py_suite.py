@@ -4,7 +4,7 @@
 
 Where SUITE_OUTCOMES names a folder, each rank writes rank-N.jsonl there: a line [test, outcome, traceback] when a
 test begins (outcome "begun") and when it ends, and ["", "done", ""] at the end: so that the last line says where a
-rank hung or died.
+rank hung or died. SUITE_LEFT_OUT: an expression; tests that it is found in are left out.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import ctypes
 import importlib
 import json
 import os
+import re
 import sys
 import unittest
+from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -73,6 +75,19 @@ def add_backend(arrayimpl: object) -> None:
             return len(self.array)
 
     arrayimpl.ArrayBackends.append(EmulatedGpuArray)  # type: ignore[attr-defined]
+
+
+def let_numbers_wrap(arrayimpl: object) -> None:
+    """CuPy 14 refuses to fill unsigned numbers with -1, which the tests do, and converts for NumPy before."""
+    numpy = importlib.import_module("numpy")
+    of_cupy = arrayimpl.GPUArrayCuPy  # type: ignore[attr-defined]
+    init = of_cupy.__init__
+
+    def converted(self: object, arg: object, typecode: str, shape: object = None, readonly: bool = False) -> None:
+        wrapped = numpy.asarray(arg).astype(typecode)
+        init(self, wrapped.item() if isinstance(arg, (int, float, complex)) else wrapped, typecode, shape, readonly)
+
+    of_cupy.__init__ = converted
 
 
 class Outcomes(unittest.TextTestResult):
@@ -137,8 +152,23 @@ class Outcomes(unittest.TextTestResult):
         self.tell(test, "failed")
 
 
+def each(tests: unittest.TestSuite | unittest.TestCase) -> Iterator[unittest.TestCase]:
+    """The tests of a suite, in their order."""
+    if isinstance(tests, unittest.TestSuite):
+        for part in tests:
+            yield from each(part)
+    else:
+        yield tests
+
+
 class Runner(unittest.TextTestRunner):
     resultclass = Outcomes
+
+    def run(self, test: Any) -> Any:
+        left_out = os.environ.get("SUITE_LEFT_OUT")
+        if not left_out:
+            return super().run(test)
+        return super().run(unittest.TestSuite(one for one in each(test) if not re.search(left_out, one.id())))
 
 
 def main() -> None:
@@ -148,6 +178,9 @@ def main() -> None:
     sys.argv = ["main.py", *sys.argv[2:]]
     if os.environ.get("SENNIT_EMULATE") == "1":
         add_backend(importlib.import_module("arrayimpl"))
+    if "--cupy" in sys.argv:
+        sys.modules["numba"] = None  # type: ignore[assignment]
+        let_numbers_wrap(importlib.import_module("arrayimpl"))
     importlib.import_module("main").main(module=None, testRunner=Runner)
 
 

@@ -8,15 +8,13 @@ runs once, and what fails in either case is no fault of the drop-in."""
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import re
 import signal
 import subprocess
 import sys
 import tarfile
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +23,7 @@ import debian_mpi
 import drop_in
 import pytest
 from sennit.peers import mpi
+from suite_outcomes import Run, doubtful, is_name, worse
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -40,61 +39,6 @@ BUFFERS = "test_(cco_buf|cco_vec|p2p_buf|msgzero|cco_nb_buf|cco_pr_buf)[.]py"
 
 
 # ---- what ranks tell ----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What became of a test on one rank: begun (and never ended), passed, skipped or failed, and the traceback."""
-
-    what: str
-    why: str = ""
-
-
-@dataclass
-class Run:
-    """The outcomes of each test, one a rank that told any, and where ranks were that did not come to the end."""
-
-    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
-    lost: list[str] = field(default_factory=list)
-
-    def passed(self, test: str, ranks: int) -> bool:
-        return [each.what for each in self.outcomes.get(test, [])] == ["passed"] * ranks
-
-    def add(self, rank: int, lines: list[list[str]]) -> None:
-        """What one rank wrote."""
-        here: dict[str, Outcome] = {}
-        for test, what, why in lines:
-            # A test has failed when one part of it has; what comes after that says nothing.
-            if what == "begun" or here.get(test, Outcome("")).what != "failed":
-                here[test] = Outcome(what, why)
-        if here.pop("", None) is None:
-            self.lost.append(f"rank {rank} ended in {lines[-1][0] if lines else 'its beginning'}")
-        for test, outcome in here.items():
-            self.outcomes.setdefault(test, []).append(outcome)
-
-
-def doubtful(run: Run, ranks: int) -> list[str]:
-    """The tests that did not pass; what stands for the setting up of some only if it failed."""
-    return sorted(
-        test
-        for test, outcomes in run.outcomes.items()
-        if not run.passed(test, ranks) and (is_name(test) or any(each.what == "failed" for each in outcomes))
-    )
-
-
-def is_name(test: str) -> bool:
-    """Whether it can be run by this name."""
-    return re.fullmatch(r"[\w.]+", test) is not None
-
-
-def worse(with_it: Run, without: Run, ranks: int) -> list[str]:
-    """The tests that do not pass with the drop-in but do without, each with what it says."""
-    found = [test for test in doubtful(with_it, ranks) if not is_name(test) or without.passed(test, ranks)]
-    return [
-        f"{test}: {', '.join(each.what for each in with_it.outcomes[test])}\n"
-        + next((each.why for each in with_it.outcomes[test] if each.why), "")
-        for test in found
-    ]
 
 
 def lines(*told: tuple[str, str]) -> list[list[str]]:
@@ -171,11 +115,7 @@ class Job:
                     command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
                 )
                 end(process)
-            run = Run()
-            for rank in range(self.ranks):
-                file = folder / f"rank-{rank}.jsonl"
-                text = file.read_text(encoding="utf-8") if file.exists() else ""
-                run.add(rank, [json.loads(line) for line in text.splitlines()])
+            run = Run.read(folder, self.ranks)
             if run.lost:
                 run.lost.append((folder / "log").read_text(encoding="utf-8", errors="replace")[-4000:])
             return run

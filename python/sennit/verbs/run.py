@@ -33,8 +33,9 @@ DROP_INS = ("libsennit-mpi.so", "libsennit-nccl.so")  # what it loads from its o
 LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")  # what Open MPI's is called; others share two of the names
 
 
-# What launchers call a rank's number among those of its node: Open MPI's, Hydra, Slurm.
-LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID")
+# What launchers call a rank's number among those of its node: Open MPI's, Hydra, Slurm. PRRTE's own, prterun, tells
+# that in the job alone: ranks of a node follow each other there, unless it is told otherwise.
+LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PMIX_RANK")
 
 # ---- what is started ----------------------------------------------------------------------------------------------
 
