@@ -95,6 +95,16 @@ def test_the_communicators_error_handler_hears_of_its_messages(name: str) -> Non
     assert "into GPU memory" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_memory_is_held_between_two_calls(name: str, tmp_path: Path) -> None:
+    program, library = have(name, "c_halves.c")
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(2, str(tmp_path / "file")))
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    for call in ("file_write_all_begin", "file_read_all_begin", "file_read_at_all_begin"):
+        assert re.search(rf"{call} .* staged: no such call", done.stderr), done.stderr
+
+
 DIFFERENCES = ("count", "type", "operator", "bytes", "root", "block", "function", "begun")
 
 

@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "shim/mpi/attached_buffer.h"
 #include "shim/mpi/life.h"
 #include "shim/mpi/request_status.h"
 #include "shim/mpi/requests.h"
+#include "shim/mpi/split_io.h"
 #include "shim/mpi/waiting.h"
 #include "shim/mpi/windowing.h"
 
@@ -29,6 +31,8 @@ void fill_table(const sennit_front& front) {
   wrappers::fill_substitutes<Abi>(substitutes);
   wrappers::fill_get_status<Abi>(substitutes);
   substitutes[std::size_t(Entry::Comm_idup_with_info)] = reinterpret_cast<void*>(&wrappers::idup_without_info<Abi>);
+  substitutes[std::size_t(Entry::Buffer_attach_c)] = reinterpret_cast<void*>(&wrappers::Buffer_attach_narrowed<Abi>);
+  substitutes[std::size_t(Entry::Buffer_detach_c)] = reinterpret_cast<void*>(&wrappers::Buffer_detach_narrowed<Abi>);
   substitutes[std::size_t(Entry::Win_create_c)] = reinterpret_cast<void*>(&wrappers::Win_create_narrowed<Abi>);
   for (std::size_t i = 0; i < front.entries; ++i) {
     void* here = wanted[i];

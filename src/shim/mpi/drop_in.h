@@ -22,6 +22,7 @@
 #include "shim/mpi/call.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/gpus.h"
+#include "shim/mpi/halves.h"
 #include "shim/mpi/helper.h"
 #include "shim/mpi/host_memory.h"
 #include "shim/mpi/messages.h"
@@ -43,6 +44,7 @@ class DropIn {
   const Mpi& mpi() const { return *mpi_; }
   Memories& memories() { return *memories_; }
   OpenRequests& requests() { return requests_; }
+  Halves& halves() { return halves_; }
 
   /// Collective over MPI_COMM_WORLD, at the end of MPI_Init: finds out who is where. False: no process of the job can
   /// have GPU memory, and nothing is left to do.
@@ -267,6 +269,7 @@ class DropIn {
   std::unique_ptr<Windows> windows_;    // made at first use
   std::atomic<Windows*> live_windows_{nullptr};
   std::atomic<bool> listening_{false}, unseen_receives_{false};
+  Halves halves_;
   OpenRequests requests_;
   /// Communicators with calls that wait for their turn, or that sennit does.
   struct Active {

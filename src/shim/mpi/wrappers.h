@@ -248,6 +248,24 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
   }
 }
 
+/// Collective operations on files that another function ends (split_io.h).
+template <class Abi, class CallReal>
+int begin_split(const Call& call, const CallReal& real, typename Abi::File file) {
+  DropIn& here = drop_in<Abi>();
+  try {
+    const auto since = std::chrono::steady_clock::now();
+    auto shadows = here.begin(call);
+    if (!shadows) return here.fail(call, shadows.status());
+    const int code = real((*shadows)->memory(), nullptr);
+    if (code != 0) return code;
+    here.count(call, (*shadows)->bytes(), "staged: no such call on GPUs", since);
+    here.halves().put(to_handle(file), std::move(*shadows));
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
 /// Sends of GPU memory. `call_card`: the same send, of an announcement.
 template <class Abi, class CallReal, class CallCard>
 int send(const Call& call, const CallReal& real, const CallCard& call_card, typename Abi::Request* request) {

@@ -261,6 +261,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
             yield "  return repeat<Abi>(call, call_real, request);"
         elif in_turn:
             yield "  return begin<Abi>(call, call_real, given, request);"
+        elif function.kind == "split":
+            yield "  return begin_split<Abi>(call, call_real, fh);"
         else:
             yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"
     yield "}"
