@@ -12,6 +12,7 @@
 
 #include <fmt/format.h>
 
+#include "base/thread.h"
 #include "comm/fork_guard.h"
 #include "comm/socket.h"
 
@@ -55,8 +56,10 @@ Result<std::unique_ptr<Agent>> Agent::start(int rank, const std::vector<Member>&
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   agent->owner_ = ::getpid();
-  agent->thread_ = std::make_unique<std::thread>([self = agent.get()] { self->run(); });
+  auto started = start_thread([self = agent.get()] { self->run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!started) return started.status();
+  agent->thread_ = std::make_unique<std::thread>(std::move(*started));
   ForkGuard::watch(agent.get());
   return agent;
 }

@@ -10,15 +10,56 @@
 
 namespace sennit::shim {
 
+namespace {
+
+/// What MPI's functions and NCCL's are called here, in their blocking form; `none` takes none.
+constexpr std::string_view kOperations[] = {"allreduce",
+                                            "reduce",
+                                            "reduce_scatter",
+                                            "reduce_scatter_block",
+                                            "bcast",
+                                            "allgather",
+                                            "allgatherv",
+                                            "gather",
+                                            "gatherv",
+                                            "scatter",
+                                            "scatterv",
+                                            "scan",
+                                            "exscan",
+                                            "alltoall",
+                                            "alltoallv",
+                                            "alltoallw",
+                                            "barrier",
+                                            "send",
+                                            "bsend",
+                                            "ssend",
+                                            "rsend",
+                                            "recv",
+                                            "mrecv",
+                                            "sendrecv",
+                                            "sendrecv_replace",
+                                            "none"};
+
+bool is_operation(std::string_view name) {
+  const auto known = [](std::string_view one) {
+    return std::ranges::find(kOperations, one) != std::end(kOperations);
+  };
+  if (known(name) || (name.starts_with('i') && known(name.substr(1)))) return true;
+  constexpr std::string_view kPersistent = "_init";
+  return name.ends_with(kPersistent) && known(name.substr(0, name.size() - kPersistent.size()));
+}
+
+}  // namespace
+
 Result<std::vector<std::string>> parse_operations(std::string_view text) {
   std::vector<std::string> names;
   while (true) {
     const auto comma = text.find(',');
     std::string name(text.substr(0, comma));
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (name.empty() || !std::ranges::all_of(name, [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; }))
+    if (!is_operation(name))
       return Status(Code::invalid_argument, fmt::format("'{}' is no operation", name), {},
-                    "List operations like this: allreduce,bcast");
+                    "List operations by their names in MPI, in lower case: allreduce,bcast,isend");
     names.push_back(std::move(name));
     if (comma == std::string_view::npos) return names;
     text.remove_prefix(comma + 1);

@@ -43,7 +43,7 @@ struct Switches {
   bool takes(std::string_view operation) const;
 };
 
-/// "allreduce,bcast" as names in lower case. Errors: invalid_argument for an empty name.
+/// "allreduce,bcast" as names in lower case. Errors: invalid_argument names what is no collective or message.
 Result<std::vector<std::string>> parse_operations(std::string_view text);
 
 }  // namespace sennit::shim

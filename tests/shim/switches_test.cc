@@ -17,13 +17,19 @@ TEST(Switches, OperationsAreNamesInLowerCase) {
   EXPECT_THAT(*parsed, ElementsAre("allreduce", "reduce_scatter", "iallgather"));
 }
 
+TEST(Switches, EveryFormHasItsName) {
+  for (const char* text : {"none", "isend", "allreduce_init", "send_init", "sendrecv", "issend", "ialltoallv"})
+    EXPECT_TRUE(parse_operations(text).ok()) << text;
+}
+
 TEST(Switches, AnOperationThatIsNoNameIsAnError) {
-  for (const char* text : {"allreduce,", ",", "all reduce", "bcast;reduce"}) {
+  for (const char* text : {"allreduce,", ",", "all reduce", "bcast;reduce", "allredcue", "allreduce,iput", "_init"}) {
     const auto parsed = parse_operations(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_EQ(parsed.status().code(), Code::invalid_argument);
     EXPECT_THAT(parsed.status().remedy(), HasSubstr("allreduce,bcast"));
   }
+  EXPECT_THAT(parse_operations("bcast,allredcue").status().text(), HasSubstr("'allredcue' is no operation"));
 }
 
 /// Sets a variable for the time of a test.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "coll/team.h"
 #include "path/bell.h"
 #include "shim/mpi/messages.h"
@@ -367,19 +368,25 @@ void Communicators::match(Handle comm, One& one, Result<std::shared_ptr<device::
 void Communicators::begin_to_match(One& one, Result<std::shared_ptr<device::Executor>> executor, int device) {
   one.tried = true;
   auto exchange = exchanges_->open(one.key, one.ranks, one.shape.rank);
-  one.making = std::thread([&one, device, with = std::move(exchange), on = std::move(executor)]() mutable {
+  auto make = [&one, device, with = std::move(exchange), on = std::move(executor)]() mutable {
     one.result = OneNode::create(std::move(with), std::move(on), device);
     if (one.result)
       if (auto status = (*one.result)->collectives().meet(); !status) one.result = status;
     one.made.store(true, std::memory_order_release);
-  });
+  };
+  const auto shared = std::make_shared<decltype(make)>(std::move(make));
+  // Where no thread can be had, the other ranks are waited for here: all have come to the call, or will.
+  if (auto started = start_thread([shared] { (*shared)(); }))
+    one.making = std::move(*started);
+  else
+    (*shared)();
 }
 
 std::optional<bool> Communicators::matched(One& one) {
   if (one.counterpart != nullptr) return true;
   if (!one.tried || (one.making.joinable() && !one.made.load(std::memory_order_acquire))) return std::nullopt;
-  if (!one.making.joinable()) return false;
-  one.making.join();
+  if (!one.made.exchange(false)) return false;  // it has been seen before
+  if (one.making.joinable()) one.making.join();
   const Status status = take(one, std::move(one.result));
   if (status.ok()) return true;
   one.why_not = status.what();

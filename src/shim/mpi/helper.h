@@ -8,6 +8,9 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
+
+#include "base/thread.h"
 
 namespace sennit::shim::mpi {
 
@@ -26,11 +29,12 @@ class Helper {
   Helper(const Helper&) = delete;
   Helper& operator=(const Helper&) = delete;
 
-  /// There is something to move.
+  /// There is something to move. Where no thread can be had, the program's own calls move it alone.
   void wake() {
     {
       const std::lock_guard lock(mutex_);
-      if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+      if (!thread_.joinable())
+        if (auto started = start_thread([this] { run(); })) thread_ = std::move(*started);
       wanted_ = true;
     }
     woken_.notify_all();

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/thread.h"
 #include "comm/job_place.h"
 #include "comm/secret.h"
 #include "shim/nccl/drop_in.h"
@@ -152,7 +153,7 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
       continue;
     }
     Known& one = *known;  // which waits for the thread before it goes
-    known->making = std::thread([this, comm, &one, announced = std::move(each.announced)] {
+    auto started = start_thread([this, comm, &one, announced = std::move(each.announced)] {
       int state = kSuccess;
       while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
         std::this_thread::sleep_for(kLook);
@@ -164,6 +165,12 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
         one.settled.store(true, std::memory_order_release);
       }
     });
+    if (started) {
+      known->making = std::move(*started);
+    } else {
+      one.why_not = "NCCL: " + started.status().what();
+      one.settled.store(true, std::memory_order_release);
+    }
   }
   // Several at once: each with other ranks, in any order.
   if (code == kSuccess)

@@ -14,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/thread.h"
 #include "comm/frame.h"
 #include "comm/handshake.h"
 #include "comm/socket.h"
@@ -156,8 +157,16 @@ void invite(UniqueId& id) {
   if (!listener) return;
   Invitation invitation;
   invitation.port = static_cast<std::uint64_t>(comm::local_port(listener->get()));
-  std::memcpy(id.bytes + kOurs, &invitation, sizeof invitation);
-  std::thread(host, std::move(*listener), key_of({id.bytes, sizeof id.bytes})).detach();
+  UniqueId invited = id;
+  std::memcpy(invited.bytes + kOurs, &invitation, sizeof invitation);
+  // Without a thread nobody is invited.
+  auto started =
+      start_thread([own = std::move(*listener), key = key_of({invited.bytes, sizeof invited.bytes})]() mutable {
+        host(std::move(own), key);
+      });
+  if (!started) return;
+  id = invited;
+  started->detach();
 }
 
 std::unique_ptr<Rendezvous> Rendezvous::announce(const UniqueId& id, std::string key, int index, int most) {

@@ -1,0 +1,24 @@
+// Threads that may not be had: std::thread throws then, and nothing of sennit's may throw into a program.
+#pragma once
+
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/status.h"
+
+namespace sennit {
+
+/// A thread that runs `run`; to be joined or detached. Errors: system_error where the system has none left; `run` is
+/// as it was then.
+template <class Run>
+Result<std::thread> start_thread(Run&& run) {
+  try {
+    return std::thread(std::forward<Run>(run));
+  } catch (const std::system_error& error) {
+    return Status(Code::system_error, std::string("no thread can be started: ") + error.what(), {},
+                  "Raise the limits of processes and memory (ulimit -u, ulimit -v), or of the job's control group");
+  }
+}
+
+}  // namespace sennit

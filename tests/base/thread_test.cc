@@ -1,0 +1,53 @@
+#include "base/thread.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <fstream>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace sennit {
+namespace {
+
+TEST(Thread, OneThatCanBeHadRuns) {
+  std::atomic<int> ran{0};
+  auto started = start_thread([&ran] { ran = 7; });
+  ASSERT_TRUE(started.ok()) << started.status().text();
+  started->join();
+  EXPECT_EQ(ran, 7);
+}
+
+// Sanitizers have terabytes of address space for themselves.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(Thread, OneThatCannotBeHadIsAnError) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::size_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    const rlim_t enough = pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + (1 << 20);  // less than a stack
+    const rlimit limit{enough, enough};
+    (void)::setrlimit(RLIMIT_AS, &limit);
+    for (int i = 0; i < 8; ++i) {  // the first ones may have stacks of threads that have ended
+      auto started = start_thread([] { ::pause(); });
+      if (started.ok()) {
+        started->detach();
+        continue;
+      }
+      const Status& status = started.status();
+      ::_exit(status.code() == Code::system_error && status.remedy().find("ulimit") != std::string::npos ? 0 : 1);
+    }
+    ::_exit(2);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+#endif
+
+}  // namespace
+}  // namespace sennit
