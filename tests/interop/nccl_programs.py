@@ -81,9 +81,10 @@ class Program:
     library: Path
 
     def run(self, test: str, ranks: int, preloaded: Path | None, settings: dict[str, str] | None = None,
-            without: tuple[int, ...] = (), own: dict[int, dict[str, str]] | None = None) -> Job:  # fmt: skip
+            without: tuple[int, ...] = (), own: dict[int, dict[str, str]] | None = None,
+            before: tuple[str, ...] = ()) -> Job:  # fmt: skip
         """The ranks as processes; a minute long at most. `without`: ranks that have no drop-in. `own`: settings of
-        single ranks."""
+        single ranks. `before`: what starts the program of a rank, and sets its own LD_PRELOAD."""
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
         with tempfile.TemporaryDirectory(prefix="sennit-nccl-job-") as folder:
             ours = {
@@ -104,7 +105,7 @@ class Program:
                 if preloaded is not None and rank not in without:
                     environment["LD_PRELOAD"] = str(preloaded)
                 started.append(subprocess.Popen(
-                    ["timeout", "-k", "5", "60", str(self.path), str(rank), str(ranks), folder, test],
+                    ["timeout", "-k", "5", "60", *before, str(self.path), str(rank), str(ranks), folder, test],
                     env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                     text=True, errors="replace"))  # fmt: skip
             said = [process.communicate() for process in started]
@@ -141,8 +142,9 @@ def sources(name: str) -> list[str]:
 
 
 @cache
-def compiled(version: int | None = None) -> Program | str:
-    """The tests' program and NCCL, as of this version where it is given (21903); or why it cannot be had."""
+def compiled(version: int | None = None, options: tuple[str, ...] = ()) -> Program | str:
+    """The tests' program and NCCL, as of this version where it is given (21903), compiled with these options; or why
+    it cannot be had."""
     compiler = shutil.which("gcc")
     if compiler is None:
         return "gcc is not on PATH"
@@ -152,10 +154,10 @@ def compiled(version: int | None = None) -> Program | str:
     cuda = Path("/usr/local/cuda/include")
     if not (cuda / "cuda_runtime.h").exists():
         return "no cuda_runtime.h is here, which nccl.h includes"
-    folder = Path(TOGETHER.name) / str(version or "newest")
+    folder = Path(TOGETHER.name) / "".join((str(version or "newest"), *options)).replace("=", "-")
     folder.mkdir()
     common = [compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{found[0].parent}", f"-I{cuda}",
-              *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else [])]  # fmt: skip
+              *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else []), *options]  # fmt: skip
     library, program = folder / "libnccl.so.2", folder / "program"
     subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),
                     *sources("fake_nccl")], check=True)  # fmt: skip

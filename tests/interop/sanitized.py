@@ -1,4 +1,5 @@
-"""Programs in C through a drop-in that a sanitizer was built into, and they too; the MPI is as it comes."""
+"""Programs in C through a drop-in that a sanitizer was built into, and they too. The NCCL is the tests' own, with the
+sanitizer; the MPI is as it comes."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import c_programs
 import drop_in
+import nccl_programs
 
 # No hooks of UCX's into memory, which take locks in threads that the sanitizer does not know yet, and nothing read
 # from another process's memory, whose addresses it takes for this one's. PMIx wants a segment at an address that the
@@ -73,16 +75,38 @@ def unrandomised() -> tuple[str, ...]:
     return command if allowed and allowed.returncode == 0 else ()
 
 
+def first_of(sanitizer: Sanitizer) -> tuple[Path, str] | str:
+    """The drop-in with this sanitizer, and the sanitizer's own library; or why they cannot be had."""
+    library, found = drop_in.library(sanitizer.preset), runtime(sanitizer)
+    if isinstance(library, str):
+        return library
+    return f"gcc has no {sanitizer.runtime}" if found is None else (library, found)
+
+
+def starting(library: Path, first: str) -> tuple[str, ...]:
+    """What starts a program with both preloaded: the runtime comes first."""
+    return (*unrandomised(), "env", f"LD_PRELOAD={first}:{library}")
+
+
+def run_nccl(sanitizer: Sanitizer, test: str, ranks: int) -> nccl_programs.Job | str:
+    """A test of nccl_programs, or why it cannot be had."""
+    have = first_of(sanitizer)
+    if isinstance(have, str):
+        return have
+    program = nccl_programs.compiled(options=(sanitizer.compiled, "-g1"))
+    if isinstance(program, str):
+        return program
+    settings = {sanitizer.variable: sanitizer.options}
+    return program.run(test, ranks, None, settings, before=starting(*have))
+
+
 def run(
     sanitizer: Sanitizer, name: str, source: str, folder: Path, ranks: int, *arguments: str
 ) -> subprocess.CompletedProcess[str] | str:
     """Such a program of c_programs, or why it cannot be had. `folder`: for files."""
-    library = drop_in.library(sanitizer.preset)
-    if isinstance(library, str):
-        return library
-    first = runtime(sanitizer)
-    if first is None:
-        return f"gcc has no {sanitizer.runtime}"
+    have = first_of(sanitizer)
+    if isinstance(have, str):
+        return have
     program = c_programs.compiled(name, source, options=(sanitizer.compiled, "-g1"))
     if isinstance(program, str):
         return program
@@ -91,8 +115,7 @@ def run(
     told = f"{sanitizer.options} suppressions={suppressions}" if sanitizer is THREADS else sanitizer.options
     start = program.start(ranks, *arguments)
     place = start.index(str(program.path))
-    # Not for the launcher; the runtime comes first.
-    command = [*start[:place], *unrandomised(), "env", f"LD_PRELOAD={first}:{library}", *start[place:]]
+    command = [*start[:place], *starting(*have), *start[place:]]  # not for the launcher
     return program.run(
-        ranks, library, {"LD_PRELOAD": "", "SENNIT_REPORT": "1", sanitizer.variable: told} | MPI_SETTINGS, command
+        ranks, have[0], {"LD_PRELOAD": "", "SENNIT_REPORT": "1", sanitizer.variable: told} | MPI_SETTINGS, command
     )

@@ -1,4 +1,4 @@
-"""The drop-in for MPI under sanitizers, in programs that use it from several threads, or in every way there is."""
+"""The drop-ins under sanitizers, in programs that use them from several threads, or in every way there is."""
 
 from __future__ import annotations
 
@@ -43,3 +43,32 @@ def test_no_address_is_wrong(name: str, what: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "what"), CASES)
 def test_no_threads_race(name: str, what: str, tmp_path: Path) -> None:
     check(sanitized.THREADS, name, what, tmp_path)
+
+
+NCCL = (
+    *("collectives", "messages", "streams", "groups", "types", "windows", "patient", "pairs", "shrunk", "grown"),
+    *("divided", "crossed", "early", "aborted", "compared", "simulated", "forked"),
+)
+
+
+RANKS = {"grown": 4, "divided": 4, "streams": 2, "compared": 2, "simulated": 2, "forked": 2}
+
+
+def check_nccl(sanitizer: sanitized.Sanitizer, test: str) -> None:
+    job = sanitized.run_nccl(sanitizer, test, RANKS.get(test, 3))
+    if isinstance(job, str):
+        pytest.skip(job)
+    assert set(job.codes) == {0}, job.text
+    assert all("runtime error" not in said for said in job.errors), job.text
+    # The drop-in was reached.
+    assert any("sennit: " in said for said in job.errors), job.text
+
+
+@pytest.mark.parametrize("test", NCCL)
+def test_no_address_is_wrong_under_nccl(test: str) -> None:
+    check_nccl(sanitized.ADDRESSES, test)
+
+
+@pytest.mark.parametrize("test", NCCL)
+def test_no_threads_race_under_nccl(test: str) -> None:
+    check_nccl(sanitized.THREADS, test)
