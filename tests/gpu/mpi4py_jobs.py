@@ -24,8 +24,8 @@ from sennit.peers import mpi  # noqa: E402
 from suite_outcomes import Run, doubtful, is_name, worse  # noqa: E402
 
 LONGEST = 150  # seconds of one run
-# What starts processes; what moves only objects of Python, or nothing; partitioned messages (docs/run.md).
-LEFT_OUT = "test_(spawn|util_pool|util_sync|datatype|p2p_buf_part)[.]py"
+# What starts processes; what moves only objects of Python, or nothing.
+LEFT_OUT = "test_(spawn|util_pool|util_sync|datatype)[.]py"
 # MPI_BOTTOM with types that hold addresses of GPU memory (docs/run.md), which the suite itself spares Open MPI.
 NAMES_LEFT_OUT = "Bottom"
 

@@ -4,6 +4,7 @@
 
 #include "shim/mpi/attached_buffer.h"
 #include "shim/mpi/life.h"
+#include "shim/mpi/partitioned.h"
 #include "shim/mpi/request_status.h"
 #include "shim/mpi/requests.h"
 #include "shim/mpi/split_io.h"

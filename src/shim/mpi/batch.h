@@ -188,7 +188,9 @@ class Batch {
       return code;
     }
     if (open->shadows == nullptr) return 0;
-    const auto given = open->shadows->give_back(bytes, bringing_of(open));
+    if (open->partitions != nullptr && !open->parts_come) return 0;
+    const auto given = open->partitions != nullptr ? open->partitions->bring_all(*open->shadows)
+                                                   : open->shadows->give_back(bytes, bringing_of(open));
     return given.ok() ? 0 : here.fail("completing a request", open->comm(), given);
   }
   int complete_all(Status* statuses) {

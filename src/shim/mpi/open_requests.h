@@ -17,6 +17,7 @@
 #include "shim/mpi/begun.h"
 #include "shim/mpi/handle.h"
 #include "shim/mpi/on_its_way.h"
+#include "shim/mpi/partitions.h"
 #include "shim/mpi/shadows.h"
 
 namespace sennit::shim::mpi {
@@ -46,11 +47,13 @@ struct OpenRequest {
   std::shared_ptr<Shadows> shadows;               ///< null: no memory of a GPU
   std::shared_ptr<void> kept;                     ///< what the real function still looks at
   bool persistent = false;
-  bool receives = false;           ///< its status says how much came
-  bool message = false;            ///< from one rank to another
-  std::atomic<bool> active{true};  ///< persistent ones: between start and completion
-  bool brought = false;            ///< what came is where it belongs already
-  std::atomic<int> watchers{0};    ///< waits that look at it again and again themselves
+  bool receives = false;                   ///< its status says how much came
+  bool message = false;                    ///< from one rank to another
+  std::atomic<bool> active{true};          ///< persistent ones: between start and completion
+  std::unique_ptr<Partitions> partitions;  ///< of one that goes in parts; null: not so
+  bool parts_come = false;                 ///< they are received
+  bool brought = false;                    ///< what came is where it belongs already
+  std::atomic<int> watchers{0};            ///< waits that look at it again and again themselves
 
   std::mutex mutex;      // of what follows
   bool claimed = false;  ///< the real function is starting it or may end it: nobody else looks at it

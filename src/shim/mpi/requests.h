@@ -227,6 +227,8 @@ int refill(int count, const typename Abi::Request* requests) {
     if (open == nullptr) continue;
     here.requests().start(*open);
     if (open->shadows == nullptr) continue;
+    if (open->partitions != nullptr) open->partitions->start();
+    if (open->partitions != nullptr && !open->parts_come) continue;  // what is sent is said part by part
     if (auto status = open->shadows->fill(); !status) return here.fail("MPI_Start", open->comm(), status);
   }
   return 0;

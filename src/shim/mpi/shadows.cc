@@ -69,4 +69,30 @@ Status Shadows::give_back(std::int64_t received, Bringing* bringing) {
   return {};
 }
 
+template <class Copy, class CopyAll>
+Status Shadows::copy_part(std::int64_t from, std::int64_t bytes, const Copy& copy, const CopyAll& copy_all) {
+  if (shadows_.empty()) return {};
+  const Shadow& shadow = shadows_.front();
+  if (shadow.rows || from < 0) return copy_all(shadow);
+  const std::uint64_t begin = std::min(static_cast<std::uint64_t>(from), shadow.bytes);
+  const std::uint64_t length =
+      std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)), shadow.bytes - begin);
+  return length == 0 ? Status() : copy(shadow, begin, length);
+}
+
+Status Shadows::fill_part(std::int64_t from, std::int64_t bytes) {
+  const auto part = [&](const Shadow& of, std::uint64_t at, std::uint64_t length) {
+    return gpus_.to_host(of.here.data() + at, of.there + at, length, of.held);
+  };
+  return copy_part(from, bytes, part, [&](const Shadow& of) { return down(of); });
+}
+
+Status Shadows::give_back_part(std::int64_t from, std::int64_t bytes) {
+  mark_written(this->bytes());
+  const auto part = [&](const Shadow& of, std::uint64_t at, std::uint64_t length) {
+    return gpus_.to_gpu(of.there + at, of.here.data() + at, length, of.held);
+  };
+  return copy_part(from, bytes, part, [&](const Shadow& of) { return up(of, -1, nullptr); });
+}
+
 }  // namespace sennit::shim::mpi

@@ -53,6 +53,9 @@ class Shadows {
   /// Copies back what the call has written. `received`: bytes that a message had; negative: as much as was asked for.
   /// `bringing`: few bytes are left to it; null: all is copied when this returns. The shadows outlive it.
   Status give_back(std::int64_t received, Bringing* bringing = nullptr);
+  /// The same of a part of the call's one buffer: `bytes` bytes, `from` bytes behind the first that it may touch.
+  Status fill_part(std::int64_t from, std::int64_t bytes);
+  Status give_back_part(std::int64_t from, std::int64_t bytes);
   Bringing begin_bringing() const { return Bringing(gpus_); }
   /// Of the shadows no byte behind so many was written to, by this start of a persistent request. Without this word
   /// all may have been.
@@ -70,6 +73,9 @@ class Shadows {
   };
 
   Status add(const Call& call, int index, const Held& held);
+  /// Copies part of the first shadow to the host or back; all of it where it has rows.
+  template <class Copy, class CopyAll>
+  Status copy_part(std::int64_t from, std::int64_t bytes, const Copy& copy, const CopyAll& copy_all);
   Status down(const Shadow& shadow);
   Status up(const Shadow& shadow, std::int64_t received, Bringing* bringing);
 

@@ -9,7 +9,7 @@ from table import BANNER, HAND_WRITTEN, Function, Memory, Parameter, read_table
 
 # How many blocks a buffer has, by who they are for.
 BLOCKS = {"": "1", "members": "call.place().size", "ranks": "call.blocks()", "sources": "call.sources()",
-          "destinations": "call.destinations()"}
+          "destinations": "call.destinations()", "partitions": "partitions"}
 
 
 def cpp_type(parameter: Parameter) -> str:
@@ -261,6 +261,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
             yield "  return repeat<Abi>(call, call_real, request);"
         elif in_turn:
             yield "  return begin<Abi>(call, call_real, given, request);"
+        elif function.kind == "partitioned":
+            yield "  return begin_partitioned<Abi>(call, call_real, partitions, request);"
         elif function.kind == "split":
             yield "  return begin_split<Abi>(call, call_real, fh);"
         else:

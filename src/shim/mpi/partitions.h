@@ -1,0 +1,51 @@
+// The parts of a partitioned message (MPI 4.0, chapter 4) whose memory is a GPU's: each goes to host memory when the
+// program says that it is there, or from it when MPI says that it has come, while the others are not touched.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "shim/mpi/shadows.h"
+
+namespace sennit::shim::mpi {
+
+/// Thread-safe: a program may have a thread for each part.
+class Partitions {
+ public:
+  /// `distance`: bytes from the start of one part to the next. `bytes`: of each.
+  Partitions(int count, std::int64_t distance, std::int64_t bytes)
+      : distance_(distance), bytes_(bytes), brought_(static_cast<std::size_t>(count)) {}
+
+  int count() const { return static_cast<int>(brought_.size()); }
+  /// A start of the request: nothing has come.
+  void start() {
+    const std::lock_guard lock(mutex_);
+    brought_.assign(brought_.size(), false);
+  }
+  /// Parts `low` to `high` are the program's no more.
+  Status fill(Shadows& shadows, int low, int high) const {
+    if (low < 0 || high >= count() || low > high) return {};  // the real function finds the fault
+    return shadows.fill_part(low * distance_, (high - low) * distance_ + bytes_);
+  }
+  /// One has come; the program may have written there since it was told so before.
+  Status bring(Shadows& shadows, int part) {
+    const std::lock_guard lock(mutex_);
+    if (part < 0 || part >= count() || brought_[static_cast<std::size_t>(part)]) return {};
+    brought_[static_cast<std::size_t>(part)] = true;
+    return shadows.give_back_part(part * distance_, bytes_);
+  }
+  /// All have.
+  Status bring_all(Shadows& shadows) {
+    for (int part = 0; part < count(); ++part)
+      if (auto status = bring(shadows, part); !status) return status;
+    return {};
+  }
+
+ private:
+  const std::int64_t distance_, bytes_;
+  std::mutex mutex_;
+  std::vector<bool> brought_;
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,65 @@
+/* Messages in parts (MPI_Psend_init) of GPU memory, started several times: each part is what it was when the program
+ * said that it is there, and one that has come is the program's. test_c_programs.py compiles it for each MPI. */
+#define _GNU_SOURCE
+#include "c_ranks.h"
+
+#if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
+
+enum { kParts = 4, kLength = 5000, kStarts = 3, kMarked = -9 };
+
+static int *mine, *theirs;
+
+static int given(int of, int start, int part) {
+  return of * 1000 + start * 100 + part;
+}
+
+static void fill(int* values, int part, int value) {
+  for (int i = 0; i < kLength; ++i) values[part * kLength + i] = value;
+}
+
+static void check_part(int part, int value, const char* what) {
+  for (int i = 0; i < kLength; ++i)
+    if (theirs[part * kLength + i] != value) check(0, what, theirs[part * kLength + i]);
+}
+
+/* Part 0 alone, then the others by a range and a list. */
+static void give(int start, MPI_Request request) {
+  static int last[] = {kParts - 1};
+  fill(mine, 0, given(rank, start, 0));
+  MPI_Pready(0, request);
+  for (int part = 1; part < kParts; ++part) fill(mine, part, given(rank, start, part));
+  MPI_Pready_range(1, kParts - 2, request);
+  MPI_Pready_list(1, last, request);
+}
+
+int main(int argc, char** argv) {
+  begin(&argc, &argv);
+  mine = on_gpu(kParts * kLength * sizeof(int));
+  theirs = on_gpu(kParts * kLength * sizeof(int));
+  MPI_Request requests[2];
+  MPI_Psend_init(mine, kParts, kLength, MPI_INT, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+  MPI_Precv_init(theirs, kParts, kLength, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+  for (int start = 0; start < kStarts; ++start) {
+    for (int part = 0; part < kParts; ++part) fill(mine, part, -1), fill(theirs, part, -2);
+    MPI_Startall(2, requests);
+    give(start, requests[0]);
+    for (int come = 0; !come;) MPI_Parrived(requests[1], 1, &come);
+    check_part(1, given(left, start, 1), "a part that has come");
+    fill(theirs, 1, kMarked);
+    MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    check_part(1, kMarked, "a part that is the program's");
+    for (int part = 0; part < kParts; ++part)
+      if (part != 1) check_part(part, given(left, start, part), "a part that was waited for");
+  }
+  for (int i = 0; i < 2; ++i) MPI_Request_free(&requests[i]);
+  return end();
+}
+
+#else
+
+int main(void) {
+  puts("no parts");
+  return 0;
+}
+
+#endif
