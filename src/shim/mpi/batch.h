@@ -188,8 +188,7 @@ class Batch {
       return code;
     }
     if (open->shadows == nullptr) return 0;
-    if (open->partitions != nullptr && !open->parts_come) return 0;
-    const auto given = open->partitions != nullptr ? open->partitions->bring_all(*open->shadows)
+    const auto given = open->partitions != nullptr ? open->partitions->finish(*open->shadows)
                                                    : open->shadows->give_back(bytes, bringing_of(open));
     return given.ok() ? 0 : here.fail("completing a request", open->comm(), given);
   }

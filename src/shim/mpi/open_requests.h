@@ -51,7 +51,6 @@ struct OpenRequest {
   bool message = false;                    ///< from one rank to another
   std::atomic<bool> active{true};          ///< persistent ones: between start and completion
   std::unique_ptr<Partitions> partitions;  ///< of one that goes in parts; null: not so
-  bool parts_come = false;                 ///< they are received
   bool brought = false;                    ///< what came is where it belongs already
   std::atomic<int> watchers{0};            ///< waits that look at it again and again themselves
 

@@ -13,10 +13,12 @@ namespace sennit::shim::mpi {
 /// Thread-safe: a program may have a thread for each part.
 class Partitions {
  public:
-  /// `distance`: bytes from the start of one part to the next. `bytes`: of each.
-  Partitions(int count, std::int64_t distance, std::int64_t bytes)
-      : distance_(distance), bytes_(bytes), brought_(static_cast<std::size_t>(count)) {}
+  /// `receives`: they come; else they are sent. `distance`: bytes from the start of one part to the next. `bytes`: of
+  /// each.
+  Partitions(bool receives, int count, std::int64_t distance, std::int64_t bytes)
+      : receives_(receives), distance_(distance), bytes_(bytes), brought_(static_cast<std::size_t>(count)) {}
 
+  bool receives() const { return receives_; }
   int count() const { return static_cast<int>(brought_.size()); }
   /// A start of the request: nothing has come.
   void start() {
@@ -35,14 +37,15 @@ class Partitions {
     brought_[static_cast<std::size_t>(part)] = true;
     return shadows.give_back_part(part * distance_, bytes_);
   }
-  /// All have.
-  Status bring_all(Shadows& shadows) {
-    for (int part = 0; part < count(); ++part)
+  /// The message is over: all have come that do.
+  Status finish(Shadows& shadows) {
+    for (int part = 0; receives_ && part < count(); ++part)
       if (auto status = bring(shadows, part); !status) return status;
     return {};
   }
 
  private:
+  const bool receives_;
   const std::int64_t distance_, bytes_;
   std::mutex mutex_;
   std::vector<bool> brought_;

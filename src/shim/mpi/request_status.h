@@ -45,9 +45,8 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   }
   const std::lock_guard lock(open->mutex);
   if (open->shadows == nullptr || open->brought) return 0;
-  if (open->partitions != nullptr && !open->parts_come) return 0;
   const auto given =
-      open->partitions != nullptr ? open->partitions->bring_all(*open->shadows) : open->shadows->give_back(bytes);
+      open->partitions != nullptr ? open->partitions->finish(*open->shadows) : open->shadows->give_back(bytes);
   open->brought = given.ok();
   return given.ok() ? 0 : here.fail("MPI_Request_get_status", open->comm(), given);
 }

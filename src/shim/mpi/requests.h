@@ -228,7 +228,7 @@ int refill(int count, const typename Abi::Request* requests) {
     here.requests().start(*open);
     if (open->shadows == nullptr) continue;
     if (open->partitions != nullptr) open->partitions->start();
-    if (open->partitions != nullptr && !open->parts_come) continue;  // what is sent is said part by part
+    if (open->partitions != nullptr && !open->partitions->receives()) continue;  // MPI_Pready has each part looked at
     if (auto status = open->shadows->fill(); !status) return here.fail("MPI_Start", open->comm(), status);
   }
   return 0;

@@ -259,8 +259,8 @@ int begin_partitioned(const Call& call, const CallReal& real, int partitions, ty
   Shape shape;
   const auto span = span_of(call.mpi, one);
   if (!span || call.mpi.shape(one.type, shape) != 0) return 0;
-  open->parts_come = call.parts[0].access != Access::in;
-  open->partitions = std::make_unique<Partitions>(partitions, one.count * shape.extent, span->bytes());
+  const bool receives = call.parts[0].access != Access::in;
+  open->partitions = std::make_unique<Partitions>(receives, partitions, one.count * shape.extent, span->bytes());
   return 0;
 }
 

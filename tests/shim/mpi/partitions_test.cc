@@ -40,7 +40,7 @@ class PartitionsTest : public testing::Test {
   device::Memory memory_;
   Call call_{mpi_, Family::Precv_init, Form::persistent, M::kComm};
   Shadows shadows_{gpus_, host_};
-  Partitions parts_{kParts, kBytes, kBytes};
+  Partitions parts_{true, kParts, kBytes, kBytes};
 };
 
 TEST_F(PartitionsTest, APartThatIsThereIsCopiedAlone) {
@@ -59,7 +59,7 @@ TEST_F(PartitionsTest, APartThatHasComeIsBroughtOnceInEachStart) {
     EXPECT_FALSE(all_are(part(there(), 0), std::uint8_t(10 * start)));
     std::ranges::fill(part(there(), 3), std::uint8_t{99});  // it is the program's
     ASSERT_TRUE(parts_.bring(shadows_, 3).ok());
-    ASSERT_TRUE(parts_.bring_all(shadows_).ok());
+    ASSERT_TRUE(parts_.finish(shadows_).ok());
     EXPECT_TRUE(all_are(part(there(), 3), 99));
     for (int number = 0; number < 3; ++number) EXPECT_TRUE(all_are(part(there(), number), std::uint8_t(10 * start)));
   }
