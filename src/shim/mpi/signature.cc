@@ -38,7 +38,8 @@ std::uint32_t signature_of(const Work& work) {
   for (const std::uint64_t word :
        {std::uint64_t(work.family), request.count, std::uint64_t(request.root), std::uint64_t(work.scan.has_value())})
     hash.add(word);
-  if (reduces(work) || work.scan) {
+  // Nothing is of any type.
+  if ((reduces(work) || work.scan) && work.bytes != 0) {
     const device::Reduction& reduction = work.scan ? work.scan->reduction : request.reduction;
     hash.add(std::uint64_t(reduction.type));
     hash.add(std::uint64_t(reduction.op));

@@ -66,7 +66,7 @@ int Barrier_init_in_turn(typename Abi::Comm comm, typename Abi::Info info, typen
 template <class Abi>
 int idup_without_info(typename Abi::Comm comm, typename Abi::Info, typename Abi::Comm* made,
                       typename Abi::Request* request) {
-  return Comm_idup_in_turn<Abi>(comm, made, request);
+  return Current<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup)(comm, made, request);
 }
 
 template <class Abi>

@@ -31,6 +31,7 @@ class Signature : public Translate {
 
 TEST_F(Signature, WhatMpiAllowsToDifferIsNotInIt) {
   EXPECT_EQ(signature_of(allreduce(8, M::kFloat)), signature_of(allreduce(2, M::kFourFloats)));
+  EXPECT_EQ(signature_of(allreduce(0, M::kFloat)), signature_of(allreduce(0, M::kDouble)));
   Work elsewhere = allreduce(8, M::kFloat);
   elsewhere.request.input = elsewhere.request.output;
   EXPECT_EQ(signature_of(elsewhere), signature_of(allreduce(8, M::kFloat)));
