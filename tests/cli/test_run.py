@@ -77,6 +77,8 @@ def test_open_mpis_launcher_is_known_by_its_version(said: str, expected: bool) -
     [
         ({"OMPI_COMM_WORLD_LOCAL_RANK": "1"}, 4, "1"),
         ({"PMIX_RANK": "5"}, 4, "1"),  # prterun tells no more
+        ({"PMIX_RANK": "5", "PRTE_LAUNCHED": "1", "SLURM_LOCALID": "0"}, 4, "1"),  # of the job that prterun is in
+        ({"PMIX_RANK": "5", "SLURM_LOCALID": "2"}, 4, "2"),  # srun --mpi=pmix
         ({"PMIX_RANK": "5", "OMPI_COMM_WORLD_LOCAL_RANK": "2"}, 4, "2"),
         ({"MPI_LOCALRANKID": "5"}, 4, "1"),  # more ranks than GPUs
         ({"SLURM_LOCALID": "1", "CUDA_VISIBLE_DEVICES": "GPU-a, GPU-b"}, 8, "GPU-b"),

@@ -46,6 +46,11 @@ int main(int argc, char** argv) {
       for (int k = 0; k < kMost; ++k) check(theirs[k] == kUntouched, argv[i], k);
       check(MPI_Allreduce(mine, theirs, length, MPI_INT, MPI_SUM, comm) == MPI_SUCCESS, "the next call", length);
       for (int k = 0; k < length; ++k) check(theirs[k] == ranks * (ranks + 1) / 2, "the next sum", theirs[k]);
+      for (int again = 0; again < 5; ++again) {
+        MPI_Request request;
+        MPI_Iallreduce(mine, theirs, length, MPI_INT, MPI_SUM, comm, &request);
+        check(MPI_Wait(&request, MPI_STATUS_IGNORE) == MPI_SUCCESS, "one that is begun later", again);
+      }
     }
   MPI_Comm_free(&comm);
   return end();

@@ -36,6 +36,7 @@ LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")  # what Open MPI's is ca
 # What launchers call a rank's number among those of its node: Open MPI's, Hydra, Slurm. PRRTE's own, prterun, tells
 # that in the job alone: ranks of a node follow each other there, unless it is told otherwise.
 LOCAL_RANKS = ("OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID", "PMIX_RANK")
+BY_PRRTE = ("PRTE_LAUNCHED", "PMIX_RANK")  # its ranks may have inherited SLURM_LOCALID of a batch job
 
 # ---- what is started ----------------------------------------------------------------------------------------------
 
@@ -75,7 +76,9 @@ def command_line(command: Sequence[str], openmpi: bool, variables: Mapping[str, 
 def gpu_of_rank(environment: Mapping[str, str], gpus: int) -> str | None:
     """CUDA_VISIBLE_DEVICES for a rank that is to have one GPU, in turn with the others of its node: of those that it
     may see, else of as many as there are; as it is where there are none. None: no launcher has numbered the rank."""
-    local = next((environment[name] for name in LOCAL_RANKS if environment.get(name, "").isdecimal()), None)
+    inherited = {"SLURM_LOCALID"} if all(name in environment for name in BY_PRRTE) else set()
+    names = [name for name in LOCAL_RANKS if name not in inherited]
+    local = next((environment[name] for name in names if environment.get(name, "").isdecimal()), None)
     if local is None:
         return None
     told = environment.get("CUDA_VISIBLE_DEVICES")

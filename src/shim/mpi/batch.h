@@ -252,6 +252,8 @@ class Batch {
 
   void claim(std::size_t index) {
     if (open_[index] == nullptr) return;
+    // Other threads may give its parts meanwhile, and have to find it; the program keeps its handle.
+    if (open_[index]->partitions != nullptr) return;
     if (auto one = drop_in<Abi>().requests().claim(handles_[index], *open_[index]); !one.empty())
       claimed_.push_back(std::move(one));
   }

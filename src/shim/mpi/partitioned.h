@@ -47,8 +47,7 @@ int Parrived(typename Abi::Request request, int partition, int* flag) {
   const int code = Real<Abi>::of(&Parrived<Abi>, Entry::Parrived)(request, partition, flag);
   if (code != 0 || *flag == 0) return code;
   const auto open = in_parts<Abi>(request);
-  // One that is not active has arrived, and is the program's.
-  if (open == nullptr || !open->active) return code;
+  if (open == nullptr) return code;
   const auto brought = open->partitions->bring(*open->shadows, partition);
   return brought.ok() ? 0 : drop_in<Abi>().fail("MPI_Parrived", open->comm(), brought);
 }

@@ -16,7 +16,7 @@ class Partitions {
   /// `receives`: they come; else they are sent. `distance`: bytes from the start of one part to the next. `bytes`: of
   /// each.
   Partitions(bool receives, int count, std::int64_t distance, std::int64_t bytes)
-      : receives_(receives), distance_(distance), bytes_(bytes), brought_(static_cast<std::size_t>(count)) {}
+      : receives_(receives), distance_(distance), bytes_(bytes), brought_(static_cast<std::size_t>(count), true) {}
 
   bool receives() const { return receives_; }
   int count() const { return static_cast<int>(brought_.size()); }
@@ -26,7 +26,8 @@ class Partitions {
     brought_.assign(brought_.size(), false);
   }
   /// Parts `low` to `high` are the program's no more.
-  Status fill(Shadows& shadows, int low, int high) const {
+  Status fill(Shadows& shadows, int low, int high) {
+    const std::lock_guard lock(mutex_);                       // parts may lie between each other
     if (low < 0 || high >= count() || low > high) return {};  // the real function finds the fault
     return shadows.fill_part(low * distance_, (high - low) * distance_ + bytes_);
   }
@@ -48,7 +49,7 @@ class Partitions {
   const bool receives_;
   const std::int64_t distance_, bytes_;
   std::mutex mutex_;
-  std::vector<bool> brought_;
+  std::vector<bool> brought_;  // or not on its way: before the first start, all
 };
 
 }  // namespace sennit::shim::mpi

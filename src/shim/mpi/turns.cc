@@ -19,6 +19,7 @@ Result<std::optional<bool>> Turns::decide(Turn& first, TurnsTable& table) {
   if (first.kind != Turn::Kind::offered) return std::optional(false);
   if (!first.all) {
     const auto answer = table.answer(first.number);
+    if (!answer.ok()) table.looked(first.number);  // it is over, and its place is free
     if (!answer.ok() || !*answer) return answer;
     first.all = *answer;
     table.looked(first.number);

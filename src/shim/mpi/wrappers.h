@@ -252,16 +252,20 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
 template <class Abi, class CallReal>
 int begin_partitioned(const Call& call, const CallReal& real, int partitions, typename Abi::Request* request) {
   if (const int code = perform<Abi>(call, real, request); code != 0) return code;
-  const auto open = drop_in<Abi>().requests().find(to_handle(*request));
-  if (open == nullptr || partitions <= 0) return 0;
-  Elements one = call.parts[0].elements;
-  one.blocks = 1;
-  Shape shape;
-  const auto span = span_of(call.mpi, one);
-  if (!span || call.mpi.shape(one.type, shape) != 0) return 0;
-  const bool receives = call.parts[0].access != Access::in;
-  open->partitions = std::make_unique<Partitions>(receives, partitions, one.count * shape.extent, span->bytes());
-  return 0;
+  try {
+    const auto open = drop_in<Abi>().requests().find(to_handle(*request));
+    if (open == nullptr || partitions <= 0) return 0;
+    Elements one = call.parts[0].elements;
+    one.blocks = 1;
+    Shape shape;
+    const auto span = span_of(call.mpi, one);
+    if (!span || call.mpi.shape(one.type, shape) != 0) return 0;
+    const bool receives = call.parts[0].access != Access::in;
+    open->partitions = std::make_unique<Partitions>(receives, partitions, one.count * shape.extent, span->bytes());
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));
+  }
 }
 
 /// Collective operations on files that another function ends (split_io.h).

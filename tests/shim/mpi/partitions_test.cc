@@ -65,6 +65,12 @@ TEST_F(PartitionsTest, APartThatHasComeIsBroughtOnceInEachStart) {
   }
 }
 
+TEST_F(PartitionsTest, NothingComesBeforeTheFirstStart) {
+  std::ranges::fill(here(), std::uint8_t{7});
+  ASSERT_TRUE(parts_.finish(shadows_).ok());
+  EXPECT_TRUE(all_are(there(), 1));
+}
+
 TEST_F(PartitionsTest, PartsThatThereAreNotAreLeftToTheMpi) {
   std::ranges::fill(there(), std::uint8_t{2});
   for (const auto& [low, high] : {std::pair(-1, 0), std::pair(3, 4), std::pair(2, 1)})
