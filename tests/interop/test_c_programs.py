@@ -106,6 +106,15 @@ def test_memory_is_held_between_two_calls(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_what_lies_between_what_is_received_stays(name: str) -> None:
+    program, library = have(name, "c_columns.c")
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"})
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "into GPU memory" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_messages_in_parts_are_of_gpu_memory(name: str) -> None:
     program, library = have(name, "c_partitions.c")
     for drop_in_of in (None, library):

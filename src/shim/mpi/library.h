@@ -31,6 +31,11 @@ class Library final : public Mpi {
     std::unique_ptr<Library> made(new Library());
     if (!find(library, made->call_)) return nullptr;
     made->comm_is_revoked_ = reinterpret_cast<int (*)(Comm, int*)>(dlsym(library, "PMPIX_Comm_is_revoked"));
+    const auto find_large = [library](auto& function, const char* name) {
+      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
+    };
+    find_large(made->type_get_envelope_c_, "PMPI_Type_get_envelope_c");
+    find_large(made->type_get_contents_c_, "PMPI_Type_get_contents_c");
     for (const Predefined& one : kPredefined) {
       const Handle handle = made->predefined(one, library);
       if (handle == 0) continue;  // a type that this build of the library does not have
@@ -136,19 +141,13 @@ class Library final : public Mpi {
       if (known->shape.size != bytes_of(known->meaning)) return std::nullopt;
       return Uniform{known->meaning, 1};
     }
-    int integers = 0, addresses = 0, types = 0, combiner = 0;
-    const auto type = from_handle<Datatype>(handle);
-    if (call_.type_get_envelope(type, &integers, &addresses, &types, &combiner) != 0) return std::nullopt;
-    const bool contiguous = combiner == Abi::kCombinerContiguous;
-    if ((!contiguous && combiner != Abi::kCombinerDup) || integers > 1 || addresses != 0 || types != 1)
-      return std::nullopt;
-    int count = 1;
-    Aint unused = 0;
-    Datatype inner;
-    if (call_.type_get_contents(type, 1, 0, 1, &count, &unused, &inner) != 0) return std::nullopt;
-    auto uniform = this->uniform(to_handle(inner));
-    if (uniform && contiguous) uniform->count *= count;
-    free_contents(inner);
+    auto made = contents(from_handle<Datatype>(handle));
+    if (!made) return std::nullopt;
+    std::optional<Uniform> uniform;
+    if (made->combiner == Abi::kCombinerContiguous || made->combiner == Abi::kCombinerDup)
+      uniform = this->uniform(to_handle(made->inner));
+    if (uniform && made->combiner == Abi::kCombinerContiguous) uniform->count *= made->numbers[0];
+    free_contents(made->inner);
     return uniform;
   }
 
@@ -157,18 +156,10 @@ class Library final : public Mpi {
       const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
       return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
     }
-    int integers = 0, addresses = 0, types = 0, combiner = 0;
-    const auto type = from_handle<Datatype>(handle);
-    constexpr int kMost = 32;  // integers of a part of an array of ten dimensions
-    if (call_.type_get_envelope(type, &integers, &addresses, &types, &combiner) != 0 || types != 1 ||
-        integers > kMost || addresses > 2)
-      return std::nullopt;
-    int numbers[kMost] = {};
-    Aint places[2] = {};
-    Datatype inner;
-    if (call_.type_get_contents(type, integers, addresses, 1, numbers, places, &inner) != 0) return std::nullopt;
-    const auto made = rows_of(combiner, numbers, places, to_handle(inner));
-    free_contents(inner);
+    auto found = contents(from_handle<Datatype>(handle));
+    if (!found) return std::nullopt;
+    const auto made = rows_of(*found);
+    free_contents(found->inner);
     return made;
   }
 
@@ -438,33 +429,95 @@ class Library final : public Mpi {
   /// What came from a predefined type must not be freed, what came from a derived one must.
   void free_contents(Datatype& inner) const {
     if (types_.find(to_handle(inner)) != types_.end()) return;
-    int integers = 0, addresses = 0, types = 0, combiner = 0;
-    if (call_.type_get_envelope(inner, &integers, &addresses, &types, &combiner) == 0 &&
-        combiner != Abi::kCombinerNamed)
-      (void)call_.type_free(&inner);
+    const auto envelope = this->envelope(inner);
+    if (envelope && envelope->combiner != Abi::kCombinerNamed) (void)call_.type_free(&inner);
+  }
+
+  struct Envelope {
+    Count integers = 0, addresses = 0, large = 0, types = 0;
+    int combiner = 0;
+  };
+  /// A type with large counts (MPI 4.0) is an error for the function without.
+  std::optional<Envelope> envelope(Datatype type) const {
+    Envelope made;
+    if (type_get_envelope_c_ != nullptr) {
+      const int code =
+          type_get_envelope_c_(type, &made.integers, &made.addresses, &made.large, &made.types, &made.combiner);
+      return code == 0 ? std::optional(made) : std::nullopt;
+    }
+    int integers = 0, addresses = 0, types = 0;
+    if (call_.type_get_envelope(type, &integers, &addresses, &types, &made.combiner) != 0) return std::nullopt;
+    made.integers = integers;
+    made.addresses = addresses;
+    made.types = types;
+    return made;
+  }
+
+  /// What a type was made with, as by the function without large counts; free_contents() is owed.
+  struct Contents {
+    int combiner = 0;
+    std::vector<std::int64_t> numbers;
+    std::vector<Aint> places;
+    Datatype inner{};
+  };
+  /// None of what is made of no type or of several, or of no kind that is looked into here.
+  std::optional<Contents> contents(Datatype type) const {
+    const auto of = envelope(type);
+    constexpr Count kMost = 32;  // numbers of a part of an array of ten dimensions
+    if (!of || of->types != 1 || of->integers > kMost || of->large > kMost || of->addresses > 2) return std::nullopt;
+    Contents made;
+    made.combiner = of->combiner;
+    int integers[kMost] = {};
+    Aint places[2] = {};
+    Count large[kMost] = {};
+    const int code = type_get_contents_c_ != nullptr
+                         ? type_get_contents_c_(type, of->integers, of->addresses, of->large, 1, integers, places,
+                                                large, &made.inner)
+                         : call_.type_get_contents(type, static_cast<int>(of->integers),
+                                                   static_cast<int>(of->addresses), 1, integers, places, &made.inner);
+    if (code != 0) return std::nullopt;
+    made.numbers.assign(integers, integers + of->integers);
+    made.places.assign(places, places + of->addresses);
+    if (of->large != 0) as_without(made, {large, static_cast<std::size_t>(of->large)});
+    return made;
+  }
+  /// Large counts go where the others are (MPI 4.0, 5.1.13): of a part of an array between its dimensions and its
+  /// order, of rows in bytes but for their distance.
+  static void as_without(Contents& made, std::span<const Count> large) {
+    if (made.combiner == Abi::kCombinerSubarray && made.numbers.size() == 2) {
+      made.numbers.insert(made.numbers.begin() + 1, large.begin(), large.end());
+    } else if (made.combiner == Abi::kCombinerHvector && large.size() == 3) {
+      made.numbers = {large[0], large[1]};
+      made.places = {large[2]};
+    } else {
+      made.numbers.assign(large.begin(), large.end());
+    }
   }
 
   /// Of a type with these contents (MPI 5.0, 5.1.13).
-  std::optional<path::Rows> rows_of(int combiner, const int* numbers, const Aint* places, Handle inner) const {
+  std::optional<path::Rows> rows_of(const Contents& of) const {
     Shape shape;
+    const Handle inner = to_handle(of.inner);
+    const auto& numbers = of.numbers;
     const auto one = rows(inner);
     if (!one || this->shape(inner, shape) != 0) return std::nullopt;
     const std::int64_t extent = shape.extent;
-    if (combiner == Abi::kCombinerDup || combiner == Abi::kCombinerResized) return one;
-    if (combiner == Abi::kCombinerContiguous) return path::repeat(*one, numbers[0], extent);
-    if (combiner == Abi::kCombinerVector || combiner == Abi::kCombinerHvector) {
+    if (of.combiner == Abi::kCombinerDup || of.combiner == Abi::kCombinerResized) return one;
+    if (of.combiner == Abi::kCombinerContiguous) return path::repeat(*one, numbers[0], extent);
+    if (of.combiner == Abi::kCombinerVector || of.combiner == Abi::kCombinerHvector) {
       const auto block = path::repeat(*one, numbers[1], extent);
-      const std::int64_t stride = combiner == Abi::kCombinerVector ? numbers[2] * extent : places[0];
+      const std::int64_t stride = of.combiner == Abi::kCombinerVector ? numbers[2] * extent : of.places[0];
       return block ? path::repeat(*block, numbers[0], stride) : std::nullopt;
     }
-    if (combiner != Abi::kCombinerSubarray) return std::nullopt;
-    const int dimensions = numbers[0];
-    const int *const sizes = numbers + 1, *const parts = sizes + dimensions, *const starts = parts + dimensions;
+    if (of.combiner != Abi::kCombinerSubarray) return std::nullopt;
+    const std::int64_t dimensions = numbers[0];
+    const std::int64_t *const sizes = numbers.data() + 1, *const parts = sizes + dimensions,
+                              *const starts = parts + dimensions;
     const bool c = starts[dimensions] == Abi::kOrderC;
     auto part = one;
     std::int64_t distance = extent;  // from one place of this dimension to the next
-    for (int i = 0; i < dimensions && part; ++i) {
-      const int d = c ? dimensions - 1 - i : i;
+    for (std::int64_t i = 0; i < dimensions && part; ++i) {
+      const std::int64_t d = c ? dimensions - 1 - i : i;
       part = path::repeat(*part, parts[d], distance);
       if (part) part->first += starts[d] * distance;
       distance *= sizes[d];
@@ -492,6 +545,9 @@ class Library final : public Mpi {
 
   Profiling<Abi> call_{};
   int (*comm_is_revoked_)(Comm, int*) = nullptr;  ///< null where the library has no fault tolerance
+  /// Null before MPI 4.0.
+  int (*type_get_envelope_c_)(Datatype, Count*, Count*, Count*, Count*, int*) = nullptr;
+  int (*type_get_contents_c_)(Datatype, Count, Count, Count, Count, int*, Aint*, Count*, Datatype*) = nullptr;
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
   Handle op_null_ = 0;
   Handle errors_are_fatal_ = 0, errors_return_ = 0;

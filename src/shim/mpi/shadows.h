@@ -62,6 +62,13 @@ class Shadows {
   void mark_written(std::uint64_t bytes) { written_ = std::max(written_.value_or(0), bytes); }
 
  private:
+  /// Of a received type with gaps that are not rows: the data alone goes to the GPU, by way of what is there then.
+  struct Gaps {
+    const Mpi* mpi;
+    Handle type;
+    std::shared_ptr<void> keeper;
+    std::int64_t data, first;  // bytes of data; from the call's buffer to `there`
+  };
   struct Shadow {
     std::byte* there;  // the first byte that the call may touch
     device::Memory here;
@@ -70,14 +77,18 @@ class Shadows {
     bool read, written;
     bool prefix;                     // a message fills as much of it as it has bytes
     std::optional<path::Rows> rows;  // all that is copied, from `there` on; none: every byte
+    std::optional<Gaps> gaps;        // what lies between is others' to write
   };
 
   Status add(const Call& call, int index, const Held& held);
+  /// None where nothing is known to be better than to copy all.
+  static std::optional<Gaps> gaps_of(const Mpi& mpi, const Elements& elements, const Span& span);
   /// Copies part of the first shadow to the host or back; all of it where it has rows.
   template <class Copy, class CopyAll>
   Status copy_part(std::int64_t from, std::int64_t bytes, const Copy& copy, const CopyAll& copy_all);
   Status down(const Shadow& shadow);
   Status up(const Shadow& shadow, std::int64_t received, Bringing* bringing);
+  Status up_between(const Shadow& shadow, const Gaps& gaps);
 
   Gpus& gpus_;
   HostMemory& host_;

@@ -230,6 +230,40 @@ TEST_F(ShadowsTest, AShortMessageOfAPermutedTypeFillsWhatItFills) {
   EXPECT_THAT(bytes().subspan(4, 4), Each(77));
 }
 
+/// Packs elements of kGaps.
+class PackingMpi final : public M {
+ public:
+  std::optional<path::Rows> rows(Handle) const override { return std::nullopt; }
+  int pack(const void* from, Handle, std::int64_t bytes, void* to) const override {
+    for (std::int64_t at = 0; at < bytes / 8; ++at)
+      std::memcpy(static_cast<char*>(to) + at * 8, static_cast<const char*>(from) + at * 16 + 4, 8);
+    return 0;
+  }
+  int unpack(const void* from, std::int64_t bytes, void* to, Handle) const override {
+    for (std::int64_t at = 0; at < bytes / 8; ++at)
+      std::memcpy(static_cast<char*>(to) + at * 16 + 4, static_cast<const char*>(from) + at * 8, 8);
+    return 0;
+  }
+};
+
+TEST_F(ShadowsTest, WhatWasWrittenBetweenReceivedElementsMeanwhileStays) {
+  const PackingMpi mpi;
+  Call call(mpi, Family::Recv, Form::blocking, M::kComm);
+  call.add({memory_.data(), Access::out, true, run(2, M::kGaps)});
+  Shadows shadows(gpus_, host_);
+  make(shadows, call);
+  std::ranges::fill(bytes(), std::uint8_t{50});
+  auto* const there = static_cast<std::uint8_t*>(shadows.memory()[0]);
+  std::fill_n(there + 4, 8, std::uint8_t{77});
+  std::fill_n(there + 20, 8, std::uint8_t{78});
+  ASSERT_TRUE(shadows.give_back(16).ok());
+  EXPECT_THAT(bytes().first(4), Each(50));
+  EXPECT_THAT(bytes().subspan(4, 8), Each(77));
+  EXPECT_THAT(bytes().subspan(12, 8), Each(50));
+  EXPECT_THAT(bytes().subspan(20, 8), Each(78));
+  EXPECT_THAT(bytes().subspan(28, 8), Each(50));
+}
+
 TEST_F(ShadowsTest, ALongOneThatWasHardlyWrittenToServesTheNextReceive) {
   constexpr int kLong = HostMemory::kLargestPerhaps + 4;
   memory_ = std::move(*executor_->allocate(0, kLong));
