@@ -15,6 +15,7 @@ PROGRAMS = {
     "mixed": ("c_short_messages.c", 2, "mixed"),
     "buffers": ("c_buffers.c", 2),
     "statuses": ("c_requests.c", 2, "statuses"),
+    "columns": ("c_columns.c", 2),
     "parts": ("c_partitions.c", 2),
     "halves": ("c_halves.c", 2),
     "mismatches": ("c_mismatches.c", 3, "count", "begun", "root", "function"),
