@@ -1,6 +1,9 @@
 /* Messages in parts (MPI_Psend_init) of GPU memory, started several times: each part is what it was when the program
  * said that it is there, and one that has come is the program's. test_c_programs.py compiles it for each MPI. */
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <string.h>
+
 #include "c_ranks.h"
 
 #if MPI_VERSION >= 4 || (defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION >= 5)
@@ -32,16 +35,46 @@ static void give(int start, MPI_Request request) {
   MPI_Pready_list(1, last, request);
 }
 
+static MPI_Request sending;
+static int starts;
+
+static void* give_by_a_thread(void* unused) {
+  give(starts, sending);
+  return unused;
+}
+
+/* The parts are given while this thread asks whether the message is over. */
+static void give_meanwhile(MPI_Request* requests) {
+  pthread_t thread;
+  int over[2] = {0, 0};
+  sending = requests[0];
+  if (pthread_create(&thread, NULL, &give_by_a_thread, NULL) != 0) abort();
+  while (!over[0] || !over[1]) /* MPI_Testall of MPICH, alone, takes such requests for errors */
+    for (int i = 0; i < 2; ++i)
+      if (!over[i]) MPI_Test(&requests[i], &over[i], MPI_STATUS_IGNORE);
+  pthread_join(thread, NULL);
+}
+
 int main(int argc, char** argv) {
-  begin(&argc, &argv);
+  const int threads = argc > 1 && !strcmp(argv[1], "threads");
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  know_ranks();
+  if (threads && provided < MPI_THREAD_MULTIPLE) give_up("no threads");
   mine = on_gpu(kParts * kLength * sizeof(int));
   theirs = on_gpu(kParts * kLength * sizeof(int));
   MPI_Request requests[2];
   MPI_Psend_init(mine, kParts, kLength, MPI_INT, right, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
   MPI_Precv_init(theirs, kParts, kLength, MPI_INT, left, 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
-  for (int start = 0; start < kStarts; ++start) {
+  for (int start = 0; start < (threads ? 100 : kStarts); ++start) {
     for (int part = 0; part < kParts; ++part) fill(mine, part, -1), fill(theirs, part, -2);
     MPI_Startall(2, requests);
+    if (threads) {
+      starts = start;
+      give_meanwhile(requests);
+      for (int part = 0; part < kParts; ++part) check_part(part, given(left, start, part), "a part by a thread");
+      continue;
+    }
     give(start, requests[0]);
     for (int come = 0; !come;) MPI_Parrived(requests[1], 1, &come);
     check_part(1, given(left, start, 1), "a part that has come");

@@ -126,6 +126,15 @@ def test_messages_in_parts_are_of_gpu_memory(name: str) -> None:
         assert re.search(rf"{call} .* staged: ", done.stderr), done.stderr
 
 
+@pytest.mark.parametrize("name", ["mpich", "debian-mpich", "standard"])
+def test_parts_are_given_while_another_thread_waits(name: str) -> None:
+    """Open MPI 5.0, alone, waits for ever."""
+    program, library = have(name, "c_partitions.c")
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {}, program.start(2, "threads"))
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+
+
 DIFFERENCES = ("count", "type", "operator", "bytes", "root", "block", "function", "begun")
 
 
