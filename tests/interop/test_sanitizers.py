@@ -17,13 +17,15 @@ PROGRAMS = {
     "statuses": ("c_requests.c", 2, "statuses"),
     "columns": ("c_columns.c", 2),
     "parts": ("c_partitions.c", 2),
+    "given": ("c_partitions.c", 2, "threads"),
     "halves": ("c_halves.c", 2),
     "mismatches": ("c_mismatches.c", 3, "count", "begun", "root", "function"),
     "windows": ("c_windows.c", 3, "even"),
     "accumulates": ("c_accumulates.c", 2, "all"),
 }
 # Debian's MPICH is another version, and takes other ways; without UCX's `cma` its own windows wait for ever.
-CASES = [(name, what) for name in ("mpich", "openmpi") for what in PROGRAMS]
+# Open MPI waits for ever where threads give parts of a message.
+CASES = [(name, what) for name in ("mpich", "openmpi") for what in PROGRAMS if (name, what) != ("openmpi", "given")]
 CASES += [("debian-mpich", what) for what in ("threads", "window", "probes")]
 
 
