@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -16,6 +17,15 @@ def gpus() -> int:
     except OSError:
         return 0
     return sum(line.startswith("GPU ") for line in listed.stdout.splitlines())
+
+
+def unrandomised() -> list[str]:
+    """What GCC's ThreadSanitizer is started with where it is allowed; scripts/build says why."""
+    command = ["setarch", os.uname().machine, "-R"]
+    try:
+        return command if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0 else []
+    except OSError:
+        return []
 
 
 def tracked(*patterns: str) -> list[Path]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import lint
-from house import BIN, ROOT, gpus
+from house import BIN, ROOT, gpus, unrandomised
 
 REPORTS = ROOT / "build" / "reports"
 
@@ -60,15 +60,6 @@ def reason(case: ElementTree.Element) -> str:
         message = ""
     said = printed.group(1) if printed else message
     return " ".join(said.split()) or "it gives no reason"
-
-
-def unrandomised() -> list[str]:
-    """What GCC's ThreadSanitizer is started with where it is allowed; scripts/build says why."""
-    command = ["setarch", os.uname().machine, "-R"]
-    try:
-        return command if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0 else []
-    except OSError:
-        return []
 
 
 def own_cache() -> dict[str, str]:

@@ -21,11 +21,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "interop")]
 
 from sennit.peers import mpi  # noqa: E402
-from suite_outcomes import Run, doubtful, is_name, worse  # noqa: E402
+from suite_outcomes import LEFT_OUT, Run, fallen  # noqa: E402
 
 LONGEST = 150  # seconds of one run
-# What starts processes; what moves only objects of Python, or nothing.
-LEFT_OUT = "test_(spawn|util_pool|util_sync|datatype)[.]py"
 # MPI_BOTTOM with types that hold addresses of GPU memory (docs/run.md), which the suite itself spares Open MPI.
 NAMES_LEFT_OUT = "Bottom"
 
@@ -91,11 +89,9 @@ def main() -> int:
         return 3
     job = Job(found, arguments.ranks, arguments.tests.resolve())
     with_it = job.run(True, options or ["-e", LEFT_OUT])
-    names = [test for test in doubtful(with_it, job.ranks) if is_name(test)]
-    without = job.run(False, names) if names else Run()
-    fell = worse(with_it, without, job.ranks)
+    fell = fallen(with_it, lambda names: job.run(False, names), job.ranks)
     passed = sum(with_it.passed(test, job.ranks) for test in with_it.outcomes)
-    for line in [*with_it.lost, *without.lost, *fell]:
+    for line in [*with_it.lost, *fell]:
         print(line)
     print(
         f"{found.library.name}, {job.ranks} ranks: {passed} tests passed of {len(with_it.outcomes)}, {len(fell)} fell"

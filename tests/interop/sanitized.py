@@ -3,7 +3,6 @@ sanitizer; the MPI is as it comes."""
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +11,7 @@ from pathlib import Path
 import c_programs
 import drop_in
 import nccl_programs
+from house import unrandomised
 
 # No hooks of UCX's into memory, which take locks in threads that the sanitizer does not know yet, and nothing read
 # from another process's memory, whose addresses it takes for this one's. PMIx wants a segment at an address that the
@@ -65,14 +65,6 @@ def runtime(sanitizer: Sanitizer) -> str | None:
         ["gcc", f"-print-file-name={sanitizer.runtime}"], capture_output=True, text=True, check=False
     ).stdout.strip()
     return str(Path(found).resolve()) if "/" in found and Path(found).exists() else None
-
-
-@cache
-def unrandomised() -> tuple[str, ...]:
-    """What GCC's ThreadSanitizer is started with where it is allowed; scripts/build says why."""
-    command = ("setarch", "-R")
-    allowed = shutil.which(command[0]) and subprocess.run([*command, "true"], capture_output=True, check=False)
-    return command if allowed and allowed.returncode == 0 else ()
 
 
 def first_of(sanitizer: Sanitizer) -> tuple[Path, str] | str:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+
+# What starts processes, for which Open MPI takes a minute; what moves only objects of Python, or nothing.
+LEFT_OUT = "test_(spawn|util_pool|util_sync|datatype)[.]py"
 
 
 @dataclass(frozen=True)
@@ -71,3 +75,12 @@ def worse(with_it: Run, without: Run, ranks: int) -> list[str]:
         + next((each.why for each in with_it.outcomes[test] if each.why), "")
         for test in found
     ]
+
+
+def fallen(with_it: Run, without: Callable[[list[str]], Run], ranks: int) -> list[str]:
+    """The same, where what did not pass runs once more: `without` runs tests of these names. What was lost there is
+    added to what was lost with it."""
+    names = [test for test in doubtful(with_it, ranks) if is_name(test)]
+    again = without(names) if names else Run()
+    with_it.lost += again.lost
+    return worse(with_it, again, ranks)

@@ -78,10 +78,13 @@ def test_a_program_that_begins_a_session_is_right(name: str, arguments: tuple[st
     """Alone, where the drop-in stages all, or beside MPI_Init."""
     program, library = have(name, "c_sessions.c")
     for drop_in_of in (None, library):
-        done = program.run(2, drop_in_of, {}, program.start(2, *arguments))
+        done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(2, *arguments))
         if done.stdout.startswith("no sessions"):
             pytest.skip("the MPI is older than 4.0")
         assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    # Without MPI_Init there is no MPI_Finalize that would report.
+    for call in ("allreduce", "iallreduce", "irecv", "put") if arguments else ():
+        assert re.search(rf"^{call} ", done.stderr, re.MULTILINE), done.stderr
 
 
 ERRORS = ("recv", "irecv", "test", "persistent", "sendrecv", "waitall", "testall", "waitsome", "freed")

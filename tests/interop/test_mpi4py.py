@@ -23,15 +23,13 @@ import debian_mpi
 import drop_in
 import pytest
 from sennit.peers import mpi
-from suite_outcomes import Run, doubtful, is_name, worse
+from suite_outcomes import LEFT_OUT, Run, doubtful, fallen, worse
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 
 LONGEST = 110  # seconds that a run may take
 
-# What starts processes, for which Open MPI takes a minute; what moves only objects of Python, or nothing.
-LEFT_OUT = "test_(spawn|util_pool|util_sync|datatype)[.]py"
 # One-sided communication of Open MPI 4.1.4 crashes, also without the drop-in.
 LEFT_OUT_OF = {"debian-openmpi": LEFT_OUT.replace("datatype", "datatype|rma|rma_nb|win")}
 # What moves buffers most: with other numbers of ranks than two, these alone.
@@ -150,8 +148,7 @@ def test_what_passes_without_the_drop_in_passes_with_it(name: str, ranks: int) -
     with_it = job.run(library, ["-e", LEFT_OUT_OF.get(name, LEFT_OUT)] if ranks == 2 else ["-i", BUFFERS])
     assert with_it.lost == [], "\n".join(with_it.lost)
     assert len(with_it.outcomes) > (1500 if ranks == 2 else 300)
-    names = [test for test in doubtful(with_it, ranks) if is_name(test)]
-    without = job.run(None, names) if names else Run()
-    assert without.lost == [], "\n".join(without.lost)
-    if fell := worse(with_it, without, ranks):
+    fell = fallen(with_it, lambda names: job.run(None, names), ranks)
+    assert with_it.lost == [], "\n".join(with_it.lost)
+    if fell:
         pytest.fail(f"{len(fell)} tests pass only without the drop-in:\n" + "\n".join(fell), pytrace=False)

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "shim/mpi/table.h"
+
 namespace sennit::shim {
 namespace {
 
@@ -20,6 +22,14 @@ TEST(Switches, OperationsAreNamesInLowerCase) {
 TEST(Switches, EveryFormHasItsName) {
   for (const char* text : {"none", "isend", "allreduce_init", "send_init", "sendrecv", "issend", "ialltoallv"})
     EXPECT_TRUE(parse_operations(text).ok()) << text;
+}
+
+TEST(Switches, EveryCollectiveAndMessageOfTheTableHasItsName) {
+  for (std::size_t i = 0; i < std::size(mpi::kFamilyNames); ++i) {
+    const auto family = static_cast<mpi::Family>(i);
+    const bool is_told = mpi::is_collective(family) || mpi::is_message(family);
+    EXPECT_TRUE(!is_told || parse_operations(mpi::kFamilyNames[i]).ok()) << mpi::kFamilyNames[i];
+  }
 }
 
 TEST(Switches, AnOperationThatIsNoNameIsAnError) {

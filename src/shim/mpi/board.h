@@ -130,7 +130,7 @@ class Board {
     for (const std::size_t place : kPlaces) {
       const std::uint64_t word = seat.words[place].load(std::memory_order_relaxed);
       if (word >> kSignatureBits == number << kSignatureBits >> kSignatureBits)
-        return static_cast<std::uint32_t>(word & ((std::uint64_t{1} << kSignatureBits) - 1));
+        return static_cast<std::uint32_t>(word) & kSignatureMask;
     }
     return std::nullopt;
   }

@@ -25,10 +25,6 @@ std::string describe(const Mpi& mpi, Handle comm) {
                       : fmt::format("the communicator '{}' of {} ranks", name, shape.size);
 }
 
-}  // namespace
-
-namespace {
-
 std::string lower(std::string_view name) {
   std::string text(name);
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));

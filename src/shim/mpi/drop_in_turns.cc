@@ -238,8 +238,10 @@ std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const C
   }
   if (can) why = "another rank's buffer or type";
   if ((all & kCan) == 0) return nullptr;
-  if (!alike) why = "another rank's call";
-  if (!alike) return nullptr;
+  if (!alike) {
+    why = "another rank's call";
+    return nullptr;
+  }
   if (const int idle = std::countr_zero(all >> kFirstIdle); idle < 64 - kFirstIdle)
     return one.repeated[static_cast<std::size_t>(idle)];
   why = "too many persistent collectives";
@@ -277,7 +279,6 @@ bool DropIn::start_again(OpenRequest& open) {
     return Status(Code::peer_lost, "a persistent collective cannot go on, since not all ranks can");
   });
   open.begun->work = repeated.work;
-  open.begun->signature = signature_of(repeated.work);
   requests_.start(open);
   join(repeated.call.comm, one, open.begun);
   requests_.started(open);

@@ -16,6 +16,7 @@
 #include "shim/mpi/mpi.h"
 #include "shim/mpi/profiling.h"
 #include "shim/mpi/table.h"
+#include "shim/mpi/type_contents.h"
 
 namespace sennit::shim::mpi {
 
@@ -31,11 +32,7 @@ class Library final : public Mpi {
     std::unique_ptr<Library> made(new Library());
     if (!find(library, made->call_)) return nullptr;
     made->comm_is_revoked_ = reinterpret_cast<int (*)(Comm, int*)>(dlsym(library, "PMPIX_Comm_is_revoked"));
-    const auto find_large = [library](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-    };
-    find_large(made->type_get_envelope_c_, "PMPI_Type_get_envelope_c");
-    find_large(made->type_get_contents_c_, "PMPI_Type_get_contents_c");
+    made->contents_ = TypeContents<Abi>(library);
     for (const Predefined& one : kPredefined) {
       const Handle handle = made->predefined(one, library);
       if (handle == 0) continue;  // a type that this build of the library does not have
@@ -141,7 +138,7 @@ class Library final : public Mpi {
       if (known->shape.size != bytes_of(known->meaning)) return std::nullopt;
       return Uniform{known->meaning, 1};
     }
-    auto made = contents(from_handle<Datatype>(handle));
+    auto made = contents_.of(call_, from_handle<Datatype>(handle));
     if (!made) return std::nullopt;
     std::optional<Uniform> uniform;
     if (made->combiner == Abi::kCombinerContiguous || made->combiner == Abi::kCombinerDup)
@@ -156,11 +153,13 @@ class Library final : public Mpi {
       const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
       return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
     }
-    auto found = contents(from_handle<Datatype>(handle));
-    if (!found) return std::nullopt;
-    const auto made = rows_of(*found);
-    free_contents(found->inner);
-    return made;
+    auto made = contents_.of(call_, from_handle<Datatype>(handle));
+    if (!made) return std::nullopt;
+    Shape shape;
+    const auto one = rows(to_handle(made->inner));
+    const bool known = one && this->shape(to_handle(made->inner), shape) == 0;
+    free_contents(made->inner);
+    return known ? rows_of<Abi>(*made, *one, shape.extent) : std::nullopt;
   }
 
   std::optional<device::Operator> op(Handle op) const override {
@@ -429,100 +428,8 @@ class Library final : public Mpi {
   /// What came from a predefined type must not be freed, what came from a derived one must.
   void free_contents(Datatype& inner) const {
     if (types_.find(to_handle(inner)) != types_.end()) return;
-    const auto envelope = this->envelope(inner);
-    if (envelope && envelope->combiner != Abi::kCombinerNamed) (void)call_.type_free(&inner);
-  }
-
-  struct Envelope {
-    Count integers = 0, addresses = 0, large = 0, types = 0;
-    int combiner = 0;
-  };
-  /// A type with large counts (MPI 4.0) is an error for the function without.
-  std::optional<Envelope> envelope(Datatype type) const {
-    Envelope made;
-    if (type_get_envelope_c_ != nullptr) {
-      const int code =
-          type_get_envelope_c_(type, &made.integers, &made.addresses, &made.large, &made.types, &made.combiner);
-      return code == 0 ? std::optional(made) : std::nullopt;
-    }
-    int integers = 0, addresses = 0, types = 0;
-    if (call_.type_get_envelope(type, &integers, &addresses, &types, &made.combiner) != 0) return std::nullopt;
-    made.integers = integers;
-    made.addresses = addresses;
-    made.types = types;
-    return made;
-  }
-
-  /// What a type was made with, as by the function without large counts; free_contents() is owed.
-  struct Contents {
-    int combiner = 0;
-    std::vector<std::int64_t> numbers;
-    std::vector<Aint> places;
-    Datatype inner{};
-  };
-  /// None of what is made of no type or of several, or of no kind that is looked into here.
-  std::optional<Contents> contents(Datatype type) const {
-    const auto of = envelope(type);
-    constexpr Count kMost = 32;  // numbers of a part of an array of ten dimensions
-    if (!of || of->types != 1 || of->integers > kMost || of->large > kMost || of->addresses > 2) return std::nullopt;
-    Contents made;
-    made.combiner = of->combiner;
-    int integers[kMost] = {};
-    Aint places[2] = {};
-    Count large[kMost] = {};
-    const int code = type_get_contents_c_ != nullptr
-                         ? type_get_contents_c_(type, of->integers, of->addresses, of->large, 1, integers, places,
-                                                large, &made.inner)
-                         : call_.type_get_contents(type, static_cast<int>(of->integers),
-                                                   static_cast<int>(of->addresses), 1, integers, places, &made.inner);
-    if (code != 0) return std::nullopt;
-    made.numbers.assign(integers, integers + of->integers);
-    made.places.assign(places, places + of->addresses);
-    if (of->large != 0) as_without(made, {large, static_cast<std::size_t>(of->large)});
-    return made;
-  }
-  /// Large counts go where the others are (MPI 4.0, 5.1.13): of a part of an array between its dimensions and its
-  /// order, of rows in bytes but for their distance.
-  static void as_without(Contents& made, std::span<const Count> large) {
-    if (made.combiner == Abi::kCombinerSubarray && made.numbers.size() == 2) {
-      made.numbers.insert(made.numbers.begin() + 1, large.begin(), large.end());
-    } else if (made.combiner == Abi::kCombinerHvector && large.size() == 3) {
-      made.numbers = {large[0], large[1]};
-      made.places = {large[2]};
-    } else {
-      made.numbers.assign(large.begin(), large.end());
-    }
-  }
-
-  /// Of a type with these contents (MPI 5.0, 5.1.13).
-  std::optional<path::Rows> rows_of(const Contents& of) const {
-    Shape shape;
-    const Handle inner = to_handle(of.inner);
-    const auto& numbers = of.numbers;
-    const auto one = rows(inner);
-    if (!one || this->shape(inner, shape) != 0) return std::nullopt;
-    const std::int64_t extent = shape.extent;
-    if (of.combiner == Abi::kCombinerDup || of.combiner == Abi::kCombinerResized) return one;
-    if (of.combiner == Abi::kCombinerContiguous) return path::repeat(*one, numbers[0], extent);
-    if (of.combiner == Abi::kCombinerVector || of.combiner == Abi::kCombinerHvector) {
-      const auto block = path::repeat(*one, numbers[1], extent);
-      const std::int64_t stride = of.combiner == Abi::kCombinerVector ? numbers[2] * extent : of.places[0];
-      return block ? path::repeat(*block, numbers[0], stride) : std::nullopt;
-    }
-    if (of.combiner != Abi::kCombinerSubarray) return std::nullopt;
-    const std::int64_t dimensions = numbers[0];
-    const std::int64_t *const sizes = numbers.data() + 1, *const parts = sizes + dimensions,
-                              *const starts = parts + dimensions;
-    const bool c = starts[dimensions] == Abi::kOrderC;
-    auto part = one;
-    std::int64_t distance = extent;  // from one place of this dimension to the next
-    for (std::int64_t i = 0; i < dimensions && part; ++i) {
-      const std::int64_t d = c ? dimensions - 1 - i : i;
-      part = path::repeat(*part, parts[d], distance);
-      if (part) part->first += starts[d] * distance;
-      distance *= sizes[d];
-    }
-    return part;
+    const auto combiner = contents_.combiner(call_, inner);
+    if (combiner && *combiner != Abi::kCombinerNamed) (void)call_.type_free(&inner);
   }
 
   struct Known {
@@ -545,9 +452,7 @@ class Library final : public Mpi {
 
   Profiling<Abi> call_{};
   int (*comm_is_revoked_)(Comm, int*) = nullptr;  ///< null where the library has no fault tolerance
-  /// Null before MPI 4.0.
-  int (*type_get_envelope_c_)(Datatype, Count*, Count*, Count*, Count*, int*) = nullptr;
-  int (*type_get_contents_c_)(Datatype, Count, Count, Count, Count, int*, Aint*, Count*, Datatype*) = nullptr;
+  TypeContents<Abi> contents_;
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
   Handle op_null_ = 0;
   Handle errors_are_fatal_ = 0, errors_return_ = 0;

@@ -40,7 +40,7 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
        part.access == Access::out && (dense || rows), rows,
        written && !dense && !rows && receives(call.family) ? gaps_of(call.mpi, part.elements, *span) : std::nullopt});
   const Shadow& made = shadows_.back();
-  return made.read ? down(made) : Status();
+  return made.read ? down(made, whole(made)) : Status();
 }
 
 std::optional<Shadows::Gaps> Shadows::gaps_of(const Mpi& mpi, const Elements& elements, const Span& span) {
@@ -54,8 +54,9 @@ std::optional<Shadows::Gaps> Shadows::gaps_of(const Mpi& mpi, const Elements& el
   return gaps.type != kNoHandle ? std::optional(gaps) : std::nullopt;
 }
 
-Status Shadows::down(const Shadow& shadow) {
-  if (!shadow.rows) return gpus_.to_host(shadow.here.data(), shadow.there, shadow.bytes, shadow.held);
+Status Shadows::down(const Shadow& shadow, const Range& range) {
+  if (!shadow.rows)
+    return gpus_.to_host(shadow.here.data() + range.from, shadow.there + range.from, range.bytes, shadow.held);
   const auto data = static_cast<std::uint64_t>(shadow.rows->data());
   return gpus_.copy_rows(shadow.here.data(), shadow.there, *shadow.rows, data, shadow.held.device);
 }
@@ -74,18 +75,23 @@ Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringi
 Status Shadows::up_between(const Shadow& shadow, const Gaps& gaps) {
   static std::mutex one_at_a_time;  // of several threads' requests, each reads what the others have written
   const std::lock_guard lock(one_at_a_time);
-  std::vector<std::byte> now(shadow.bytes), packed(static_cast<std::size_t>(gaps.data));
-  if (auto status = gpus_.to_host(now.data(), shadow.there, shadow.bytes, shadow.held); !status) return status;
-  if (gaps.mpi->pack(shadow.here.data() - gaps.first, gaps.type, gaps.data, packed.data()) != 0 ||
-      gaps.mpi->unpack(packed.data(), gaps.data, now.data() - gaps.first, gaps.type) != 0)
+  auto now = host_.take(shadow.bytes), packed = host_.take(static_cast<std::uint64_t>(gaps.data));
+  if (!now) return now.status();
+  if (!packed) return packed.status();
+  if (auto status = gpus_.to_host(now->data(), shadow.there, shadow.bytes, shadow.held); !status) return status;
+  if (gaps.mpi->pack(shadow.here.data() - gaps.first, gaps.type, gaps.data, packed->data()) != 0 ||
+      gaps.mpi->unpack(packed->data(), gaps.data, now->data() - gaps.first, gaps.type) != 0)
     return Status(Code::unsupported, "the MPI cannot pack a type that was received");
-  return gpus_.to_gpu(shadow.there, now.data(), shadow.bytes, shadow.held);
+  auto status = gpus_.to_gpu(shadow.there, now->data(), shadow.bytes, shadow.held);
+  host_.give(std::move(*now));
+  host_.give(std::move(*packed));
+  return status;
 }
 
 Status Shadows::fill() {
   for (const Shadow& shadow : shadows_)
     if (shadow.read)
-      if (auto status = down(shadow); !status) return status;
+      if (auto status = down(shadow, whole(shadow)); !status) return status;
   return {};
 }
 
@@ -97,30 +103,26 @@ Status Shadows::give_back(std::int64_t received, Bringing* bringing) {
   return {};
 }
 
-template <class Copy, class CopyAll>
-Status Shadows::copy_part(std::int64_t from, std::int64_t bytes, const Copy& copy, const CopyAll& copy_all) {
-  if (shadows_.empty()) return {};
-  const Shadow& shadow = shadows_.front();
-  if (shadow.rows || from < 0) return copy_all(shadow);
-  const std::uint64_t begin = std::min(static_cast<std::uint64_t>(from), shadow.bytes);
-  const std::uint64_t length =
-      std::min(static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)), shadow.bytes - begin);
-  return length == 0 ? Status() : copy(shadow, begin, length);
+std::optional<Shadows::Range> Shadows::part(std::int64_t from, std::int64_t bytes) const {
+  if (shadows_.empty() || bytes <= 0) return std::nullopt;
+  const std::uint64_t all = shadows_.front().bytes;
+  if (from < 0) return Range{0, all};  // types whose parts go backwards
+  const std::uint64_t begin = std::min(static_cast<std::uint64_t>(from), all);
+  return Range{begin, std::min(static_cast<std::uint64_t>(bytes), all - begin)};
 }
 
 Status Shadows::fill_part(std::int64_t from, std::int64_t bytes) {
-  const auto part = [&](const Shadow& of, std::uint64_t at, std::uint64_t length) {
-    return gpus_.to_host(of.here.data() + at, of.there + at, length, of.held);
-  };
-  return copy_part(from, bytes, part, [&](const Shadow& of) { return down(of); });
+  const auto range = part(from, bytes);
+  return range ? down(shadows_.front(), *range) : Status();
 }
 
 Status Shadows::give_back_part(std::int64_t from, std::int64_t bytes) {
   mark_written(this->bytes());
-  const auto part = [&](const Shadow& of, std::uint64_t at, std::uint64_t length) {
-    return gpus_.to_gpu(of.there + at, of.here.data() + at, length, of.held);
-  };
-  return copy_part(from, bytes, part, [&](const Shadow& of) { return up(of, -1, nullptr); });
+  const auto range = part(from, bytes);
+  if (!range) return {};
+  const Shadow& of = shadows_.front();
+  if (of.rows) return up(of, -1, nullptr);
+  return gpus_.to_gpu(of.there + range->from, of.here.data() + range->from, range->bytes, of.held);
 }
 
 }  // namespace sennit::shim::mpi

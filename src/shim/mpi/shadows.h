@@ -83,10 +83,15 @@ class Shadows {
   Status add(const Call& call, int index, const Held& held);
   /// None where nothing is known to be better than to copy all.
   static std::optional<Gaps> gaps_of(const Mpi& mpi, const Elements& elements, const Span& span);
-  /// Copies part of the first shadow to the host or back; all of it where it has rows.
-  template <class Copy, class CopyAll>
-  Status copy_part(std::int64_t from, std::int64_t bytes, const Copy& copy, const CopyAll& copy_all);
-  Status down(const Shadow& shadow);
+  /// Bytes of a shadow.
+  struct Range {
+    std::uint64_t from, bytes;
+  };
+  static Range whole(const Shadow& of) { return {0, of.bytes}; }
+  /// What of the one shadow is such a part; none: nothing.
+  std::optional<Range> part(std::int64_t from, std::int64_t bytes) const;
+  /// Of rows all is copied, whatever the range.
+  Status down(const Shadow& shadow, const Range& range);
   Status up(const Shadow& shadow, std::int64_t received, Bringing* bringing);
   Status up_between(const Shadow& shadow, const Gaps& gaps);
 

@@ -23,7 +23,7 @@ class Hash {
   }
   std::uint32_t folded() const {
     const std::uint64_t mixed = value_ ^ value_ >> kSignatureBits ^ value_ >> (2 * kSignatureBits);
-    return static_cast<std::uint32_t>(mixed & ((std::uint64_t{1} << kSignatureBits) - 1));
+    return static_cast<std::uint32_t>(mixed) & kSignatureMask;
   }
 
  private:

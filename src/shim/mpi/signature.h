@@ -13,6 +13,7 @@ struct Work;
 
 /// Two calls that differ have one signature by chance one time in 16 million.
 inline constexpr int kSignatureBits = 24;
+inline constexpr std::uint32_t kSignatureMask = (1U << kSignatureBits) - 1;
 
 /// The function, how much is reduced or moved for each rank, of which type, by which operator, from or to which root.
 /// Of calls whose messages have different lengths: the function and the root.

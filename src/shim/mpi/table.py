@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "split", "partitioned", "rma", "maker")
+WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "split", "partitioned", "rma",
+           "maker")
 HAND_WRITTEN = ("own", "requests", "counted")
 LISTS = (*HAND_WRITTEN, "host", "left", "unordered")
 
