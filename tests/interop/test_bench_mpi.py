@@ -17,13 +17,16 @@ import drop_in
 import pytest
 from sennit.peers import mpi
 
-OPERATIONS = (
-    "latency", "bandwidth", "bidirectional", "multi_pair", "put", "get", "accumulate",
-    "allreduce", "iallreduce", "reduce", "bcast", "allgather",
-    "allgatherv", "alltoall", "alltoallv", "reduce_scatter_block", "gather", "scatter", "barrier",
+OF_TWO = (
+    "latency", "persistent", "partitioned", "bandwidth", "bidirectional", "multi_pair", "put", "get", "accumulate",
 )  # fmt: skip
-IN_PLACE = ("allreduce", "iallreduce", "reduce", "allgather", "allgatherv", "reduce_scatter_block")
-OF_TWO = OPERATIONS[:7]
+IN_PLACE = (
+    "allreduce", "iallreduce", "allreduce_init", "reduce", "allgather", "allgatherv", "reduce_scatter_block",
+    "reduce_scatter", "scan", "exscan",
+)  # fmt: skip
+OPERATIONS = (
+    *OF_TWO, *IN_PLACE, "bcast", "alltoall", "alltoallv", "gather", "gatherv", "scatter", "scatterv", "barrier",
+)  # fmt: skip
 SIZES = "8,40K"  # of messages that are staged, and that the receiver copies
 
 

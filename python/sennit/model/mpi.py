@@ -13,7 +13,7 @@ from sennit.model.result import MeasuredOn
 OWN = "sennit"
 BY_HAND, MPI, UCX = "by_hand", "mpi", "ucx"
 BARRIER = "barrier"  # of no size
-MESSAGES = ("latency", "bandwidth", "bidirectional", "multi_pair")
+MESSAGES = ("latency", "persistent", "partitioned", "bandwidth", "bidirectional", "multi_pair")
 SIDES = {"gpu": "GPU buffers", "host": "host buffers", "gpu_host": "GPU → host", "host_gpu": "host → GPU"}
 
 

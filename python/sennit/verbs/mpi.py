@@ -72,8 +72,8 @@ def mpi(
         str | None,
         typer.Option(
             metavar="NAME,…|all",
-            help="latency, bandwidth, bidirectional, multi_pair, put, get, accumulate, or collectives by MPI's "
-            "names, such as allreduce,bcast,alltoallv.",
+            help="latency, persistent, partitioned, bandwidth, bidirectional, multi_pair, put, get, accumulate, or "
+            "collectives by MPI's names, such as allreduce,bcast,alltoallv.",
         ),
     ] = None,
     sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="Of a message, for example 8,64K,4M.")] = None,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 #include <vector>
 
 #include <fmt/format.h>
@@ -20,7 +21,8 @@ struct Setting {
   typename Abi::Datatype type;
   typename Abi::Op op;
   int element_bytes = 1;
-  typename Abi::Win win{};  ///< of one-sided calls
+  typename Abi::Win win{};    ///< of one-sided calls
+  typename Abi::Info info{};  ///< an empty one: the constant for none differs from MPI to MPI
 };
 
 template <class Abi>
@@ -41,6 +43,7 @@ class Calls {
         window_(batch.layout.what.window),
         bytes_(batch.layout.what.bytes),
         count_(static_cast<int>(bytes_ / static_cast<unsigned>(setting.element_bytes))),
+        parts_(std::gcd(count_, kMostParts)),
         peer_(batch.layout.peer()),
         input_(batch.by_hand() ? batch.staged_input : batch.input),
         output_(batch.by_hand() ? batch.staged_output : batch.output),
@@ -59,22 +62,13 @@ class Calls {
       collectives(calls, us);
       return status_;
     }
-    if (peer_ == Layout::kNobody) return status_;
-    const auto begin = Clock::now();
-    for (int i = 0; i < calls; ++i) {
-      if (layout_.what.operation == Operation::latency)
-        ping_pong();
-      else if (layout_.what.operation == Operation::bidirectional)
-        both_ways();
-      else
-        one_way();
-    }
-    if (layout_.is_first()) us = since(begin);
+    if (peer_ != Layout::kNobody) messages(calls, us);
     return status_;
   }
 
  private:
   static constexpr int kTag = 1;
+  static constexpr int kMostParts = 16;  // of a partitioned message: a default, as many threads give them
 
   static double since(Clock::time_point begin) {
     return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
@@ -105,12 +99,73 @@ class Calls {
     if (batch_.by_hand()) check(memories_.wait());
   }
 
+  void messages(int calls, double& us) {
+    const Operation operation = layout_.what.operation;
+    const bool kept = operation == Operation::persistent || operation == Operation::partitioned;
+    if (kept && !make_requests()) return;
+    const auto begin = Clock::now();
+    for (int i = 0; i < calls; ++i) {
+      if (is_ping_pong(operation))
+        ping_pong();
+      else if (operation == Operation::bidirectional)
+        both_ways();
+      else
+        one_way();
+    }
+    if (layout_.is_first()) us = since(begin);
+    if (kept) free_requests();
+  }
+
+  /// Of both ways: the one that is sent, and the one that is received.
+  bool make_requests() {
+    Request* const sent = &requests_[0];
+    Request* const received = &requests_[1];
+    if (layout_.what.operation == Operation::persistent) {
+      check(call_.send_init(input_, count_, setting_.type, peer_, kTag, setting_.world, sent), "MPI_Send_init");
+      check(call_.recv_init(output_, count_, setting_.type, peer_, kTag, setting_.world, received), "MPI_Recv_init");
+    } else {
+      const int each = count_ / parts_;
+      check(call_.psend_init(input_, parts_, each, setting_.type, peer_, kTag, setting_.world, setting_.info, sent),
+            "MPI_Psend_init");
+      check(call_.precv_init(output_, parts_, each, setting_.type, peer_, kTag, setting_.world, setting_.info,
+                             received),
+            "MPI_Precv_init");
+    }
+    return status_.ok();
+  }
+  void free_requests() {
+    for (Request* const each : {&requests_[0], &requests_[1]}) check(call_.request_free(each), "MPI_Request_free");
+  }
+
   void send() {
-    down(0, bytes_);
-    check(call_.send(input_, count_, setting_.type, peer_, kTag, setting_.world), "MPI_Send");
+    switch (layout_.what.operation) {
+      case Operation::persistent:
+        down(0, bytes_);
+        check(call_.start(&requests_[0]), "MPI_Start");
+        break;
+      case Operation::partitioned:
+        check(call_.start(&requests_[0]), "MPI_Start");
+        for (int part = 0; part < parts_; ++part) {
+          const std::uint64_t some = bytes_ / static_cast<unsigned>(parts_);
+          down(static_cast<unsigned>(part) * some, some);
+          check(call_.pready(part, requests_[0]), "MPI_Pready");
+        }
+        break;
+      default: {
+        down(0, bytes_);
+        check(call_.send(input_, count_, setting_.type, peer_, kTag, setting_.world), "MPI_Send");
+        return;
+      }
+    }
+    check(call_.wait(&requests_[0], ignore()), "MPI_Wait");
   }
   void receive() {
-    check(call_.recv(output_, count_, setting_.type, peer_, kTag, setting_.world, ignore()), "MPI_Recv");
+    if (layout_.what.operation == Operation::latency) {
+      check(call_.recv(output_, count_, setting_.type, peer_, kTag, setting_.world, ignore()), "MPI_Recv");
+    } else {
+      check(call_.start(&requests_[1]), "MPI_Start");
+      check(call_.wait(&requests_[1], ignore()), "MPI_Wait");
+    }
     begin_up(0, bytes_);
     wait_up();
   }
@@ -194,11 +249,19 @@ class Calls {
 
   /// As the OSU benchmarks do: ranks meet before each call, which is not timed.
   void collectives(int calls, double& us) {
-    if (layout_.what.operation == Operation::alltoallv || layout_.what.operation == Operation::allgatherv)
+    if (has_counts(layout_.what.operation))
       for (int rank = 0; rank < layout_.size; ++rank) {
         counts_.push_back(count_);
         places_.push_back(rank * count_);
       }
+    const bool kept = layout_.what.operation == Operation::allreduce_init;
+    if (kept) {
+      const void* const input = layout_.what.in_place ? in_place() : input_;
+      check(call_.allreduce_init(input, output_, count_, setting_.type, setting_.op, setting_.world, setting_.info,
+                                 requests_.data()),
+            "MPI_Allreduce_init");
+      if (!status_.ok()) return;
+    }
     for (int i = 0; i < calls; ++i) {
       if (layout_.what.operation != Operation::barrier) check(barrier_(setting_.world), "MPI_Barrier");
       const auto begin = Clock::now();
@@ -208,6 +271,7 @@ class Calls {
       wait_up();
       us += since(begin);
     }
+    if (kept) check(call_.request_free(requests_.data()), "MPI_Request_free");
   }
 
   int collective() {
@@ -225,14 +289,25 @@ class Calls {
         const int code = call_.iallreduce(input, output_, count_, type, op, world, requests_.data());
         return code != 0 ? code : call_.wait(requests_.data(), ignore());
       }
+      case Operation::allreduce_init: {
+        const int code = call_.start(requests_.data());
+        return code != 0 ? code : call_.wait(requests_.data(), ignore());
+      }
       case Operation::reduce: return call_.reduce(input, output_, count_, type, op, root, world);
       case Operation::reduce_scatter_block:
         return call_.reduce_scatter_block(input, output_, count_, type, op, world);
+      case Operation::reduce_scatter: return call_.reduce_scatter(input, output_, counts_.data(), type, op, world);
+      case Operation::scan: return call_.scan(input, output_, count_, type, op, world);
+      case Operation::exscan: return call_.exscan(input, output_, count_, type, op, world);
       case Operation::bcast: return call_.bcast(is_root ? input_ : output_, count_, type, root, world);
       case Operation::allgather: return call_.allgather(input, count_, type, output_, count_, type, world);
       case Operation::allgatherv:
         return call_.allgatherv(input, count_, type, output_, counts_.data(), places_.data(), type, world);
       case Operation::gather: return call_.gather(input, count_, type, output_, count_, type, root, world);
+      case Operation::gatherv:
+        return call_.gatherv(input, count_, type, output_, counts_.data(), places_.data(), type, root, world);
+      case Operation::scatterv:
+        return call_.scatterv(input, counts_.data(), places_.data(), type, output_, count_, type, root, world);
       case Operation::scatter: return call_.scatter(input, count_, type, output_, count_, type, root, world);
       case Operation::alltoall: return call_.alltoall(input, count_, type, output_, count_, type, world);
       case Operation::alltoallv:
@@ -250,7 +325,9 @@ class Calls {
   const Layout& layout_;
   const int window_;
   const std::uint64_t bytes_;
-  const int count_, peer_;
+  const int count_;
+  const int parts_;  ///< as many as there are whole elements for, up to kMostParts
+  const int peer_;
   std::byte* const input_;
   std::byte* const output_;
   std::vector<Request> requests_;

@@ -30,8 +30,7 @@ std::vector<std::byte> expected(const Layout& layout, const device::Reduction& r
     return message(layout, reduction, layout.number_taken(index, layout.source(index)));
   auto result = message(layout, reduction, layout.number_taken(index, 0));
   // One after the other: there may be more ranks than one step takes.
-  const int ranks = is_one_sided(layout.what.operation) ? 2 : layout.size;
-  for (int rank = 1; rank < ranks; ++rank) {
+  for (int rank = 1; rank < layout.contributors(); ++rank) {
     const auto next = message(layout, reduction, layout.number_taken(index, rank));
     device::Operands operands;
     operands.from[operands.sources++] = result.data();

@@ -55,8 +55,11 @@ class JobOf final : public Job {
 
   explicit JobOf(Memories& memories) : memories_(memories) {}
 
+  std::string lacks(Operation operation) const override { return without_.lacks(operation); }
+
   void finish() override {
     close_windows();
+    (void)(has_sennit_ ? with_ : without_).info_free(&setting_.info);
     (void)(has_sennit_ ? with_ : without_).finalize();
   }
 
@@ -94,6 +97,8 @@ class JobOf final : public Job {
     if (type == 0 || op == 0) return lacking("such type or operator");
     setting_.type = shim::mpi::from_handle<typename Abi::Datatype>(type);
     setting_.op = shim::mpi::from_handle<typename Abi::Op>(op);
+    if (const int code = without_.info_create(&setting_.info); code != 0)
+      return Status(Code::system_error, fmt::format("MPI_Info_create returned {}", code), found.file);
     setting_.element_bytes = static_cast<int>(device::bytes_of(reduction.type));
     return {};
   }
@@ -124,15 +129,9 @@ class JobOf final : public Job {
     std::byte* const staged = layout.what.operation == Operation::get ? batch.staged_input : batch.staged_output;
     void* const base = layout.is_target() ? (batch.by_hand() ? staged : of_program) : nullptr;
     const auto bytes = layout.is_target() ? static_cast<shim::mpi::Aint>(layout.what.bytes) : 0;
-    // No MPI wants one, but the constant for none differs.
-    typename Abi::Info info;
     Window made{call.win_free, {}};
-    int code = call.info_create(&info);
-    if (code == 0) {
-      code = call.win_create(base, bytes, 1, info, setting_.world, &made.win);
-      (void)call.info_free(&info);
-    }
-    if (code != 0) return Status(Code::system_error, fmt::format("MPI_Win_create returned {}", code));
+    if (const int code = call.win_create(base, bytes, 1, setting_.info, setting_.world, &made.win); code != 0)
+      return Status(Code::system_error, fmt::format("MPI_Win_create returned {}", code));
     setting_.win = made.win;
     windows_[batch.variant] = made;
     return {};
@@ -184,8 +183,7 @@ Result<double> Job::run(const Batch& batch, int calls) {
     failed = failed || each.failed != 0;
   }
   if (failed) return agree(status);
-  const Case& what = batch.layout.what;
-  return slowest / calls / (what.operation == Operation::latency ? 2 : what.window);
+  return slowest / calls / batch.layout.what.messages();
 }
 
 Result<std::vector<std::string>> Job::gather(const std::string& mine) {

@@ -38,6 +38,8 @@ class Job {
   int size() const { return size_; }
   /// Whether sennit's drop-in stands before the MPI.
   bool has_sennit() const { return has_sennit_; }
+  /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
+  virtual std::string lacks(Operation operation) const = 0;
   /// What the MPI says of itself, in one line.
   const std::string& version() const { return version_; }
 

@@ -38,12 +38,13 @@ unsigned Layout::given() const {
   using enum Operation;
   if (is_message(what.operation)) {
     if (peer() == kNobody) return 0;
-    const bool answers = what.operation == latency || what.operation == bidirectional;
+    const bool answers = is_ping_pong(what.operation) || what.operation == bidirectional;
     return is_first() || answers ? static_cast<unsigned>(what.window) : 0;
   }
   if (is_one_sided(what.operation)) return what.operation == get ? is_target() : rank == kRoot;
   const bool root = rank == kRoot;
-  if (what.operation == barrier || ((what.operation == bcast || what.operation == scatter) && !root)) return 0;
+  const bool of_root = what.operation == bcast || what.operation == scatter || what.operation == scatterv;
+  if (what.operation == barrier || (of_root && !root)) return 0;
   return scatters(what.operation) ? static_cast<unsigned>(size) : 1;
 }
 
@@ -51,14 +52,22 @@ unsigned Layout::taken() const {
   using enum Operation;
   if (is_message(what.operation)) {
     if (peer() == kNobody) return 0;
-    const bool answers = what.operation == latency || what.operation == bidirectional;
+    const bool answers = is_ping_pong(what.operation) || what.operation == bidirectional;
     return !is_first() || answers ? static_cast<unsigned>(what.window) : 0;
   }
   if (is_one_sided(what.operation)) return what.operation == get ? rank == kRoot : is_target();
   const bool root = rank == kRoot;
   if (what.operation == barrier || (what.operation == bcast && root)) return 0;
-  if ((what.operation == reduce || what.operation == gather) && !root) return 0;
+  const bool to_root = what.operation == reduce || what.operation == gather || what.operation == gatherv;
+  if ((to_root && !root) || (what.operation == exscan && rank == 0)) return 0;
   return gathers(what.operation) ? static_cast<unsigned>(size) : 1;
+}
+
+int Layout::contributors() const {
+  using enum Operation;
+  if (is_one_sided(what.operation)) return 2;
+  if (what.operation == scan) return rank + 1;
+  return what.operation == exscan ? rank : size;
 }
 
 std::uint64_t Layout::room(const Case& what, int ranks) {

@@ -30,6 +30,8 @@ struct Case {
   int window = 1;  ///< messages in flight
   bool in_place = false;
 
+  /// Those of one call that follow each other, and share its time.
+  int messages() const { return is_ping_pong(operation) ? 2 : window; }
   bool operator==(const Case&) const = default;
 };
 /// "bandwidth of 4 KiB, window 64, gpu buffers".
@@ -57,6 +59,8 @@ struct Layout {
   /// Messages that this rank gives, and gets, in one call.
   unsigned given() const;
   unsigned taken() const;
+  /// Where it reduces: the first so many ranks go into what this rank gets.
+  int contributors() const;
   std::uint64_t input_bytes() const { return given() * what.bytes; }
   std::uint64_t output_bytes() const { return taken() * what.bytes; }
 

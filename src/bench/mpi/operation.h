@@ -10,6 +10,8 @@ namespace sennit::bench::mpi {
 
 enum class Operation {
   latency,        ///< rank 0 → rank 1 → rank 0, one message at a time
+  persistent,     ///< the same, of requests that are made once and started for each message
+  partitioned,    ///< the same, of requests whose message is given in parts
   bandwidth,      ///< rank 0 → rank 1, a window of messages at a time
   bidirectional,  ///< both ways at once
   multi_pair,     ///< rank i → rank i + n / 2, all pairs at once
@@ -17,7 +19,8 @@ enum class Operation {
   get,            ///< of rank 0, out of it
   accumulate,
   allreduce,
-  iallreduce,  ///< with its wait at once
+  iallreduce,      ///< with its wait at once
+  allreduce_init,  ///< started and waited for; made once
   reduce,
   bcast,
   allgather,
@@ -25,8 +28,13 @@ enum class Operation {
   alltoall,
   alltoallv,
   reduce_scatter_block,
+  reduce_scatter,
   gather,
+  gatherv,
   scatter,
+  scatterv,
+  scan,
+  exscan,
   barrier,
 };
 
@@ -48,33 +56,49 @@ constexpr bool is_one_sided(Operation operation) {
 constexpr bool is_of_two(Operation operation) {
   return is_message(operation) || is_one_sided(operation);
 }
+/// There and back, one message at a time.
+constexpr bool is_ping_pong(Operation operation) {
+  using enum Operation;
+  return operation == latency || operation == persistent || operation == partitioned;
+}
 constexpr bool has_window(Operation operation) {
-  return is_message(operation) && operation != Operation::latency;
+  return is_message(operation) && !is_ping_pong(operation);
 }
 constexpr bool has_size(Operation operation) {
   return operation != Operation::barrier;
 }
+/// An allreduce, however it is called.
+constexpr bool reduces_everywhere(Operation operation) {
+  using enum Operation;
+  return operation == allreduce || operation == iallreduce || operation == allreduce_init;
+}
 constexpr bool reduces(Operation operation) {
   using enum Operation;
-  return operation == allreduce || operation == iallreduce || operation == reduce ||
-         operation == reduce_scatter_block || operation == accumulate;
+  return reduces_everywhere(operation) || operation == reduce || operation == reduce_scatter_block ||
+         operation == reduce_scatter || operation == scan || operation == exscan || operation == accumulate;
+}
+/// Whether an MPI says how many elements each rank has.
+constexpr bool has_counts(Operation operation) {
+  using enum Operation;
+  return operation == allgatherv || operation == alltoallv || operation == reduce_scatter || operation == gatherv ||
+         operation == scatterv;
 }
 /// Whether a rank, or the root alone, gives a message for each rank.
 constexpr bool scatters(Operation operation) {
   using enum Operation;
-  return operation == alltoall || operation == alltoallv || operation == reduce_scatter_block || operation == scatter;
+  return operation == alltoall || operation == alltoallv || operation == reduce_scatter_block ||
+         operation == reduce_scatter || operation == scatter || operation == scatterv;
 }
 /// Whether a rank, or the root alone, gets a message of each rank.
 constexpr bool gathers(Operation operation) {
   using enum Operation;
   return operation == allgather || operation == allgatherv || operation == alltoall || operation == alltoallv ||
-         operation == gather;
+         operation == gather || operation == gatherv;
 }
 /// Whether it is measured with MPI_IN_PLACE too.
 constexpr bool can_be_in_place(Operation operation) {
   using enum Operation;
-  return operation == allreduce || operation == iallreduce || operation == reduce || operation == allgather ||
-         operation == allgatherv || operation == reduce_scatter_block;
+  return (reduces(operation) && operation != accumulate) || operation == allgather || operation == allgatherv;
 }
 
 }  // namespace sennit::bench::mpi

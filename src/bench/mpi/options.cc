@@ -53,10 +53,10 @@ Result<std::vector<Operation>> operations_of(const Options& options) {
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
-  app.add_option(
-         "--operations", options.operations,
-         "What to measure: latency, bandwidth, bidirectional, multi_pair, put, get, accumulate, a collective by "
-         "MPI's name, or all")
+  app.add_option("--operations", options.operations,
+                 "What to measure: latency, persistent, partitioned, bandwidth, bidirectional, multi_pair, put, get, "
+                 "accumulate, "
+                 "a collective by MPI's name, or all")
       ->delimiter(',');
   app.add_option("--sizes", options.sizes,
                  "Sizes of a message such as 8,64K,4M; default 8 to 256M, without GPUs to 4M")

@@ -91,6 +91,7 @@ class Rank {
     auto cases = cases_of(options_, has_gpu_ && !memories_->emulated(), has_gpu_, job_->size());
     if (!cases) return cases.status();
     warnings_.insert(warnings_.end(), cases->warnings.begin(), cases->warnings.end());
+    leave_out_lacking(*cases);
     find_sennit();
     Site site(*job_, *memories_, reduction_);
     if (auto status = site.make_room(cases->list); !status) return status;
@@ -106,6 +107,19 @@ class Rank {
     watchdog.rest();
     if (reports()) print_document(cases->list);
     return {};
+  }
+
+  /// What came with MPI 4.0 and an older one has not; where nothing else is left, that is all there is to say.
+  void leave_out_lacking(Cases& cases) {
+    std::set<std::string> told;
+    std::erase_if(cases.list, [&](const Case& what) {
+      const std::string lacking = job_->lacks(what.operation);
+      if (lacking.empty()) return false;
+      if (told.insert(lacking).second)
+        warnings_.push_back(fmt::format("{} is left out: this MPI has no {}; measure a newer one for it.",
+                                        name(what.operation), lacking));
+      return true;
+    });
   }
 
   /// One GPU a rank, or none anywhere.

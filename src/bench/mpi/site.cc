@@ -140,7 +140,7 @@ Result<double> Site::estimate(const Batch& batch) {
     for (int attempt = 0; attempt < 3; ++attempt) {
       auto ran = job_.run(batch, calls);
       if (!ran) return ran.status();
-      const double call = *ran * what.window * (what.operation == Operation::latency ? 2 : 1);
+      const double call = *ran * what.messages();
       us = attempt == 0 ? call : std::min(us, call);
     }
     if (us * calls >= kEstimateUs || calls >= kMostEstimated) return us;

@@ -53,6 +53,15 @@ TEST(MpiContents, EveryRankGetsAnotherPartOfAReduceScatter) {
   EXPECT_NE(part(0), part(1));
 }
 
+TEST(MpiContents, AScanOfTheLastRankIsASumOfAll) {
+  const auto of = [](Operation operation, int rank) {
+    return expected({{operation, Buffers::host, 64}, rank, 3}, kSum, 0);
+  };
+  EXPECT_EQ(of(scan, 2), of(allreduce, 2));
+  EXPECT_EQ(of(exscan, 2), of(scan, 1));
+  EXPECT_EQ(of(scan, 0), given({{scan, Buffers::host, 64}, 0, 3}, kSum, 0));
+}
+
 TEST(MpiContents, AWrongByteIsFoundWhereverItIs) {
   const auto right = given({{latency, Buffers::host, 100}, 0, 2}, kSum, 0);
   std::vector<std::byte> got;

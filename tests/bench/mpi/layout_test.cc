@@ -44,7 +44,27 @@ TEST(MpiLayout, OnlyTheRootGivesOrGetsWhereThereIsOne) {
   EXPECT_EQ(of(gather, 1, 3).taken(), 0u);
   EXPECT_EQ(of(reduce, 0, 3).taken(), 1u);
   EXPECT_EQ(of(reduce, 2, 3).taken(), 0u);
+  EXPECT_EQ(of(scatterv, 1, 3).given(), 0u);
+  EXPECT_EQ(of(gatherv, 1, 3).taken(), 0u);
   EXPECT_EQ(of(barrier, 0, 3).given() + of(barrier, 0, 3).taken(), 0u);
+}
+
+TEST(MpiLayout, PrefixesAreOfTheRanksBefore) {
+  EXPECT_EQ(of(scan, 2, 4).contributors(), 3);
+  EXPECT_EQ(of(exscan, 2, 4).contributors(), 2);
+  EXPECT_EQ(of(allreduce, 2, 4).contributors(), 4);
+  EXPECT_EQ(of(scan, 0, 4).taken(), 1u);
+  EXPECT_EQ(of(exscan, 0, 4).taken(), 0u) << "it has nobody before it";
+  EXPECT_EQ(of(exscan, 1, 4).taken(), 1u);
+}
+
+TEST(MpiLayout, PingPongsHaveTwoMessagesACall) {
+  for (const Operation operation : {latency, persistent, partitioned}) {
+    EXPECT_EQ(of(operation, 1, 2).what.messages(), 2) << name(operation);
+    EXPECT_EQ(of(operation, 1, 2).given() + of(operation, 1, 2).taken(), 2u) << name(operation);
+  }
+  EXPECT_EQ(of(bandwidth, 0, 2, 64).what.messages(), 64);
+  EXPECT_EQ(of(allreduce, 0, 2).what.messages(), 1);
 }
 
 TEST(MpiLayout, OneSidedCallsAreOfRank0AndReachRank1) {

@@ -17,6 +17,7 @@ class MadeUpJob final : public Job {
 
   explicit MadeUpJob(Call call) : call_(std::move(call)) {}
   void finish() override {}
+  std::string lacks(Operation) const override { return {}; }
 
   /// What MPI does with one rank: what it gives is what it gets.
   static void carry(const Batch& batch) {
