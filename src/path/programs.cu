@@ -2,6 +2,7 @@
 #include "device/cuda/block.cuh"
 #include "path/attend.h"
 #include "path/copy_many.h"
+#include "path/copy_pieces.h"
 #include "path/copy_rows.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
@@ -21,6 +22,11 @@ const void* cuda_entry<path::StagedReceive>() {
 template <>
 const void* cuda_entry<path::Attend>() {
   return reinterpret_cast<const void*>(&run_program<path::Attend>);
+}
+
+template <>
+const void* cuda_entry<path::CopyPieces>() {
+  return reinterpret_cast<const void*>(&run_program<path::CopyPieces>);
 }
 
 template <>

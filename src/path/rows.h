@@ -2,7 +2,10 @@
 // face of a grid, a part of an array. What MPI's vectors and subarrays are.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <optional>
 
 namespace sennit::path {
@@ -41,6 +44,17 @@ constexpr std::optional<Rows> repeat(Rows one, std::int64_t count, std::int64_t 
   one.plane_stride = distance;
   one.planes = count;
   return one;
+}
+
+/// The first `bytes` bytes of the data, of which there are so many, of memory at `from`.
+inline void gather(const Rows& rows, const std::byte* from, std::int64_t bytes, std::byte* to) {
+  for (std::int64_t row = 0; bytes > 0; ++row) {
+    const std::int64_t some = std::min(bytes, rows.bytes);
+    const std::int64_t at = rows.first + row / rows.rows * rows.plane_stride + row % rows.rows * rows.stride;
+    std::memcpy(to, from + at, static_cast<std::size_t>(some));
+    to += some;
+    bytes -= some;
+  }
 }
 
 }  // namespace sennit::path

@@ -40,6 +40,7 @@ struct Standard {
   static constexpr int kCart = 211, kGraph = 212, kDistGraph = 213;
   static constexpr int kCombinerNamed = 101, kCombinerDup = 102, kCombinerContiguous = 103;
   static constexpr int kCombinerVector = 104, kCombinerHvector = 105, kCombinerSubarray = 111, kCombinerResized = 116;
+  static constexpr std::array kCombinersUnnamed = {113, 114, 115, 117};
   static constexpr int kOrderC = 0xC;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 55;
@@ -72,6 +73,7 @@ struct Mpich {
   static constexpr int kCart = 2, kGraph = 1, kDistGraph = 3;
   static constexpr int kCombinerNamed = 1, kCombinerDup = 2, kCombinerContiguous = 3;
   static constexpr int kCombinerVector = 4, kCombinerHvector = 6, kCombinerSubarray = 13, kCombinerResized = 18;
+  static constexpr std::array kCombinersUnnamed = {15, 16, 17, 20};
   static constexpr int kOrderC = 56;
   static constexpr int kErrTruncate = 14, kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
   static constexpr int kErrUnsupportedOperation = 44;
@@ -105,6 +107,7 @@ struct OpenMpi {
   static constexpr int kCart = 1, kGraph = 2, kDistGraph = 3;
   static constexpr int kCombinerNamed = 0, kCombinerDup = 1, kCombinerContiguous = 2;
   static constexpr int kCombinerVector = 3, kCombinerHvector = 5, kCombinerSubarray = 12, kCombinerResized = 17;
+  static constexpr std::array kCombinersUnnamed = {14, 15, 16};
   static constexpr int kOrderC = 0;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 52;

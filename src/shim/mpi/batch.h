@@ -180,7 +180,11 @@ class Batch {
       return Real<Abi>::of(&Request_free<Abi>, Entry::Request_free)(&requests_[at]);
     }
     if (!open->lost.ok()) return here.fail("sending a message", open->comm(), open->lost);
-    if (open->brought) return 0;
+    if (open->brought) {
+      if (open->receive != nullptr && open->receive->incoming != nullptr)
+        tell<Abi>(status, static_cast<std::int64_t>(open->receive->incoming->bytes()));
+      return 0;
+    }
     if (open->receive != nullptr) {
       const bool fetched = open->receive->incoming != nullptr;
       const int code = here.complete(*open->receive, open->comm(), open->shadows.get(), bytes, bringing_of(open));

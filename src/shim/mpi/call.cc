@@ -13,29 +13,15 @@ std::int64_t Part::count() const {
 std::optional<Span> span_of(const Mpi& mpi, const Elements& elements) {
   Span span;
   bool any = false;
-  Shape shape{1, 0, 1, 0, 1};
-  std::int64_t next = 0;  // where the next block begins, in extents
-  for (int block = 0; block < elements.blocks; ++block) {
-    // Where nothing goes, there may be no type.
-    if (elements.types != nullptr && elements.count_of(block) == 0) continue;
-    const Handle type = elements.type_of(block);
-    if (type != kNoHandle && (block == 0 || elements.types != nullptr) && mpi.shape(type, shape) != 0)
-      return std::nullopt;
-    const std::int64_t count = elements.count_of(block);
-    if (count < 0) return std::nullopt;
-    const bool placed = elements.places.data != nullptr;
-    const std::int64_t place = placed ? elements.places[block] : next;
-    next += count;
-    if (count == 0) continue;
-    const std::int64_t begin = elements.types != nullptr ? place : place * shape.extent;
-    const std::int64_t end = begin + (count - 1) * shape.extent;
-    const std::int64_t first = std::min(begin, end) + shape.true_lower;
-    const std::int64_t last = std::max(begin, end) + shape.true_lower + shape.true_extent;
+  const bool taken = visit_blocks(mpi, elements, [&](const Block& block) {
+    const std::int64_t end = block.begin + (block.count - 1) * block.shape.extent;
+    const std::int64_t first = std::min(block.begin, end) + block.shape.true_lower;
+    const std::int64_t last = std::max(block.begin, end) + block.shape.true_lower + block.shape.true_extent;
     span.first = any ? std::min(span.first, first) : first;
     span.last = any ? std::max(span.last, last) : last;
-    any = true;
-  }
-  return span;
+    return any = true;
+  });
+  return taken ? std::optional(span) : std::nullopt;
 }
 
 bool is_dense(const Mpi& mpi, const Elements& elements) {

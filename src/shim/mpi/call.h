@@ -56,6 +56,36 @@ struct Part {
   bool used() const { return significant && address != nullptr && count() != 0; }
 };
 
+/// One block of elements that has any.
+struct Block {
+  Handle type = kNoHandle;
+  Shape shape;
+  std::int64_t begin = 0;  ///< of its first element, in bytes from the buffer's address
+  std::int64_t count = 0;
+};
+/// Calls visit(block) of each, until it returns false. False: then, or for a type or count that MPI does not take.
+template <class Visit>
+bool visit_blocks(const Mpi& mpi, const Elements& elements, const Visit& visit) {
+  Block block;
+  block.shape = {1, 0, 1, 0, 1};
+  std::int64_t next = 0;  // where the next one begins, in extents
+  for (int i = 0; i < elements.blocks; ++i) {
+    // Where nothing goes, there may be no type.
+    if (elements.types != nullptr && elements.count_of(i) == 0) continue;
+    block.type = elements.type_of(i);
+    if (block.type != kNoHandle && (i == 0 || elements.types != nullptr) && mpi.shape(block.type, block.shape) != 0)
+      return false;
+    block.count = elements.count_of(i);
+    if (block.count < 0) return false;
+    const std::int64_t place = elements.places.data != nullptr ? elements.places[i] : next;
+    next += block.count;
+    if (block.count == 0) continue;
+    block.begin = elements.types != nullptr ? place : place * block.shape.extent;
+    if (!visit(block)) return false;
+  }
+  return true;
+}
+
 /// Bytes [first, last) from a buffer's address that a call may touch.
 struct Span {
   std::int64_t first = 0, last = 0;

@@ -104,7 +104,13 @@ void DropIn::look(Receive& receive, std::int64_t bytes, Program program) {
   const void* came = receive.landed;
   std::array<std::byte, kLongestAnnouncement> packed;
   if (receive.type != kNoHandle) {
-    if (mpi_->pack(receive.landed, receive.type, bytes, packed.data()) != 0) return;
+    // Of an element that is large nothing is packed but what may be an announcement.
+    const auto rows = mpi_->rows(receive.type);
+    if (rows && rows->data() >= bytes)
+      path::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());
+    else if (const int code = mpi_->pack(receive.landed, receive.type, bytes, packed.data()); code != 0)
+      receive.error = code;
+    if (receive.error != 0) return;
     came = packed.data();
   }
   const auto length = static_cast<std::uint64_t>(bytes);
@@ -174,7 +180,7 @@ int DropIn::complete(Receive& receive, Handle comm, Shadows* shadows, std::int64
   if (const int code = mpi_->unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)
     return mpi_->fail(comm, code);
   host_->give(std::move(receive.packed));
-  const auto given = shadows != nullptr ? shadows->give_back(-1) : Status();
+  const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
   return given.ok() ? 0 : fail("receiving a message", comm, given);
 }
 

@@ -67,6 +67,14 @@ Status Gpus::copy_rows(std::byte* dst, const std::byte* src, const path::Rows& r
                  [&](device::Lane& lane) { return device::launch(lane, copy, copy.blocks(), copy.threads()); });
 }
 
+Status Gpus::copy_pieces(const path::CopyPieces& copy, std::uint64_t bytes, int device) {
+  const std::uint64_t pieces = copy.count * copy.times;
+  if (pieces == 0) return {};
+  return on_lane(device, [&](device::Lane& lane) {
+    return device::launch(lane, copy, copy.blocks(), path::CopyPieces::threads(bytes / pieces));
+  });
+}
+
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {
   const int to = executor_->holder(dst).value_or(-1), from = executor_->holder(src).value_or(-1);
   return copy(dst, src, bytes, std::max({to, from, 0}));

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "device/executor.h"
+#include "path/copy_pieces.h"
 #include "path/rows.h"
 #include "path/small_copies.h"
 #include "shim/memories.h"
@@ -37,6 +38,8 @@ class Gpus {
   }
   /// Rows alone, either way, of memory from these addresses on; the host's is pinned. `most`: bytes of data.
   Status copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device);
+  /// Pieces alone, either way, of `bytes` bytes in all; the host's memory and the list are pinned.
+  Status copy_pieces(const path::CopyPieces& copy, std::uint64_t bytes, int device);
   /// Either way or within GPUs; `device`: one that holds memory of the two.
   Status copy(void* dst, const void* src, std::uint64_t bytes, int device);
   /// Calls work(lane) of a lane of `device` that nothing else uses, and waits for what it has enqueued.

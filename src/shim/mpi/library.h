@@ -369,11 +369,12 @@ class Library final : public Mpi {
     if (const int code = shape(handle, one); code != 0) return code;
     if (one.size == 0) return Abi::kErrOther;
     // Whole elements alone can be packed: one more than was filled covers the rest.
-    std::vector<std::byte> whole(static_cast<std::size_t>((bytes + one.size - 1) / one.size * one.size));
+    const std::int64_t count = (bytes + one.size - 1) / one.size;
+    if (count > std::numeric_limits<int>::max() / one.size) return Abi::kErrOther;
+    std::vector<std::byte> whole(static_cast<std::size_t>(count * one.size));
     int position = 0;
-    const int code =
-        call_.pack(buffer, static_cast<int>((bytes + one.size - 1) / one.size), from_handle<Datatype>(handle),
-                   whole.data(), static_cast<int>(whole.size()), &position, from_handle<Comm>(self_));
+    const int code = call_.pack(buffer, static_cast<int>(count), from_handle<Datatype>(handle), whole.data(),
+                                static_cast<int>(whole.size()), &position, from_handle<Comm>(self_));
     if (code == 0) std::memcpy(packed, whole.data(), static_cast<std::size_t>(bytes));
     return code;
   }
@@ -396,7 +397,7 @@ class Library final : public Mpi {
       to += now * one.extent;
       left -= now;
     }
-    return 0;
+    return one.size > 0 && bytes % one.size != 0 ? unpack_some(from, bytes % one.size, to, handle) : 0;
   }
 
   int fail(Handle comm, int code) const override {
@@ -425,11 +426,22 @@ class Library final : public Mpi {
   }
 
  private:
+  /// The first bytes of one element, of which the others stay.
+  int unpack_some(const std::byte* packed, std::int64_t bytes, std::byte* to, Handle handle) const {
+    Shape one;
+    if (const int code = shape(handle, one); code != 0) return code;
+    std::vector<std::byte> whole(static_cast<std::size_t>(one.size));
+    if (const int code = pack(to, handle, one.size, whole.data()); code != 0) return code;
+    std::memcpy(whole.data(), packed, static_cast<std::size_t>(bytes));
+    return unpack(whole.data(), one.size, to, handle);
+  }
+
   /// What came from a predefined type must not be freed, what came from a derived one must.
   void free_contents(Datatype& inner) const {
     if (types_.find(to_handle(inner)) != types_.end()) return;
     const auto combiner = contents_.combiner(call_, inner);
-    if (combiner && *combiner != Abi::kCombinerNamed) (void)call_.type_free(&inner);
+    if (combiner && *combiner != Abi::kCombinerNamed && std::ranges::count(Abi::kCombinersUnnamed, *combiner) == 0)
+      (void)call_.type_free(&inner);
   }
 
   struct Known {

@@ -173,6 +173,15 @@ class OpenRequests {
     }
     if (!other.empty()) end(*other.mapped());
   }
+  /// The real library has given a persistent one another handle.
+  void rename(Handle from, Handle to) {
+    const std::unique_lock lock(mutex_);
+    if (auto one = all_.extract(from); !one.empty()) {
+      one.key() = to;
+      all_.insert(std::move(one));
+    }
+    recount();
+  }
   /// It has completed.
   void end(OpenRequest& open) {
     const std::lock_guard lock(open.mutex);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "shim/mpi/shadows.h"
@@ -13,10 +14,14 @@ namespace sennit::shim::mpi {
 /// Thread-safe: a program may have a thread for each part.
 class Partitions {
  public:
-  /// `receives`: they come; else they are sent. `distance`: bytes from the start of one part to the next. `bytes`: of
-  /// each.
-  Partitions(bool receives, int count, std::int64_t distance, std::int64_t bytes)
-      : receives_(receives), distance_(distance), bytes_(bytes), brought_(static_cast<std::size_t>(count), true) {}
+  /// `receives`: they come; else they are sent. `distance`: bytes from the start of one part to the next. `bytes`:
+  /// from the first byte of each to its last; `data`: what of the first one is data.
+  Partitions(bool receives, int count, std::int64_t distance, std::int64_t bytes, std::vector<Runs> data)
+      : receives_(receives),
+        distance_(distance),
+        bytes_(bytes),
+        data_(std::move(data)),
+        brought_(static_cast<std::size_t>(count), true) {}
 
   bool receives() const { return receives_; }
   int count() const { return static_cast<int>(brought_.size()); }
@@ -36,7 +41,7 @@ class Partitions {
     const std::lock_guard lock(mutex_);
     if (part < 0 || part >= count() || brought_[static_cast<std::size_t>(part)]) return {};
     brought_[static_cast<std::size_t>(part)] = true;
-    return shadows.give_back_part(part * distance_, bytes_);
+    return shadows.give_back_part(data_, part * distance_);
   }
   /// The message is over: all have come that do.
   Status finish(Shadows& shadows) {
@@ -48,6 +53,7 @@ class Partitions {
  private:
   const bool receives_;
   const std::int64_t distance_, bytes_;
+  const std::vector<Runs> data_;
   std::mutex mutex_;
   std::vector<bool> brought_;  // or not on its way: before the first start, all
 };

@@ -1,6 +1,7 @@
 #include "shim/mpi/regions.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace sennit::shim::mpi {
 
@@ -16,26 +17,10 @@ Result<Region> Region::make(const Mpi& mpi, std::int64_t count, Handle type) {
   region.span_ = bytes > 0 ? *span : Span{};
   region.bytes_ = static_cast<std::uint64_t>(bytes);
   region.dense_ = bytes == 0 || is_dense(mpi, elements);
-  if (region.dense_) {
-    region.runs_ = {{0, region.bytes_}};
-  } else if (auto status = region.find_runs(); !status) {
-    return status;
-  }
+  auto runs = runs_of(mpi, elements);
+  if (!runs) return Status(Code::invalid_argument, "MPI_Unpack does not take the type");
+  region.runs_ = std::move(*runs);
   return region;
-}
-
-Status Region::find_runs() {
-  // MPI marks them itself, whatever the type is made of.
-  const std::vector<std::byte> marks(bytes_, std::byte{0xff});
-  std::vector<std::byte> image(static_cast<std::size_t>(span_.bytes()), std::byte{0});
-  if (auto status = unpack(image.data(), marks.data()); !status) return status;
-  for (auto at = image.begin();;) {
-    at = std::find(at, image.end(), std::byte{0xff});
-    if (at == image.end()) return {};
-    const auto end = std::find(at, image.end(), std::byte{0});
-    runs_.push_back({static_cast<std::uint64_t>(at - image.begin()), static_cast<std::uint64_t>(end - at)});
-    at = end;
-  }
 }
 
 Status Region::pack(const std::byte* image, std::byte* packed) const {
@@ -74,9 +59,13 @@ Status Region::write(const Copy& copy, std::byte* base, const std::byte* packed)
 }
 
 Status Region::write_image(const Copy& copy, std::byte* base, const std::byte* image) const {
-  for (const Run& run : runs_)
-    if (run.bytes != 0)
-      if (auto status = copy(base + span_.first + run.first, image + run.first, run.bytes); !status) return status;
+  for (const Runs& runs : runs_)
+    for (std::int64_t time = 0; time < runs.times; ++time)
+      for (const Run& run : runs.each) {
+        const std::int64_t at = run.first + time * runs.stride;
+        if (auto status = copy(base + at, image + at - span_.first, static_cast<std::uint64_t>(run.bytes)); !status)
+          return status;
+      }
   return {};
 }
 

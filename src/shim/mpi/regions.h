@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "shim/mpi/call.h"
+#include "shim/mpi/runs.h"
 
 namespace sennit::shim::mpi {
 
@@ -34,15 +35,10 @@ class Region {
   Status write_image(const Copy& copy, std::byte* base, const std::byte* image) const;
 
  private:
-  struct Run {
-    std::uint64_t first, bytes;  ///< from the span's first byte
-  };
-
   Region(const Mpi& mpi, std::int64_t count, Handle type) : mpi_(&mpi), count_(count), type_(type) {}
   /// Between an image of the span and packed data, by MPI.
   Status pack(const std::byte* image, std::byte* packed) const;
   Status unpack(std::byte* image, const std::byte* packed) const;
-  Status find_runs();
 
   const Mpi* mpi_;
   std::int64_t count_;
@@ -51,7 +47,7 @@ class Region {
   Span span_;
   std::uint64_t bytes_ = 0;
   bool dense_ = true;
-  std::vector<Run> runs_;
+  std::vector<Runs> runs_;
 };
 
 }  // namespace sennit::shim::mpi

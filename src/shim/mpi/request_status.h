@@ -39,11 +39,16 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   }
   // The program may use the memory from now on; the request stays until it is completed, which brings nothing more.
   std::int64_t bytes = open->receives ? received<Abi>(*told) : -1;
+  const std::lock_guard lock(open->mutex);
+  if (open->receive != nullptr && open->receive->error != 0) return 0;  // what completes it says so
   if (open->receive != nullptr && open->receive->incoming != nullptr) {
+    if (!open->brought && open->receive->type != kNoHandle)
+      if (const int code = here.complete(*open->receive, open->comm(), open->shadows.get(), bytes); code != 0)
+        return code;
+    open->brought = true;
     tell<Abi>(*told, static_cast<std::int64_t>(open->receive->incoming->bytes()));
     return 0;
   }
-  const std::lock_guard lock(open->mutex);
   if (open->shadows == nullptr || open->brought) return 0;
   const auto given =
       open->partitions != nullptr ? open->partitions->finish(*open->shadows) : open->shadows->give_back(bytes);

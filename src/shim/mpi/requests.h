@@ -220,13 +220,12 @@ int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices
 
 /// Persistent requests begin anew: what they read is looked at now.
 template <class Abi>
-int refill(int count, const typename Abi::Request* requests) {
+int refill(std::span<const OpenRequests::Shared> requests) {
   DropIn& here = drop_in<Abi>();
-  for (int i = 0; i < count; ++i) {
-    const auto open = here.requests().find(to_handle(requests[i]));
-    if (open == nullptr) continue;
-    here.requests().start(*open);
-    if (open->shadows == nullptr) continue;
+  for (const auto& open : requests)
+    if (open != nullptr) here.requests().start(*open);
+  for (const auto& open : requests) {
+    if (open == nullptr || open->shadows == nullptr) continue;
     if (open->partitions != nullptr) open->partitions->start();
     if (open->partitions != nullptr && !open->partitions->receives()) continue;  // MPI_Pready has each part looked at
     if (auto status = open->shadows->fill(); !status) return here.fail("MPI_Start", open->comm(), status);
@@ -247,14 +246,26 @@ int start(int count, typename Abi::Request* requests, const CallReal& real) {
   OpenRequests& table = drop_in<Abi>().requests();
   if (table.none() || count <= 0) return real(count, requests);
   std::vector<typename Abi::Request> others;
-  for (int i = 0; i < count; ++i)
-    if (!start_again<Abi>(requests[i])) others.push_back(requests[i]);
-  const int left = static_cast<int>(others.size());
-  if (left == 0) return 0;
-  int code = refill<Abi>(left, others.data());
-  if (code == 0) code = real(left, others.data());
-  for (const auto& request : others)
-    if (const auto open = table.find(to_handle(request)); open != nullptr) table.started(*open);
+  std::vector<int> indices;
+  std::vector<OpenRequests::Shared> open;
+  for (int i = 0; i < count; ++i) {
+    if (start_again<Abi>(requests[i])) continue;
+    others.push_back(requests[i]);
+    indices.push_back(i);
+    open.push_back(table.find(to_handle(requests[i])));
+  }
+  if (others.empty()) return 0;
+  int code = refill<Abi>(open);
+  if (code == 0) code = real(static_cast<int>(others.size()), others.data());
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    // Open MPI gives a send that is buffered another request where it still works on the one before.
+    auto& request = requests[indices[i]];
+    if (to_handle(others[i]) != to_handle(request)) table.rename(to_handle(request), to_handle(others[i]));
+    request = others[i];
+    if (open[i] == nullptr) continue;
+    if (code != 0) table.end(*open[i]);  // which of them have begun MPI does not say
+    table.started(*open[i]);
+  }
   return code;
 }
 

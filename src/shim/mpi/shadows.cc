@@ -1,8 +1,23 @@
 #include "shim/mpi/shadows.h"
 
-#include <mutex>
+#include <algorithm>
+#include <utility>
 
 namespace sennit::shim::mpi {
+
+namespace {
+
+/// As a kernel's blocks copy them.
+std::vector<path::CopyPieces::Piece> pieces_of(const Runs& runs) {
+  std::vector<path::CopyPieces::Piece> pieces;
+  for (const Run& run : runs.each)
+    for (std::int64_t done = 0; done < run.bytes; done += path::CopyPieces::kMost)
+      pieces.push_back(
+          {run.first + done, static_cast<std::uint64_t>(std::min(path::CopyPieces::kMost, run.bytes - done))});
+  return pieces;
+}
+
+}  // namespace
 
 Shadows::~Shadows() {
   for (Shadow& shadow : shadows_) host_.give(std::move(shadow.here), written_.value_or(shadow.bytes));
@@ -23,46 +38,38 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
   constexpr std::int64_t kLeastGap = 64 << 10;
   auto rows = dense ? std::nullopt : rows_of(call.mpi, part.elements);
   const bool written = part.access != Access::in;
-  // What lies between may be another request's, or a kernel's.
   if (rows && !written && span->bytes() - rows->data() < kLeastGap) rows.reset();
-  // What is received may come otherwise, and requests that wait for it may be many; but rows need pinned memory.
-  const auto use = receives(call.family) && !rows ? HostMemory::Use::perhaps : HostMemory::Use::certain;
+  // What is received may come otherwise, and requests that wait for it may be many; but what writes to several places
+  // at once needs pinned memory.
+  const auto use = receives(call.family) && dense ? HostMemory::Use::perhaps : HostMemory::Use::certain;
   auto memory = host_.take(static_cast<std::uint64_t>(span->bytes()), use);
   if (!memory) return memory.status();
   if (rows && !host_.is_pinned(*memory)) rows.reset();
   if (rows) rows->first -= span->first;
-  // Between the elements, and behind the last one received, memory stays as it was.
-  const bool read = part.access != Access::out || call.in_place() || (!dense && !rows);
+  std::optional<std::vector<Runs>> runs;
+  if (written && !dense && !rows) runs = runs_of(call.mpi, part.elements);
+  // Behind the last element received memory stays as it was. Of messages in parts each comes whole, and perhaps
+  // before the receive is started.
+  const bool read =
+      part.access != Access::out || call.in_place() || (!dense && !rows && call.family != Family::Precv_init);
   auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;
   memory_[index] = memory->data() - span->first;
-  shadows_.push_back(
-      {there, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), held, read, written,
-       part.access == Access::out && (dense || rows), rows,
-       written && !dense && !rows && receives(call.family) ? gaps_of(call.mpi, part.elements, *span) : std::nullopt});
-  const Shadow& made = shadows_.back();
-  return made.read ? down(made, whole(made)) : Status();
+  shadows_.push_back({there, span->first, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), held, read,
+                      written, part.access == Access::out && (dense || rows), rows,
+                      runs ? std::move(*runs) : std::vector<Runs>()});
+  return read ? down(shadows_.back()) : Status();
 }
 
-std::optional<Shadows::Gaps> Shadows::gaps_of(const Mpi& mpi, const Elements& elements, const Span& span) {
-  Shape shape;
-  constexpr std::int64_t kMostPacked = 1 << 30;  // what MPI_Pack counts in an int
-  if (elements.blocks != 1 || elements.types != nullptr || mpi.shape(elements.type, shape) != 0) return std::nullopt;
-  const std::int64_t data = elements.count_of(0) * shape.size;
-  if (data <= 0 || data >= span.bytes() || data > kMostPacked) return std::nullopt;
-  Gaps gaps{&mpi, kNoHandle, nullptr, data, span.first};
-  gaps.type = mpi.keep(elements.type, gaps.keeper);
-  return gaps.type != kNoHandle ? std::optional(gaps) : std::nullopt;
-}
-
-Status Shadows::down(const Shadow& shadow, const Range& range) {
-  if (!shadow.rows)
-    return gpus_.to_host(shadow.here.data() + range.from, shadow.there + range.from, range.bytes, shadow.held);
+Status Shadows::down(const Shadow& shadow) {
+  if (!shadow.rows) return gpus_.to_host(shadow.here.data(), shadow.there, shadow.bytes, shadow.held);
   const auto data = static_cast<std::uint64_t>(shadow.rows->data());
   return gpus_.copy_rows(shadow.here.data(), shadow.there, *shadow.rows, data, shadow.held.device);
 }
 
 Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringing) {
-  if (shadow.gaps) return up_between(shadow, *shadow.gaps);
+  for (const Runs& runs : shadow.runs)
+    if (auto status = up(shadow, runs, 0); !status) return status;
+  if (!shadow.runs.empty()) return {};
   const std::uint64_t all = shadow.rows ? static_cast<std::uint64_t>(shadow.rows->data()) : shadow.bytes;
   const std::uint64_t bytes =
       shadow.prefix && received >= 0 ? std::min(all, static_cast<std::uint64_t>(received)) : all;
@@ -72,26 +79,37 @@ Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringi
   return gpus_.copy_rows(shadow.there, shadow.here.data(), *shadow.rows, bytes, shadow.held.device);
 }
 
-Status Shadows::up_between(const Shadow& shadow, const Gaps& gaps) {
-  static std::mutex one_at_a_time;  // of several threads' requests, each reads what the others have written
-  const std::lock_guard lock(one_at_a_time);
-  auto now = host_.take(shadow.bytes), packed = host_.take(static_cast<std::uint64_t>(gaps.data));
-  if (!now) return now.status();
-  if (!packed) return packed.status();
-  if (auto status = gpus_.to_host(now->data(), shadow.there, shadow.bytes, shadow.held); !status) return status;
-  if (gaps.mpi->pack(shadow.here.data() - gaps.first, gaps.type, gaps.data, packed->data()) != 0 ||
-      gaps.mpi->unpack(packed->data(), gaps.data, now->data() - gaps.first, gaps.type) != 0)
-    return Status(Code::unsupported, "the MPI cannot pack a type that was received");
-  auto status = gpus_.to_gpu(shadow.there, now->data(), shadow.bytes, shadow.held);
-  host_.give(std::move(*now));
-  host_.give(std::move(*packed));
-  return status;
+/// By a kernel, where there are many.
+Status Shadows::up(const Shadow& shadow, const Runs& runs, std::int64_t offset) {
+  constexpr std::size_t kFew = 16;  // a default: as many copies take as long as a launch
+  std::byte* const to = shadow.there - shadow.first + offset;
+  const std::byte* const from = shadow.here.data() - shadow.first + offset;
+  if (runs.each.size() * static_cast<std::size_t>(runs.times) > kFew && host_.is_pinned(shadow.here)) {
+    const auto pieces = pieces_of(runs);
+    const std::span bytes = std::as_bytes(std::span(pieces));
+    auto list = host_.take(bytes.size(), HostMemory::Use::certain);
+    if (list.ok() && host_.is_pinned(*list)) {
+      std::ranges::copy(bytes, list->data());
+      auto status = gpus_.copy_pieces({to, from, reinterpret_cast<const path::CopyPieces::Piece*>(list->data()),
+                                       pieces.size(), static_cast<std::uint64_t>(runs.times), runs.stride},
+                                      static_cast<std::uint64_t>(runs.bytes()), shadow.held.device);
+      host_.give(std::move(*list));
+      return status;
+    }
+  }
+  std::vector<path::SmallCopies::Piece> pieces;
+  for (std::int64_t time = 0; time < runs.times; ++time)
+    for (const Run& run : runs.each) {
+      const std::int64_t at = run.first + time * runs.stride;
+      pieces.push_back({to + at, from + at, static_cast<std::uint64_t>(run.bytes)});
+    }
+  return gpus_.to_gpu(pieces, shadow.held);
 }
 
 Status Shadows::fill() {
   for (const Shadow& shadow : shadows_)
     if (shadow.read)
-      if (auto status = down(shadow, whole(shadow)); !status) return status;
+      if (auto status = down(shadow); !status) return status;
   return {};
 }
 
@@ -103,26 +121,21 @@ Status Shadows::give_back(std::int64_t received, Bringing* bringing) {
   return {};
 }
 
-std::optional<Shadows::Range> Shadows::part(std::int64_t from, std::int64_t bytes) const {
-  if (shadows_.empty() || bytes <= 0) return std::nullopt;
-  const std::uint64_t all = shadows_.front().bytes;
-  if (from < 0) return Range{0, all};  // types whose parts go backwards
-  const std::uint64_t begin = std::min(static_cast<std::uint64_t>(from), all);
-  return Range{begin, std::min(static_cast<std::uint64_t>(bytes), all - begin)};
-}
-
 Status Shadows::fill_part(std::int64_t from, std::int64_t bytes) {
-  const auto range = part(from, bytes);
-  return range ? down(shadows_.front(), *range) : Status();
+  if (shadows_.empty() || bytes <= 0) return {};
+  const Shadow& of = shadows_.front();
+  if (from < 0) return down(of);
+  const std::uint64_t begin = std::min(static_cast<std::uint64_t>(from), of.bytes);
+  const std::uint64_t some = std::min(static_cast<std::uint64_t>(bytes), of.bytes - begin);
+  return gpus_.to_host(of.here.data() + begin, of.there + begin, some, of.held);
 }
 
-Status Shadows::give_back_part(std::int64_t from, std::int64_t bytes) {
+Status Shadows::give_back_part(std::span<const Runs> part, std::int64_t offset) {
   mark_written(this->bytes());
-  const auto range = part(from, bytes);
-  if (!range) return {};
-  const Shadow& of = shadows_.front();
-  if (of.rows) return up(of, -1, nullptr);
-  return gpus_.to_gpu(of.there + range->from, of.here.data() + range->from, range->bytes, of.held);
+  if (shadows_.empty()) return {};
+  for (const Runs& runs : part)
+    if (auto status = up(shadows_.front(), runs, offset); !status) return status;
+  return {};
 }
 
 }  // namespace sennit::shim::mpi

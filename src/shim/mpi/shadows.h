@@ -4,19 +4,22 @@
 // 1. For each buffer that is GPU memory: as much host memory as the call may touch; what it reads is copied there. Of
 //    elements with long gaps, such as a column of a matrix, the data alone.
 // 2. The real function works on that.
-// 3. What it wrote is copied back, once it is done: for a request, when the request is.
+// 3. What it wrote is copied back, once it is done: for a request, when the request is. The data alone, whatever the
+//    type and the places of blocks: what lies between may be another request's, or a kernel's.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "shim/mpi/bringing.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/gpus.h"
 #include "shim/mpi/host_memory.h"
+#include "shim/mpi/runs.h"
 
 namespace sennit::shim::mpi {
 
@@ -53,47 +56,33 @@ class Shadows {
   /// Copies back what the call has written. `received`: bytes that a message had; negative: as much as was asked for.
   /// `bringing`: few bytes are left to it; null: all is copied when this returns. The shadows outlive it.
   Status give_back(std::int64_t received, Bringing* bringing = nullptr);
-  /// The same of a part of the call's one buffer: `bytes` bytes, `from` bytes behind the first that it may touch.
+  /// Copies to the one shadow `bytes` bytes, from `from` bytes behind the first that the call may touch; `from` below
+  /// 0: all.
   Status fill_part(std::int64_t from, std::int64_t bytes);
-  Status give_back_part(std::int64_t from, std::int64_t bytes);
+  /// Copies back from it these runs, `offset` bytes further.
+  Status give_back_part(std::span<const Runs> part, std::int64_t offset);
   Bringing begin_bringing() const { return Bringing(gpus_); }
   /// Of the shadows no byte behind so many was written to, by this start of a persistent request. Without this word
   /// all may have been.
   void mark_written(std::uint64_t bytes) { written_ = std::max(written_.value_or(0), bytes); }
 
  private:
-  /// Of a received type with gaps that are not rows: the data alone goes to the GPU, by way of what is there then.
-  struct Gaps {
-    const Mpi* mpi;
-    Handle type;
-    std::shared_ptr<void> keeper;
-    std::int64_t data, first;  // bytes of data; from the call's buffer to `there`
-  };
   struct Shadow {
-    std::byte* there;  // the first byte that the call may touch
+    std::byte* there;    // the first byte that the call may touch,
+    std::int64_t first;  // so many bytes behind the call's buffer
     device::Memory here;
     std::uint64_t bytes;
     Held held;
     bool read, written;
     bool prefix;                     // a message fills as much of it as it has bytes
-    std::optional<path::Rows> rows;  // all that is copied, from `there` on; none: every byte
-    std::optional<Gaps> gaps;        // what lies between is others' to write
+    std::optional<path::Rows> rows;  // all that is copied, from `there` on
+    std::vector<Runs> runs;          // all that is written, where that are no rows; none: every byte
   };
 
   Status add(const Call& call, int index, const Held& held);
-  /// None where nothing is known to be better than to copy all.
-  static std::optional<Gaps> gaps_of(const Mpi& mpi, const Elements& elements, const Span& span);
-  /// Bytes of a shadow.
-  struct Range {
-    std::uint64_t from, bytes;
-  };
-  static Range whole(const Shadow& of) { return {0, of.bytes}; }
-  /// What of the one shadow is such a part; none: nothing.
-  std::optional<Range> part(std::int64_t from, std::int64_t bytes) const;
-  /// Of rows all is copied, whatever the range.
-  Status down(const Shadow& shadow, const Range& range);
+  Status down(const Shadow& shadow);
   Status up(const Shadow& shadow, std::int64_t received, Bringing* bringing);
-  Status up_between(const Shadow& shadow, const Gaps& gaps);
+  Status up(const Shadow& shadow, const Runs& runs, std::int64_t offset);
 
   Gpus& gpus_;
   HostMemory& host_;

@@ -259,9 +259,11 @@ int begin_partitioned(const Call& call, const CallReal& real, int partitions, ty
     one.blocks = 1;
     Shape shape;
     const auto span = span_of(call.mpi, one);
-    if (!span || call.mpi.shape(one.type, shape) != 0) return 0;
+    auto data = runs_of(call.mpi, one);
+    if (!span || !data || call.mpi.shape(one.type, shape) != 0) return 0;
     const bool receives = call.parts[0].access != Access::in;
-    open->partitions = std::make_unique<Partitions>(receives, partitions, one.count * shape.extent, span->bytes());
+    open->partitions =
+        std::make_unique<Partitions>(receives, partitions, one.count * shape.extent, span->bytes(), std::move(*data));
     return 0;
   } catch (const std::bad_alloc&) {
     return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));

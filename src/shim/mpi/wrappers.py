@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from table import BANNER, HAND_WRITTEN, Function, Memory, Parameter, read_table
 
-# How many blocks a buffer has, by who they are for.
+#How many blocks a buffer has, by who they are for.
 BLOCKS = {"": "1", "members": "call.place().size", "ranks": "call.blocks()", "sources": "call.sources()",
           "destinations": "call.destinations()", "partitions": "partitions"}
 
@@ -150,7 +150,7 @@ def arrays_of(function: Function) -> Iterator[tuple[Parameter, str, str]]:
             continue
         memory = next(each for each in function.memory if parameter.name in words(each))
         known = {"": "true", "at": "call.at_root(root)", "but": "!call.at_root(root)"}[memory.root]
-        # Where the buffer is MPI_IN_PLACE, what describes it alone is not looked at.
+#Where the buffer is MPI_IN_PLACE, what describes it alone is not looked at.
         if sum(parameter.name in words(each) for each in function.memory) == 1:
             known += f" && !call.mpi.is_in_place({memory.name})"
         yield parameter, known, BLOCKS[memory.who or "members"]
@@ -250,7 +250,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         tail_ = "void* tail" if tail else "void*"
         how = "real"
         if function.form == "nonblocking":
-            # A send that is done at once may have a handle that stands for all such sends.
+#A send that is done at once may have a handle that stands for all such sends.
             how, entry = "send_card", "Issend_c" if function.large else "Issend"
             yield f"  const auto {how} = Real<Abi>::of(&{entry}<Abi>, Entry::{entry});"
         yield (f"  const auto call_card = [&](const void* card, int length, {tail_}) "

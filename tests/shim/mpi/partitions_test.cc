@@ -19,8 +19,9 @@ class PartitionsTest : public testing::Test {
   PartitionsTest() : executor_(*device::open_host_executor()), gpus_(executor_), host_(executor_) {
     memory_ = std::move(*executor_->allocate(0, kParts * kBytes));
     std::ranges::fill(there(), std::uint8_t{1});
-    call_.add({memory_.data(), Access::both, true, run(4, M::kFloat, kParts)});
+    call_.add({memory_.data(), Access::out, true, run(4, M::kFloat, kParts)});
     EXPECT_TRUE(shadows_.make(call_, [&](const void*) { return Held{0, true}; }).ok());
+    std::ranges::fill(here(), std::uint8_t{1});
   }
   std::span<std::uint8_t> there() {
     return {reinterpret_cast<std::uint8_t*>(memory_.data()), std::size_t{kParts} * kBytes};
@@ -40,7 +41,7 @@ class PartitionsTest : public testing::Test {
   device::Memory memory_;
   Call call_{mpi_, Family::Precv_init, Form::persistent, M::kComm};
   Shadows shadows_{gpus_, host_};
-  Partitions parts_{true, kParts, kBytes, kBytes};
+  Partitions parts_{true, kParts, kBytes, kBytes, {{{{0, kBytes}}}}};
 };
 
 TEST_F(PartitionsTest, APartThatIsThereIsCopiedAlone) {

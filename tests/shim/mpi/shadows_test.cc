@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "made_up_mpi.h"
+#include "gaps_mpi.h"
 
 namespace sennit::shim::mpi {
 namespace {
@@ -230,20 +230,10 @@ TEST_F(ShadowsTest, AShortMessageOfAPermutedTypeFillsWhatItFills) {
   EXPECT_THAT(bytes().subspan(4, 4), Each(77));
 }
 
-/// Packs elements of kGaps.
-class PackingMpi final : public M {
+/// Elements of kGaps are no rows to it.
+class PackingMpi final : public GapsMpi {
  public:
   std::optional<path::Rows> rows(Handle) const override { return std::nullopt; }
-  int pack(const void* from, Handle, std::int64_t bytes, void* to) const override {
-    for (std::int64_t at = 0; at < bytes / 8; ++at)
-      std::memcpy(static_cast<char*>(to) + at * 8, static_cast<const char*>(from) + at * 16 + 4, 8);
-    return 0;
-  }
-  int unpack(const void* from, std::int64_t bytes, void* to, Handle) const override {
-    for (std::int64_t at = 0; at < bytes / 8; ++at)
-      std::memcpy(static_cast<char*>(to) + at * 16 + 4, static_cast<const char*>(from) + at * 8, 8);
-    return 0;
-  }
 };
 
 TEST_F(ShadowsTest, WhatWasWrittenBetweenReceivedElementsMeanwhileStays) {
@@ -262,6 +252,40 @@ TEST_F(ShadowsTest, WhatWasWrittenBetweenReceivedElementsMeanwhileStays) {
   EXPECT_THAT(bytes().subspan(12, 8), Each(50));
   EXPECT_THAT(bytes().subspan(20, 8), Each(78));
   EXPECT_THAT(bytes().subspan(28, 8), Each(50));
+}
+
+TEST_F(ShadowsTest, WhatWasWrittenBetweenManyElementsMeanwhileStays) {
+  constexpr int kElements = 5000;
+  memory_ = std::move(*executor_->allocate(0, 16 * kElements));
+  const PackingMpi mpi;
+  Call call(mpi, Family::Recv, Form::blocking, M::kComm);
+  call.add({memory_.data(), Access::out, true, run(kElements, M::kGaps)});
+  Shadows shadows(gpus_, host_);
+  make(shadows, call);
+  std::fill_n(memory_.data(), 16 * kElements, std::byte{50});
+  std::fill_n(static_cast<std::byte*>(shadows.memory()[0]) + 4, 16 * kElements - 8, std::byte{77});
+  ASSERT_TRUE(shadows.give_back(8 * kElements).ok());
+  for (int i = 0; i < 16 * kElements; ++i)
+    ASSERT_EQ(memory_.data()[i], std::byte(i % 16 >= 4 && i % 16 < 12 ? 77 : 50)) << i;
+}
+
+TEST_F(ShadowsTest, WhatLiesBetweenBlocksIsOthers) {
+  const int counts[] = {2, 1}, places[] = {0, 8};
+  Call call(mpi_, Family::Neighbor_alltoallv, Form::blocking, M::kComm);
+  Elements elements = run(0, M::kFloat);
+  elements.blocks = 2;
+  elements.counts = {counts, false};
+  elements.places = {places, false};
+  call.add({memory_.data(), Access::out, true, elements});
+  Shadows shadows(gpus_, host_);
+  make(shadows, call);
+  std::ranges::fill(bytes(), std::uint8_t{50});  // by a kernel, meanwhile
+  std::fill_n(static_cast<std::uint8_t*>(shadows.memory()[0]), 36, std::uint8_t{77});
+  ASSERT_TRUE(shadows.give_back(-1).ok());
+  EXPECT_THAT(bytes().first(8), Each(77));
+  EXPECT_THAT(bytes().subspan(8, 24), Each(50));
+  EXPECT_THAT(bytes().subspan(32, 4), Each(77));
+  EXPECT_EQ(bytes()[36], 50);
 }
 
 TEST_F(ShadowsTest, ALongOneThatWasHardlyWrittenToServesTheNextReceive) {

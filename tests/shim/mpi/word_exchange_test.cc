@@ -8,6 +8,8 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/frame.h"
+
 namespace sennit::shim::mpi {
 namespace {
 
