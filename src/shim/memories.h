@@ -69,6 +69,9 @@ class Memories {
   /// Memory that counts as that of an emulated GPU, for tests. Null where nothing is emulated, or none is left.
   void* allocate_emulated(int device, std::size_t bytes);
   void free_emulated(void* data);
+  /// The device of such memory, and of what the executor has for itself; -1 of other, and where nothing is emulated.
+  /// Does not count as a question of the program's (held_again()).
+  int emulated_holder(const void* pointer) const { return emulated_ != nullptr ? ask_emulated(pointer).device : -1; }
 
  private:
   Memories() = default;

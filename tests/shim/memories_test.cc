@@ -22,6 +22,8 @@ TEST(Memories, EmulatedMemoryIsAGpus) {
   EXPECT_TRUE(here.is_device(data));
   EXPECT_TRUE(here.is_device(data + 999));
   EXPECT_EQ((*here.executor())->holder(data), 1);
+  EXPECT_EQ(here.emulated_holder(data + 999), 1);
+  EXPECT_EQ(here.emulated_holder(&memories), -1);
   std::vector<std::byte> host(10);
   EXPECT_FALSE(here.is_device(host.data()));
   EXPECT_FALSE(here.is_device(nullptr));
@@ -41,6 +43,8 @@ TEST(Memories, WhatWasAskedIsKnownAgain) {
   EXPECT_EQ(here.held_again(first).device, 1);
   EXPECT_EQ(here.held_again(second).device, 2) << "asked, if it was not";
   here.free_emulated(second);
+  EXPECT_EQ(here.emulated_holder(second), -1);
+  EXPECT_EQ(here.held_again(second).device, 2) << "the guard of the tests does not count";
   EXPECT_EQ(here.holder(second), -1) << "another call asks anew";
   EXPECT_EQ(here.held_again(second).device, -1);
   EXPECT_EQ(here.held_again(nullptr).device, -1);
@@ -79,6 +83,7 @@ TEST(Memories, NothingIsEmulatedUnasked) {
   ASSERT_TRUE(memories.ok());
   EXPECT_EQ((*memories)->allocate_emulated(0, 100), nullptr);
   int here = 0;
+  EXPECT_EQ((*memories)->emulated_holder(&here), -1);
   EXPECT_FALSE((*memories)->is_device(&here));
 }
 

@@ -181,6 +181,12 @@ __attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
   if (release != NULL) release(data);
 }
 
+__attribute__((visibility("default"))) int sennit_emulated_holder(const void* pointer) {
+  int (*holder)(const void*) = NULL;
+  if (drop_in != NULL) *(void**)&holder = dlsym(drop_in, "sennit_emulated_holder");
+  return holder != NULL ? holder(pointer) : -1;
+}
+
 /* Where MPI_NAME, entry `number`, leads that is called from `from`. */
 __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, const void* from) {
   bind_once(from);

@@ -40,6 +40,9 @@ typedef int sennit_attach_nccl_function(const sennit_nccl_front* front);
  * so does the drop-in. Null where nothing is emulated. */
 void* sennit_emulated_allocate(int device, size_t bytes);
 void sennit_emulated_free(void* data);
+/* For tests: whose such memory is, whether allocated so or by the drop-in for MPI itself, which exports it too; -1
+ * for any other pointer. */
+int sennit_emulated_holder(const void* pointer);
 
 #ifdef __cplusplus
 }

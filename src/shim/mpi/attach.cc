@@ -99,4 +99,9 @@ __attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
   if (auto* const memories = sennit::shim::mpi::memories_of_program) memories->free_emulated(data);
 }
 
+__attribute__((visibility("default"))) int sennit_emulated_holder(const void* pointer) {
+  const sennit::shim::Memories* const memories = sennit::shim::mpi::memories_of_program;
+  return memories != nullptr ? memories->emulated_holder(pointer) : -1;
+}
+
 }  // extern "C"
