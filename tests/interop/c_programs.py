@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-import debian_mpi
 import drop_in
+import guard
 import mpi_headers
 from sennit.peers import mpi
 
@@ -29,6 +29,7 @@ class Program:
 
     path: Path
     found: mpi.Installed
+    library: Path  # of LIBRARIES
 
     def start(self, ranks: int, *arguments: str) -> list[str]:
         return [*mpi.launch(self.found, ranks, root=os.geteuid() == 0), str(self.path), *arguments]
@@ -39,11 +40,17 @@ class Program:
         library: Path | None,
         settings: dict[str, str] | None = None,
         command: list[str] | None = None,
+        guarded: bool = True,
     ) -> subprocess.CompletedProcess[str]:
-        """With the drop-in where its library is given; a minute long at most, then its exit code is HANGS."""
+        """With the drop-in where its library is given, and the guard behind it if `guarded`; a minute long at most,
+        then its exit code is HANGS."""
+        command = command or self.start(ranks)
+        if library is not None and guarded:
+            place = command.index(str(self.path))
+            command = [*command[:place], *guard.before(self.found, library, self.library), *command[place:]]
         with tempfile.TemporaryDirectory(prefix="sennit-c-files-") as files:
             done = subprocess.run(
-                ["timeout", "--verbose", "-k", "5", "60", *(command or self.start(ranks))],
+                ["timeout", "--verbose", "-k", "5", "60", *command],
                 env=drop_in.environment(self.found, Path(files), library) | (settings or {}),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -66,19 +73,16 @@ def compiled(
     compiler = shutil.which("gcc")
     if compiler is None:
         return "gcc is not on PATH"
-    wheel = "mpich" if name == "standard" else name
-    found = drop_in.find(wheel)
+    found = drop_in.find("mpich" if name == "standard" else name)
     if isinstance(found, str):
         return found
-    include = debian_mpi.INCLUDE[name] if name in debian_mpi.INCLUDE else mpi_headers.fetch(wheel)
+    include = mpi_headers.folder_of(found)
     if isinstance(include, str):
         return include
-    library = found.library
-    if name == "standard":
-        library = library.with_name("libmpi_abi.so.1")
-        if not library.exists():
-            return f"the package mpich has no {library.name}"
-    library = linked or library
+    own = found.library.with_name("libmpi_abi.so.1") if name == "standard" else found.library
+    if not own.exists():
+        return f"the package mpich has no {own.name}"
+    library = linked or own
     program = Path(TOGETHER.name) / "-".join((name, Path(source).stem, *options, *([linked.name] if linked else [])))
     program = program.with_name(program.name.replace("=", "-"))  # which `env` would take for a variable
     command = [compiler, "-O1", "-Wall", "-Wextra", "-Werror", "-Wno-stringop-overflow", f"-I{include}"]
@@ -88,4 +92,4 @@ def compiled(
     command += ["-Wl,--allow-shlib-undefined"]  # what the MPI itself needs is found when it is started
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-    return Program(program, found)
+    return Program(program, found, own)

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import debian_mpi
+import guard
 import pytest
 from sennit.peers import mpi
 
@@ -39,13 +40,13 @@ def environment(found: mpi.Installed, folder: Path, preloaded: Path | None) -> d
 
 
 def start(found: mpi.Installed, launch: list[str], shell: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A job of ranks that a shell starts, which knows their numbers, with the drop-in and its report. Skips the test
-    where the drop-in is not built."""
+    """A job of ranks that a shell starts, which knows their numbers, with the drop-in, its report, and the guard
+    behind it. Skips the test where the drop-in is not built."""
     preloaded = library()
     if isinstance(preloaded, str):
         pytest.skip(preloaded)
     return subprocess.run(
-        ["timeout", "-k", "5", "100", *launch, "sh", "-c", shell],
+        ["timeout", "-k", "5", "100", *launch, *guard.before(found, preloaded), "sh", "-c", shell],
         env=environment(found, folder, preloaded) | {"SENNIT_REPORT": "1"},
         stdin=subprocess.DEVNULL,
         capture_output=True,

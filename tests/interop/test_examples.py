@@ -12,6 +12,7 @@ from pathlib import Path
 
 import c_programs
 import drop_in
+import guard
 import mpi_headers
 import pytest
 from sennit.peers import mpi
@@ -55,8 +56,9 @@ def compute(name: str, ranks: int, program: list[str], preloaded: bool, folder: 
     output = folder / "field"
     output.unlink(missing_ok=True)
     settings = drop_in.environment(found, folder, library if preloaded else None)
+    start = [*mpi.launch(found, ranks, root=os.geteuid() == 0), *(guard.before(found, library) if preloaded else [])]
     done = subprocess.run(
-        ["timeout", "-k", "5", "100", *mpi.launch(found, ranks, root=os.geteuid() == 0), *program, str(output)],
+        ["timeout", "-k", "5", "100", *start, *program, str(output)],
         env=settings | {"SENNIT_REPORT": "1", "PYTHONPATH": str(HERE)},
         stdin=subprocess.DEVNULL,
         capture_output=True,

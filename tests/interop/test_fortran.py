@@ -14,6 +14,7 @@ from pathlib import Path
 import c_programs
 import debian_mpi
 import drop_in
+import guard
 import pytest
 from sennit.peers import mpi
 
@@ -67,14 +68,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     name: str, program: Path, ranks: int, library: Path | None, behind: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """`behind`: what is preloaded behind the drop-in, or alone."""
+    """`behind`: what is preloaded behind the drop-in, or alone; if nothing is, the guard is behind it."""
     found = debian_mpi.find(name)
     assert isinstance(found, mpi.Installed)
     with tempfile.TemporaryDirectory(prefix="sennit-fortran-") as files:
         preloaded = ":".join(filter(None, (str(library or ""), behind)))
-        rank = ["env", f"LD_PRELOAD={preloaded}", str(program)]  # not the launcher, which has no MPI
+        start = ["env", f"LD_PRELOAD={preloaded}"]  # not the launcher, which has no MPI
+        if library is not None and not behind:
+            start = guard.before(found, library) or start
         return subprocess.run(
-            ["timeout", "-k", "5", "60", *mpi.launch(found, ranks, root=os.geteuid() == 0), *rank],
+            ["timeout", "-k", "5", "60", *mpi.launch(found, ranks, root=os.geteuid() == 0), *start, str(program)],
             env=drop_in.environment(found, Path(files), library) | {"SENNIT_REPORT": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,

@@ -29,7 +29,7 @@ def faults(
     place = command.index(str(program.path))
     shell = f'rank="${{PMI_RANK:-$PMIX_RANK}}"; {before}\nexec "$@"'
     command = [*command[:place], "sh", "-c", shell, "sh", *command[place:]] if before else command
-    return program.run(ranks, library if preloaded else None, settings, command)
+    return program.run(ranks, library if preloaded else None, settings, command, guarded=False)
 
 
 def faults_and_words(name: str, ranks: int, steps: str, before: str = ":") -> subprocess.CompletedProcess[str]:
@@ -78,7 +78,7 @@ def test_an_mpi_that_is_not_known_is_passed_on_to(tmp_path: Path) -> None:
     unknown.chmod(0o755)
     loaded = c_programs.compiled("debian-mpich", "c_loaded.c", shared=True, linked=unknown)
     assert isinstance(loaded, c_programs.Program)
-    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, str(loaded.path)))
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, program.start(2, str(loaded.path)), guarded=False)
     assert (done.returncode, done.stdout) == (0, "sum 1\n"), done.stderr
     assert done.stderr == ""  # there is no drop-in for it
 
@@ -93,7 +93,7 @@ def test_fortran_may_come_late(name: str, tmp_path: Path) -> None:
     if missing := test_fortran.compiled(name, then, sources, ("-shared", "-fPIC", f"-Wl,-rpath,{debian_mpi.LIB}")):
         pytest.skip(missing)
     start = program.start(2, str(first.path), str(then))
-    done = program.run(2, library, {"SENNIT_REPORT": "1"}, start)
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, start, guarded=False)
     assert (done.returncode, done.stdout) == (0, "sum 1\nsum of many 1\n"), done.stderr
     assert re.search(r"^allreduce .*one_shot", done.stderr, re.MULTILINE), done.stderr
 
@@ -142,7 +142,7 @@ def without_cleanup(node: str, steps: str) -> subprocess.CompletedProcess[str]:
     with tempfile.TemporaryDirectory() as folder:
         shell = f'rank="$PMI_RANK"; export SENNIT_NODE={node}; trap "" USR1; "$@" 2> "{folder}/$rank"; exit $?'
         command = [launcher, "-disable-auto-cleanup", *others[:place], "sh", "-c", shell, "sh", *others[place:]]
-        done = program.run(4, library, {"SENNIT_TIMEOUT": "10"}, command)
+        done = program.run(4, library, {"SENNIT_TIMEOUT": "10"}, command, guarded=False)
         done.stderr += "".join(file.read_text(errors="replace") for file in sorted(Path(folder).iterdir()))
     return done
 
@@ -214,6 +214,6 @@ def test_a_function_that_the_library_lacks_is_unsupported(how: str, said: str, t
     if how == "half":
         library = Path(shutil.copy(library, tmp_path))
     settings = {"SENNIT_DISABLE": "1"} if how == "disabled" else {}
-    done = program.run(2, None if how == "alone" else library, settings)
+    done = program.run(2, None if how == "alone" else library, settings, guarded=False)
     assert (done.returncode, done.stdout) == (0, f"{said}\n"), done.stderr
     assert ("the program runs without sennit" in done.stderr) == (how == "half"), done.stderr

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import debian_mpi
 import drop_in
+import guard
 import pytest
 from sennit.peers import mpi
 from suite_outcomes import LEFT_OUT, Run, doubtful, fallen, worse
@@ -102,11 +103,13 @@ class Job:
     tests: Path
 
     def run(self, library: Path | None, options: list[str]) -> Run:
-        """Runs what the options say; with the drop-in where its library is given. Nothing that it starts remains."""
+        """Runs what the options say; with the drop-in where its library is given, and the guard behind it. Nothing
+        that it starts remains."""
         with tempfile.TemporaryDirectory(prefix="sennit-suite-") as name:
             folder = Path(name)
             environment = drop_in.environment(self.found, folder, library) | {"SUITE_OUTCOMES": name}
             command = mpi.launch(self.found, self.ranks, root=os.geteuid() == 0)
+            command += guard.before(self.found, library) if library is not None else []
             command += [sys.executable, "-B", str(HERE / "mpi4py_suite.py"), str(self.tests), "-q", *options]
             with (folder / "log").open("wb") as log:
                 process = subprocess.Popen(

@@ -3,11 +3,9 @@ requests, with which parameters (functions.txt), the values of predefined handle
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,8 @@ from typing import Any
 import mpi_headers
 import pytest
 from mpi_headers import ROOT, Header
+from mpi_table import SHIM, TABLE
 
-SHIM = ROOT / "src" / "shim" / "mpi"
 HEADERS, MISSING = mpi_headers.found()
 # Of these families no function meets the program's memory for MPI's messages.
 ASIDE = re.compile(r"P?MPIX_|PMPI_|MPI_T_|.*_FN$|.*_FN_NULL$|.*_function$")
@@ -28,20 +26,6 @@ pytestmark = [
 each_header = pytest.mark.parametrize(
     "header", HEADERS, ids=lambda header: f"{header.flavour}-{header.path.parent.name}"
 )
-
-
-def read() -> Any:
-    """table.py, which is no module of a package."""
-    specification = importlib.util.spec_from_file_location("shim_table", SHIM / "table.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["shim_table"] = module  # where its dataclasses look for their types
-    specification.loader.exec_module(module)
-    return module
-
-
-TABLE = read()
 
 
 # ---- functions ----------------------------------------------------------------------------------------------------
