@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import resource
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -348,21 +349,22 @@ def a_rank_without_memory_keeps_nobody_waiting() -> None:
     comm.Free()
 
 
+ALL = (
+    allreduces_of_every_length,
+    reduces_to_every_root,
+    broadcasts_from_every_root,
+    messages_in_the_order_of_ranks,
+    a_rank_without_memory_keeps_nobody_waiting,
+    one_host_buffer_is_enough_for_all_to_stage,
+    numbers_of_other_types_are_reduced,
+    parts_of_the_world_have_nodes_of_their_own,
+)
+
+
 def main() -> None:
-    do_in_turn(
-        (one_message_is_much_longer_than_all_others,)
-        if SIZE == 8
-        else (
-            allreduces_of_every_length,
-            reduces_to_every_root,
-            broadcasts_from_every_root,
-            messages_in_the_order_of_ranks,
-            a_rank_without_memory_keeps_nobody_waiting,
-            one_host_buffer_is_enough_for_all_to_stage,
-            numbers_of_other_types_are_reduced,
-            parts_of_the_world_have_nodes_of_their_own,
-        )
-    )
+    """All, or those that the arguments name."""
+    chosen = {check.__name__: check for check in (*ALL, one_message_is_much_longer_than_all_others)}
+    do_in_turn([chosen[name] for name in sys.argv[1:]] or ALL)
 
 
 if __name__ == "__main__":

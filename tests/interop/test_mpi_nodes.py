@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import drop_in
@@ -48,98 +50,153 @@ BY_RAILS = {
 }  # fmt: skip
 
 
-def start(found: mpi.Installed, launch: list[str], settings: str, folder: Path) -> subprocess.CompletedProcess[str]:
-    program = f'RANK=$PMI_RANK$PMIX_RANK; {settings} exec "{sys.executable}" -B -m mpi4py "{HERE / "mpi_nodes.py"}"'
-    return drop_in.start(found, launch, program, folder)
+def start(
+    found: mpi.Installed, launch: list[str], settings: str, folder: Path, checks: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
+    """`checks`: of those of mpi_nodes.py; none: all."""
+    program = shlex.join([sys.executable, "-B", "-m", "mpi4py", str(HERE / "mpi_nodes.py"), *checks])
+    return drop_in.start(found, launch, f"RANK=$PMI_RANK$PMIX_RANK; {settings} exec {program}", folder)
 
 
-def check(done: subprocess.CompletedProcess[str], way: str, lines: int = 8) -> None:
+def check(done: subprocess.CompletedProcess[str], way: str, checks: tuple[str, ...] = ()) -> None:
     assert done.returncode == 0, done.stdout + done.stderr[-4000:]
-    assert done.stdout.count("\n") == lines, done.stdout
+    assert done.stdout.count("\n") == (len(checks) or 8), done.stdout
     assert way in done.stderr, done.stderr
     if way.endswith("by rails"):
-        assert {line.split()[0] for line in done.stderr.splitlines() if way in line} == BY_RAILS, done.stderr
+        taken = {line.split()[0] for line in done.stderr.splitlines() if way in line}
+        assert taken == ({"allreduce", "bcast"} if checks else BY_RAILS), done.stderr
     assert "error" not in done.stderr.lower(), done.stderr
 
 
-CASES = {
-    "openmpi": ["two nodes of two in turn", "nodes that differ", "nodes of one", "three nodes of one"],
-    "mpich": ["two nodes of two", "four nodes of one", "leaders", "staged"],
-}
+# Where a case beside it does all.
+IN_SHORT = ("allreduces_of_every_length", "broadcasts_from_every_root")
+CASES = [
+    ("openmpi", "two nodes of two in turn", ()),
+    ("openmpi", "nodes that differ", ()),
+    ("openmpi", "nodes of one", ()),
+    ("openmpi", "three nodes of one", ()),
+    ("openmpi", "four nodes of one", IN_SHORT),
+    ("mpich", "two nodes of two", ()),
+    ("mpich", "four nodes of one", ()),
+    ("mpich", "leaders", ()),
+    ("mpich", "staged", ()),
+]
 
 
-@pytest.mark.parametrize(("name", "nodes"), [(name, nodes) for name in CASES for nodes in CASES[name]])
-def test_several_nodes(name: str, nodes: str) -> None:
+@pytest.mark.parametrize(("name", "nodes", "checks"), CASES)
+def test_several_nodes(name: str, nodes: str, checks: tuple[str, ...]) -> None:
     found = mpi.find(name)
     if isinstance(found, str):
         pytest.skip(found)
     ranks, node, way = DIVIDED[nodes]
     with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder:
         launch = mpi.launch(found, ranks, root=os.geteuid() == 0)
-        done = start(found, launch, f"SENNIT_NODE={node} SENNIT_BETWEEN={way}", Path(folder))
-    check(done, TAKEN[nodes])
+        done = start(found, launch, f"SENNIT_NODE={node} SENNIT_BETWEEN={way}", Path(folder), checks)
+    check(done, TAKEN[nodes], checks)
 
 
 def test_an_alltoallv_with_one_long_message_is_staged_by_all() -> None:
     found = mpi.find("mpich")
     if isinstance(found, str):
         pytest.skip(found)
+    checks = ("one_message_is_much_longer_than_all_others",)
     with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder:
-        done = start(found, mpi.launch(found, 8, root=os.geteuid() == 0), "SENNIT_NODE=$((RANK / 2))", Path(folder))
-    check(done, "staged: ranks on several nodes, and messages of very different lengths", 1)
+        launch = mpi.launch(found, 8, root=os.geteuid() == 0)
+        done = start(found, launch, "SENNIT_NODE=$((RANK / 2))", Path(folder), checks)
+    check(done, "staged: ranks on several nodes, and messages of very different lengths", checks)
 
 
 # ---- nodes with a network of their own ----------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class Network:
+    """A node's: a network namespace, and its address there."""
+
+    name: str
+    address: str
+
+    def enter(self) -> list[str]:
+        """What starts a command there, under a host's name of its own: Open MPI takes hosts of one name for one."""
+        named = 'echo "$0" > /proc/sys/kernel/hostname; exec "$@"'
+        return ["ip", "netns", "exec", self.name, "unshare", "--uts", "sh", "-c", named, self.name]
+
+    def bytes_sent(self) -> int:
+        counter = "/sys/class/net/wire/statistics/tx_bytes"
+        told = subprocess.run(["ip", "netns", "exec", self.name, "cat", counter], capture_output=True, check=True)
+        return int(told.stdout)
+
+
 @contextmanager
-def two_networks() -> Iterator[dict[str, str]]:
-    """Two network namespaces with a wire between them: by address, their names."""
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("network namespaces need root and the program ip (Debian: iproute2)")
-    names = {f"10.213.7.{i}": f"sennit-{os.getpid()}-{i}" for i in (1, 2)}
+def networks(count: int) -> Iterator[list[Network]]:
+    """Network namespaces with wires to a switch in one more."""
+    if os.geteuid() != 0 or not (shutil.which("ip") and shutil.which("unshare")):
+        pytest.skip("network namespaces need root and the programs ip and unshare (Debian: iproute2, util-linux)")
+    made = [Network(f"sennit-{os.getpid()}-{i}", f"10.213.7.{i}") for i in range(1, count + 1)]
+    switch = f"sennit-{os.getpid()}-switch"
 
-    def ip(*arguments: str) -> bool:
-        return subprocess.run(["ip", *arguments], capture_output=True, check=False).returncode == 0
+    def ip(arguments: str) -> bool:
+        return subprocess.run(["ip", *arguments.split()], capture_output=True, check=False).returncode == 0
 
+    commands = [f"netns add {switch}", f"-n {switch} link add switch type bridge", f"-n {switch} link set switch up"]
+    for i, node in enumerate(made):
+        commands += [
+            f"netns add {node.name}",
+            f"-n {node.name} link add wire type veth peer name port{i} netns {switch}",
+            f"-n {switch} link set port{i} master switch up",
+            f"-n {node.name} addr add {node.address}/24 dev wire",
+            f"-n {node.name} link set wire up",
+            f"-n {node.name} link set lo up",
+        ]
     try:
-        wire = [f"sn{os.getpid()}{i}" for i in (1, 2)]
-        made = all(ip("netns", "add", name) for name in names.values())
-        made = made and ip("link", "add", wire[0], "type", "veth", "peer", "name", wire[1])
-        for end, (address, name) in zip(wire, names.items(), strict=True):
-            made = made and ip("link", "set", end, "netns", name)
-            made = made and ip("-n", name, "addr", "add", f"{address}/24", "dev", end)
-            made = made and ip("-n", name, "link", "set", end, "up") and ip("-n", name, "link", "set", "lo", "up")
-        if not made:
+        if not all(ip(command) for command in commands):
             pytest.skip("this system lets nobody make network namespaces")
-        yield names
+        yield made
     finally:
-        for name in names.values():
-            ip("netns", "del", name)
+        for name in (switch, *(node.name for node in made)):
+            ip(f"netns del {name}")
 
 
-def test_nodes_may_have_nothing_but_a_network_between_them() -> None:
-    """Ranks in other network namespaces are on other nodes, without being told; MPICH's messages between them go over
-    TCP, as those of the drop-in do."""
-    found = mpi.find("mpich")
+def launch_between(found: mpi.Installed, nodes: list[Network], each: int, folder: Path) -> list[str]:
+    """What starts so many ranks of what follows on each node, whose messages between nodes go over TCP."""
+    # What both launchers take for ssh: its last arguments are the address and a command.
+    shell = folder / "shell"
+    cases = "\n".join(f'{node.address}) exec {shlex.join(node.enter())} sh -c "$*";;' for node in nodes)
+    shell.write_text(
+        "#!/bin/sh\n"
+        'while [ "${1#-}" != "$1" ]; do shift; done\n'
+        "address=$1\nshift\n"
+        f'case "$address" in\n{cases}\nesac\n'
+    )
+    shell.chmod(0o755)
+    if found.of.name == "openmpi":
+        options = ["--allow-run-as-root", "--prtemca", "plm_ssh_agent", str(shell)]
+        options += ["--map-by", f"ppr:{each}:node:OVERSUBSCRIBE"]
+        options += ["--host", ",".join(f"{node.address}:{each}" for node in nodes)]
+    else:
+        # Else its UCX takes shared memory, which does not end with a network.
+        options = ["-launcher", "ssh", "-launcher-exec", str(shell), "-genv", "UCX_TLS", "tcp,self"]
+        options += ["-ppn", str(each), "-hosts", ",".join(node.address for node in nodes)]
+    return [*nodes[0].enter(), str(found.launcher), *options, "-n", str(each * len(nodes))]
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "checks"),
+    [("mpich", 2, ()), ("mpich", 4, IN_SHORT), ("openmpi", 2, IN_SHORT), ("openmpi", 4, IN_SHORT)],
+)
+def test_nodes_may_have_nothing_but_a_network_between_them(name: str, nodes: int, checks: tuple[str, ...]) -> None:
+    """Ranks in other network namespaces are on other nodes, without being told; what the drop-in sends between them
+    goes through the MPI, whose messages go over TCP."""
+    found = mpi.find(name)
     if isinstance(found, str):
         pytest.skip(found)
-    with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder, two_networks() as names:
-        # What Hydra takes for ssh: its last arguments are the address and a command.
-        shell = Path(folder) / "shell"
-        cases = "\n".join(f"{address}) name={name};;" for address, name in names.items())
-        shell.write_text(
-            "#!/bin/sh\n"
-            'while [ "${1#-}" != "$1" ]; do shift; done\n'
-            f'case "$1" in\n{cases}\nesac\n'
-            'shift\nexec ip netns exec "$name" sh -c "$*"\n'
-        )
-        shell.chmod(0o755)
-        first = next(iter(names.values()))
-        launch = ["ip", "netns", "exec", first, str(found.launcher), "-launcher", "ssh", "-launcher-exec", str(shell)]
-        launch += ["-hosts", ",".join(names), "-n", "4", "-ppn", "2"]
-        done = start(found, launch, "", Path(folder))
-    check(done, "2 nodes by rails")
+    with tempfile.TemporaryDirectory(prefix="sennit-nodes-") as folder, networks(nodes) as made:
+        launch = launch_between(found, made, 4 // nodes, Path(folder))
+        done = start(found, launch, "", Path(folder), checks)
+        sent = [node.bytes_sent() for node in made]
+    check(done, f"{nodes} nodes by rails", checks)
+    # As many of the longest allreduce alone; by shared memory none.
+    assert min(sent) > 17_000_000, sent
 
 
 def test_ranks_that_want_other_ways_stage() -> None:
