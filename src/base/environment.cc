@@ -30,6 +30,8 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_PEER", "1", "0 forbids direct access between GPUs, so that only staged paths remain"},
     Variable{"SENNIT_NODE", "", "Name of the node this rank pretends to be on; divides one host into several"},
     Variable{"SENNIT_HOST_DEVICES", "4", "Devices that the host executor presents"},
+    Variable{"SENNIT_HOST_MEMORY", "",
+             "Memory that each device of the host executor has for a process, such as 256M; none: the host's"},
     Variable{"SENNIT_RANK", "", "Rank of this process, set by sennit's own launcher"},
     Variable{"SENNIT_SIZE", "", "Number of ranks, set by sennit's own launcher"},
     Variable{"SENNIT_RENDEZVOUS", "", "host:port where ranks meet, set by sennit's own launcher"},

@@ -4,12 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include <fmt/format.h>
@@ -31,6 +33,7 @@ struct HostRegion {
   int device = -1;
   int file = -1;  // borrowed: the region's Memory owns it
   std::uint64_t identity = 0;
+  bool own = false;  // allocated here, not mapped
 };
 
 /// All regions, by address. Shared with the Memory values, which may outlive the executor.
@@ -38,6 +41,14 @@ struct HostRegions {
   std::mutex mutex;
   std::map<std::byte*, HostRegion> by_base;
   std::uint64_t next_identity = 1;
+
+  std::uint64_t allocated_on(int device) {
+    const std::lock_guard lock(mutex);
+    std::uint64_t all = 0;
+    for (const auto& [base, region] : by_base)
+      if (region.own && region.device == device) all += region.bytes;
+    return all;
+  }
 
   static const std::shared_ptr<HostRegions>& of_process() {
     static const auto* const one = new std::shared_ptr(std::make_shared<HostRegions>());
@@ -58,12 +69,14 @@ std::uint64_t memory_left() {
 
 class HostExecutor final : public Executor {
  public:
-  explicit HostExecutor(int count) {
+  /// `memory`: bytes that each device has for this process; none: as many as the host has.
+  HostExecutor(int count, std::optional<std::uint64_t> memory) : memory_(memory) {
     for (int i = 0; i < count; ++i) {
       DeviceInfo info;
       info.uuid = fmt::format("HOST-{}", i);
       info.model = "host executor device";
-      info.memory_bytes = std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGE_SIZE));
+      info.memory_bytes =
+          memory.value_or(std::uint64_t(sysconf(_SC_PHYS_PAGES)) * std::uint64_t(sysconf(_SC_PAGE_SIZE)));
       info.copy_engines = 2;
       devices_.push_back(info);
     }
@@ -77,6 +90,11 @@ class HostExecutor final : public Executor {
     if (device < 0 || device >= static_cast<int>(devices_.size()))
       return Status(Code::invalid_argument, fmt::format("there is no device {}", device), {},
                     fmt::format("Use 0 to {} or raise SENNIT_HOST_DEVICES", devices_.size() - 1));
+    if (memory_) {
+      const std::uint64_t taken = regions_->allocated_on(device);
+      if (const std::uint64_t left = *memory_ - std::min(taken, *memory_); bytes > left)
+        return out_of_memory(bytes, left, "SENNIT_HOST_MEMORY");
+    }
     return allocate_region(device, bytes);
   }
   Result<Memory> allocate_pinned(std::size_t bytes) override { return allocate_region(-1, bytes); }
@@ -175,21 +193,25 @@ class HostExecutor final : public Executor {
   Status fault() const override { return sennit::device::describe(limits_->fault); }
 
  private:
+  static Status out_of_memory(std::uint64_t bytes, std::uint64_t left, std::string_view where) {
+    return Status(Code::out_of_memory,
+                  fmt::format("cannot allocate {}: {} of memory are left", format_bytes(bytes), format_bytes(left)),
+                  std::string(where), "Free memory, or use smaller messages");
+  }
+
   Result<Memory> allocate_region(int device, std::size_t bytes) {
     if (bytes == 0) bytes = 1;
     // The kernel would give out any number of bytes, and end a process when they are used.
     if (const std::uint64_t left = bytes < kSurelyThere ? bytes : memory_left(); bytes > left)
-      return Status(Code::out_of_memory,
-                    fmt::format("cannot allocate {}: {} of memory are left", format_bytes(bytes), format_bytes(left)),
-                    {}, "Free memory, or use smaller messages");
+      return out_of_memory(bytes, left, {});
     UniqueFd file(memfd_create("sennit", MFD_CLOEXEC));
     if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
       return Status(Code::out_of_memory, fmt::format("cannot allocate {}: {}", format_bytes(bytes), strerror(errno)),
                     {}, "Free memory, or use smaller messages");
-    return map_file(std::move(file), bytes, 0, device);
+    return map_file(std::move(file), bytes, 0, device, true);
   }
 
-  Result<Memory> map_file(UniqueFd file, std::size_t bytes, std::uint64_t offset, int device) {
+  Result<Memory> map_file(UniqueFd file, std::size_t bytes, std::uint64_t offset, int device, bool own = false) {
     void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (data == MAP_FAILED)
       return Status(Code::out_of_memory, fmt::format("cannot map {}: {}", format_bytes(bytes), strerror(errno)), {},
@@ -198,7 +220,7 @@ class HostExecutor final : public Executor {
     const int fd = file.release();
     {
       const std::lock_guard lock(regions_->mutex);
-      regions_->by_base[base] = HostRegion{bytes, device, fd, regions_->next_identity++};
+      regions_->by_base[base] = HostRegion{bytes, device, fd, regions_->next_identity++, own};
     }
     return Memory(base + offset, bytes - offset, [regions = regions_, base, bytes, fd](void*) {
       {
@@ -210,6 +232,7 @@ class HostExecutor final : public Executor {
     });
   }
 
+  const std::optional<std::uint64_t> memory_;
   std::vector<DeviceInfo> devices_;
   // One for the process, as a GPU's memory is: an executor knows what another one allocated.
   std::shared_ptr<HostRegions> regions_ = HostRegions::of_process();
@@ -224,7 +247,13 @@ Result<std::shared_ptr<Executor>> open_host_executor() {
   if (*count < 1 || *count > 64)
     return Status(Code::invalid_argument, fmt::format("SENNIT_HOST_DEVICES={} is out of range", *count), {},
                   "Use 1 to 64");
-  return std::shared_ptr<Executor>(new HostExecutor(static_cast<int>(*count)));
+  std::optional<std::uint64_t> memory;
+  if (const std::string text = environment("SENNIT_HOST_MEMORY"); !text.empty()) {
+    auto bytes = parse_bytes(text);
+    if (!bytes) return std::move(bytes).status().in("SENNIT_HOST_MEMORY");
+    memory = *bytes;
+  }
+  return std::shared_ptr<Executor>(new HostExecutor(static_cast<int>(*count), memory));
 }
 
 }  // namespace sennit::device

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 
 namespace sennit::device {
@@ -33,6 +34,28 @@ TEST_F(HostExecutorTest, RefusesMoreMemoryThanThereIs) {
   const Status status = executor->allocate(0, std::size_t(1) << 50).status();
   EXPECT_EQ(status.code(), Code::out_of_memory);
   EXPECT_NE(status.text().find("are left"), std::string::npos) << status.text();
+}
+
+TEST_F(HostExecutorTest, HasAsMuchMemoryAsItIsTold) {
+  ::setenv("SENNIT_HOST_MEMORY", "64K", 1);
+  auto opened = open_host_executor();
+  ::setenv("SENNIT_HOST_MEMORY", "little", 1);
+  EXPECT_EQ(open_host_executor().status().code(), Code::invalid_argument);
+  ::unsetenv("SENNIT_HOST_MEMORY");
+  ASSERT_TRUE(opened.ok());
+  Executor& small = **opened;
+  EXPECT_EQ(small.devices()[0].memory_bytes, 64u << 10);
+  auto most = small.allocate(3, 48 << 10);
+  ASSERT_TRUE(most.ok());
+  // What is mapped is another's, and pinned memory is the host's.
+  const auto mapped = small.map(*small.share(most->data()), 3);
+  const auto pinned = small.allocate_pinned(1 << 20);
+  ASSERT_TRUE(mapped.ok() && pinned.ok());
+  EXPECT_EQ(small.allocate(3, 17 << 10).status().code(), Code::out_of_memory);
+  EXPECT_TRUE(small.allocate(3, 16 << 10).ok());
+  EXPECT_TRUE(small.allocate(2, 64 << 10).ok());
+  *most = {};
+  EXPECT_TRUE(small.allocate(3, 64 << 10).ok());
 }
 
 TEST_F(HostExecutorTest, DescribesItsMemoryAndOthers) {
