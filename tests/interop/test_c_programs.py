@@ -185,6 +185,36 @@ def test_ranks_are_started_behind_a_call_that_waits_for_its_turn(what: str, tmp_
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
 
 
+# ---- GPU memory that is gone --------------------------------------------------------------------------------------
+
+EXHAUSTED = {
+    "32M": "sum one collectives messages windows",  # less than what ranks share for collectives
+    "150M": "sum all collectives messages windows another collectives",
+}
+
+
+@pytest.mark.parametrize("limit", EXHAUSTED)
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_a_gpu_without_memory_left_changes_no_result(name: str, limit: str) -> None:
+    """Calls go through host memory, where they did not before; of the last rank's GPU alone, or of all."""
+    program, library = have(name, "c_exhausted.c")
+    settings = {"SENNIT_HOST_MEMORY": limit, "SENNIT_REPORT": "1"}
+    done = program.run(3, library, settings, program.start(3, *EXHAUSTED[limit].split()))
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "go through host memory: out_of_memory: cannot allocate" in done.stderr, done.stderr
+    assert re.search("^allreduce .* staged: cannot allocate", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_one_gpu_without_memory_left_keeps_nobody_waiting(name: str) -> None:
+    """A scan wants some, of which the other ranks have enough."""
+    program, library = have(name, "c_exhausted.c")
+    settings = {"SENNIT_HOST_MEMORY": "150M", "SENNIT_REPORT": "1"}
+    done = program.run(3, library, settings, program.start(3, "sum", "one", "collectives"))
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert re.search("^scan .* gathered and reduced", done.stderr, re.MULTILINE), done.stderr
+
+
 # ---- threads ------------------------------------------------------------------------------------------------------
 
 NODES = 'SENNIT_NODE=$((${PMI_RANK:-$PMIX_RANK} / 2)) exec "$@"'

@@ -370,8 +370,6 @@ void Communicators::begin_to_match(One& one, Result<std::shared_ptr<device::Exec
   auto exchange = exchanges_->open(one.key, one.ranks, one.shape.rank);
   auto make = [&one, device, with = std::move(exchange), on = std::move(executor)]() mutable {
     one.result = OneNode::create(std::move(with), std::move(on), device);
-    if (one.result)
-      if (auto status = (*one.result)->collectives().meet(); !status) one.result = status;
     one.made.store(true, std::memory_order_release);
   };
   const auto shared = std::make_shared<decltype(make)>(std::move(make));

@@ -28,6 +28,8 @@ Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange>
   if (!node) return node.status();
   made->node_ = std::move(*node);
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
+  // Where a GPU has no memory for what ranks share, all know it before there is anything to do.
+  if (auto status = made->collectives_->meet(); !status) return status;
   return made;
 }
 
@@ -60,7 +62,12 @@ Result<std::byte*> OneNode::scratch(std::uint64_t bytes) {
     // What was begun before may still use what there is.
     if (auto status = node_->synchronize(node_->lane()); !status) return collectives_->explain(status);
     auto more = node_->executor().allocate(node_->device(), bytes);
-    if (!more) return more.status();
+    // The GPU reaches it too. The other ranks, which may have memory, are in the collective already.
+    if (!more) more = node_->executor().allocate_pinned(bytes);
+    if (!more) {
+      node_->group().abort(more.status());
+      return more.status();
+    }
     scratch_ = std::move(*more);
   }
   return scratch_.data();

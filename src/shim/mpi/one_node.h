@@ -14,7 +14,7 @@ namespace sennit::shim::mpi {
 class OneNode final : public Counterpart {
  public:
   /// Collective over the exchange's ranks. `executor`: of this rank, if it has one. Errors, the same on every rank:
-  /// those of Node::create, and of a rank without executor.
+  /// those of Node::create, of Collectives::meet, and of a rank without executor.
   static Result<std::unique_ptr<OneNode>> create(std::unique_ptr<comm::Exchange> exchange,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device);
 
@@ -26,7 +26,7 @@ class OneNode final : public Counterpart {
   std::string plan_of(const Work& work) override;
   Status close() override;
 
-  /// Begins the work, behind what was begun before, and waits for nobody once the collectives' ranks have met.
+  /// Begins the work, behind what was begun before, and waits for nobody.
   /// Errors: as Collectives::call.
   Status begin(Work& work);
   /// Whether the work that was begun last has ended. Errors: those of a wait that passed its limit, of a lost rank.
@@ -37,7 +37,7 @@ class OneNode final : public Counterpart {
   Status enqueue(Work& work);
   Status enqueue_scan(const Work& work);
   Status call(const coll::Request& request);
-  /// Scratch memory of at least so many bytes.
+  /// Scratch memory of at least so many bytes. Errors: out_of_memory, which ends the work of all ranks here.
   Result<std::byte*> scratch(std::uint64_t bytes);
 
   std::unique_ptr<path::Node> node_;

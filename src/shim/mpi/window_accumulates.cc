@@ -55,10 +55,19 @@ std::optional<Accumulation> Windows::on_gpu(const Reaching& reaching) const {
   const bool brings = tools_.holder(whole.origin) != device;
   if (!whole.reduction || whole.bytes < tools_.sums_from || !whole.aligned(brings ? nullptr : whole.origin))
     return std::nullopt;
+  // Where the GPU has no memory for that, the host does it.
+  if (brings && room_to_bring(reaching) == nullptr) return std::nullopt;
   // What is mapped for the device's lanes its kernels reach, too.
   const int holder = target.own != nullptr ? tools_.holder(target.own) : device;
   if (holder != device && !tools_.gpus->executor().reaches(device, holder)) return std::nullopt;
   return whole;
+}
+
+std::byte* Windows::room_to_bring(const Reaching& reaching) const {
+  auto& memory = reaching.window.brought[reaching.device];
+  if (memory.data() == nullptr)
+    if (auto made = tools_.gpus->executor().allocate(reaching.device, kBrought)) memory = std::move(*made);
+  return memory.data();
 }
 
 Status Windows::accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole) {
@@ -67,15 +76,7 @@ Status Windows::accumulate_on_gpu(const Reaching& reaching, const Accumulation& 
   std::byte* brought = nullptr;
   if (whole.reduction) {
     if (auto status = coll::load_reduce_rows(executor, device); !status) return status;
-    if (tools_.holder(whole.origin) != device) {
-      auto& memory = reaching.window.brought[device];
-      if (memory.data() == nullptr) {
-        auto made = executor.allocate(device, kBrought);
-        if (!made) return made.status();
-        memory = std::move(*made);
-      }
-      brought = memory.data();
-    }
+    if (tools_.holder(whole.origin) != device) brought = room_to_bring(reaching);
   }
   return tools_.gpus->on_lane(device, [&](device::Lane& lane) -> Status {
     const std::uint64_t most = brought != nullptr ? kBrought : whole.bytes;

@@ -187,6 +187,8 @@ class Windows {
   /// What the device is to do of it; none where it is for the host.
   std::optional<Accumulation> on_gpu(const Reaching& reaching) const;
   Status accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole);
+  /// Memory of the GPU that adds, for what is brought there; null: it has none left.
+  std::byte* room_to_bring(const Reaching& reaching) const;
   Status accumulate_on_host(const Reaching& reaching);
   Result<std::byte*> reach(Target& target, int device);
   Copy copy_by(int device);
