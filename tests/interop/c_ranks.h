@@ -56,3 +56,12 @@ static inline void* on_gpu(size_t bytes) {
   if (made == NULL) give_up("no memory");
   return made;
 }
+
+static inline void free_on_gpu(void* data) {
+  void (*release)(void*) = NULL;
+  *(void**)&release = dlsym(RTLD_DEFAULT, "sennit_emulated_free");
+  if (release != NULL)
+    release(data);
+  else
+    free(data);
+}

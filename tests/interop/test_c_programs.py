@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 
 import c_programs
@@ -186,6 +187,45 @@ def test_ranks_are_started_behind_a_call_that_waits_for_its_turn(what: str, tmp_
 
 
 # ---- GPU memory that is gone --------------------------------------------------------------------------------------
+
+SHORT, LONG = "2000", "1000000"  # numbers that a receiver pulls or that a sender leaves a copy of, and that are lent
+
+
+def freed(name: str, what: str, count: str) -> subprocess.CompletedProcess[str]:
+    program, library = have(name, "c_freed.c")
+    done = program.run(2, library, {"SENNIT_TIMEOUT": "2"}, program.start(2, what, count))
+    assert (done.returncode, "all arrived" in done.stdout) == (0, True), done.stdout + done.stderr[-4000:]
+    return done
+
+
+@pytest.mark.parametrize("count", [SHORT, LONG])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_a_send_whose_memory_was_freed_brings_nothing_else(name: str, count: str) -> None:
+    """What is lent stays where it was as long as it is mapped; a copy that was made too late brought other memory."""
+    freed(name, "send", count)
+
+
+# What is called what then.
+EARLY = {
+    "receive": "receiving a message",
+    "staged receive": "receiving a message",
+    "start": "MPI_Start",
+    "input": "MPI_Iallreduce",
+    "output": "MPI_Iallreduce",
+    "staged output": "completing a request",
+}
+
+
+@pytest.mark.parametrize("count", [SHORT, LONG])
+@pytest.mark.parametrize("what", EARLY)
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_memory_that_was_freed_early_is_an_error(name: str, what: str, count: str) -> None:
+    done = freed(name, what, count)
+    assert re.search(rf"rank 0: {EARLY[what]} on MPI_COMM_WORLD: invalid_argument: .* freed", done.stderr), (
+        done.stderr
+    )
+    assert "rank 0: error" in done.stdout
+
 
 EXHAUSTED = {
     "32M": "sum one collectives messages windows",  # less than what ranks share for collectives

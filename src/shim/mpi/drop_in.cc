@@ -303,9 +303,13 @@ int DropIn::fail(const Call& call, const Status& status) {
   return fail(function_of(call), call.comm, status);
 }
 
-int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
+void DropIn::say(std::string_view what, Handle comm, const Status& status) const {
   const std::string on = comm == kNoHandle ? "" : " on " + describe(*mpi_, comm);
   log(LogLevel::error, fmt::format("rank {}: {}{}: {}", rank_, what, on, status.text()));
+}
+
+int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
+  say(what, comm, status);
   return mpi_->fail(comm, status.code() == Code::out_of_memory ? mpi_->err_no_memory() : mpi_->err_other());
 }
 

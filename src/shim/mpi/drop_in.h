@@ -77,6 +77,8 @@ class DropIn {
   /// Says what went wrong, and what the program is told.
   int fail(const Call& call, const Status& status);
   int fail(std::string_view what, Handle comm, const Status& status);
+  /// Says alone what went wrong.
+  void say(std::string_view what, Handle comm, const Status& status) const;
   /// Whether a wait, in function `what`, is in vain since a rank was lost: then what the program is told. `comm`: of
   /// what is waited for.
   std::optional<int> in_vain(std::string_view what, Handle comm);
@@ -124,8 +126,8 @@ class DropIn {
   enum class Program : std::uint8_t { waits, goes_on };
   /// What came is looked at. `bytes`: what its status says.
   void look(Receive& receive, std::int64_t bytes, Program program = Program::waits);
-  /// Whether the message is where it belongs.
-  bool arrived(Receive& receive);
+  /// Whether the message is where it belongs, or cannot come. `comm`: that of its receive.
+  bool arrived(Receive& receive, Handle comm);
   /// A receive is over: what to tell of it. `shadows`: may be null. `bytes`: what the status says, and is to say.
   /// `bringing`: see Shadows::give_back.
   int complete(Receive& receive, Handle comm, Shadows* shadows, std::int64_t& bytes, Bringing* bringing = nullptr);

@@ -152,11 +152,11 @@ void DropIn::fetch(Receive& receive, Way& way, const void* came, Program program
   receive.incoming = way.fetch(card, matched, to, device);
 }
 
-bool DropIn::arrived(Receive& receive) {
+bool DropIn::arrived(Receive& receive, Handle comm) {
   if (receive.incoming == nullptr || receive.error != 0) return true;
   const auto done = receive.incoming->done();
   if (!done) {
-    log(LogLevel::error, fmt::format("rank {}: a message cannot be fetched: {}", rank_, done.status().text()));
+    say("receiving a message", comm, done.status());
     receive.error = mpi_->err_other();
     return true;
   }
@@ -225,9 +225,12 @@ bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
     if (!done) return false;
     open.status = received.status;
     open.finished = open.persistent;
+    // Where the memory was freed meanwhile, who goes on to fetch finds that out.
+    if (receive.held.device >= 0 && !gpus_->still_held(receive.buffer, receive.held.device))
+      program = Program::goes_on;
     look(receive, received.cancelled ? 0 : received.bytes, program);
   }
-  return arrived(receive);
+  return arrived(receive, open.comm());
 }
 
 void DropIn::look_at_first() {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include <fmt/format.h>
+
 #include "device/launch.h"
 #include "path/copy_rows.h"
 
@@ -73,6 +75,12 @@ Status Gpus::copy_pieces(const path::CopyPieces& copy, std::uint64_t bytes, int 
   return on_lane(device, [&](device::Lane& lane) {
     return device::launch(lane, copy, copy.blocks(), path::CopyPieces::threads(bytes / pieces));
   });
+}
+
+Status Gpus::still_held(const void* gpu, int device) const {
+  if (executor_->holder(gpu) == device) return {};
+  return Status(Code::invalid_argument, fmt::format("GPU memory at {} was freed while a request used it", gpu), {},
+                "Free it when the request is over");
 }
 
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {

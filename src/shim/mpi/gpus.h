@@ -52,6 +52,10 @@ class Gpus {
     give(device, std::move(*lane));
     return {};
   }
+  /// To be asked before memory is used whose call has returned with a request: the program may have freed it, and who
+  /// copies would take the address for one of the host's. Errors: invalid_argument, where it is no memory of that GPU
+  /// any more.
+  Status still_held(const void* gpu, int device) const;
   /// Of memory whose device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 

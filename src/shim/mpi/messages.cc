@@ -251,8 +251,11 @@ void Messages::Outgoing::hear() {
   const auto where = wish.hear(announcement_.number);
   if (!where) return;
   messages_.count_of(announcement_.sender, kAlive).fetch_add(1, std::memory_order_relaxed);
-  auto pushed = messages_.pushes_.push({data_, device_, announcement_.bytes, to_.dest, *where,
-                                        &end_word(messages_.slot_of(announcement_)), announcement_.use});
+  const auto held = messages_.gpus_.still_held(data_, device_);
+  Result<Pushes::UnderWay> pushed = held;
+  if (held.ok())
+    pushed = messages_.pushes_.push({data_, device_, announcement_.bytes, to_.dest, *where,
+                                     &end_word(messages_.slot_of(announcement_)), announcement_.use});
   if (pushed.ok()) {
     under_way_ = std::move(*pushed);
     return;
@@ -269,6 +272,7 @@ Status Messages::Outgoing::look() const {
 
 Status Messages::Outgoing::copy_to_file() {
   const std::uint64_t bytes = announcement_.bytes;
+  if (auto status = messages_.gpus_.still_held(data_, device_); !status) return status;
   UniqueFd file(memfd_create("sennit-message", MFD_CLOEXEC));
   if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
     return Status(Code::out_of_memory,
@@ -357,6 +361,8 @@ Status Messages::begin_to_pull(Incoming& incoming) {
   device::Executor& executor = gpus_.executor();
   const Announcement& card = incoming.announcement_;
   const bool to_gpu = incoming.device_ >= 0;
+  if (to_gpu)
+    if (auto status = gpus_.still_held(incoming.to_, incoming.device_); !status) return status;
   // The GPU at this end copies; where that is host memory, the one at the other.
   const int device = to_gpu ? incoming.device_ : std::max(executor.find(card.device), 0);
   auto lent = loans_.borrow(card.sender, card.memory, device);
@@ -403,6 +409,8 @@ Status Messages::Incoming::fetch_file() {
   if (!file) return file.status();
   const device::Memory mapped = map_all(file->get(), announcement_.bytes);
   if (mapped.data() == nullptr) return Status(Code::out_of_memory, "a message's host memory cannot be mapped");
+  if (device_ >= 0)
+    if (auto status = messages_.gpus_.still_held(to_, device_); !status) return status;
   return messages_.gpus_.copy(to_, mapped.data(), announcement_.bytes);
 }
 

@@ -222,7 +222,10 @@ class Pieces::Leaving final : public Outgoing, private Pieces::Moving {
 
  private:
   Status begin(int stage, const Piece& piece) override {
-    if (stage == Stages::kFirst) return copy(buffer(piece), data_ + piece.at, piece);
+    if (stage == Stages::kFirst) {
+      const auto held = all_.gpus_.still_held(data_, device_);
+      return held.ok() ? copy(buffer(piece), data_ + piece.at, piece) : held;
+    }
     Handle made = kNoHandle;
     const int code = all_.mpi_.begin_send(all_.comm_, buffer(piece), static_cast<int>(piece.bytes), to_.dest,
                                           piece_tag(card_.slot), made);
@@ -328,7 +331,10 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
     return line.status();
   }
   Status begin(int stage, const Piece& piece) override {
-    if (stage == Stages::kSecond) return is_direct() ? Status() : copy(to_ + piece.at, buffer(piece), piece);
+    if (stage == Stages::kSecond) {
+      const auto held = is_direct() ? Status() : all_.gpus_.still_held(to_, device_);
+      return is_direct() || !held ? held : copy(to_ + piece.at, buffer(piece), piece);
+    }
     Handle made = kNoHandle;
     const int code =
         all_.mpi_.begin_receive(all_.comm_, is_direct() ? to_ + piece.at : buffer(piece),

@@ -67,6 +67,7 @@ Status Shadows::down(const Shadow& shadow) {
 }
 
 Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringing) {
+  if (auto status = gpus_.still_held(shadow.there, shadow.held.device); !status) return status;
   for (const Runs& runs : shadow.runs)
     if (auto status = up(shadow, runs, 0); !status) return status;
   if (!shadow.runs.empty()) return {};
@@ -107,9 +108,12 @@ Status Shadows::up(const Shadow& shadow, const Runs& runs, std::int64_t offset) 
 }
 
 Status Shadows::fill() {
-  for (const Shadow& shadow : shadows_)
-    if (shadow.read)
-      if (auto status = down(shadow); !status) return status;
+  for (const Shadow& shadow : shadows_) {
+    if (!shadow.read) continue;
+    auto status = gpus_.still_held(shadow.there, shadow.held.device);
+    if (status.ok()) status = down(shadow);
+    if (!status) return status;
+  }
   return {};
 }
 

@@ -232,7 +232,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
       return 0;
     }
     here.look(*receive, bytes);
-    for (Patience patience; !here.arrived(*receive); patience.wait()) {
+    for (Patience patience; !here.arrived(*receive, call.comm); patience.wait()) {
       if (const auto lost = here.in_vain("MPI_Recv", call.comm)) return *lost;
       here.progress();
     }

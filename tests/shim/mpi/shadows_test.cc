@@ -202,6 +202,18 @@ TEST_F(ShadowsTest, OfAColumnTheDataAloneIsCopied) {
               0);
 }
 
+TEST_F(ShadowsTest, MemoryThatWasFreedIsFoundOut) {
+  Shadows shadows(gpus_, host_);
+  make(shadows, call_with({memory_.data(), Access::both, true, run(4, M::kFloat)}));
+  EXPECT_TRUE(gpus_.still_held(memory_.data(), 0).ok());
+  EXPECT_FALSE(gpus_.still_held(memory_.data(), 1).ok());
+  memory_ = {};
+  for (const Status& status : {shadows.give_back(-1), shadows.fill()}) {
+    EXPECT_EQ(status.code(), Code::invalid_argument);
+    EXPECT_NE(status.text().find("was freed while a request used it"), std::string::npos) << status.text();
+  }
+}
+
 TEST_F(ShadowsTest, AShadowsMemoryServesTheNextCall) {
   const void* where = nullptr;
   for (int call = 0; call < 2; ++call) {
