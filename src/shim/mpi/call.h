@@ -15,6 +15,11 @@
 namespace sennit::shim::mpi {
 
 enum class Form : std::uint8_t { blocking, nonblocking, persistent };
+/// A function of MPI: MPI_Isend is Send in its non-blocking form.
+struct Function {
+  Family family{};
+  Form form = Form::blocking;
+};
 enum class Access : std::uint8_t { in, out, both };
 
 /// An array of counts or places: int, or as wide as the large forms have them.
@@ -114,6 +119,7 @@ struct Call {
   std::array<Part, 3> parts;
   int count = 0;  ///< of parts
 
+  Function function() const { return {family, form}; }
   void add(const Part& part) { parts[static_cast<std::size_t>(count++)] = part; }
   std::span<const Part> all() const { return {parts.data(), static_cast<std::size_t>(count)}; }
   bool in_place() const;

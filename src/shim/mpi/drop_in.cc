@@ -7,7 +7,6 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/units.h"
 #include "comm/wait.h"
 #include "shim/mpi/agreement.h"
 
@@ -33,9 +32,9 @@ std::string lower(std::string_view name) {
 
 }  // namespace
 
-std::string DropIn::name_of(const Call& call) {
-  const std::string family = lower(kFamilyNames[std::size_t(call.family)]);
-  switch (call.form) {
+std::string DropIn::name_of(Function function) {
+  const std::string family = lower(kFamilyNames[std::size_t(function.family)]);
+  switch (function.form) {
     case Form::nonblocking: return family[0] == 'i' ? family : "i" + family;
     case Form::persistent: return family.ends_with("_init") ? family : family + "_init";
     case Form::blocking: break;
@@ -64,6 +63,7 @@ bool DropIn::start() {
   CommShape world;
   if (mpi_->shape(mpi_->comm_world(), world) != 0) return false;
   rank_ = world.rank;
+  explains_ = switches_.explain && rank_ == 0;
   const auto any = agree(*mpi_, world, SENNIT_VERSION, memories_->possible(), comm::default_wait_limit());
   if (!any) {
     unmatched_ = any.status().code() != Code::mismatch;
@@ -167,7 +167,7 @@ bool DropIn::wanted(const Call& call) const {
 
 std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
   if (communicators_ == nullptr) {
-    why = "the job's ranks could not meet";
+    why = kNotMet;
     return std::nullopt;
   }
   Communicators::One& one = communicators_->find_or_begin_to_meet(call.comm);
@@ -222,10 +222,10 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     return std::nullopt;
   }
   if (auto status = one.counterpart->perform(work); !status) return fail(call, status);
-  if (switches_.report || switches_.explain) {
+  if (switches_.report || explains_) {
     const std::string plan = one.counterpart->plan_of(work);
     count(call, work.bytes, plan, since);
-    explain(name_of(call), work.bytes, plan);
+    if (explains_) explanations_.say(name_of(call), work.bytes, plan);
   }
   return 0;
 }
@@ -246,7 +246,7 @@ int DropIn::perform(const Call& call, const RealCall& real, std::string_view why
   const int code = real((*shadows)->memory(), nullptr);
   if (code != 0) return code;
   if (auto status = (*shadows)->give_back(-1); !status) return fail(call, status);
-  if (switches_.report) count(call, (*shadows)->bytes(), fmt::format("staged: {}", why), since);
+  count_staged(call, **shadows, why, since);
   return 0;
 }
 
@@ -345,13 +345,8 @@ void DropIn::count(const Call& call, std::uint64_t bytes, std::string_view how, 
   report_.count(name_of(call), bytes, how, took.count());
 }
 
-void DropIn::explain(std::string_view operation, std::uint64_t bytes, std::string_view how) {
-  if (!switches_.explain || rank_ != 0) return;
-  {
-    const std::lock_guard lock(explained_mutex_);
-    if (!explained_.emplace(std::string(operation), bytes).second) return;
-  }
-  std::fputs(fmt::format("sennit: {} of {}: {}\n", operation, format_bytes(bytes), how).c_str(), stderr);
+void DropIn::explain_staged(Function function, std::uint64_t bytes, std::string_view how, std::string_view detail) {
+  if (explains_) explanations_.say_way(name_of(function), bytes, fmt::format("{}{}", how, detail));
 }
 
 }  // namespace sennit::shim::mpi

@@ -15,9 +15,9 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <set>
 #include <string>
 
+#include "shim/explanations.h"
 #include "shim/memories.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/communicators.h"
@@ -191,9 +191,24 @@ class DropIn {
   /// MPI_Win_attach of GPU memory.
   int refuse_to_attach(const WindowMpi& of, Handle window);
 
+  /// What became of a call, for the report. A message's way is explained when it is known: see explain().
   void count(const Call& call, std::uint64_t bytes, std::string_view how,
              std::chrono::steady_clock::time_point since);
   void count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::nanoseconds time);
+  /// The same of one that is staged, and explained. `time`: as above.
+  template <class Time>
+  void count_staged(const Call& call, const Shadows& shadows, std::string_view why, Time time) {
+    if (!switches_.report && !explains_) return;
+    const std::string how = "staged: " + std::string(why);
+    count(call, shadows.bytes(), how, time);
+    explain_staged(call.function(), shadows.bytes(), how, shadows.how());
+  }
+  /// Why a receive is staged that nothing is looked at for.
+  std::string_view why_not_looked_at() const {
+    if (communicators_ == nullptr) return kNotMet;
+    return listening_ ? kFromHost : "a receive was open before this process used a GPU";
+  }
+  static constexpr std::string_view kFromHost = "small, or from host memory";
 
  private:
   /// One that is ready, and claimed; false: the real library has not done with it.
@@ -241,8 +256,10 @@ class DropIn {
   class Table;
   /// The call done by sennit; none where it is to be left to the real function, and `why` says why.
   std::optional<int> accelerate(const Call& call, std::string_view& why);
+  static constexpr std::string_view kNotMet = "the job's ranks could not meet";
   /// "allreduce", "iallreduce", "allreduce_init": what the report calls it.
-  static std::string name_of(const Call& call);
+  static std::string name_of(Function function);
+  static std::string name_of(const Call& call) { return name_of(call.function()); }
   /// "MPI_Allreduce": what errors call it.
   static std::string function_of(const Call& call);
   /// The device that all the call's memory is on; -1 for host memory or several devices, none where nothing is used.
@@ -254,7 +271,14 @@ class DropIn {
   /// What `answer` says in the end; false where the communicator is of no use any more. Errors: a rank was lost.
   template <class Answer>
   Result<bool> wait_for(const Answer& answer, const Call& call);
-  void explain(std::string_view operation, std::uint64_t bytes, std::string_view how);
+  // All that explains is to be asked for where explains_ alone.
+  void explain_staged(Function function, std::uint64_t bytes, std::string_view how, std::string_view detail);
+  /// A message that was sent is taken.
+  void explain(Function function, const Outgoing& outgoing);
+  /// A receive has been looked at, or its message has come. `bytes`: what its status says.
+  void explain_staged(const Receive& receive, std::int64_t bytes);
+  void explain_fetched(const Receive& receive);
+  void fetch_announced(Receive& receive, std::int64_t bytes, Program program);
 
   const std::unique_ptr<Mpi> mpi_;
   const Switches switches_;
@@ -285,8 +309,8 @@ class DropIn {
   std::atomic<int> repeated_{0};    // persistent calls that have a counterpart
   std::unique_ptr<Helper> helper_;  // made when first needed
   Report report_;
-  std::mutex explained_mutex_;
-  std::set<std::pair<std::string, std::uint64_t>> explained_;
+  Explanations explanations_;
+  bool explains_ = false;  // since MPI_Init, on rank 0
   int rank_ = 0;
   bool unmatched_ = false;
 };

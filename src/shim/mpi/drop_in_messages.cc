@@ -68,7 +68,10 @@ int DropIn::wait_until_taken(Outgoing& outgoing, const Call& call) {
     outgoing.is_waited_for();
     const auto taken = outgoing.taken();
     if (!taken) return fail(call, taken.status());
-    if (*taken) return 0;
+    if (*taken) {
+      if (explains_) explain(call.function(), outgoing);
+      return 0;
+    }
     progress();
     mpi_->progress();
     if (communicators_->group().failed()) return fail(call, communicators_->group().check());
@@ -84,6 +87,8 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   const std::int64_t capacity = part.count() * shape.size;
   if (capacity < static_cast<std::int64_t>(kLeastLookedAt)) return nullptr;
   auto receive = std::make_unique<Receive>();
+  receive->function = call.function();
+  if (explains_) receive->detail = shadows.how();
   receive->landed = shadows.memory()[index];
   receive->buffer = const_cast<void*>(part.address);
   receive->held = shadows.held(index);
@@ -99,6 +104,11 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
 
 void DropIn::look(Receive& receive, std::int64_t bytes, Program program) {
   receive.looked = true;
+  fetch_announced(receive, bytes, program);
+  if (explains_ && receive.incoming == nullptr && receive.error == 0) explain_staged(receive, bytes);
+}
+
+void DropIn::fetch_announced(Receive& receive, std::int64_t bytes, Program program) {
   if (bytes < static_cast<std::int64_t>(kLeastLookedAt) || bytes > static_cast<std::int64_t>(kLongestAnnouncement))
     return;
   const void* came = receive.landed;
@@ -160,7 +170,24 @@ bool DropIn::arrived(Receive& receive, Handle comm) {
     receive.error = mpi_->err_other();
     return true;
   }
+  if (*done && explains_) explain_fetched(receive);
   return *done;
+}
+
+void DropIn::explain(Function function, const Outgoing& outgoing) {
+  explanations_.say_way(name_of(function), outgoing.bytes(), outgoing.how());
+}
+
+void DropIn::explain_staged(const Receive& receive, std::int64_t bytes) {
+  if (receive.held.device < 0 || bytes <= 0) return;  // the host's, which passes as it is
+  explain_staged(receive.function, static_cast<std::uint64_t>(bytes), "staged: " + std::string(kFromHost),
+                 receive.detail);
+}
+
+void DropIn::explain_fetched(const Receive& receive) {
+  const bool unpacked = receive.type != kNoHandle;
+  explanations_.say_way(name_of(receive.function), receive.incoming->bytes(),
+                        receive.incoming->how() + (unpacked ? ", and unpacked there" : ""));
 }
 
 int DropIn::complete(Receive& receive, Handle comm, Shadows* shadows, std::int64_t& bytes, Bringing* bringing) {
@@ -203,6 +230,7 @@ bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
     if (program == Program::waits) open.outgoing->is_waited_for();
     const auto taken = open.outgoing->taken();
     if (!taken.ok()) open.lost = taken.status();
+    if (taken.ok() && *taken && explains_) explain(open.function, *open.outgoing);
     if (taken.ok() && *taken && open.outgoing->is_left()) {
       // The real one ends when its card is received, or was cancelled.
       const bool ended = mpi_->look_at(request, false, done, received) == 0 && done;

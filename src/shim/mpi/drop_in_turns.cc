@@ -254,7 +254,7 @@ std::shared_ptr<Communicators::One> DropIn::agree_to_repeat(Handle comm, const C
 }
 
 std::unique_ptr<Repeated> DropIn::repeat(const Call& call, std::string_view& why) {
-  why = "the job's ranks could not meet";
+  why = kNotMet;
   if (communicators_ == nullptr) return nullptr;
   Work work;
   auto with = agree_to_repeat(call.comm, &call, work, why);
@@ -289,12 +289,14 @@ bool DropIn::start_again(OpenRequest& open) {
 int DropIn::complete(Begun& begun, Handle comm) {
   const Shadows* const shadows = begun.shadows();
   const std::uint64_t bytes = shadows != nullptr ? shadows->bytes() : begun.work.bytes;
-  if (shadows == nullptr || bytes != 0)
+  if (shadows == nullptr)
     count(begun.call, bytes, begun.how.empty() ? fmt::format("staged: {}", begun.why) : begun.how, begun.took);
+  else if (bytes != 0)
+    count_staged(begun.call, *shadows, begun.why, begun.took);
   if (begun.code() != 0) return begun.code();
   if (!begun.status().ok()) return fail(function_of(begun.call), comm, given_by(begun.work, begun.status()));
   if (begun.shadows() == nullptr) {
-    explain(name_of(begun.call), bytes, begun.how);
+    if (explains_) explanations_.say(name_of(begun.call), bytes, begun.how);
     return 0;
   }
   const auto given = begun.give_back();

@@ -23,7 +23,10 @@ Windows& DropIn::make_windows(const WindowMpi& of) {
                         return communicators_ != nullptr ? communicators_->world_rank(comm, rank) : -1;
                       },
                       [this] { progress(); },
-                      switches_.accumulate_from};
+                      switches_.accumulate_from,
+                      [this](std::uint64_t bytes, std::string_view how) {
+                        if (explains_) explanations_.say_way("win_create", bytes, how);
+                      }};
     windows_ = std::make_unique<Windows>(std::move(tools));
     live_windows_.store(windows_.get(), std::memory_order_release);
   }
@@ -49,8 +52,9 @@ int DropIn::one_sided(const WindowMpi& of, Call& call, const Remote& remote, con
   if (!outcome.why.ok())
     log(LogLevel::error,
         fmt::format("rank {}: MPI_{}: {}", rank_, kFamilyNames[std::size_t(call.family)], outcome.why.text()));
-  else if (!outcome.how.empty())
-    count(call, outcome.bytes, outcome.how, since);
+  if (!outcome.why.ok() || outcome.how.empty()) return outcome.code;
+  count(call, outcome.bytes, outcome.how, since);
+  if (explains_) explain_staged(call.function(), outcome.bytes, outcome.how, outcome.detail);
   return outcome.code;
 }
 

@@ -264,6 +264,15 @@ void Messages::Outgoing::hear() {
   wish.refuse(announcement_.number);
 }
 
+std::string Messages::Outgoing::how() const {
+  if (left_)
+    return fmt::format("left in host memory: it had waited {} ms for its receiver",
+                       std::chrono::milliseconds(kWaits).count());
+  if (offered_ != 0) return "by way of host memory: its receiver does not reach it";
+  if (under_way_.copy == nullptr) return fmt::format("{}, by its receiver", kPlan);
+  return fmt::format("{}, by this GPU{}", kPlan, messages_.pushes_.how(under_way_, announcement_.bytes));
+}
+
 Status Messages::Outgoing::look() const {
   auto status = under_way_.copy->look();
   if (!status) messages_.group_.abort(status);  // the receiver waits for what will never be told
@@ -336,6 +345,7 @@ std::unique_ptr<Messages::Incoming> Messages::bring(const Announcement& announce
     note_received(announcement, matched);
   }
   tell(announcement);
+  incoming->way_ = Incoming::Way::brought;
   incoming->told_ = true;
   incoming->failed_ = brought.status();
   return incoming;
@@ -392,7 +402,10 @@ Status Messages::begin_to_pull(Incoming& incoming) {
 }
 
 void Messages::pull(Incoming& incoming) {
-  if (!wish_of(incoming.announcement_).claim(incoming.announcement_.number)) return;  // a file comes
+  if (!wish_of(incoming.announcement_).claim(incoming.announcement_.number)) {
+    incoming.way_ = Incoming::Way::left;
+    return;
+  }
   const Status begun = begin_to_pull(incoming);
   if (begun.ok()) return;
   incoming.way_ = Incoming::Way::file;
@@ -419,6 +432,19 @@ Result<bool> Messages::Incoming::copied() {
   if (messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire) == 0) return false;
   if (auto status = fetch_file(); !status) return status;
   return true;
+}
+
+std::string Messages::Incoming::how() const {
+  switch (way_) {
+    case Way::wished: return fmt::format("{}, by its sender's GPU", kPlan);
+    case Way::pulled:
+      return fmt::format("{}, by this GPU{}", kPlan, messages_.pushes_.how(under_way_, announcement_.bytes));
+    case Way::brought: return fmt::format("{}, by a block that stays on this GPU", kPlan);
+    case Way::copied: return fmt::format("{}, to host memory", kPlan);
+    case Way::left: return "from host memory, where its sender had left it";
+    case Way::file: break;
+  }
+  return "by way of host memory: this process does not reach it";
 }
 
 Result<bool> Messages::Incoming::heard() {

@@ -32,6 +32,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "comm/group.h"
@@ -67,6 +68,7 @@ class Messages {
     int length() const override { return announcement_.length(); }
     std::uint64_t bytes() const override { return announcement_.bytes; }
     std::string_view plan() const override { return kPlan; }
+    std::string how() const override;
     /// Where the receiver needs a copy in host memory, this makes it. Errors: those of that copy.
     Result<bool> taken() override;
     void is_waited_for() override;
@@ -127,6 +129,7 @@ class Messages {
    public:
     std::uint64_t bytes() const override { return announcement_.bytes; }
     std::string_view plan() const override { return kPlan; }
+    std::string how() const override;
     /// The sender is told when it has come. Errors: those of the copy.
     Result<bool> done() override;
 
@@ -140,7 +143,9 @@ class Messages {
     Result<bool> copied();
     /// Of one that is wished: whether it has come, or is at least under way.
     Result<bool> heard();
-    enum class Way { wished, pulled, copied, file } way_ = Way::file;  // of no matter where all is over
+    /// `brought`: by a block for small copies. `file`: from a copy in host memory, which this process asked for;
+    /// `left`: which its sender had left.
+    enum class Way { wished, pulled, brought, copied, file, left } way_ = Way::file;
     void* to_ = nullptr;
     int device_ = -1;
     /// wished: until when the sender may hear it; from the first look on, since one that finds many messages looks at

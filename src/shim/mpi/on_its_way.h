@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/status.h"
@@ -28,6 +29,8 @@ class Outgoing {
   virtual std::uint64_t bytes() const = 0;
   /// How it goes, for the report.
   virtual std::string_view plan() const = 0;
+  /// The same once it is taken, with all that is known of it, for people.
+  virtual std::string how() const { return std::string(plan()); }
   /// Whether the receiver has all of it, or does not want it: the sender's buffer is free then. To be asked until it
   /// says so: it moves only while it is asked. Errors: the receiver cannot have it.
   virtual Result<bool> taken() = 0;
@@ -52,6 +55,8 @@ class Incoming {
 
   virtual std::uint64_t bytes() const = 0;
   virtual std::string_view plan() const = 0;
+  /// As Outgoing::how(), once it has come.
+  virtual std::string how() const { return std::string(plan()); }
   /// Whether it has come. To be asked until it has, as Outgoing::taken(). Errors: it never will.
   virtual Result<bool> done() = 0;
   /// The sender, as Outgoing::peer_elsewhere().

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ namespace sennit::shim::mpi {
 
 /// A receive that an announcement may match: where the real function puts what comes, and where the message belongs.
 struct Receive {
+  Function function;   ///< whose receive it is
+  std::string detail;  ///< of its staging, where somebody wants it explained: Shadows::how()
   void* landed = nullptr;
   void* buffer = nullptr;
   Held held;                           ///< whose memory that is
@@ -49,6 +52,7 @@ struct OpenRequest {
   bool persistent = false;
   bool receives = false;                   ///< its status says how much came
   bool message = false;                    ///< from one rank to another
+  Function function;                       ///< of a send
   std::atomic<bool> active{true};          ///< persistent ones: between start and completion
   std::unique_ptr<Partitions> partitions;  ///< of one that goes in parts; null: not so
   bool brought = false;                    ///< what came is where it belongs already

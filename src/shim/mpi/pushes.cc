@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/units.h"
 #include "shim/mpi/on_its_way.h"
 
 namespace sennit::shim::mpi {
@@ -129,7 +130,19 @@ Result<Pushes::UnderWay> Pushes::push(const Message& message) {
   if (!status) return fail(**lane, std::move(status));
   auto copy = std::make_shared<CopyUnderWay>();
   copy->lane_ = *lane;
-  return UnderWay{std::move(there->mapping), std::move(copy)};
+  return UnderWay{std::move(there->mapping), std::move(copy), UnderWay::Ends{end.device, message.device}};
+}
+
+std::string Pushes::how(const UnderWay& copy, std::uint64_t bytes) {
+  if (copy.copy != nullptr && copy.copy->has_kernel()) return ", with others by one kernel";
+  if (!copy.several || transport_ == nullptr) return {};
+  const auto split = transport_->mover().split_of(copy.several->to, copy.several->from, bytes);
+  if (!split || split->shares.size() < 2) return {};
+  std::string paths;
+  for (const path::Share& share : split->shares)
+    paths += fmt::format("{} {} of {}", paths.empty() ? ":" : ",", format_bytes(share.bytes),
+                         share.candidate.route.name());
+  return fmt::format(", over several paths{}", paths);
 }
 
 Result<Pushes::UnderWay> Pushes::pull(const path::ManyCopies::Copy& copy, int sender, int device,

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <string>
 #include <tuple>
 
 #include "comm/group.h"
@@ -46,7 +47,13 @@ class Pushes {
   struct UnderWay {
     std::shared_ptr<const path::Mapping> there;
     std::shared_ptr<CopyUnderWay> copy;  ///< null: nothing is
+    struct Ends {
+      int to, from;
+    };
+    std::optional<Ends> several{};  ///< devices, where it may take several paths
   };
+  /// How such a copy of `bytes` bytes goes, for people, behind other words; empty: by a copy engine, straight.
+  std::string how(const UnderWay& copy, std::uint64_t bytes);
   /// Begins the copy, and behind it the writing of the word, or leaves that to Together. Errors: nothing is under
   /// way, and the receiver may copy.
   Result<UnderWay> push(const Message& message);

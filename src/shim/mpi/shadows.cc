@@ -29,6 +29,15 @@ std::uint64_t Shadows::bytes() const {
   return all;
 }
 
+std::string_view Shadows::how() const {
+  for (const Shadow& shadow : shadows_) {
+    if (shadow.dense) continue;
+    if (shadow.rows) return ", rows alone";
+    return shadow.gaps ? ", by way of what lies between" : ", with what lies between";
+  }
+  return {};
+}
+
 Status Shadows::add(const Call& call, int index, const Held& held) {
   const Part& part = call.parts[static_cast<std::size_t>(index)];
   const auto span = span_of(call.mpi, part.elements);
@@ -55,7 +64,7 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
   auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;
   memory_[index] = memory->data() - span->first;
   shadows_.push_back({there, span->first, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), held, read,
-                      written, part.access == Access::out && (dense || rows), rows,
+                      written, dense, part.access == Access::out && (dense || rows), rows,
                       runs ? std::move(*runs) : std::vector<Runs>()});
   return read ? down(shadows_.back()) : Status();
 }

@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "shim/mpi/bringing.h"
@@ -51,6 +52,10 @@ class Shadows {
   /// Bytes of all shadows.
   std::uint64_t bytes() const;
 
+  /// What staging has to do with gaps between the call's elements, for people, behind other words; empty: there are
+  /// none.
+  std::string_view how() const;
+
   /// Copies to the shadows what the call reads: once more, for each start of a persistent request.
   Status fill();
   /// Copies back what the call has written. `received`: bytes that a message had; negative: as much as was asked for.
@@ -73,7 +78,7 @@ class Shadows {
     device::Memory here;
     std::uint64_t bytes;
     Held held;
-    bool read, written;
+    bool read, written, dense;
     bool prefix;                     // a message fills as much of it as it has bytes
     std::optional<path::Rows> rows;  // all that is copied, from `there` on
     std::vector<Runs> runs;          // all that is written, where that are no rows; none: every byte

@@ -35,6 +35,11 @@ void Together::add(Pushes& by, One one) {
   all_.push_back(std::move(one));
 }
 
+bool CopyUnderWay::has_kernel() {
+  const std::lock_guard lock(mutex_);
+  return launch_ != nullptr;
+}
+
 Status CopyUnderWay::look() {
   const std::lock_guard lock(mutex_);
   if (launch_ != nullptr) return launch_->look();

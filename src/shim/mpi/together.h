@@ -17,6 +17,8 @@ class CopyUnderWay {
  public:
   /// To be asked now and then until the end is told. Never blocks. Errors: those of the device; it may then never be.
   Status look();
+  /// Whether a kernel does it, with others.
+  bool has_kernel();
 
  private:
   friend class Pushes;

@@ -23,18 +23,22 @@ Status of_other_length(const Region& here, std::uint64_t bytes) {
 
 }  // namespace
 
-Result<std::string_view> Windows::accumulate(const Reaching& reaching) {
-  if (const auto whole = on_gpu(reaching)) {
+Result<Windows::How> Windows::accumulate(const Reaching& reaching) {
+  std::string_view why;
+  if (const auto whole = on_gpu(reaching, why)) {
     if (auto status = accumulate_on_gpu(reaching, *whole); !status) return status;
-    return std::string_view("by a GPU, under a lock");
+    return How{"by a GPU, under a lock", {}};
   }
   if (auto status = accumulate_on_host(reaching); !status) return status;
-  return std::string_view("under a lock");
+  return How{"under a lock", why};
 }
 
-std::optional<Accumulation> Windows::on_gpu(const Reaching& reaching) const {
+std::optional<Accumulation> Windows::on_gpu(const Reaching& reaching, std::string_view& why) const {
   const auto& [call, remote, window, target, there, at, device] = reaching;
-  if (call.family == Family::Compare_and_swap || !there.dense()) return std::nullopt;
+  why = ", by the host: GPUs do not compare and swap";
+  if (call.family == Family::Compare_and_swap) return std::nullopt;
+  why = ", by the host: a type has gaps";
+  if (!there.dense()) return std::nullopt;
   Accumulation whole;
   whole.target = at + there.span().first;
   whole.bytes = there.bytes();
@@ -48,15 +52,21 @@ std::optional<Accumulation> Windows::on_gpu(const Reaching& reaching) const {
     else
       whole.result = first;
   }
+  why = ", by the host: its buffers overlap";
   if (whole.overlaps()) return std::nullopt;
   // Copies alone: fewer than by way of the host, whatever the length.
   if (whole.origin == nullptr || tools_.windows.is_replace(remote.op)) return whole;
   whole.reduction = reduction_of(tools_.mpi, tools_.windows.element_of(remote.type), remote.op);
   const bool brings = tools_.holder(whole.origin) != device;
-  if (!whole.reduction || whole.bytes < tools_.sums_from || !whole.aligned(brings ? nullptr : whole.origin))
-    return std::nullopt;
-  // Where the GPU has no memory for that, the host does it.
+  why = ", by the host: GPUs do not have this operation on this type";
+  if (!whole.reduction) return std::nullopt;
+  why = ", by the host: SENNIT_ACCUMULATE";
+  if (whole.bytes < tools_.sums_from) return std::nullopt;
+  why = ", by the host: elements lie at no multiple of their length";
+  if (!whole.aligned(brings ? nullptr : whole.origin)) return std::nullopt;
+  why = ", by the host: the GPU has no memory to bring it to";
   if (brings && room_to_bring(reaching) == nullptr) return std::nullopt;
+  why = ", by the host: the GPU does not reach the target's";
   // What is mapped for the device's lanes its kernels reach, too.
   const int holder = target.own != nullptr ? tools_.holder(target.own) : device;
   if (holder != device && !tools_.gpus->executor().reaches(device, holder)) return std::nullopt;

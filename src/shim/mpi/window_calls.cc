@@ -74,7 +74,7 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
   const std::string_view how =
       is_mirrored(remote.window) ? "staged: ranks out of reach" : "staged: the target is in host memory";
-  Outcome outcome{0, shadows->bytes(), how};
+  Outcome outcome{0, shadows->bytes(), how, {}, shadows->how()};
   Pending pending{remote.rank, shadows};
   for (std::size_t i = 0; i < call.all().size(); ++i) {
     const Part& part = call.parts[i];
@@ -128,12 +128,15 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
     auto base = reach(target, device);
     if (!base) return {0, 0, {}, base.status()};
     if (is_put_or_get(call.family)) {
-      outcome.why =
+      const auto detail =
           put_or_get(call, !is_get(call.family), window, *there, *base + *offset, device, request != nullptr);
+      outcome.why = detail.status();
+      if (detail.ok()) outcome.detail = *detail;
     } else {
       const auto how = accumulate({call, remote, window, target, *there, *base + *offset, device});
       outcome.why = how.status();
-      if (how.ok()) outcome.how = *how;
+      if (how.ok()) outcome.how = how->how;
+      if (how.ok()) outcome.detail = how->detail;
     }
   }
   if (outcome.why.ok() && request != nullptr)
@@ -141,8 +144,8 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
   return outcome;
 }
 
-Status Windows::put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at, int device,
-                           bool wait) {
+Result<std::string_view> Windows::put_or_get(const Call& call, bool put, Window& window, const Region& there,
+                                             std::byte* at, int device, bool wait) {
   const Part& part = call.parts[0];
   auto here = region_of(tools_.mpi, part);
   if (!here) return here.status();
@@ -161,9 +164,10 @@ Status Windows::put_or_get(const Call& call, bool put, Window& window, const Reg
     }
     window.busy[device] = true;
     if (auto status = lane->copy(put ? remote : local, put ? local : remote, there.bytes()); !status) return status;
-    if (!wait) return {};
+    if (!wait) return std::string_view();
     window.busy[device] = false;
-    return lane->synchronize();
+    if (auto status = lane->synchronize(); !status) return status;
+    return std::string_view();
   }
   auto packed = tools_.host->take(there.bytes());
   if (!packed) return packed.status();
@@ -172,7 +176,8 @@ Status Windows::put_or_get(const Call& call, bool put, Window& window, const Reg
   auto status = put ? here->read(local, mine, packed->data()) : there.read(gpu, at, packed->data());
   if (status.ok()) status = put ? there.write(gpu, at, packed->data()) : here->write(local, mine, packed->data());
   tools_.host->give(std::move(*packed));
-  return status;
+  if (!status) return status;
+  return std::string_view(", packed in host memory: a type has gaps");
 }
 
 }  // namespace sennit::shim::mpi

@@ -127,7 +127,11 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
   const bool gpu = memory.bytes > 0 && tools_.holder(memory.base) >= 0;
   auto window = std::make_shared<Window>();
   window->memory = memory;
-  if (const std::string out_of_reach = prepare(comm, memory, unit, gpu, *window); !out_of_reach.empty()) {
+  const std::string out_of_reach = prepare(comm, memory, unit, gpu, *window);
+  tools_.tell(static_cast<std::uint64_t>(memory.bytes),
+              out_of_reach.empty() ? "its ranks reach each other's GPU memory"
+                                   : fmt::format("mirrored in host memory: {}", out_of_reach));
+  if (!out_of_reach.empty()) {
     log(LogLevel::info, fmt::format("a window goes through host memory: {}", out_of_reach));
     why = mirror(comm, gpu, *window);
     if (!why.ok()) return tools_.mpi.err_other();

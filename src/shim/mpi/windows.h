@@ -24,6 +24,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -63,6 +64,8 @@ struct WindowTools {
   std::function<int(Handle comm, int rank)> world;  ///< rank in MPI_COMM_WORLD
   std::function<void()> progress;                   ///< of requests that others may wait for
   std::uint64_t sums_from = 0;                      ///< bytes of the accumulating calls that a GPU does
+  /// Is told what becomes of a window's memory of `bytes` bytes.
+  std::function<void(std::uint64_t bytes, std::string_view how)> tell = [](std::uint64_t, std::string_view) {};
 };
 
 /// What the program told of memory that MPI was not told of.
@@ -97,8 +100,9 @@ class Windows {
   struct Outcome {
     int code = 0;
     std::uint64_t bytes = 0;
-    std::string_view how{};  ///< empty: no GPU was in it
-    Status why{};            ///< what is wrong, where that is sennit's to say
+    std::string_view how{};     ///< empty: no GPU was in it
+    Status why{};               ///< what is wrong, where that is sennit's to say
+    std::string_view detail{};  ///< of how, for people, behind it
   };
   /// One call. `request`: a pointer to the program's, for a call that ends in one.
   Outcome perform(Call& call, const Remote& remote, const RealCall& real, void* request);
@@ -170,8 +174,9 @@ class Windows {
   Outcome may_reach_mirror(const Remote& remote, const Target& target) const;
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
   Outcome direct(const Call& call, const Remote& remote, void* request, Window& window, Target& target);
-  Status put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at, int device,
-                    bool wait);
+  /// A detail of how it was done.
+  Result<std::string_view> put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at,
+                                      int device, bool wait);
   /// An accumulating call of memory that is reached: from `at` on, by lanes of `device`.
   struct Reaching {
     const Call& call;
@@ -182,10 +187,13 @@ class Windows {
     std::byte* at;
     int device;
   };
-  /// How it was done.
-  Result<std::string_view> accumulate(const Reaching& reaching);
-  /// What the device is to do of it; none where it is for the host.
-  std::optional<Accumulation> on_gpu(const Reaching& reaching) const;
+  /// How it was done, and a detail of that.
+  struct How {
+    std::string_view how, detail;
+  };
+  Result<How> accumulate(const Reaching& reaching);
+  /// What the device is to do of it; none where it is for the host, and `why` says why.
+  std::optional<Accumulation> on_gpu(const Reaching& reaching, std::string_view& why) const;
   Status accumulate_on_gpu(const Reaching& reaching, const Accumulation& whole);
   /// Memory of the GPU that adds, for what is brought there; null: it has none left.
   std::byte* room_to_bring(const Reaching& reaching) const;

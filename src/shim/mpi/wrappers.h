@@ -86,9 +86,9 @@ std::int64_t received(const typename Abi::Status& status) {
 
 /// Blocking calls without a status.
 template <class Abi, class CallReal>
-int perform(const Call& call, const CallReal& real, std::nullptr_t) {
+int perform(const Call& call, const CallReal& real, std::nullptr_t, std::string_view why = "no such call on GPUs") {
   try {
-    return drop_in<Abi>().perform(call, real);
+    return drop_in<Abi>().perform(call, real, why);
   } catch (const std::bad_alloc&) {
     return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));
   }
@@ -139,8 +139,10 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
     if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
     if (bytes != 0) {
       open->shadows = std::move(*shadows);
-      if (!why.empty())
-        here.count(call, bytes, open->receive != nullptr ? "into GPU memory" : fmt::format("staged: {}", why), since);
+      if (open->receive != nullptr)
+        here.count(call, bytes, "into GPU memory", since);
+      else if (!why.empty())
+        here.count_staged(call, *open->shadows, receives(call.family) ? here.why_not_looked_at() : why, since);
     }
     if (open->shadows != nullptr || open->receive != nullptr)
       here.requests().add(to_handle(*request), open, call.comm);
@@ -221,14 +223,14 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
     if (code != 0) return code;
     if (!receives(call.family)) {
       if (auto given = (*shadows)->give_back(-1); !given) return here.fail(call, given);
-      here.count(call, (*shadows)->bytes(), "staged: no such call on GPUs", since);
+      here.count_staged(call, **shadows, "no such call on GPUs", since);
       return 0;
     }
     std::int64_t bytes = received<Abi>(*told);
     const auto receive = here.looks_at_receives(false) ? here.receive_of(call, **shadows) : nullptr;
     if (receive == nullptr) {
       if (auto given = (*shadows)->give_back(bytes); !given) return here.fail(call, given);
-      here.count(call, (*shadows)->bytes(), "staged: small, or from host memory", since);
+      here.count_staged(call, **shadows, here.why_not_looked_at(), since);
       return 0;
     }
     here.look(*receive, bytes);
@@ -251,7 +253,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
 /// Messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
 template <class Abi, class CallReal>
 int begin_partitioned(const Call& call, const CallReal& real, int partitions, typename Abi::Request* request) {
-  if (const int code = perform<Abi>(call, real, request); code != 0) return code;
+  if (const int code = perform<Abi>(call, real, request, "in parts"); code != 0) return code;
   try {
     const auto open = drop_in<Abi>().requests().find(to_handle(*request));
     if (open == nullptr || partitions <= 0) return 0;
@@ -280,7 +282,7 @@ int begin_split(const Call& call, const CallReal& real, typename Abi::File file)
     if (!shadows) return here.fail(call, shadows.status());
     const int code = real((*shadows)->memory(), nullptr);
     if (code != 0) return code;
-    here.count(call, (*shadows)->bytes(), "staged: no such call on GPUs", since);
+    here.count_staged(call, **shadows, "no such call on GPUs", since);
     here.halves().put(to_handle(file), std::move(*shadows));
     return 0;
   } catch (const std::bad_alloc&) {
@@ -310,6 +312,7 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     auto open = std::make_shared<OpenRequest>();
     open->outgoing = std::move(outgoing);
     open->message = true;
+    open->function = call.function();
     here.requests().add(to_handle(*request), std::move(open), call.comm);
     here.look_at_first();
     here.hear_first();

@@ -266,7 +266,10 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         elif function.kind == "split":
             yield "  return begin_split<Abi>(call, call_real, fh);"
         else:
-            yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'});"
+            why = ""
+            if function.kind == "send":
+                why = ', "persistent"' if function.form == "persistent" else ', "buffered"'
+            yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'}{why});"
     yield "}"
     yield ""
 
