@@ -38,6 +38,7 @@ class Begun final : public Turn {
   std::string how;                  ///< sennit does it; empty where it is staged
   std::string why;                  ///< it is staged, if it is
   std::chrono::nanoseconds took{};  ///< of the call, without what came later
+  std::uint64_t bytes = 0;          ///< message_size(), where somebody asks
 
   /// Whether it is over, which this moves on. Only in the program's calls of MPI.
   bool over();
@@ -64,6 +65,7 @@ struct Repeated {
   Call call;
   Work work;
   std::shared_ptr<void> with;  ///< Communicators::One, of this call alone
+  std::uint64_t bytes = 0;     ///< message_size(), where somebody asks
 };
 
 }  // namespace sennit::shim::mpi

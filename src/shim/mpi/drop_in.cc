@@ -222,10 +222,11 @@ std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
     return std::nullopt;
   }
   if (auto status = one.counterpart->perform(work); !status) return fail(call, status);
-  if (switches_.report || explains_) {
+  if (tells()) {
     const std::string plan = one.counterpart->plan_of(work);
-    count(call, work.bytes, plan, since);
-    if (explains_) explanations_.say(name_of(call), work.bytes, plan);
+    const std::uint64_t bytes = message_size(call);
+    count(call, bytes, plan, since);
+    if (explains_) explanations_.say(name_of(call), bytes, plan);
   }
   return 0;
 }

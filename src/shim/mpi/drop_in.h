@@ -25,6 +25,7 @@
 #include "shim/mpi/halves.h"
 #include "shim/mpi/helper.h"
 #include "shim/mpi/host_memory.h"
+#include "shim/mpi/message_size.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/open_requests.h"
 #include "shim/mpi/patience.h"
@@ -191,17 +192,28 @@ class DropIn {
   /// MPI_Win_attach of GPU memory.
   int refuse_to_attach(const WindowMpi& of, Handle window);
 
-  /// What became of a call, for the report. A message's way is explained when it is known: see explain().
+  /// Whether anybody asks what becomes of calls, for the report or to have it explained.
+  bool tells() const { return switches_.report || explains_; }
+  /// What became of a call, for the report: `bytes` of a message that is known, else its message_size(). A message's
+  /// way is explained when it is known: see explain().
   void count(const Call& call, std::uint64_t bytes, std::string_view how,
              std::chrono::steady_clock::time_point since);
   void count(const Call& call, std::uint64_t bytes, std::string_view how, std::chrono::nanoseconds time);
-  /// The same of one that is staged, and explained. `time`: as above.
+  template <class Time>
+  void count(const Call& call, std::string_view how, Time time) {
+    if (switches_.report) count(call, message_size(call), how, time);
+  }
+  /// The same of one that is staged, and explained.
+  template <class Time>
+  void count_staged(const Call& call, std::uint64_t bytes, const Shadows& shadows, std::string_view why, Time time) {
+    if (!tells()) return;
+    const std::string how = "staged: " + std::string(why);
+    count(call, bytes, how, time);
+    explain_staged(call.function(), bytes, how, shadows.how());
+  }
   template <class Time>
   void count_staged(const Call& call, const Shadows& shadows, std::string_view why, Time time) {
-    if (!switches_.report && !explains_) return;
-    const std::string how = "staged: " + std::string(why);
-    count(call, shadows.bytes(), how, time);
-    explain_staged(call.function(), shadows.bytes(), how, shadows.how());
+    if (tells()) count_staged(call, message_size(call), shadows, why, time);
   }
   /// Why a receive is staged that nothing is looked at for.
   std::string_view why_not_looked_at() const {

@@ -174,6 +174,7 @@ std::shared_ptr<Begun> DropIn::take_turn(const Call& call, std::string_view& why
   }
   auto begun = std::make_shared<Begun>(kind, call, [this](const Call& of) { return begin(of, false); });
   begun->work = std::move(work);
+  if (tells()) begun->bytes = message_size(call);  // before the program frees a type
   if (kind == Turn::Kind::offered) begun->signature = signature_of(begun->work);
   begun->why = kind == Turn::Kind::offered ? "another rank's buffer or type" : why;
   return begun;
@@ -259,7 +260,8 @@ std::unique_ptr<Repeated> DropIn::repeat(const Call& call, std::string_view& why
   Work work;
   auto with = agree_to_repeat(call.comm, &call, work, why);
   if (with == nullptr) return nullptr;
-  return std::make_unique<Repeated>(Repeated{call, std::move(work), std::move(with)});
+  const std::uint64_t bytes = tells() ? message_size(call) : 0;
+  return std::make_unique<Repeated>(Repeated{call, std::move(work), std::move(with), bytes});
 }
 
 void DropIn::repeat_none(Handle comm) {
@@ -279,6 +281,7 @@ bool DropIn::start_again(OpenRequest& open) {
     return Status(Code::peer_lost, "a persistent collective cannot go on, since not all ranks can");
   });
   open.begun->work = repeated.work;
+  open.begun->bytes = repeated.bytes;
   requests_.start(open);
   join(repeated.call.comm, one, open.begun);
   requests_.started(open);
@@ -288,15 +291,14 @@ bool DropIn::start_again(OpenRequest& open) {
 
 int DropIn::complete(Begun& begun, Handle comm) {
   const Shadows* const shadows = begun.shadows();
-  const std::uint64_t bytes = shadows != nullptr ? shadows->bytes() : begun.work.bytes;
   if (shadows == nullptr)
-    count(begun.call, bytes, begun.how.empty() ? fmt::format("staged: {}", begun.why) : begun.how, begun.took);
-  else if (bytes != 0)
-    count_staged(begun.call, *shadows, begun.why, begun.took);
+    count(begun.call, begun.bytes, begun.how.empty() ? fmt::format("staged: {}", begun.why) : begun.how, begun.took);
+  else if (shadows->bytes() != 0)
+    count_staged(begun.call, begun.bytes, *shadows, begun.why, begun.took);
   if (begun.code() != 0) return begun.code();
   if (!begun.status().ok()) return fail(function_of(begun.call), comm, given_by(begun.work, begun.status()));
   if (begun.shadows() == nullptr) {
-    if (explains_) explanations_.say(name_of(begun.call), bytes, begun.how);
+    if (explains_) explanations_.say(name_of(begun.call), begun.bytes, begun.how);
     return 0;
   }
   const auto given = begun.give_back();

@@ -1,6 +1,7 @@
 // The half of windows that moves data.
 #include <fmt/format.h>
 
+#include "shim/mpi/message_size.h"
 #include "shim/mpi/window_parts.h"
 #include "shim/mpi/windows.h"
 
@@ -74,7 +75,7 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
   const std::string_view how =
       is_mirrored(remote.window) ? "staged: ranks out of reach" : "staged: the target is in host memory";
-  Outcome outcome{0, shadows->bytes(), how, {}, shadows->how()};
+  Outcome outcome{0, message_size(call), how, {}, shadows->how()};
   Pending pending{remote.rank, shadows};
   for (std::size_t i = 0; i < call.all().size(); ++i) {
     const Part& part = call.parts[i];

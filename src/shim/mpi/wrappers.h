@@ -130,17 +130,17 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
     if (!shadows) return here.fail(call, shadows.status());
     const int code = real((*shadows)->memory(), request);
     if (code != 0) return code;
-    const std::uint64_t bytes = (*shadows)->bytes();
+    const bool stages = (*shadows)->bytes() != 0;
     auto open = std::make_shared<OpenRequest>();
     open->persistent = call.form == Form::persistent;
     open->active = !open->persistent;
     open->receives = receives(call.family);
     open->message = is_message(call.family);
     if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
-    if (bytes != 0) {
+    if (stages) {
       open->shadows = std::move(*shadows);
       if (open->receive != nullptr)
-        here.count(call, bytes, "into GPU memory", since);
+        here.count(call, "into GPU memory", since);
       else if (!why.empty())
         here.count_staged(call, *open->shadows, receives(call.family) ? here.why_not_looked_at() : why, since);
     }
@@ -230,7 +230,8 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
     const auto receive = here.looks_at_receives(false) ? here.receive_of(call, **shadows) : nullptr;
     if (receive == nullptr) {
       if (auto given = (*shadows)->give_back(bytes); !given) return here.fail(call, given);
-      here.count_staged(call, **shadows, here.why_not_looked_at(), since);
+      const auto length = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
+      here.count_staged(call, length, **shadows, here.why_not_looked_at(), since);
       return 0;
     }
     here.look(*receive, bytes);
