@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "shim/mpi/attached_buffer.h"
+#include "shim/mpi/attaching.h"
 #include "shim/mpi/life.h"
 #include "shim/mpi/partitioned.h"
 #include "shim/mpi/request_status.h"
@@ -27,7 +27,7 @@ void fill_table(const sennit_front& front) {
   if (front.disabled == 0) wrappers::fill_wrappers<Abi>(wanted);
   wrappers::fill_requests<Abi>(wanted);
   if (front.disabled == 0) wrappers::fill_own<Abi>(wanted);
-  if (front.disabled == 0) wrappers::fill_in_turn<Abi>(wanted);
+  if (front.disabled == 0) wrappers::fill_counted<Abi>(wanted);
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
   wrappers::fill_get_status<Abi>(substitutes);

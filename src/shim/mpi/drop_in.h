@@ -19,6 +19,7 @@
 
 #include "shim/explanations.h"
 #include "shim/memories.h"
+#include "shim/mpi/attached_buffer.h"
 #include "shim/mpi/call.h"
 #include "shim/mpi/communicators.h"
 #include "shim/mpi/gpus.h"
@@ -46,6 +47,7 @@ class DropIn {
   Memories& memories() { return *memories_; }
   OpenRequests& requests() { return requests_; }
   Halves& halves() { return halves_; }
+  AttachedBuffer& attached_buffer() { return attached_buffer_; }
 
   /// Collective over MPI_COMM_WORLD, at the end of MPI_Init: finds out who is where. False: no process of the job can
   /// have GPU memory, and nothing is left to do.
@@ -308,6 +310,7 @@ class DropIn {
   std::atomic<Windows*> live_windows_{nullptr};
   std::atomic<bool> listening_{false}, unseen_receives_{false};
   Halves halves_;
+  AttachedBuffer attached_buffer_;
   OpenRequests requests_;
   /// Communicators with calls that wait for their turn, or that sennit does.
   struct Active {

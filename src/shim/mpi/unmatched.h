@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 
 #include "shim/mpi/process.h"
 
@@ -22,29 +23,11 @@ int refuse(const char* function) {
   return mpi<Abi>().fail(mpi<Abi>().comm_world(), Abi::kErrOther);
 }
 
+/// The same where that has happened, and the communicator is MPI_COMM_WORLD; none: go on.
 template <class Abi>
-int Ibarrier(typename Abi::Comm comm, typename Abi::Request* request) {
-  if (is_world<Abi>(comm)) return refuse<Abi>("MPI_Ibarrier");
-  return Real<Abi>::of(&Ibarrier<Abi>, Entry::Ibarrier)(comm, request);
-}
-
-template <class Abi>
-int Barrier_init(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Request* request) {
-  if (is_world<Abi>(comm)) return refuse<Abi>("MPI_Barrier_init");
-  return Real<Abi>::of(&Barrier_init<Abi>, Entry::Barrier_init)(comm, info, request);
-}
-
-template <class Abi>
-int Comm_idup(typename Abi::Comm comm, typename Abi::Comm* made, typename Abi::Request* request) {
-  if (is_world<Abi>(comm)) return refuse<Abi>("MPI_Comm_idup");
-  return Real<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup)(comm, made, request);
-}
-
-template <class Abi>
-int Comm_idup_with_info(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Comm* made,
-                        typename Abi::Request* request) {
-  if (is_world<Abi>(comm)) return refuse<Abi>("MPI_Comm_idup_with_info");
-  return Real<Abi>::of(&Comm_idup_with_info<Abi>, Entry::Comm_idup_with_info)(comm, info, made, request);
+std::optional<int> refused(const char* function, typename Abi::Comm comm) {
+  if (!drop_in<Abi>().unmatched() || !is_world<Abi>(comm)) return std::nullopt;
+  return refuse<Abi>(function);
 }
 
 /// The hand-written ones, by entry: by_hand.inc.

@@ -15,9 +15,12 @@ int Barrier(typename Abi::Comm comm) {
   return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);
 }
 
-/// Calls that no board counts, but that keep the order of those that wait for their turn.
+// Calls that no board counts, but that keep the order of those that wait for their turn. Where some ranks run without
+// the drop-in they cannot end on MPI_COMM_WORLD.
+
 template <class Abi>
-int Ibarrier_in_turn(typename Abi::Comm comm, typename Abi::Request* request) {
+int Ibarrier(typename Abi::Comm comm, typename Abi::Request* request) {
+  if (const auto code = refused<Abi>("MPI_Ibarrier", comm)) return *code;
   const auto real = Real<Abi>::of(&Ibarrier<Abi>, Entry::Ibarrier);
   if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, request);
   const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
@@ -28,7 +31,8 @@ int Ibarrier_in_turn(typename Abi::Comm comm, typename Abi::Request* request) {
 }
 
 template <class Abi>
-int Comm_idup_in_turn(typename Abi::Comm comm, typename Abi::Comm* made, typename Abi::Request* request) {
+int Comm_idup(typename Abi::Comm comm, typename Abi::Comm* made, typename Abi::Request* request) {
+  if (const auto code = refused<Abi>("MPI_Comm_idup", comm)) return *code;
   const auto real = Real<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup);
   if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, made, request);
   const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
@@ -39,8 +43,9 @@ int Comm_idup_in_turn(typename Abi::Comm comm, typename Abi::Comm* made, typenam
 }
 
 template <class Abi>
-int Comm_idup_with_info_in_turn(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Comm* made,
-                                typename Abi::Request* request) {
+int Comm_idup_with_info(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Comm* made,
+                        typename Abi::Request* request) {
+  if (const auto code = refused<Abi>("MPI_Comm_idup_with_info", comm)) return *code;
   const auto real = Real<Abi>::of(&Comm_idup_with_info<Abi>, Entry::Comm_idup_with_info);
   if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, info, made, request);
   const Library<Abi>& library = *Process<Abi>::instance().library;
@@ -57,7 +62,8 @@ int Comm_idup_with_info_in_turn(typename Abi::Comm comm, typename Abi::Info info
 
 /// Takes its place in the order when it is made, not when it is started.
 template <class Abi>
-int Barrier_init_in_turn(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Request* request) {
+int Barrier_init(typename Abi::Comm comm, typename Abi::Info info, typename Abi::Request* request) {
+  if (const auto code = refused<Abi>("MPI_Barrier_init", comm)) return *code;
   if (const auto code = settle<Abi>("MPI_Barrier_init", comm)) return *code;
   return Real<Abi>::of(&Barrier_init<Abi>, Entry::Barrier_init)(comm, info, request);
 }
@@ -67,14 +73,6 @@ template <class Abi>
 int idup_without_info(typename Abi::Comm comm, typename Abi::Info, typename Abi::Comm* made,
                       typename Abi::Request* request) {
   return Current<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup)(comm, made, request);
-}
-
-template <class Abi>
-void fill_in_turn(void** table) {
-  table[std::size_t(Entry::Ibarrier)] = reinterpret_cast<void*>(&Ibarrier_in_turn<Abi>);
-  table[std::size_t(Entry::Barrier_init)] = reinterpret_cast<void*>(&Barrier_init_in_turn<Abi>);
-  table[std::size_t(Entry::Comm_idup)] = reinterpret_cast<void*>(&Comm_idup_in_turn<Abi>);
-  table[std::size_t(Entry::Comm_idup_with_info)] = reinterpret_cast<void*>(&Comm_idup_with_info_in_turn<Abi>);
 }
 
 /// A status of a message that was found, and not received: it is to tell of the message, not of what announces it.

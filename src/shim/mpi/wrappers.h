@@ -119,26 +119,36 @@ typename Abi::Status* ignored() {
   return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore);
 }
 
-/// Calls that end in a request. `why`: one that is no message is staged; empty: it is not.
-template <class Abi, class CallReal>
-int perform(const Call& call, const CallReal& real, typename Abi::Request* request,
-            std::string_view why = "ends in a request") {
+/// Has the real function called with host memory in the place of GPU memory, and then(that memory, since when) see to
+/// what is left. `tail`: the program's request or status. MPI's code.
+template <class Abi, class CallReal, class Then>
+int stage(const Call& call, const CallReal& real, void* tail, const Then& then) {
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
     auto shadows = here.begin(call);
     if (!shadows) return here.fail(call, shadows.status());
-    const int code = real((*shadows)->memory(), request);
-    if (code != 0) return code;
-    const bool stages = (*shadows)->bytes() != 0;
+    const int code = real((*shadows)->memory(), tail);
+    return code != 0 ? code : then(std::move(*shadows), since);
+  } catch (const std::bad_alloc&) {
+    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
+/// Calls that end in a request. `why`: one that is no message is staged; empty: it is not.
+template <class Abi, class CallReal>
+int perform(const Call& call, const CallReal& real, typename Abi::Request* request,
+            std::string_view why = "ends in a request") {
+  return stage<Abi>(call, real, request, [&](std::shared_ptr<Shadows> shadows, auto since) {
+    DropIn& here = drop_in<Abi>();
     auto open = std::make_shared<OpenRequest>();
     open->persistent = call.form == Form::persistent;
     open->active = !open->persistent;
     open->receives = receives(call.family);
     open->message = is_message(call.family);
-    if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, **shadows);
-    if (stages) {
-      open->shadows = std::move(*shadows);
+    if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, *shadows);
+    if (shadows->bytes() != 0) {
+      open->shadows = std::move(shadows);
       if (open->receive != nullptr)
         here.count(call, "into GPU memory", since);
       else if (!why.empty())
@@ -148,9 +158,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
       here.requests().add(to_handle(*request), open, call.comm);
     here.look_at_first();
     return 0;
-  } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
-  }
+  });
 }
 
 /// Collective calls that end in a request, and what has to keep their order. `real` has copies of the program's
@@ -211,27 +219,22 @@ int repeat(const Call& call, const CallReal& real, typename Abi::Request* reques
 /// Blocking calls with a status: of a message, or a file.
 template <class Abi, class CallReal>
 int perform(const Call& call, const CallReal& real, typename Abi::Status* status) {
-  DropIn& here = drop_in<Abi>();
-  try {
-    const auto since = std::chrono::steady_clock::now();
-    auto shadows = here.begin(call);
-    if (!shadows) return here.fail(call, shadows.status());
-    typename Abi::Status own{};
-    const bool no_status = reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
-    typename Abi::Status* const told = no_status ? &own : status;
-    const int code = real((*shadows)->memory(), told);
-    if (code != 0) return code;
+  typename Abi::Status own{};
+  const bool no_status = reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
+  typename Abi::Status* const told = no_status ? &own : status;
+  return stage<Abi>(call, real, told, [&](const std::shared_ptr<Shadows>& shadows, auto since) {
+    DropIn& here = drop_in<Abi>();
     if (!receives(call.family)) {
-      if (auto given = (*shadows)->give_back(-1); !given) return here.fail(call, given);
-      here.count_staged(call, **shadows, "no such call on GPUs", since);
+      if (auto given = shadows->give_back(-1); !given) return here.fail(call, given);
+      here.count_staged(call, *shadows, "no such call on GPUs", since);
       return 0;
     }
     std::int64_t bytes = received<Abi>(*told);
-    const auto receive = here.looks_at_receives(false) ? here.receive_of(call, **shadows) : nullptr;
+    const auto receive = here.looks_at_receives(false) ? here.receive_of(call, *shadows) : nullptr;
     if (receive == nullptr) {
-      if (auto given = (*shadows)->give_back(bytes); !given) return here.fail(call, given);
+      if (auto given = shadows->give_back(bytes); !given) return here.fail(call, given);
       const auto length = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
-      here.count_staged(call, length, **shadows, here.why_not_looked_at(), since);
+      here.count_staged(call, length, *shadows, here.why_not_looked_at(), since);
       return 0;
     }
     here.look(*receive, bytes);
@@ -240,15 +243,13 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
       here.progress();
     }
     const bool fetched = receive->incoming != nullptr;
-    if (const int failed = here.complete(*receive, call.comm, shadows->get(), bytes); failed != 0) return failed;
+    if (const int failed = here.complete(*receive, call.comm, shadows.get(), bytes); failed != 0) return failed;
     if (fetched) tell<Abi>(*told, bytes);
-    if ((*shadows)->bytes() != 0)
+    if (shadows->bytes() != 0)
       here.count(call, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
                  fetched ? receive->incoming->plan() : "staged: small, or from host memory", since);
     return 0;
-  } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
-  }
+  });
 }
 
 /// Messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
@@ -276,19 +277,12 @@ int begin_partitioned(const Call& call, const CallReal& real, int partitions, ty
 /// Collective operations on files that another function ends (split_io.h).
 template <class Abi, class CallReal>
 int begin_split(const Call& call, const CallReal& real, typename Abi::File file) {
-  DropIn& here = drop_in<Abi>();
-  try {
-    const auto since = std::chrono::steady_clock::now();
-    auto shadows = here.begin(call);
-    if (!shadows) return here.fail(call, shadows.status());
-    const int code = real((*shadows)->memory(), nullptr);
-    if (code != 0) return code;
-    here.count_staged(call, **shadows, "no such call on GPUs", since);
-    here.halves().put(to_handle(file), std::move(*shadows));
+  return stage<Abi>(call, real, nullptr, [&](std::shared_ptr<Shadows> shadows, auto since) {
+    DropIn& here = drop_in<Abi>();
+    here.count_staged(call, *shadows, "no such call on GPUs", since);
+    here.halves().put(to_handle(file), std::move(shadows));
     return 0;
-  } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
-  }
+  });
 }
 
 /// Sends of GPU memory. `call_card`: the same send, of an announcement.
