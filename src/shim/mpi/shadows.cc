@@ -33,7 +33,7 @@ std::string_view Shadows::how() const {
   for (const Shadow& shadow : shadows_) {
     if (shadow.dense) continue;
     if (shadow.rows) return ", rows alone";
-    return shadow.gaps ? ", by way of what lies between" : ", with what lies between";
+    return shadow.runs.empty() ? ", with what lies between" : ", the data alone";
   }
   return {};
 }
