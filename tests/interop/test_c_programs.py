@@ -99,6 +99,20 @@ def test_the_communicators_error_handler_hears_of_its_messages(name: str) -> Non
     assert "into GPU memory" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("what", ["synchronous"])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_what_mpi_says_is_what_it_says_alone(name: str, what: str) -> None:
+    program, library = have(name, "c_as_alone.c")
+    said = []
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {}, program.start(2, what))
+        # UCX, of Debian's MPICH, tells of messages that nobody has received.
+        lines = sorted(line for line in done.stdout.splitlines() if "UCX  WARN" not in line)
+        assert (done.returncode, lines[:1]) == (0, ["all arrived"]), done.stdout[-2000:] + done.stderr[-4000:]
+        said.append(lines)
+    assert said[0] == said[1]
+
+
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_memory_is_held_between_two_calls(name: str, tmp_path: Path) -> None:
     program, library = have(name, "c_halves.c")

@@ -60,7 +60,8 @@ std::unique_ptr<Outgoing> DropIn::announce(const Call& call, std::string_view& w
   if (!communicators_->listens(to.world_rank)) return nullptr;
   why = "memory that cannot be shared, or too many on their way";
   if (messages() == nullptr) return nullptr;
-  return messages_->announce(part.address, bytes, envelope, memories_->held_again(part.address).settled);
+  const bool synchronous = call.family == Family::Ssend;
+  return messages_->announce(part.address, bytes, envelope, memories_->held_again(part.address).settled, synchronous);
 }
 
 int DropIn::wait_until_taken(Outgoing& outgoing, const Call& call) {

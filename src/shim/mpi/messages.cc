@@ -126,7 +126,7 @@ void Messages::note_received(const Announcement& card, bool matched) {
 }
 
 std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, const Envelope& to,
-                                                       bool settled) {
+                                                       bool settled, bool synchronous) {
   const auto loan = loans_.lend_by_name(data, bytes);
   if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
@@ -138,6 +138,7 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   outgoing->to_ = to;
   outgoing->time_ = look_alikes_.now();
   outgoing->device_ = loan->device;
+  outgoing->stays_ = synchronous;
   Announcement& card = outgoing->announcement_;
   card.job[0] = job_[0];
   card.job[1] = job_[1];
@@ -205,7 +206,7 @@ bool Messages::Outgoing::ended() const {
 }
 
 void Messages::Outgoing::is_waited_for() {
-  if (announcement_.bytes > kMostLeft || under_way_.copy != nullptr || offered_ != 0 || tried_to_leave_) return;
+  if (announcement_.bytes > kMostLeft || under_way_.copy != nullptr || offered_ != 0 || stays_) return;
   if (looks_++ % kLooksAtClock != 0) return;
   const auto now = std::chrono::steady_clock::now();
   if (!waited_since_) waited_since_ = now;
@@ -213,7 +214,7 @@ void Messages::Outgoing::is_waited_for() {
 }
 
 void Messages::Outgoing::leave() {
-  tried_to_leave_ = true;
+  stays_ = true;
   if (auto status = copy_to_file(); !status)
     return log(LogLevel::info, fmt::format("a message waits for its receiver: {}", status.text()));
   left_ = messages_.wish_of(announcement_).leave(announcement_.number);

@@ -98,7 +98,8 @@ class Messages {
     std::uint64_t offered_ = 0;   // a copy in host memory; 0: none
     std::optional<std::chrono::steady_clock::time_point> waited_since_;
     unsigned looks_ = 0;  // of who waits
-    bool left_ = false, tried_to_leave_ = false;
+    bool left_ = false;
+    bool stays_ = false;  // it is not left, now or any more
   };
   /// Messages of which a sender leaves a copy: a default, the longest that MPIs keep for receivers on their node. And
   /// how long it waits before: a default, far longer than a receiver takes that is there.
@@ -106,8 +107,10 @@ class Messages {
   static constexpr std::chrono::milliseconds kWaits{1};
 
   /// Lends the memory, `settled` or not (Held), to a receiver; none where it cannot be shared, or no slot is left
-  /// whose announcement is as short as the message, and like no other message to that receiver.
-  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, const Envelope& to, bool settled);
+  /// whose announcement is as short as the message, and like no other message to that receiver. `synchronous`: it is
+  /// not over before its receiver has come, and so never left.
+  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, const Envelope& to, bool settled,
+                                     bool synchronous = false);
 
   /// Whether what was received is an announcement.
   bool is_announcement(const void* data, std::uint64_t bytes) const {

@@ -57,6 +57,30 @@ TEST(Messages, OneThatIsShortIsLeftForAReceiverThatDoesNotCome) {
       });
 }
 
+TEST(Messages, OneThatIsSentSynchronouslyWaitsForItsReceiver) {
+  static constexpr std::uint64_t kBytes = 3000;
+  between_two(
+      [](Party& rank, Announcement& card) {
+        fill(rank, 7);
+        const auto outgoing = rank.messages->announce(rank.memory.data(), kBytes, kTo, true, true);
+        ASSERT_NE(outgoing, nullptr);
+        std::memcpy(&card, outgoing->sent(), sizeof card);
+        for (const auto until = std::chrono::steady_clock::now() + 3 * Messages::kWaits;
+             std::chrono::steady_clock::now() < until;) {
+          outgoing->is_waited_for();
+          EXPECT_FALSE(*outgoing->taken());
+        }
+        rank.meet();
+        until_taken(*outgoing);
+      },
+      [](Party& rank, Announcement& card) {
+        rank.meet();
+        const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
+        until_done(*incoming);
+        EXPECT_TRUE(holds(rank, 7, kBytes));
+      });
+}
+
 TEST(Messages, OneThatIsLeftJustAsItsReceiverComesArrivesOnce) {
   static constexpr std::uint64_t kBytes = 3000;
   static constexpr int kRounds = 60;
