@@ -428,6 +428,12 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
   }
   code = Waitall<Abi>(2, requests, statuses);
   if (code == Abi::kErrInStatus) code = statuses[0].error != 0 ? statuses[0].error : statuses[1].error;
+  if (source == Abi::kProcNull) {
+    // MPICH 4.0's MPI_Irecv does not say so.
+    statuses[0] = {};
+    statuses[0].source = Abi::kProcNull;
+    statuses[0].tag = Abi::kAnyTag;
+  }
   if (reinterpret_cast<std::intptr_t>(status) != Abi::kStatusIgnore) {
     const int error = status->error;  // which calls with one status leave as it is
     *status = statuses[0];
