@@ -99,7 +99,7 @@ def test_the_communicators_error_handler_hears_of_its_messages(name: str) -> Non
     assert "into GPU memory" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("what", ["synchronous", "nobody"])
+@pytest.mark.parametrize("what", ["synchronous", "types", "operators", "aliases", "nobody"])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_what_mpi_says_is_what_it_says_alone(name: str, what: str) -> None:
     program, library = have(name, "c_as_alone.c")

@@ -40,6 +40,24 @@ std::optional<path::Rows> rows_of(const Mpi& mpi, const Elements& elements) {
   return path::repeat(*one, elements.blocks * elements.count, shape.extent);
 }
 
+std::optional<Overlap> overlap_of(const Call& call) {
+  if (call.count != 2 || call.in_place() || !call.parts[0].used() || !call.parts[1].used()) return std::nullopt;
+  std::array<std::optional<Span>, 2> spans;
+  std::array<std::intptr_t, 2> at{};
+  for (std::size_t i = 0; i < 2; ++i) {
+    spans[i] = span_of(call.mpi, call.parts[i].elements);
+    if (!spans[i] || spans[i]->bytes() <= 0) return std::nullopt;
+    at[i] = reinterpret_cast<std::intptr_t>(call.parts[i].address);
+  }
+  for (const std::size_t outer : {std::size_t{1}, std::size_t{0}}) {
+    const std::size_t inner = 1 - outer;
+    if (at[inner] + spans[inner]->first >= at[outer] + spans[outer]->first &&
+        at[inner] + spans[inner]->last <= at[outer] + spans[outer]->last)
+      return Overlap{outer, inner, at[inner] - at[outer]};
+  }
+  return std::nullopt;
+}
+
 bool Call::in_place() const {
   return std::ranges::any_of(all(), [&](const Part& part) { return mpi.is_in_place(part.address); });
 }

@@ -134,6 +134,14 @@ struct Call {
   mutable std::optional<CommShape> place_;
 };
 
+/// Of a call's two buffers, parts `outer` and `inner`: the one lies in the other, `place` bytes from that one's
+/// address on. MPI forbids it, and some MPIs say so.
+struct Overlap {
+  std::size_t outer, inner;
+  std::int64_t place;
+};
+std::optional<Overlap> overlap_of(const Call& call);
+
 /// The program's call itself, with other memory: the buffers in the order of parts, and request or status.
 using RealCall = std::function<int(void* const* memory, void* tail)>;
 

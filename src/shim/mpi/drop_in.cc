@@ -78,6 +78,7 @@ bool DropIn::start() {
                  stderr);
     return false;
   }
+  mpi_->begin_to_check();
   auto communicators = Communicators::create(*mpi_, switches_.between);
   if (communicators)
     communicators_ = std::move(*communicators);
@@ -103,6 +104,7 @@ void DropIn::finish() {
   messages_.reset();  // others may have waited for what was left for them until all had come
   loans_.reset();
   communicators_.reset();
+  mpi_->end_checking();
   if (switches_.report && rank_ == 0)
     std::fputs(report_.empty() ? "sennit: no call had a GPU buffer on rank 0\n"
                                : report_.text("sennit: calls with GPU buffers on rank 0").c_str(),
@@ -257,7 +259,17 @@ Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call, bool again) {
   const auto held = [&](const void* at) {
     return again || memories_->is_device(at) ? memories_->held_again(at) : Held{};
   };
-  if (auto status = shadows->make(call, held); !status) return status;
+  const auto overlap = is_collective(call.family) ? overlap_of(call) : std::nullopt;
+  if (!overlap) {
+    if (auto status = shadows->make(call, held); !status) return status;
+    return shadows;
+  }
+  // The MPI is to find in the shadows what it would find in the program's memory, and to say what it says of that.
+  Call one(call);
+  one.parts[overlap->outer].access = Access::both;
+  one.parts[overlap->inner].significant = false;
+  if (auto status = shadows->make(one, held); !status) return status;
+  shadows->put_inside(*overlap);
   return shadows;
 }
 

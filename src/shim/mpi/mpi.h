@@ -69,7 +69,8 @@ class Mpi {
   /// Ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
   virtual int world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
   virtual int shape(Handle type, Shape& shape) const = 0;
-  /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise.
+  /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise, and where
+  /// the MPI would refuse a message of it, since it is not committed.
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
   /// Where the data of one element lies, if that is in rows; none otherwise.
   virtual std::optional<path::Rows> rows(Handle type) const = 0;
@@ -111,6 +112,10 @@ class Mpi {
   virtual int all_reduce(Handle comm, void* data, int count, Handle type, Handle op) const = 0;
   virtual int reduce(Handle comm, void* data, int count, Handle type, Handle op, int root, bool is_root) const = 0;
   virtual int broadcast(Handle comm, void* data, int bytes, int root) const = 0;
+  /// Once MPI has begun, and before other threads call it: from now on types are found out that are not committed.
+  virtual void begin_to_check() = 0;
+  /// Before MPI ends.
+  virtual void end_checking() = 0;
   /// From now on an error on `comm`, one of the drop-in's own, is a code and no more.
   virtual int return_errors(Handle comm) const = 0;
   /// A message of `bytes` bytes, begun. look_at() completes either as a persistent one; until then the memory stays.

@@ -47,6 +47,10 @@ class Shadows {
 
   /// The call's buffers in their order, with shadows for those on GPUs.
   void* const* memory() const { return memory_; }
+  /// A buffer that has no shadow lies in the other one, and so in that one's shadow.
+  void put_inside(const Overlap& overlap) {
+    memory_[overlap.inner] = static_cast<std::byte*>(memory_[overlap.outer]) + overlap.place;
+  }
   /// Where buffer `index` is held.
   const Held& held(std::size_t index) const { return held_[index]; }
   /// Bytes of all shadows.

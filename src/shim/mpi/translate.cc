@@ -9,6 +9,7 @@ namespace {
 using coll::Operation;
 
 constexpr WhyNot kTypes = "derived or mixed types";
+constexpr WhyNot kOneForTwo = "one buffer for two";
 constexpr WhyNot kWrong = "a count or root that MPI refuses";
 
 /// Bytes of a run of elements that have no gaps; none for other types.
@@ -26,6 +27,7 @@ class Translation {
   std::variant<Work, WhyNot> done() {
     if (call_.place().inter) return WhyNot("communicator with two groups");
     if (has_root(call_.family) && (call_.root < 0 || call_.root >= size_)) return kWrong;
+    if (overlap_of(call_)) return kOneForTwo;
     WhyNot why;
     work_.family = call_.family;
     switch (call_.family) {
@@ -67,11 +69,11 @@ class Translation {
     const auto op = mpi_.op(call_.op);
     if (!uniform) return kTypes;
     if (!op) return "operator of the program, or of positions";
+    if (uniform->derived) return kTypes;  // MPI's operators are for its own types, and it says so
     const auto numbers = numbers_of(uniform->meaning, *op);
     if (!numbers || elements < 0) return "no such reduction of this type on GPUs";
     work_.request.operation = operation;
-    work_.request.count =
-        static_cast<std::uint64_t>(elements) * static_cast<std::uint64_t>(uniform->count) * numbers->per_element;
+    work_.request.count = static_cast<std::uint64_t>(elements) * numbers->per_element;
     work_.request.reduction.type = numbers->type;
     work_.request.reduction.op = *op;
     work_.bytes = work_.request.count * device::bytes_of(numbers->type);

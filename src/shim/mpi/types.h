@@ -27,6 +27,7 @@ unsigned bytes_of(Meaning meaning);
 struct Uniform {
   Meaning meaning;
   std::int64_t count = 1;
+  bool derived = false;  ///< it is a type of its own, though it has but one
 };
 
 /// The numbers that an operator works on.

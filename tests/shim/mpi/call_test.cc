@@ -37,6 +37,32 @@ TEST(Call, ATypeMayGoBackwards) {
   expect_span(span_of(mpi, run(1, 51)), -16, -12);
 }
 
+TEST(Call, ABufferMayLieInAnother) {
+  const M mpi;
+  float at[64] = {};
+  const auto overlap = [&](Part sent, Part received) {
+    Call call(mpi, Family::Allgather, Form::blocking, M::kComm);
+    call.add(sent);
+    call.add(received);
+    return overlap_of(call);
+  };
+  const auto in = [](const void* address, const Elements& elements) {
+    return Part{address, Access::in, true, elements};
+  };
+  const auto own = overlap(in(at + 3, run(3, M::kFloat)), in(at, run(3, M::kFloat, 4)));
+  ASSERT_TRUE(own);
+  EXPECT_EQ(own->outer, 1u);
+  EXPECT_EQ(own->inner, 0u);
+  EXPECT_EQ(own->place, 12);
+  const auto longer = overlap(in(at, run(9, M::kFloat)), in(at, run(3, M::kFloat)));
+  ASSERT_TRUE(longer);
+  EXPECT_EQ(longer->outer, 0u);
+  EXPECT_EQ(longer->place, 0);
+  EXPECT_FALSE(overlap(in(at, run(3, M::kFloat)), in(at + 3, run(3, M::kFloat)))) << "one behind the other";
+  EXPECT_FALSE(overlap(in(at, run(0, M::kFloat)), in(at, run(3, M::kFloat)))) << "nothing is sent";
+  EXPECT_FALSE(overlap(in(M::in_place(), run(3, M::kFloat)), in(at, run(3, M::kFloat))));
+}
+
 TEST(Call, PlacesAreInExtents) {
   const M mpi;
   const int counts[] = {2, 0, 3}, places[] = {5, 900, 1};

@@ -24,7 +24,7 @@ class MadeUpMpi : public Mpi {
                                  {kColumn, {40, 0, 9 * 16384 + 4, 0, 9 * 16384 + 4}}};
   std::map<Handle, Uniform> uniforms{{kFloat, {*parse_meaning("float32"), 1}},
                                      {kDouble, {*parse_meaning("float64"), 1}},
-                                     {kFourFloats, {*parse_meaning("float32"), 4}},
+                                     {kFourFloats, {*parse_meaning("float32"), 4, true}},
                                      {kByte, {*parse_meaning("bytes"), 1}}};
 
   Handle comm_world() const override { return kComm; }
@@ -107,6 +107,8 @@ class MadeUpMpi : public Mpi {
   int reduce(Handle, void*, int, Handle, Handle, int, bool) const override { return 16; }
   int broadcast(Handle, void*, int, int) const override { return 16; }
   int return_errors(Handle) const override { return 16; }
+  void begin_to_check() override {}
+  void end_checking() override {}
   int begin_send(Handle, const void*, int, int, int, Handle&) const override { return 16; }
   int begin_receive(Handle, void*, int, int, int, Handle&) const override { return 16; }
   int cancel(Handle) const override { return 16; }

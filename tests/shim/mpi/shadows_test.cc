@@ -55,6 +55,17 @@ TEST_F(ShadowsTest, WhatIsReadIsCopiedIn) {
   EXPECT_EQ(there[0], 99);
 }
 
+TEST_F(ShadowsTest, ABufferWithoutOneLiesInTheOthers) {
+  Call call(mpi_, Family::Allgather, Form::blocking, M::kComm);
+  call.add({memory_.data() + 8, Access::in, false, run(2, M::kFloat)});
+  call.add({memory_.data(), Access::both, true, run(8, M::kFloat)});
+  Shadows shadows(gpus_, host_);
+  make(shadows, call);
+  shadows.put_inside({1, 0, 8});
+  EXPECT_EQ(shadows.bytes(), 32u);
+  EXPECT_EQ(shadows.memory()[0], static_cast<std::byte*>(shadows.memory()[1]) + 8);
+}
+
 TEST_F(ShadowsTest, WhatIsWrittenIsCopiedBack) {
   Shadows shadows(gpus_, host_);
   make(shadows, call_with({memory_.data(), Access::out, true, run(4, M::kFloat)}));

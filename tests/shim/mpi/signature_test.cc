@@ -22,15 +22,15 @@ class Signature : public Translate {
     made.add(out(const_cast<float*>(b_), run(count, type)));
     return work(made);
   }
-  Work broadcast(std::int64_t count, int root) const {
+  Work broadcast(std::int64_t count, int root, Handle type = M::kFloat) const {
     Call made = call(Family::Bcast, root);
-    made.add(in(a_, run(count, M::kFloat)));
+    made.add(in(a_, run(count, type)));
     return work(made);
   }
 };
 
 TEST_F(Signature, WhatMpiAllowsToDifferIsNotInIt) {
-  EXPECT_EQ(signature_of(allreduce(8, M::kFloat)), signature_of(allreduce(2, M::kFourFloats)));
+  EXPECT_EQ(signature_of(broadcast(8, 0)), signature_of(broadcast(2, 0, M::kFourFloats)));
   EXPECT_EQ(signature_of(allreduce(0, M::kFloat)), signature_of(allreduce(0, M::kDouble)));
   Work elsewhere = allreduce(8, M::kFloat);
   elsewhere.request.input = elsewhere.request.output;

@@ -13,10 +13,10 @@ using coll::Operation;
 using testing::ElementsAre;
 using M = MadeUpMpi;
 
-TEST_F(Translate, AllreduceOfDerivedTypes) {
+TEST_F(Translate, AllreduceOfNumbers) {
   Call made = call(Family::Allreduce);
-  made.add(in(a_, run(3, M::kFourFloats)));
-  made.add(out(b_, run(3, M::kFourFloats)));
+  made.add(in(a_, run(12, M::kFloat)));
+  made.add(out(b_, run(12, M::kFloat)));
   const Work done = work(made);
   EXPECT_EQ(done.request.operation, Operation::allreduce);
   EXPECT_EQ(done.request.count, 12u);
@@ -24,6 +24,31 @@ TEST_F(Translate, AllreduceOfDerivedTypes) {
   EXPECT_EQ(done.request.input, a_);
   EXPECT_EQ(done.request.output, b_);
   EXPECT_EQ(done.bytes, 48u);
+}
+
+TEST_F(Translate, WhatIsReducedOfDerivedTypesIsTheRealFunctionsToRefuse) {
+  for (const Family family :
+       {Family::Allreduce, Family::Reduce, Family::Scan, Family::Exscan, Family::Reduce_scatter_block}) {
+    Call made = call(family, 0);
+    made.add(in(a_, run(3, M::kFourFloats)));
+    made.add(out(b_, run(3, M::kFourFloats)));
+    EXPECT_EQ(why_not(made), "derived or mixed types");
+  }
+}
+
+TEST_F(Translate, OneBufferForTwoIsTheRealFunctionsToRefuse) {
+  Call made = call(Family::Allreduce);
+  made.add(in(a_, run(3, M::kFloat)));
+  made.add(out(a_, run(3, M::kFloat)));
+  EXPECT_EQ(why_not(made), "one buffer for two");
+  Call own = call(Family::Allgather);
+  own.add(in(a_ + 3, run(3, M::kFloat)));
+  own.add(out(a_, run(3, M::kFloat, 4)));
+  EXPECT_EQ(why_not(own), "one buffer for two");
+  Call elsewhere = call(Family::Reduce, 0);
+  elsewhere.add(in(a_, run(3, M::kFloat)));
+  elsewhere.add(out(a_, run(3, M::kFloat), false));
+  EXPECT_EQ(why_not(elsewhere), "") << "nothing is received here";
 }
 
 TEST_F(Translate, AllreduceInPlace) {
@@ -92,14 +117,14 @@ TEST_F(Translate, ReduceScatterOfEqualParts) {
 }
 
 TEST_F(Translate, ComplexNumbersAreTwo) {
-  mpi_.uniforms[70] = {*parse_meaning("complex128"), 3};
+  mpi_.uniforms[70] = {*parse_meaning("complex128"), 1};
   Call made = call(Family::Allreduce);
   made.add(in(a_, run(2, 70)));
   made.add(out(b_, run(2, 70)));
   const Work done = work(made);
   EXPECT_EQ(done.request.reduction.type, device::Type::float64);
-  EXPECT_EQ(done.request.count, 12u);
-  EXPECT_EQ(done.bytes, 96u);
+  EXPECT_EQ(done.request.count, 4u);
+  EXPECT_EQ(done.bytes, 32u);
 }
 
 TEST_F(Translate, TheOperatorIsMpis) {
@@ -112,8 +137,8 @@ TEST_F(Translate, TheOperatorIsMpis) {
 
 TEST_F(Translate, ReduceScatterBlock) {
   Call made = call(Family::Reduce_scatter_block);
-  made.add(in(a_, run(2, M::kFourFloats, 4)));
-  made.add(out(b_, run(2, M::kFourFloats)));
+  made.add(in(a_, run(8, M::kFloat, 4)));
+  made.add(out(b_, run(8, M::kFloat)));
   const Work done = work(made);
   EXPECT_EQ(done.request.operation, Operation::reduce_scatter);
   EXPECT_EQ(done.request.count, 8u);
