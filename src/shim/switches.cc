@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/environment.h"
 
@@ -12,41 +13,25 @@ namespace sennit::shim {
 
 namespace {
 
-/// What MPI's functions and NCCL's are called here, in their blocking form; `none` takes none.
-constexpr std::string_view kOperations[] = {"allreduce",
-                                            "reduce",
-                                            "reduce_scatter",
-                                            "reduce_scatter_block",
-                                            "bcast",
-                                            "allgather",
-                                            "allgatherv",
-                                            "gather",
-                                            "gatherv",
-                                            "scatter",
-                                            "scatterv",
-                                            "scan",
-                                            "exscan",
-                                            "alltoall",
-                                            "alltoallv",
-                                            "alltoallw",
-                                            "barrier",
-                                            "send",
-                                            "bsend",
-                                            "ssend",
-                                            "rsend",
-                                            "recv",
-                                            "mrecv",
-                                            "sendrecv",
-                                            "sendrecv_replace",
-                                            "none"};
+/// What the drop-ins do, by the names of MPI's functions. Each collective has its forms that end in a request too, as
+/// iallreduce and allreduce_init.
+constexpr std::string_view kCollectives[] = {"allreduce", "reduce",    "reduce_scatter", "reduce_scatter_block",
+                                             "bcast",     "allgather", "allgatherv",     "gather",
+                                             "gatherv",   "scatter",   "scatterv",       "scan",
+                                             "exscan",    "alltoall",  "alltoallv"};
+/// And these as isend.
+constexpr std::string_view kSends[] = {"send", "ssend", "rsend"};
+constexpr std::string_view kNone = "none";
 
 bool is_operation(std::string_view name) {
-  const auto known = [](std::string_view one) {
-    return std::ranges::find(kOperations, one) != std::end(kOperations);
+  const auto is_one_of = [](const auto& names, std::string_view one) {
+    return std::ranges::find(names, one) != std::end(names);
   };
-  if (known(name) || (name.starts_with('i') && known(name.substr(1)))) return true;
   constexpr std::string_view kPersistent = "_init";
-  return name.ends_with(kPersistent) && known(name.substr(0, name.size() - kPersistent.size()));
+  if (name == kNone || name == Switches::kMessages || is_one_of(kCollectives, name) || is_one_of(kSends, name))
+    return true;
+  if (name.starts_with('i')) return is_one_of(kCollectives, name.substr(1)) || is_one_of(kSends, name.substr(1));
+  return name.ends_with(kPersistent) && is_one_of(kCollectives, name.substr(0, name.size() - kPersistent.size()));
 }
 
 }  // namespace
@@ -59,7 +44,9 @@ Result<std::vector<std::string>> parse_operations(std::string_view text) {
     std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (!is_operation(name))
       return Status(Code::invalid_argument, fmt::format("'{}' is no operation", name), {},
-                    "List operations by their names in MPI, in lower case: allreduce,bcast,isend");
+                    fmt::format("List some, as allreduce,bcast: {}, each also as iallreduce and allreduce_init; {}, "
+                                "each also as isend; {} for all messages; {}",
+                                fmt::join(kCollectives, ", "), fmt::join(kSends, ", "), Switches::kMessages, kNone));
     names.push_back(std::move(name));
     if (comma == std::string_view::npos) return names;
     text.remove_prefix(comma + 1);

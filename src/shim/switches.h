@@ -40,10 +40,12 @@ struct Switches {
   /// being loaded at all. Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();
 
+  /// In `operations`: every message, however it is sent.
+  static constexpr std::string_view kMessages = "sendrecv";
   bool takes(std::string_view operation) const;
 };
 
-/// "allreduce,bcast" as names in lower case. Errors: invalid_argument names what is no collective or message.
+/// "allreduce,bcast" as names in lower case. Errors: invalid_argument names what the drop-ins never do.
 Result<std::vector<std::string>> parse_operations(std::string_view text);
 
 }  // namespace sennit::shim

@@ -32,6 +32,16 @@ def test_what_c_sends_and_reduces_arrives(name: str, ranks: int) -> None:
     assert "error" not in done.stderr.lower(), done.stderr
 
 
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_one_name_stands_for_all_messages(name: str) -> None:
+    program, library = have(name, "c_buffers.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1", "SENNIT_OPS": "sendrecv"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert re.search(r"send .* direct copy", done.stderr), done.stderr
+    assert re.search(r"allreduce .* staged: SENNIT_OPS", done.stderr), done.stderr
+    assert not re.search(r"send .* staged: SENNIT_OPS", done.stderr), done.stderr
+
+
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_no_message_is_probed_as_long_as_another(name: str) -> None:
     program, library = have(name, "c_probes.c")

@@ -164,7 +164,8 @@ Result<bool> DropIn::wait_for(const Answer& answer, const Call& call) {
 }
 
 bool DropIn::wanted(const Call& call) const {
-  return !switches_.operations || switches_.takes(name_of(call));
+  return !switches_.operations || switches_.takes(name_of(call)) ||
+         (is_message(call.family) && switches_.takes(Switches::kMessages));
 }
 
 std::optional<int> DropIn::accelerate(const Call& call, std::string_view& why) {
