@@ -111,13 +111,13 @@ def spelled(parameter: str) -> str:
 
 
 def prototypes(header: Path) -> dict[str, Prototype]:
-    """The functions MPI_… of a header and of what it includes from its own folder."""
+    """The functions MPI_… and MPIX_… of a header and of what it includes from its own folder."""
     text = header.read_text(encoding="utf-8", errors="replace")
     if (proto := header.with_name("mpi_proto.h")).exists() and "mpi_proto.h" in text:
         text += proto.read_text(encoding="utf-8", errors="replace")
     text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", text, flags=re.DOTALL)
     functions = {}
-    for name, parameters in re.findall(r"\bint\s+(MPI_\w+)\s*\(([^()]*)\)", text):
+    for name, parameters in re.findall(r"\bint\s+(MPIX?_\w+)\s*\(([^()]*)\)", text):
         types = tuple(spelled(each) for each in parameters.split(",") if each.strip() not in ("", "void", "..."))
         functions[name] = Prototype(name, types)
     return functions
