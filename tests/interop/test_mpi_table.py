@@ -211,11 +211,15 @@ using Abi = sennit::shim::mpi::{abi};
 """
 
 
+# Several constants in one, of which not every MPI has the last.
+UNNAMED = "kCombinersUnnamed"
+
+
 def constants(text: str, abi: str) -> list[str]:
     """The names of an ABI's constants in abi.h, but for its own: kInPlace."""
     body = re.search(rf"^struct {abi} {{$(.*?)^}};$", text, re.MULTILINE | re.DOTALL)
     assert body, f"abi.h has no struct {abi}"
-    return [name for name in re.findall(r"\b(k[A-Z]\w*) =", body[1]) if name != "kFlavour"]
+    return [name for name in re.findall(r"\b(k[A-Z]\w*) =", body[1]) if name not in ("kFlavour", UNNAMED)]
 
 
 def name_in_mpi(constant: str) -> str:
@@ -230,6 +234,8 @@ def checks(text: str, abi: str) -> list[str]:
         name = name_in_mpi(constant)
         there = f"number(SPELLED({name}))" if constant in ("kInPlace", "kStatusIgnore") else f"long({name})"
         lines.append(f'static_assert({there} == long(Abi::{constant}), "{constant}");')
+    for i, each in enumerate(("F90_REAL", "F90_COMPLEX", "F90_INTEGER")):
+        lines.append(f'static_assert(long(MPI_COMBINER_{each}) == long(Abi::{UNNAMED}[{i}]), "{UNNAMED}");')
     lines += [f'static_assert(sizeof(MPI_{each}) == sizeof(Abi::{each}), "{each}");' for each in HANDLES]
     for ours, there in (("source", "MPI_SOURCE"), ("tag", "MPI_TAG"), ("error", "MPI_ERROR")):
         offsets = f"offsetof(MPI_Status, {there}) == offsetof(Abi::Status, {ours})"

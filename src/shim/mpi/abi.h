@@ -3,6 +3,7 @@
 // MPI 5.0, chapter 20. tests/interop/test_mpi_table.py holds this file against every mpi.h it finds.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 
