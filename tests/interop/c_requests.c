@@ -7,7 +7,7 @@
 #include "c_ranks.h"
 
 enum { kMost = 300000, kShort = 10, kTimes = 10 };
-static int *mine, *theirs;
+static int *mine, *theirs, of_host[kMost];
 
 /* From here on messages are looked at, and GPUs lent. */
 static void warm_up(void) {
@@ -149,12 +149,88 @@ static void freed_at_the_end(int length) {
   MPI_Finalize();
 }
 
+/* Both ways, started again and again, completed by one function after the other. */
+static void persistent(int length, int synchronous, int* into) {
+  MPI_Request requests[2];
+  MPI_Status statuses[2];
+  int index = 0, count = 0, flag = 0;
+  if (synchronous)
+    MPI_Ssend_init(mine, length, MPI_INT, right, 5, MPI_COMM_WORLD, &requests[1]);
+  else
+    MPI_Send_init(mine, length, MPI_INT, right, 5, MPI_COMM_WORLD, &requests[1]);
+  MPI_Recv_init(into, length, MPI_INT, left, 5, MPI_COMM_WORLD, &requests[0]);
+  for (int start = 0; start < kTimes * 2; ++start) {
+    for (int i = 0; i < length; ++i) mine[i] = rank * 1000000 + start * 1000 + i % 1000, into[i] = -1;
+    if (start % 2 == 0)
+      MPI_Startall(2, requests);
+    else
+      MPI_Start(&requests[0]), MPI_Start(&requests[1]);
+    switch (start % 6) {
+      case 0: MPI_Waitall(2, requests, statuses); break;
+      case 1: MPI_Wait(&requests[1], &statuses[1]), MPI_Wait(&requests[0], &statuses[0]); break;
+      case 2:
+        for (int i = 0; i < 2; ++i) MPI_Waitany(2, requests, &index, &statuses[i]), count += index;
+        check(count == 1, "what Waitany said of both", count);
+        break;
+      case 3:
+        for (flag = 0; !flag;) MPI_Testall(2, requests, &flag, statuses);
+        break;
+      case 4:
+        for (flag = 0; !flag;) MPI_Request_get_status(requests[1], &flag, &statuses[1]);
+        for (flag = 0; !flag;) MPI_Test(&requests[1], &flag, &statuses[1]);
+        MPI_Wait(&requests[0], &statuses[0]);
+        break;
+      default:
+        for (int left_over = 2, indices[2]; left_over > 0; left_over -= count)
+          MPI_Waitsome(2, requests, &count, indices, statuses);
+    }
+    count = 0;
+    for (int i = 0; i < length; ++i)
+      check(into[i] == left * 1000000 + start * 1000 + i % 1000, "a persistent message", into[i]);
+    check(requests[0] != MPI_REQUEST_NULL && requests[1] != MPI_REQUEST_NULL, "a request that stays", start);
+  }
+  MPI_Start(&requests[0]);
+  MPI_Start(&requests[1]);
+  MPI_Request_free(&requests[1]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  MPI_Request_free(&requests[0]);
+}
+
+#ifdef OMPI_MAJOR_VERSION /* which cancels no send; MPICH, alone, waits for ever */
+
+/* It arrives all the same. */
+static void persistent_given_up(int length) {
+  MPI_Request requests[2];
+  MPI_Status statuses[2];
+  int cancelled = 0;
+  MPI_Send_init(mine, length, MPI_INT, right, 6, MPI_COMM_WORLD, &requests[0]);
+  for (int i = 0; i < length; ++i) mine[i] = i, theirs[i] = -1;
+  MPI_Start(&requests[0]);
+  MPI_Cancel(&requests[0]);
+  MPI_Irecv(theirs, length, MPI_INT, left, 6, MPI_COMM_WORLD, &requests[1]);
+  MPI_Waitall(2, requests, statuses);
+  MPI_Test_cancelled(&statuses[0], &cancelled);
+  check(!cancelled, "a send that was not given up", cancelled);
+  for (int i = 0; i < length; ++i) check(theirs[i] == i, "what was not given up", theirs[i]);
+  MPI_Request_free(&requests[0]);
+}
+
+#endif
+
 int main(int argc, char** argv) {
   begin(&argc, &argv);
   mine = on_gpu(kMost * sizeof(int));
   theirs = on_gpu(kMost * sizeof(int));
   warm_up();
   if (!strcmp(argv[1], "refused")) refused();
+  for (int i = 0; !strcmp(argv[1], "persistent") && i < 6; ++i) {
+    const int length = i / 2 == 0 ? kMost : i / 2 == 1 ? 1000 : kShort;
+    persistent(length, i % 2, theirs);
+    persistent(length, i % 2, of_host);
+  }
+#ifdef OMPI_MAJOR_VERSION
+  if (!strcmp(argv[1], "persistent")) persistent_given_up(kMost);
+#endif
   for (int i = 0; !strcmp(argv[1], "freed") && i < kTimes * 3; ++i)
     freed(i, i % 3 == 0 ? kMost : i % 3 == 1 ? 1000 : kShort);
   if (!strcmp(argv[1], "end")) {

@@ -71,7 +71,7 @@ def test_probes_tell_how_long_short_messages_are(name: str, what: str) -> None:
     assert "error" not in done.stderr.lower(), done.stderr
 
 
-@pytest.mark.parametrize("what", ["statuses", "refused", "freed", "end"])
+@pytest.mark.parametrize("what", ["statuses", "refused", "freed", "end", "persistent"])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_requests_are_asked_for_and_given_up(name: str, what: str) -> None:
     """`statuses`: nothing is done where the MPI is older than 4.1."""

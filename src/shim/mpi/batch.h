@@ -166,6 +166,7 @@ class Batch {
     if (open == nullptr || !open->active) return 0;
     DropIn& here = drop_in<Abi>();
     if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
+    if (open->sent != nullptr) return complete_sent(*open, status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
     here.requests().end(*open);
     if (open->begun != nullptr) {
@@ -243,6 +244,16 @@ class Batch {
         hidden_[i] = true;
       }
     return left;
+  }
+
+  /// The start of a persistent send that is over. MPI's code.
+  int complete_sent(OpenRequest& open, Status& status) {
+    auto card = from_handle<Request>(open.card);
+    const int code = Wait<Abi>(&card, &status);
+    const std::lock_guard lock(open.mutex);
+    open.sent.reset();
+    open.active = false;
+    return code;
   }
 
   Bringing* bringing_of(const OpenRequests::Shared& open) {

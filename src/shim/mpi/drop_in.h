@@ -289,6 +289,8 @@ class DropIn {
   void explain_staged(Function function, std::uint64_t bytes, std::string_view how, std::string_view detail);
   /// A message that was sent is taken.
   void explain(Function function, const Outgoing& outgoing);
+  /// As ready(), of a persistent send.
+  bool is_sent(OpenRequest& open, Program program);
   /// A receive has been looked at, or its message has come. `bytes`: what its status says.
   void explain_staged(const Receive& receive, std::int64_t bytes);
   void explain_fetched(const Receive& receive);

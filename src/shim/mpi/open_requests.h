@@ -55,6 +55,7 @@ struct OpenRequest {
   Function function;                       ///< of a send
   std::atomic<bool> active{true};          ///< persistent ones: between start and completion
   std::unique_ptr<Partitions> partitions;  ///< of one that goes in parts; null: not so
+  std::unique_ptr<const Call> sends;       ///< a persistent send whose starts may be announced; null: not so
   bool brought = false;                    ///< what came is where it belongs already
   std::atomic<int> watchers{0};            ///< waits that look at it again and again themselves
 
@@ -65,6 +66,8 @@ struct OpenRequest {
   std::unique_ptr<Receive> receive;
   std::shared_ptr<Begun> begun;        ///< a collective call, for which the request is a placeholder,
   std::unique_ptr<Repeated> repeated;  ///< a persistent one, of which `begun` is the latest start
+  std::shared_ptr<OpenRequest> sent;   ///< of such a start that is announced: a send of its own,
+  Handle card = kNoHandle;             ///< whose request this is
   bool told = false;                   ///< whose end the real library has been told
   bool let_go = false;                 ///< a send that is over though the real library's is not
   std::array<std::byte, 32> status{};  ///< of a persistent one that is finished
@@ -145,6 +148,14 @@ class OpenRequests {
       open.receive->error = 0;
     }
     if (open.moves()) ++moving_;
+  }
+  /// A persistent send is started by another one, which has been added as `card`.
+  void start(OpenRequest& open, Shared sent, Handle card) {
+    const std::lock_guard lock(open.mutex);
+    open.sent = std::move(sent);
+    open.card = card;
+    open.active = true;
+    open.finished = false;
   }
   void started(OpenRequest& open) {
     const std::lock_guard lock(open.mutex);

@@ -2,7 +2,9 @@
 // program says that it is there, or from it when MPI says that it has come, while the others are not touched.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -45,6 +47,13 @@ class Partitions {
   }
   /// The message is over: all have come that do.
   Status finish(Shadows& shadows) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (receives_ && std::ranges::none_of(brought_, std::identity())) {  // none was asked for: all together
+        brought_.assign(brought_.size(), true);
+        return shadows.give_back(-1);
+      }
+    }
     for (int part = 0; receives_ && part < count(); ++part)
       if (auto status = bring(shadows, part); !status) return status;
     return {};

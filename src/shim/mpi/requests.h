@@ -240,6 +240,37 @@ bool start_again(typename Abi::Request request) {
   return open != nullptr && open->repeated != nullptr && drop_in<Abi>().start_again(*open);
 }
 
+/// Whether the start of a persistent send is announced: a send of its own, which ends with it.
+template <class Abi>
+bool announce_again(const OpenRequests::Shared& open) {
+  if (open == nullptr || open->sends == nullptr) return false;
+  DropIn& here = drop_in<Abi>();
+  const auto since = std::chrono::steady_clock::now();
+  const Call& call = *open->sends;
+  std::string_view why = "communicator freed";
+  auto outgoing = open->comm() != kNoHandle ? here.announce(call, why) : nullptr;
+  typename Abi::Request card;
+  if (outgoing == nullptr ||
+      Real<Abi>::of(&Issend<Abi>, Entry::Issend)(outgoing->sent(), outgoing->length(), byte<Abi>(), call.dest,
+                                                 call.tag, from_handle<typename Abi::Comm>(call.comm), &card) != 0) {
+    if (open->shadows != nullptr)
+      here.count_staged(call, message_size(call), *open->shadows, why, std::chrono::steady_clock::now() - since);
+    return false;
+  }
+  auto sent = std::make_shared<OpenRequest>();
+  const std::uint64_t bytes = outgoing->bytes();
+  const std::string_view plan = outgoing->plan();
+  sent->outgoing = std::move(outgoing);
+  sent->message = true;
+  sent->function = call.function();
+  here.requests().add(to_handle(card), sent, call.comm);
+  here.requests().start(*open, std::move(sent), to_handle(card));
+  here.look_at_first();
+  here.hear_first();
+  here.count(call, bytes, plan, since);
+  return true;
+}
+
 /// Has them started, those that sennit does by sennit, and lets others look at them again.
 template <class Abi, class CallReal>
 int start(int count, typename Abi::Request* requests, const CallReal& real) {
@@ -250,9 +281,11 @@ int start(int count, typename Abi::Request* requests, const CallReal& real) {
   std::vector<OpenRequests::Shared> open;
   for (int i = 0; i < count; ++i) {
     if (start_again<Abi>(requests[i])) continue;
+    const auto found = table.find(to_handle(requests[i]));
+    if (announce_again<Abi>(found)) continue;
     others.push_back(requests[i]);
     indices.push_back(i);
-    open.push_back(table.find(to_handle(requests[i])));
+    open.push_back(found);
   }
   if (others.empty()) return 0;
   int code = refill<Abi>(open);
@@ -278,6 +311,18 @@ int Start(typename Abi::Request* request) {
 template <class Abi>
 int Startall(int count, typename Abi::Request* requests) {
   return start<Abi>(count, requests, Real<Abi>::of(&Startall<Abi>, Entry::Startall));
+}
+
+/// What the program's request stands for: of the start of a persistent send that is announced, another.
+template <class Abi>
+int Cancel(typename Abi::Request* request) {
+  const auto real = Real<Abi>::of(&Cancel<Abi>, Entry::Cancel);
+  OpenRequests& table = drop_in<Abi>().requests();
+  const auto open = table.none() ? nullptr : table.find(to_handle(*request));
+  if (open == nullptr || open->sends == nullptr) return real(request);
+  const std::lock_guard lock(open->mutex);
+  auto card = from_handle<typename Abi::Request>(open->card);
+  return open->sent != nullptr ? real(&card) : real(request);
 }
 
 template <class Abi>

@@ -318,6 +318,19 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
   }
 }
 
+/// Persistent sends of GPU memory: each start is announced, or starts the real library's request (requests.h).
+template <class Abi, class CallReal>
+int send_again_and_again(const Call& call, const CallReal& real, typename Abi::Request* request) {
+  if (const int code = perform<Abi>(call, real, request, {}); code != 0) return code;
+  try {
+    if (const auto open = drop_in<Abi>().requests().find(to_handle(*request)); open != nullptr)
+      open->sends = std::make_unique<const Call>(call);
+    return 0;
+  } catch (const std::bad_alloc&) {
+    return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));
+  }
+}
+
 /// Whether no announcement fits into what a receive has room for.
 template <class Abi>
 bool too_short(std::int64_t count, typename Abi::Datatype type) {

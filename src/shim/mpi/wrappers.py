@@ -266,10 +266,12 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         elif function.kind == "split":
             yield "  return begin_split<Abi>(call, call_real, fh);"
         else:
-            why = ""
-            if function.kind == "send":
-                why = ', "persistent"' if function.form == "persistent" else ', "buffered"'
-            yield f"  return perform<Abi>(call, call_real, {tail or 'nullptr'}{why});"
+            how, why = "perform", ""
+            if function.kind == "send" and function.family != "Bsend" and function.form == "persistent":
+                how = "send_again_and_again"
+            elif function.kind == "send":
+                why = ', "buffered"'
+            yield f"  return {how}<Abi>(call, call_real, {tail or 'nullptr'}{why});"
     yield "}"
     yield ""
 
