@@ -98,6 +98,12 @@ def test_a_program_that_begins_a_session_is_right(name: str, arguments: tuple[st
         assert re.search(rf"^{call} ", done.stderr, re.MULTILINE), done.stderr
 
 
+def told_its_node(command: list[str], program: c_programs.Program, how: str) -> list[str]:
+    """Each rank is told its node by a shell, which knows its number."""
+    place = command.index(str(program.path))
+    return [*command[:place], "sh", "-c", how, "sh", *command[place:]]
+
+
 ERRORS = ("recv", "irecv", "test", "persistent", "sendrecv", "waitall", "testall", "waitsome", "freed")
 
 
@@ -184,6 +190,38 @@ def test_the_program_is_right_without_the_drop_in(name: str, source: str, argume
     program, _ = have(name, source)
     done = program.run(2, None, None, program.start(2, *arguments))
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+
+
+# Calls of all ranks of a communicator, which may wait for them.
+WHILE_RECEIVING = (
+    *("Barrier", "Comm_dup", "Comm_split", "Comm_create", "Cart_create", "Dist_graph_create_adjacent"),
+    *("Win_create", "Win_create of a GPU's", "Win_allocate", "File_open", "Neighbor_allgather", "Neighbor_alltoall"),
+    *("Comm_create_group", "Intercomm_create", "Intercomm_merge"),
+    *("Inter_barrier", "Inter_dup", "Inter_allgather", "Inter_allreduce"),
+)
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_messages_arrive_while_their_receiver_waits_in_another_call(name: str, ranks: int, tmp_path: Path) -> None:
+    program, library = have(name, "c_progress.c")
+    start = program.start(ranks, str(tmp_path / "file"), *WHILE_RECEIVING)
+    done = program.run(ranks, library, {"SENNIT_REPORT": "1"}, start)
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "into GPU memory" in done.stderr, done.stderr
+
+
+# Each rank is told that it is on a node of its own.
+ALONE = 'SENNIT_NODE=${PMI_RANK:-$PMIX_RANK} exec "$@"'
+
+
+@pytest.mark.parametrize("name", ["openmpi", "mpich"])
+def test_messages_between_nodes_arrive_while_their_receiver_waits_in_another_call(name: str, tmp_path: Path) -> None:
+    program, library = have(name, "c_progress.c")
+    start = told_its_node(program.start(3, str(tmp_path / "file"), *WHILE_RECEIVING), program, ALONE)
+    done = program.run(3, library, {"SENNIT_REPORT": "1"}, start)
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "into GPU memory" in done.stderr, done.stderr
 
 
 # Calls of all ranks of a communicator, or of any of them, that no board counts.
@@ -281,13 +319,7 @@ def test_one_gpu_without_memory_left_keeps_nobody_waiting(name: str) -> None:
 
 # ---- threads ------------------------------------------------------------------------------------------------------
 
-NODES = 'SENNIT_NODE=$((${PMI_RANK:-$PMIX_RANK} / 2)) exec "$@"'
-
-
-def on_nodes_of_two(command: list[str], program: c_programs.Program) -> list[str]:
-    """Each rank is told its node by a shell, which knows its number."""
-    place = command.index(str(program.path))
-    return [*command[:place], "sh", "-c", NODES, "sh", *command[place:]]
+IN_TWOS = 'SENNIT_NODE=$((${PMI_RANK:-$PMIX_RANK} / 2)) exec "$@"'
 
 
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
@@ -303,7 +335,7 @@ def test_a_thread_in_the_background_reduces_as_horovod_does(name: str) -> None:
 @pytest.mark.parametrize("name", ["openmpi", "mpich"])
 def test_a_thread_in_the_background_reduces_over_nodes(name: str) -> None:
     program, library = have(name, "c_background.c")
-    done = program.run(4, library, {"SENNIT_REPORT": "1"}, on_nodes_of_two(program.start(4), program))
+    done = program.run(4, library, {"SENNIT_REPORT": "1"}, told_its_node(program.start(4), program, IN_TWOS))
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
     assert "by rails" in done.stderr, done.stderr
 

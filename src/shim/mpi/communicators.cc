@@ -54,6 +54,13 @@ constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real functio
 constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
 constexpr int kMostBoards = Announcement::kFirstSlot - 2;  ///< before the one of window_calls.cc
 
+std::uint64_t name_of(std::span<const int> ranks) {
+  std::uint64_t name = 1;
+  for (const int rank : ranks)  // FNV-1a, a rank at a time
+    name = (name ^ static_cast<std::uint32_t>(rank)) * 0x100000001b3;
+  return name;
+}
+
 }  // namespace
 
 Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between)
@@ -111,9 +118,7 @@ Communicators::Members Communicators::ask_members(Handle comm) const {
   if (comm == mpi_.comm_null() || mpi_.world_ranks(comm, members.ranks) != 0) members.ranks.clear();
   // The other side's, where there are two groups: its ranks know this side's.
   if (std::ranges::find(members.ranks, group_->rank()) == members.ranks.end()) return members;
-  members.name = 1;
-  for (const int rank : members.ranks)  // FNV-1a, a rank at a time
-    members.name = (members.name ^ static_cast<std::uint32_t>(rank)) * 0x100000001b3;
+  members.name = name_of(members.ranks);
   return members;
 }
 
@@ -127,6 +132,44 @@ Communicators::Peer Communicators::peer(Handle comm, int rank) {
   const std::unique_lock lock(mutex_);
   members_[comm] = std::move(members);
   return peer;
+}
+
+std::optional<Communicators::Participants> Communicators::participants_of(std::vector<int> ranks,
+                                                                          std::uint64_t salt) const {
+  std::ranges::sort(ranks);
+  if (ranks.empty() || ranks.front() < 0) return std::nullopt;
+  Participants all{name_of(ranks) ^ salt, std::move(ranks)};
+  std::erase(all.others, group_->rank());
+  return all;
+}
+
+std::optional<Communicators::Participants> Communicators::participants(Handle comm) const {
+  std::vector<int> ranks;
+  if (comm == mpi_.comm_null() || mpi_.all_world_ranks(comm, ranks) != 0) return std::nullopt;
+  return participants_of(std::move(ranks), 0);
+}
+
+std::optional<Communicators::Participants> Communicators::participants(Handle group, int tag) const {
+  std::vector<int> ranks;
+  if (mpi_.world_ranks_of_group(group, ranks) != 0) return std::nullopt;
+  return participants_of(std::move(ranks), std::uint64_t{1} << 63 | std::uint32_t(tag));
+}
+
+bool Communicators::both_come(Handle comm, int leader, Handle between, int remote, int tag,
+                              const Meanwhile& meanwhile) {
+  const auto all = participants(comm);
+  CommShape shape;
+  if (!all || mpi_.shape(comm, shape) != 0) return true;
+  if (!all_come(comm, meanwhile)) return false;
+  // A leader of another job may have no such message to send.
+  if (shape.rank == leader && peer(between, remote).world_rank >= 0) {
+    Handle requests[2] = {};
+    if (mpi_.begin_receive(between, nullptr, 0, remote, tag, requests[0]) != 0) return true;
+    if (mpi_.begin_send(between, nullptr, 0, remote, tag, requests[1]) != 0) return true;
+    for (const Handle request : requests)
+      if (finish(between, request, meanwhile) == kNeverDone) return false;
+  }
+  return all_come(comm, meanwhile);
 }
 
 comm::Slot& Communicators::listening(int world_rank) {

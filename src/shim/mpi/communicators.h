@@ -31,6 +31,13 @@ class Communicators {
   struct Gathering;
 
  public:
+  /// What this rank does while it waits for others, again and again: they may wait for something of it.
+  using Meanwhile = std::function<void()>;
+  /// The ranks of a call that no board counts (Questions::arrive).
+  struct Participants {
+    std::uint64_t name = 0;
+    std::vector<int> others;  ///< of MPI_COMM_WORLD, ascending, without this one
+  };
   struct One {
     One();
     ~One();
@@ -56,6 +63,10 @@ class Communicators {
     std::atomic<bool> waits{false};   ///< whether any of those waits for its turn,
     std::atomic<bool> active{false};  ///< or is being done by sennit
     std::optional<int> device;        ///< that those are on, until the counterpart's is
+    /// Of calls that no board counts; none: not asked yet, or some are of another job.
+    std::optional<Participants> participants;
+    bool asked = false;  ///< for those
+
     /// Persistent collective calls may start in another order on each rank, so each that sennit does has a
     /// counterpart of its own, and turns of its own; in the order of their initialization. Who does one holds it.
     std::vector<std::shared_ptr<One>> repeated;
@@ -100,10 +111,16 @@ class Communicators {
   /// `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
   bool came_elsewhere(const One& one, std::span<const int> awaited);
 
+  /// All of a communicator's, of both groups where it has two; of a group's, which are told from those of other calls
+  /// by a tag. None where some are of another job, alike on all of them. Local.
+  std::optional<Participants> participants(Handle comm) const;
+  std::optional<Participants> participants(Handle group, int tag) const;
+  /// Collective over `comm`, whose rank `leader` and the rank `remote` of `between` do the same, in a communicator of
+  /// others: all ranks of both have come. False where one of them will not.
+  bool both_come(Handle comm, int leader, Handle between, int remote, int tag, const Meanwhile& meanwhile);
+
   /// Null: not seen before.
   One* find(Handle comm) const;
-  /// What this rank does while it waits for others, again and again: they may wait for something of it.
-  using Meanwhile = std::function<void()>;
   /// Collective over `comm`, in its first collective call: its ranks begin to meet.
   One& begin_to_meet(Handle comm);
   One& find_or_begin_to_meet(Handle comm) {
@@ -183,6 +200,8 @@ class Communicators {
     }
   };
   Members ask_members(Handle comm) const;
+  /// `salt`: what tells them from others of the same ranks.
+  std::optional<Participants> participants_of(std::vector<int> ranks, std::uint64_t salt) const;
   std::unordered_map<Handle, Members> members_;  // by communicator
 };
 

@@ -289,30 +289,6 @@ Result<DropIn::Copy> DropIn::copy(const Call& call) {
   return Copy{bytes->data() - span->first, bytes};
 }
 
-std::optional<int> DropIn::move_until_all_come(std::string_view what, Handle comm) {
-  if (communicators_ == nullptr) return std::nullopt;
-  const Communicators::One* const one = communicators_->find(comm);
-  const auto status = one != nullptr ? move_until_all_come(comm, *one) : Status();
-  return status.ok() ? std::nullopt : std::optional(fail(what, comm, status));
-}
-
-Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
-  for (Patience patience; one.board != nullptr && !one.board->all_came(); patience.wait()) {
-    progress();
-    mpi_->progress();
-    // Of a communicator that is of no use any more, some may never come.
-    if (mpi_->revoked(comm)) break;
-    if (communicators_->group().failed()) return communicators_->group().check();
-  }
-  for (Patience patience; one.board != nullptr; patience.wait()) {
-    if (communicators_->came_elsewhere(one, awaited_elsewhere()) || mpi_->revoked(comm)) break;
-    progress();
-    mpi_->progress();
-    if (communicators_->group().failed()) return communicators_->group().check();
-  }
-  return {};
-}
-
 int DropIn::fail(const Call& call, const Status& status) {
   return fail(function_of(call), call.comm, status);
 }
@@ -342,6 +318,8 @@ void DropIn::forget(Handle comm) {
     if (one->board != nullptr) {
       one->board->pass();
       (void)move_until_all_come(comm, *one);
+    } else {
+      (void)let_all_come("MPI_Comm_free", comm);
     }
   }
   requests_.forget_comm(comm);

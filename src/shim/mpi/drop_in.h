@@ -63,7 +63,20 @@ class DropIn {
   /// What the program is told where calls before it were in vain, since a rank was lost: MPI would wait for ever.
   std::optional<int> pass(std::string_view what, Handle comm);
 
-  /// The same of a call that ends in a request; false where it has to wait for its turn, and is not counted yet.
+  /// Before a blocking call of all ranks of `comm`, of function `what`, that is the MPI's alone: as pass(), and as
+  /// let_all_come().
+  std::optional<int> come(std::string_view what, Handle comm);
+  /// Of one that waits for the ranks of another communicator too, each led by a rank that the other one reaches.
+  struct Leaders {
+    int local = 0;
+    Handle between = kNoHandle;  ///< where the local leader reaches the other one
+    int remote = 0, tag = 0;
+  };
+  std::optional<int> come(std::string_view what, Handle comm, const Leaders& leaders);
+  /// Of one of all ranks of a group alone, which keeps no order with others of `comm`.
+  std::optional<int> come(std::string_view what, Handle comm, Handle group, int tag);
+
+  /// As pass() of a call that ends in a request; false where it has to wait for its turn, and is not counted yet.
   bool pass_at_once(Handle comm);
 
   /// Blocking calls, to the end. What the program is to be told. `why`: one that is no collective is staged.
@@ -154,9 +167,10 @@ class DropIn {
   }
   /// Completes what has come or gone of requests that the program has freed.
   void complete_left(Program program);
-  /// As progress(), until all ranks of this node have come to this rank's latest collective call, which then need not
-  /// wait: a rank that has not come may wait for a request of this one to move. Tells as pass(), of function `what`.
-  std::optional<int> move_until_all_come(std::string_view what, Handle comm);
+  /// Where requests are open, as progress() until all ranks have come to this rank's latest collective call that may
+  /// wait for one of them: a rank that has not come may wait for a request of this one to move, and a blocking call
+  /// of the MPI would not move it. Tells as pass(), of function `what`.
+  std::optional<int> let_all_come(std::string_view what, Handle comm);
   /// To be kept from before that to the call's end: ranks of other nodes begin to announce nothing meanwhile, which
   /// nobody would look at.
   Questions::Silence silence() {
@@ -257,8 +271,13 @@ class DropIn {
   }
   /// Its ranks have met. Errors: a rank was lost before that, or while calls were under way.
   Status settle(Handle comm, Communicators::One& one, Until until);
-  /// Errors: a rank was lost.
+  /// As progress(), until `done` says so, or nothing on `comm` will be done any more. Errors: a rank was lost.
+  template <class Done>
+  Status move_until(Handle comm, const Done& done);
+  /// Until all ranks of this node have come, and those elsewhere that are awaited. Errors: as move_until().
   Status move_until_all_come(Handle comm, const Communicators::One& one);
+  /// As let_all_come(), of calls that no board counts. Errors: as move_until().
+  Status let_all_arrive(Handle comm, const Communicators::Participants& all);
   /// Whether sennit can do a call that ends in a request; else why not. What it is to do goes to `work`.
   WhyNot why_not(const Call& call, Communicators::One& one, Work& work);
   /// What all ranks say of a persistent call: its counterpart, if sennit does it; else `why`.

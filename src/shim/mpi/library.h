@@ -295,22 +295,24 @@ class Library final : public Mpi {
 
   int world_ranks(Handle handle, std::vector<int>& ranks) const override {
     const auto comm = from_handle<Comm>(handle);
-    int inter = 0, size = 0;
-    typename Abi::Group group, world;
-    int code = call_.comm_test_inter(comm, &inter);
-    if (code == 0) code = inter != 0 ? call_.comm_remote_group(comm, &group) : call_.comm_group(comm, &group);
+    int inter = 0;
+    ranks.clear();
+    const int code = call_.comm_test_inter(comm, &inter);
     if (code != 0) return code;
-    code = call_.comm_group(from_handle<Comm>(world_), &world);
-    if (code == 0) code = call_.group_size(group, &size);
-    std::vector<int> own(static_cast<std::size_t>(size));
-    std::iota(own.begin(), own.end(), 0);
-    ranks.assign(static_cast<std::size_t>(size), -1);
-    if (code == 0) code = call_.group_translate_ranks(group, size, own.data(), world, ranks.data());
-    for (int& rank : ranks)
-      if (rank == Abi::kUndefined) rank = -1;
-    (void)call_.group_free(&group);
-    (void)call_.group_free(&world);
+    return add_world_ranks(comm, inter != 0 ? call_.comm_remote_group : call_.comm_group, ranks);
+  }
+  int all_world_ranks(Handle handle, std::vector<int>& ranks) const override {
+    const auto comm = from_handle<Comm>(handle);
+    int inter = 0;
+    ranks.clear();
+    int code = call_.comm_test_inter(comm, &inter);
+    if (code == 0) code = add_world_ranks(comm, call_.comm_group, ranks);
+    if (code == 0 && inter != 0) code = add_world_ranks(comm, call_.comm_remote_group, ranks);
     return code;
+  }
+  int world_ranks_of_group(Handle group, std::vector<int>& ranks) const override {
+    ranks.clear();
+    return add_world_ranks(from_handle<typename Abi::Group>(group), ranks);
   }
 
   int look_at(Handle handle, bool persistent, bool& done, Received& received) const override {
@@ -436,6 +438,28 @@ class Library final : public Mpi {
     return unpack(whole.data(), one.size, to, handle);
   }
 
+  int add_world_ranks(Comm comm, int (*group_of)(Comm, typename Abi::Group*), std::vector<int>& ranks) const {
+    typename Abi::Group group;
+    int code = group_of(comm, &group);
+    if (code != 0) return code;
+    code = add_world_ranks(group, ranks);
+    (void)call_.group_free(&group);
+    return code;
+  }
+  /// Negative for those of other jobs.
+  int add_world_ranks(typename Abi::Group group, std::vector<int>& ranks) const {
+    typename Abi::Group world;
+    int size = 0;
+    int code = call_.comm_group(from_handle<Comm>(world_), &world);
+    if (code != 0) return code;
+    code = call_.group_size(group, &size);
+    std::vector<int> own(static_cast<std::size_t>(size)), found(own.size(), -1);
+    std::iota(own.begin(), own.end(), 0);
+    if (code == 0) code = call_.group_translate_ranks(group, size, own.data(), world, found.data());
+    for (const int rank : found) ranks.push_back(rank == Abi::kUndefined ? -1 : rank);
+    (void)call_.group_free(&world);
+    return code;
+  }
   /// What came from a predefined type must not be freed, what came from a derived one must.
   void free_contents(Datatype& inner) const {
     if (types_.find(to_handle(inner)) != types_.end()) return;

@@ -68,6 +68,9 @@ class Mpi {
   virtual int neighbours(Handle comm, Neighbours& neighbours) const = 0;
   /// Ranks in MPI_COMM_WORLD of those that messages of `comm` go to; negative for others.
   virtual int world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
+  /// The same of all its ranks, by rank; where it has two groups, those of both, this one's first. And of a group's.
+  virtual int all_world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
+  virtual int world_ranks_of_group(Handle group, std::vector<int>& ranks) const = 0;
   virtual int shape(Handle type, Shape& shape) const = 0;
   /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise, and where
   /// the MPI would refuse a message of it, since it is not committed.

@@ -10,7 +10,18 @@ namespace {
 /// What such words begin with: no other word between processes does (word_exchange.cc, council.cc).
 constexpr std::uint64_t kQuestion = 0x7175'6573'7469'6f6e;
 
-enum class Asked : std::uint64_t { listens, listening, not_yet, announced, announcing, nothing, came, has_come };
+enum class Asked : std::uint64_t {
+  listens,
+  listening,
+  not_yet,
+  announced,
+  announcing,
+  nothing,
+  came,
+  has_come,
+  arrived,
+  has_arrived
+};
 
 /// Between two looks whether all ranks live: a default.
 constexpr std::chrono::milliseconds kLookAtRanks(20);
@@ -30,7 +41,9 @@ constexpr std::size_t numbers_of(Asked what) {
     case Asked::nothing: return 1;
     case Asked::announced:
     case Asked::came:
-    case Asked::has_come: return 2;
+    case Asked::has_come:
+    case Asked::arrived:
+    case Asked::has_arrived: return 2;
     case Asked::announcing: break;
   }
   return kMostNumbers;
@@ -149,6 +162,31 @@ bool Questions::came(int rank, std::uint64_t key, std::uint64_t number, Clock::t
   return false;
 }
 
+std::uint64_t Questions::arrive(std::uint64_t name) {
+  const std::lock_guard lock(mutex_);
+  const std::uint64_t number = ++calls_[name];
+  if (const auto found = asking_.find(name); found != asking_.end()) {
+    std::erase_if(found->second, [&](const auto& asking) {
+      const auto& [rank, from] = asking;
+      if (from <= number) tell_(rank, question_word(Asked::has_arrived).number(name).number(number).take());
+      return from <= number;
+    });
+    if (found->second.empty()) asking_.erase(found);
+  }
+  return number;
+}
+
+bool Questions::arrived(int rank, std::uint64_t name, std::uint64_t number) {
+  const std::lock_guard lock(mutex_);
+  Reached& reached = reached_[{name, rank}];
+  if (reached.number >= number) return true;
+  if (reached.asked < number) {
+    reached.asked = number;
+    tell_(rank, question_word(Asked::arrived).number(name).number(number).take());
+  }
+  return false;
+}
+
 // ---- words --------------------------------------------------------------------------------------------------------
 
 bool Questions::hear(int from, const comm::Bytes& heard) {
@@ -202,6 +240,17 @@ void Questions::hear(int from, std::uint64_t what, std::span<const std::uint64_t
           found != arrivals_.end() && numbers[1] > found->second.number)
         found->second = {numbers[1], Clock::time_point(), {}};
       break;
+    case Asked::arrived:
+      if (const std::uint64_t here = calls_[numbers[0]]; here >= numbers[1])
+        tell_(from, question_word(Asked::has_arrived).number(numbers[0]).number(here).take());
+      else
+        asking_[numbers[0]].emplace_back(from, numbers[1]);
+      break;
+    case Asked::has_arrived: {
+      Reached& reached = reached_[{numbers[0], from}];
+      reached.number = std::max(reached.number, numbers[1]);
+      break;
+    }
   }
 }
 

@@ -6,6 +6,8 @@
 // - What do you announce by so many bytes? Who probes finds the announcement, not what it says.
 // - Have you come to this collective call? Who has messages under way between nodes must see to them until those
 //   that they are for have come: a blocking call of the MPI would not.
+// - The same of a call that no board counts (board.h): between two groups, or of a group. Such calls are counted by
+//   their ranks, and who has not come yet answers when it does.
 #pragma once
 
 #include <chrono>
@@ -83,6 +85,12 @@ class Questions {
   /// and again.
   bool came(int rank, std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
+  // Who has come to what no board counts:
+  /// This process comes to its next call of the ranks called `name` by all of them: its number, from 1.
+  std::uint64_t arrive(std::uint64_t name);
+  /// Whether `rank` has come to theirs of that number; false while that is not known. To be asked again and again.
+  bool arrived(int rank, std::uint64_t name, std::uint64_t number);
+
   /// A word has come. From any thread. False: it is not one of these.
   bool hear(int from, const comm::Bytes& word);
 
@@ -118,6 +126,13 @@ class Questions {
   std::map<std::uint64_t, std::optional<Announced>> answers_;  // by question
   std::map<std::uint64_t, const Board*> boards_;               // by key
   std::map<std::pair<std::uint64_t, int>, Arrival> arrivals_;  // by key and rank
+  /// How far another rank has come to calls that no board counts, and up to where it was asked.
+  struct Reached {
+    std::uint64_t number = 0, asked = 0;
+  };
+  std::map<std::uint64_t, std::uint64_t> calls_;                                // of this process, by name
+  std::map<std::pair<std::uint64_t, int>, Reached> reached_;                    // by name and rank
+  std::map<std::uint64_t, std::vector<std::pair<int, std::uint64_t>>> asking_;  // by name: ranks to tell, and when
 };
 
 }  // namespace sennit::shim::mpi

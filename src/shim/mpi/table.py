@@ -8,7 +8,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "split", "partitioned", "rma",
-           "maker")
+           "maker", "grouped")
 HAND_WRITTEN = ("own", "requests", "counted")
 LISTS = (*HAND_WRITTEN, "host", "left", "unordered")
 
@@ -111,7 +111,7 @@ def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dic
         if waiting is None:
             return
         base, forms = waiting
-        assert base.memory or base.kind == "maker", base.name
+        assert base.memory or base.kind in ("maker", "grouped"), base.name
         for form in forms.replace("c", ""):
             made = in_form(base, form)
             in_request = made.kind != "rma" and any(each.name == "request" for each in made.parameters)

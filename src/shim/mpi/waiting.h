@@ -7,11 +7,8 @@ namespace sennit::shim::mpi::wrappers {
 
 template <class Abi>
 int Barrier(typename Abi::Comm comm) {
-  DropIn& here = drop_in<Abi>();
-  if (const auto code = here.pass("MPI_Barrier", to_handle(comm))) return *code;
-  const auto silence = here.silence();
-  if (!here.requests().none())
-    if (const auto code = here.move_until_all_come("MPI_Barrier", to_handle(comm))) return *code;
+  const auto silence = drop_in<Abi>().silence();
+  if (const auto code = drop_in<Abi>().come("MPI_Barrier", to_handle(comm))) return *code;
   return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);
 }
 

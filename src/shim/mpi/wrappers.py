@@ -113,8 +113,7 @@ def moving_collective(function: Function) -> Iterator[str]:
     yield "template <class Abi>"
     yield f"int {function.name}_moving({signature(function)}) {{"
     yield "  const auto silence = drop_in<Abi>().silence();"
-    yield "  if (!drop_in<Abi>().requests().none())"
-    yield from unless_in_vain(f'drop_in<Abi>().move_until_all_come("MPI_{function.name}", to_handle(comm))', 4)
+    yield from unless_in_vain(f'drop_in<Abi>().let_all_come("MPI_{function.name}", to_handle(comm))')
     yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
     yield "}"
     yield ""
@@ -156,11 +155,23 @@ def arrays_of(function: Function) -> Iterator[tuple[Parameter, str, str]]:
         yield parameter, known, BLOCKS[memory.who or "members"]
 
 
+def come(function: Function) -> Iterator[str]:
+    """What comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as the MPI
+    may match both in one order, and requests of GPU memory move until nobody waits for one instead of coming."""
+    who = "to_handle(comm)"
+    if function.kind == "grouped":
+        who += ", to_handle(group), tag"
+    elif function.parameter("peer_comm"):
+        who += ", {local_leader, to_handle(peer_comm), remote_leader, tag}"
+    yield "  const auto silence = drop_in<Abi>().silence();"
+    yield from unless_in_vain(f'drop_in<Abi>().come("MPI_{function.name}", {who})')
+
+
 def maker(function: Function) -> Iterator[str]:
-    """What makes communicators: behind the calls that wait for their turn, as the MPI may match both in one order."""
+    """What makes communicators, and other calls of all ranks without memory."""
     yield "template <class Abi>"
     yield f"int {function.name}({signature(function)}) {{"
-    yield from unless_in_vain(f'settle<Abi>("MPI_{function.name}", comm)')
+    yield from come(function)
     yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
     yield "}"
     yield ""
@@ -191,7 +202,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         sent, tag = ", ".join(function.memory[0].elements), "sendtag" if function.kind == "exchange" else "tag"
         yield f"  const auto sending = note<Abi>({sent}, dest, {tag}, comm, Form::{function.form});"
     if of_all and not in_turn and not waits:
-        yield from unless_in_vain(f'settle<Abi>("MPI_{function.name}", comm)')
+        yield from come(function)
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
     if function.kind == "rma":
         touched += " || drop_in<Abi>().windows() != nullptr"
@@ -338,7 +349,7 @@ def write_wrappers() -> str:
     for function in functions:  # they call each other
         lines += ["template <class Abi>", f"int {function.name}({signature(function)});"]
     for function in functions:
-        lines += maker(function) if function.kind == "maker" else wrapper(function, by_name)
+        lines += maker(function) if function.kind in ("maker", "grouped") else wrapper(function, by_name)
     for function in functions:
         if function.large:
             lines += narrowed(function, by_name[function.name.removesuffix("_c")])

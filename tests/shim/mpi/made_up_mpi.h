@@ -51,6 +51,8 @@ class MadeUpMpi : public Mpi {
     for (int rank = 0; rank < comm.size; ++rank) ranks.push_back(rank);
     return 0;
   }
+  int all_world_ranks(Handle handle, std::vector<int>& ranks) const override { return world_ranks(handle, ranks); }
+  int world_ranks_of_group(Handle, std::vector<int>&) const override { return 8; }
   int shape(Handle type, Shape& shape) const override {
     const auto found = shapes.find(type);
     if (found == shapes.end()) return 3;

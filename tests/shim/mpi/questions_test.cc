@@ -157,6 +157,31 @@ TEST(Questions, WhoIsAskedInVainIsAskedLessAndLess) {
   EXPECT_LT(asked, 40U);
 }
 
+TEST(Questions, ARankThatComesLaterToWhatNoBoardCountsSaysSoThen) {
+  Asking all;
+  constexpr std::uint64_t kName = 12;
+  EXPECT_EQ(all[0].arrive(kName), 1U);
+  EXPECT_FALSE(all[0].arrived(1, kName, 1));
+  const auto words = all.count();
+  EXPECT_FALSE(Asking::soon([&] { return all[0].arrived(1, kName, 1); }));
+  EXPECT_EQ(all.count(), words) << "it is asked once";
+  EXPECT_EQ(all[1].arrive(kName + 1), 1U) << "of other ranks";
+  EXPECT_FALSE(all[0].arrived(1, kName, 1));
+  EXPECT_EQ(all[1].arrive(kName), 1U);
+  EXPECT_TRUE(Asking::soon([&] { return all[0].arrived(1, kName, 1); }));
+}
+
+TEST(Questions, ARankThatHasComeToWhatNoBoardCountsSaysHowFar) {
+  Asking all;
+  constexpr std::uint64_t kName = 12;
+  for (std::uint64_t number = 1; number <= 3; ++number) EXPECT_EQ(all[1].arrive(kName), number);
+  EXPECT_TRUE(Asking::soon([&] { return all[0].arrived(1, kName, 1); }));
+  const auto words = all.count();
+  EXPECT_TRUE(all[0].arrived(1, kName, 3));
+  EXPECT_EQ(all.count(), words) << "it has said so";
+  EXPECT_FALSE(all[0].arrived(1, kName, 4));
+}
+
 TEST(Questions, OtherWordsAreLeftToOthers) {
   Questions questions([](int, const comm::Bytes&) { FAIL(); }, [] { return Status(); });
   EXPECT_FALSE(questions.hear(1, comm::Writer().number(1).number(2).take()));
