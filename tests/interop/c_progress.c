@@ -6,10 +6,12 @@
 
 #include "c_ranks.h"
 
-enum { kNumbers = 1 << 20, kTag = 3 };
+enum { kNumbers = 1 << 20, kTag = 3, kBuffered = 1 << 20 };
 
 static const char* file;
 static int take_part; /* ranks that do */
+static MPI_Win shared_window = MPI_WIN_NULL;
+static MPI_File shared_file = MPI_FILE_NULL;
 
 static void free_if_made(MPI_Comm made) {
   if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
@@ -76,6 +78,27 @@ static void call(const char* what, MPI_Comm comm, MPI_Comm half, const int* numb
     MPI_Win_allocate(100, 1, MPI_INFO_NULL, comm, &base, &window);
   } else if (!strcmp(what, "File_open")) {
     MPI_File_open(comm, file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &opened);
+  } else if (!strcmp(what, "Win_fence")) {
+    MPI_Win_fence(0, shared_window);
+  } else if (!strcmp(what, "Win_free")) {
+    MPI_Win_free(&shared_window);
+  } else if (!strcmp(what, "File_set_size")) {
+    MPI_File_set_size(shared_file, 100);
+  } else if (!strcmp(what, "File_write_all")) {
+    MPI_File_write_all(shared_file, two, 2, MPI_INT, MPI_STATUS_IGNORE);
+  } else if (!strcmp(what, "File_close")) {
+    MPI_File_close(&shared_file);
+  } else if (!strcmp(what, "Buffer_detach")) {
+    /* Rank 1 receives after it has sent. */
+    static char buffer[kBuffered + MPI_BSEND_OVERHEAD], received[kBuffered];
+    int length = 0;
+    if (rank == 0) {
+      MPI_Buffer_attach(buffer, sizeof buffer);
+      MPI_Bsend(received, kBuffered, MPI_CHAR, 1, kTag, comm);
+      MPI_Buffer_detach(&base, &length);
+    } else {
+      MPI_Recv(received, kBuffered, MPI_CHAR, 0, kTag, comm, MPI_STATUS_IGNORE);
+    }
   } else {
     give_up("no such call: %s", what);
   }
@@ -87,9 +110,16 @@ static void call(const char* what, MPI_Comm comm, MPI_Comm half, const int* numb
 /* The communicator that the call is of. */
 static MPI_Comm prepare(const char* what, MPI_Comm both, MPI_Comm half) {
   MPI_Comm made;
+  void* base;
   if (!strncmp(what, "Neighbor", 8)) return ring(both);
   if (!strncmp(what, "Inter_", 6) || !strcmp(what, "Intercomm_merge")) return two_groups(both, half);
   MPI_Comm_dup(both, &made);
+  if (!strcmp(what, "Win_fence") || !strcmp(what, "Win_free")) {
+    MPI_Win_allocate(100, 1, MPI_INFO_NULL, made, &base, &shared_window);
+    MPI_Win_fence(0, shared_window);
+  }
+  if (!strncmp(what, "File_", 5) && strcmp(what, "File_open") != 0)
+    MPI_File_open(made, file, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &shared_file);
   return made;
 }
 
@@ -116,6 +146,8 @@ static void try(const char* what, MPI_Comm both, int* sent, int* received) {
     for (int i = 0; i < kNumbers; ++i)
       check(received[(from - 1) * kNumbers + i] == 1000 * from + i, what, received[(from - 1) * kNumbers + i]);
   if (!take_part) return;
+  if (shared_window != MPI_WIN_NULL) MPI_Win_free(&shared_window);
+  if (shared_file != MPI_FILE_NULL) MPI_File_close(&shared_file);
   MPI_Group_free(&group);
   MPI_Comm_free(&comm);
   MPI_Comm_free(&half);

@@ -24,6 +24,7 @@ int attach_buffer(DropIn& here, void* buffer, Int size, const CallReal& real) {
 
 template <class Int, class CallReal>
 int detach_buffer(DropIn& here, void* address, Int* size, const CallReal& real) {
+  here.let_buffered_go();
   const int code = real(address, size);
   void* detached = nullptr;
   if (code == 0) std::memcpy(&detached, address, sizeof detached);

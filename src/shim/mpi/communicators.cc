@@ -54,6 +54,10 @@ constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real functio
 constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
 constexpr int kMostBoards = Announcement::kFirstSlot - 2;  ///< before the one of window_calls.cc
 
+/// In the names of calls that no board counts (Participants), so that threads which make several at once mix up few.
+constexpr std::uint64_t kOfGroup = std::uint64_t{1} << 63, kOfFile = std::uint64_t{1} << 62,
+                        kOfWindow = std::uint64_t{1} << 61;
+
 std::uint64_t name_of(std::span<const int> ranks) {
   std::uint64_t name = 1;
   for (const int rank : ranks)  // FNV-1a, a rank at a time
@@ -152,7 +156,26 @@ std::optional<Communicators::Participants> Communicators::participants(Handle co
 std::optional<Communicators::Participants> Communicators::participants(Handle group, int tag) const {
   std::vector<int> ranks;
   if (mpi_.world_ranks_of_group(group, ranks) != 0) return std::nullopt;
-  return participants_of(std::move(ranks), std::uint64_t{1} << 63 | std::uint32_t(tag));
+  return participants_of(std::move(ranks), kOfGroup | std::uint32_t(tag));
+}
+
+std::shared_ptr<const Communicators::Participants> Communicators::participants(Shared kind, Handle handle) {
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = shared_.find({kind, handle}); found != shared_.end()) return found->second;
+  }
+  std::vector<int> ranks;
+  std::shared_ptr<const Participants> made;
+  if (mpi_.world_ranks_of(kind, handle, ranks) == 0)
+    if (auto all = participants_of(std::move(ranks), kind == Shared::file ? kOfFile : kOfWindow))
+      made = std::make_shared<const Participants>(std::move(*all));
+  const std::unique_lock lock(mutex_);
+  return shared_[{kind, handle}] = made;
+}
+
+void Communicators::forget(Shared kind, Handle handle) {
+  const std::unique_lock lock(mutex_);
+  shared_.erase({kind, handle});
 }
 
 bool Communicators::both_come(Handle comm, int leader, Handle between, int remote, int tag,

@@ -115,6 +115,9 @@ class Communicators {
   /// by a tag. None where some are of another job, alike on all of them. Local.
   std::optional<Participants> participants(Handle comm) const;
   std::optional<Participants> participants(Handle group, int tag) const;
+  /// Of all of a file's or a window's, which are asked for once until it is forgotten; null: some are of another job.
+  std::shared_ptr<const Participants> participants(Shared kind, Handle handle);
+  void forget(Shared kind, Handle handle);
   /// Collective over `comm`, whose rank `leader` and the rank `remote` of `between` do the same, in a communicator of
   /// others: all ranks of both have come. False where one of them will not.
   bool both_come(Handle comm, int leader, Handle between, int remote, int tag, const Meanwhile& meanwhile);
@@ -203,6 +206,7 @@ class Communicators {
   /// `salt`: what tells them from others of the same ranks.
   std::optional<Participants> participants_of(std::vector<int> ranks, std::uint64_t salt) const;
   std::unordered_map<Handle, Members> members_;  // by communicator
+  std::map<std::pair<Shared, Handle>, std::shared_ptr<const Participants>> shared_;
 };
 
 }  // namespace sennit::shim::mpi

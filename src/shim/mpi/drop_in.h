@@ -75,6 +75,8 @@ class DropIn {
   std::optional<int> come(std::string_view what, Handle comm, const Leaders& leaders);
   /// Of one of all ranks of a group alone, which keeps no order with others of `comm`.
   std::optional<int> come(std::string_view what, Handle comm, Handle group, int tag);
+  /// Of one of all ranks of a file or a window.
+  std::optional<int> come(std::string_view what, Shared kind, Handle handle);
 
   /// As pass() of a call that ends in a request; false where it has to wait for its turn, and is not counted yet.
   bool pass_at_once(Handle comm);
@@ -192,8 +194,15 @@ class DropIn {
     return to < 0 || to == rank_ ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *step, again);
   }
 
-  /// Before a communicator is freed.
+  /// Before what waits until buffered messages are sent: where requests move, as progress() until they are, if the
+  /// MPI can tell.
+  void let_buffered_go();
+
+  /// Before a communicator, a file or a window is freed.
   void forget(Handle comm);
+  void forget(Shared kind, Handle handle) {
+    if (communicators_ != nullptr) communicators_->forget(kind, handle);
+  }
 
   /// What one-sided communication has to do with GPUs; null: nothing yet.
   Windows* windows() const {

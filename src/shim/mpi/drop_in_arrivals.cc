@@ -11,7 +11,7 @@ Status DropIn::move_until(Handle comm, const Done& done) {
     progress();
     mpi_->progress();
     // Of a communicator that is of no use any more, some may never come.
-    if (mpi_->revoked(comm)) break;
+    if (comm != kNoHandle && mpi_->revoked(comm)) break;
     if (communicators_->group().failed()) return communicators_->group().check();
   }
   return {};
@@ -65,6 +65,19 @@ std::optional<int> DropIn::come(std::string_view what, Handle comm, Handle group
   const auto all = communicators_ != nullptr ? communicators_->participants(group, tag) : std::nullopt;
   const Status status = all ? let_all_arrive(comm, *all) : Status();
   return status.ok() ? std::nullopt : std::optional(fail(what, comm, status));
+}
+
+void DropIn::let_buffered_go() {
+  Handle request = kNoHandle;
+  if (!busy() || mpi_->begin_flush(request) != 0) return;
+  bool done = false;
+  for (Patience patience; mpi_->done(request, done) == 0 && !done; patience.wait()) progress();
+}
+
+std::optional<int> DropIn::come(std::string_view what, Shared kind, Handle handle) {
+  const auto all = communicators_ != nullptr ? communicators_->participants(kind, handle) : nullptr;
+  const Status status = all != nullptr ? let_all_arrive(kNoHandle, *all) : Status();
+  return status.ok() ? std::nullopt : std::optional(fail(what, kNoHandle, status));
 }
 
 }  // namespace sennit::shim::mpi

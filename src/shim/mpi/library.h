@@ -32,6 +32,9 @@ class Library final : public Mpi {
     std::unique_ptr<Library> made(new Library());
     if (!find(library, made->call_)) return nullptr;
     made->comm_is_revoked_ = reinterpret_cast<int (*)(Comm, int*)>(dlsym(library, "PMPIX_Comm_is_revoked"));
+    made->file_get_group_ = reinterpret_cast<decltype(file_get_group_)>(dlsym(library, "PMPI_File_get_group"));
+    made->win_get_group_ = reinterpret_cast<decltype(win_get_group_)>(dlsym(library, "PMPI_Win_get_group"));
+    made->buffer_iflush_ = reinterpret_cast<decltype(buffer_iflush_)>(dlsym(library, "PMPI_Buffer_iflush"));
     made->contents_ = TypeContents<Abi>(library);
     for (const Predefined& one : kPredefined) {
       const Handle handle = made->predefined(one, library);
@@ -315,6 +318,12 @@ class Library final : public Mpi {
     return add_world_ranks(from_handle<typename Abi::Group>(group), ranks);
   }
 
+  int world_ranks_of(Shared kind, Handle handle, std::vector<int>& ranks) const override {
+    ranks.clear();
+    if (kind == Shared::file) return add_world_ranks(from_handle<typename Abi::File>(handle), file_get_group_, ranks);
+    return add_world_ranks(from_handle<typename Abi::Win>(handle), win_get_group_, ranks);
+  }
+
   int look_at(Handle handle, bool persistent, bool& done, Received& received) const override {
     typename Abi::Status status{};
     static_assert(sizeof status <= sizeof received.status);
@@ -335,6 +344,12 @@ class Library final : public Mpi {
     return call_.request_free(&given);
   }
 
+  int begin_flush(Handle& request) const override {
+    typename Abi::Request made;
+    const int code = buffer_iflush_ != nullptr ? buffer_iflush_(&made) : Abi::kErrUnsupportedOperation;
+    if (code == 0) request = to_handle(made);
+    return code;
+  }
   void progress() const override {
     int flag = 0;
     (void)call_.iprobe(Abi::kAnySource, Abi::kAnyTag, from_handle<Comm>(self_), &flag,
@@ -438,9 +453,10 @@ class Library final : public Mpi {
     return unpack(whole.data(), one.size, to, handle);
   }
 
-  int add_world_ranks(Comm comm, int (*group_of)(Comm, typename Abi::Group*), std::vector<int>& ranks) const {
+  template <class Of>
+  int add_world_ranks(Of of, int (*group_of)(Of, typename Abi::Group*), std::vector<int>& ranks) const {
     typename Abi::Group group;
-    int code = group_of(comm, &group);
+    int code = group_of != nullptr ? group_of(of, &group) : Abi::kErrOther;
     if (code != 0) return code;
     code = add_world_ranks(group, ranks);
     (void)call_.group_free(&group);
@@ -513,7 +529,10 @@ class Library final : public Mpi {
   }
 
   Profiling<Abi> call_{};
-  int (*comm_is_revoked_)(Comm, int*) = nullptr;  ///< null where the library has no fault tolerance
+  int (*file_get_group_)(typename Abi::File, typename Abi::Group*) = nullptr;  ///< null where it has no files
+  int (*win_get_group_)(typename Abi::Win, typename Abi::Group*) = nullptr;
+  int (*buffer_iflush_)(typename Abi::Request*) = nullptr;  ///< of MPI 4.1
+  int (*comm_is_revoked_)(Comm, int*) = nullptr;            ///< null where the library has no fault tolerance
   TypeContents<Abi> contents_;
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
   Handle op_null_ = 0;

@@ -32,6 +32,9 @@ struct CommShape {
   int remote_size = 0;
 };
 
+/// What ranks make together, and call functions of that wait for all of them.
+enum class Shared : std::uint8_t { file, window };
+
 /// Neighbours in a communicator's topology.
 struct Neighbours {
   int sources = 0, destinations = 0;
@@ -71,6 +74,7 @@ class Mpi {
   /// The same of all its ranks, by rank; where it has two groups, those of both, this one's first. And of a group's.
   virtual int all_world_ranks(Handle comm, std::vector<int>& ranks) const = 0;
   virtual int world_ranks_of_group(Handle group, std::vector<int>& ranks) const = 0;
+  virtual int world_ranks_of(Shared kind, Handle handle, std::vector<int>& ranks) const = 0;
   virtual int shape(Handle type, Shape& shape) const = 0;
   /// What a type is made of, where that is some number of one predefined type without gaps; none otherwise, and where
   /// the MPI would refuse a message of it, since it is not committed.
@@ -134,6 +138,8 @@ class Mpi {
   virtual int free_request(Handle request) const = 0;
   /// Lets MPI make progress.
   virtual void progress() const = 0;
+  /// A request that is done when all buffered messages are sent; an error where the MPI has none (before 4.1).
+  virtual int begin_flush(Handle& request) const = 0;
   /// A request that the real library holds for something that it does not know, until that has ended.
   virtual int begin_placeholder(Handle& request) const = 0;
   virtual int end_placeholder(Handle request) const = 0;

@@ -6,8 +6,8 @@
 // - What do you announce by so many bytes? Who probes finds the announcement, not what it says.
 // - Have you come to this collective call? Who has messages under way between nodes must see to them until those
 //   that they are for have come: a blocking call of the MPI would not.
-// - The same of a call that no board counts (board.h): between two groups, or of a group. Such calls are counted by
-//   their ranks, and who has not come yet answers when it does.
+// - The same of a call that no board counts (board.h): of two groups, a group, a file or a window. Such calls are
+//   counted by their ranks, and who has not come yet answers when it does.
 #pragma once
 
 #include <chrono>

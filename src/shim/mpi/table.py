@@ -8,7 +8,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "split", "partitioned", "rma",
-           "maker", "grouped")
+           "maker", "grouped", "filed")
+WITHOUT_MEMORY = ("maker", "grouped", "filed")
 HAND_WRITTEN = ("own", "requests", "counted")
 LISTS = (*HAND_WRITTEN, "host", "left", "unordered")
 
@@ -49,6 +50,12 @@ class Function:
     parameters: tuple[Parameter, ...]
     memory: tuple[Memory, ...]
     large: bool = False
+
+    @property
+    def of_all_of_a_file(self) -> bool:
+        """Whether it waits, or may wait, for all ranks of a file."""
+        named = re.search(r"_(all|ordered)(_begin)?(_c)?$", self.name) is not None
+        return self.kind == "filed" or (self.kind in ("file", "split") and self.form == "blocking" and named)
 
     def parameter(self, name: str) -> Parameter | None:
         return next((each for each in self.parameters if each.name == name), None)
@@ -111,7 +118,7 @@ def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dic
         if waiting is None:
             return
         base, forms = waiting
-        assert base.memory or base.kind in ("maker", "grouped"), base.name
+        assert base.memory or base.kind in WITHOUT_MEMORY, base.name
         for form in forms.replace("c", ""):
             made = in_form(base, form)
             in_request = made.kind != "rma" and any(each.name == "request" for each in made.parameters)

@@ -51,6 +51,9 @@ int Win_create_narrowed(void* base, Aint size, Aint disp_unit, typename Abi::Inf
 template <class Abi>
 int Win_free(Win<Abi>* win) {
   const auto real = Real<Abi>::of(&Win_free<Abi>, Entry::Win_free);
+  const auto silence = drop_in<Abi>().silence();
+  if (const auto code = drop_in<Abi>().come("MPI_Win_free", Shared::window, to_handle(*win))) return *code;
+  drop_in<Abi>().forget(Shared::window, to_handle(*win));
   Windows* const windows = drop_in<Abi>().windows();
   if (windows == nullptr) return real(win);
   const Handle window = to_handle(*win);
@@ -97,6 +100,8 @@ int ends_calls(Win<Abi> win, int rank, const Call& real) {
 
 template <class Abi>
 int Win_fence(int assert, Win<Abi> win) {
+  const auto silence = drop_in<Abi>().silence();
+  if (const auto met = drop_in<Abi>().come("MPI_Win_fence", Shared::window, to_handle(win))) return *met;
   Windows* const windows = drop_in<Abi>().windows();
   const int code = ends_calls<Abi>(win, -1, [&] {
     // Some fences need not wait for anybody, in MPI's eyes.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from table import BANNER, HAND_WRITTEN, Function, Memory, Parameter, read_table
+from table import BANNER, HAND_WRITTEN, WITHOUT_MEMORY, Function, Memory, Parameter, read_table
 
 #How many blocks a buffer has, by who they are for.
 BLOCKS = {"": "1", "members": "call.place().size", "ranks": "call.blocks()", "sources": "call.sources()",
@@ -159,7 +159,9 @@ def come(function: Function) -> Iterator[str]:
     """What comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as the MPI
     may match both in one order, and requests of GPU memory move until nobody waits for one instead of coming."""
     who = "to_handle(comm)"
-    if function.kind == "grouped":
+    if function.of_all_of_a_file:
+        who = f"Shared::file, to_handle({'*fh' if function.name == 'File_close' else 'fh'})"
+    elif function.kind == "grouped":
         who += ", to_handle(group), tag"
     elif function.parameter("peer_comm"):
         who += ", {local_leader, to_handle(peer_comm), remote_leader, tag}"
@@ -172,6 +174,8 @@ def maker(function: Function) -> Iterator[str]:
     yield "template <class Abi>"
     yield f"int {function.name}({signature(function)}) {{"
     yield from come(function)
+    if function.name == "File_close":
+        yield "  drop_in<Abi>().forget(Shared::file, to_handle(*fh));"
     yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
     yield "}"
     yield ""
@@ -201,7 +205,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     if function.kind in ("send", "exchange"):
         sent, tag = ", ".join(function.memory[0].elements), "sendtag" if function.kind == "exchange" else "tag"
         yield f"  const auto sending = note<Abi>({sent}, dest, {tag}, comm, Form::{function.form});"
-    if of_all and not in_turn and not waits:
+    if (of_all and not in_turn and not waits) or function.of_all_of_a_file:
         yield from come(function)
     touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
     if function.kind == "rma":
@@ -349,7 +353,7 @@ def write_wrappers() -> str:
     for function in functions:  # they call each other
         lines += ["template <class Abi>", f"int {function.name}({signature(function)});"]
     for function in functions:
-        lines += maker(function) if function.kind in ("maker", "grouped") else wrapper(function, by_name)
+        lines += maker(function) if function.kind in WITHOUT_MEMORY else wrapper(function, by_name)
     for function in functions:
         if function.large:
             lines += narrowed(function, by_name[function.name.removesuffix("_c")])

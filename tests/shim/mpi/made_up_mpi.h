@@ -53,6 +53,7 @@ class MadeUpMpi : public Mpi {
   }
   int all_world_ranks(Handle handle, std::vector<int>& ranks) const override { return world_ranks(handle, ranks); }
   int world_ranks_of_group(Handle, std::vector<int>&) const override { return 8; }
+  int world_ranks_of(Shared, Handle, std::vector<int>&) const override { return 8; }
   int shape(Handle type, Shape& shape) const override {
     const auto found = shapes.find(type);
     if (found == shapes.end()) return 3;
@@ -117,6 +118,7 @@ class MadeUpMpi : public Mpi {
   int look_at(Handle, bool, bool&, Received&) const override { return 16; }
   int free_request(Handle) const override { return 16; }
   void progress() const override {}
+  int begin_flush(Handle&) const override { return 8; }
   int pack(const void*, Handle, std::int64_t, void*) const override { return 16; }
   int unpack(const void*, std::int64_t, void*, Handle) const override { return 16; }
   int fail(Handle, int code) const override { return code; }
