@@ -6,13 +6,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from kept_documents import MPI, NONE_YET, documents
+from kept_documents import COLLECTIVE, MPI, NONE_YET, PUT, documents
 from sennit import units
 from sennit.model.document import parse
 from sennit.model.mpi import BY_HAND, OWN, UCX, MpiResult, MpiRow
 from sennit.model.mpi import MPI as ALONE
 from sennit.views.markdown import pipes
+
+# A call of sennit's own, of the documents DIRECT_PUT and DIRECT_ALLREDUCE that were measured on the same lease of the
+# machine as those of MPI beside them.
+DIRECT = "direct"
+DIRECT_PUT, DIRECT_ALLREDUCE = "put-beside-mpi", "allreduce-beside-mpi"
 
 Found = tuple[int, float]  # the size where it is furthest from the goal, and the figure there
 
@@ -87,6 +93,29 @@ def times_as_fast(
     return figures
 
 
+def direct_rows(documents: dict[str, Any]) -> list[MpiRow]:
+    """What sennit's own calls take, as rows beside those of MPI. `documents`: of one folder, by their names."""
+    rows = []
+    for name, operation in ((DIRECT_PUT, "bandwidth"), (DIRECT_ALLREDUCE, "allreduce")):
+        for row in documents.get(name, {}).get("rows", []):
+            if row["variant"] == OWN:
+                known = {"operation": operation, "variant": DIRECT, "buffers": "gpu", "ranks": 2}
+                rows.append(MpiRow.model_validate(known | {key: row[key] for key in ("bytes", "median_us")}))
+    return rows
+
+
+def beside_direct(
+    figure: Callable[[MpiRow, MpiRow], float], wants: Callable[[MpiRow], bool]
+) -> Callable[[list[MpiRow]], Iterator[Found]]:
+    """An allreduce by MPI beside a direct call."""
+
+    def figures(rows: list[MpiRow]) -> Iterator[Found]:
+        for row, other in pairs(rows, DIRECT, "allreduce", 1, lambda row: on_gpus(row) and wants(row)):
+            yield row.bytes, figure(row, other)
+
+    return figures
+
+
 def host_overhead(rows: list[MpiRow]) -> Iterator[Found]:
     """Per cent that sennit adds to calls with host buffers."""
     for row, other in pairs(rows, ALONE, None, None, lambda row: row.buffers == "host"):
@@ -100,6 +129,25 @@ GOALS = (
         1,
         False,
         times_as_fast(UCX, "bandwidth", 1, lambda row: row.bytes >= 16 << 20),
+    ),
+    Goal(
+        "bandwidth from 16 MiB on, one message at a time, of that of a direct put",
+        0.97,
+        False,
+        times_as_fast(DIRECT, "bandwidth", 1, lambda row: row.bytes >= 16 << 20),
+    ),
+    Goal(
+        "allreduce above 1 MiB, of the time of direct calls back to back",
+        1.05,
+        True,
+        beside_direct(lambda own, direct: own.median_us / direct.median_us, lambda row: row.bytes > 1 << 20),
+    ),
+    Goal(
+        "allreduce to 1 MiB, longer than direct calls back to back",
+        3,
+        True,
+        beside_direct(lambda own, direct: own.median_us - direct.median_us, lambda row: row.bytes <= 1 << 20),
+        "µs",
     ),
     Goal(
         "allreduce of 8 B, as fast as by hand",
@@ -129,10 +177,17 @@ def mpi_goals(root: Path) -> str:
         ["what", "aim", "reached", "at", "met", "GPUs", "result"],
         ["---", "--:", "--:", "--:", "---", "---", "---"],
     ]
-    results = [(name, parse(MpiResult, document, path)) for name, path, document in documents(root, MPI)]
+    direct: dict[str, dict[str, Any]] = {}  # by folder and name
+    for kind in (PUT, COLLECTIVE):
+        for _, path, document in documents(root, kind):
+            direct.setdefault(str(Path(path).parent), {})[Path(path).stem] = document
+    results = [
+        (name, parse(MpiResult, document, path), direct_rows(direct.get(str(Path(path).parent), {})))
+        for name, path, document in documents(root, MPI)
+    ]
     for goal in GOALS:
-        for name, result in results:
-            if (worst := goal.worst(result.rows)) is None:
+        for name, result, beside in results:
+            if (worst := goal.worst([*result.rows, *beside])) is None:
                 continue
             size, figure = worst
             aim = f"{'at most' if goal.at_most else 'at least'} {goal.aim:g} {goal.unit}"

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 import pytest
-from mpi_goals import GOALS, Goal, host_overhead, small_latency, times_as_fast
+from mpi_goals import (
+    DIRECT,
+    DIRECT_ALLREDUCE,
+    DIRECT_PUT,
+    GOALS,
+    Goal,
+    beside_direct,
+    direct_rows,
+    host_overhead,
+    small_latency,
+    times_as_fast,
+)
 from sennit.model.mpi import BY_HAND, MPI, OWN, UCX, MpiRow, Turns
 
 
@@ -50,6 +61,21 @@ def test_what_sennit_adds_to_host_calls_is_in_per_cent() -> None:
     [(size, added)] = host_overhead(rows)  # and not of GPU buffers
     assert size == 8
     assert added == pytest.approx(25)
+
+
+def test_calls_of_mpi_stand_beside_direct_ones_of_the_same_folder() -> None:
+    direct = direct_rows(
+        {
+            DIRECT_PUT: {"rows": [{"variant": "engine", "bytes": 100, "median_us": 1}]},
+            DIRECT_ALLREDUCE: {"rows": [{"variant": OWN, "bytes": 100, "median_us": 20}]},
+            "other": {"rows": [{"variant": OWN, "bytes": 100, "median_us": 1}]},
+        }
+    )
+    assert [(row.variant, row.operation, row.median_us) for row in direct] == [(DIRECT, "allreduce", 20)]
+    rows = [row(OWN, "allreduce", 100, 25), row(OWN, "allreduce", 100, 99, in_place=True), *direct]
+    longer = beside_direct(lambda own, direct: own.median_us - direct.median_us, lambda row: row.bytes == 100)
+    assert list(longer(rows)) == [(100, 5)]
+    assert list(longer([*rows[:1]])) == []
 
 
 def test_each_goal_says_what_it_is_and_finds_nothing_where_nothing_was_measured() -> None:
