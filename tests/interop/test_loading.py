@@ -66,6 +66,22 @@ def test_what_cannot_be_matched_then_ends_in_an_error(name: str) -> None:
     assert "MPI_Iallreduce on MPI_COMM_WORLD cannot end, as some ranks run without sennit" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_ranks_go_on_without_drop_ins_of_two_versions(name: str, tmp_path: Path) -> None:
+    _, library = have(name, "c_faults.c")
+    for file in ("libsennit-preload.so", "libsennit-mpi.so"):
+        # As another version would have it, of the same length.
+        other = (library.parent / file).read_bytes().replace(b"\x000.1.0\x00", b"\x000.1.9\x00")
+        (tmp_path / file).write_bytes(other)
+    before = f'test "$rank" = 1 && export LD_PRELOAD="{tmp_path}/libsennit-preload.so"'
+    done = faults(name, True, 3, "init sum exchange sum finalize said", {"SENNIT_TIMEOUT": "5"}, before)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("came through") == 3
+    assert "runs without sennit: mismatch" in done.stderr, done.stderr
+    assert "0.1.0" in done.stderr, done.stderr
+    assert "0.1.9" in done.stderr, done.stderr
+
+
 # ---- loaded late --------------------------------------------------------------------------------------------------
 
 

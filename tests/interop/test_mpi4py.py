@@ -135,7 +135,7 @@ def end(process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.parametrize(
     ("name", "ranks"),
-    [*itertools.product(mpi.LIBRARIES, (1, 2, 3)), *itertools.product(debian_mpi.LIBRARIES, (2,))],
+    [*itertools.product(mpi.LIBRARIES, (1, 2, 3, 4)), *itertools.product(debian_mpi.LIBRARIES, (2,))],
 )
 def test_what_passes_without_the_drop_in_passes_with_it(name: str, ranks: int) -> None:
     library, found = drop_in.library(), drop_in.find(name)

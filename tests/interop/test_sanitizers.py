@@ -15,6 +15,8 @@ PROGRAMS = {
     "mixed": ("c_short_messages.c", 2, "mixed"),
     "buffers": ("c_buffers.c", 2),
     "statuses": ("c_requests.c", 2, "statuses"),
+    "persistent": ("c_requests.c", 2, "persistent"),
+    "progress": ("c_progress.c", 2, "no file", "Comm_dup", "Comm_split", "Intercomm_create", "Neighbor_alltoall"),
     "columns": ("c_columns.c", 2),
     "parts": ("c_partitions.c", 2),
     "given": ("c_partitions.c", 2, "threads"),
