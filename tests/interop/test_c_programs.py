@@ -81,6 +81,9 @@ def test_requests_are_asked_for_and_given_up(name: str, what: str) -> None:
         done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(2, what))
         assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
     assert "direct copy" in done.stderr, done.stderr
+    if what == "persistent":
+        for function in ("send_init", "ssend_init"):
+            assert re.search(rf"^{function} .* direct copy", done.stderr, re.MULTILINE), done.stderr
 
 
 @pytest.mark.parametrize("arguments", [(), ("init",)])

@@ -5,9 +5,13 @@
 namespace sennit::shim::mpi {
 
 void Begun::call_real() {
-  auto made = make_shadows_(call);
-  if (!made) return end(made.status());
-  shadows_ = std::move(*made);
+  try {
+    auto made = make_shadows_(call);
+    if (!made) return end(made.status());
+    shadows_ = std::move(*made);
+  } catch (const std::bad_alloc&) {  // in whatever call of MPI its turn comes
+    return end(Status(Code::out_of_memory, "no memory"));
+  }
   Handle request = kNoHandle;
   if (const int code = real(shadows_->memory(), request); code != 0) {
     code_ = code;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shim/mpi/runs.h"
+
 namespace sennit::shim::mpi {
 
 std::int64_t Part::count() const {
@@ -40,6 +42,23 @@ std::optional<path::Rows> rows_of(const Mpi& mpi, const Elements& elements) {
   return path::repeat(*one, elements.blocks * elements.count, shape.extent);
 }
 
+namespace {
+
+/// Whether the byte at `place`, from the buffer's address on, is one of the elements'.
+bool is_data(const Mpi& mpi, const Elements& elements, std::int64_t place) {
+  const auto runs = runs_of(mpi, elements);
+  const auto has_it = [&](const Runs& some) {
+    for (std::int64_t time = 0; time < some.times; ++time)
+      for (const Run& run : some.each)
+        if (const std::int64_t first = run.first + time * some.stride; place >= first && place < first + run.bytes)
+          return true;
+    return false;
+  };
+  return runs && std::ranges::any_of(*runs, has_it);
+}
+
+}  // namespace
+
 std::optional<Overlap> overlap_of(const Call& call) {
   if (call.count != 2 || call.in_place() || !call.parts[0].used() || !call.parts[1].used()) return std::nullopt;
   std::array<std::optional<Span>, 2> spans;
@@ -51,9 +70,10 @@ std::optional<Overlap> overlap_of(const Call& call) {
   }
   for (const std::size_t outer : {std::size_t{1}, std::size_t{0}}) {
     const std::size_t inner = 1 - outer;
-    if (at[inner] + spans[inner]->first >= at[outer] + spans[outer]->first &&
-        at[inner] + spans[inner]->last <= at[outer] + spans[outer]->last)
-      return Overlap{outer, inner, at[inner] - at[outer]};
+    const std::int64_t first = at[inner] + spans[inner]->first - at[outer];
+    if (first < spans[outer]->first || first + spans[inner]->bytes() > spans[outer]->last) continue;
+    // What lies in a gap of the other one is no part of it.
+    if (is_data(call.mpi, call.parts[outer].elements, first)) return Overlap{outer, inner, at[inner] - at[outer]};
   }
   return std::nullopt;
 }

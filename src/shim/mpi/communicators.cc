@@ -182,9 +182,9 @@ bool Communicators::both_come(Handle comm, int leader, Handle between, int remot
                               const Meanwhile& meanwhile) {
   const auto all = participants(comm);
   CommShape shape;
-  if (!all || mpi_.shape(comm, shape) != 0) return true;
-  if (!all_come(comm, meanwhile)) return false;
-  // A leader of another job may have no such message to send.
+  if (mpi_.shape(comm, shape) != 0) return true;
+  if (all && !all_come(comm, meanwhile)) return false;
+  // A leader of another job may have no such message to send; one of this job sends it whoever is in its group.
   if (shape.rank == leader && peer(between, remote).world_rank >= 0) {
     Handle requests[2] = {};
     if (mpi_.begin_receive(between, nullptr, 0, remote, tag, requests[0]) != 0) return true;
@@ -192,7 +192,7 @@ bool Communicators::both_come(Handle comm, int leader, Handle between, int remot
     for (const Handle request : requests)
       if (finish(between, request, meanwhile) == kNeverDone) return false;
   }
-  return all_come(comm, meanwhile);
+  return !all || all_come(comm, meanwhile);
 }
 
 comm::Slot& Communicators::listening(int world_rank) {

@@ -26,7 +26,7 @@ Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
 Status DropIn::let_all_arrive(Handle comm, const Communicators::Participants& all) {
   Questions& questions = communicators_->questions();
   const std::uint64_t number = questions.arrive(all.name);
-  if (requests_.none()) return {};
+  if (!requests_.busy()) return {};
   return move_until(comm, [&] {
     bool came = true;  // each is asked, so that their answers come at the same time
     for (const int rank : all.others) came = questions.arrived(rank, all.name, number) && came;
@@ -39,7 +39,7 @@ std::optional<int> DropIn::let_all_come(std::string_view what, Handle comm) {
   if (one == nullptr) return std::nullopt;
   Status status;
   if (one->board != nullptr) {
-    if (!requests_.none()) status = move_until_all_come(comm, *one);
+    if (requests_.busy()) status = move_until_all_come(comm, *one);
   } else {
     if (!std::exchange(one->asked, true)) one->participants = communicators_->participants(comm);
     if (one->participants) status = let_all_arrive(comm, *one->participants);

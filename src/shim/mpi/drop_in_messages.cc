@@ -207,9 +207,10 @@ int DropIn::complete(Receive& receive, Handle comm, Shadows* shadows, std::int64
   }
   if (const int code = mpi_->unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)
     return mpi_->fail(comm, code);
-  host_->give(std::move(receive.packed));
   const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
-  return given.ok() ? 0 : fail("receiving a message", comm, given);
+  if (!given.ok()) return fail("receiving a message", comm, given);
+  host_->give(std::move(receive.packed));
+  return 0;
 }
 
 bool DropIn::ready(Handle request, OpenRequest& open, Program program) {

@@ -391,7 +391,7 @@ class Library final : public Mpi {
     std::vector<std::byte> whole(static_cast<std::size_t>(count * one.size));
     int position = 0;
     const int code = call_.pack(buffer, static_cast<int>(count), from_handle<Datatype>(handle), whole.data(),
-                                static_cast<int>(whole.size()), &position, from_handle<Comm>(self_));
+                                static_cast<int>(whole.size()), &position, quiet());
     if (code == 0) std::memcpy(packed, whole.data(), static_cast<std::size_t>(bytes));
     return code;
   }
@@ -408,7 +408,7 @@ class Library final : public Mpi {
       const std::int64_t now = std::min(left, most);
       int position = 0;
       const int code = call_.unpack(from, static_cast<int>(now * one.size), &position, to, static_cast<int>(now),
-                                    from_handle<Datatype>(handle), from_handle<Comm>(self_));
+                                    from_handle<Datatype>(handle), quiet());
       if (code != 0) return code;
       from += now * one.size;
       to += now * one.extent;
@@ -443,6 +443,8 @@ class Library final : public Mpi {
   }
 
  private:
+  /// Where an error is a code alone, once there is such a communicator.
+  Comm quiet() const { return from_handle<Comm>(checks_ != kNoHandle ? checks_ : self_); }
   /// The first bytes of one element, of which the others stay.
   int unpack_some(const std::byte* packed, std::int64_t bytes, std::byte* to, Handle handle) const {
     Shape one;

@@ -29,7 +29,8 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   if (open->finished) {
     *flag = 1;
     std::memcpy(told, open->status.data(), sizeof *told);
-    if (open->begun != nullptr || open->outgoing != nullptr) *told = Process<Abi>::instance().library->empty_status();
+    if (open->begun != nullptr || open->outgoing != nullptr || open->sends != nullptr)
+      *told = Process<Abi>::instance().library->empty_status();
   } else if (const int code = real(request, flag, told); code != 0 || *flag == 0) {
     return code;
   }

@@ -248,16 +248,22 @@ bool announce_again(const OpenRequests::Shared& open) {
   const auto since = std::chrono::steady_clock::now();
   const Call& call = *open->sends;
   std::string_view why = "communicator freed";
-  auto outgoing = open->comm() != kNoHandle ? here.announce(call, why) : nullptr;
+  std::unique_ptr<Outgoing> outgoing;
+  OpenRequests::Shared sent;
+  try {
+    sent = std::make_shared<OpenRequest>();
+    if (open->comm() != kNoHandle) outgoing = here.announce(call, why);
+  } catch (const std::bad_alloc&) {
+    why = "no memory";
+  }
   typename Abi::Request card;
   if (outgoing == nullptr ||
       Real<Abi>::of(&Issend<Abi>, Entry::Issend)(outgoing->sent(), outgoing->length(), byte<Abi>(), call.dest,
                                                  call.tag, from_handle<typename Abi::Comm>(call.comm), &card) != 0) {
     if (open->shadows != nullptr)
-      here.count_staged(call, message_size(call), *open->shadows, why, std::chrono::steady_clock::now() - since);
+      here.count_staged(call, *open->shadows, why, std::chrono::steady_clock::now() - since);
     return false;
   }
-  auto sent = std::make_shared<OpenRequest>();
   const std::uint64_t bytes = outgoing->bytes();
   const std::string_view plan = outgoing->plan();
   sent->outgoing = std::move(outgoing);

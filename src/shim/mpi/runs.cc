@@ -7,10 +7,14 @@ namespace sennit::shim::mpi {
 
 namespace {
 
+/// Of an element, which MPI_Unpack counts in an int, and whose image is made: a limit.
+constexpr std::int64_t kMostMarked = std::int64_t{1} << 30;
+
 /// Of one element, in the order of addresses; empty: it has no data.
 std::optional<std::vector<Run>> runs_of_one(const Mpi& mpi, Handle type, const Shape& shape) {
   if (shape.size <= 0) return std::vector<Run>();
   if (type == kNoHandle || mpi.uniform(type)) return std::vector<Run>{{shape.true_lower, shape.size}};
+  if (std::max(shape.size, shape.true_extent) > kMostMarked) return std::nullopt;
   const std::vector<std::byte> marks(static_cast<std::size_t>(shape.size), std::byte{0xff});
   std::vector<std::byte> image(static_cast<std::size_t>(shape.true_extent), std::byte{0});
   if (mpi.unpack(marks.data(), shape.size, image.data() - shape.true_lower, type) != 0) return std::nullopt;

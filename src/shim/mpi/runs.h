@@ -24,8 +24,9 @@ struct Runs {
   std::int64_t bytes() const;
 };
 
-/// All data of the elements. None for a type or a count that MPI does not take. May throw std::bad_alloc: MPI itself
-/// marks the bytes of an element in an image of it, whatever its type is made of.
+/// All data of the elements. None for a type or a count that MPI does not take, and elements of more than 1 GiB,
+/// which only MPI itself can take apart. May throw std::bad_alloc: MPI itself marks the bytes of an element in an
+/// image of it, whatever its type is made of.
 std::optional<std::vector<Runs>> runs_of(const Mpi& mpi, const Elements& elements);
 
 }  // namespace sennit::shim::mpi

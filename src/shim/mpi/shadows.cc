@@ -1,6 +1,8 @@
 #include "shim/mpi/shadows.h"
 
 #include <algorithm>
+#include <cstring>
+#include <new>
 #include <utility>
 
 namespace sennit::shim::mpi {
@@ -15,6 +17,23 @@ std::vector<path::CopyPieces::Piece> pieces_of(const Runs& runs) {
       pieces.push_back(
           {run.first + done, static_cast<std::uint64_t>(std::min(path::CopyPieces::kMost, run.bytes - done))});
   return pieces;
+}
+
+/// Calls visit(where, bytes) of each run.
+template <class Visit>
+void visit(const Runs& runs, const Visit& visit) {
+  for (std::int64_t time = 0; time < runs.times; ++time)
+    for (const Run& run : runs.each) visit(run.first + time * runs.stride, run.bytes);
+}
+
+/// What allocates may find that there is no memory, far below MPI's functions, which do not throw.
+template <class Work>
+Status without_throwing(const Work& work) {
+  try {
+    return work();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "no memory for a list of what is to be copied");
+  }
 }
 
 }  // namespace
@@ -57,10 +76,10 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
   if (rows) rows->first -= span->first;
   std::optional<std::vector<Runs>> runs;
   if (written && !dense && !rows) runs = runs_of(call.mpi, part.elements);
-  // Behind the last element received memory stays as it was. Of messages in parts each comes whole, and perhaps
-  // before the receive is started.
-  const bool read =
-      part.access != Access::out || call.in_place() || (!dense && !rows && call.family != Family::Precv_init);
+  // Behind the last element received memory stays as it was, and between them where it is not known where they lie.
+  // Of messages in parts each comes whole, and perhaps before the receive is started.
+  const bool in_parts = call.family == Family::Precv_init && runs;
+  const bool read = part.access != Access::out || call.in_place() || (!dense && !rows && !in_parts);
   auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;
   memory_[index] = memory->data() - span->first;
   shadows_.push_back({there, span->first, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), held, read,
@@ -77,9 +96,7 @@ Status Shadows::down(const Shadow& shadow) {
 
 Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringing) {
   if (auto status = gpus_.still_held(shadow.there, shadow.held.device); !status) return status;
-  for (const Runs& runs : shadow.runs)
-    if (auto status = up(shadow, runs, 0); !status) return status;
-  if (!shadow.runs.empty()) return {};
+  if (!shadow.runs.empty()) return up(shadow, shadow.runs, 0);
   const std::uint64_t all = shadow.rows ? static_cast<std::uint64_t>(shadow.rows->data()) : shadow.bytes;
   const std::uint64_t bytes =
       shadow.prefix && received >= 0 ? std::min(all, static_cast<std::uint64_t>(received)) : all;
@@ -89,9 +106,18 @@ Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringi
   return gpus_.copy_rows(shadow.there, shadow.here.data(), *shadow.rows, bytes, shadow.held.device);
 }
 
+Status Shadows::up(const Shadow& shadow, std::span<const Runs> all, std::int64_t offset) {
+  return without_throwing([&]() -> Status {
+    for (const Runs& runs : all)
+      if (auto status = up(shadow, runs, offset); !status) return status;
+    return {};
+  });
+}
+
 /// By a kernel, where there are many.
 Status Shadows::up(const Shadow& shadow, const Runs& runs, std::int64_t offset) {
-  constexpr std::size_t kFew = 16;  // a default: as many copies take as long as a launch
+  // Defaults: as many copies take as long as a launch, and far more than what is worth two copies of all.
+  constexpr std::size_t kFew = 16, kMany = 4096;
   std::byte* const to = shadow.there - shadow.first + offset;
   const std::byte* const from = shadow.here.data() - shadow.first + offset;
   if (runs.each.size() * static_cast<std::size_t>(runs.times) > kFew && host_.is_pinned(shadow.here)) {
@@ -107,13 +133,25 @@ Status Shadows::up(const Shadow& shadow, const Runs& runs, std::int64_t offset) 
       return status;
     }
   }
+  if (runs.each.size() * static_cast<std::size_t>(runs.times) > kMany) return up_between(shadow, runs, offset);
   std::vector<path::SmallCopies::Piece> pieces;
-  for (std::int64_t time = 0; time < runs.times; ++time)
-    for (const Run& run : runs.each) {
-      const std::int64_t at = run.first + time * runs.stride;
-      pieces.push_back({to + at, from + at, static_cast<std::uint64_t>(run.bytes)});
-    }
+  visit(runs, [&](std::int64_t at, std::int64_t bytes) {
+    pieces.push_back({to + at, from + at, static_cast<std::uint64_t>(bytes)});
+  });
   return gpus_.to_gpu(pieces, shadow.held);
+}
+
+Status Shadows::up_between(const Shadow& shadow, const Runs& runs, std::int64_t offset) {
+  auto now = host_.take(shadow.bytes);
+  if (!now) return now.status();
+  if (auto status = gpus_.to_host(now->data(), shadow.there, shadow.bytes, shadow.held); !status) return status;
+  visit(runs, [&](std::int64_t at, std::int64_t bytes) {
+    const std::int64_t place = at + offset - shadow.first;
+    std::memcpy(now->data() + place, shadow.here.data() + place, static_cast<std::size_t>(bytes));
+  });
+  auto status = gpus_.to_gpu(shadow.there, now->data(), shadow.bytes, shadow.held);
+  host_.give(std::move(*now));
+  return status;
 }
 
 Status Shadows::fill() {
@@ -146,9 +184,7 @@ Status Shadows::fill_part(std::int64_t from, std::int64_t bytes) {
 Status Shadows::give_back_part(std::span<const Runs> part, std::int64_t offset) {
   mark_written(this->bytes());
   if (shadows_.empty()) return {};
-  for (const Runs& runs : part)
-    if (auto status = up(shadows_.front(), runs, offset); !status) return status;
-  return {};
+  return up(shadows_.front(), part, offset);
 }
 
 }  // namespace sennit::shim::mpi

@@ -91,7 +91,10 @@ class Shadows {
   Status add(const Call& call, int index, const Held& held);
   Status down(const Shadow& shadow);
   Status up(const Shadow& shadow, std::int64_t received, Bringing* bringing);
+  Status up(const Shadow& shadow, std::span<const Runs> all, std::int64_t offset);
   Status up(const Shadow& shadow, const Runs& runs, std::int64_t offset);
+  /// By way of what is there then: of many runs where a kernel cannot do it.
+  Status up_between(const Shadow& shadow, const Runs& runs, std::int64_t offset);
 
   Gpus& gpus_;
   HostMemory& host_;

@@ -321,10 +321,18 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
 /// Persistent sends of GPU memory: each start is announced, or starts the real library's request (requests.h).
 template <class Abi, class CallReal>
 int send_again_and_again(const Call& call, const CallReal& real, typename Abi::Request* request) {
+  const Elements& elements = call.parts[0].elements;
+  const auto uniform = elements.type != kNoHandle ? call.mpi.uniform(elements.type) : std::nullopt;
+  if (!uniform) return perform<Abi>(call, real, request, "derived type with gaps");
   if (const int code = perform<Abi>(call, real, request, {}); code != 0) return code;
   try {
-    if (const auto open = drop_in<Abi>().requests().find(to_handle(*request)); open != nullptr)
-      open->sends = std::make_unique<const Call>(call);
+    const auto open = drop_in<Abi>().requests().find(to_handle(*request));
+    if (open == nullptr) return 0;
+    // The program may free its type before a start.
+    auto bytes = std::make_unique<Call>(call);
+    bytes->parts[0].elements.count *= uniform->count * bytes_of(uniform->meaning);
+    bytes->parts[0].elements.type = to_handle(Process<Abi>::instance().library->byte());
+    open->sends = std::move(bytes);
     return 0;
   } catch (const std::bad_alloc&) {
     return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));

@@ -63,6 +63,23 @@ TEST(Call, ABufferMayLieInAnother) {
   EXPECT_FALSE(overlap(in(M::in_place(), run(3, M::kFloat)), in(at, run(3, M::kFloat))));
 }
 
+TEST(Call, ABufferInAGapOfAnotherIsNoPartOfIt) {
+  const M mpi;
+  float at[64] = {};
+  const int counts[] = {3, 3}, ends[] = {0, 9};
+  Call call(mpi, Family::Alltoallv, Form::blocking, M::kComm);
+  Elements sent = run(0, M::kFloat);
+  sent.blocks = 2;
+  sent.counts = {counts, false};
+  sent.places = {ends, false};
+  call.add({at, Access::in, true, sent});
+  call.add({at + 3, Access::out, true, run(3, M::kFloat, 2)});
+  EXPECT_FALSE(overlap_of(call));
+  call.parts[1].address = at + 9;
+  call.parts[1].elements = run(3, M::kFloat);
+  EXPECT_TRUE(overlap_of(call)) << "what is sent to the second rank";
+}
+
 TEST(Call, PlacesAreInExtents) {
   const M mpi;
   const int counts[] = {2, 0, 3}, places[] = {5, 900, 1};

@@ -292,6 +292,21 @@ TEST_F(ShadowsTest, WhatWasWrittenBetweenManyElementsMeanwhileStays) {
     ASSERT_EQ(memory_.data()[i], std::byte(i % 16 >= 4 && i % 16 < 12 ? 77 : 50)) << i;
 }
 
+TEST_F(ShadowsTest, OfMemoryThatNoKernelReachesTooTheDataAloneIsWritten) {
+  constexpr std::int64_t kElements = HostMemory::kLargest / 16 + 1;
+  memory_ = std::move(*executor_->allocate(0, 16 * kElements));
+  const PackingMpi mpi;
+  Call call(mpi, Family::Recv, Form::blocking, M::kComm);
+  call.add({memory_.data(), Access::out, true, run(kElements, M::kGaps)});
+  Shadows shadows(gpus_, host_);
+  make(shadows, call);
+  std::fill_n(memory_.data(), 16 * kElements, std::byte{50});
+  std::fill_n(static_cast<std::byte*>(shadows.memory()[0]) + 4, 16 * kElements - 8, std::byte{77});
+  ASSERT_TRUE(shadows.give_back(8 * kElements).ok());
+  for (std::int64_t i = 0; i < 16 * kElements; i += 7)
+    ASSERT_EQ(memory_.data()[i], std::byte(i % 16 >= 4 && i % 16 < 12 ? 77 : 50)) << i;
+}
+
 TEST_F(ShadowsTest, WhatLiesBetweenBlocksIsOthers) {
   const int counts[] = {2, 1}, places[] = {0, 8};
   Call call(mpi_, Family::Neighbor_alltoallv, Form::blocking, M::kComm);
