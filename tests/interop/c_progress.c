@@ -1,6 +1,6 @@
-/* Calls of all ranks of a communicator while a message into GPU memory is open: rank 0 receives, and waits in the call
- * for rank 1, which waits for its message to be received. Of three ranks the last one has a message of its own to
- * rank 0, and no part in the call. Arguments: a file, then which calls. */
+/* Calls of all ranks of a communicator while a message into GPU memory is open: rank 0 receives, and waits in the
+ * call for rank 1, which waits for its message to be received. Of three ranks the last one has a message of its own
+ * to rank 0, and no part in the call. Arguments: a file, then which calls. */
 #define _GNU_SOURCE
 #include <string.h>
 
