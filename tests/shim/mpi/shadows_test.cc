@@ -277,34 +277,21 @@ TEST_F(ShadowsTest, WhatWasWrittenBetweenReceivedElementsMeanwhileStays) {
   EXPECT_THAT(bytes().subspan(28, 8), Each(50));
 }
 
+/// By a kernel, and where memory is not pinned.
 TEST_F(ShadowsTest, WhatWasWrittenBetweenManyElementsMeanwhileStays) {
-  constexpr int kElements = 5000;
-  memory_ = std::move(*executor_->allocate(0, 16 * kElements));
-  const PackingMpi mpi;
-  Call call(mpi, Family::Recv, Form::blocking, M::kComm);
-  call.add({memory_.data(), Access::out, true, run(kElements, M::kGaps)});
-  Shadows shadows(gpus_, host_);
-  make(shadows, call);
-  std::fill_n(memory_.data(), 16 * kElements, std::byte{50});
-  std::fill_n(static_cast<std::byte*>(shadows.memory()[0]) + 4, 16 * kElements - 8, std::byte{77});
-  ASSERT_TRUE(shadows.give_back(8 * kElements).ok());
-  for (int i = 0; i < 16 * kElements; ++i)
-    ASSERT_EQ(memory_.data()[i], std::byte(i % 16 >= 4 && i % 16 < 12 ? 77 : 50)) << i;
-}
-
-TEST_F(ShadowsTest, OfMemoryThatNoKernelReachesTooTheDataAloneIsWritten) {
-  constexpr std::int64_t kElements = HostMemory::kLargest / 16 + 1;
-  memory_ = std::move(*executor_->allocate(0, 16 * kElements));
-  const PackingMpi mpi;
-  Call call(mpi, Family::Recv, Form::blocking, M::kComm);
-  call.add({memory_.data(), Access::out, true, run(kElements, M::kGaps)});
-  Shadows shadows(gpus_, host_);
-  make(shadows, call);
-  std::fill_n(memory_.data(), 16 * kElements, std::byte{50});
-  std::fill_n(static_cast<std::byte*>(shadows.memory()[0]) + 4, 16 * kElements - 8, std::byte{77});
-  ASSERT_TRUE(shadows.give_back(8 * kElements).ok());
-  for (std::int64_t i = 0; i < 16 * kElements; i += 7)
-    ASSERT_EQ(memory_.data()[i], std::byte(i % 16 >= 4 && i % 16 < 12 ? 77 : 50)) << i;
+  for (const std::int64_t elements : {std::int64_t{5000}, std::int64_t{HostMemory::kLargest / 16 + 1}}) {
+    memory_ = std::move(*executor_->allocate(0, static_cast<std::uint64_t>(16 * elements)));
+    const PackingMpi mpi;
+    Call call(mpi, Family::Recv, Form::blocking, M::kComm);
+    call.add({memory_.data(), Access::out, true, run(elements, M::kGaps)});
+    Shadows shadows(gpus_, host_);
+    make(shadows, call);
+    std::fill_n(memory_.data(), 16 * elements, std::byte{50});
+    std::fill_n(static_cast<std::byte*>(shadows.memory()[0]) + 4, 16 * elements - 8, std::byte{77});
+    ASSERT_TRUE(shadows.give_back(8 * elements).ok());
+    for (std::int64_t i = 0; i < 16 * elements; i += 7)
+      ASSERT_EQ(memory_.data()[i], std::byte(i % 16 >= 4 && i % 16 < 12 ? 77 : 50)) << i;
+  }
 }
 
 TEST_F(ShadowsTest, WhatLiesBetweenBlocksIsOthers) {
