@@ -278,7 +278,7 @@ def test_bench_passes_its_options_on_and_writes_every_format(programs: Programs)
 
 def test_bench_asks_for_the_operation_of_the_verb(programs: Programs) -> None:
     programs.add("sennit-bench-collective", data("collective"))
-    options = ["--type", "int32", "--algorithms", "all", "--ranks", "3", "--skew", "50.0", "--eager"]
+    options = ["--type", "int32", "--algorithms", "all", "--ranks", "3", "--skew", "50.0", "--eager", "--waited"]
     asked = {
         "allreduce": ("allreduce", ["--op", "max", "--out-of-place"]),
         "reduce-scatter": ("reduce_scatter", ["--op", "max"]),

@@ -85,7 +85,7 @@ static void reduce_fused(uint64_t set, float* fused) {
   while (first < kTensors) {
     int count = 0, end = first;
     for (; end < kTensors; ++end) {
-      if (tensors[end].kind != reduced || !(set >> end & 1)) continue;
+      if (!(set >> end & 1) || tensors[end].kind != reduced) continue; /* others are perhaps being made */
       if (count + tensors[end].count > kFused) break;
       memcpy(fused + count, tensors[end].mine, (size_t)tensors[end].count * sizeof(float));
       count += tensors[end].count;

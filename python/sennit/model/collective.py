@@ -28,6 +28,7 @@ class CollectiveRow(Part):
     ranks: int = Field(ge=1)
     in_place: bool = True
     registered: bool = Field(default=False, description="The buffers lay in symmetric windows, known to all ranks")
+    waited: bool = Field(default=False, description="Each call was waited for before the next, by its caller")
     graph: bool = Field(default=False, description="Calls were replayed as a CUDA graph, not made one by one")
     calls: int = Field(default=1, ge=1, description="Calls back to back, of which a time is the average")
     repetitions: int = Field(default=0, ge=0)

@@ -125,6 +125,9 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
             bool, typer.Option("--registered", help="Buffers in symmetric windows, registered once with all ranks.")
         ] = False,
         eager: Annotated[bool, typer.Option("--eager", help="Call by call, instead of as a CUDA graph.")] = False,
+        waited: Annotated[
+            bool, typer.Option("--waited", help="Call by call, each waited for before the next, as in MPI.")
+        ] = False,
         executor: OnExecutor = None,
         ranks: Annotated[
             int | None, typer.Option(min=2, metavar="N", help="Processes to start; default one a GPU.")
@@ -164,6 +167,7 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         arguments += ["--out-of-place"] if out_of_place else []
         arguments += ["--registered"] if registered else []
         arguments += ["--eager"] if eager else []
+        arguments += ["--waited"] if waited else []
         document, code = programs.document(PROGRAM, *arguments, title="measuring")
         result = parse(CollectiveResult, document, f"the document of {PROGRAM}")
         if others:

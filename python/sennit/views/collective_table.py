@@ -162,7 +162,7 @@ def title(rows: Rows) -> str:
     if sized(row):
         what.append("in place" if row.in_place else "out of place")
         what += ["registered"] if row.registered else []
-    what.append("as a CUDA graph" if row.graph else "call by call")
+    what.append("as a CUDA graph" if row.graph else "each waited for" if row.waited else "call by call")
     return f"{row.operation.replace('_', '-').capitalize()}: {', '.join(what)}"
 
 

@@ -40,6 +40,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--out-of-place", options.out_of_place, "Into another buffer, instead of in place");
   app.add_flag("--registered", options.registered, "Buffers registered as symmetric windows");
   app.add_flag("--eager", options.eager, "Call by call, instead of as a CUDA graph");
+  app.add_flag("--waited", options.waited, "Call by call, each waited for before the next, as programs of MPI do");
   app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
   app.add_flag("--rank", options.rank)->group("");
   app.add_option("--only", options.only)->group("");

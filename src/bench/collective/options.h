@@ -18,7 +18,7 @@ struct Options {
   int ranks = 0;  ///< 0: one a GPU; four without GPUs
   double seconds = 0.2;
   double skew_us = 0;
-  bool out_of_place = false, registered = false, eager = false, progress = false;
+  bool out_of_place = false, registered = false, eager = false, waited = false, progress = false;
   bool rank = false;  ///< this process is one
   std::string only;   ///< of a rank: the one variant of NCCL to measure, with nothing beside it
 

@@ -65,7 +65,7 @@ class Rank {
       if (!status.ok()) return status;
     sizes_ = std::move(*sizes);
     operations_ = std::move(*operations);
-    auto site = Site::open(*executor, {std::ranges::max(sizes_), options_.eager, options_.registered,
+    auto site = Site::open(*executor, {std::ranges::max(sizes_), options_.eager, options_.waited, options_.registered,
                                        options_.skew_us, std::make_unique<plan::Chooser>()});
     if (!site) return site.status();
     site_ = std::move(*site);
@@ -140,6 +140,7 @@ class Rank {
                 {"in_place", layout.in_place},
                 {"registered", which.windows && !variant.is_nccl},
                 {"graph", site_->by_graph()},
+                {"waited", site_->waited()},
                 {"skew_us", options_.skew_us},
                 {"calls", times->calls},
                 {"repetitions", time.repetitions},

@@ -26,7 +26,8 @@ constexpr int kMostCalls = 200;
 
 Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> executor, Options options) {
   std::unique_ptr<Site> site(new Site());
-  site->eager_ = options.eager;
+  site->eager_ = options.eager || options.waited;
+  site->waited_ = options.waited;
   site->skew_us_ = options.skew_us;
   site->executor_ = std::move(executor);
   auto place = comm::place_from_environment();
@@ -213,7 +214,10 @@ Result<Times> Site::time(const Way& way, const Layout& layout, const device::Red
   times.calls = 4;
   double warm_us = 0, least_us = kRunUs;
   for (int round = 0; round < 3; ++round) {
-    const auto once = [&] { return call(way, layout, reduction); };
+    const auto once = [&] {
+      auto status = call(way, layout, reduction);
+      return status.ok() && waited_ ? stream_->lane().synchronize() : status;
+    };
     if (auto status = stream_->prepare(once, times.calls, !eager_); !status) return status;
     auto us = run();
     if (!us) return us.status();

@@ -34,6 +34,7 @@ class Site {
   struct Options {
     std::uint64_t most_bytes = 0;  ///< of a Layout
     bool eager = false;            ///< call by call, instead of as a CUDA graph
+    bool waited = false;           ///< so, and each is waited for before the next
     bool registered = false;       ///< the buffers, as symmetric windows
     double skew_us = 0;            ///< by which the last rank starts each run later: as in programs, which compute
     std::unique_ptr<coll::Chooser> chooser = std::make_unique<coll::ModelChooser>();
@@ -47,6 +48,7 @@ class Site {
   bool on_gpus() const { return executor_->kind() == device::Kind::cuda; }
   /// As rows say it.
   bool by_graph() const { return !eager_ && on_gpus(); }
+  bool waited() const { return waited_; }
 
   /// Collective. NCCL where `versus` names it, or is empty on GPUs; `file`: libnccl or its folder, empty where the
   /// loader finds it. Returns a warning where it is wanted and cannot be had. Errors: peer_lost.
@@ -89,7 +91,7 @@ class Site {
   /// µs of as many calls as were prepared.
   Result<double> run();
 
-  bool eager_ = false;
+  bool eager_ = false, waited_ = false;
   double skew_us_ = 0;
   std::shared_ptr<device::Executor> executor_;
   std::unique_ptr<path::Node> node_;
