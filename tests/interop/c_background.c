@@ -92,7 +92,7 @@ static void reduce_fused(uint64_t set, float* fused) {
     }
     if (count > 0) MPI_Allreduce(MPI_IN_PLACE, fused, count, MPI_FLOAT, MPI_SUM, ours);
     for (int i = first, at = 0; i < end; ++i) {
-      if (tensors[i].kind != reduced || !(set >> i & 1)) continue;
+      if (!(set >> i & 1) || tensors[i].kind != reduced) continue;
       memcpy(tensors[i].mine, fused + at, (size_t)tensors[i].count * sizeof(float));
       at += tensors[i].count;
     }
