@@ -223,6 +223,19 @@ def test_messages_arrive_while_their_receiver_waits_for_its_buffered_ones(name: 
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
 
 
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_a_rank_that_waits_for_others_lets_its_messages_go_on(name: str) -> None:
+    """Over TCP, where the MPI can be told to: then a long message needs its sender."""
+    program, library = have(name, "c_rendezvous.c")
+    settings = {"OMPI_MCA_pml": "ob1", "OMPI_MCA_btl": "tcp,self"}
+    if name != "debian-mpich":  # whose MPI_Iprobe on MPI_COMM_SELF, which lets others go on, does not look at TCP
+        settings["UCX_TLS"] = "tcp,self"
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"} | settings)
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "one_shot" in done.stderr, done.stderr
+
+
 # Each rank is told that it is on a node of its own.
 ALONE = 'SENNIT_NODE=${PMI_RANK:-$PMIX_RANK} exec "$@"'
 

@@ -158,6 +158,7 @@ Result<bool> DropIn::wait_for(const Answer& answer, const Call& call) {
   for (Patience patience;; patience.wait()) {
     if (const std::optional<bool> known = answer()) return *known;
     progress();
+    if (!patience.eager()) mpi_->progress();  // a message of the program's that they wait for may need this rank
     if (communicators_->group().failed()) return communicators_->group().check();
     if (mpi_->revoked(call.comm)) return false;  // the real function says so
   }

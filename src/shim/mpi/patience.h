@@ -19,6 +19,9 @@ class Patience {
     eager_ = now - since_ < kEager;
   }
 
+  /// Whether a look is still all there is between two others: what is waited for comes soon, if nothing is amiss.
+  bool eager() const { return eager_; }
+
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::microseconds kEager{20};  ///< a default

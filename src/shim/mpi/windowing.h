@@ -86,8 +86,8 @@ int Win_get_attr(Win<Abi> win, int win_keyval, void* attribute_val, int* flag) {
   return code;
 }
 
-/// A function that ends calls, to `rank` or (-1) to all: what this process copies is over before it, and what it
-/// brought to host memory goes to GPUs after it.
+/// A function that ends calls, to `rank` (which may be MPI_PROC_NULL) or kEveryRank: what this process copies is over
+/// before it, and what it brought to host memory goes to GPUs after it.
 template <class Abi, class Call>
 int ends_calls(Win<Abi> win, int rank, const Call& real) {
   Windows* const windows = drop_in<Abi>().windows();
@@ -103,7 +103,7 @@ int Win_fence(int assert, Win<Abi> win) {
   const auto silence = drop_in<Abi>().silence();
   if (const auto met = drop_in<Abi>().come("MPI_Win_fence", Shared::window, to_handle(win))) return *met;
   Windows* const windows = drop_in<Abi>().windows();
-  const int code = ends_calls<Abi>(win, -1, [&] {
+  const int code = ends_calls<Abi>(win, Windows::kEveryRank, [&] {
     // Some fences need not wait for anybody, in MPI's eyes.
     if (windows != nullptr)
       if (const int met = windows->meet(to_handle(win)); met != 0) return met;
@@ -132,7 +132,8 @@ int Win_start(typename Abi::Group group, int assert, Win<Abi> win) {
 
 template <class Abi>
 int Win_complete(Win<Abi> win) {
-  return ends_calls<Abi>(win, -1, [&] { return Real<Abi>::of(&Win_complete<Abi>, Entry::Win_complete)(win); });
+  return ends_calls<Abi>(win, Windows::kEveryRank,
+                         [&] { return Real<Abi>::of(&Win_complete<Abi>, Entry::Win_complete)(win); });
 }
 
 template <class Abi>
@@ -177,7 +178,7 @@ int Win_unlock(int rank, Win<Abi> win) {
 
 template <class Abi>
 int Win_unlock_all(Win<Abi> win) {
-  return ends_calls<Abi>(win, -1, [&] {
+  return ends_calls<Abi>(win, Windows::kEveryRank, [&] {
     const int code = Real<Abi>::of(&Win_unlock_all<Abi>, Entry::Win_unlock_all)(win);
     Windows* const windows = drop_in<Abi>().windows();
     if (code == 0 && windows != nullptr) windows->hold(to_handle(win), -1, false);
@@ -192,7 +193,8 @@ int Win_flush(int rank, Win<Abi> win) {
 
 template <class Abi>
 int Win_flush_all(Win<Abi> win) {
-  return ends_calls<Abi>(win, -1, [&] { return Real<Abi>::of(&Win_flush_all<Abi>, Entry::Win_flush_all)(win); });
+  return ends_calls<Abi>(win, Windows::kEveryRank,
+                         [&] { return Real<Abi>::of(&Win_flush_all<Abi>, Entry::Win_flush_all)(win); });
 }
 
 template <class Abi>
@@ -203,7 +205,7 @@ int Win_flush_local(int rank, Win<Abi> win) {
 
 template <class Abi>
 int Win_flush_local_all(Win<Abi> win) {
-  return ends_calls<Abi>(win, -1,
+  return ends_calls<Abi>(win, Windows::kEveryRank,
                          [&] { return Real<Abi>::of(&Win_flush_local_all<Abi>, Entry::Win_flush_local_all)(win); });
 }
 

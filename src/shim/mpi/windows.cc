@@ -217,7 +217,7 @@ void Windows::begin_free(Handle window) {
 }
 
 void Windows::end_free(Handle window) {
-  (void)give_back(window, -1);
+  (void)give_back(window, kEveryRank);
   Shared ended;
   {
     const std::lock_guard lock(mutex_);
@@ -256,7 +256,7 @@ int Windows::give_back(Handle handle, int rank) {
   const std::lock_guard lock(window->mutex);
   int code = 0;
   std::erase_if(window->pending, [&](const Pending& one) {
-    if (rank >= 0 && one.rank != rank) return false;
+    if (rank != kEveryRank && one.rank != rank) return false;
     if (one.to != nullptr && !one.region->write_image(copy_by(tools_.holder(one.to)), one.to, one.image))
       code = tools_.mpi.err_other();
     return true;

@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -109,7 +110,8 @@ class Windows {
 
   /// Copies of the window are over when it returns; MPI's code.
   int finish(Handle window);
-  /// After a real function that completes calls to `rank`, -1: to all: what came is where it belongs.
+  static constexpr int kEveryRank = std::numeric_limits<int>::min();  ///< no MPI's constant for a rank
+  /// After a real function that completes calls to `rank`, or to kEveryRank: what came is where it belongs.
   int give_back(Handle window, int rank);
   /// This rank's memory and its mirror are brought together. MPI's code.
   int settle(Handle window);
