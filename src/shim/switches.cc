@@ -19,7 +19,7 @@ constexpr std::string_view kCollectives[] = {"allreduce", "reduce",    "reduce_s
                                              "bcast",     "allgather", "allgatherv",     "gather",
                                              "gatherv",   "scatter",   "scatterv",       "scan",
                                              "exscan",    "alltoall",  "alltoallv"};
-/// And these as isend.
+/// And these as isend and send_init.
 constexpr std::string_view kSends[] = {"send", "ssend", "rsend"};
 constexpr std::string_view kNone = "none";
 
@@ -31,7 +31,9 @@ bool is_operation(std::string_view name) {
   if (name == kNone || name == Switches::kMessages || is_one_of(kCollectives, name) || is_one_of(kSends, name))
     return true;
   if (name.starts_with('i')) return is_one_of(kCollectives, name.substr(1)) || is_one_of(kSends, name.substr(1));
-  return name.ends_with(kPersistent) && is_one_of(kCollectives, name.substr(0, name.size() - kPersistent.size()));
+  if (!name.ends_with(kPersistent)) return false;
+  const std::string_view started = name.substr(0, name.size() - kPersistent.size());
+  return is_one_of(kCollectives, started) || is_one_of(kSends, started);
 }
 
 }  // namespace
@@ -45,7 +47,7 @@ Result<std::vector<std::string>> parse_operations(std::string_view text) {
     if (!is_operation(name))
       return Status(Code::invalid_argument, fmt::format("'{}' is no operation", name), {},
                     fmt::format("List some, as allreduce,bcast: {}, each also as iallreduce and allreduce_init; {}, "
-                                "each also as isend; {} for all messages; {}",
+                                "each also as isend and send_init; {} for all messages; {}",
                                 fmt::join(kCollectives, ", "), fmt::join(kSends, ", "), Switches::kMessages, kNone));
     names.push_back(std::move(name));
     if (comma == std::string_view::npos) return names;

@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
-import sys
 from pathlib import Path
-from typing import Any
 
 import nccl_programs
 import pytest
+import source_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = ROOT / "src" / "shim" / "nccl"
 HEADERS = nccl_programs.headers()
 each_header = pytest.mark.parametrize("header", HEADERS, ids=lambda header: header.parent.parent.name)
 
-
-def generator() -> Any:
-    """generate.py, which is no module of a package."""
-    specification = importlib.util.spec_from_file_location("nccl_generate", SHIM / "generate.py")
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    sys.modules["nccl_generate"] = module  # where its dataclasses look for their types
-    specification.loader.exec_module(module)
-    return module
-
-
-GENERATE = generator()
+GENERATE = source_modules.load("nccl_generate", SHIM / "generate.py")  # which is no module of a package
 
 
 def plain(text: str) -> str:

@@ -22,7 +22,7 @@ TEST(Switches, OperationsAreNamesInLowerCase) {
 }
 
 TEST(Switches, EveryFormHasItsName) {
-  for (const char* text : {"none", "isend", "allreduce_init", "sendrecv", "issend", "ialltoallv"})
+  for (const char* text : {"none", "isend", "allreduce_init", "sendrecv", "issend", "ssend_init", "ialltoallv"})
     EXPECT_TRUE(parse_operations(text).ok()) << text;
 }
 
@@ -37,7 +37,7 @@ TEST(Switches, WhatIsDoneOfTheTableHasItsName) {
 }
 
 TEST(Switches, WhatNoNameStandsForIsRefusedWithThoseThereAre) {
-  for (const char* text : {"recv", "irecv", "bsend", "send_init", "barrier", "isendrecv", "inone", "none_init"}) {
+  for (const char* text : {"recv", "irecv", "bsend", "bsend_init", "barrier", "isendrecv", "inone", "none_init"}) {
     const auto parsed = parse_operations(text);
     ASSERT_FALSE(parsed.ok()) << text;
     EXPECT_THAT(parsed.status().remedy(), AllOf(HasSubstr("reduce_scatter_block"), HasSubstr("rsend"))) << text;

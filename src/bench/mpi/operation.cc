@@ -11,62 +11,41 @@ namespace sennit::bench::mpi {
 
 namespace {
 
-using enum Operation;
+/// In the order of Operation.
+constexpr auto kNames = std::to_array<std::string_view>({"latency",
+                                                         "persistent",
+                                                         "partitioned",
+                                                         "bandwidth",
+                                                         "bidirectional",
+                                                         "multi_pair",
+                                                         "put",
+                                                         "get",
+                                                         "accumulate",
+                                                         "allreduce",
+                                                         "iallreduce",
+                                                         "allreduce_init",
+                                                         "reduce",
+                                                         "bcast",
+                                                         "allgather",
+                                                         "allgatherv",
+                                                         "alltoall",
+                                                         "alltoallv",
+                                                         "reduce_scatter_block",
+                                                         "reduce_scatter",
+                                                         "gather",
+                                                         "gatherv",
+                                                         "scatter",
+                                                         "scatterv",
+                                                         "scan",
+                                                         "exscan",
+                                                         "barrier"});
+static_assert(kNames.size() == static_cast<std::size_t>(Operation::barrier) + 1);
 
-constexpr std::array kOperations = {latency,
-                                    persistent,
-                                    partitioned,
-                                    bandwidth,
-                                    bidirectional,
-                                    multi_pair,
-                                    put,
-                                    get,
-                                    accumulate,
-                                    allreduce,
-                                    iallreduce,
-                                    allreduce_init,
-                                    reduce,
-                                    bcast,
-                                    allgather,
-                                    allgatherv,
-                                    alltoall,
-                                    alltoallv,
-                                    reduce_scatter_block,
-                                    reduce_scatter,
-                                    gather,
-                                    gatherv,
-                                    scatter,
-                                    scatterv,
-                                    scan,
-                                    exscan,
-                                    barrier};
-constexpr std::array<std::string_view, kOperations.size()> kNames = {"latency",
-                                                                     "persistent",
-                                                                     "partitioned",
-                                                                     "bandwidth",
-                                                                     "bidirectional",
-                                                                     "multi_pair",
-                                                                     "put",
-                                                                     "get",
-                                                                     "accumulate",
-                                                                     "allreduce",
-                                                                     "iallreduce",
-                                                                     "allreduce_init",
-                                                                     "reduce",
-                                                                     "bcast",
-                                                                     "allgather",
-                                                                     "allgatherv",
-                                                                     "alltoall",
-                                                                     "alltoallv",
-                                                                     "reduce_scatter_block",
-                                                                     "reduce_scatter",
-                                                                     "gather",
-                                                                     "gatherv",
-                                                                     "scatter",
-                                                                     "scatterv",
-                                                                     "scan",
-                                                                     "exscan",
-                                                                     "barrier"};
+constexpr auto kOperations = [] {
+  std::array<Operation, kNames.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<Operation>(i);
+  return all;
+}();
 
 }  // namespace
 

@@ -165,8 +165,8 @@ class Batch {
     const OpenRequests::Shared open = open_[at];
     if (open == nullptr || !open->active) return 0;
     DropIn& here = drop_in<Abi>();
-    if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     if (open->sent != nullptr) return complete_sent(*open, status);
+    if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
     here.requests().end(*open);
     if (open->begun != nullptr) {

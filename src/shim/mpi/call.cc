@@ -48,11 +48,7 @@ namespace {
 bool is_data(const Mpi& mpi, const Elements& elements, std::int64_t place) {
   const auto runs = runs_of(mpi, elements);
   const auto has_it = [&](const Runs& some) {
-    for (std::int64_t time = 0; time < some.times; ++time)
-      for (const Run& run : some.each)
-        if (const std::int64_t first = run.first + time * some.stride; place >= first && place < first + run.bytes)
-          return true;
-    return false;
+    return !some.visit([&](const Run& run) { return place < run.first || place >= run.first + run.bytes; });
   };
   return runs && std::ranges::any_of(*runs, has_it);
 }

@@ -26,17 +26,14 @@ bool has_equal_blocks(const Call& call) {
   }
 }
 
-std::int64_t bytes_of(const Mpi& mpi, const Elements& elements, int blocks) {
+std::int64_t bytes_of(const Mpi& mpi, Elements elements, int blocks) {
+  elements.blocks = blocks;
   std::int64_t bytes = 0;
-  Shape shape{1, 0, 1, 0, 1};
-  for (int block = 0; block < blocks; ++block) {
-    const std::int64_t count = elements.count_of(block);
-    if (count <= 0) continue;  // where nothing goes, there may be no type
-    const Handle type = elements.type_of(block);
-    if (type != kNoHandle && (bytes == 0 || elements.types != nullptr) && mpi.shape(type, shape) != 0) return 0;
-    bytes += count * shape.size;
-  }
-  return bytes;
+  const bool taken = visit_blocks(mpi, elements, [&](const Block& block) {
+    bytes += block.count * block.shape.size;
+    return true;
+  });
+  return taken ? bytes : 0;
 }
 
 /// Between two groups the root's side looks at one buffer alone, and the other may be anything.

@@ -59,14 +59,13 @@ Status Region::write(const Copy& copy, std::byte* base, const std::byte* packed)
 }
 
 Status Region::write_image(const Copy& copy, std::byte* base, const std::byte* image) const {
-  for (const Runs& runs : runs_)
-    for (std::int64_t time = 0; time < runs.times; ++time)
-      for (const Run& run : runs.each) {
-        const std::int64_t at = run.first + time * runs.stride;
-        if (auto status = copy(base + at, image + at - span_.first, static_cast<std::uint64_t>(run.bytes)); !status)
-          return status;
-      }
-  return {};
+  Status status;
+  const auto copied = [&](const Run& run) {
+    status = copy(base + run.first, image + run.first - span_.first, static_cast<std::uint64_t>(run.bytes));
+    return status.ok();
+  };
+  (void)std::ranges::all_of(runs_, [&](const Runs& runs) { return runs.visit(copied); });
+  return status;
 }
 
 }  // namespace sennit::shim::mpi

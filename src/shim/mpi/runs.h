@@ -22,6 +22,14 @@ struct Runs {
   std::int64_t times = 1, stride = 0;
 
   std::int64_t bytes() const;
+  /// Calls visit(run) of each, the times spelled out, until it returns false. Whether none did.
+  template <class Visit>
+  bool visit(const Visit& visit) const {
+    for (std::int64_t time = 0; time < times; ++time)
+      for (const Run& run : each)
+        if (!visit(Run{run.first + time * stride, run.bytes})) return false;
+    return true;
+  }
 };
 
 /// All data of the elements. None for a type or a count that MPI does not take, and elements of more than 1 GiB,

@@ -19,13 +19,6 @@ std::vector<path::CopyPieces::Piece> pieces_of(const Runs& runs) {
   return pieces;
 }
 
-/// Calls visit(where, bytes) of each run.
-template <class Visit>
-void visit(const Runs& runs, const Visit& visit) {
-  for (std::int64_t time = 0; time < runs.times; ++time)
-    for (const Run& run : runs.each) visit(run.first + time * runs.stride, run.bytes);
-}
-
 /// What allocates may find that there is no memory, far below MPI's functions, which do not throw.
 template <class Work>
 Status without_throwing(const Work& work) {
@@ -135,8 +128,9 @@ Status Shadows::up(const Shadow& shadow, const Runs& runs, std::int64_t offset) 
   }
   if (runs.each.size() * static_cast<std::size_t>(runs.times) > kMany) return up_between(shadow, runs, offset);
   std::vector<path::SmallCopies::Piece> pieces;
-  visit(runs, [&](std::int64_t at, std::int64_t bytes) {
-    pieces.push_back({to + at, from + at, static_cast<std::uint64_t>(bytes)});
+  (void)runs.visit([&](const Run& run) {
+    pieces.push_back({to + run.first, from + run.first, static_cast<std::uint64_t>(run.bytes)});
+    return true;
   });
   return gpus_.to_gpu(pieces, shadow.held);
 }
@@ -145,9 +139,10 @@ Status Shadows::up_between(const Shadow& shadow, const Runs& runs, std::int64_t 
   auto now = host_.take(shadow.bytes);
   if (!now) return now.status();
   if (auto status = gpus_.to_host(now->data(), shadow.there, shadow.bytes, shadow.held); !status) return status;
-  visit(runs, [&](std::int64_t at, std::int64_t bytes) {
-    const std::int64_t place = at + offset - shadow.first;
-    std::memcpy(now->data() + place, shadow.here.data() + place, static_cast<std::size_t>(bytes));
+  (void)runs.visit([&](const Run& run) {
+    const std::int64_t place = run.first + offset - shadow.first;
+    std::memcpy(now->data() + place, shadow.here.data() + place, static_cast<std::size_t>(run.bytes));
+    return true;
   });
   auto status = gpus_.to_gpu(shadow.there, now->data(), shadow.bytes, shadow.held);
   host_.give(std::move(*now));
