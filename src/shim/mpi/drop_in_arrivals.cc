@@ -39,7 +39,8 @@ std::optional<int> DropIn::let_all_come(std::string_view what, Handle comm) {
   if (one == nullptr) return std::nullopt;
   Status status;
   if (one->board != nullptr) {
-    if (requests_.busy()) status = move_until_all_come(comm, *one);
+    // Also with requests that the MPI moves: of a rank that died it says nothing, and would wait for it here.
+    if (!requests_.none()) status = move_until_all_come(comm, *one);
   } else {
     if (!std::exchange(one->asked, true)) one->participants = communicators_->participants(comm);
     if (one->participants) status = let_all_arrive(comm, *one->participants);
