@@ -15,7 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from highlights import collective_highlights, highlights, torch_highlights
+from highlights import collective_highlights, highlights, mpi_highlights, torch_highlights
 from house import ROOT
 from kept_documents import (
     BEYOND,
@@ -223,7 +223,9 @@ def generated(root: Path) -> dict[Path, str]:
         (
             root / "README.md",
             "highlights",
-            "\n\n".join((collective_highlights(root), torch_highlights(root), highlights(results))),
+            "\n\n".join(
+                (collective_highlights(root), torch_highlights(root), mpi_highlights(root), highlights(results))
+            ),
         ),
     ):
         files[file] = between(files.get(file, file.read_text(encoding="utf-8")), name, content)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kept_documents import COLLECTIVE, NONE_YET, TORCH, Kept, documents
+import mpi_goals
+from kept_documents import COLLECTIVE, MPI, NONE_YET, TORCH, Kept, documents
+from mpi_goals import DIRECT_PUT, pairs
 from sennit import units
 from sennit.comparison import comparisons, of_limit, spoken
 from sennit.model.collective import OWN, CollectiveResult
 from sennit.model.document import parse
+from sennit.model.mpi import BY_HAND, MpiResult, MpiRow
 from sennit.model.torch import WAYS, TorchResult
 from sennit.views import torch_table
 from sennit.views.collective_table import by_operation, of, peer_of, ratio
@@ -23,7 +26,11 @@ PEERS = ("engine", "nccl", "ucx")
 
 def highlights(results: list[Kept]) -> str:
     """README: one table, of the first machine in results/."""
-    first = [kept for kept in results if Path(kept.path).parent == Path(results[0].path).parent]
+    first = [
+        kept
+        for kept in results
+        if Path(kept.path).parent == Path(results[0].path).parent and Path(kept.path).stem != DIRECT_PUT
+    ]
     headings = ["message", "size", "GB/s", "of links", *(f"× {spoken(peer)}" for peer in PEERS)]
     rows = []
     for kept in first:
@@ -100,3 +107,46 @@ def torch_highlights(root: Path) -> str:
             head = [f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in TORCH_SIZES)]
             return origin(result) + "\n\n" + pipes([head, ["---", *(["---:"] * len(TORCH_SIZES))], *lines])
     return NONE_YET
+
+
+# Bytes; others, and other operations and peers, stand in docs/bench-mpi.md.
+MPI_SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20)
+MPI_OPERATIONS = ("latency", "allreduce", "alltoall")
+
+
+def is_shown(row: MpiRow) -> bool:
+    """Whether README has it."""
+    return row.buffers == "gpu" and not row.in_place and row.bytes in MPI_SIZES
+
+
+def mpi_highlights(root: Path) -> str:
+    """README: MPI calls with GPU buffers beside the same by way of host memory, of the folder in results/ whose jobs
+    had most ranks."""
+    results = [(Path(path).parent, parse(MpiResult, document, path)) for _, path, document in documents(root, MPI)]
+    most = max((row.ranks for _, result in results for row in result.rows), default=0)
+    folder = next((folder for folder, result in results if any(row.ranks == most for row in result.rows)), None)
+    of_folder = [result for each, result in results if each == folder]
+    lines: dict[tuple[int, str, str], dict[int, MpiRow]] = {}  # in the table's order
+    ratios: dict[int, float] = {}
+    for result in of_folder:
+        mpi = result.versions["mpi"].split(",")[0].replace(" Version:", "")
+        for place, operation in enumerate(MPI_OPERATIONS):
+            for own, other in pairs(result.rows, BY_HAND, operation, None, is_shown):
+                what = f"{operation}, {own.ranks} ranks" + (f" on {own.nodes} nodes" if own.nodes > 1 else "")
+                known = lines.setdefault((place, what, mpi), {})
+                # Of several ways, such as between nodes, the fastest.
+                if own.bytes not in known or own.median_us < known[own.bytes].median_us:
+                    known[own.bytes] = own
+                    ratios[id(own)] = mpi_goals.ratio(own, other)
+    if not lines:
+        return NONE_YET
+    table = [["× by hand, GPU buffers", "MPI", *(units.size(size) for size in MPI_SIZES)]]
+    table.append(["---", "---", *(["---:"] * len(MPI_SIZES))])
+    for (_, what, mpi), rows in sorted(lines.items(), key=lambda line: line[0]):
+        found = [rows.get(size) for size in MPI_SIZES]
+        cells = [
+            f"{units.three_digits(ratios[id(row)])} × ({units.time(row.median_us)})" if row else NOTHING
+            for row in found
+        ]
+        table.append([what, mpi, *cells])
+    return origin(of_folder[0]) + "\n\n" + pipes(table)

@@ -16,9 +16,10 @@ from sennit.model.mpi import MPI as ALONE
 from sennit.views.markdown import pipes
 
 # A call of sennit's own, of the documents DIRECT_PUT (after `sennit tune put`) and DIRECT_ALLREDUCE (`sennit bench
-# allreduce --waited --out-of-place`), beside those of MPI in their folder.
+# allreduce --waited`), beside those of MPI in their folder, of as many ranks and in place or not.
 DIRECT = "direct"
 DIRECT_PUT, DIRECT_ALLREDUCE = "put-beside-mpi", "allreduce-beside-mpi"
+OF_A_CASE = ("bytes", "window", "ranks", "in_place", "median_us")
 
 Found = tuple[int, float]  # the size where it is furthest from the goal, and the figure there
 
@@ -99,12 +100,8 @@ def direct_rows(documents: dict[str, Any]) -> list[MpiRow]:
     for name, operation in ((DIRECT_PUT, "bandwidth"), (DIRECT_ALLREDUCE, "allreduce")):
         for row in documents.get(name, {}).get("rows", []):
             if row["variant"] == OWN:
-                known = {"operation": operation, "variant": DIRECT, "buffers": "gpu", "ranks": 2}
-                rows.append(
-                    MpiRow.model_validate(
-                        known | {key: row[key] for key in ("bytes", "window", "median_us") if key in row}
-                    )
-                )
+                known = {"operation": operation, "variant": DIRECT, "buffers": "gpu", "ranks": 2}  # of a put
+                rows.append(MpiRow.model_validate(known | {key: row[key] for key in OF_A_CASE if key in row}))
     return rows
 
 

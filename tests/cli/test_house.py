@@ -130,6 +130,32 @@ def test_readme_shows_pytorch_on_the_most_gpus(tree: Path) -> None:
     assert highlights.torch_highlights(tree) == kept_documents.NONE_YET
 
 
+def test_readme_shows_mpi_by_hand_of_the_most_ranks_and_the_fastest_between_nodes(tree: Path) -> None:
+    document = data("mpi")
+    own = {
+        "operation": "allreduce",
+        "variant": "sennit",
+        "buffers": "gpu",
+        "bytes": 1 << 20,
+        "ranks": 4,
+        "median_us": 25,
+    }
+    hand = own | {"variant": "by_hand", "median_us": 250}
+    between = [own | {"nodes": 2, "median_us": 100}, hand | {"nodes": 2}]
+    slow = [own | {"nodes": 2, "median_us": 200}, hand | {"nodes": 2}]
+    in_place = [own | {"in_place": True}, hand | {"in_place": True}]
+    folder = tree / "results/larger"
+    folder.mkdir()
+    for name, rows in (("a", [own, hand, *in_place]), ("b", slow), ("c", between), ("d", slow)):
+        document["rows"] = rows
+        (folder / f"mpi-{name}.json").write_text(json.dumps(document))
+    lines = [line for line in highlights.mpi_highlights(tree).splitlines() if line.startswith("| allreduce")]
+    assert lines == [
+        "| allreduce, 4 ranks | Open MPI v5.0.11 | – | – | 10.0 × (25.0 µs) | – | – | – |",
+        "| allreduce, 4 ranks on 2 nodes | Open MPI v5.0.11 | – | – | 2.50 × (100 µs) | – | – | – |",
+    ]
+
+
 def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:
     files = generate_docs.generated(tree)
     for file, text in files.items():

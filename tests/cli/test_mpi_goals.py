@@ -76,6 +76,11 @@ def test_calls_of_mpi_stand_beside_direct_ones_of_the_same_folder() -> None:
     longer = beside_direct(lambda own, direct: own.median_us - direct.median_us, lambda row: row.bytes == 100)
     assert list(longer(rows)) == [(100, 5)]
     assert list(longer([*rows[:1]])) == []
+    [of_four] = direct_rows(
+        {DIRECT_ALLREDUCE: {"rows": [{"variant": OWN, "bytes": 100, "median_us": 90, "ranks": 4, "in_place": True}]}}
+    )
+    assert list(longer([*rows, of_four])) == [(100, 5)]  # of two ranks
+    assert list(longer([row(OWN, "allreduce", 100, 92, in_place=True, ranks=4), of_four])) == [(100, 2)]
 
 
 def test_each_goal_says_what_it_is_and_finds_nothing_where_nothing_was_measured() -> None:
