@@ -79,3 +79,13 @@ def test_gpus_and_the_host_accumulate_the_same_bits(name: str, ranks: int, start
 def test_the_accumulates_are_right_without_the_drop_in(name: str) -> None:
     code, said, errors = run(name, 2, "", preload=False, source="c_accumulates.c")
     assert (code, said) == (0, "all arrived\n"), said + errors
+
+
+@pytest.mark.parametrize(("ranks", "what"), [(3, "freed"), (2, "attributes"), (3, "locks")])
+@pytest.mark.parametrize("preload", [True, False])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_windows_leave_nothing_behind_and_their_locks_wait_alone(
+    name: str, preload: bool, ranks: int, what: str
+) -> None:
+    code, said, errors = run(name, ranks, what, preload=preload, source="c_window_lives.c")
+    assert (code, said) == (0, "all arrived\n"), said + errors

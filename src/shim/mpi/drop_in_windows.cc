@@ -1,4 +1,6 @@
 // The half of the drop-in that has to do with windows.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "base/log.h"
@@ -47,7 +49,11 @@ int DropIn::create_window(const WindowMpi& of, Handle comm, WindowMemory memory,
 
 int DropIn::one_sided(const WindowMpi& of, Call& call, const Remote& remote, const RealCall& real, void* request) {
   const auto since = std::chrono::steady_clock::now();
-  if (gpus() == nullptr) return fail(call, no_gpus_);
+  const auto touches = [&](const Part& part) { return part.used() && is_device(part.address); };
+  if (gpus() == nullptr && std::ranges::any_of(call.all(), touches)) {
+    say(function_of(call), kNoHandle, no_gpus_);
+    return of.fail(remote.window, mpi_->err_other());
+  }
   const auto outcome = make_windows(of).perform(call, remote, real, request);
   if (!outcome.why.ok())
     log(LogLevel::error,

@@ -15,6 +15,9 @@ namespace {
 
 /// Allocations of one owner that stay mapped: a default. A mapping keeps memory that its owner freed.
 constexpr std::size_t kMostBorrowed = 16;
+/// Whether an allocation is still lent is asked of those that have more bytes: a default. A question takes some tens
+/// of µs, and fewer bytes are no loss to a GPU.
+constexpr std::uint64_t kSmall = std::uint64_t{64} << 20;
 /// Loans that are remembered: a default. One costs an open file where memory is shared by files.
 constexpr std::size_t kMostLoans = 64;
 
@@ -38,6 +41,26 @@ void Loans::withdraw(const Loan& loan) {
   if (loan.card != 0) group_.withdraw(loan.card - 1);
 }
 
+void Loans::withdraw_freed() {
+  std::erase_if(lent_, [&](const auto& each) {
+    const Loan& loan = each.second;
+    if (loan.holders != 0) return false;
+    const auto location = executor_.describe(loan.base);
+    if (location.ok() && location->identity == each.first) return false;
+    withdraw(loan);
+    return true;
+  });
+}
+
+void Loans::give_back_withdrawn(int owner) {
+  std::erase_if(borrowed_, [&](const auto& each) {
+    const Kept& kept = each.second;
+    const auto& mapping = kept.borrowed.mapping;
+    return each.first.first / kMostDevices == owner && kept.card && mapping.use_count() == 1 &&
+           mapping->memory.bytes() > kSmall && !group_.fetch(owner, *kept.card);
+  });
+}
+
 Result<Loans::Loan*> Loans::loan_of(const device::Location& location) {
   if (const auto found = lent_.find(location.identity); found != lent_.end()) {
     found->second.used = ++uses_;
@@ -58,11 +81,17 @@ Result<Loans::Loan*> Loans::loan_of(const device::Location& location) {
     if (!offered) return offered.status();
     lent.file[lent.files++] = {*offered, file.bytes};
   }
+  withdraw_freed();
   if (lent_.size() >= kMostLoans) {
-    const auto oldest = std::ranges::min_element(lent_, {}, [](const auto& each) { return each.second.used; });
-    withdraw(oldest->second);
-    lent_.erase(oldest);
+    // Those that somebody holds last, and not at all.
+    const auto oldest = std::ranges::min_element(
+        lent_, {}, [](const auto& each) { return std::pair(each.second.holders, each.second.used); });
+    if (oldest->second.holders == 0) {
+      withdraw(oldest->second);
+      lent_.erase(oldest);
+    }
   }
+  loan.base = location.base;
   loan.used = ++uses_;
   return &lent_.emplace(location.identity, loan).first->second;
 }
@@ -80,9 +109,15 @@ Result<Lent> Loans::lend(const void* data, std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   const auto found = find(data, bytes);
   if (!found) return found.status();
+  ++found->loan->holders;
   Lent lent = found->loan->lent;
   lent.offset += found->offset;
   return lent;
+}
+
+void Loans::take_back(std::uint64_t identity) {
+  const std::lock_guard lock(mutex_);
+  if (const auto found = lent_.find(identity); found != lent_.end()) --found->second.holders;
 }
 
 Result<Loaned> Loans::lend_by_name(const void* data, std::uint64_t bytes) {
@@ -122,16 +157,30 @@ Result<Borrowed> Loans::borrow(int owner, const LoanName& name, int device) {
   if (pread(file->get(), &lent, sizeof lent, 0) != static_cast<ssize_t>(sizeof lent) ||
       lent.identity != name.identity)
     return Status(Code::corrupt, fmt::format("rank {} has lent memory by a card of another one", owner));
-  return borrow(owner, lent, device);
+  return borrow(owner, lent, device, name.card);
 }
 
 Result<Borrowed> Loans::borrow(int owner, const Lent& lent, int device) {
+  return borrow(owner, lent, device, std::nullopt);
+}
+
+void Loans::give_back(int owner, std::uint64_t identity) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(borrowed_, [&](const auto& each) {
+    return each.first.first / kMostDevices == owner && each.first.second == identity &&
+           each.second.borrowed.mapping.use_count() == 1;
+  });
+}
+
+Result<Borrowed> Loans::borrow(int owner, const Lent& lent, int device, std::optional<std::uint64_t> card) {
   const std::lock_guard lock(mutex_);
   const Key key = key_of(owner, lent.identity, device);
   if (const auto found = borrowed_.find(key); found != borrowed_.end()) {
     found->second.used = ++uses_;
+    if (card) found->second.card = card;
     return found->second.borrowed;
   }
+  give_back_withdrawn(owner);
   Borrowed borrowed;
   borrowed.device = executor_.find(lent.device);
   if (borrowed.device >= 0 && borrowed.device != device && !executor_.reaches(device, borrowed.device))
@@ -156,7 +205,7 @@ Result<Borrowed> Loans::borrow(int owner, const Lent& lent, int device) {
   if (static_cast<std::size_t>(std::distance(first, last)) >= kMostBorrowed)
     borrowed_.erase(std::min_element(
         first, last, [](const auto& one, const auto& other) { return one.second.used < other.second.used; }));
-  borrowed_[key] = {borrowed, ++uses_};
+  borrowed_[key] = {borrowed, card, ++uses_};
   return borrowed;
 }
 

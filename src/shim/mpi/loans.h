@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 
 #include "comm/group.h"
 #include "path/mappings.h"
@@ -50,14 +51,17 @@ struct Borrowed {
   std::byte* at(std::uint64_t offset) const { return mapping->base + offset; }
 };
 
-/// Thread-safe.
+/// What is lent and then freed is taken back when memory is lent that was not before; who borrowed it unmaps it when
+/// something is borrowed that was not before. Thread-safe.
 class Loans {
  public:
   Loans(comm::Group& group, device::Executor& executor) : group_(group), executor_(executor), mappings_(executor) {}
   ~Loans();
 
-  /// Lends memory of this process. Errors: unsupported where it cannot be shared.
+  /// Lends memory of this process, until take_back() of its identity was called as often. Errors: unsupported where
+  /// it cannot be shared.
   Result<Lent> lend(const void* data, std::uint64_t bytes);
+  void take_back(std::uint64_t identity);
   /// The same, told shortly. Errors: those of lend(), out_of_memory.
   Result<Loaned> lend_by_name(const void* data, std::uint64_t bytes);
   /// Whether lend() would find memory there that can be shared.
@@ -67,15 +71,20 @@ class Loans {
   /// unsupported where the GPUs do not reach each other.
   Result<Borrowed> borrow(int owner, const Lent& lent, int device);
   Result<Borrowed> borrow(int owner, const LoanName& name, int device);
+  /// Unmaps what `owner` lent by that identity, unless somebody still holds it: borrowed once more it is mapped anew.
+  void give_back(int owner, std::uint64_t identity);
 
  private:
   struct Loan {
     Lent lent;
-    std::uint64_t card = 0;  // 0: none yet; else 1 + its file's number
-    std::uint64_t used = 0;  // the latest time, of all uses
+    const std::byte* base = nullptr;  // of the allocation
+    std::uint64_t card = 0;           // 0: none yet; else 1 + its file's number
+    std::uint64_t used = 0;           // the latest time, of all uses
+    int holders = 0;                  // lend() less take_back(): while there are any it stays
   };
   struct Kept {
     Borrowed borrowed;
+    std::optional<std::uint64_t> card;  // the file that is there as long as it is lent
     std::uint64_t used = 0;
   };
   struct Found {
@@ -88,8 +97,16 @@ class Loans {
   /// With the mutex held: the loan of the allocation at `location`.
   Result<Loan*> loan_of(const device::Location& location);
   void withdraw(const Loan& loan);
+  /// With the mutex held: what was freed since it was lent is lent no more.
+  void withdraw_freed();
+  /// With the mutex held: unmaps what `owner` does not lend any more.
+  void give_back_withdrawn(int owner);
+  Result<Borrowed> borrow(int owner, const Lent& lent, int device, std::optional<std::uint64_t> card);
   using Key = std::pair<int, std::uint64_t>;  // owner and device, identity
-  static Key key_of(int owner, std::uint64_t identity, int device) { return {owner * 64 + device, identity}; }
+  static constexpr int kMostDevices = 64;     // a limit
+  static Key key_of(int owner, std::uint64_t identity, int device) {
+    return {owner * kMostDevices + device, identity};
+  }
 
   comm::Group& group_;
   device::Executor& executor_;

@@ -41,8 +41,12 @@ Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCa
   }
   if (!window->targets[rank].gpu) return staged(call, remote, real, request);
   if (const int code = tools_.windows.check(remote.window, remote.rank); code != 0) return {code};
-  const std::lock_guard lock(window->mutex);
-  Outcome outcome = direct(call, remote, request, *window, window->targets[rank]);
+  if (const int code = await_lock(remote, *window, window->targets[rank]); code != 0) return {code};
+  std::unique_lock lock(window->mutex);
+  Outcome outcome = direct(call, remote, request != nullptr, *window, window->targets[rank]);
+  lock.unlock();  // an error handler may use the window
+  if (outcome.why.ok() && request != nullptr)
+    outcome.code = tools_.windows.begin_nothing(remote.window, remote.rank, request);
   if (!outcome.why.ok() && outcome.code == 0) outcome.code = tools_.mpi.err_other();
   if (!outcome.why.ok()) outcome.code = tools_.windows.fail(remote.window, outcome.code);
   return outcome;
@@ -103,19 +107,25 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
   return outcome;
 }
 
-Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* request, Window& window,
-                                 Target& target) {
+int Windows::await_lock(const Remote& remote, Window& window, Target& target) {
+  {
+    const std::lock_guard lock(window.mutex);
+    if (target.lock != Target::asked) return 0;
+  }
+  // Without the mutex: who has the lock may wait for what another thread does with this window.
+  if (const int code = tools_.windows.hold(remote.window, remote.rank); code != 0) return code;
+  const std::lock_guard lock(window.mutex);
+  if (target.lock == Target::asked) target.lock = Target::held;
+  return 0;
+}
+
+Windows::Outcome Windows::direct(const Call& call, const Remote& remote, bool wait, Window& window, Target& target) {
   Outcome outcome;
   auto there = Region::make(tools_.mpi, remote.count, remote.type);
   if (!there) return {0, 0, {}, there.status()};
   const auto offset = offset_of(remote.place, target.unit, there->span(), target.bytes);
   if (!offset && there->bytes() != 0)
     return {tools_.windows.err_range(), 0, {}, out_of_range(remote, there->span(), target.bytes)};
-  if (target.lock == Target::asked) {
-    outcome.code = tools_.windows.hold(remote.window, remote.rank);
-    if (outcome.code != 0) return outcome;
-    target.lock = Target::held;
-  }
   // The GPU at this end copies; where that is host memory, the one at the other.
   int device = -1;
   for (const Part& part : call.all())
@@ -129,8 +139,7 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
     auto base = reach(target, device);
     if (!base) return {0, 0, {}, base.status()};
     if (is_put_or_get(call.family)) {
-      const auto detail =
-          put_or_get(call, !is_get(call.family), window, *there, *base + *offset, device, request != nullptr);
+      const auto detail = put_or_get(call, !is_get(call.family), window, *there, *base + *offset, device, wait);
       outcome.why = detail.status();
       if (detail.ok()) outcome.detail = *detail;
     } else {
@@ -140,8 +149,6 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, void* r
       if (how.ok()) outcome.detail = how->detail;
     }
   }
-  if (outcome.why.ok() && request != nullptr)
-    outcome.code = tools_.windows.begin_nothing(remote.window, remote.rank, request);
   return outcome;
 }
 

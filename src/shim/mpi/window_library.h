@@ -35,7 +35,6 @@ class WindowLibrary final : public WindowMpi {
     set(get_, "PMPI_Get");
     set(flush_, "PMPI_Win_flush");
     set(wait_, "PMPI_Wait");
-    set(dup_, "PMPI_Comm_dup");
     set(isend_, "PMPI_Isend");
     set(irecv_, "PMPI_Irecv");
     set(request_free_, "PMPI_Request_free");
@@ -77,12 +76,6 @@ class WindowLibrary final : public WindowMpi {
     return wait_(static_cast<Request*>(request), reinterpret_cast<Status*>(Abi::kStatusIgnore));
   }
 
-  int duplicate(Handle comm, Handle& made) const override {
-    Comm copy;
-    const int code = dup_(from_handle<Comm>(comm), &copy);
-    made = code == 0 ? to_handle(copy) : kNoHandle;
-    return code;
-  }
   int ranks(Handle group, Handle comm, std::vector<int>& ranks) const override {
     const auto some = from_handle<Group>(group);
     Group all;
@@ -170,7 +163,6 @@ class WindowLibrary final : public WindowMpi {
   int (*get_)(void*, int, Datatype, int, Aint, int, Datatype, Win);
   int (*flush_)(int, Win);
   int (*wait_)(Request*, Status*);
-  int (*dup_)(Comm, Comm*);
   int (*isend_)(const void*, int, Datatype, int, int, Comm, Request*);
   int (*irecv_)(void*, int, Datatype, int, int, Comm, Request*);
   int (*request_free_)(Request*);

@@ -28,8 +28,6 @@ class WindowMpi {
   virtual int begin_nothing(Handle window, int rank, void* request) const = 0;
   virtual int wait(void* request) const = 0;
 
-  /// Collective over `comm`.
-  virtual int duplicate(Handle comm, Handle& made) const = 0;
   /// The members of `group`, as ranks of `comm`.
   virtual int ranks(Handle group, Handle comm, std::vector<int>& ranks) const = 0;
   /// A message without bytes, which nobody waits for at this end.

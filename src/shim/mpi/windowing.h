@@ -57,9 +57,12 @@ int Win_free(Win<Abi>* win) {
   Windows* const windows = drop_in<Abi>().windows();
   if (windows == nullptr) return real(win);
   const Handle window = to_handle(*win);
-  windows->begin_free(window);
+  Windows::Shared known = windows->begin_free(window);
   const int code = real(win);
-  if (code == 0) windows->end_free(window);
+  if (code == 0)
+    windows->end_free(known);
+  else
+    windows->stay(window, std::move(known));
   return code;
 }
 
@@ -94,8 +97,12 @@ int ends_calls(Win<Abi> win, int rank, const Call& real) {
   if (windows == nullptr) return real();
   const Handle window = to_handle(win);
   if (const int code = windows->finish(window); code != 0) return code;
-  if (const int code = real(); code != 0) return code;
-  return windows->give_back(window, rank);
+  Windows::Brought brought = windows->take_pending(window, rank);
+  if (const int code = real(); code != 0) {
+    windows->keep_pending(window, std::move(brought));
+    return code;
+  }
+  return windows->give_back(window, brought);
 }
 
 template <class Abi>

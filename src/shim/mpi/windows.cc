@@ -134,21 +134,26 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
   if (!out_of_reach.empty()) {
     log(LogLevel::info, fmt::format("a window goes through host memory: {}", out_of_reach));
     why = mirror(comm, gpu, *window);
-    if (!why.ok()) return tools_.mpi.err_other();
+    if (!why.ok()) {
+      let_go(*window);
+      return tools_.mpi.err_other();
+    }
   }
   // What GPUs accumulate with is there before anything waits for it: see Executor::load.
   if (gpu && tools_.gpus != nullptr && !window->mirrored)
     (void)coll::load_reduce_rows(tools_.gpus->executor(), tools_.holder(memory.base));
-  if (const int code = tools_.windows.duplicate(comm, window->comm); code != 0) return code;
-  int code = 0;
-  if (!gpu)
-    code = make(memory.base, memory.bytes, made);
-  else if (window->mirrored)
-    code = make(window->mirror->data(), memory.bytes, made);
-  else
-    code = make(window->anchor.data(), sizeof(std::uint64_t), made);
+  // No duplicate, whose making calls what the program has for its attributes.
+  int code = tools_.mpi.split(comm, 0, 0, window->comm);
+  if (code == 0) code = tools_.mpi.return_errors(window->comm);
+  // What MPI has of this rank: the program's own memory of the host, what stands for it, or something.
+  WindowMemory shown = memory;
+  if (window->mirror != nullptr)
+    shown.base = window->mirror->data();
+  else if (gpu)
+    shown = {window->anchor.data(), sizeof(std::uint64_t)};
+  if (code == 0) code = make(shown.base, shown.bytes, made);
   if (code != 0) {
-    (void)tools_.mpi.free(window->comm);
+    let_go(*window);
     return code;
   }
   const std::lock_guard lock(mutex_);
@@ -183,19 +188,19 @@ Status Windows::mirror(Handle comm, bool gpu, Window& window) {
                                                                        failed - all.begin()));
 }
 
-int Windows::settle(Handle handle, Window& window) {
+int Windows::settle(Window& window) {
+  const std::lock_guard lock(window.mutex);
   if (window.mirror == nullptr) return 0;
   const auto status = window.mirror->settle();
   if (status.ok()) return 0;
   log(LogLevel::error, fmt::format("a window's GPU memory and its mirror: {}", status.text()));
-  return tools_.windows.fail(handle, tools_.mpi.err_other());
+  return tools_.mpi.err_other();
 }
 
 int Windows::settle(Handle handle) {
   const auto window = find(handle);
-  if (window == nullptr) return 0;
-  const std::lock_guard lock(window->mutex);
-  return settle(handle, *window);
+  const int code = window != nullptr ? settle(*window) : 0;
+  return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
 int Windows::settle_all(Handle handle) {
@@ -210,24 +215,43 @@ bool Windows::is_mirrored(Handle handle) const {
   return window != nullptr && window->mirrored;
 }
 
-void Windows::begin_free(Handle window) {
-  (void)finish(window);
+Windows::Shared Windows::begin_free(Handle handle) {
+  (void)finish(handle);
   // What others put there is there once they are here.
-  if (is_mirrored(window) && meet(window) == 0) (void)settle(window);
+  if (is_mirrored(handle) && meet(handle) == 0) (void)settle(handle);
+  const std::lock_guard lock(mutex_);
+  const auto found = all_.find(handle);
+  if (found == all_.end()) return nullptr;
+  Shared known = std::move(found->second);
+  all_.erase(found);
+  count_.store(static_cast<int>(all_.size()), std::memory_order_release);
+  return known;
 }
 
-void Windows::end_free(Handle window) {
-  (void)give_back(window, kEveryRank);
-  Shared ended;
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = all_.find(window);
-    if (found == all_.end()) return;
-    ended = std::move(found->second);
-    all_.erase(found);
-    count_.store(static_cast<int>(all_.size()), std::memory_order_release);
+void Windows::stay(Handle handle, Shared known) {
+  if (known == nullptr) return;
+  const std::lock_guard lock(mutex_);
+  all_[handle] = std::move(known);
+  count_.store(static_cast<int>(all_.size()), std::memory_order_release);
+}
+
+void Windows::end_free(const Shared& window) {
+  if (window == nullptr) return;
+  if (give_back(std::exchange(window->pending, {})) != 0)
+    log(LogLevel::error, "MPI_Win_free: what came from other ranks is not in GPU memory");
+  let_go(*window);
+}
+
+void Windows::let_go(Window& window) {
+  for (Target& target : window.targets) {
+    target.mappings.clear();
+    if (tools_.loans == nullptr || target.lent.identity == 0) continue;
+    if (target.own != nullptr)
+      tools_.loans->take_back(target.lent.identity);
+    else
+      tools_.loans->give_back(target.world, target.lent.identity);
   }
-  if (ended->comm != kNoHandle) (void)tools_.mpi.free(ended->comm);
+  if (window.comm != kNoHandle) (void)tools_.mpi.free(window.comm);
 }
 
 const WindowMemory* Windows::memory_of(Handle handle) const {
@@ -245,29 +269,50 @@ int Windows::finish(Window& window) {
 int Windows::finish(Handle handle) {
   const auto window = find(handle);
   if (window == nullptr) return 0;
-  const std::lock_guard lock(window->mutex);
+  std::unique_lock lock(window->mutex);
   const int code = finish(*window);
+  lock.unlock();  // an error handler may use the window
   return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
-int Windows::give_back(Handle handle, int rank) {
+Windows::Brought Windows::take_pending(Handle handle, int rank) {
   const auto window = find(handle);
-  if (window == nullptr) return 0;
+  if (window == nullptr) return {};
   const std::lock_guard lock(window->mutex);
+  const auto others = std::stable_partition(window->pending.begin(), window->pending.end(), [&](const Pending& one) {
+    return rank == kEveryRank || one.rank == rank;
+  });
+  Brought taken(std::make_move_iterator(window->pending.begin()), std::make_move_iterator(others));
+  window->pending.erase(window->pending.begin(), others);
+  return taken;
+}
+
+void Windows::keep_pending(Handle handle, Brought brought) {
+  const auto window = find(handle);
+  if (window == nullptr) return;
+  const std::lock_guard lock(window->mutex);
+  window->pending.insert(window->pending.begin(), std::make_move_iterator(brought.begin()),
+                         std::make_move_iterator(brought.end()));
+}
+
+int Windows::give_back(const Brought& brought) {
   int code = 0;
-  std::erase_if(window->pending, [&](const Pending& one) {
-    if (rank != kEveryRank && one.rank != rank) return false;
+  for (const Pending& one : brought)
     if (one.to != nullptr && !one.region->write_image(copy_by(tools_.holder(one.to)), one.to, one.image))
       code = tools_.mpi.err_other();
-    return true;
-  });
+  return code;
+}
+
+int Windows::give_back(Handle handle, const Brought& brought) {
+  const int code = give_back(brought);
   return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
 int Windows::wait_for(Handle window, Handle request) {
   bool done = false;
   for (Patience patience;; patience.wait()) {
-    if (const int code = tools_.mpi.done(request, done); code != 0 || done) return code;
+    if (const int code = tools_.mpi.done(request, done); code != 0) return tools_.windows.fail(window, code);
+    if (done) return 0;
     if (tools_.group != nullptr && tools_.group->failed()) {
       log(LogLevel::error,
           fmt::format("rank {}: MPI_Win_...: {}", tools_.group->rank(), tools_.group->check().text()));
@@ -282,7 +327,7 @@ int Windows::meet(Handle handle) {
   if (window == nullptr || window->comm == kNoHandle) return 0;
   Handle request = kNoHandle;
   const int code = tools_.mpi.begin_barrier(window->comm, request);
-  return code == 0 ? wait_for(handle, request) : code;
+  return code == 0 ? wait_for(handle, request) : tools_.windows.fail(handle, code);
 }
 
 void Windows::hold(Handle handle, int rank, bool held) {
@@ -301,7 +346,7 @@ int Windows::post(Handle handle, Handle group) {
   int code = tools_.windows.ranks(group, window->comm, ranks);
   for (const int rank : ranks)
     if (code == 0) code = tools_.windows.post(window->comm, rank);
-  return code;
+  return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
 int Windows::await_posts(Handle handle, Handle group) {
@@ -309,12 +354,14 @@ int Windows::await_posts(Handle handle, Handle group) {
   std::vector<int> ranks;
   if (window == nullptr || window->comm == kNoHandle) return 0;
   int code = tools_.windows.ranks(group, window->comm, ranks);
+  if (code != 0) ranks.clear();
   for (const int rank : ranks) {
     Handle request = kNoHandle;
-    if (code == 0) code = tools_.windows.begin_await(window->comm, rank, request);
-    if (code == 0) code = wait_for(handle, request);
+    code = tools_.windows.begin_await(window->comm, rank, request);
+    if (code != 0) break;
+    if (const int waited = wait_for(handle, request); waited != 0) return waited;
   }
-  return code;
+  return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
 Copy Windows::copy_by(int device) {

@@ -76,7 +76,11 @@ struct WindowMemory {
 };
 
 class Windows {
+  struct Window;
+
  public:
+  using Shared = std::shared_ptr<Window>;
+
   explicit Windows(WindowTools tools) : tools_(std::move(tools)) {}
 
   /// No window has anything to do with GPUs.
@@ -89,9 +93,11 @@ class Windows {
   /// Collective over `comm`, of which a rank has memory of a GPU. MPI's code; `why`: what is wrong, where that is not
   /// the real function's to say.
   int create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why);
-  /// Before the real function, and after it.
-  void begin_free(Handle window);
-  void end_free(Handle window);
+  /// Before the real function: nobody finds it any more, since another window may have its handle when that returns.
+  /// After it: with what the former returned.
+  Shared begin_free(Handle window);
+  void end_free(const Shared& window);
+  void stay(Handle window, Shared known);  ///< the real function failed
   /// The memory that the program gave, of a window that has other memory for MPI; null: of no such window.
   const WindowMemory* memory_of(Handle window) const;
   /// Whether other ranks reach the memory through mirrors.
@@ -111,8 +117,20 @@ class Windows {
   /// Copies of the window are over when it returns; MPI's code.
   int finish(Handle window);
   static constexpr int kEveryRank = std::numeric_limits<int>::min();  ///< no MPI's constant for a rank
-  /// After a real function that completes calls to `rank`, or to kEveryRank: what came is where it belongs.
-  int give_back(Handle window, int rank);
+  /// What a real call brings to host memory, to be written to a GPU.
+  struct Pending {
+    int rank;
+    std::shared_ptr<Shadows> shadows;
+    std::byte* to = nullptr;  ///< null: nothing comes
+    const std::byte* image = nullptr;
+    std::optional<Region> region{};
+  };
+  using Brought = std::vector<Pending>;
+  /// Before a real function that completes calls to `rank`, or to kEveryRank: those that it completes, and none that
+  /// another thread begins meanwhile. After it: what came is where it belongs; or it failed, and they stay.
+  Brought take_pending(Handle window, int rank);
+  int give_back(Handle window, const Brought& brought);
+  void keep_pending(Handle window, Brought brought);
   /// This rank's memory and its mirror are brought together. MPI's code.
   int settle(Handle window);
   /// At the end of a fence: the same, of all ranks when it returns.
@@ -139,17 +157,9 @@ class Windows {
     std::map<int, std::shared_ptr<const path::Mapping>> mappings;  ///< by device
     enum { free, asked, held } lock = free;                        ///< of a passive epoch
   };
-  /// What a real call brings to host memory, to be written to a GPU.
-  struct Pending {
-    int rank;
-    std::shared_ptr<Shadows> shadows;
-    std::byte* to = nullptr;  ///< null: nothing comes
-    const std::byte* image = nullptr;
-    std::optional<Region> region{};
-  };
   struct Window {
     std::mutex mutex;
-    Handle comm = kNoHandle;  ///< a duplicate; kNoHandle: all its memory is the host's
+    Handle comm = kNoHandle;  ///< of the same ranks; kNoHandle: all its memory is the host's
     WindowMemory memory;
     std::vector<Target> targets;
     bool mirrored = false;
@@ -161,7 +171,6 @@ class Windows {
     std::vector<Pending> pending;
   };
   struct Card;
-  using Shared = std::shared_ptr<Window>;
 
   Shared find(Handle window) const;
   Shared find_or_make(Handle window);
@@ -170,12 +179,14 @@ class Windows {
   Status borrow_all(Window& window);
   /// Errors: on all ranks.
   Status mirror(Handle comm, bool gpu, Window& window);
-  int settle(Handle handle, Window& window);
+  int settle(Window& window);
   int wait_for(Handle window, Handle request);
   /// Whether the call may be made of a target that is mirrored.
   Outcome may_reach_mirror(const Remote& remote, const Target& target) const;
   Outcome staged(Call& call, const Remote& remote, const RealCall& real, void* request);
-  Outcome direct(const Call& call, const Remote& remote, void* request, Window& window, Target& target);
+  /// Until the lock that the program asked for is held. MPI's code.
+  int await_lock(const Remote& remote, Window& window, Target& target);
+  Outcome direct(const Call& call, const Remote& remote, bool wait, Window& window, Target& target);
   /// A detail of how it was done.
   Result<std::string_view> put_or_get(const Call& call, bool put, Window& window, const Region& there, std::byte* at,
                                       int device, bool wait);
@@ -203,6 +214,9 @@ class Windows {
   Result<std::byte*> reach(Target& target, int device);
   Copy copy_by(int device);
   int finish(Window& window);
+  int give_back(const Brought& brought);
+  /// The window's memory is nobody's any more.
+  void let_go(Window& window);
 
   const WindowTools tools_;
   mutable std::shared_mutex mutex_;
