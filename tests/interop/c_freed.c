@@ -62,6 +62,21 @@ static int starts(int* data) {
   return MPI_SUCCESS;
 }
 
+/* The same beside a receive: neither has begun, and what completes them brings nothing. */
+static int starts_both(int* data, int* other) {
+  MPI_Request both[2];
+  if (rank != 0) return MPI_SUCCESS;
+  MPI_Recv_init(other, count, MPI_INT, 1, 1, MPI_COMM_WORLD, &both[0]);
+  MPI_Send_init(data, count, MPI_INT, 1, 1, MPI_COMM_WORLD, &both[1]);
+  free_on_gpu(data);
+  const int code = MPI_Startall(2, both);
+  for (int i = 0; i < count; ++i) other[i] = 9;
+  check(MPI_Waitall(2, both, MPI_STATUSES_IGNORE) == MPI_SUCCESS, "requests that were not started", code);
+  check(other[0] == 9 && other[count - 1] == 9, "what nobody sent", other[0]);
+  for (int i = 0; i < 2; ++i) MPI_Request_free(&both[i]);
+  return code;
+}
+
 /* `mine` is freed on rank 0. */
 static int reduces(int* in, int* out, int* mine) {
   MPI_Request request;
@@ -86,6 +101,7 @@ int main(int argc, char** argv) {
   if (!strcmp(what, "receive")) code = receives(data, data);
   if (!strcmp(what, "staged receive")) code = receives(data, host);
   if (!strcmp(what, "start")) code = starts(data);
+  if (!strcmp(what, "starts")) code = starts_both(data, other);
   if (!strcmp(what, "input")) code = reduces(data, other, data);
   if (!strcmp(what, "output")) code = reduces(data, other, other);
   if (!strcmp(what, "staged output")) code = reduces(host, rank == 0 ? other : other_host, other);

@@ -152,6 +152,16 @@ def test_what_lies_between_what_is_received_stays(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_types_that_have_no_names_are_not_freed(name: str) -> None:
+    """Those of Fortran's kinds and those of a value and an index, which nobody may free. An MPI may have neither."""
+    program, library = have(name, "c_unnamed.c")
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"})
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "into GPU memory" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_messages_in_parts_are_of_gpu_memory(name: str) -> None:
     program, library = have(name, "c_partitions.c")
     for drop_in_of in (None, library):
@@ -297,6 +307,7 @@ EARLY = {
     "receive": "receiving a message",
     "staged receive": "receiving a message",
     "start": "MPI_Start",
+    "starts": "MPI_Start",
     "input": "MPI_Iallreduce",
     "output": "MPI_Iallreduce",
     "staged output": "completing a request",
