@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -89,19 +90,39 @@ void Agent::run() {
   std::array<epoll_event, 16> events;
   while (!stopping_.load()) {
     const int ready = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), -1);
-    for (int i = 0; i < ready; ++i) {
-      if (events[i].data.u64 == kWakeup) {
-        std::uint64_t count = 0;
-        (void)!::read(event_.get(), &count, sizeof count);
-        continue;
-      }
-      Link& link = *links_[events[i].data.u64];
-      if (events[i].events & EPOLLOUT) flush(link);
-      if (events[i].events & ~std::uint32_t(EPOLLOUT)) hear(link);
+    try {
+      for (int i = 0; i < ready; ++i) react(events[i]);
+      call_back();
+    } catch (const std::bad_alloc&) {
+      run_out_of_memory();
     }
-    call_back();
   }
-  say_goodbye();
+  try {
+    say_goodbye();
+  } catch (const std::bad_alloc&) {  // as if this process had died
+  }
+}
+
+void Agent::react(const epoll_event& event) {
+  if (event.data.u64 == kWakeup) {
+    std::uint64_t count = 0;
+    (void)!::read(event_.get(), &count, sizeof count);
+    return;
+  }
+  Link& link = *links_[event.data.u64];
+  if (event.events & EPOLLOUT) flush(link);
+  if (event.events & ~std::uint32_t(EPOLLOUT)) hear(link);
+}
+
+void Agent::run_out_of_memory() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = Status(Code::out_of_memory, "no host memory");
+    failed_.store(true, std::memory_order_release);
+    changed_.notify_all();
+  }
+  for (auto& link : links_) close(*link);
+  wake();
 }
 
 void Agent::hear(Link& link) {

@@ -16,6 +16,8 @@
 #include "comm/frame.h"
 #include "comm/membership.h"
 
+struct epoll_event;  // sys/epoll.h
+
 namespace sennit::comm {
 
 /// An authenticated connection to a peer.
@@ -81,6 +83,9 @@ class Agent {
   Agent(int rank, const std::vector<Member>& members, const std::vector<int>& leaders)
       : rank_(rank), members_(members), leaders_(leaders) {}
   void run();
+  void react(const epoll_event& event);
+  /// What was to be heard or said is lost: nobody can rely on this rank, and others are to hear of it.
+  void run_out_of_memory();
   void hear(Link& link);
   void handle(Link& link, Frame frame);
   void answer(Link& link, const Frame& frame);

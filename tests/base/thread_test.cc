@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <fstream>
+#include <new>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,6 +21,17 @@ TEST(Thread, OneThatCanBeHadRuns) {
   ASSERT_TRUE(started.ok()) << started.status().text();
   started->join();
   EXPECT_EQ(ran, 7);
+}
+
+struct NeedsMemory {
+  NeedsMemory() = default;
+  NeedsMemory(const NeedsMemory&) { throw std::bad_alloc(); }
+  void operator()() const {}
+};
+
+TEST(Thread, OneWithoutMemoryIsAnError) {
+  const NeedsMemory run;
+  EXPECT_EQ(start_thread(run).status().code(), Code::out_of_memory);
 }
 
 // Sanitizers have terabytes of address space for themselves.

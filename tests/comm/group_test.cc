@@ -83,6 +83,19 @@ TEST(Group, TellsWordsUpToTheLargestAndSaysWhenOneIsLonger) {
   });
 }
 
+TEST(Group, WithoutMemoryForWhatItHearsItFailsAndTheOthersHearOfIt) {
+  Table table(2);
+  on_ranks(2, [&](int rank) {
+    auto group = std::move(*Group::create(std::make_unique<ThreadExchange>(table, rank)));
+    group->on_word([](int, const Bytes&) { throw std::bad_alloc(); });
+    ASSERT_TRUE(group->exchange().barrier().ok());
+    if (rank == 1) group->tell(0, Bytes(8));
+    for (int i = 0; i < 5000 && !group->failed(); ++i) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_EQ(group->check().code(), rank == 0 ? Code::out_of_memory : Code::peer_lost) << group->check().text();
+    ASSERT_TRUE(group->exchange().barrier().ok());
+  });
+}
+
 TEST(Group, FetchesFromManyThreads) {
   Table table(3);
   on_ranks(3, [&](int rank) {

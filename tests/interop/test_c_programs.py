@@ -353,6 +353,14 @@ def test_one_gpu_without_memory_left_keeps_nobody_waiting(name: str) -> None:
     assert re.search("^scan .* gathered and reduced", done.stderr, re.MULTILINE), done.stderr
 
 
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_host_memory_that_ends_in_a_call_is_an_error_of_the_call(name: str) -> None:
+    program, library = have(name, "c_no_memory.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "a call of MPI fails, as there is no host memory left" in done.stderr, done.stderr
+
+
 # ---- threads ------------------------------------------------------------------------------------------------------
 
 IN_TWOS = 'SENNIT_NODE=$((${PMI_RANK:-$PMIX_RANK} / 2)) exec "$@"'

@@ -1,6 +1,7 @@
 // Where the preloaded library hands over, once it knows the program's MPI.
 #include <algorithm>
 #include <cstdio>
+#include <new>
 
 #include "shim/mpi/attaching.h"
 #include "shim/mpi/life.h"
@@ -15,6 +16,20 @@ namespace sennit::shim::mpi {
 
 namespace wrappers {
 #include "by_hand.inc"
+
+/// What stands for hand-written wrappers of functions that the library lacks.
+template <class Abi>
+void fill_substitutes_by_hand(void** table) {
+  table[std::size_t(Entry::Comm_idup_with_info)] =
+      guarded<Abi, &idup_without_info<Abi>, decltype(&idup_without_info<Standard>)>();
+  table[std::size_t(Entry::Buffer_attach_c)] =
+      guarded<Abi, &Buffer_attach_narrowed<Abi>, decltype(&Buffer_attach_narrowed<Standard>)>();
+  table[std::size_t(Entry::Buffer_detach_c)] =
+      guarded<Abi, &Buffer_detach_narrowed<Abi>, decltype(&Buffer_detach_narrowed<Standard>)>();
+  table[std::size_t(Entry::Win_create_c)] =
+      guarded<Abi, &Win_create_narrowed<Abi>, decltype(&Win_create_narrowed<Standard>)>();
+}
+
 }  // namespace wrappers
 
 namespace {
@@ -31,10 +46,7 @@ void fill_table(const sennit_front& front) {
   void* substitutes[kEntries] = {};
   wrappers::fill_substitutes<Abi>(substitutes);
   wrappers::fill_get_status<Abi>(substitutes);
-  substitutes[std::size_t(Entry::Comm_idup_with_info)] = reinterpret_cast<void*>(&wrappers::idup_without_info<Abi>);
-  substitutes[std::size_t(Entry::Buffer_attach_c)] = reinterpret_cast<void*>(&wrappers::Buffer_attach_narrowed<Abi>);
-  substitutes[std::size_t(Entry::Buffer_detach_c)] = reinterpret_cast<void*>(&wrappers::Buffer_detach_narrowed<Abi>);
-  substitutes[std::size_t(Entry::Win_create_c)] = reinterpret_cast<void*>(&wrappers::Win_create_narrowed<Abi>);
+  wrappers::fill_substitutes_by_hand<Abi>(substitutes);
   for (std::size_t i = 0; i < front.entries; ++i) {
     void* here = wanted[i];
     if (front.real[i] == nullptr)
@@ -87,7 +99,12 @@ int attach_to(const sennit_front& front) {
 extern "C" {
 
 __attribute__((visibility("default"))) int sennit_attach_mpi(const sennit_front* front) {
-  return sennit::shim::mpi::attach_to(*front);
+  try {
+    return sennit::shim::mpi::attach_to(*front);
+  } catch (const std::bad_alloc&) {
+    std::fputs("sennit: the program runs without sennit: there is no host memory left\n", stderr);
+    return 1;
+  }
 }
 
 __attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {

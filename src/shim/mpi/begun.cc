@@ -1,5 +1,7 @@
 #include "shim/mpi/begun.h"
 
+#include <new>
+
 #include "shim/mpi/one_node.h"
 
 namespace sennit::shim::mpi {
@@ -21,14 +23,22 @@ void Begun::call_real() {
 }
 
 Status Begun::begin() {
-  work.settle();
-  auto status = on_node->begin(work);
-  if (status.ok()) how = on_node->plan_of(work);
-  return status;
+  try {
+    work.settle();
+    auto status = on_node->begin(work);
+    if (status.ok()) how = on_node->plan_of(work);
+    return status;
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "no memory");
+  }
 }
 
 Result<bool> Begun::ended() {
-  return on_node->ended();
+  try {
+    return on_node->ended();
+  } catch (const std::bad_alloc&) {
+    return Status(Code::out_of_memory, "no memory");
+  }
 }
 
 void Begun::end(const Status& status) {

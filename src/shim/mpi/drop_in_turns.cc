@@ -188,11 +188,15 @@ int DropIn::wait_for_turn(const std::shared_ptr<Begun>& begun, Handle& request) 
 
 void DropIn::join(Handle comm, Communicators::One& one, const std::shared_ptr<Begun>& begun) {
   const std::lock_guard lock(turns_mutex_);
-  one.turns.join(begun);
   if (std::ranges::none_of(active_, [&](const Active& active) { return active.one == &one; }))
     active_.push_back({comm, &one});
+  one.turns.join(begun);  // last: what has joined is no error any more
   if (!move_turns(Mover::program)) return;
-  if (helper_ == nullptr) helper_ = std::make_unique<Helper>([this] { return move_turns(Mover::helper); });
+  try {
+    if (helper_ == nullptr) helper_ = std::make_unique<Helper>([this] { return move_turns(Mover::helper); });
+  } catch (const std::bad_alloc&) {  // the program's own calls move it alone
+    return;
+  }
   helper_->wake();
 }
 

@@ -3,10 +3,12 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <thread>
 #include <utility>
 
@@ -54,7 +56,12 @@ class Helper {
       auto nap = kFirstNap;
       for (int looks = 0; !stopping_; ++looks) {
         lock.unlock();
-        const bool left = move_();
+        bool left = true;
+        try {
+          left = move_();
+        } catch (const std::bad_alloc&) {  // a later look, or the program's calls, which may fail
+          looks = std::max(looks, kSpins);
+        }
         if (left && looks < kSpins) sched_yield();
         lock.lock();
         if (!left) break;

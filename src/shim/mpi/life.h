@@ -1,6 +1,9 @@
 // The wrappers of functions where a program's MPI begins and ends, and where communicators go.
 #pragma once
 
+#include <cstdio>
+#include <new>
+
 #include "shim/mpi/wrappers.h"
 
 namespace sennit::shim::mpi::wrappers {
@@ -55,7 +58,11 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 template <class Abi>
 int Finalize() {
   auto& process = Process<Abi>::instance();
-  if (process.started.exchange(false)) process.drop_in->finish();
+  try {
+    if (process.started.exchange(false)) process.drop_in->finish();
+  } catch (const std::bad_alloc&) {  // the program's MPI has to end all the same
+    std::fputs("sennit error: MPI_Finalize goes on without sennit, as there is no host memory left\n", stderr);
+  }
   step_aside<Abi>();
   return Real<Abi>::of(&Finalize<Abi>, Entry::Finalize)();
 }

@@ -1,6 +1,7 @@
 #include "shim/mpi/one_node.h"
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 #include "coll/reduce_rows.h"
@@ -18,6 +19,15 @@ constexpr std::uint64_t kScanPiece = std::uint64_t{4} << 20;
 
 Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange> exchange,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device) {
+  try {
+    return make(std::move(exchange), std::move(executor), device);
+  } catch (const std::bad_alloc&) {  // a thread makes some, and nobody else would catch it there
+    return Status(Code::out_of_memory, "no memory");
+  }
+}
+
+Result<std::unique_ptr<OneNode>> OneNode::make(std::unique_ptr<comm::Exchange> exchange,
+                                               Result<std::shared_ptr<device::Executor>> executor, int device) {
   std::unique_ptr<OneNode> made(new OneNode());
   path::Node::Options options;
   options.device = device;

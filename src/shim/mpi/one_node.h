@@ -14,7 +14,7 @@ namespace sennit::shim::mpi {
 class OneNode final : public Counterpart {
  public:
   /// Collective over the exchange's ranks. `executor`: of this rank, if it has one. Errors, the same on every rank:
-  /// those of Node::create, of Collectives::meet, and of a rank without executor.
+  /// those of Node::create, of Collectives::meet, and of a rank without executor; of this one alone: out_of_memory.
   static Result<std::unique_ptr<OneNode>> create(std::unique_ptr<comm::Exchange> exchange,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device);
 
@@ -34,6 +34,8 @@ class OneNode final : public Counterpart {
 
  private:
   OneNode() = default;
+  static Result<std::unique_ptr<OneNode>> make(std::unique_ptr<comm::Exchange> exchange,
+                                               Result<std::shared_ptr<device::Executor>> executor, int device);
   Status enqueue(Work& work);
   Status enqueue_scan(const Work& work);
   Status call(const coll::Request& request);

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <memory>
 
 #include "shim/front/front.h"
 #include "shim/mpi/drop_in.h"
+#include "shim/mpi/guarded.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/window_library.h"
 
@@ -72,5 +74,21 @@ struct Current {
     return reinterpret_cast<Function*>(Process<Abi>::instance().front->table[std::size_t(entry)]);
   }
 };
+
+/// What the program is told where a wrapper has no memory left.
+template <class Abi>
+struct Teller {
+  [[gnu::cold, gnu::noinline]] static int fail(Handler handler, Handle handle) {
+    std::fputs("sennit error: a call of MPI fails, as there is no host memory left\n", stderr);
+    if (handler == Handler::window) return Process<Abi>::instance().windows->fail(handle, Abi::kErrNoMem);
+    return mpi<Abi>().fail(handle, Abi::kErrNoMem);
+  }
+};
+
+/// A wrapper as an entry point (guarded.h). `Same`: the wrapper's type in the standard's ABI.
+template <class Abi, auto wrapper, class Same>
+void* guarded() {
+  return reinterpret_cast<void*>(&Guarded<wrapper, OutOfMemory<Teller<Abi>, told(Same{})>>::call);
+}
 
 }  // namespace sennit::shim::mpi

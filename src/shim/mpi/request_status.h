@@ -231,9 +231,12 @@ int get_status_of_some(int count, const typename Abi::Request* requests, int* do
 
 template <class Abi>
 void fill_get_status(void** table) {
-  table[std::size_t(Entry::Request_get_status_all)] = reinterpret_cast<void*>(&get_status_of_all<Abi>);
-  table[std::size_t(Entry::Request_get_status_any)] = reinterpret_cast<void*>(&get_status_of_any<Abi>);
-  table[std::size_t(Entry::Request_get_status_some)] = reinterpret_cast<void*>(&get_status_of_some<Abi>);
+  table[std::size_t(Entry::Request_get_status_all)] =
+      guarded<Abi, &get_status_of_all<Abi>, decltype(&get_status_of_all<Standard>)>();
+  table[std::size_t(Entry::Request_get_status_any)] =
+      guarded<Abi, &get_status_of_any<Abi>, decltype(&get_status_of_any<Standard>)>();
+  table[std::size_t(Entry::Request_get_status_some)] =
+      guarded<Abi, &get_status_of_some<Abi>, decltype(&get_status_of_some<Standard>)>();
 }
 
 }  // namespace sennit::shim::mpi::wrappers

@@ -378,7 +378,8 @@ def write_wrappers() -> str:
 
 
 def fill(entry: str, wrapper: str) -> str:
-    return f"  table[std::size_t(Entry::{entry})] = reinterpret_cast<void*>(&{wrapper}<Abi>);"
+    guarded = f"guarded<Abi, &{wrapper}<Abi>, decltype(&{wrapper}<Standard>)>()"
+    return f"  table[std::size_t(Entry::{entry})] = {guarded};"
 
 
 def write_by_hand() -> str:

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -313,7 +314,13 @@ int attach(const sennit_nccl_front& front) {
   }
   own_code = code_around(reinterpret_cast<const void*>(nccl.get_version));
   here = new DropIn(nccl, std::move(*switches), std::move(*memories));
-  std::atexit([] { here->report(); });
+  std::atexit([] {
+    try {
+      here->report();
+    } catch (const std::bad_alloc&) {
+      std::fputs("sennit: no report, as there is no host memory left\n", stderr);
+    }
+  });
   void* wanted[kEntries] = {};
   wrappers::fill(wanted);
   for (std::size_t i = 0; i < kEntries; ++i)
@@ -328,7 +335,12 @@ int attach(const sennit_nccl_front& front) {
 extern "C" {
 
 __attribute__((visibility("default"))) int sennit_attach_nccl(const sennit_nccl_front* front) {
-  return sennit::shim::nccl::attach(*front);
+  try {
+    return sennit::shim::nccl::attach(*front);
+  } catch (const std::bad_alloc&) {
+    std::fputs("sennit: the program runs without sennit: there is no host memory left\n", stderr);
+    return 1;
+  }
 }
 
 __attribute__((visibility("default"))) void sennit_leave_to_nccl(int yes) {

@@ -157,13 +157,16 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
       int state = kSuccess;
       while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
         std::this_thread::sleep_for(kLook);
-      if (state == kSuccess && !one.given_up) {
-        one.shape = shape_of(comm);
-        settle(one, comm, announced, true);
-      } else {
+      try {
+        if (state == kSuccess && !one.given_up) {
+          one.shape = shape_of(comm);
+          return settle(one, comm, announced, true);
+        }
         one.why_not = "NCCL: it was not made";
-        one.settled.store(true, std::memory_order_release);
+      } catch (const std::bad_alloc&) {
+        one.why_not = "NCCL: no memory";
       }
+      one.settled.store(true, std::memory_order_release);
     });
     if (started) {
       known->making = std::move(*started);

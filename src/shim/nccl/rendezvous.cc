@@ -162,7 +162,10 @@ void invite(UniqueId& id) {
   // Without a thread nobody is invited.
   auto started =
       start_thread([own = std::move(*listener), key = key_of({invited.bytes, sizeof invited.bytes})]() mutable {
-        host(std::move(own), key);
+        try {
+          host(std::move(own), key);
+        } catch (const std::bad_alloc&) {  // the ranks see their connections end
+        }
       });
   if (!started) return;
   id = invited;
