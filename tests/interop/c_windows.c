@@ -142,6 +142,37 @@ static void locks(MPI_Win win, int* window, int* mine) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* What ends calls to nobody ends none to others: what is to come from there comes where those end. */
+static void nobody(MPI_Win win, int* window, int* mine) {
+  MPI_Datatype second; /* which an MPI may have the target send, and later */
+  MPI_Type_vector(kLength / 2, 1, 2, MPI_INT, &second);
+  MPI_Type_commit(&second);
+  MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN);
+  for (int turn = 0; turn < 2; ++turn) {
+    fill(window, 1000 * rank + turn, 1);
+    fill(mine, -1, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_SHARED, right, 0, win);
+    const int other = MPI_Win_lock(MPI_LOCK_SHARED, MPI_PROC_NULL, 0, win) == MPI_SUCCESS;
+    MPI_Get(mine, 1, second, right, 0, 1, second, win);
+#ifndef OPEN_MPI /* whose own takes this for a rank */
+    if (turn == 0) MPI_Win_flush(MPI_PROC_NULL, win);
+#endif
+    if (other) MPI_Win_unlock(MPI_PROC_NULL, win);
+    if (turn == 0) {
+      MPI_Win_flush(right, win);
+      for (int i = 0; i < kLength; ++i)
+        check(mine[i] == (i % 2 == 0 ? 1000 * right + i : -1), "a get, and a flush of nobody", i);
+    }
+    MPI_Win_unlock(right, win);
+    for (int i = 0; i < kLength; ++i)
+      check(mine[i] == (i % 2 == 0 ? 1000 * right + turn + i : -1), "a get, and the end of a lock of nobody", i);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL);
+  MPI_Type_free(&second);
+}
+
 static void requests(MPI_Win win, int* window, int* mine) {
   MPI_Request request[2];
   int* const result = mine + kLength / 2;
@@ -228,6 +259,7 @@ int main(int argc, char** argv) {
     posts(win, window, mine);
     if (getenv("OUT_OF_REACH") == NULL) {
       locks(win, window, mine);
+      if (origin == 0 && strcmp(where, "all") != 0) nobody(win, window, mine); /* staged, of some ranks */
       requests(win, window, mine);
     } else if (!strcmp(where, "all")) {
       passive(win, window, mine);
