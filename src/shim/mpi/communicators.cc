@@ -54,17 +54,6 @@ constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real functio
 constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
 constexpr int kMostBoards = Announcement::kFirstSlot - 2;  ///< before the one of window_calls.cc
 
-/// In the names of calls that no board counts (Participants), so that threads which make several at once mix up few.
-constexpr std::uint64_t kOfGroup = std::uint64_t{1} << 63, kOfFile = std::uint64_t{1} << 62,
-                        kOfWindow = std::uint64_t{1} << 61;
-
-std::uint64_t name_of(std::span<const int> ranks) {
-  std::uint64_t name = 1;
-  for (const int rank : ranks)  // FNV-1a, a rank at a time
-    name = (name ^ static_cast<std::uint32_t>(rank)) * 0x100000001b3;
-  return name;
-}
-
 }  // namespace
 
 Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between)
@@ -78,7 +67,8 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
           [group = group_.get()] { return group->check(); })),
       questions_(std::make_unique<Questions>(
           [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); },
-          [group = group_.get()] { return group->check(); })) {
+          [group = group_.get()] { return group->check(); })),
+      participants_(mpi_, group_->rank()) {
   next_slot_ = path::kOfferSlot + static_cast<int>(group_->node_ranks().size());
   group_->on_word([this](int from, const comm::Bytes& word) {
     if (!exchanges_->hear(from, word) && !questions_->hear(from, word)) council_->hear(from, word);
@@ -138,49 +128,9 @@ Communicators::Peer Communicators::peer(Handle comm, int rank) {
   return peer;
 }
 
-std::optional<Communicators::Participants> Communicators::participants_of(std::vector<int> ranks,
-                                                                          std::uint64_t salt) const {
-  std::ranges::sort(ranks);
-  if (ranks.empty() || ranks.front() < 0) return std::nullopt;
-  Participants all{name_of(ranks) ^ salt, std::move(ranks)};
-  std::erase(all.others, group_->rank());
-  return all;
-}
-
-std::optional<Communicators::Participants> Communicators::participants(Handle comm) const {
-  std::vector<int> ranks;
-  if (comm == mpi_.comm_null() || mpi_.all_world_ranks(comm, ranks) != 0) return std::nullopt;
-  return participants_of(std::move(ranks), 0);
-}
-
-std::optional<Communicators::Participants> Communicators::participants(Handle group, int tag) const {
-  std::vector<int> ranks;
-  if (mpi_.world_ranks_of_group(group, ranks) != 0) return std::nullopt;
-  return participants_of(std::move(ranks), kOfGroup | std::uint32_t(tag));
-}
-
-std::shared_ptr<const Communicators::Participants> Communicators::participants(Shared kind, Handle handle) {
-  {
-    const std::shared_lock lock(mutex_);
-    if (const auto found = shared_.find({kind, handle}); found != shared_.end()) return found->second;
-  }
-  std::vector<int> ranks;
-  std::shared_ptr<const Participants> made;
-  if (mpi_.world_ranks_of(kind, handle, ranks) == 0)
-    if (auto all = participants_of(std::move(ranks), kind == Shared::file ? kOfFile : kOfWindow))
-      made = std::make_shared<const Participants>(std::move(*all));
-  const std::unique_lock lock(mutex_);
-  return shared_[{kind, handle}] = made;
-}
-
-void Communicators::forget(Shared kind, Handle handle) {
-  const std::unique_lock lock(mutex_);
-  shared_.erase({kind, handle});
-}
-
 bool Communicators::both_come(Handle comm, int leader, Handle between, int remote, int tag,
                               const Meanwhile& meanwhile) {
-  const auto all = participants(comm);
+  const auto all = participants_.of(comm);
   CommShape shape;
   if (mpi_.shape(comm, shape) != 0) return true;
   if (all && !all_come(comm, meanwhile)) return false;

@@ -5,7 +5,6 @@
 #include <array>
 #include <atomic>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -19,6 +18,7 @@
 #include "shim/mpi/council.h"
 #include "shim/mpi/counterpart.h"
 #include "shim/mpi/exchange.h"
+#include "shim/mpi/participants.h"
 #include "shim/mpi/questions.h"
 #include "shim/mpi/several_nodes.h"
 #include "shim/mpi/turns.h"
@@ -33,11 +33,6 @@ class Communicators {
  public:
   /// What this rank does while it waits for others, again and again: they may wait for something of it.
   using Meanwhile = std::function<void()>;
-  /// The ranks of a call that no board counts (Questions::arrive).
-  struct Participants {
-    std::uint64_t name = 0;
-    std::vector<int> others;  ///< of MPI_COMM_WORLD, ascending, without this one
-  };
   struct One {
     One();
     ~One();
@@ -89,6 +84,7 @@ class Communicators {
   comm::Group& group() { return *group_; }
   Council& council() { return *council_; }
   Questions& questions() { return *questions_; }
+  AllParticipants& participants() { return participants_; }
   /// Of all ranks of MPI_COMM_WORLD, for the drop-in alone; kNoHandle where they are on one node, or there is none.
   Handle beside() const { return beside_; }
   std::array<std::uint64_t, 2> job() const { return {job_, ~job_}; }
@@ -111,13 +107,6 @@ class Communicators {
   /// `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
   bool came_elsewhere(const One& one, std::span<const int> awaited);
 
-  /// All of a communicator's, of both groups where it has two; of a group's, which are told from those of other calls
-  /// by a tag. None where some are of another job, alike on all of them. Local.
-  std::optional<Participants> participants(Handle comm) const;
-  std::optional<Participants> participants(Handle group, int tag) const;
-  /// Of all of a file's or a window's, which are asked for once until it is forgotten; null: some are of another job.
-  std::shared_ptr<const Participants> participants(Shared kind, Handle handle);
-  void forget(Shared kind, Handle handle);
   /// Collective over `comm`, whose rank `leader` and the rank `remote` of `between` do the same, in a communicator of
   /// others: all ranks of both have come. False where one of them will not.
   bool both_come(Handle comm, int leader, Handle between, int remote, int tag, const Meanwhile& meanwhile);
@@ -184,6 +173,7 @@ class Communicators {
   const std::unique_ptr<Council> council_;
   const std::unique_ptr<WordExchanges> exchanges_;
   const std::unique_ptr<Questions> questions_;
+  AllParticipants participants_;
   Handle beside_ = kNoHandle;
   std::uint64_t job_ = 0;  // tells ranks of this job from those of others: spawned ones
   /// A number that no other state of any of these objects has had.
@@ -203,10 +193,7 @@ class Communicators {
     }
   };
   Members ask_members(Handle comm) const;
-  /// `salt`: what tells them from others of the same ranks.
-  std::optional<Participants> participants_of(std::vector<int> ranks, std::uint64_t salt) const;
   std::unordered_map<Handle, Members> members_;  // by communicator
-  std::map<std::pair<Shared, Handle>, std::shared_ptr<const Participants>> shared_;
 };
 
 }  // namespace sennit::shim::mpi

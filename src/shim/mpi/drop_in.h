@@ -201,7 +201,7 @@ class DropIn {
   /// Before a communicator, a file or a window is freed.
   void forget(Handle comm);
   void forget(Shared kind, Handle handle) {
-    if (communicators_ != nullptr) communicators_->forget(kind, handle);
+    if (communicators_ != nullptr) communicators_->participants().forget(kind, handle);
   }
 
   /// What one-sided communication has to do with GPUs; null: nothing yet.
@@ -286,7 +286,7 @@ class DropIn {
   /// Until all ranks of this node have come, and those elsewhere that are awaited. Errors: as move_until().
   Status move_until_all_come(Handle comm, const Communicators::One& one);
   /// As let_all_come(), of calls that no board counts. Errors: as move_until().
-  Status let_all_arrive(Handle comm, const Communicators::Participants& all);
+  Status let_all_arrive(Handle comm, const Participants& all);
   /// Whether sennit can do a call that ends in a request; else why not. What it is to do goes to `work`.
   WhyNot why_not(const Call& call, Communicators::One& one, Work& work);
   /// What all ranks say of a persistent call: its counterpart, if sennit does it; else `why`.

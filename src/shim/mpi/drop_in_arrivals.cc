@@ -23,7 +23,7 @@ Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
   return move_until(comm, [&] { return communicators_->came_elsewhere(one, awaited_elsewhere()); });
 }
 
-Status DropIn::let_all_arrive(Handle comm, const Communicators::Participants& all) {
+Status DropIn::let_all_arrive(Handle comm, const Participants& all) {
   Questions& questions = communicators_->questions();
   const std::uint64_t number = questions.arrive(all.name);
   if (!requests_.busy()) return {};
@@ -42,7 +42,7 @@ std::optional<int> DropIn::let_all_come(std::string_view what, Handle comm) {
     // Also with requests that the MPI moves: of a rank that died it says nothing, and would wait for it here.
     if (!requests_.none()) status = move_until_all_come(comm, *one);
   } else {
-    if (!std::exchange(one->asked, true)) one->participants = communicators_->participants(comm);
+    if (!std::exchange(one->asked, true)) one->participants = communicators_->participants().of(comm);
     if (one->participants) status = let_all_arrive(comm, *one->participants);
   }
   return status.ok() ? std::nullopt : std::optional(fail(what, comm, status));
@@ -63,7 +63,7 @@ std::optional<int> DropIn::come(std::string_view what, Handle comm, const Leader
 }
 
 std::optional<int> DropIn::come(std::string_view what, Handle comm, Handle group, int tag) {
-  const auto all = communicators_ != nullptr ? communicators_->participants(group, tag) : std::nullopt;
+  const auto all = communicators_ != nullptr ? communicators_->participants().of(group, tag) : std::nullopt;
   const Status status = all ? let_all_arrive(comm, *all) : Status();
   return status.ok() ? std::nullopt : std::optional(fail(what, comm, status));
 }
@@ -76,7 +76,7 @@ void DropIn::let_buffered_go() {
 }
 
 std::optional<int> DropIn::come(std::string_view what, Shared kind, Handle handle) {
-  const auto all = communicators_ != nullptr ? communicators_->participants(kind, handle) : nullptr;
+  const auto all = communicators_ != nullptr ? communicators_->participants().of(kind, handle) : nullptr;
   const Status status = all != nullptr ? let_all_arrive(kNoHandle, *all) : Status();
   return status.ok() ? std::nullopt : std::optional(fail(what, kNoHandle, status));
 }

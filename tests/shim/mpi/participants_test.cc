@@ -1,0 +1,88 @@
+#include "shim/mpi/participants.h"
+
+#include <map>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "made_up_mpi.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+using testing::ElementsAre;
+
+/// Handles are those of communicators, groups, files and windows alike; which ranks each has.
+class MembersMpi : public MadeUpMpi {
+ public:
+  std::map<Handle, std::vector<int>> of;
+  mutable int asked = 0;
+
+  int all_world_ranks(Handle handle, std::vector<int>& ranks) const override { return tell(handle, ranks); }
+  int world_ranks_of_group(Handle group, std::vector<int>& ranks) const override { return tell(group, ranks); }
+  int world_ranks_of(Shared, Handle handle, std::vector<int>& ranks) const override { return tell(handle, ranks); }
+
+ private:
+  int tell(Handle handle, std::vector<int>& ranks) const {
+    ++asked;
+    const auto found = of.find(handle);
+    if (found == of.end()) return 5;
+    ranks = found->second;
+    return 0;
+  }
+};
+
+constexpr Handle kThree = 10, kThreeTurned = 11, kPair = 12, kSeveralJobs = 13, kNobody = 14;
+
+struct TwoParticipants {
+  TwoParticipants() {
+    mpi.of = {{kThree, {0, 3, 1}}, {kThreeTurned, {1, 0, 3}}, {kPair, {0, 1}}, {kSeveralJobs, {0, -32766}}};
+  }
+  MembersMpi mpi;
+  AllParticipants first{mpi, 0}, second{mpi, 1};
+};
+
+TEST(Participants, HaveTheSameNameOnAllTheirRanks) {
+  TwoParticipants all;
+  const auto here = all.first.of(kThree), there = all.second.of(kThreeTurned);
+  ASSERT_TRUE(here && there);
+  EXPECT_EQ(here->name, there->name) << "two groups, of which each rank sees its own first";
+  EXPECT_THAT(here->others, ElementsAre(1, 3));
+  EXPECT_THAT(there->others, ElementsAre(0, 3));
+  EXPECT_NE(all.first.of(kPair)->name, here->name);
+}
+
+TEST(Participants, OfAGroupAreToldApartByTheirTag) {
+  TwoParticipants all;
+  EXPECT_EQ(all.first.of(kThree, 5)->name, all.second.of(kThreeTurned, 5)->name);
+  EXPECT_NE(all.first.of(kThree, 5)->name, all.first.of(kThree, 6)->name);
+  EXPECT_NE(all.first.of(kThree, 0)->name, all.first.of(kThree)->name);
+}
+
+TEST(Participants, OfAnotherJobAreNone) {
+  TwoParticipants all;
+  for (const Handle handle : {kSeveralJobs, kNobody}) {
+    EXPECT_EQ(all.first.of(handle), std::nullopt);
+    EXPECT_EQ(all.first.of(handle, 1), std::nullopt);
+    EXPECT_EQ(all.first.of(Shared::file, handle), nullptr);
+  }
+}
+
+TEST(Participants, OfAFileAndAWindowAreAskedForOnce) {
+  TwoParticipants all;
+  const auto file = all.first.of(Shared::file, kThree);
+  const auto window = all.first.of(Shared::window, kThree);
+  EXPECT_NE(file->name, window->name);
+  EXPECT_THAT(file->others, ElementsAre(1, 3));
+  EXPECT_EQ(all.mpi.asked, 2);
+  EXPECT_EQ(all.first.of(Shared::file, kThree), file);
+  EXPECT_EQ(all.mpi.asked, 2);
+  all.first.forget(Shared::file, kThree);
+  all.mpi.of[kThree] = {0, 1};  // whose handle is another's now
+  EXPECT_THAT(all.first.of(Shared::file, kThree)->others, ElementsAre(1));
+  EXPECT_EQ(all.first.of(Shared::window, kThree), window);
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi
