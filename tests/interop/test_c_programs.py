@@ -225,6 +225,20 @@ def test_messages_arrive_while_their_receiver_waits_in_another_call(name: str, r
     assert "into GPU memory" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("what", ["Win_allocate", "Win_create", "File_open"])
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_threads_calls_of_all_ranks_are_told_apart(name: str, what: str, tmp_path: Path) -> None:
+    if what == "File_open" and "openmpi" not in name:
+        pytest.skip("in MPICH, alone, a thread that waits in a function of files keeps others out of them")
+    program, library = have(name, "c_crossing.c")
+    for drop_in_of in (None, library):
+        done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(2, str(tmp_path / "file"), what))
+        if done.stdout == "no such threads\n":
+            pytest.skip("the MPI lets only one thread call it at a time")
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    assert "into GPU memory" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("name", ["mpich", "standard"])
 def test_messages_arrive_while_their_receiver_waits_for_its_buffered_ones(name: str, tmp_path: Path) -> None:
     """Of the MPIs here these alone can tell whether those are sent (MPI 4.1)."""

@@ -128,6 +128,12 @@ Communicators::Peer Communicators::peer(Handle comm, int rank) {
   return peer;
 }
 
+void Communicators::name(Shared kind, Handle made, Handle comm) {
+  const One* const one = find(comm);
+  if (one != nullptr && one->met && one->board != nullptr)
+    participants_.name(kind, made, one->key, one->board->latest());
+}
+
 bool Communicators::both_come(Handle comm, int leader, Handle between, int remote, int tag,
                               const Meanwhile& meanwhile) {
   const auto all = participants_.of(comm);

@@ -107,6 +107,8 @@ class Communicators {
   /// `one`; where some have no part in it, all its ranks on other nodes. False while that is not known.
   bool came_elsewhere(const One& one, std::span<const int> awaited);
 
+  /// A file or a window was made by all ranks of `comm`, in this rank's latest call there.
+  void name(Shared kind, Handle made, Handle comm);
   /// Collective over `comm`, whose rank `leader` and the rank `remote` of `between` do the same, in a communicator of
   /// others: all ranks of both have come. False where one of them will not.
   bool both_come(Handle comm, int leader, Handle between, int remote, int tag, const Meanwhile& meanwhile);

@@ -77,6 +77,10 @@ class DropIn {
   std::optional<int> come(std::string_view what, Handle comm, Handle group, int tag);
   /// Of one of all ranks of a file or a window.
   std::optional<int> come(std::string_view what, Shared kind, Handle handle);
+  /// Such a call has made one: those of the same ranks are told apart from now on.
+  void name(Shared kind, Handle made, Handle comm) {
+    if (communicators_ != nullptr) communicators_->name(kind, made, comm);
+  }
 
   /// As pass() of a call that ends in a request; false where it has to wait for its turn, and is not counted yet.
   bool pass_at_once(Handle comm);
@@ -200,9 +204,7 @@ class DropIn {
 
   /// Before a communicator, a file or a window is freed.
   void forget(Handle comm);
-  void forget(Shared kind, Handle handle) {
-    if (communicators_ != nullptr) communicators_->participants().forget(kind, handle);
-  }
+  void forget(Shared kind, Handle handle);
 
   /// What one-sided communication has to do with GPUs; null: nothing yet.
   Windows* windows() const {

@@ -24,6 +24,7 @@ Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
 }
 
 Status DropIn::let_all_arrive(Handle comm, const Participants& all) {
+  if (all.others.empty()) return {};
   Questions& questions = communicators_->questions();
   const std::uint64_t number = questions.arrive(all.name);
   if (!requests_.busy()) return {};
@@ -79,6 +80,11 @@ std::optional<int> DropIn::come(std::string_view what, Shared kind, Handle handl
   const auto all = communicators_ != nullptr ? communicators_->participants().of(kind, handle) : nullptr;
   const Status status = all != nullptr ? let_all_arrive(kNoHandle, *all) : Status();
   return status.ok() ? std::nullopt : std::optional(fail(what, kNoHandle, status));
+}
+
+void DropIn::forget(Shared kind, Handle handle) {
+  if (communicators_ == nullptr) return;
+  if (const auto name = communicators_->participants().forget(kind, handle)) communicators_->questions().end(*name);
 }
 
 }  // namespace sennit::shim::mpi

@@ -11,6 +11,13 @@ namespace {
 constexpr std::uint64_t kOfGroup = std::uint64_t{1} << 63, kOfFile = std::uint64_t{1} << 62,
                         kOfWindow = std::uint64_t{1} << 61;
 
+/// The end of splitmix64: numbers that are alike become ones that are not.
+std::uint64_t mix(std::uint64_t number) {
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
 }  // namespace
 
 std::uint64_t name_of(std::span<const int> ranks) {
@@ -40,23 +47,40 @@ std::optional<Participants> AllParticipants::of(Handle group, int tag) const {
   return make(std::move(ranks), kOfGroup | std::uint32_t(tag));
 }
 
-std::shared_ptr<const Participants> AllParticipants::of(Shared kind, Handle handle) {
-  {
-    const std::shared_lock lock(mutex_);
-    if (const auto found = shared_.find({kind, handle}); found != shared_.end()) return found->second;
-  }
+std::shared_ptr<const Participants> AllParticipants::ask(Shared kind, Handle handle,
+                                                         std::optional<std::uint64_t> own) const {
   std::vector<int> ranks;
-  std::shared_ptr<const Participants> made;
-  if (mpi_.world_ranks_of(kind, handle, ranks) == 0)
-    if (auto all = make(std::move(ranks), kind == Shared::file ? kOfFile : kOfWindow))
-      made = std::make_shared<const Participants>(std::move(*all));
-  const std::unique_lock lock(mutex_);
-  return shared_[{kind, handle}] = made;
+  if (mpi_.world_ranks_of(kind, handle, ranks) != 0) return nullptr;
+  auto all = make(std::move(ranks), kind == Shared::file ? kOfFile : kOfWindow);
+  if (!all) return nullptr;
+  if (own) all->name = *own;
+  return std::make_shared<const Participants>(std::move(*all));
 }
 
-void AllParticipants::forget(Shared kind, Handle handle) {
+std::shared_ptr<const Participants> AllParticipants::of(Shared kind, Handle handle) {
+  std::optional<std::uint64_t> own;
+  {
+    const std::shared_lock lock(mutex_);
+    if (const auto found = shared_.find({kind, handle}); found != shared_.end()) {
+      if (found->second.participants) return *found->second.participants;
+      own = found->second.name;
+    }
+  }
+  auto made = ask(kind, handle, own);
   const std::unique_lock lock(mutex_);
-  shared_.erase({kind, handle});
+  shared_[{kind, handle}] = {own, made};
+  return made;
+}
+
+void AllParticipants::name(Shared kind, Handle handle, std::uint64_t key, std::uint64_t number) {
+  const std::unique_lock lock(mutex_);
+  shared_[{kind, handle}] = {mix(mix(key) + number), std::nullopt};
+}
+
+std::optional<std::uint64_t> AllParticipants::forget(Shared kind, Handle handle) {
+  const std::unique_lock lock(mutex_);
+  const auto forgotten = shared_.extract({kind, handle});
+  return forgotten.empty() ? std::nullopt : forgotten.mapped().name;
 }
 
 }  // namespace sennit::shim::mpi

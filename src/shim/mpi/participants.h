@@ -1,6 +1,11 @@
 // Who takes part in a call of all ranks that no board counts (board.h): one of two groups, a group, a file or a
-// window. Such calls are counted by the name that all their ranks give them (Questions::arrive). It is made of the
-// ranks, so threads of a rank that make several calls of the same ranks at once may take one for another.
+// window. Such calls are counted by the name that all their ranks give them (Questions::arrive).
+//
+// - A file and a window have a name of their own: their ranks make them in a collective call of a communicator, whose
+//   key and whose number of that call are the same on all of them.
+// - Where nobody knows the communicator's ranks, and of two groups or a group, the name is that of the ranks. Threads
+// of
+//   a rank that make several such calls of the same ranks at once may take one for another.
 #pragma once
 
 #include <cstdint>
@@ -37,16 +42,24 @@ class AllParticipants {
   std::optional<Participants> of(Handle group, int tag) const;
   /// Of all of a file's or a window's, which are asked for once until it is forgotten; null: some are of another job.
   std::shared_ptr<const Participants> of(Shared kind, Handle handle);
-  void forget(Shared kind, Handle handle);
+  /// One was made by all ranks of a communicator: they agree on its `key`, and on the `number` of that call.
+  void name(Shared kind, Handle handle, std::uint64_t key, std::uint64_t number);
+  /// The name of its own that it had.
+  std::optional<std::uint64_t> forget(Shared kind, Handle handle);
 
  private:
   /// `salt`: what tells them from others of the same ranks.
   std::optional<Participants> make(std::vector<int> ranks, std::uint64_t salt) const;
+  std::shared_ptr<const Participants> ask(Shared kind, Handle handle, std::optional<std::uint64_t> own) const;
 
   const Mpi& mpi_;
   const int rank_;
   std::shared_mutex mutex_;
-  std::map<std::pair<Shared, Handle>, std::shared_ptr<const Participants>> shared_;
+  struct Object {
+    std::optional<std::uint64_t> name;  // its own
+    std::optional<std::shared_ptr<const Participants>> participants;
+  };
+  std::map<std::pair<Shared, Handle>, Object> shared_;
 };
 
 }  // namespace sennit::shim::mpi

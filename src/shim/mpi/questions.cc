@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 namespace sennit::shim::mpi {
 
@@ -29,6 +30,10 @@ constexpr std::chrono::milliseconds kLookAtRanks(20);
 /// Before a rank is asked again whether it has come, and most time between two questions. Defaults: somewhat longer
 /// than an answer takes, and as short as nobody notices.
 constexpr std::chrono::microseconds kFirstAsking(200), kMostAsking(5000);
+
+/// Names that have ended and are still answered for. A default: some MPIs let a rank go on from where a file or a
+/// window ends before others have come, but hardly for so many.
+constexpr std::size_t kMostEnded = 1024;
 
 constexpr std::size_t kMostNumbers = 6;
 
@@ -187,6 +192,16 @@ bool Questions::arrived(int rank, std::uint64_t name, std::uint64_t number) {
   return false;
 }
 
+void Questions::end(std::uint64_t name) {
+  const std::lock_guard lock(mutex_);
+  reached_.erase(reached_.lower_bound({name, 0}), reached_.upper_bound({name, std::numeric_limits<int>::max()}));
+  if (!calls_.contains(name)) return;
+  ended_.push_back(name);
+  if (ended_.size() <= kMostEnded) return;
+  calls_.erase(ended_.front());
+  ended_.pop_front();
+}
+
 // ---- words --------------------------------------------------------------------------------------------------------
 
 bool Questions::hear(int from, const comm::Bytes& heard) {
@@ -247,8 +262,8 @@ void Questions::hear(int from, std::uint64_t what, std::span<const std::uint64_t
         asking_[numbers[0]].emplace_back(from, numbers[1]);
       break;
     case Asked::has_arrived: {
-      Reached& reached = reached_[{numbers[0], from}];
-      reached.number = std::max(reached.number, numbers[1]);
+      const auto found = reached_.find({numbers[0], from});
+      if (found != reached_.end()) found->second.number = std::max(found->second.number, numbers[1]);
       break;
     }
   }

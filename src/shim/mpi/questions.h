@@ -6,13 +6,14 @@
 // - What do you announce by so many bytes? Who probes finds the announcement, not what it says.
 // - Have you come to this collective call? Who has messages under way between nodes must see to them until those
 //   that they are for have come: a blocking call of the MPI would not.
-// - The same of a call that no board counts (board.h): of two groups, a group, a file or a window. Such calls are
-//   counted by their ranks, and who has not come yet answers when it does.
+// - The same of a call that no board counts (participants.h). Such calls are counted by their name, and who has not
+//   come yet answers when it does.
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -86,10 +87,12 @@ class Questions {
   bool came(int rank, std::uint64_t key, std::uint64_t number, Clock::time_point now = Clock::now());
 
   // Who has come to what no board counts:
-  /// This process comes to its next call of the ranks called `name` by all of them: its number, from 1.
+  /// This process comes to its next call of what all its ranks call `name`: its number, from 1.
   std::uint64_t arrive(std::uint64_t name);
   /// Whether `rank` has come to theirs of that number; false while that is not known. To be asked again and again.
   bool arrived(int rank, std::uint64_t name, std::uint64_t number);
+  /// This process comes to no further call of that name. Others may still ask for a while whether it has come.
+  void end(std::uint64_t name);
 
   /// A word has come. From any thread. False: it is not one of these.
   bool hear(int from, const comm::Bytes& word);
@@ -133,6 +136,7 @@ class Questions {
   std::map<std::uint64_t, std::uint64_t> calls_;                                // of this process, by name
   std::map<std::pair<std::uint64_t, int>, Reached> reached_;                    // by name and rank
   std::map<std::uint64_t, std::vector<std::pair<int, std::uint64_t>>> asking_;  // by name: ranks to tell, and when
+  std::deque<std::uint64_t> ended_;                                             // names, oldest first
 };
 
 }  // namespace sennit::shim::mpi

@@ -15,13 +15,14 @@ int create_window(const Create& real, void* base, Aint size, Unit disp_unit, typ
   auto& process = Process<Abi>::instance();
   const auto silence = process.drop_in->silence();
   if (const auto code = process.drop_in->come("MPI_Win_create", to_handle(comm))) return *code;
-  if (!process.windows->complete()) return real(base, size, disp_unit, info, comm, win);
+  const auto named = [&](int code) { return name_made<Abi>(code, Shared::window, win, comm); };
+  if (!process.windows->complete()) return named(real(base, size, disp_unit, info, comm, win));
   const Windows::Make make = [&](void* memory, std::int64_t bytes, Handle& made) {
     const int code = real(memory, bytes, disp_unit, info, comm, win);
     if (code == 0) made = to_handle(*win);
     return code;
   };
-  return process.drop_in->create_window(*process.windows, to_handle(comm), {base, size}, disp_unit, make);
+  return named(process.drop_in->create_window(*process.windows, to_handle(comm), {base, size}, disp_unit, make));
 }
 
 template <class Abi>

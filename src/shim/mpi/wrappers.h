@@ -381,6 +381,13 @@ std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
   return drop_in<Abi>().any_waits() ? drop_in<Abi>().settle(what, to_handle(comm)) : std::nullopt;
 }
 
+/// What a call returned that makes a file or a window of all ranks of a communicator.
+template <class Abi, class Made>
+int name_made(int code, Shared kind, const Made* made, typename Abi::Comm comm) {
+  if (code == 0) drop_in<Abi>().name(kind, to_handle(*made), to_handle(comm));
+  return code;
+}
+
 template <class Abi>
 bool is_device(const void* address) {
   return Process<Abi>::instance().memories->is_device(address);

@@ -176,7 +176,12 @@ def maker(function: Function) -> Iterator[str]:
     yield from come(function)
     if function.name == "File_close":
         yield "  drop_in<Abi>().forget(Shared::file, to_handle(*fh));"
-    yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    real = f"Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})})"
+    made = next((name for name in ("fh", "win") if function.kind == "maker" and function.parameter(name)), None)
+    if made:
+        kind = "file" if made == "fh" else "window"
+        real = f"name_made<Abi>({real}, Shared::{kind}, {made}, comm)"
+    yield f"  return {real};"
     yield "}"
     yield ""
 

@@ -267,6 +267,38 @@ TEST(Communicators, KnowTheRanksBehindACommunicators) {
   });
 }
 
+TEST(Communicators, WhatTheirRanksMakeHasANameOfItsOwnOnAllOfThem) {
+  ThreadWorld world;
+  constexpr Handle kWindow = 20, kSameRanks = 21, kNotNamed = 22, kInter = 23;
+  for (const Handle handle : {kFirst, kWindow, kSameRanks, kNotNamed}) world.add(handle, {2, 0});
+  world.add(kInter, {2, 0}, true);
+  on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    if (thread != 1) {
+      auto& one = meet(*all, kFirst);
+      std::vector<std::uint64_t> names;
+      const auto name = [&](Shared kind, Handle made, Handle comm) {
+        all->name(kind, made, comm);
+        names.push_back(all->participants().of(kind, made)->name);
+      };
+      one.board->pass();
+      name(Shared::window, kWindow, kFirst);
+      one.board->pass();
+      name(Shared::window, kSameRanks, kFirst);
+      one.board->pass();
+      name(Shared::file, kSameRanks, kFirst);
+      meet(*all, kInter);
+      name(Shared::window, kNotNamed, kInter);
+      EXPECT_EQ(all->participants().forget(Shared::window, kNotNamed), std::nullopt);
+      for (const std::uint64_t each : names) {
+        EXPECT_EQ(std::ranges::count(names, each), 1);
+        EXPECT_EQ(all->ask(kFirst, one, each, nothing_meanwhile), (std::vector<std::uint64_t>(2, each)));
+      }
+    }
+    all->forget_all();
+  });
+}
+
 TEST(Communicators, AFreedHandleMayStandForOtherRanks) {
   ThreadWorld world;
   world.add(kFirst, {0, 1});

@@ -84,5 +84,25 @@ TEST(Participants, OfAFileAndAWindowAreAskedForOnce) {
   EXPECT_EQ(all.first.of(Shared::window, kThree), window);
 }
 
+TEST(Participants, OfFilesAndWindowsThatWereMadeInCallsOfACommunicatorAreToldApart) {
+  TwoParticipants all;
+  constexpr Handle kSame = 20;
+  all.mpi.of[kSame] = all.mpi.of[kThree];
+  all.first.name(Shared::window, kThree, 1, 2);
+  all.first.name(Shared::window, kSame, 1, 3);
+  all.second.name(Shared::window, kThreeTurned, 1, 2);
+  const auto here = all.first.of(Shared::window, kThree);
+  EXPECT_EQ(all.second.of(Shared::window, kThreeTurned)->name, here->name);
+  EXPECT_THAT(here->others, ElementsAre(1, 3));
+  EXPECT_NE(all.first.of(Shared::window, kSame)->name, here->name);
+  all.first.name(Shared::window, kSame, 2, 2);
+  EXPECT_NE(all.first.of(Shared::window, kSame)->name, here->name) << "of another communicator";
+  EXPECT_EQ(all.first.forget(Shared::window, kThree), here->name);
+  EXPECT_NE(all.first.of(Shared::window, kThree)->name, here->name);
+  EXPECT_EQ(all.first.forget(Shared::window, kThree), std::nullopt) << "that of its ranks is others' too";
+  all.first.name(Shared::window, kSeveralJobs, 1, 4);
+  EXPECT_EQ(all.first.of(Shared::window, kSeveralJobs), nullptr);
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

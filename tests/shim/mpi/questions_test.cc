@@ -182,6 +182,22 @@ TEST(Questions, ARankThatHasComeToWhatNoBoardCountsSaysHowFar) {
   EXPECT_FALSE(all[0].arrived(1, kName, 4));
 }
 
+TEST(Questions, WhatHasEndedIsStillAnsweredForAWhile) {
+  Asking all;
+  constexpr std::uint64_t kName = 13;
+  EXPECT_EQ(all[1].arrive(kName), 1U);
+  all[1].end(kName);
+  EXPECT_TRUE(Asking::soon([&] { return all[0].arrived(1, kName, 1); }));
+  all[0].end(kName);
+  EXPECT_FALSE(all[0].arrived(1, kName, 2)) << "nothing is known of it any more";
+  for (std::uint64_t name = 100; name < 2200; ++name) {
+    EXPECT_EQ(all[1].arrive(name), 1U);
+    all[1].end(name);
+  }
+  EXPECT_EQ(all[1].arrive(kName), 1U) << "what has ended long ago is forgotten";
+  EXPECT_EQ(all[1].arrive(2199), 2U);
+}
+
 TEST(Questions, OtherWordsAreLeftToOthers) {
   Questions questions([](int, const comm::Bytes&) { FAIL(); }, [] { return Status(); });
   EXPECT_FALSE(questions.hear(1, comm::Writer().number(1).number(2).take()));

@@ -107,6 +107,11 @@ class ThreadMpi : public MadeUpMpi {
     return 0;
   }
 
+  /// Files and windows are known as communicators are.
+  int world_ranks_of(Shared, Handle handle, std::vector<int>& ranks) const override {
+    return world_ranks(handle, ranks);
+  }
+
   int all_gather(Handle handle, const void* mine, void* all, int bytes) const override {
     std::vector<ThreadWorld::Item> given;
     threads_.look(handle, threads_.begin(handle, thread_, mine, bytes), given, true);
