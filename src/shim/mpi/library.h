@@ -3,20 +3,18 @@
 
 #include <dlfcn.h>
 
-#include <algorithm>
 #include <cstring>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <unordered_map>
 #include <vector>
 
 #include "shim/mpi/abi.h"
+#include "shim/mpi/library_types.h"
 #include "shim/mpi/mpi.h"
 #include "shim/mpi/profiling.h"
 #include "shim/mpi/table.h"
-#include "shim/mpi/type_contents.h"
 
 namespace sennit::shim::mpi {
 
@@ -35,12 +33,12 @@ class Library final : public Mpi {
     made->file_get_group_ = reinterpret_cast<decltype(file_get_group_)>(dlsym(library, "PMPI_File_get_group"));
     made->win_get_group_ = reinterpret_cast<decltype(win_get_group_)>(dlsym(library, "PMPI_Win_get_group"));
     made->buffer_iflush_ = reinterpret_cast<decltype(buffer_iflush_)>(dlsym(library, "PMPI_Buffer_iflush"));
-    made->contents_ = TypeContents<Abi>(library);
+    made->types_.open(library);
     for (const Predefined& one : kPredefined) {
       const Handle handle = made->predefined(one, library);
       if (handle == 0) continue;  // a type that this build of the library does not have
       if (one.name == "MPI_COMM_WORLD") made->world_ = handle;
-      if (one.name == "MPI_COMM_SELF") made->self_ = handle;
+      if (one.name == "MPI_COMM_SELF") made->types_.pack_on(made->self_ = handle);
       if (one.name == "MPI_COMM_NULL") made->comm_null_ = handle;
       if (one.name == "MPI_REQUEST_NULL") made->request_null_ = handle;
       if (one.name == "MPI_INFO_NULL") made->info_null_ = handle;
@@ -55,11 +53,7 @@ class Library final : public Mpi {
           made->handles_of_ops_.try_emplace(*op, handle);
         }
       if (one.kind == "type")
-        if (auto meaning = parse_meaning(one.meaning)) {
-          made->types_[handle].meaning = *meaning;
-          if (meaning->count == 1 && meaning->rule == Rule::as_numbers)
-            made->handles_of_types_.emplace_back(meaning->type, handle);
-        }
+        if (auto meaning = parse_meaning(one.meaning)) made->types_.add(handle, *meaning);
     }
     return made;
   }
@@ -120,49 +114,27 @@ class Library final : public Mpi {
     return code;
   }
 
-  int shape(Handle handle, Shape& shape) const override {
-    if (const Known* const known = predefined(handle); known != nullptr && known->shape.size >= 0) {
-      shape = known->shape;
-      return 0;
-    }
-    return ask_shape(handle, shape);
+  int shape(Handle type, Shape& shape) const override { return types_.shape(type, shape); }
+  std::optional<Uniform> uniform(Handle type) const override { return types_.uniform(type); }
+  std::optional<path::Rows> rows(Handle type) const override { return types_.rows(type); }
+  Handle type_of(device::Type type) const override { return types_.type_of(type); }
+  Handle keep(Handle type, std::shared_ptr<void>& keeper) const override { return types_.keep(type, keeper); }
+  int pack(const void* buffer, Handle type, std::int64_t bytes, void* packed) const override {
+    return types_.pack(buffer, type, bytes, packed);
   }
-  int ask_shape(Handle handle, Shape& shape) const {
-    const auto type = from_handle<Datatype>(handle);
-    int code = call_.type_size_x(type, &shape.size);
-    if (code == 0) code = call_.type_get_extent(type, &shape.lower, &shape.extent);
-    if (code == 0) code = call_.type_get_true_extent(type, &shape.true_lower, &shape.true_extent);
-    return code;
-  }
-
-  std::optional<Uniform> uniform(Handle handle) const override {
-    const auto uniform = made_of(handle);
-    return !uniform || !uniform->derived || is_committed(handle) ? uniform : std::nullopt;
+  int unpack(const void* packed, std::int64_t bytes, void* buffer, Handle type) const override {
+    return types_.unpack(packed, bytes, buffer, type);
   }
 
   void begin_to_check() override {
     Handle made = kNoHandle;
     if (split(self_, 0, 0, made) != 0) return;
-    checks_ = made;
+    types_.check_on(made);
     if (return_errors(made) != 0) end_checking();  // an error would end the job
   }
   void end_checking() override {
-    if (checks_ != kNoHandle) (void)free(checks_);
-    checks_ = kNoHandle;
-  }
-
-  std::optional<path::Rows> rows(Handle handle) const override {
-    if (const auto uniform = this->uniform(handle)) {
-      const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
-      return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
-    }
-    auto made = contents_.of(call_, from_handle<Datatype>(handle));
-    if (!made) return std::nullopt;
-    Shape shape;
-    const auto one = rows(to_handle(made->inner));
-    const bool known = one && this->shape(to_handle(made->inner), shape) == 0;
-    free_contents(made->inner);
-    return known ? rows_of<Abi>(*made, *one, shape.extent) : std::nullopt;
+    Handle checks = types_.check_on(kNoHandle);
+    if (checks != kNoHandle) (void)free(checks);
   }
 
   std::optional<device::Operator> op(Handle op) const override {
@@ -170,23 +142,10 @@ class Library final : public Mpi {
     return found != ops_.end() ? std::optional(found->second) : std::nullopt;
   }
 
-  Handle type_of(device::Type type) const override {
-    // The first in the table's order, which is that of all ranks.
-    for (const auto& [known, handle] : handles_of_types_)
-      if (known == type && uniform(handle)) return handle;
-    return kNoHandle;
-  }
   Handle op_of(device::Operator op) const override {
     const auto found = handles_of_ops_.find(op);
     return found != handles_of_ops_.end() ? found->second : kNoHandle;
   }
-  Handle keep(Handle type, std::shared_ptr<void>& keeper) const override {
-    Datatype same;
-    if (call_.type_dup(from_handle<Datatype>(type), &same) != 0) return kNoHandle;
-    keeper = std::shared_ptr<void>(nullptr, [this, same](void*) mutable { (void)call_.type_free(&same); });
-    return to_handle(same);
-  }
-
   /// A copy for a call that is made later: the program may free what it gave. release() ends it.
   int copy(Info given, Info& copied) const {
     copied = given;
@@ -381,42 +340,6 @@ class Library final : public Mpi {
     return status;
   }
 
-  int pack(const void* buffer, Handle handle, std::int64_t bytes, void* packed) const override {
-    Shape one;
-    if (const int code = shape(handle, one); code != 0) return code;
-    if (one.size == 0) return Abi::kErrOther;
-    // Whole elements alone can be packed: one more than was filled covers the rest.
-    const std::int64_t count = (bytes + one.size - 1) / one.size;
-    if (count > std::numeric_limits<int>::max() / one.size) return Abi::kErrOther;
-    std::vector<std::byte> whole(static_cast<std::size_t>(count * one.size));
-    int position = 0;
-    const int code = call_.pack(buffer, static_cast<int>(count), from_handle<Datatype>(handle), whole.data(),
-                                static_cast<int>(whole.size()), &position, quiet());
-    if (code == 0) std::memcpy(packed, whole.data(), static_cast<std::size_t>(bytes));
-    return code;
-  }
-
-  int unpack(const void* packed, std::int64_t bytes, void* buffer, Handle handle) const override {
-    Shape one;
-    if (const int code = shape(handle, one); code != 0) return code;
-    const auto* from = static_cast<const std::byte*>(packed);
-    auto* to = static_cast<std::byte*>(buffer);
-    // In pieces that an int counts.
-    const std::int64_t most =
-        std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
-    for (std::int64_t left = one.size > 0 ? bytes / one.size : 0; left > 0;) {
-      const std::int64_t now = std::min(left, most);
-      int position = 0;
-      const int code = call_.unpack(from, static_cast<int>(now * one.size), &position, to, static_cast<int>(now),
-                                    from_handle<Datatype>(handle), quiet());
-      if (code != 0) return code;
-      from += now * one.size;
-      to += now * one.extent;
-      left -= now;
-    }
-    return one.size > 0 && bytes % one.size != 0 ? unpack_some(from, bytes % one.size, to, handle) : 0;
-  }
-
   int fail(Handle comm, int code) const override {
     const auto told = from_handle<Comm>(comm == kNoHandle ? world_ : comm);
     typename Abi::Errhandler handler;
@@ -443,18 +366,6 @@ class Library final : public Mpi {
   }
 
  private:
-  /// Where an error is a code alone, once there is such a communicator.
-  Comm quiet() const { return from_handle<Comm>(checks_ != kNoHandle ? checks_ : self_); }
-  /// The first bytes of one element, of which the others stay.
-  int unpack_some(const std::byte* packed, std::int64_t bytes, std::byte* to, Handle handle) const {
-    Shape one;
-    if (const int code = shape(handle, one); code != 0) return code;
-    std::vector<std::byte> whole(static_cast<std::size_t>(one.size));
-    if (const int code = pack(to, handle, one.size, whole.data()); code != 0) return code;
-    std::memcpy(whole.data(), packed, static_cast<std::size_t>(bytes));
-    return unpack(whole.data(), one.size, to, handle);
-  }
-
   template <class Of>
   int add_world_ranks(Of of, int (*group_of)(Of, typename Abi::Group*), std::vector<int>& ranks) const {
     typename Abi::Group group;
@@ -478,73 +389,19 @@ class Library final : public Mpi {
     (void)call_.group_free(&world);
     return code;
   }
-  /// What came from a predefined type must not be freed, what came from a derived one must.
-  void free_contents(Datatype& inner) const {
-    if (types_.find(to_handle(inner)) != types_.end()) return;
-    const auto combiner = contents_.combiner(call_, inner);
-    if (combiner && *combiner != Abi::kCombinerNamed && std::ranges::count(Abi::kCombinersUnnamed, *combiner) == 0)
-      (void)call_.type_free(&inner);
-  }
-
-  /// As uniform(), of a type that need not be committed: what others are made of.
-  std::optional<Uniform> made_of(Handle handle) const {
-    if (const Known* const known = predefined(handle)) {
-      // Some names mean what a compiler's options say: Fortran's INTEGER has 8 bytes with -i8.
-      if (known->shape.size != bytes_of(known->meaning)) return std::nullopt;
-      return Uniform{known->meaning, 1};
-    }
-    auto made = contents_.of(call_, from_handle<Datatype>(handle));
-    if (!made) return std::nullopt;
-    std::optional<Uniform> uniform;
-    if (made->combiner == Abi::kCombinerContiguous || made->combiner == Abi::kCombinerDup)
-      uniform = made_of(to_handle(made->inner));
-    if (uniform) uniform->derived = true;
-    if (uniform && made->combiner == Abi::kCombinerContiguous) uniform->count *= made->numbers[0];
-    free_contents(made->inner);
-    return uniform;
-  }
-  /// No function of MPI tells. To pack nothing takes 10 to 50 ns, and every MPI looks at the type before.
-  bool is_committed(Handle type) const {
-    if (checks_ == kNoHandle) return true;
-    std::byte none{}, packed{};
-    int position = 0;
-    return call_.pack(&none, 0, from_handle<Datatype>(type), &packed, sizeof packed, &position,
-                      from_handle<Comm>(checks_)) == 0;
-  }
-
-  struct Known {
-    Meaning meaning;
-    Shape shape{-1, 0, 0, 0, 0};  ///< a negative size: the library does not say
-  };
-
   Library() = default;
-
-  /// Null: a derived type. Once MPI has begun.
-  const Known* predefined(Handle type) const {
-    // Their shapes never change, and are asked for in every call.
-    std::call_once(shapes_asked_, [this] {
-      for (auto& [handle, known] : types_)
-        if (ask_shape(handle, known.shape) != 0) known.shape.size = -1;
-    });
-    const auto found = types_.find(type);
-    return found != types_.end() ? &found->second : nullptr;
-  }
 
   Profiling<Abi> call_{};
   int (*file_get_group_)(typename Abi::File, typename Abi::Group*) = nullptr;  ///< null where it has no files
   int (*win_get_group_)(typename Abi::Win, typename Abi::Group*) = nullptr;
   int (*buffer_iflush_)(typename Abi::Request*) = nullptr;  ///< of MPI 4.1
   int (*comm_is_revoked_)(Comm, int*) = nullptr;            ///< null where the library has no fault tolerance
-  TypeContents<Abi> contents_;
+  LibraryTypes<Abi> types_{call_};
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
   Handle op_null_ = 0;
   Handle errors_are_fatal_ = 0, errors_return_ = 0;
-  Handle checks_ = kNoHandle;  ///< a communicator on which an error is a code and no more
   Datatype byte_{};
   std::unordered_map<Handle, device::Operator> ops_;
-  mutable std::once_flag shapes_asked_;
-  mutable std::unordered_map<Handle, Known> types_;
-  std::vector<std::pair<device::Type, Handle>> handles_of_types_;
   std::map<device::Operator, Handle> handles_of_ops_;
 };
 

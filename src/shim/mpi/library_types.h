@@ -1,0 +1,201 @@
+// The types of the program's MPI library, of one ABI: how large they are, what they are made of, and how elements are
+// packed.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "shim/mpi/abi.h"
+#include "shim/mpi/mpi.h"
+#include "shim/mpi/profiling.h"
+#include "shim/mpi/type_contents.h"
+#include "shim/mpi/types.h"
+
+namespace sennit::shim::mpi {
+
+/// What the functions of Mpi that have these names do, for all that is not said here.
+template <class Abi>
+class LibraryTypes {
+ public:
+  using Comm = typename Abi::Comm;
+  using Datatype = typename Abi::Datatype;
+
+  /// It is called through `call`, which outlives this.
+  explicit LibraryTypes(const Profiling<Abi>& call) : call_(call) {}
+
+  /// Once the library is loaded.
+  void open(void* library) { contents_ = TypeContents<Abi>(library); }
+  /// One that is the library's own; in the table's order.
+  void add(Handle handle, const Meaning& meaning) {
+    types_[handle].meaning = meaning;
+    if (meaning.count == 1 && meaning.rule == Rule::as_numbers) handles_of_types_.emplace_back(meaning.type, handle);
+  }
+  /// The communicator that packs as long as there is none of check_on().
+  void pack_on(Handle comm) { self_ = comm; }
+  /// A communicator on which an error is a code and no more, from now on; the one before. kNoHandle: none.
+  Handle check_on(Handle comm) { return std::exchange(checks_, comm); }
+
+  int shape(Handle handle, Shape& shape) const {
+    if (const Known* const known = predefined(handle); known != nullptr && known->shape.size >= 0) {
+      shape = known->shape;
+      return 0;
+    }
+    return ask_shape(handle, shape);
+  }
+
+  std::optional<Uniform> uniform(Handle handle) const {
+    const auto uniform = made_of(handle);
+    return !uniform || !uniform->derived || is_committed(handle) ? uniform : std::nullopt;
+  }
+
+  std::optional<path::Rows> rows(Handle handle) const {
+    if (const auto uniform = this->uniform(handle)) {
+      const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
+      return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
+    }
+    auto made = contents_.of(call_, from_handle<Datatype>(handle));
+    if (!made) return std::nullopt;
+    Shape shape;
+    const auto one = rows(to_handle(made->inner));
+    const bool known = one && this->shape(to_handle(made->inner), shape) == 0;
+    free_contents(made->inner);
+    return known ? rows_of<Abi>(*made, *one, shape.extent) : std::nullopt;
+  }
+
+  Handle type_of(device::Type type) const {
+    // The first in the table's order, which is that of all ranks.
+    for (const auto& [known, handle] : handles_of_types_)
+      if (known == type && uniform(handle)) return handle;
+    return kNoHandle;
+  }
+  Handle keep(Handle type, std::shared_ptr<void>& keeper) const {
+    Datatype same;
+    if (call_.type_dup(from_handle<Datatype>(type), &same) != 0) return kNoHandle;
+    keeper = std::shared_ptr<void>(nullptr, [this, same](void*) mutable { (void)call_.type_free(&same); });
+    return to_handle(same);
+  }
+
+  int pack(const void* buffer, Handle handle, std::int64_t bytes, void* packed) const {
+    Shape one;
+    if (const int code = shape(handle, one); code != 0) return code;
+    if (one.size == 0) return Abi::kErrOther;
+    // Whole elements alone can be packed: one more than was filled covers the rest.
+    const std::int64_t count = (bytes + one.size - 1) / one.size;
+    if (count > std::numeric_limits<int>::max() / one.size) return Abi::kErrOther;
+    std::vector<std::byte> whole(static_cast<std::size_t>(count * one.size));
+    int position = 0;
+    const int code = call_.pack(buffer, static_cast<int>(count), from_handle<Datatype>(handle), whole.data(),
+                                static_cast<int>(whole.size()), &position, quiet());
+    if (code == 0) std::memcpy(packed, whole.data(), static_cast<std::size_t>(bytes));
+    return code;
+  }
+
+  int unpack(const void* packed, std::int64_t bytes, void* buffer, Handle handle) const {
+    Shape one;
+    if (const int code = shape(handle, one); code != 0) return code;
+    const auto* from = static_cast<const std::byte*>(packed);
+    auto* to = static_cast<std::byte*>(buffer);
+    // In pieces that an int counts.
+    const std::int64_t most =
+        std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
+    for (std::int64_t left = one.size > 0 ? bytes / one.size : 0; left > 0;) {
+      const std::int64_t now = std::min(left, most);
+      int position = 0;
+      const int code = call_.unpack(from, static_cast<int>(now * one.size), &position, to, static_cast<int>(now),
+                                    from_handle<Datatype>(handle), quiet());
+      if (code != 0) return code;
+      from += now * one.size;
+      to += now * one.extent;
+      left -= now;
+    }
+    return one.size > 0 && bytes % one.size != 0 ? unpack_some(from, bytes % one.size, to, handle) : 0;
+  }
+
+ private:
+  /// Where an error is a code alone, once there is such a communicator.
+  Comm quiet() const { return from_handle<Comm>(checks_ != kNoHandle ? checks_ : self_); }
+  /// The first bytes of one element, of which the others stay.
+  int unpack_some(const std::byte* packed, std::int64_t bytes, std::byte* to, Handle handle) const {
+    Shape one;
+    if (const int code = shape(handle, one); code != 0) return code;
+    std::vector<std::byte> whole(static_cast<std::size_t>(one.size));
+    if (const int code = pack(to, handle, one.size, whole.data()); code != 0) return code;
+    std::memcpy(whole.data(), packed, static_cast<std::size_t>(bytes));
+    return unpack(whole.data(), one.size, to, handle);
+  }
+
+  int ask_shape(Handle handle, Shape& shape) const {
+    const auto type = from_handle<Datatype>(handle);
+    int code = call_.type_size_x(type, &shape.size);
+    if (code == 0) code = call_.type_get_extent(type, &shape.lower, &shape.extent);
+    if (code == 0) code = call_.type_get_true_extent(type, &shape.true_lower, &shape.true_extent);
+    return code;
+  }
+
+  /// What came from a predefined type must not be freed, what came from a derived one must.
+  void free_contents(Datatype& inner) const {
+    if (types_.find(to_handle(inner)) != types_.end()) return;
+    const auto combiner = contents_.combiner(call_, inner);
+    if (combiner && *combiner != Abi::kCombinerNamed && std::ranges::count(Abi::kCombinersUnnamed, *combiner) == 0)
+      (void)call_.type_free(&inner);
+  }
+
+  /// As uniform(), of a type that need not be committed: what others are made of.
+  std::optional<Uniform> made_of(Handle handle) const {
+    if (const Known* const known = predefined(handle)) {
+      // Some names mean what a compiler's options say: Fortran's INTEGER has 8 bytes with -i8.
+      if (known->shape.size != bytes_of(known->meaning)) return std::nullopt;
+      return Uniform{known->meaning, 1};
+    }
+    auto made = contents_.of(call_, from_handle<Datatype>(handle));
+    if (!made) return std::nullopt;
+    std::optional<Uniform> uniform;
+    if (made->combiner == Abi::kCombinerContiguous || made->combiner == Abi::kCombinerDup)
+      uniform = made_of(to_handle(made->inner));
+    if (uniform) uniform->derived = true;
+    if (uniform && made->combiner == Abi::kCombinerContiguous) uniform->count *= made->numbers[0];
+    free_contents(made->inner);
+    return uniform;
+  }
+  /// No function of MPI tells. To pack nothing takes 10 to 50 ns, and every MPI looks at the type before.
+  bool is_committed(Handle type) const {
+    if (checks_ == kNoHandle) return true;
+    std::byte none{}, packed{};
+    int position = 0;
+    return call_.pack(&none, 0, from_handle<Datatype>(type), &packed, sizeof packed, &position,
+                      from_handle<Comm>(checks_)) == 0;
+  }
+
+  struct Known {
+    Meaning meaning;
+    Shape shape{-1, 0, 0, 0, 0};  ///< a negative size: the library does not say
+  };
+
+  /// Null: a derived type. Once MPI has begun.
+  const Known* predefined(Handle type) const {
+    // Their shapes never change, and are asked for in every call.
+    std::call_once(shapes_asked_, [this] {
+      for (auto& [handle, known] : types_)
+        if (ask_shape(handle, known.shape) != 0) known.shape.size = -1;
+    });
+    const auto found = types_.find(type);
+    return found != types_.end() ? &found->second : nullptr;
+  }
+
+  const Profiling<Abi>& call_;
+  TypeContents<Abi> contents_;
+  Handle self_ = 0;
+  Handle checks_ = kNoHandle;
+  mutable std::once_flag shapes_asked_;
+  mutable std::unordered_map<Handle, Known> types_;
+  std::vector<std::pair<device::Type, Handle>> handles_of_types_;
+};
+
+}  // namespace sennit::shim::mpi
