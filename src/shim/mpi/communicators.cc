@@ -78,6 +78,7 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
 Communicators::~Communicators() {
   exchanges_->end();
   questions_->leave_all();
+  council_->leave_all();
   all_.clear();
   group_->on_word(nullptr);
 }
@@ -431,9 +432,9 @@ void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
   One* const one = find(comm);
   if (one == nullptr) return;
   close(comm, *one, meanwhile);
-  if (one->nodes) council_->leave(one->key);
-  // Peers may still look at this rank's last answer.
+  // Peers may still look at this rank's last answer, and other nodes ask for it.
   if (one->board != nullptr) (void)all_come(comm, meanwhile);
+  if (one->nodes) council_->leave(one->key);
   questions_->leave(one->key);
   for (const auto& repeated : one->repeated) questions_->leave(repeated->key);
   const std::unique_lock lock(mutex_);
@@ -458,6 +459,7 @@ bool Communicators::forget_all() {
   const bool came = all_come(mpi_.comm_world(), [] {});
   if (came && beside_ != kNoHandle) (void)mpi_.free(beside_);
   questions_->leave_all();
+  council_->leave_all();
   all_.clear();
   changed();
   return came;

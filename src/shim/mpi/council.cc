@@ -31,6 +31,16 @@ void Council::leave(std::uint64_t key) {
   all_.erase(key);
 }
 
+void Council::leave_all() {
+  const std::lock_guard lock(mutex_);
+  all_.clear();
+}
+
+std::size_t Council::joined() const {
+  const std::lock_guard lock(mutex_);
+  return all_.size();
+}
+
 void Council::offer(std::uint64_t key, std::uint64_t number, std::uint32_t signature) {
   const std::lock_guard lock(mutex_);
   One& one = all_[key];
@@ -79,9 +89,13 @@ void Council::hear(int from, const comm::Bytes& heard) {
       tell_(from, word(Word::refused, key, number));
     return;
   }
-  One::Said& said = all_[key].said[from];
-  if (what == Word::refused) said.refused = number;
+  if (what == Word::refused) {
+    // To a question of this node's; another answer to it may have come before, and it left since.
+    if (const auto found = all_.find(key); found != all_.end()) found->second.said[from].refused = number;
+    return;
+  }
   if (what != Word::offered) return;
+  One::Said& said = all_[key].said[from];
   said.offered_before = std::exchange(said.offered, number);
   said.signature_before = std::exchange(said.signature, static_cast<std::uint32_t>(signature));
 }

@@ -39,6 +39,9 @@ class Council {
   /// for the other nodes. The board outlives it.
   void join(std::uint64_t key, const Board& board, std::vector<int> others);
   void leave(std::uint64_t key);
+  void leave_all();
+  /// Of how many communicators it remembers anything.
+  std::size_t joined() const;
 
   /// All ranks of this node have offered call `number`, greater than any before, and give alike what `signature` is
   /// of.
@@ -64,7 +67,7 @@ class Council {
   };
 
   const Tell tell_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<std::uint64_t, One> all_;
 };
 

@@ -101,6 +101,7 @@ void DropIn::finish() {
   pieces_.reset();
   Status lost;
   if (communicators_ != nullptr && !communicators_->forget_all()) lost = communicators_->group().check();
+  live_messages_.store(nullptr, std::memory_order_release);
   messages_.reset();  // others may have waited for what was left for them until all had come
   loans_.reset();
   communicators_.reset();

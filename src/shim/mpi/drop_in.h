@@ -336,9 +336,10 @@ class DropIn {
   std::unique_ptr<Communicators> communicators_;
   std::unique_ptr<Loans> loans_;  // made at first use
   LookAlikes look_alikes_;
-  std::unique_ptr<Messages> messages_;  // made at first use
-  std::unique_ptr<Pieces> pieces_;      // made at first use
-  std::unique_ptr<Windows> windows_;    // made at first use
+  std::unique_ptr<Messages> messages_;             // made at first use
+  std::atomic<Messages*> live_messages_{nullptr};  // that, for who has not made it
+  std::unique_ptr<Pieces> pieces_;                 // made at first use
+  std::unique_ptr<Windows> windows_;               // made at first use
   std::atomic<Windows*> live_windows_{nullptr};
   std::atomic<bool> listening_{false}, unseen_receives_{false};
   Halves halves_;

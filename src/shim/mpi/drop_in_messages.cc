@@ -19,10 +19,12 @@ Loans* DropIn::loans() {
 Messages* DropIn::messages() {
   if (loans() == nullptr) return nullptr;
   const std::lock_guard lock(gpus_mutex_);
-  if (messages_ == nullptr)
+  if (messages_ == nullptr) {
     messages_ =
         std::make_unique<Messages>(communicators_->group(), communicators_->job(), *gpus_, *loans_, look_alikes_,
                                    [memories = memories_.get()] { return memories->executor_for_communicator(); });
+    live_messages_.store(messages_.get(), std::memory_order_release);
+  }
   return messages_.get();
 }
 
@@ -307,7 +309,7 @@ void DropIn::bring(Handle request, OpenRequest& open) {
 
 void DropIn::progress() {
   if (!requests_.busy()) return;
-  if (messages_ != nullptr) messages_->look_at_all();
+  if (Messages* const messages = live_messages_.load(std::memory_order_acquire)) messages->look_at_all();
   (void)move_turns(Mover::program);
   {
     const Together together;
@@ -366,7 +368,8 @@ std::optional<std::int64_t> DropIn::announced(const Communicators::Peer& from, i
 }
 
 std::optional<std::int64_t> DropIn::probed(Handle comm, int source, int tag, std::int64_t bytes, bool taken) {
-  if (messages_ == nullptr || communicators_ == nullptr || !Announcement::step_of(static_cast<std::uint64_t>(bytes)))
+  if (live_messages_.load(std::memory_order_acquire) == nullptr || communicators_ == nullptr ||
+      !Announcement::step_of(static_cast<std::uint64_t>(bytes)))
     return bytes;
   const auto from = communicators_->peer(comm, source);
   if (!announced(from, tag, bytes, false)) return bytes;

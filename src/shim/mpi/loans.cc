@@ -15,8 +15,8 @@ namespace {
 
 /// Allocations of one owner that stay mapped: a default. A mapping keeps memory that its owner freed.
 constexpr std::size_t kMostBorrowed = 16;
-/// Whether an allocation is still lent is asked of those that have more bytes: a default. A question takes some tens
-/// of µs, and fewer bytes are no loss to a GPU.
+/// Whether an owner's allocations are still lent is asked where those that nobody uses have more bytes: a default. A
+/// question takes some tens of µs, and fewer bytes are no loss to a GPU.
 constexpr std::uint64_t kSmall = std::uint64_t{64} << 20;
 /// Loans that are remembered: a default. One costs an open file where memory is shared by files.
 constexpr std::size_t kMostLoans = 64;
@@ -53,12 +53,15 @@ void Loans::withdraw_freed() {
 }
 
 void Loans::give_back_withdrawn(int owner) {
-  std::erase_if(borrowed_, [&](const auto& each) {
-    const Kept& kept = each.second;
-    const auto& mapping = kept.borrowed.mapping;
-    return each.first.first / kMostDevices == owner && kept.card && mapping.use_count() == 1 &&
-           mapping->memory.bytes() > kSmall && !group_.fetch(owner, *kept.card);
-  });
+  const auto idle = [&](const auto& each) {
+    return each.first.first / kMostDevices == owner && each.second.card &&
+           each.second.borrowed.mapping.use_count() == 1;
+  };
+  std::uint64_t bytes = 0;
+  for (const auto& each : borrowed_)
+    if (idle(each)) bytes += each.second.borrowed.mapping->memory.bytes();
+  if (bytes <= kSmall) return;
+  std::erase_if(borrowed_, [&](const auto& each) { return idle(each) && !group_.fetch(owner, *each.second.card); });
 }
 
 Result<Loans::Loan*> Loans::loan_of(const device::Location& location) {
@@ -148,6 +151,7 @@ Result<Borrowed> Loans::borrow(int owner, const LoanName& name, int device) {
     const std::lock_guard lock(mutex_);
     if (const auto found = borrowed_.find(key_of(owner, name.identity, device)); found != borrowed_.end()) {
       found->second.used = ++uses_;
+      found->second.card = name.card;  // a window may have borrowed it, or it has been lent anew
       return found->second.borrowed;
     }
   }

@@ -41,8 +41,9 @@ class LookAlikes {
    private:
     friend class LookAlikes;
     struct Noted {
-      int under_way = 0;         // calls that have not returned; of persistent sends for ever
-      std::uint64_t latest = 0;  // when one returned
+      int under_way = 0;         // calls that have not returned
+      bool again = false;        // a persistent one may send at any time
+      std::uint64_t latest = 0;  // when one returned, or a persistent one was made
     };
     Sending(LookAlikes& all, Noted& noted) : all_(&all), noted_(&noted) {}
     LookAlikes* all_ = nullptr;
@@ -55,8 +56,12 @@ class LookAlikes {
     const Stream stream{to.dest, to.tag, to.comm};
     if (streams_.size() >= kMostStreams && !streams_.contains(stream)) forget_oldest();
     Sending::Noted& noted = streams_[stream][step];
+    if (again) {
+      noted.again = true;
+      noted.latest = ++time_;
+      return {};
+    }
     ++noted.under_way;
-    if (again) return {};
     return {*this, noted};
   }
 
@@ -82,8 +87,10 @@ class LookAlikes {
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find({to.dest, to.tag, to.comm});
     if (found == streams_.end()) return;
-    std::erase_if(found->second,
-                  [&](const auto& each) { return each.second.under_way == 0 && each.second.latest < sent; });
+    std::erase_if(found->second, [&](const auto& each) {
+      const auto& [step, noted] = each;
+      return noted.under_way == 0 && !noted.again && noted.latest < sent;
+    });
     if (found->second.empty()) streams_.erase(found);
   }
 
@@ -91,7 +98,8 @@ class LookAlikes {
   using Stream = std::tuple<int, int, Handle>;    // receiver, tag and communicator
   using Lengths = std::map<int, Sending::Noted>;  // by step; nodes stay where they are
 
-  /// A default, for programs that take a new tag each time: the oldest is then believed to be received.
+  /// A default, for programs that take a new tag each time: the oldest is then believed to be received, and
+  /// where all are persistent, the oldest of them to be freed.
   static constexpr std::size_t kMostStreams = 1024;
 
   void sent(Sending::Noted& noted) {
@@ -100,15 +108,19 @@ class LookAlikes {
     --noted.under_way;
   }
   void forget_oldest() {
-    const auto latest = [](const Lengths& lengths) {
-      std::uint64_t time = 0;
-      for (const auto& [step, noted] : lengths)
-        time = noted.under_way != 0 ? ~std::uint64_t{0} : std::max(time, noted.latest);
-      return time;
+    // Those that may be sent again last, and none whose call has not returned.
+    const auto age = [](const auto& stream) {
+      bool under_way = false, again = false;
+      std::uint64_t latest = 0;
+      for (const auto& [step, noted] : stream.second) {
+        under_way = under_way || noted.under_way != 0;
+        again = again || noted.again;
+        latest = std::max(latest, noted.latest);
+      }
+      return std::tuple(under_way, again, latest);
     };
-    const auto oldest =
-        std::ranges::min_element(streams_, {}, [&](const auto& stream) { return latest(stream.second); });
-    if (latest(oldest->second) != ~std::uint64_t{0}) streams_.erase(oldest);
+    const auto oldest = std::ranges::min_element(streams_, {}, age);
+    if (!std::get<0>(age(*oldest))) streams_.erase(oldest);
   }
 
   mutable std::mutex mutex_;

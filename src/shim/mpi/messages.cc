@@ -489,7 +489,10 @@ Result<bool> Messages::Incoming::done() {
   if (way_ == Way::pulled) {
     told_ = messages_.has_ended(announcement_);
     if (told_) return true;
-    if (auto status = under_way_.copy->look(); !status) return status;
+    if (auto status = under_way_.copy->look(); !status) {
+      messages_.tell(announcement_);  // or its sender would wait for what never comes
+      return failed_ = status;
+    }
     return false;
   }
   auto done = copied();

@@ -3,9 +3,8 @@
 //
 // - A file and a window have a name of their own: their ranks make them in a collective call of a communicator, whose
 //   key and whose number of that call are the same on all of them.
-// - Where nobody knows the communicator's ranks, and of two groups or a group, the name is that of the ranks. Threads
-// of
-//   a rank that make several such calls of the same ranks at once may take one for another.
+// - Where nobody knows the communicator's ranks, and of two groups or a group, the name is that of the ranks: threads
+//   of a rank that make several such calls of the same ranks at once may take one for another.
 #pragma once
 
 #include <cstdint>

@@ -166,7 +166,9 @@ Status Windows::mirror(Handle comm, bool gpu, Window& window) {
   window.mirrored = true;
   for (Target& target : window.targets) target.mirrored = std::exchange(target.gpu, false);
   Status status;
-  if (gpu) {
+  if (gpu && tools_.gpus == nullptr) {
+    status = Status(Code::unsupported, "no GPU answers here");
+  } else if (gpu) {
     auto made = Mirror::make(*tools_.gpus, *tools_.host, static_cast<std::byte*>(window.memory.base),
                              static_cast<std::uint64_t>(window.memory.bytes), tools_.holder(window.memory.base));
     if (made.ok())

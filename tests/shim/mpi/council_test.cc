@@ -226,5 +226,30 @@ TEST(Council, NodesAlwaysAgree) {
   EXPECT_GT(together, kCalls / 10);
 }
 
+TEST(Council, AnswersThatComeAfterItLeftLeaveNothing) {
+  std::vector<comm::Bytes> words;
+  Council asking([&](int, comm::Bytes word) { words.push_back(std::move(word)); });
+  std::vector<comm::Bytes> answers;
+  Council asked([&](int, comm::Bytes word) { answers.push_back(std::move(word)); });
+  CouncilNode node, other;
+  asking.join(kKey, node.ranks[0], {1});
+  asked.join(kKey, other.ranks[0], {0});
+  node.ranks[1].offer();
+  const auto number = node.ranks[0].offer();
+  other.pass();
+  asking.offer(kKey, number);
+  const auto later = Council::Clock::now() + std::chrono::seconds(10);
+  EXPECT_EQ(asking.answer(kKey, number, later), std::nullopt);  // asks
+  for (const auto& word : std::exchange(words, {})) asked.hear(0, word);
+  ASSERT_EQ(answers.size(), 1u);
+  asking.hear(1, answers.front());
+  EXPECT_EQ(asking.answer(kKey, number, later), false);
+  asking.leave(kKey);
+  asking.hear(1, answers.front());
+  EXPECT_EQ(asking.joined(), 0u);
+  asked.leave_all();
+  EXPECT_EQ(asked.joined(), 0u);
+}
+
 }  // namespace
 }  // namespace sennit::shim::mpi

@@ -65,6 +65,64 @@ TEST(Loans, WhatItsOwnerFreedIsUnmappedWhenSomethingElseIsBorrowed) {
   turns.run();
 }
 
+TEST(Loans, ManySmallOnesThatWereFreedAreUnmappedToo) {
+  constexpr std::uint64_t kSome = std::uint64_t{24} << 20;
+  std::vector<device::Memory> memories(5);
+  std::vector<LoanName> names(memories.size());
+  std::vector<std::weak_ptr<const path::Mapping>> mapped(memories.size());
+  Turns turns;
+  for (std::size_t i = 0; i < memories.size(); ++i) {
+    turns.lends.push_back([&, i](Party& rank) {
+      if (i > 0) memories[i - 1] = {};
+      memories[i] = std::move(*rank.executor->allocate(0, kSome));
+      // Of a window first, for all that it matters.
+      rank.loans->take_back(rank.loans->lend(memories[i].data(), kSome)->identity);
+      names[i] = rank.loans->lend_by_name(memories[i].data(), kSome)->name;
+    });
+    turns.lends.push_back(nothing);
+    turns.borrows.push_back(nothing);
+    turns.borrows.push_back([&, i](Party& rank) { mapped[i] = mapping_of(rank.loans->borrow(0, names[i], 1)); });
+  }
+  turns.borrows.push_back([&](Party&) {
+    EXPECT_TRUE(mapped[0].expired());
+    EXPECT_FALSE(mapped.back().expired());
+  });
+  turns.run();
+}
+
+TEST(Loans, WhatAWindowBorrowedFirstAndAMessageThenIsKnownByItsCard) {
+  device::Memory first, second;
+  Lent lent{};
+  LoanName name;
+  std::weak_ptr<const path::Mapping> mapped;
+  Turns turns;
+  turns.lends = {[&](Party& rank) {
+                   first = std::move(*rank.executor->allocate(0, kLarge));
+                   lent = *rank.loans->lend(first.data(), kLarge);
+                   name = rank.loans->lend_by_name(first.data(), kLarge)->name;
+                 },
+                 nothing,
+                 [&](Party& rank) {
+                   rank.loans->take_back(lent.identity);
+                   first = {};
+                   second = std::move(*rank.executor->allocate(0, kLarge));
+                   name = rank.loans->lend_by_name(second.data(), kLarge)->name;
+                 }};
+  turns.borrows = {nothing,
+                   [&](Party& rank) {
+                     const auto held = mapping_of(rank.loans->borrow(0, lent, 1));
+                     EXPECT_EQ(mapping_of(rank.loans->borrow(0, name, 1)), held);
+                     mapped = held;
+                     rank.loans->give_back(0, name.identity);  // in vain: a message is under way
+                   },
+                   nothing,
+                   [&](Party& rank) {
+                     (void)mapping_of(rank.loans->borrow(0, name, 1));
+                     EXPECT_TRUE(mapped.expired());
+                   }};
+  turns.run();
+}
+
 TEST(Loans, WhatSomebodyHoldsStaysMapped) {
   device::Memory first, second;
   LoanName name;

@@ -59,6 +59,21 @@ TEST(LookAlikes, AreOverOnceALaterAnnouncementWasTaken) {
   EXPECT_TRUE(all.doubtful(1, 5).none());
 }
 
+TEST(LookAlikes, OfPersistentSendsThereAreNoMoreThanOfOthers) {
+  LookAlikes all;
+  std::optional<LookAlikes::Sending> sending = all.begin({1, 0, kOne}, 16, false);
+  constexpr int kTags = 5000;
+  for (int tag = 1; tag <= kTags; ++tag) (void)all.begin({1, tag, kOne}, 16, true);
+  int doubted = 0;
+  for (int tag = 1; tag <= kTags; ++tag) doubted += doubts(all, 1, tag, 16) ? 1 : 0;
+  EXPECT_LT(doubted, 1100) << "a program may make and free one in each step";
+  EXPECT_TRUE(doubts(all, 1, kTags, 16));
+  all.taken({1, kTags, kOne}, all.now());
+  EXPECT_TRUE(doubts(all, 1, kTags, 16)) << "it may be sent again";
+  EXPECT_TRUE(doubts(all, 1, 0, 16)) << "its call has not returned";
+  sending.reset();
+}
+
 TEST(LookAlikes, AreOnTheirWayUntilTheirCallsReturn) {
   LookAlikes all;
   std::optional<LookAlikes::Sending> sending = all.begin({1, 5, kOne}, 16, false);
