@@ -295,8 +295,8 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
   int peer_elsewhere() const override { return card_.sender; }
 
   Result<bool> done() override {
-    if (over_) return true;
     if (!lost_.ok()) return lost_;
+    if (over_) return true;
     if (!begun_) {
       if (!all_.admit(*this)) return false;
       begun_ = true;
@@ -313,9 +313,11 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
     }
     if (std::exchange(told_, true)) {
       over_ = *moved;
-      if (over_) give_buffers();
-      if (over_) all_.leave(*this);
-      return over_;
+      if (!over_) return false;
+      give_buffers();
+      all_.leave(*this);
+      if (!dropped_.ok()) return lost_ = dropped_;
+      return true;
     }
     all_.answer(card_, kGo);  // behind the first receives
     return false;
@@ -332,8 +334,10 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
   }
   Status begin(int stage, const Piece& piece) override {
     if (stage == Stages::kSecond) {
-      const auto held = is_direct() ? Status() : all_.gpus_.still_held(to_, device_);
-      return is_direct() || !held ? held : copy(to_ + piece.at, buffer(piece), piece);
+      if (is_direct() || !dropped_.ok()) return {};
+      dropped_ = all_.gpus_.still_held(to_, device_);
+      if (dropped_.ok()) dropped_ = copy(to_ + piece.at, buffer(piece), piece);
+      return {};
     }
     Handle made = kNoHandle;
     const int code =
@@ -344,7 +348,13 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
     return {};
   }
   Result<bool> ended(int stage, const Piece& piece) override {
-    if (stage == Stages::kSecond) return is_direct() ? Result<bool>(true) : copied(piece);
+    if (stage == Stages::kSecond) {
+      if (is_direct() || !dropped_.ok()) return true;
+      auto over = copied(piece);
+      if (over) return over;
+      dropped_ = over.status();
+      return true;
+    }
     const auto came = received(request(piece));
     if (!came) return came.status();
     if (!came->has_value()) return false;
@@ -359,6 +369,8 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
   const int device_;
   bool begun_ = false, told_ = false, over_ = false;
   Status lost_;
+  /// Why what still comes is dropped: its sender waits until it has been received.
+  Status dropped_;
 };
 
 bool Pieces::admit(const Arriving& arriving) {

@@ -260,6 +260,39 @@ TEST_F(PiecesTest, ASenderThatCannotGoOnSaysSo) {
   EXPECT_NE(card.slot, slot) << "what of it is still on its way may not meet another message";
 }
 
+TEST_F(PiecesTest, AReceiverThatCannotGoOnLeavesNoSenderWaiting) {
+  const auto data = memory(sender, kSeveralPieces, 1);
+  auto there = memory(receiver, kSeveralPieces, 2);
+  auto outgoing = announce(data, kSeveralPieces);
+  const int slot = card.slot;
+  auto incoming = receiver.pieces.fetch(card, false, there.data(), 0);
+  for (int looks = 0; looks < 6; ++looks) {
+    ASSERT_TRUE(outgoing->taken().ok());
+    ASSERT_TRUE(incoming->done().ok());
+  }
+  there = {};  // which the program may not do yet
+  Status came;
+  bool sent = false;
+  for (int looks = 0; looks < 10'000'000 && (!sent || came.ok()); ++looks) {
+    const auto taken = outgoing->taken();
+    ASSERT_TRUE(taken.ok()) << taken.status().text();
+    sent = *taken;
+    came = incoming->done().status();
+  }
+  EXPECT_TRUE(sent);
+  EXPECT_FALSE(came.ok());
+  EXPECT_EQ(incoming->done().status().code(), came.code());
+  EXPECT_FALSE(box.any_sends() || box.any_receives());
+  outgoing.reset();
+  incoming.reset();
+  there = memory(receiver, kSeveralPieces, 2);
+  outgoing = announce(data, kSeveralPieces);
+  EXPECT_EQ(card.slot, slot);
+  incoming = receiver.pieces.fetch(card, false, there.data(), 0);
+  until_both(*outgoing, *incoming);
+  EXPECT_TRUE(same(data, there, kSeveralPieces));
+}
+
 TEST_F(PiecesTest, SlotsAreFreeAgain) {
   const auto data = memory(sender, Pieces::kLeast, 1);
   std::vector<std::unique_ptr<Outgoing>> outgoing;
