@@ -281,11 +281,10 @@ Windows::Brought Windows::take_pending(Handle handle, int rank) {
   const auto window = find(handle);
   if (window == nullptr) return {};
   const std::lock_guard lock(window->mutex);
-  const auto others = std::stable_partition(window->pending.begin(), window->pending.end(), [&](const Pending& one) {
-    return rank == kEveryRank || one.rank == rank;
-  });
-  Brought taken(std::make_move_iterator(window->pending.begin()), std::make_move_iterator(others));
-  window->pending.erase(window->pending.begin(), others);
+  Brought taken, left;
+  for (Pending& one : window->pending)
+    (rank == kEveryRank || one.rank == rank ? taken : left).push_back(std::move(one));
+  window->pending = std::move(left);
   return taken;
 }
 
