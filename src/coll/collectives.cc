@@ -355,7 +355,9 @@ Status Collectives::explain(Status status) {
 }
 
 Result<bool> Collectives::idle() {
-  const std::lock_guard lock(mutex_);
+  // Who enqueues may wait for room in its stream, with the mutex: what is in the way is not over.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
   const auto latest = turns_.find(0);
   return latest == turns_.end() || latest->second.end == nullptr ? Result<bool>(true) : latest->second.end->done();
 }

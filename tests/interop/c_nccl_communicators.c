@@ -297,6 +297,23 @@ void aborted(void) {
   check(ncclCommInitRank(&comm, size, meet("again"), rank), "again");
   check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
   expect_sums(out, 100, "again");
+  /* In the middle of a group, as a watchdog's thread may: its calls are errors. */
+  for (int messages = 0; messages < 2; ++messages) {
+    ncclComm_t other;
+    check(ncclCommInitRank(&other, size, meet(messages ? "messages" : "group"), rank), "another");
+    check(ncclGroupStart(), "start");
+    if (messages) {
+      check(ncclSend(in, 100, ncclFloat, (rank + 1) % size, other, NULL), "send");
+      check(ncclRecv(out, 100, ncclFloat, (rank + size - 1) % size, other, NULL), "receive");
+    } else {
+      check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, other, NULL), "allreduce");
+    }
+    check(ncclCommAbort(other), "abort");
+    const ncclResult_t result = ncclGroupEnd();
+    expect(result != ncclSuccess, "a group of what was aborted", result); /* NCCL has another one for its own */
+  }
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "after it");
   end();
 }
 

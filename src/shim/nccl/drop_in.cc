@@ -31,7 +31,7 @@ DropIn::Open& DropIn::open() {
 std::shared_ptr<Known> DropIn::settled(Comm comm) {
   auto known = known_.find(comm);
   if (known == nullptr) {
-    begin_parts(nullptr);
+    begin_parts();
     known = known_.find(comm);
   }
   while (known != nullptr && !known->settled.load(std::memory_order_acquire)) std::this_thread::sleep_for(kLook);
@@ -47,7 +47,7 @@ int DropIn::call(const Call& call) {
   const Verdict& verdict = left_.load(std::memory_order_relaxed) ? left : known->counterpart->judge(call);
   const bool to_itself = call.is_message() && call.root == known->shape.rank;
   if (Open& group = open(); group.depth > 0) {
-    group.calls.push_back({call, verdict.taken, verdict.how, to_itself});
+    group.calls.push_back({call, verdict.taken, verdict.how, to_itself, known});
     return kSuccess;
   }
   if (to_itself) return pass(call, known.get(), "NCCL: of a rank to itself, with no other end in its group");
@@ -75,7 +75,7 @@ int DropIn::come_behind_nccl(const Call& call, const Known& known) {
   if (code != kSuccess) return code;
   const int sent = nccl_.send(message, 1, kInt8, known.shape.rank, call.comm, call.stream);
   const int received = nccl_.recv(message + 1, 1, kInt8, known.shape.rank, call.comm, call.stream);
-  code = await(nccl_.group_end(), {{call, true, {}, false}});
+  code = await(nccl_.group_end(), {{call, true, {}}});
   for (const int earlier : {received, sent})
     if (earlier != kSuccess && earlier != kInProgress) code = earlier;
   if (code != kSuccess) say({});
@@ -149,8 +149,7 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     // NCCL's group is open.
     int first = kSuccess;
     for (const Grouped& each : calls) {
-      const auto known = known_.find(each.call.comm);
-      const int code = pass(each.call, known.get(), each.how);
+      const int code = pass(each.call, each.known.get(), each.how);
       if (first == kSuccess) first = code;
     }
     const int code = nccl_.group_end();
@@ -166,10 +165,9 @@ int DropIn::end_group(std::vector<Grouped> calls) {
       if (first == kSuccess) first = pass_group(run->calls, {});
       continue;
     }
-    const auto known = settled(run->calls.front().call.comm);
     for (const Grouped& each : run->calls) {
       if (first != kSuccess) break;
-      first = perform(each.call, *known, each.how, true, run->aside);
+      first = perform(each.call, *each.known, each.how, true, run->aside);
     }
     begun.push_back(&*run);
   }
@@ -188,7 +186,7 @@ int DropIn::end_messages(std::span<const Run> runs) {
       continue;
     }
     const Call& call = run.calls.front().call;
-    const auto known = settled(call.comm);
+    const auto& known = run.calls.front().known;
     Stream other{};
     const bool divides = runs.back().taken ? false : std::ranges::any_of(runs.back().calls, [&](const Grouped& each) {
       other = each.call.stream;
@@ -220,7 +218,7 @@ int DropIn::perform_messages(const Run& run, Known& known) {
 int DropIn::settle_all(std::vector<const Run*>& begun, int first) {
   for (const Run* run : std::exchange(begun, {})) {
     const Call& last = run->calls.back().call;
-    const auto known = settled(last.comm);
+    const auto& known = run->calls.back().known;
     std::vector<Stream> streams;
     for (const Grouped& each : run->calls) streams.push_back(each.call.stream);
     auto status = run->aside ? known->counterpart->join(streams) : Status();
@@ -234,9 +232,8 @@ int DropIn::pass_group(const std::vector<Grouped>& calls, std::span<const Comm> 
   int first = nccl_.group_start();
   if (first != kSuccess) return first;
   for (const Grouped& each : calls) {
-    const auto known = known_.find(each.call.comm);
     const bool tells = std::ranges::find(told, each.call.comm) == told.end();
-    const int code = pass(each.call, known.get(), each.how, tells);
+    const int code = pass(each.call, each.known.get(), each.how, tells);
     if (first == kSuccess || first == kInProgress) first = code;
   }
   const int code = nccl_.group_end();
@@ -261,7 +258,7 @@ int DropIn::async_error(Comm comm, int* error) {
   const int code = nccl_.comm_get_async_error(comm, error);
   if (code != kSuccess || error == nullptr || *error == kInProgress) return code;
   // That all is well with it need not mean that what was asked of it is there already.
-  begin_parts(*error != kSuccess ? comm : nullptr);
+  begin_parts(*error != kSuccess ? comm : nullptr, false);
   if (*error != kSuccess) return code;
   const auto known = known_.find(comm);
   if (known == nullptr) return code;

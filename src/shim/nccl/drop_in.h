@@ -126,8 +126,9 @@ class DropIn {
   int make_later(Comm parent, Waiting waiting, const std::function<int()>& make);
   /// NCCL has made these, or is about to.
   void begin_all(std::vector<Waiting> waiting, int code);
-  /// Begins the parts that NCCL has made; those of `ended` that it has not, it will not.
-  void begin_parts(Comm ended);
+  /// Begins the parts that NCCL has made; those of `ended` that it has not, it will not, and if that did not end in
+  /// order, none.
+  void begin_parts(Comm ended = nullptr, bool in_order = true);
   void settle(Known& known, Comm comm, const Announced& announced, bool own_thread);
   Status meet(Known& known, Comm comm, const Announced& announced, bool own_thread);
   /// The same where some ranks are on other nodes.

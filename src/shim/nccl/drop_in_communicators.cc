@@ -62,7 +62,7 @@ int DropIn::make_later(Comm parent, Waiting waiting, const std::function<int()>&
     const std::lock_guard lock(parts_mutex_);
     parts_.push_back({parent, std::chrono::steady_clock::now() + kLastPart, std::move(waiting)});
   }
-  begin_parts(nullptr);
+  begin_parts();
   return code;
 }
 
@@ -112,14 +112,17 @@ int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optio
                                     : make_later(parent, std::move(waiting), make);
 }
 
-void DropIn::begin_parts(Comm ended) {
+void DropIn::begin_parts(Comm ended, bool in_order) {
   const std::lock_guard lock(parts_mutex_);
   const auto now = std::chrono::steady_clock::now();
   std::vector<Waiting> made;
   std::erase_if(parts_, [&](Part& part) {
+    const bool of_ended = ended != nullptr && part.parent == ended;
+    // The program may have freed the place by now.
+    if (part.until < now || (of_ended && !in_order)) return true;
     const bool is_made = std::atomic_ref(*part.waiting.made).load(std::memory_order_acquire) != nullptr;
     if (is_made) made.push_back(std::move(part.waiting));
-    return is_made || (ended != nullptr && part.parent == ended) || part.until < now;
+    return is_made || of_ended;
   });
   // Where the other ranks are, nobody knows: a thread waits for them.
   if (!made.empty()) begin_all(std::move(made), kInProgress);
@@ -137,7 +140,7 @@ int DropIn::make_without(Comm* made, std::string why, const std::function<int()>
 
 void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
   if (code != kSuccess && code != kInProgress) return;
-  known_.retire(nullptr);
+  known_.let_go();
   std::vector<std::shared_ptr<Known>> begun;
   for (Waiting& each : waiting) {
     const Comm comm = each.made != nullptr ? *each.made : nullptr;
@@ -248,8 +251,8 @@ int DropIn::finalize(Comm comm) {
 }
 
 void DropIn::end(Comm comm, bool in_order) {
-  begin_parts(comm);
-  const auto known = known_.take(comm);
+  begin_parts(comm, in_order);
+  auto known = known_.take(comm);
   if (known == nullptr) return;
   if (!in_order) known->given_up = true;
   if (known->making.joinable()) known->making.join();
@@ -259,13 +262,17 @@ void DropIn::end(Comm comm, bool in_order) {
   const bool flushed = in_order && counterpart.flush().ok();
   if (!flushed) counterpart.abort();
   counterpart.part_from_nccl(flushed);
+  // To free memory may wait for all that runs on a GPU, and another communicator's kernel may wait there until the
+  // program aborts that one, too, perhaps next: nothing is freed in an abort.
+  if (!in_order) return known_.retire(std::move(known));
   const auto until = std::chrono::steady_clock::now() + kLastWait;
   bool goes = counterpart.may_go();
-  while (in_order && !goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
+  while (!goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kLook);
     goes = counterpart.may_go();
   }
-  known_.retire(goes ? nullptr : std::move(known->counterpart));
+  if (!goes) known_.retire(std::move(known));
+  known_.let_go();
 }
 
 int DropIn::destroy(Comm comm) {

@@ -96,7 +96,9 @@ Status DropIn::meet_across(Known& known, Comm comm, const Meeting& meeting, std:
     // What does not end still uses its memory, and other ranks have it mapped.
     counterpart->abort();
     counterpart->part_from_nccl(false);
-    known_.retire(std::move(counterpart));
+    const auto left = std::make_shared<Known>();
+    left->counterpart = std::move(counterpart);
+    known_.retire(left);
   }
   return status;
 }

@@ -1,6 +1,7 @@
 #include "shim/nccl/group.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 namespace sennit::shim::nccl {
@@ -68,13 +69,20 @@ std::vector<Run> arrange(std::span<const Grouped> calls) {
     return runs;
   }
   const std::vector<Comm> comms = comms_of(calls, false);
+  std::map<int, std::vector<std::pair<bool, Grouped>>> turns;  // of sennit's the even ones; with Run::aside
   for (Comm comm : comms) {
     std::vector<Grouped> own;
     std::ranges::copy_if(calls, std::back_inserter(own),
                          [&](const Grouped& each) { return each.call.comm == comm && !each.call.is_message(); });
     const bool aside = comms.size() > 1 && std::ranges::all_of(own, &Grouped::taken);
-    for (const Grouped& each : own) add(runs, aside, each);
+    int turn = 0;
+    for (const Grouped& each : own) {
+      turn += (turn % 2 == 0) == each.taken ? 0 : 1;
+      turns[turn].emplace_back(aside, each);
+    }
   }
+  for (const auto& [turn, all] : turns)
+    for (const auto& [aside, each] : all) add(runs, aside, each);
   std::ranges::move(messages_of(calls), std::back_inserter(runs));
   return runs;
 }

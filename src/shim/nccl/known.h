@@ -2,12 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "shim/nccl/counterpart.h"
@@ -18,7 +20,8 @@ struct Known {
   Shape shape;
   std::string key;  ///< what its ranks met by; empty: they did not. Of one that was grown, known once it is settled
   std::atomic<std::uint64_t> children{0};
-  /// Null: all calls are NCCL's, and why_not says why. Set before `settled`, and then as it is.
+  /// Null: all calls are NCCL's, and why_not says why. Set before `settled`, and then as it is: who has the one has
+  /// the other, also when the program has ended the communicator.
   std::unique_ptr<Counterpart> counterpart;
   std::string why_not;
   std::shared_ptr<const void> announced;  ///< what was in vain: later ranks see that this one was there
@@ -53,27 +56,29 @@ class KnownOnes {
     return known;
   }
 
-  /// Keeps a counterpart whose memory other ranks may still touch, and lets those go that nobody does any more.
-  void retire(std::unique_ptr<Counterpart> counterpart) {
-    std::vector<std::unique_ptr<Counterpart>> gone;  // end outside the lock
+  /// Keeps one that the program has ended, whose counterpart's memory other ranks may still touch.
+  void retire(std::shared_ptr<Known> ended) {
     const std::unique_lock lock(mutex_);
-    if (counterpart != nullptr) retired_.push_back(std::move(counterpart));
+    retired_.push_back(std::move(ended));
+  }
+  /// Lets those go that nobody touches any more. That may wait for whatever runs on their GPUs.
+  void let_go() {
+    std::vector<std::shared_ptr<Known>> all;  // without the lock: others only look for theirs
+    {
+      const std::unique_lock lock(mutex_);
+      all = std::exchange(retired_, {});
+    }
     // Ranks of one process wait for each other here: one's step may be what another one's needed.
     for (int steps = 0; steps < 3; ++steps)
-      for (auto each = retired_.begin(); each != retired_.end();) {
-        if (!(*each)->may_go()) {
-          ++each;
-          continue;
-        }
-        gone.push_back(std::move(*each));
-        each = retired_.erase(each);
-      }
+      std::erase_if(all, [](const auto& each) { return each->counterpart->may_go(); });
+    const std::unique_lock lock(mutex_);
+    retired_.insert(retired_.end(), std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
   }
 
  private:
   mutable std::shared_mutex mutex_;
   std::unordered_map<Comm, std::shared_ptr<Known>> all_;
-  std::vector<std::unique_ptr<Counterpart>> retired_;
+  std::vector<std::shared_ptr<Known>> retired_;
 };
 
 }  // namespace sennit::shim::nccl

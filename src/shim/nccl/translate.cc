@@ -54,10 +54,10 @@ int result_of(const Status& status) {
     case Code::ok: return kSuccess;
     case Code::invalid_argument: return kInvalidArgument;
     case Code::mismatch: return kInvalidUsage;
-    case Code::peer_lost: return kRemoteError;
+    case Code::peer_lost:
+    case Code::aborted: return kRemoteError;
     case Code::device_error:
     case Code::out_of_memory: return kUnhandledCudaError;
-    case Code::aborted: return kInternalError;
     default: return kSystemError;
   }
 }

@@ -87,8 +87,35 @@ TEST(Group, ACommunicatorOfBothLibrariesStaysOnItsStream) {
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_TRUE(runs[0].taken && !runs[0].aside) << "what follows on the stream must not overtake it";
-  EXPECT_FALSE(runs[1].taken);
-  EXPECT_TRUE(runs[2].taken && runs[2].aside);
+  EXPECT_TRUE(runs[1].taken && runs[1].aside);
+  EXPECT_FALSE(runs[2].taken);
+}
+
+TEST(Group, NcclsCallsOfSeveralCommunicatorsAreOneGroup) {
+  // Of one thread with two GPUs: NCCL connects each with the other in its first group.
+  const std::vector<Grouped> calls{ours(collective(a, 1)),  nccls(collective(a, 2)), ours(collective(a, 3)),
+                                   nccls(collective(a, 4)), ours(collective(b, 1)),  nccls(collective(b, 2)),
+                                   ours(collective(b, 3)),  nccls(collective(b, 4))};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 6u);
+  EXPECT_THAT(counts(runs[0]), ElementsAre(1));
+  EXPECT_THAT(counts(runs[1]), ElementsAre(1));
+  EXPECT_FALSE(runs[2].taken);
+  EXPECT_THAT(counts(runs[2]), ElementsAre(2, 2));
+  EXPECT_THAT(counts(runs[3]), ElementsAre(3));
+  EXPECT_THAT(counts(runs[4]), ElementsAre(3));
+  EXPECT_THAT(counts(runs[5]), ElementsAre(4, 4));
+}
+
+TEST(Group, ACallsTurnIsTheSameWhateverElseIsInTheGroup) {
+  // `b` begins with NCCL's: it waits for what is sennit's there first, and for nothing later.
+  const std::vector<Grouped> calls{nccls(collective(b, 1)), ours(collective(b, 2)), ours(collective(a, 3)),
+                                   nccls(collective(a, 4))};
+  const auto runs = arrange(calls);
+  ASSERT_EQ(runs.size(), 3u);
+  EXPECT_THAT(counts(runs[0]), ElementsAre(3));
+  EXPECT_THAT(counts(runs[1]), ElementsAre(1, 4));
+  EXPECT_THAT(counts(runs[2]), ElementsAre(2));
 }
 
 TEST(Group, MessagesAreOneGroupBehindTheRest) {

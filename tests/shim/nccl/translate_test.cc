@@ -33,6 +33,7 @@ TEST(Translate, ErrorsAreOnesThatProgramsOfNcclKnow) {
   EXPECT_EQ(result_of(Status()), kSuccess);
   EXPECT_EQ(result_of(Status(Code::invalid_argument, "")), kInvalidArgument);
   EXPECT_EQ(result_of(Status(Code::peer_lost, "")), kRemoteError);
+  EXPECT_EQ(result_of(Status(Code::aborted, "")), kRemoteError) << "by another rank";
   EXPECT_EQ(result_of(Status(Code::out_of_memory, "")), kUnhandledCudaError);
   EXPECT_EQ(result_of(Status(Code::timed_out, "")), kSystemError);
 }
