@@ -259,6 +259,6 @@ int main(void) {
   ending = 1;
   pthread_mutex_unlock(&mutex);
   pthread_join(thread, NULL);
-  if (rank == 0) puts("all arrived");
+  if (rank == 0) fputs("all arrived\n", stdout);
   return 0;
 }

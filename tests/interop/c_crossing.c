@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   know_ranks();
   if (provided < MPI_THREAD_MULTIPLE) {
-    if (rank == 0) puts("no such threads");
+    if (rank == 0) fputs("no such threads\n", stdout);
     MPI_Finalize();
     return 0;
   }

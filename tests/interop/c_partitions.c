@@ -144,7 +144,7 @@ int main(int argc, char** argv) {
 #else
 
 int main(void) {
-  puts("no parts");
+  fputs("no parts\n", stdout);
   return 0;
 }
 

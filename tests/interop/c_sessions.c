@@ -6,7 +6,7 @@
 #if MPI_VERSION < 4
 
 int main(void) {
-  puts("no sessions");
+  fputs("no sessions\n", stdout);
   return 0;
 }
 
@@ -92,7 +92,7 @@ int main(int argc, char** argv) {
   collectives();
   window();
   MPI_Barrier(comm);
-  if (rank == 0) puts("all arrived");
+  if (rank == 0) fputs("all arrived\n", stdout);
   MPI_Comm_free(&comm);
   MPI_Group_free(&group);
   MPI_Session_finalize(&session);
