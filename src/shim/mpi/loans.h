@@ -62,7 +62,7 @@ class Loans {
   /// it cannot be shared.
   Result<Lent> lend(const void* data, std::uint64_t bytes);
   void take_back(std::uint64_t identity);
-  /// The same, told shortly. Errors: those of lend(), out_of_memory.
+  /// As lend(), told shortly, and nobody takes it back. Errors: those of lend(), out_of_memory.
   Result<Loaned> lend_by_name(const void* data, std::uint64_t bytes);
   /// Whether lend() would find memory there that can be shared.
   bool can_lend(const void* data, std::uint64_t bytes);

@@ -118,11 +118,10 @@ void DropIn::begin_parts(Comm ended, bool in_order) {
   std::vector<Waiting> made;
   std::erase_if(parts_, [&](Part& part) {
     const bool of_ended = ended != nullptr && part.parent == ended;
-    // The program may have freed the place by now.
-    if (part.until < now || (of_ended && !in_order)) return true;
+    if (of_ended && !in_order) return true;  // the program may have freed the place by now
     const bool is_made = std::atomic_ref(*part.waiting.made).load(std::memory_order_acquire) != nullptr;
     if (is_made) made.push_back(std::move(part.waiting));
-    return is_made || of_ended;
+    return is_made || of_ended || part.until < now;
   });
   // Where the other ranks are, nobody knows: a thread waits for them.
   if (!made.empty()) begin_all(std::move(made), kInProgress);

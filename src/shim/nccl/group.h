@@ -5,13 +5,11 @@
 // by what all ranks know (Counterpart::judge): what else a rank has in its group, the others do not know.
 //
 // 1. Where sennit does none of them, all are one group of NCCL's.
-// 2. Else collectives are sorted into turns, since those of one communicator are in order on all ranks, grouped or
-// not:
-//    sennit's first ones of each, then NCCL's that follow, all as one group, then sennit's again. One group, since
-//    NCCL may have to meet a communicator's other ranks in it, which may be of this thread or call others first. A
-//    call's turn is the same on all ranks of its communicator, and waits for earlier turns alone.
-// 3. A communicator whose collectives here are all sennit's has them on a lane of its own, if others are in the
-// group.
+// 2. Else collectives are sorted into turns, since those of one communicator are in order on all ranks:
+//    sennit's first ones of each, then NCCL's that follow, all as one group, then sennit's again. One group,
+//    since NCCL may have to meet a communicator's other ranks in it, which may be of this thread or call others
+//    first. A call's turn is the same on all ranks of its communicator, and waits for earlier turns alone.
+// 3. A communicator whose collectives here are all sennit's has them on a lane of its own, beside others.
 // 4. Else they stay on their streams.
 // 5. Messages come last, as NCCL has them, too: sennit's of each communicator as one launch, NCCL's of all as one
 //    group.
