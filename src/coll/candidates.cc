@@ -1,6 +1,7 @@
 #include "coll/candidates.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "coll/cost.h"
 
@@ -11,9 +12,9 @@ namespace {
 constexpr unsigned kNarrow = 256, kWide = device::kBlockThreads;
 
 /// A plan that nothing but the number of ranks decides, for operations where no rank knows how much all others send.
-std::vector<Plan> fixed(const Case& which, device::Kind kind) {
-  const bool on_host = kind == device::Kind::host;
-  if (which.operation == Operation::all_to_all_v) return {{Algorithm::direct, on_host ? 1 : kMostBlocks, kNarrow}};
+std::vector<Plan> fixed(const Case& which, device::Kind kind, unsigned most_blocks) {
+  const unsigned blocks = kind == device::Kind::host ? 1 : std::bit_floor(most_blocks);
+  if (which.operation == Operation::all_to_all_v) return {{Algorithm::direct, blocks, kNarrow}};
   std::vector<Plan> plans;
   for (const Algorithm algorithm : algorithms_of(which.operation)) plans.push_back({algorithm, 1, 32});
   return plans;
@@ -43,12 +44,13 @@ unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
   return sends_packets(algorithm) ? kMostBlocks / 2 : kMostBlocks;
 }
 
-std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind) {
-  if (which.operation == Operation::all_to_all_v || which.operation == Operation::barrier) return fixed(which, kind);
+std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind, unsigned most_blocks) {
+  if (which.operation == Operation::all_to_all_v || which.operation == Operation::barrier)
+    return fixed(which, kind, most_blocks);
   const bool on_host = kind == device::Kind::host;  // a block has one thread
   // A receive often waits beside a program's own kernels, which need the SMs. A default: more blocks gain only from
   // 4 MiB on (2 x H200, a ring shift of 1 MiB: NCCL 14.7 µs, 32 blocks 15.5, 64 blocks 11.3, 128 blocks 11.2).
-  const unsigned most = which.operation == Operation::sendrecv ? kMostBlocks / 4 : kMostBlocks;
+  const unsigned most = std::min(most_blocks, which.operation == Operation::sendrecv ? kMostBlocks / 4 : kMostBlocks);
   std::vector<Plan> plans;
   for (const Algorithm algorithm : algorithms_of(which.operation)) {
     if (needs_windows(algorithm) && !which.windows) continue;

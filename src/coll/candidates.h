@@ -8,9 +8,10 @@
 
 namespace sennit::coll {
 
-/// Every algorithm of the operation with every sensible number of blocks and threads that admits the case; never
-/// empty. Pure, and the same on every rank.
-std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind);
+/// Every algorithm of the operation with every sensible number of blocks, `most_blocks` at most, and threads that
+/// admits the case; never empty. Pure, and the same on every rank.
+std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind,
+                             unsigned most_blocks = kMostBlocks);
 
 /// The most blocks that candidates of the algorithm have.
 unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind);

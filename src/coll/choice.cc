@@ -26,9 +26,9 @@ Plan choose_on_host(const Case& which, const Team& team) {
 
 }  // namespace
 
-Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures) {
+Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures, unsigned most_blocks) {
   if (kind == device::Kind::host) return choose_on_host(which, team);
-  std::vector<Plan> plans = candidates(which, team, kind);
+  std::vector<Plan> plans = candidates(which, team, kind, most_blocks);
   // Nowhere faster than two_shot when this was written (docs/algorithms/copy_engines.md): taken where it was tuned.
   std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::copy_engines; });
   return *std::ranges::min_element(plans, {},

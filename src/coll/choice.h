@@ -8,9 +8,10 @@
 
 namespace sennit::coll {
 
-/// The candidate that should be fastest: on GPUs by the cost model, on the host executor by a rule. Pure: all ranks
-/// get the same from the same arguments.
-Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures);
+/// The candidate of at most so many blocks that should be fastest: on GPUs by the cost model, on the host executor by
+/// a rule. Pure: all ranks get the same from the same arguments.
+Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures,
+            unsigned most_blocks = kMostBlocks);
 
 /// Who is asked for the plan of each call of a communicator; from one thread at a time.
 class Chooser {

@@ -41,22 +41,6 @@ std::uint64_t EnqueuedAllreduce::part_of(const Chunk& chunk) const {
   return chunk.whole ? chunk.bytes : chunk.bytes / static_cast<unsigned>(node_.size());
 }
 
-std::vector<coll::Case> EnqueuedAllreduce::cases(std::uint64_t bytes, const device::Reduction& reduction) const {
-  const auto ranks = static_cast<unsigned>(node_.size());
-  const std::uint64_t divided = std::min(bytes / ranks, options_.part + kGrain),
-                      rest = std::min(bytes, kGrain * ranks);
-  std::vector<coll::Case> made;
-  const auto add = [&](Operation first, Operation second, std::uint64_t most) {
-    for (std::uint64_t size = 1; size <= most; size = coll::bucket_of(size) + 1) {
-      made.push_back(coll::bucket_of(coll::case_of(first, reduction, size)));
-      made.push_back(coll::bucket_of(coll::case_of(second, kBytes, size)));
-    }
-  };
-  add(Operation::reduce_scatter, Operation::allgather, divided);
-  add(Operation::reduce, Operation::broadcast, rest);
-  return made;
-}
-
 Status EnqueuedAllreduce::call(const void* input, void* output, std::uint64_t bytes,
                                const device::Reduction& reduction, device::Lane& lane) {
   const std::vector<Chunk> all = chunks(bytes);

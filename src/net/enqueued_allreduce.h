@@ -48,10 +48,6 @@ class EnqueuedAllreduce {
   Status call(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
               device::Lane& lane);
 
-  /// The collectives of the node that messages of up to `bytes` bytes may make, one of each of coll's buckets: whose
-  /// plans one may want to look at. Pure.
-  std::vector<coll::Case> cases(std::uint64_t bytes, const device::Reduction& reduction) const;
-
  private:
   EnqueuedAllreduce(path::Node& node, coll::Collectives& collectives, LaneRail& rail, Options options)
       : node_(node), collectives_(collectives), rail_(rail), options_(options) {}

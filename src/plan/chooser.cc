@@ -128,7 +128,9 @@ Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
     if (ballot_ != nullptr && node_->rank() == 0 && decision.plans.size() > 1)
       decision.correction = std::make_unique<Correction>(decision.expected);
   } else {
-    decision.plans = {coll::choose(bucket, team_, node_->executor().kind(), figures_)};
+    const bool is_message = bucket.operation == coll::Operation::sendrecv;  // whose plans are narrow as they are
+    decision.plans = {coll::choose(bucket, team_, node_->executor().kind(), figures_,
+                                   is_message ? coll::kMostBlocks : most_blocks_)};
   }
   return decision;
 }

@@ -16,8 +16,8 @@ namespace sennit::plan {
 class Chooser final : public coll::Chooser {
  public:
   /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own. `adapts`: plans may change
-  /// while programs run, for which a call of one rank may have to wait for a call of rank 0. `most_blocks`: of a
-  /// table's plans, those with more are passed over; the same on every rank.
+  /// while programs run, for which a call of one rank may have to wait for a call of rank 0. `most_blocks`: plans
+  /// of collectives have no more; the same on every rank.
   explicit Chooser(std::optional<Table> table = std::nullopt, bool adapts = true,
                    unsigned most_blocks = coll::kMostBlocks)
       : given_(std::move(table)), adapts_(adapts), most_blocks_(most_blocks) {}
@@ -26,8 +26,9 @@ class Chooser final : public coll::Chooser {
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
   Status meet(path::Node& node, const coll::Team& team) override;
   coll::Plan plan(const coll::Case& which) override;
-  /// The entry that calls of this size go by; none where the cost model decides.
-  std::optional<Entry> measured(const coll::Case& which) const { return lookup_.find(coll::bucket_of(which), team_); }
+  /// The entry that calls of this size go by, and those around it (Lookup::around); empty where the cost model
+  /// decides.
+  std::vector<Entry> measured(const coll::Case& which) const { return lookup_.around(coll::bucket_of(which), team_); }
   coll::Plan call(const coll::Case& which) override;
   Status starts(device::Lane& lane) override;
   Status ends(device::Lane& lane) override;

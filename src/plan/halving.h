@@ -22,6 +22,7 @@ struct Candidate {
 /// the search.
 using Measure = std::function<Result<Timed>(const coll::Plan& plan, int effort)>;
 
+/// All are defaults.
 struct HalvingOptions {
   /// Candidates are tried that are predicted within this factor of the best, but no fewer than `least` and no more
   /// than `most`. Defaults: of all cases that the model is fitted to, the best was among those within 1.33.
@@ -30,6 +31,7 @@ struct HalvingOptions {
   int efforts = 4;  ///< rounds at most: the last ones are timed 2^(efforts - 1) times as long
   /// What a plan must gain on the model's choice to be taken instead, beyond the noise of both.
   double margin = 0.01;
+  std::size_t kept = 4;  ///< plans
 };
 
 struct Found {
@@ -46,5 +48,10 @@ struct Found {
 /// candidate's was wrong.
 Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
                     const std::function<bool()>& within_budget, const HalvingOptions& options = {});
+
+/// Adds the fastest plans of at most Entry::kFewBlocks blocks, found as halve() does, where `found` has none. Where
+/// all of their results are wrong there are none. Errors: the first that `measure` gives.
+Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, const Measure& measure,
+                         const std::function<bool()>& within_budget);
 
 }  // namespace sennit::plan

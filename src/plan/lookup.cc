@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 
 #include "plan/figures.h"
 
@@ -31,7 +33,8 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
   // A table's own order is by bytes within a kind.
   for (Entry entry : table.entries) {
     if (entry.layout != taken) continue;
-    std::erase_if(entry.plans, [&](const Timed& timed) { return timed.plan.blocks > most_blocks; });
+    if (entry.which.operation != coll::Operation::sendrecv)
+      std::erase_if(entry.plans, [&](const Timed& timed) { return timed.plan.blocks > most_blocks; });
     entries_[{entry.which.operation, entry.which.arithmetic}].push_back(std::move(entry));
   }
 }
@@ -40,18 +43,36 @@ std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& tea
   if (which.windows) return std::nullopt;
   const auto kind = entries_.find({which.operation, which.arithmetic});
   if (kind == entries_.end()) return std::nullopt;
-  std::vector<Entry> sizes = kind->second;
-  std::ranges::stable_sort(sizes, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
-  for (Entry& entry : sizes) {
-    if (entry.plans.empty()) return std::nullopt;  // what a size takes says little of another one's plans
+  std::vector<Entry> near = kind->second;
+  std::ranges::stable_sort(near, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
+  const auto is_far = [&](const Entry& entry) {
     const bool below_all = which.bytes < kind->second.front().which.bytes && entry.which.bytes <= kOnlyMeets;
-    if (octaves(entry.which.bytes, which.bytes) > 2 && !below_all) return std::nullopt;
-    std::erase_if(entry.plans, [&](const Timed& timed) {
-      return coll::most_bytes(which.operation, timed.plan, team) < which.bytes;
-    });
-    if (!entry.plans.empty()) return std::move(entry);
-  }
+    return octaves(entry.which.bytes, which.bytes) > 2 && !below_all;
+  };
+  near.erase(std::ranges::find_if(near, is_far), near.end());
+  const auto admits = [&](const Timed& timed) {
+    return coll::most_bytes(which.operation, timed.plan, team) >= which.bytes;
+  };
+  for (const bool any : {false, true})
+    for (Entry& entry : near) {
+      if (entry.plans.empty()) break;  // what a size takes says little of another one's plans
+      if (!any && !admits(entry.plans.front())) continue;
+      std::erase_if(entry.plans, std::not_fn(admits));
+      if (!entry.plans.empty()) return std::move(entry);
+    }
   return std::nullopt;
+}
+
+std::vector<Entry> Lookup::around(const coll::Case& which, const coll::Team& team) const {
+  std::vector<Entry> found;
+  if (auto nearest = find(which, team)) found.push_back(*std::move(nearest));
+  if (found.empty() || found.front().which.bytes == which.bytes) return found;
+  const std::vector<Entry>& sizes = entries_.at({which.operation, which.arithmetic});
+  const auto above =
+      std::ranges::upper_bound(sizes, which.bytes, {}, [](const Entry& each) { return each.which.bytes; });
+  if (above != sizes.begin()) found.push_back(*std::prev(above));
+  if (above != sizes.end()) found.push_back(*above);
+  return found;
 }
 
 }  // namespace sennit::plan

@@ -14,16 +14,19 @@ class Lookup {
  public:
   Lookup() = default;
   /// The entries of the layout, or of another one that is alike() it on this machine, with their plans of at most so
-  /// many blocks.
+  /// many blocks; messages (sendrecv) have theirs.
   Lookup(const Table& table, const Layout& layout, const machine::Machine& machine,
          unsigned most_blocks = coll::kMostBlocks);
 
   bool empty() const { return entries_.empty(); }
-  /// The entry of the size nearest to the case's, by ratio, that has a plan which admits it; those plans alone are
-  /// left in it. None where the operation was not tuned, nor any size within two octaves (below the smallest that
-  /// was, at any distance if that is small), nor where the nearest has no plan of so few blocks; nor between windows,
-  /// which are not tuned: the model's choice was within 18 % of the best there.
+  /// The entry of the size nearest to the case's, by ratio, whose first plan admits it, or else any of whose plans
+  /// do; those that admit it alone are left in it. None where the operation was not tuned, nor any size within two
+  /// octaves (below the smallest that was, at any distance if that is small), nor where the nearest has no plan of so
+  /// few blocks; nor between windows, which are not tuned: the model's choice was within 18 % of the best there.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
+  /// What find() gives, and, where the case's own size was not tuned, the next sizes below and above it that were:
+  /// who compares libraries between two sizes asks both. Empty where find() gives none.
+  std::vector<Entry> around(const coll::Case& which, const coll::Team& team) const;
 
  private:
   using Kind = std::pair<coll::Operation, coll::Arithmetic>;

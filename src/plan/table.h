@@ -2,6 +2,7 @@
 // was. A document of its own beside the cached machine; partial ones are of use, and are continued.
 #pragma once
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -28,7 +29,10 @@ struct Timed {
 
 /// What was found for one size of an operation.
 struct Entry {
-  static constexpr std::size_t kMostPlans = 4;
+  /// Of so many blocks at most there is a plan, too, for those who leave other kernels room on a GPU: a default, what
+  /// NCCL's own kernels have at most.
+  static constexpr unsigned kFewBlocks = 32;
+  static constexpr std::size_t kMostPlans = 6;
 
   Layout layout;
   coll::Case which;
@@ -40,6 +44,10 @@ struct Entry {
   bool operator==(const Entry&) const = default;
   /// Whether both answer the same question.
   bool same_case(const Entry& other) const { return layout == other.layout && which == other.which; }
+  /// Whether it has a plan of at most so many blocks.
+  bool has_plan_within(unsigned blocks) const {
+    return std::ranges::any_of(plans, [&](const Timed& timed) { return timed.plan.blocks <= blocks; });
+  }
 };
 
 struct Table {

@@ -39,6 +39,18 @@ TEST(Choice, EveryCandidateCanDoWhatItIsFor) {
         }
 }
 
+TEST(Choice, HasNoMoreBlocksThanAreAsked) {
+  const Team team = team_of(4);
+  for (const unsigned most : {1U, 5U, 66U})
+    for (std::uint64_t bytes = 1; bytes <= std::uint64_t{1} << 33; bytes = bytes * 3 + 1)
+      for (const Case& which : cases(bytes)) {
+        const std::vector<Plan> plans = candidates(which, team, device::Kind::cuda, most);
+        ASSERT_FALSE(plans.empty()) << name(which.operation) << " of " << bytes;
+        for (const Plan& plan : plans) EXPECT_LE(plan.blocks, most);
+        EXPECT_LE(choose(which, team, device::Kind::cuda, {}, most).blocks, most);
+      }
+}
+
 TEST(Choice, IsTheSameOnEveryRank) {
   for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30; bytes *= 4)
     for (const Case& which : cases(bytes)) {

@@ -59,16 +59,28 @@ def test_nothing_is_taken_that_did_not_measure_faster() -> None:
 
 def test_what_measured_faster_is_taken_and_nothing_else() -> None:
     program, library = have()
-    cache = nccl_programs.tuned("1K,256K", (1e6, 0.5))
+    cache = nccl_programs.tuned("1K,4K,256K", (1e6, 1e6, 0.5))
     if isinstance(cache, str):
         pytest.skip(cache)
     job = program.run("collectives", 2, library, {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)})
     expect_right(job)
     said = job.errors[0]
     assert re.search(r"allreduce +to 1 KiB +\d+ +\S+ \S+ +\S+  \w+ \d+x256", said), said
-    assert re.search(r"allreduce +to 4 MiB .*NCCL: measured faster \(0.5 µs, sennit", said), said
+    assert re.search(r"allreduce +to 4 MiB .*NCCL: measured faster at 256 KiB \(0.5 µs, sennit", said), said
     assert re.search("allgather .*NCCL: no plan of this size was measured here", said), said
     assert job.asked("AllReduce") == 2 * (2 + 4 + 1), "sums and averages of 280 KB, and maxima"
+
+
+def test_between_two_sizes_sennit_has_to_be_faster_at_both() -> None:
+    program, library = have()
+    cache = nccl_programs.tuned("1K,16K", (1e6, 0.5), "allgather")
+    if isinstance(cache, str):
+        pytest.skip(cache)
+    job = program.run("collectives", 2, library, {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)})
+    expect_right(job)
+    said = job.errors[0]
+    assert re.search(r"allgather +to 1 KiB +\d+ +\S+ \S+ +\S+  \w+ \d+x256", said), said
+    assert re.search(r"allgather +to 16 KiB .*NCCL: measured faster at 16 KiB", said), "4 KiB are as near to 1 KiB"
 
 
 def test_disabled_changes_nothing() -> None:

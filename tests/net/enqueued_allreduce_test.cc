@@ -184,26 +184,5 @@ TEST(EnqueuedAllreduce, WhatIsNotDividedCrossesOnce) {
   });
 }
 
-TEST(EnqueuedAllreduce, SaysWhichCollectivesItMakes) {
-#if defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
-#endif
-  on_all_seats(2, 2, [](const Seated& mine) {
-    using enum coll::Operation;
-    const std::uint64_t part = 16 << 10;
-    const auto made = mine.allreduce.cases(std::uint64_t{1} << 40, kSumOfFloats);
-    const auto has = [&made](coll::Operation operation, std::uint64_t bytes) {
-      return std::ranges::any_of(made, [&](const coll::Case& one) {
-        return one.operation == operation && one.bytes == coll::bucket_of(bytes);
-      });
-    };
-    EXPECT_TRUE(has(reduce_scatter, kGrain) && has(allgather, kGrain));
-    EXPECT_TRUE(has(reduce_scatter, part + kGrain) && has(allgather, part + kGrain));
-    EXPECT_TRUE(has(reduce, 4) && has(broadcast, 4));
-    EXPECT_FALSE(has(reduce_scatter, 2 * part) || has(reduce, part));
-    EXPECT_LT(mine.allreduce.cases(1000, kSumOfFloats).size(), made.size());
-  });
-}
-
 }  // namespace
 }  // namespace sennit::net

@@ -49,7 +49,7 @@ TEST(Halving, FindsTheFastestAndTimesItLongest) {
   EXPECT_TRUE(found->finished);
   EXPECT_EQ(field.efforts[4], (std::vector{1, 2, 4, 8}));
   EXPECT_EQ(field.efforts[8], std::vector{1});
-  EXPECT_EQ(found->plans.size(), Entry::kMostPlans);
+  EXPECT_EQ(found->plans.size(), 4u);
 }
 
 TEST(Halving, KeepsWhatWouldBeTakenAnywayUnlessAnotherIsFasterBeyondTheNoise) {
@@ -109,6 +109,46 @@ TEST(Halving, TriesNoMoreThanWhatIsPromising) {
   EXPECT_EQ(halve(candidates, field.measure(), always)->timed, 10u);
   for (std::size_t i = 1; i < candidates.size(); ++i) candidates[i].predicted_us = 100;
   EXPECT_EQ(halve(candidates, field.measure(), always)->timed, 6u) << "the model may be wrong";
+}
+
+/// Plans of 1, 2, 4, … 256 blocks, the wider the faster, predicted so.
+std::vector<Candidate> wider_is_faster() {
+  std::vector<Candidate> all;
+  for (unsigned blocks = coll::kMostBlocks; blocks > 0; blocks /= 2)
+    all.push_back({plan_of(blocks), 10 + 100.0 / blocks});
+  return all;
+}
+const Measure kAsPredicted = [](const coll::Plan& plan, int) -> Result<Timed> {
+  return Timed{plan, 10 + 100.0 / plan.blocks, 0.01};
+};
+
+TEST(Halving, AddsPlansOfFewBlocksWhereTheFastestHaveMany) {
+  Found found;
+  found.plans = {{plan_of(256), 10.4, 0.01}, {plan_of(128), 10.8, 0.01}};
+  const auto all = add_narrow(found, wider_is_faster(), kAsPredicted, always);
+  ASSERT_TRUE(all.ok());
+  std::vector<unsigned> blocks;
+  for (const Timed& timed : all->plans) blocks.push_back(timed.plan.blocks);
+  EXPECT_EQ(blocks, (std::vector<unsigned>{256, 128, 32, 16}));
+  EXPECT_EQ(all->plans[2].us, 10 + 100.0 / 32);
+  EXPECT_TRUE(all->finished);
+
+  found.plans = {{plan_of(256), 10.4, 0.01}, {plan_of(16), 10.8, 0.01}};
+  EXPECT_EQ(add_narrow(found, wider_is_faster(), kAsPredicted, always)->plans.size(), 2u) << "it has one";
+}
+
+TEST(Halving, PlansOfFewBlocksMayAllBeWrongOrComeTooLate) {
+  Found found;
+  found.plans = {{plan_of(256), 10.4, 0.01}};
+  const Measure wrong = [](const coll::Plan&, int) -> Result<Timed> { return Status(Code::corrupt, "wrong"); };
+  const auto none = add_narrow(found, wider_is_faster(), wrong, always);
+  ASSERT_TRUE(none.ok());
+  EXPECT_EQ(none->plans.size(), 1u);
+  const auto late = add_narrow(found, wider_is_faster(), kAsPredicted, [] { return false; });
+  ASSERT_TRUE(late.ok());
+  EXPECT_FALSE(late->finished);
+  const Measure lost = [](const coll::Plan&, int) -> Result<Timed> { return Status(Code::peer_lost, "gone"); };
+  EXPECT_EQ(add_narrow(found, wider_is_faster(), lost, always).status().code(), Code::peer_lost);
 }
 
 TEST(Halving, OtherErrorsEndIt) {

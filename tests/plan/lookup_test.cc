@@ -59,6 +59,44 @@ TEST(Lookup, PassesOverPlansOfTooManyBlocks) {
   EXPECT_FALSE(few.find(allreduce_of(4 * MiB), team_of(2))) << "1 MiB's time says nothing of 4 MiB";
 }
 
+TEST(Lookup, MessagesHaveTheBlocksThatTheyHave) {
+  Table table = empty_table();
+  const coll::Case message{coll::Operation::sendrecv, coll::Arithmetic::none, MiB};
+  insert(table, entry_of({"gpu0", "gpu1"}, message, {{{coll::Algorithm::direct, 64, 512}, 10, 0.1}}));
+  EXPECT_TRUE(Lookup(table, {"gpu0", "gpu1"}, measured_machine(), 32).find(message, team_of(2)));
+}
+
+TEST(Lookup, TakesTheFirstPlanOfANeighbourRatherThanTheLastOfTheNearest) {
+  Table table = empty_table();
+  const coll::Plan one_block{coll::Algorithm::one_shot_packets, 1, 256};
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(8 * KiB), {{one_block, 3, 0.1}, {kRing, 90, 0.1}}));
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(32 * KiB), {{kTwoShot, 14, 0.1}}));
+  const Lookup lookup(table, {"gpu0", "gpu1"}, measured_machine());
+  const std::uint64_t most = coll::most_bytes(coll::Operation::allreduce, one_block, team_of(2));
+  ASSERT_LT(most + 1, 16 * KiB) << "which 8 KiB are nearer to";
+  EXPECT_EQ(lookup.find(allreduce_of(most + 1), team_of(2))->plans.front().plan, kTwoShot);
+  // Where nobody's first can do it, some other will do.
+  table = empty_table();
+  insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(8 * KiB), {{one_block, 3, 0.1}, {kRing, 90, 0.1}}));
+  const Lookup alone(table, {"gpu0", "gpu1"}, measured_machine());
+  EXPECT_EQ(alone.find(allreduce_of(most + 1), team_of(2))->plans.front().plan, kRing);
+}
+
+TEST(Lookup, AroundASizeAreItsNeighbours) {
+  const Lookup lookup(small_table(), {"gpu0", "gpu1"}, measured_machine());
+  const auto bytes_around = [&](std::uint64_t bytes) {
+    std::vector<std::uint64_t> found;
+    for (const Entry& entry : lookup.around(allreduce_of(bytes), team_of(2))) found.push_back(entry.which.bytes);
+    return found;
+  };
+  using Sizes = std::vector<std::uint64_t>;
+  EXPECT_EQ(bytes_around(MiB), Sizes{MiB}) << "it was tuned itself";
+  EXPECT_EQ(bytes_around(3 * MiB), (Sizes{4 * MiB, MiB, 4 * MiB}));
+  EXPECT_EQ(bytes_around(8), (Sizes{KiB, KiB}));
+  EXPECT_EQ(bytes_around(8 * MiB), (Sizes{4 * MiB, 4 * MiB}));
+  EXPECT_TRUE(bytes_around(64 * MiB).empty());
+}
+
 TEST(Lookup, ServesOtherDevicesThatAreLinkedAlike) {
   const Lookup lookup(small_table(), {"gpu3", "gpu2"}, measured_machine());
   ASSERT_FALSE(lookup.empty());

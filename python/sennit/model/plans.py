@@ -10,6 +10,9 @@ from pydantic import Field
 from sennit.model.document import Part
 from sennit.ratio import Ratio, speedup
 
+# What a plan of few blocks has at most: as many as NCCL's own kernels have.
+FEW_BLOCKS = 32
+
 
 class Plan(Part):
     """An algorithm with its settings."""
@@ -38,7 +41,7 @@ class TunedCase(Part):
     operation: str
     arithmetic: Literal["none", "fast", "general"]
     bytes: int = Field(ge=0)
-    plans: list[TimedPlan] = Field(min_length=1, max_length=4)
+    plans: list[TimedPlan] = Field(min_length=1, max_length=6)
     model_us: float = Field(ge=0)
     nccl_us: float = Field(ge=0)
     candidates: int = Field(ge=0)
@@ -59,10 +62,24 @@ class TunedCase(Part):
         """How many times as fast the plan is as NCCL; None where that was not measured."""
         return self._over(self.nccl_us)
 
+    @property
+    def narrow(self) -> TimedPlan | None:
+        """The first of at most FEW_BLOCKS blocks, which leaves other kernels room; None where none was timed."""
+        return next((plan for plan in self.plans if plan.blocks <= FEW_BLOCKS), None)
+
+    @property
+    def narrow_over_nccl(self) -> Ratio | None:
+        """The same of that plan."""
+        return _over(self.narrow, self.nccl_us) if self.narrow else None
+
     def _over(self, other_us: float) -> Ratio | None:
-        """A time of the same run, whose spread is taken to be alike."""
-        us, spread_us = self.taken.us, self.taken.spread_us
-        return speedup(us, spread_us, other_us, spread_us * other_us / us) if us > 0 else None
+        return _over(self.taken, other_us)
+
+
+def _over(plan: TimedPlan, other_us: float) -> Ratio | None:
+    """A time of the same run, whose spread is taken to be alike."""
+    us, spread_us = plan.us, plan.spread_us
+    return speedup(us, spread_us, other_us, spread_us * other_us / us) if us > 0 else None
 
 
 class CollectiveTable(Part):

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.plans import CollectiveTable, KeptTable, TunedCase
+from sennit.model.plans import FEW_BLOCKS, CollectiveTable, KeptTable, TunedCase
 from sennit.plans import KindClass, kinds, layouts
 from sennit.ratio import Ratio
 from sennit.views.collective_table import COLOURS
@@ -28,6 +28,8 @@ def print_plan_table(table: CollectiveTable, console: Console) -> None:
         console.print(Padding(Text(verdict(one)), (0, 0, 0, 1)))
     if not table.entries:
         console.print(Text("Nothing was tuned yet."))
+    if any(_is_wide(one) for one in kinds(table)):
+        console.print(Text(f"\nfew: by a plan of at most {FEW_BLOCKS} blocks, as sennit takes in NCCL's programs."))
 
 
 def print_kept(kept: KeptTable, console: Console) -> None:
@@ -92,7 +94,9 @@ def check_text(kept: KeptTable, *, named: bool) -> str:
 
 def _sizes(one: KindClass) -> Table:
     drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("size", "µs", "algorithm", "blocks × threads", "× model", "× nccl"):
+    wide = _is_wide(one)
+    narrow = ("× nccl, few",) if wide else ()
+    for heading in ("size", "µs", "algorithm", "blocks × threads", "× model", "× nccl", *narrow):
         drawn.add_column(heading, justify="left" if heading == "algorithm" else "right", no_wrap=True)
     for case in one.cases:
         plan = case.taken
@@ -103,8 +107,14 @@ def _sizes(one: KindClass) -> Table:
             f"{plan.blocks} × {plan.threads}",
             _over_model(case),
             _times(case.over_nccl),
+            *([_times(case.narrow_over_nccl)] if wide else []),
         )
     return drawn
+
+
+def _is_wide(one: KindClass) -> bool:
+    """Whether its fastest plans leave other kernels no room."""
+    return any(case.taken.blocks > FEW_BLOCKS for case in one.cases)
 
 
 def _over_model(case: TunedCase) -> Text:

@@ -44,7 +44,7 @@ class Tuner {
     if (auto status = open(); !status) return status;
     std::vector<coll::Case> left;
     for (const coll::Case& which : cases_)
-      if (table_.find(layout_, which) == nullptr) left.push_back(which);
+      if (!is_tuned(which)) left.push_back(which);
     const Progress progress(options_.progress && leads());
     std::size_t done = 0;
     for (; done < left.size() && (done == 0 || within_budget()); ++done) {
@@ -127,6 +127,12 @@ class Tuner {
     return {};
   }
 
+  /// Tables of before had no plans of few blocks where the fastest have many.
+  bool is_tuned(const coll::Case& which) const {
+    const plan::Entry* const entry = table_.find(layout_, which);
+    return entry != nullptr && entry->has_plan_within(plan::Entry::kFewBlocks);
+  }
+
   /// As rank 0's clock has it; the same on every rank.
   bool within_budget() {
     const double spent = std::chrono::duration<double>(Clock::now() - start_).count();
@@ -164,7 +170,9 @@ class Tuner {
       if (!times) return times.status();
       return plan::Timed{each, times->summary.median_us, times->summary.spread_us};
     };
-    auto found = plan::halve(std::move(candidates), measure, [&] { return !found_any_ || within_budget(); });
+    const auto within = [&] { return !found_any_ || within_budget(); };
+    auto found = plan::halve(candidates, measure, within);
+    if (found.ok()) found = plan::add_narrow(*std::move(found), candidates, measure, within);
     if (!found) return found.status();
     for (const coll::Plan& wrong : found->wrong)
       warnings_.push_back(fmt::format("{} by {} gave wrong results and is left out.", describe(which), name(wrong)));

@@ -20,15 +20,12 @@ constexpr std::array<std::uint64_t, 1> kEmulatedSizes{16 * KiB};
 
 }  // namespace
 
-Across::Across(path::Node& node, coll::Collectives& collectives, std::unique_ptr<NcclRail> rail, const Layout& layout)
-    : node_(node),
-      collectives_(collectives),
-      name_(fmt::format("rails over {} nodes", layout.nodes)),
-      rail_(std::move(rail)) {}
+Across::Across(path::Node& node, std::unique_ptr<NcclRail> rail, const Layout& layout)
+    : node_(node), name_(fmt::format("rails over {} nodes", layout.nodes)), rail_(std::move(rail)) {}
 
 Result<std::unique_ptr<Across>> Across::create(path::Node& node, coll::Collectives& collectives,
                                                std::unique_ptr<NcclRail> rail, const Layout& layout) {
-  std::unique_ptr<Across> made(new Across(node, collectives, std::move(rail), layout));
+  std::unique_ptr<Across> made(new Across(node, std::move(rail), layout));
   auto allreduce = net::EnqueuedAllreduce::create(node, collectives, *made->rail_, {});
   if (!allreduce) return allreduce.status();
   made->allreduce_ = std::move(*allreduce);
@@ -45,11 +42,6 @@ Status Across::try_out(comm::Exchange& all, const Enqueued& by_nccl, bool emulat
   if (!tried) return tried.status();
   tried_ = std::move(*tried);
   return {};
-}
-
-bool Across::fits(std::uint64_t bytes, const device::Reduction& reduction, unsigned most_blocks) const {
-  return std::ranges::all_of(allreduce_->cases(bytes, reduction),
-                             [&](const coll::Case& one) { return collectives_.plan(one).blocks <= most_blocks; });
 }
 
 Status Across::call(const coll::Request& request, device::Lane& lane) {

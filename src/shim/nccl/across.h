@@ -24,8 +24,6 @@ class Across {
   Status try_out(comm::Exchange& all, const Enqueued& by_nccl, bool emulated);
   bool is_faster(std::uint64_t bytes) const { return by_rails(tried_, bytes); }
 
-  /// Whether every plan of the node's for messages up to `bytes` has at most so many blocks.
-  bool fits(std::uint64_t bytes, const device::Reduction& reduction, unsigned most_blocks) const;
   /// Enqueues an allreduce. Errors: those of net::EnqueuedAllreduce::call.
   Status call(const coll::Request& request, device::Lane& lane);
   /// In reports: "rails over 2 nodes".
@@ -33,10 +31,9 @@ class Across {
   NcclRail& rail() { return *rail_; }
 
  private:
-  Across(path::Node& node, coll::Collectives& collectives, std::unique_ptr<NcclRail> rail, const Layout& layout);
+  Across(path::Node& node, std::unique_ptr<NcclRail> rail, const Layout& layout);
 
   path::Node& node_;
-  coll::Collectives& collectives_;
   const std::string name_;
   const std::unique_ptr<NcclRail> rail_;
   std::unique_ptr<net::EnqueuedAllreduce> allreduce_;

@@ -109,8 +109,8 @@ class Counterpart {
   /// That of its own, behind the streams.
   Result<device::Lane*> lane_aside(std::span<const Stream> streams);
   Result<coll::Request> request_of(const Call& call);
-  Verdict decide(const Call& call, const coll::Case& which, const device::Reduction& reduction);
-  Verdict decide_across(const coll::Case& which, const device::Reduction& reduction) const;
+  Verdict decide(const Call& call, const coll::Case& which);
+  Verdict decide_across(const coll::Case& which) const;
   Verdict decide_between_windows(const Verdict& otherwise, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
   /// Whether the call's buffers lie in windows, as on all ranks. Under the mutex.
@@ -130,8 +130,7 @@ class Counterpart {
   plan::Chooser* chooser_ = nullptr;  // collectives_' own
   Switches switches_;
   bool emulated_ = false, has_siblings_ = false;
-  bool any_siblings_ = false;  // some process has several ranks, whichever
-  unsigned most_blocks_ = 0;
+  bool any_siblings_ = false;             // some process has several ranks, whichever
   std::atomic<bool> is_captured_{false};  // some call is part of a graph
 
   std::mutex mutex_;

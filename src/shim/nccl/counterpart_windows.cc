@@ -84,15 +84,15 @@ bool Counterpart::is_between_windows(const Call& call, const device::Reduction& 
 }
 
 // Between windows nothing was tuned. What is sennit's without them is so with them, and the model says whether they
-// help. Where its plan is too wide, the one that measured fastest without them: not the one that is current there,
-// since ranks may ask for it at different times.
+// help. Where they do not, the plan that measured fastest without them: not the one that is current there, since
+// ranks may ask for it at different times.
 Verdict Counterpart::decide_between_windows(const Verdict& otherwise, const coll::Case& which) {
   coll::Case between = which;
   between.windows = true;
-  if (const coll::Plan plan = collectives_->plan(between); plan.blocks <= most_blocks_)
+  if (const coll::Plan plan = collectives_->plan(between); coll::needs_windows(plan.algorithm))
     return {true, coll::name(plan)};
-  const auto entry = chooser_->measured(which);
-  const coll::Plan plan = entry ? entry->plans.front().plan : collectives_->plan(which);
+  const auto measured = chooser_->measured(which);
+  const coll::Plan plan = measured.empty() ? collectives_->plan(which) : measured.front().plans.front().plan;
   return {true, otherwise.how, plan};
 }
 
