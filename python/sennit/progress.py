@@ -84,11 +84,13 @@ class Bar:
                     return
 
     def _show_lines(self) -> None:
+        began = time.monotonic() - PATIENCE
         while True:
             step = self._current()
             place = f"{step.done} of {step.total}: " if step.total else ""
-            self._console.print(Text(f"{place}{step.what}"), soft_wrap=True)
-            end = time.monotonic() + QUIET
+            now = time.monotonic()
+            self._console.print(Text(f"{place}{step.what} ({now - began:.0f} s)"), soft_wrap=True)
+            end = now + QUIET
             while time.monotonic() < end:
                 if self._closed.wait(0.2):
                     return
