@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 from sennit.model.result import Result
+from sennit.peers.run import Outcome
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -40,6 +41,11 @@ sys.exit(said["code"])
 def data(name: str) -> Any:
     """A document of data/, freshly read, to be changed at will."""
     return json.loads((HERE / "data" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def fill(outcome: Outcome, told: Outcome) -> None:
+    """What becomes of the outcome of a job that told this."""
+    vars(outcome).update(vars(told))
 
 
 def kept_plans(**changes: Any) -> Any:

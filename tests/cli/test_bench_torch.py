@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Programs, check_snapshot, data, shown
+from conftest import Programs, check_snapshot, data, fill, shown
 from sennit import launcher
 from sennit.model.document import parse
 from sennit.model.torch import TorchResult
@@ -193,17 +193,18 @@ def call(**options: Any) -> None:
 def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ran: list[tuple[str, int, str, dict[str, str]]] = []
 
-    def run(module: str, text: str, ranks: int, environment: dict[str, str], preload: str, *_: Any) -> Outcome:
+    def run(module: str, text: str, ranks: int, environment: dict[str, str], preload: str, *more: Any) -> None:
         assert (module, ranks) == (torch_calls.RANK, 2)
         job = Job.read(text)
         ours = {name: value for name, value in environment.items() if name.startswith("SENNIT_")}
         ran.append((preload, len(job.cases), ",".join(job.ways), ours))
         assert job.passing == ("SENNIT_OPS" in ours)
         if job.seconds == 0:
-            return Outcome(errors=["sennit: allreduce of 1 KiB: one_shot 1x256"])
+            fill(more[-1], Outcome(errors=["sennit: allreduce of 1 KiB: one_shot 1x256"]))
+            return
         rows = [{"case": str(case), "way": way, "calls": 50, "us": [5.0], "host_us": [9.0]}
                 for case in job.cases for way in job.ways]  # fmt: skip
-        return Outcome(rows=rows)
+        fill(more[-1], Outcome(rows=rows))
 
     for name in list(os.environ):
         if name.startswith(("SENNIT_", "LD_PRELOAD")):
@@ -230,10 +231,30 @@ def test_wrong_numbers_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda name: name)
     monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
     wrong = "allreduce of 1 KiB, float32, in a graph: it gave wrong numbers"
-    monkeypatch.setattr(torch_job, "run", lambda *_: Outcome(reason=wrong))
+    monkeypatch.setattr(torch_job, "run", lambda *given: fill(given[-1], Outcome(reason=wrong)))
     with pytest.raises(Problem, match=f"verifying under sennit failed: {wrong}") as caught:
         call()
     assert caught.value.exit_code == Exit.ENVIRONMENT
+
+
+def test_jobs_that_ended_are_kept_where_a_later_one_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    jobs: list[int] = []
+
+    def run(_: str, text: str, *more: Any) -> None:
+        job = Job.read(text)
+        rows = [{"case": str(case), "way": "eager", "calls": 50, "us": [5.0], "host_us": [9.0]} for case in job.cases]
+        jobs.append(0 if job.seconds == 0 else 1)
+        fill(more[-1], Outcome(rows=rows, reason="no room" if sum(jobs) == 5 else ""))
+
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
+    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
+    monkeypatch.setattr(torch_job, "run", run)
+    file = tmp_path / "torch.json"
+    with pytest.raises(Problem, match="measuring under sennit failed: no room"):
+        call(json_file=str(file))
+    kept = parse(TorchResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    assert {row.variant: row.runs for row in kept.rows} == {"nccl": 2, "sennit": 1, PASSED_ON: 1}
+    assert "Measuring under sennit failed: no room, after 4 of 6 jobs." in kept.warnings
 
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

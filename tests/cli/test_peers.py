@@ -258,6 +258,22 @@ def test_a_peer_that_fails_says_why_and_keeps_its_rows(tmp_path: Path) -> None:
     assert "does not start" in ran(tmp_path, [str(tmp_path / "nothing")]).reason
 
 
+def test_what_was_told_before_ctrl_c_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = Outcome(reason="it was stopped")
+
+    def stopped(*_: object) -> None:
+        while not outcome.rows:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(running, "_ends", stopped)
+    command = of_python("import time", f"print({message(row={'n': 1})!r}, flush=True)", "time.sleep(60)")
+    with pytest.raises(KeyboardInterrupt):
+        running.run([command], [os.environ], tmp_path, 20, lambda *_: None, outcome)
+    assert (outcome.rows, outcome.reason) == ([{"n": 1}], "it was stopped")
+    assert running.marked(tmp_path) == []
+
+
 def test_shared_memory_of_ranks_that_were_killed_is_freed(tmp_path: Path) -> None:
     maps = """7f00-7f10 rw-s 00000000 00:1a 2 /dev/shm/mine_1
 7f20-7f30 rw-s 00000000 00:1a 3 /dev/shm/gone (deleted)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import check_snapshot, data, shown
+from conftest import check_snapshot, data, fill, shown
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult, TrainingRow
 from sennit.peers import timing, training
@@ -166,7 +166,10 @@ def test_runs_of_both_make_one_result() -> None:
     assert own.spread_ms == pytest.approx(1.75), "a step's spread is more than that of the two runs"
     assert own.per_second == pytest.approx(2 * 8 / 13 * 1e3)
     assert (own.repeatable, other.repeatable) == (True, False)
-    assert found.warnings == ["twice the same"]
+    left_out = (
+        "Left out, as no job under sennit and nccl finished it: vgg16 ddp, batch 8, buckets 25 MB. Measure it again."
+    )
+    assert found.warnings == ["twice the same", left_out]
     assert found.machine.name == "here"
 
 
@@ -243,60 +246,108 @@ def test_what_is_no_number_is_named(given: str) -> None:
     assert caught.value.exit_code == Exit.USAGE
 
 
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
+    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
+
+
+def row_of(case: Case) -> dict[str, Any]:
+    return {"case": case.name, "losses": [1.0], "steps_ms": [10.0, 10.0], "silent_ms": []}
+
+
+@pytest.mark.usefixtures("installed")
 def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ran: list[str] = []
 
-    def run(job: Job, _: Any, library: str, progress: Any) -> Outcome:
+    def run(job: Job, _: Any, library: str, progress: Any, outcome: Outcome) -> None:
         assert (job.ranks, job.losses) == (2, 20)
         progress(0, 1, "resnet50")
         ran.append("sennit" if library else "nccl")
-        made = outcome([10.0, 10.0], [1.0])
-        made.rows[1]["case"] = job.cases[0].name
-        return made
+        fill(outcome, Outcome(rows=[row_of(job.cases[0])]))
 
-    monkeypatch.setattr(util, "find_spec", lambda name: name)
-    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
     monkeypatch.setattr(verb, "_job", run)
     file = tmp_path / "training.json"
     call(json_file=str(file))
     assert ran == ["nccl", "sennit", "nccl", "sennit"]
     kept = parse(TrainingResult, json.loads(file.read_text(encoding="utf-8")), "it")
     assert {row.variant for row in kept.rows} == {"sennit", "nccl"}
+    assert kept.warnings == []
 
 
-def test_what_was_measured_is_kept_when_it_is_stopped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def run_until(last: int) -> Path:
-        ran: list[str] = []
+def in_the_middle(fails: type[BaseException] | str, last: int, finishes: int) -> Any:
+    """Jobs of which number `last` is stopped, or fails for that reason, once it has finished some cases."""
+    ran: list[str] = []
 
-        def run(job: Job, _: Any, library: str, __: Any) -> Outcome:
-            ran.append(library)
-            if len(ran) > last:
-                raise KeyboardInterrupt
-            made = outcome([10.0, 10.0], [1.0])
-            made.rows[1]["case"] = job.cases[0].name
-            return made
+    def run(job: Job, _: Any, library: str, __: Any, outcome: Outcome) -> None:
+        ran.append(library)
+        is_last = len(ran) == last
+        outcome.rows += map(row_of, job.cases[: finishes if is_last else None])
+        if is_last and not isinstance(fails, str):
+            raise fails
+        outcome.reason = str(fails) if is_last else ""
 
-        monkeypatch.setattr(verb, "_job", run)
-        file = tmp_path / f"after-{last}.json"
-        with pytest.raises(KeyboardInterrupt):
-            call(json_file=str(file))
+    return run
+
+
+@pytest.mark.usefixtures("installed")
+@pytest.mark.parametrize(
+    ("fails", "said"),
+    [
+        (KeyboardInterrupt, "It was stopped"),
+        ("it ended with signal 9", "Training under {} failed: it ended with signal 9,"),
+    ],
+)
+def test_cases_that_were_measured_are_kept_whatever_ends_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fails: type[BaseException] | str, said: str
+) -> None:
+    def run_until(last: int, finishes: int) -> Path:
+        monkeypatch.setattr(verb, "_job", in_the_middle(fails, last, finishes))
+        file = tmp_path / f"after-{last}-{finishes}.json"
+        with pytest.raises(Problem if isinstance(fails, str) else KeyboardInterrupt):
+            call(models="resnet50,vgg16,alexnet", json_file=str(file))
         return file
 
-    monkeypatch.setattr(util, "find_spec", lambda name: name)
-    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
-    assert not run_until(1).exists(), "there is nothing to compare with"
-    kept = parse(TrainingResult, json.loads(run_until(3).read_text(encoding="utf-8")), "it")
-    assert {row.variant: row.runs for row in kept.rows} == {"nccl": 2, "sennit": 1}
-    assert "It was stopped after 3 of 4 jobs." in kept.warnings
+    def kept(file: Path) -> TrainingResult:
+        return parse(TrainingResult, json.loads(file.read_text(encoding="utf-8")), "it")
+
+    assert not run_until(1, 2).exists(), "there is nothing to compare with"
+    assert not run_until(2, 0).exists()
+    first = kept(run_until(2, 1))
+    assert [(row.model, row.variant, row.runs) for row in first.rows] == [
+        ("resnet50", "nccl", 1),
+        ("resnet50", "sennit", 1),
+    ]
+    assert first.warnings == [
+        f"{said.format('sennit')} after 1 of 4 jobs.",
+        "Left out, as no job under sennit finished it: vgg16 ddp, batch 4, buckets 25 MB; "
+        "alexnet ddp, batch 4, buckets 25 MB. Measure it again.",
+    ]
+    third = kept(run_until(3, 2))
+    assert [(row.model, row.runs) for row in third.rows if row.variant == "nccl"] == [
+        ("resnet50", 2),
+        ("vgg16", 2),
+        ("alexnet", 1),
+    ]
+    assert third.warnings == [f"{said.format('nccl')} after 2 of 4 jobs."]
 
 
+@pytest.mark.usefixtures("installed")
 def test_a_job_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(util, "find_spec", lambda name: name)
-    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
-    monkeypatch.setattr(verb, "_job", lambda *_: Outcome(reason="this PyTorch sees no GPU"))
-    with pytest.raises(Problem, match="training under nccl failed: this PyTorch sees no GPU") as caught:
+    reason = "this PyTorch sees no GPU"
+    monkeypatch.setattr(verb, "_job", lambda *given: fill(given[4], Outcome(reason=reason)))
+    with pytest.raises(Problem, match=f"training under nccl failed: {reason}") as caught:
         call()
     assert caught.value.exit_code == Exit.ENVIRONMENT
+
+
+def test_a_case_that_a_rank_left_out_is_told_of_once() -> None:
+    case, other = Case("resnet50", "ddp", 8), Case("vgg16", "ddp", 8)
+    refused = Outcome(rows=[row_of(case)], warnings=[f"{training.left_out(other)}: no memory"])
+    whole = Outcome(rows=[row_of(case), row_of(other)])
+    document = verb.document_of(Job(2, [case, other], 3), {"nccl": [whole], "sennit": [refused]}, 1)
+    assert [row["model"] for row in document["rows"]] == ["resnet50", "resnet50"]
+    assert document["warnings"] == ["vgg16 ddp, batch 8, buckets 25 MB is left out: no memory"]
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

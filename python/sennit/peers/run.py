@@ -69,10 +69,12 @@ def run(
     folder: Path,
     limit_s: float,
     progress: Callable[[int, int, str], None],
+    outcome: Outcome | None = None,
 ) -> Outcome:
     """Runs one process for each command at once, in `folder`, to the end of all or to the limit. Whatever ends it,
-    also an exception in this thread, ends all their processes."""
-    outcome = Outcome()
+    also an exception in this thread, ends all their processes. `outcome`: gets what is told as soon as it is told, so
+    that it is there after an exception, too; its reason is set at the end alone."""
+    outcome = Outcome() if outcome is None else outcome
     before = set(SHARED.glob("**/*"))  # of others
     processes: list[subprocess.Popen[bytes]] = []
     readers: list[threading.Thread] = []

@@ -17,7 +17,7 @@ from sennit.peers.run import Outcome
 from sennit.peers.run import run as run_ranks
 
 SENNIT, NCCL = "sennit", "nccl"  # variants: NCCL with the drop-in, and alone
-GRACE_S = 30  # beyond the limit by which ranks end themselves
+GRACE_S = 30  # of a job beyond the limit by which its ranks end themselves, as they begin later
 
 
 @dataclass
@@ -66,10 +66,12 @@ def run(
     ranks: int,
     inherited: Mapping[str, str],
     preload: str,
-    limit_s: int,
+    limit_s: float,
     progress: Callable[[int, int, str], None],
+    outcome: Outcome | None = None,
 ) -> Outcome:
-    """One job of so many ranks, to its end. `text`: what they are asked, which they get as a file."""
+    """One job of so many ranks, to its end or the limit. `text`: what they are asked, which they get as a file;
+    `outcome`: gets what they tell at once."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="sennit-torch-") as folder:
         file = Path(folder) / "job.json"
@@ -77,7 +79,7 @@ def run(
         return run_ranks(
             [command(module, file, rank) for rank in range(ranks)],
             [environment(inherited, rank, ranks, port, preload) for rank in range(ranks)],
-            Path(folder), limit_s + GRACE_S, progress,
+            Path(folder), limit_s, progress, outcome,
         )  # fmt: skip
 
 

@@ -101,6 +101,17 @@ def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int])
     return found
 
 
+def left_out(case: Case) -> str:
+    """How a warning begins that says why a case was not measured."""
+    return f"{case.name} is left out"
+
+
+def told_of(cases: Sequence[Case], rows: Sequence[Mapping[str, Any]]) -> list[Case]:
+    """Those of which there is a row among what the ranks of a job told."""
+    names = {row.get("case") for row in rows}
+    return [case for case in cases if case.name in names]
+
+
 def turns(steps: int) -> list[bool]:
     """Blocks of steps, `steps` of each library at least: whether each is left to NCCL. Which of a pair comes first
     changes from one to the next, so that what drifts hits both."""

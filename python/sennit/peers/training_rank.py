@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 
 from sennit.peers.torch_rank import Refused, begin, main, tell
-from sennit.peers.training import BLOCK, Case, Job, by_turns, turns
+from sennit.peers.training import BLOCK, Case, Job, by_turns, left_out, turns
 from sennit.peers.training_models import Trained
 
 Step = Callable[[], torch.Tensor]  # one step of training; its loss
@@ -157,7 +157,7 @@ def run(text: str, rank: int) -> None:
             with on:
                 found = train(case, job, rank, device, known.get(same))
         except (Refused, torch.cuda.OutOfMemoryError) as error:  # on all ranks alike
-            tell(rank, warning=f"{case.name} is left out: {str(error).splitlines()[0]}")
+            tell(rank, warning=f"{left_out(case)}: {str(error).splitlines()[0]}")
             continue
         known[same] = found["silent_ms"]
         tell(rank, row=found)

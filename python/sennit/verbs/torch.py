@@ -30,7 +30,7 @@ from sennit.verbs.options import (
     show_views,
 )
 from sennit.verbs.run import library_to_preload, preloaded
-from sennit.verbs.turns import Outcomes, Progress, measure_in_turns, take_turns
+from sennit.verbs.turns import Outcomes, Progress, finished, measure_in_turns, take_turns
 from sennit.views.torch_table import print_torch, torch_markdown
 
 EXAMPLES = examples(
@@ -89,22 +89,25 @@ def bench_torch(
     small = Job(count, torch_calls.passed_on(found), seconds, (EAGER,), passing=True, limit_s=int(limit))
 
     def show(outcomes: Outcomes) -> None:
-        document = document_of(job, outcomes, hows, runs, chosen)
+        document = document_of(job, finished(outcomes), hows, runs, chosen)
         show_torch(parse(TorchResult, document, "the result"), document, json_file, markdown_file)
 
     measure_in_turns(
         "measuring", (NCCL, SENNIT, PASSED_ON), runs,
-        lambda variant, progress: _job(small if variant == PASSED_ON else job, variant, chosen, library, progress),
+        lambda variant, progress, outcome: _job(
+            small if variant == PASSED_ON else job, variant, chosen, library, progress, outcome
+        ),
         show,
     )  # fmt: skip
 
 
-def _job(job: Job, variant: str, take: str, library: str, progress: Progress, **more: str) -> Outcome:
+def _job(job: Job, variant: str, take: str, library: str, progress: Progress, outcome: Outcome, **more: str) -> None:
     """One job of a variant, to its end."""
     there = os.environ.get("LD_PRELOAD", "")
     environment = {**os.environ, **torch_calls.settings_of(variant, take), **more}
     preload = there if variant == NCCL else preloaded(library, there)
-    return torch_job.run(torch_calls.RANK, job.text(), job.ranks, environment, preload, job.limit_s, progress)
+    limit_s = job.limit_s + torch_job.GRACE_S
+    torch_job.run(torch_calls.RANK, job.text(), job.ranks, environment, preload, limit_s, progress, outcome)
 
 
 def _explanations(job: Job, take: str, library: str) -> dict[Case, str]:
@@ -114,8 +117,8 @@ def _explanations(job: Job, take: str, library: str) -> dict[Case, str]:
         of_kind = [case for case in job.cases if case.type == kind]
         asked = Job(job.ranks, of_kind, 0, job.ways, limit_s=job.limit_s)
 
-        def verify(variant: str, progress: Progress, asked: Job = asked) -> Outcome:
-            return _job(asked, variant, take, library, progress, SENNIT_EXPLAIN="1")
+        def verify(variant: str, progress: Progress, outcome: Outcome, asked: Job = asked) -> None:
+            _job(asked, variant, take, library, progress, outcome, SENNIT_EXPLAIN="1")
 
         (outcome,) = take_turns("verifying", (SENNIT,), 1, verify)[SENNIT]
         found |= {case: torch_calls.explained(case, job.ranks, outcome.errors) for case in of_kind}

@@ -15,7 +15,7 @@ from sennit.model.training import TrainingResult
 from sennit.peers import torch_job, training
 from sennit.peers.run import Outcome
 from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.peers.training import Job
+from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
@@ -79,7 +79,10 @@ def bench_training(
 
     measure_in_turns(
         "training", (NCCL, SENNIT), runs,
-        lambda variant, progress: _job(job, os.environ, library if variant == SENNIT else "", progress), show,
+        lambda variant, progress, outcome: _job(
+            job, os.environ, library if variant == SENNIT else "", progress, outcome
+        ),
+        show, lambda outcomes: bool(measured_by_both(job, outcomes)),
     )  # fmt: skip
 
 
@@ -90,22 +93,46 @@ def _numbers(text: str, option: str) -> list[int]:
     return [int(each) for each in found]
 
 
-def _job(job: Job, inherited: Mapping[str, str], library: str, progress: Progress) -> Outcome:
-    """One job, to its end."""
+def _job(job: Job, inherited: Mapping[str, str], library: str, progress: Progress, outcome: Outcome) -> None:
+    """One job, to its end or the limit."""
     there = inherited.get("LD_PRELOAD", "")
     preload = preloaded(library, there) if library else there
-    return torch_job.run(training.RANK, job.text(), job.ranks, inherited, preload, job.limit_s, progress)
+    limit_s = job.limit_s + torch_job.GRACE_S
+    torch_job.run(training.RANK, job.text(), job.ranks, inherited, preload, limit_s, progress, outcome)
+
+
+def measured_by(variant: str, job: Job, outcomes: Mapping[str, list[Outcome]]) -> list[Case]:
+    """The cases that some job of a variant finished, whatever became of it afterwards."""
+    return training.told_of(job.cases, [row for outcome in outcomes[variant] for row in outcome.rows])
+
+
+def measured_by_both(job: Job, outcomes: Mapping[str, list[Outcome]]) -> list[Case]:
+    """Those that can be compared."""
+    return [case for case in measured_by(NCCL, job, outcomes) if case in measured_by(SENNIT, job, outcomes)]
+
+
+def missing(job: Job, outcomes: Mapping[str, list[Outcome]], warnings: list[str]) -> list[str]:
+    """Told of cases that cannot be compared, where no warning says already that they are left out."""
+    found: dict[str, list[str]] = {}
+    for case in job.cases:
+        lacks = [variant for variant in outcomes if case not in measured_by(variant, job, outcomes)]
+        if lacks and not any(warning.startswith(training.left_out(case)) for warning in warnings):
+            found.setdefault(" and ".join(lacks), []).append(case.name)
+    return [
+        f"Left out, as no job under {lacks} finished it: {'; '.join(names)}. Measure it again."
+        for lacks, names in found.items()
+    ]
 
 
 def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> dict[str, Any]:
-    """The result, of what the jobs of both variants told."""
+    """The result, of what the jobs of both variants told: of cases that both finished, be it in jobs that did not
+    come to their end."""
     told = torch_job.told(outcome for each in outcomes.values() for outcome in each)
-    rows = []
+    rows, comparable = [], measured_by_both(job, outcomes)
     for variant, each in outcomes.items():
-        for case in job.cases:
+        for case in comparable:
             of_case = [row for outcome in each for row in outcome.rows if row.get("case") == case.name]
-            if of_case:
-                rows.append(training.row(case, variant, job.ranks, of_case))
+            rows.append(training.row(case, variant, job.ranks, of_case))
     settings = {
         "runs": runs,
         "steps": job.steps,
@@ -113,7 +140,8 @@ def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> d
         "losses": job.losses,
         "take": os.environ.get("SENNIT_TAKE") or "measured",
     }
-    return torch_jobs.document("bench training", told, settings, rows, told.warnings)
+    warnings = told.warnings + missing(job, outcomes, told.warnings)
+    return torch_jobs.document("bench training", told, settings, rows, warnings)
 
 
 def show_training(result: TrainingResult, document: Any, json_file: str | None, text: Path | None) -> None:

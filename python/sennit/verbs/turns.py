@@ -10,34 +10,51 @@ from sennit.problem import Exit, Problem
 from sennit.progress import Bar, Step
 
 Progress = Callable[[int, int, str], None]
-Outcomes = dict[str, list[Outcome]]  # of each variant's jobs
+Outcomes = dict[str, list[Outcome]]  # of each variant's jobs, the one that was begun last included
+JobInTurns = Callable[[str, Progress, Outcome], object]  # a variant's; it fills the outcome as its ranks tell
+
+STOPPED = "it was stopped"  # the reason of an outcome until its job has ended
+
+
+def finished(outcomes: Outcomes) -> Outcomes:
+    """Those of jobs that came to their end."""
+    return {variant: [outcome for outcome in each if not outcome.reason] for variant, each in outcomes.items()}
 
 
 def measure_in_turns(
-    title: str, variants: Sequence[str], runs: int, job: Callable[[str, Progress], Outcome],
-    show: Callable[[Outcomes], None],
+    title: str, variants: Sequence[str], runs: int, job: JobInTurns, show: Callable[[Outcomes], None],
+    is_worth: Callable[[Outcomes], bool] = lambda outcomes: all(finished(outcomes).values()),
 ) -> None:  # fmt: skip
-    """As take_turns(), and shows what was told, also where the user stops it (Ctrl-C, SIGTERM) once there is a job of
-    each variant: an hour's figures are not lost for the last minutes'."""
-    outcomes: Outcomes = {}
+    """As take_turns(), and shows what was told, also where the user stops it (Ctrl-C, SIGTERM), a job fails,
+    once it is worth it (a job of each ended): an hour's figures are not lost for the last minutes'."""
+    outcomes: Outcomes = {variant: [] for variant in variants}
+
+    def show_part(why: str) -> None:
+        done = sum(map(len, finished(outcomes).values()))
+        outcomes[variants[0]][0].warnings.append(f"{why} after {done} of {runs * len(variants)} jobs.")
+        show(outcomes)
+
     try:
         take_turns(title, variants, runs, job, outcomes)
     except BaseException as stopped:
-        if isinstance(stopped, Exception) or not all(outcomes.values()):
-            raise
-        done = sum(map(len, outcomes.values()))
-        outcomes[variants[0]][0].warnings.append(f"It was stopped after {done} of {runs * len(variants)} jobs.")
-        show(outcomes)
+        if isinstance(stopped, Problem) and is_worth(outcomes):
+            show_part(f"{_sentence(stopped.what)},")
+        elif not isinstance(stopped, Exception) and is_worth(outcomes):
+            show_part("It was stopped")
         raise
-    show(outcomes)
+    else:
+        show(outcomes)
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def take_turns(
-    title: str, variants: Sequence[str], runs: int, job: Callable[[str, Progress], Outcome],
-    outcomes: Outcomes | None = None,
-) -> Outcomes:  # fmt: skip
-    """What the jobs of each variant told, `runs` of each; `outcomes` has it job by job. Raises Problem (environment)
-    when one fails."""
+    title: str, variants: Sequence[str], runs: int, job: JobInTurns, outcomes: Outcomes | None = None
+) -> Outcomes:
+    """What the jobs of each variant told, `runs` of each; `outcomes` has it as it is told. Raises Problem
+    (environment) when one fails."""
     outcomes = {} if outcomes is None else outcomes
     outcomes.update({variant: [] for variant in variants})
     total = runs * len(variants)
@@ -48,12 +65,13 @@ def take_turns(
             def progress(done: int, of: int, what: str, before: int = before, variant: str = variant) -> None:
                 bar.update(Step(before * of + done, total * of, f"{what}, under {variant}"))
 
-            outcome = job(variant, progress)
+            outcome = Outcome(reason=STOPPED)
+            outcomes[variant].append(outcome)
+            job(variant, progress, outcome)
             if outcome.reason:
                 raise Problem(
                     f"{title} under {variant} failed: {outcome.reason}",
                     "See what its ranks printed: " + " / ".join(outcome.errors[-3:]),
                     Exit.ENVIRONMENT,
                 )
-            outcomes[variant].append(outcome)
     return outcomes
