@@ -8,6 +8,7 @@ import json
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any
 
 from sennit.peers.timing import half_range, median_and_spread
@@ -69,6 +70,7 @@ class Job:
     warm_up: int = 5
     losses: int = 50  # steps whose losses are compared
     limit_s: int = 1800
+    until_s: float = 0  # by time.monotonic(), which all processes of a machine share; 0: no case is left for its time
 
     def text(self) -> str:
         """As a file."""
@@ -79,6 +81,12 @@ class Job:
         """From such a file."""
         found = json.loads(text)
         return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
+
+    def begins(self, begun: Sequence[float]) -> bool:
+        """Whether there is time for another case, which takes as long as the longest so far. `begun`: when each of
+        those began, and now. The first is always begun."""
+        took = [after - before for before, after in pairwise(begun)]
+        return not self.until_s or not took or begun[-1] + max(took) <= self.until_s
 
 
 def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int]) -> list[Case]:

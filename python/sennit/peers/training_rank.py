@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -140,13 +141,26 @@ def train(case: Case, job: Job, rank: int, device: torch.device, silent_ms: list
     }
 
 
+def goes_on(job: Job, begun: list[float], device: torch.device) -> bool:
+    """Whether another case is begun: rank 0's clock decides for all."""
+    if not job.until_s:
+        return True
+    decided = torch.tensor([int(job.begins(begun))], device=device)
+    dist.broadcast(decided, 0)
+    return bool(decided.item())
+
+
 def run(text: str, rank: int) -> None:
-    """All cases, one after the other."""
+    """All cases, one after the other, or those that there is time for."""
     job = Job.read(text)
     torch.backends.cudnn.deterministic = True  # two runs are compared bit by bit
     device = begin(rank, job.ranks, "nccl")
     known: dict[Case, list[float]] = {}  # steps without communication, which are the same whatever the buckets
+    begun: list[float] = []  # when each case was
     for number, case in enumerate(job.cases):
+        begun.append(time.monotonic())
+        if not goes_on(job, begun, device):
+            break
         tell(rank, progress=[number, len(job.cases), case.name])
         gc.collect()  # models and graphs of the case before
         torch.cuda.reset_peak_memory_stats()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +16,7 @@ from sennit import console
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
 from sennit.peers import torch_job, training
+from sennit.peers.budget import Did, share
 from sennit.peers.run import Outcome
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.peers.training import Case, Job
@@ -29,7 +33,7 @@ from sennit.verbs.options import (
     show_views,
 )
 from sennit.verbs.run import library_to_preload, preloaded
-from sennit.verbs.turns import Outcomes, Progress, measure_in_turns
+from sennit.verbs.turns import Enough, JobInTurns, Outcomes, Progress, measure_in_turns
 from sennit.views.training_table import print_training, training_markdown
 
 EXAMPLES = examples(
@@ -38,6 +42,7 @@ EXAMPLES = examples(
     "sennit bench training --models transformer:fsdp,transformer:tensor --json training.json",
     "sennit bench training --models resnet50,resnet50:compile,resnet50:graph,resnet50:accumulate --batches 8",
     "SENNIT_TAKE=all sennit bench training -n 4 --runs 5",
+    "sennit bench training --budget 300 --runs 1 --json training.json",
 )
 
 
@@ -61,6 +66,10 @@ def bench_training(
     ] = 50,
     runs: JobsInTurns = 3,
     limit: MostSeconds = 1800,
+    budget: Annotated[
+        float | None, typer.Option(min=1, metavar="S", help="Most seconds of all jobs: cases are measured as "
+                                   "they are named, as many as there is time for.")
+    ] = None,
     json_file: ResultFile = None,
     markdown_file: Markdown = None,
 ) -> None:  # fmt: skip
@@ -74,16 +83,43 @@ def bench_training(
     library = str(library_to_preload())
 
     def show(outcomes: Outcomes) -> None:
-        document = document_of(job, outcomes, runs)
+        document = document_of(job, outcomes, runs, budget)
         show_training(parse(TrainingResult, document, "the result"), document, json_file, markdown_file)
+
+    def start(asked: Job, variant: str, progress: Progress, outcome: Outcome, most_s: float = math.inf) -> None:
+        _job(asked, os.environ, library if variant == SENNIT else "", progress, outcome, most_s)
 
     measure_in_turns(
         "training", (NCCL, SENNIT), runs,
-        lambda variant, progress, outcome: _job(
-            job, os.environ, library if variant == SENNIT else "", progress, outcome
-        ),
+        within(budget, job, runs, start) if budget else
+        lambda variant, progress, outcome: start(job, variant, progress, outcome),
         show, lambda outcomes: bool(measured_by_both(job, outcomes)),
     )  # fmt: skip
+
+
+def within(
+    budget_s: float, job: Job, runs: int, start: Callable[[Job, str, Progress, Outcome, float], object],
+    clock: Callable[[], float] = time.monotonic,
+) -> JobInTurns:  # fmt: skip
+    """What does one job after the other within a budget (peers/budget.py), which begins now. `start` runs one, for so
+    many seconds at most."""
+    spent = f"nothing more fits into the budget of {budget_s:g} s"
+    began = clock()
+    did: list[Did] = []
+
+    def next_job(variant: str, progress: Progress, outcome: Outcome) -> None:
+        now = clock() - began
+        found = share(job.cases, runs, budget_s, did, now)
+        if found is None:
+            raise Enough(spent)
+        asked = replace(job, cases=found.cases, until_s=began + found.until_s)
+        start(asked, variant, progress, outcome, found.end_s - now)
+        ended = clock() - began
+        did.append(Did(ended - now, training.told_of(found.cases, outcome.rows)))
+        if outcome.reason and ended >= found.end_s:
+            raise Enough(spent)
+
+    return next_job
 
 
 def _numbers(text: str, option: str) -> list[int]:
@@ -93,11 +129,13 @@ def _numbers(text: str, option: str) -> list[int]:
     return [int(each) for each in found]
 
 
-def _job(job: Job, inherited: Mapping[str, str], library: str, progress: Progress, outcome: Outcome) -> None:
-    """One job, to its end or the limit."""
+def _job(
+    job: Job, inherited: Mapping[str, str], library: str, progress: Progress, outcome: Outcome, most_s: float
+) -> None:
+    """One job, to its end or a limit."""
     there = inherited.get("LD_PRELOAD", "")
     preload = preloaded(library, there) if library else there
-    limit_s = job.limit_s + torch_job.GRACE_S
+    limit_s = min(job.limit_s + torch_job.GRACE_S, most_s)
     torch_job.run(training.RANK, job.text(), job.ranks, inherited, preload, limit_s, progress, outcome)
 
 
@@ -124,7 +162,9 @@ def missing(job: Job, outcomes: Mapping[str, list[Outcome]], warnings: list[str]
     ]
 
 
-def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> dict[str, Any]:
+def document_of(
+    job: Job, outcomes: Mapping[str, list[Outcome]], runs: int, budget_s: float | None = None
+) -> dict[str, Any]:
     """The result, of what the jobs of both variants told: of cases that both finished, be it in jobs that did not
     come to their end."""
     told = torch_job.told(outcome for each in outcomes.values() for outcome in each)
@@ -139,6 +179,7 @@ def document_of(job: Job, outcomes: Mapping[str, list[Outcome]], runs: int) -> d
         "warm_up": job.warm_up,
         "losses": job.losses,
         "take": os.environ.get("SENNIT_TAKE") or "measured",
+        **({"budget_s": budget_s} if budget_s else {}),
     }
     warnings = told.warnings + missing(job, outcomes, told.warnings)
     return torch_jobs.document("bench training", told, settings, rows, warnings)

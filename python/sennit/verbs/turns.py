@@ -16,6 +16,10 @@ JobInTurns = Callable[[str, Progress, Outcome], object]  # a variant's; it fills
 STOPPED = "it was stopped"  # the reason of an outcome until its job has ended
 
 
+class Enough(Exception):
+    """Raised by a job, before or after it ran, where what there is has to do: why, in half a sentence."""
+
+
 def finished(outcomes: Outcomes) -> Outcomes:
     """Those of jobs that came to their end."""
     return {variant: [outcome for outcome in each if not outcome.reason] for variant, each in outcomes.items()}
@@ -25,8 +29,8 @@ def measure_in_turns(
     title: str, variants: Sequence[str], runs: int, job: JobInTurns, show: Callable[[Outcomes], None],
     is_worth: Callable[[Outcomes], bool] = lambda outcomes: all(finished(outcomes).values()),
 ) -> None:  # fmt: skip
-    """As take_turns(), and shows what was told, also where the user stops it (Ctrl-C, SIGTERM), a job fails,
-    once it is worth it (a job of each ended): an hour's figures are not lost for the last minutes'."""
+    """As take_turns(), and shows what was told, also where the user stops it (Ctrl-C, SIGTERM), a job fails or it is
+    Enough, once it is worth it (a job of each ended): an hour's figures are not lost for the last minutes'."""
     outcomes: Outcomes = {variant: [] for variant in variants}
 
     def show_part(why: str) -> None:
@@ -36,6 +40,12 @@ def measure_in_turns(
 
     try:
         take_turns(title, variants, runs, job, outcomes)
+    except Enough as enough:
+        if not is_worth(outcomes):
+            told = [warning for each in outcomes.values() for outcome in each for warning in outcome.warnings]
+            remedy = " / ".join(told) or "Allow more, or ask for less"
+            raise Problem(f"{title} measured nothing: {enough}", remedy, Exit.ENVIRONMENT) from None
+        show_part(f"{_sentence(str(enough))},")
     except BaseException as stopped:
         if isinstance(stopped, Problem) and is_worth(outcomes):
             show_part(f"{_sentence(stopped.what)},")
