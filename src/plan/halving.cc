@@ -90,21 +90,23 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
 
 Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, const Measure& measure,
                          const std::function<bool()>& within_budget) {
-  const auto is_narrow = [](const coll::Plan& plan) { return plan.blocks <= Entry::kFewBlocks; };
-  if (!found.finished || std::ranges::any_of(found.plans, is_narrow, &Timed::plan)) return found;
-  std::vector<Candidate> narrow;
-  std::ranges::copy_if(candidates, std::back_inserter(narrow), is_narrow, &Candidate::plan);
-  if (narrow.empty()) return found;
   HalvingOptions options;
   options.kept = 2;
-  auto fastest = halve(std::move(narrow), measure, within_budget, options);
-  if (!fastest && fastest.status().code() == Code::corrupt) return found;
-  if (!fastest) return fastest;
-  found.plans.insert(found.plans.end(), fastest->plans.begin(), fastest->plans.end());
-  found.timed += fastest->timed;
-  for (const coll::Plan& wrong : fastest->wrong)
-    if (std::ranges::count(found.wrong, wrong) == 0) found.wrong.push_back(wrong);
-  found.finished = fastest->finished;
+  for (const unsigned blocks : Entry::kFewBlocks) {
+    const auto is_narrow = [&](const coll::Plan& plan) { return plan.blocks <= blocks; };
+    if (!found.finished || std::ranges::any_of(found.plans, is_narrow, &Timed::plan)) continue;
+    std::vector<Candidate> narrow;
+    std::ranges::copy_if(candidates, std::back_inserter(narrow), is_narrow, &Candidate::plan);
+    if (narrow.empty()) continue;
+    auto fastest = halve(std::move(narrow), measure, within_budget, options);
+    if (!fastest && fastest.status().code() == Code::corrupt) continue;
+    if (!fastest) return fastest;
+    found.plans.insert(found.plans.end(), fastest->plans.begin(), fastest->plans.end());
+    found.timed += fastest->timed;
+    for (const coll::Plan& wrong : fastest->wrong)
+      if (std::ranges::count(found.wrong, wrong) == 0) found.wrong.push_back(wrong);
+    found.finished = fastest->finished;
+  }
   return found;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -29,10 +30,10 @@ struct Timed {
 
 /// What was found for one size of an operation.
 struct Entry {
-  /// Of so many blocks at most there is a plan, too, for those who leave other kernels room on a GPU: a default, what
-  /// NCCL's own kernels have at most.
-  static constexpr unsigned kFewBlocks = 32;
-  static constexpr std::size_t kMostPlans = 6;
+  /// Of so many blocks at most there are plans, too, for those who leave other kernels room on a GPU. Defaults: half
+  /// of the most, and what NCCL's own kernels have.
+  static constexpr std::array<unsigned, 2> kFewBlocks{coll::kMostBlocks / 2, 32};
+  static constexpr std::size_t kMostPlans = 8;
 
   Layout layout;
   coll::Case which;

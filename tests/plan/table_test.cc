@@ -49,7 +49,7 @@ TEST(Table, SaysWhatIsWrongInADocument) {
       {"/entries/0/model_us", -2, "model_us"},
       {"/entries/0/nccl_us", nullptr, "nccl_us"},
       {"/entries/0/candidates", 1.5, "candidates"},
-      {"/entries/0/plans", Json::array(), "plans are not 1 to 6"},
+      {"/entries/0/plans", Json::array(), "plans are not 1 to 8"},
       {"/entries/0/plans/0/algorithm", "chain", "there is no allreduce algorithm \"chain\""},
       {"/entries/0/plans/0/blocks", 0, "plans[0]: blocks"},
       {"/entries/0/plans/0/threads", 33, "threads"},

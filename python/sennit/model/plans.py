@@ -41,7 +41,7 @@ class TunedCase(Part):
     operation: str
     arithmetic: Literal["none", "fast", "general"]
     bytes: int = Field(ge=0)
-    plans: list[TimedPlan] = Field(min_length=1, max_length=6)
+    plans: list[TimedPlan] = Field(min_length=1, max_length=8)
     model_us: float = Field(ge=0)
     nccl_us: float = Field(ge=0)
     candidates: int = Field(ge=0)

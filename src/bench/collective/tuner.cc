@@ -130,7 +130,7 @@ class Tuner {
   /// Tables of before had no plans of few blocks where the fastest have many.
   bool is_tuned(const coll::Case& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
-    return entry != nullptr && entry->has_plan_within(plan::Entry::kFewBlocks);
+    return entry != nullptr && entry->has_plan_within(plan::Entry::kFewBlocks.back());
   }
 
   /// As rank 0's clock has it; the same on every rank.

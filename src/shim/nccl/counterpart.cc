@@ -47,7 +47,7 @@ constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had map
 /// 2. They compute beside it, on the SMs that are left: an allgather of 6 MiB by 64 blocks, 5 % faster alone than
 ///    NCCL's, made a step of FSDP 2 % slower on 4 × H200. As many as NCCL's own kernels have cost no more than those.
 unsigned most_blocks(const device::Executor& executor, int device) {
-  return std::min(executor.concurrent_blocks(device) / 2, plan::Entry::kFewBlocks);
+  return std::min(executor.concurrent_blocks(device) / 2, plan::Entry::kFewBlocks.back());
 }
 
 /// What must be the same on all ranks, and what all go by the least of.
