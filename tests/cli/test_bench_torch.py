@@ -70,6 +70,13 @@ def test_what_the_host_takes_longer_is_that_of_jobs_that_followed_one_another() 
     assert added(TorchResult.model_validate(document)) == []
 
 
+def test_one_job_of_each_says_nothing_of_what_the_host_takes_longer() -> None:
+    document = data("torch")
+    for row in document["rows"]:
+        row["host_of_runs_us"] = row["host_of_runs_us"][:1]
+    assert len(added(TorchResult.model_validate(document))) == 1, "the calls in turns of one job"
+
+
 # ---- jobs ---------------------------------------------------------------------------------------------------------
 
 
