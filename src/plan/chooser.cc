@@ -99,7 +99,7 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
     return {};
   }
   if (hashes[0].empty()) return {};
-  lookup_ = Lookup(*table, layout, machine, most_blocks_);
+  lookup_ = Lookup(*table, layout, machine, room_);
   if (!adapts || lookup_.empty()) return {};
 
   timers_ = std::move(timers);
@@ -128,9 +128,7 @@ Chooser::Decision& Chooser::decide(const coll::Case& bucket) {
     if (ballot_ != nullptr && node_->rank() == 0 && decision.plans.size() > 1)
       decision.correction = std::make_unique<Correction>(decision.expected);
   } else {
-    const bool is_message = bucket.operation == coll::Operation::sendrecv;  // whose plans are narrow as they are
-    decision.plans = {coll::choose(bucket, team_, node_->executor().kind(), figures_,
-                                   is_message ? coll::kMostBlocks : most_blocks_)};
+    decision.plans = {coll::choose(bucket, team_, node_->executor().kind(), figures_, room_.of(bucket.operation))};
   }
   return decision;
 }

@@ -16,11 +16,10 @@ namespace sennit::plan {
 class Chooser final : public coll::Chooser {
  public:
   /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own. `adapts`: plans may change
-  /// while programs run, for which a call of one rank may have to wait for a call of rank 0. `most_blocks`: plans
-  /// of collectives have no more; the same on every rank.
-  explicit Chooser(std::optional<Table> table = std::nullopt, bool adapts = true,
-                   unsigned most_blocks = coll::kMostBlocks)
-      : given_(std::move(table)), adapts_(adapts), most_blocks_(most_blocks) {}
+  /// while programs run, for which a call of one rank may have to wait for a call of rank 0. `room`: the same on
+  /// every rank.
+  explicit Chooser(std::optional<Table> table = std::nullopt, bool adapts = true, const Room& room = {})
+      : given_(std::move(table)), adapts_(adapts), room_(room) {}
 
   /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
@@ -62,7 +61,7 @@ class Chooser final : public coll::Chooser {
 
   std::optional<Table> given_;
   const bool adapts_;
-  const unsigned most_blocks_;
+  const Room room_;
   path::Node* node_ = nullptr;
   coll::Team team_;
   coll::Figures figures_;

@@ -91,16 +91,19 @@ Result<Found> halve(std::vector<Candidate> candidates, const Measure& measure,
 Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, const Measure& measure,
                          const std::function<bool()>& within_budget) {
   HalvingOptions options;
+  options.most = 12;
   options.kept = 2;
   for (const unsigned blocks : Entry::kFewBlocks) {
-    const auto is_narrow = [&](const coll::Plan& plan) { return plan.blocks <= blocks; };
-    if (!found.finished || std::ranges::any_of(found.plans, is_narrow, &Timed::plan)) continue;
+    if (!found.finished || found.plans.front().plan.blocks <= blocks) continue;
     std::vector<Candidate> narrow;
-    std::ranges::copy_if(candidates, std::back_inserter(narrow), is_narrow, &Candidate::plan);
+    std::ranges::copy_if(candidates, std::back_inserter(narrow),
+                         [&](const Candidate& each) { return each.plan.blocks <= blocks; });
     if (narrow.empty()) continue;
     auto fastest = halve(std::move(narrow), measure, within_budget, options);
     if (!fastest && fastest.status().code() == Code::corrupt) continue;
     if (!fastest) return fastest;
+    // Those that were kept without being first may have been left behind after a short round.
+    std::erase_if(found.plans, [&](const Timed& kept) { return kept.plan.blocks <= blocks; });
     found.plans.insert(found.plans.end(), fastest->plans.begin(), fastest->plans.end());
     found.timed += fastest->timed;
     for (const coll::Plan& wrong : fastest->wrong)

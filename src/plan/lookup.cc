@@ -21,7 +21,7 @@ constexpr std::uint64_t kOnlyMeets = 4 << 10;
 
 }  // namespace
 
-Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine& machine, unsigned most_blocks) {
+Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine& machine, const Room& room) {
   const bool has_own = std::ranges::any_of(table.entries, [&](const Entry& each) { return each.layout == layout; });
   Layout taken = layout;
   if (!has_own) {
@@ -33,8 +33,8 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
   // A table's own order is by bytes within a kind.
   for (Entry entry : table.entries) {
     if (entry.layout != taken) continue;
-    if (entry.which.operation != coll::Operation::sendrecv)
-      std::erase_if(entry.plans, [&](const Timed& timed) { return timed.plan.blocks > most_blocks; });
+    const unsigned most = room.of(entry.which.operation);
+    std::erase_if(entry.plans, [&](const Timed& timed) { return timed.plan.blocks > most; });
     entries_[{entry.which.operation, entry.which.arithmetic}].push_back(std::move(entry));
   }
 }

@@ -10,13 +10,22 @@
 
 namespace sennit::plan {
 
+/// How many blocks plans may have at most.
+struct Room {
+  unsigned blocks = coll::kMostBlocks;
+  unsigned of_messages = coll::kMostBlocks;  ///< of the operation sendrecv
+
+  unsigned of(coll::Operation operation) const {
+    return operation == coll::Operation::sendrecv ? of_messages : blocks;
+  }
+};
+
 class Lookup {
  public:
   Lookup() = default;
-  /// The entries of the layout, or of another one that is alike() it on this machine, with their plans of at most so
-  /// many blocks; messages (sendrecv) have theirs.
-  Lookup(const Table& table, const Layout& layout, const machine::Machine& machine,
-         unsigned most_blocks = coll::kMostBlocks);
+  /// The entries of the layout, or of another one that is alike() it on this machine, with their plans that there is
+  /// room for.
+  Lookup(const Table& table, const Layout& layout, const machine::Machine& machine, const Room& room = {});
 
   bool empty() const { return entries_.empty(); }
   /// The entry of the size nearest to the case's, by ratio, whose first plan admits it, or else any of whose plans

@@ -73,6 +73,7 @@ std::string read_entry(const Json& entry, Entry& into) {
     if (!is_time(entry, member)) return fmt::format("{} is not a time", member);
   into.model_us = entry["model_us"].get<double>();
   into.nccl_us = entry["nccl_us"].get<double>();
+  if (is_text(entry, "nccl")) into.nccl = entry["nccl"].get<std::string>();
   if (!is_count(entry, "candidates")) return "candidates is not a number";
   into.candidates = entry["candidates"].get<unsigned>();
   if (!entry.contains("plans") || !entry["plans"].is_array() || entry["plans"].empty() ||
@@ -99,6 +100,7 @@ Json to_json(const Entry& entry) {
           {"plans", std::move(plans)},
           {"model_us", entry.model_us},
           {"nccl_us", entry.nccl_us},
+          {"nccl", entry.nccl},
           {"candidates", entry.candidates}};
 }
 

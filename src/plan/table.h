@@ -40,6 +40,7 @@ struct Entry {
   std::vector<Timed> plans;  ///< one to kMostPlans, the one to take first, then by time
   double model_us = 0;       ///< what the cost model's choice took in the same run
   double nccl_us = 0;        ///< what NCCL took in the same run; 0: it was not measured
+  std::string nccl;          ///< which NCCL, as nccl_name() has it
   unsigned candidates = 0;   ///< plans that were verified and timed
 
   bool operator==(const Entry&) const = default;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from conftest import Programs, check_snapshot, data, kept_plans, shown
@@ -10,6 +11,7 @@ from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.tuned import PutTable
 from sennit.plans import kinds
 from sennit.tuning import pair_classes
+from sennit.verbs.tune import torchs_nccl
 from sennit.views import plan_tables
 from sennit.views.tables import print_put_table, verdict
 
@@ -224,6 +226,14 @@ def test_tune_passes_on_how_to_measure_collectives(programs: Programs) -> None:
     assert programs.calls("sennit-tune") == [
         ["collectives", "--progress", *options, "--thorough", "--executor", "cuda"]
     ]
+
+
+def test_the_nccl_of_pytorchs_wheels_is_found(tmp_path: Path) -> None:
+    assert torchs_nccl(["", str(tmp_path)]) is None
+    folder = tmp_path / "nvidia" / "nccl" / "lib"
+    folder.mkdir(parents=True)
+    (folder / "libnccl.so.2").touch()
+    assert torchs_nccl([str(tmp_path / "other"), str(tmp_path)]) == str(folder)
 
 
 @pytest.mark.parametrize(

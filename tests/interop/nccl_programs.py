@@ -115,23 +115,24 @@ class Program:
 
 
 @cache
-def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce") -> Path | str:
+def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", beside: str = "") -> Path | str:
     """A folder for SENNIT_CACHE: two ranks' calls as tuned on this host, and what NCCL is said to have taken for
-    each size; or why it cannot be had."""
+    each size, and which one (default: the tests' own); or why it cannot be had."""
     programs = Path(drop_in.FOLDER)
     if not drop_in.FOLDER or not (programs / "sennit-tune").exists():
         return "sennit-tune is not built"
-    folder = Path(TOGETHER.name) / f"cache-{operation}"
+    folder = Path(TOGETHER.name) / f"cache-{operation}-{beside}"
     folder.mkdir()
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SENNIT_")}
     environment = kept | {"SENNIT_CACHE": str(folder), "SENNIT_EXECUTOR": "host"}
     tuning = ["collectives", "--ranks", "2", "--operations", operation, "--sizes", sizes, "--budget", "20"]
     for command in ([str(programs / "sennit-machine"), "measure"], [str(programs / "sennit-tune"), *tuning]):
         subprocess.run(command, env=environment, capture_output=True, check=True, timeout=100)
+    beside = beside or ".".join(map(str, version_of(headers()[0])))
     (file,) = folder.glob("*.collectives.json")
     table = json.loads(file.read_text(encoding="utf-8"))
     for entry, took in zip(table["entries"], nccl_us, strict=True):
-        entry["nccl_us"] = took
+        entry |= {"nccl_us": took, "nccl": beside}
     file.write_text(json.dumps(table), encoding="utf-8")
     return folder
 

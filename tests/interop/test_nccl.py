@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -54,7 +55,30 @@ def test_nothing_is_taken_that_did_not_measure_faster() -> None:
     job = program.run("collectives", 2, library, {"SENNIT_TAKE": "measured"})
     expect_right(job)
     assert job.asked("AllReduce") == 2 * 4 * 4
-    assert "NCCL: no plan of this size was measured here" in job.errors[0], job.errors[0]
+    assert "NCCL: no plan was measured here beside this NCCL (sennit tune collectives)" in job.errors[0], job.errors[
+        0
+    ]
+
+
+def test_what_measured_faster_than_another_nccl_is_left_to_this_one() -> None:
+    program, library = have()
+    cache = nccl_programs.tuned("1K,4K,256K", (1e6, 1e6, 1e6), beside="2.18.1")
+    if isinstance(cache, str):
+        pytest.skip(cache)
+    settings = {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)}
+    job = program.run("collectives", 2, library, settings)
+    expect_right(job)
+    assert "NCCL: no plan was measured here beside this NCCL" in job.errors[0], job.errors[0]
+    (file,) = cache.glob("*.collectives.json")
+    table = json.loads(file.read_text(encoding="utf-8"))
+    table["entries"][0]["nccl"] = ".".join(map(str, nccl_programs.version_of(nccl_programs.headers()[0])))
+    file.write_text(json.dumps(table), encoding="utf-8")
+    job = program.run("collectives", 2, library, settings)
+    expect_right(job)
+    assert "NCCL: 2.18.1 was measured here, this is" in job.errors[0], job.errors[0]
+    job = program.run("collectives", 2, library, settings | {"NCCL_NVLS_ENABLE": "0"})
+    expect_right(job)
+    assert "beside this NCCL" in job.errors[0], "multicast was not forbidden then"
 
 
 def test_what_measured_faster_is_taken_and_nothing_else() -> None:
@@ -164,7 +188,7 @@ def test_messages_that_did_not_measure_faster_are_nccls() -> None:
     job = program.run("messages", 2, library, {"SENNIT_TAKE": "measured"})
     expect_right(job)
     assert job.asked("Send") == job.asked("Recv") > 0
-    assert re.search("send .*NCCL: no plan of this size was measured here", job.errors[0]), job.errors[0]
+    assert re.search("send .*NCCL: no plan was measured here beside this NCCL", job.errors[0]), job.errors[0]
 
 
 def test_messages_of_a_group_go_at_the_same_time() -> None:

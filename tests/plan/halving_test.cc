@@ -133,8 +133,13 @@ TEST(Halving, AddsPlansOfFewBlocksWhereTheFastestHaveMany) {
   EXPECT_EQ(all->plans[3].us, 10 + 100.0 / 32);
   EXPECT_TRUE(all->finished);
 
-  found.plans = {{plan_of(256), 10.4, 0.01}, {plan_of(16), 10.8, 0.01}};
-  EXPECT_EQ(add_narrow(found, wider_is_faster(), kAsPredicted, always)->plans.size(), 2u) << "it has one";
+  found.plans = {{plan_of(256), 10.4, 0.01}, {plan_of(16), 99, 0.01}};
+  const auto again = add_narrow(found, wider_is_faster(), kAsPredicted, always);
+  EXPECT_EQ(again->plans.size(), 5u);
+  EXPECT_EQ(again->plans.back().us, 10 + 100.0 / 16) << "it was timed again";
+
+  found.plans = {{plan_of(32), 10.4, 0.01}, {plan_of(256), 10.8, 0.01}};
+  EXPECT_EQ(add_narrow(found, wider_is_faster(), kAsPredicted, always)->plans.size(), 2u) << "it is narrow";
 }
 
 TEST(Halving, PlansOfFewBlocksMayAllBeWrongOrComeTooLate) {

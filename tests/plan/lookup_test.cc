@@ -52,7 +52,8 @@ TEST(Lookup, PassesOverPlansOfTooManyBlocks) {
   const coll::Plan wide{coll::Algorithm::two_shot, 128, 512}, narrow{coll::Algorithm::two_shot, 64, 512};
   insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(MiB), {{wide, 10, 0.1}, {narrow, 12, 0.1}}));
   insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(4 * MiB), {{wide, 30, 0.1}}));
-  const Lookup all(table, {"gpu0", "gpu1"}, measured_machine()), few(table, {"gpu0", "gpu1"}, measured_machine(), 64);
+  const Lookup all(table, {"gpu0", "gpu1"}, measured_machine()),
+      few(table, {"gpu0", "gpu1"}, measured_machine(), {64, 64});
   EXPECT_EQ(all.find(allreduce_of(MiB), team_of(2))->plans.front().plan, wide);
   EXPECT_EQ(few.find(allreduce_of(MiB), team_of(2))->plans.front().plan, narrow);
   EXPECT_TRUE(all.find(allreduce_of(4 * MiB), team_of(2)));
@@ -63,7 +64,8 @@ TEST(Lookup, MessagesHaveTheBlocksThatTheyHave) {
   Table table = empty_table();
   const coll::Case message{coll::Operation::sendrecv, coll::Arithmetic::none, MiB};
   insert(table, entry_of({"gpu0", "gpu1"}, message, {{{coll::Algorithm::direct, 64, 512}, 10, 0.1}}));
-  EXPECT_TRUE(Lookup(table, {"gpu0", "gpu1"}, measured_machine(), 32).find(message, team_of(2)));
+  EXPECT_TRUE(Lookup(table, {"gpu0", "gpu1"}, measured_machine(), {32, 64}).find(message, team_of(2)));
+  EXPECT_FALSE(Lookup(table, {"gpu0", "gpu1"}, measured_machine(), {64, 32}).find(message, team_of(2)));
 }
 
 TEST(Lookup, TakesTheFirstPlanOfANeighbourRatherThanTheLastOfTheNearest) {

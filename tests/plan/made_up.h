@@ -27,7 +27,7 @@ inline coll::Case allreduce_of(std::uint64_t bytes) {
 }
 
 inline Entry entry_of(const Layout& layout, const coll::Case& which, std::vector<Timed> plans) {
-  return {layout, which, std::move(plans), 30, 40, 9};
+  return {layout, which, std::move(plans), 30, 40, "2.28.9", 9};
 }
 
 inline const coll::Plan kTwoShot{coll::Algorithm::two_shot, 64, 256};

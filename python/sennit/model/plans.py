@@ -44,6 +44,7 @@ class TunedCase(Part):
     plans: list[TimedPlan] = Field(min_length=1, max_length=8)
     model_us: float = Field(ge=0)
     nccl_us: float = Field(ge=0)
+    nccl: str = ""
     candidates: int = Field(ge=0)
 
     @property

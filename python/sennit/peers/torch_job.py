@@ -47,7 +47,7 @@ def environment(inherited: Mapping[str, str], rank: int, ranks: int, port: int, 
         "MASTER_PORT": str(port),
         "LD_PRELOAD": preload,
     }
-    result = dict(inherited) | {"NCCL_NVLS_ENABLE": inherited.get("NCCL_NVLS_ENABLE", "0")} | own
+    result = dict(inherited) | own
     if not preload:
         del result["LD_PRELOAD"]
     return result

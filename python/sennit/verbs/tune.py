@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
@@ -128,6 +129,8 @@ def tune(
         )
     arguments = [part for name, value in options.items() if value is not None for part in (name, str(value))]
     arguments += ["--again"] if again else []
+    if nccl is None and operation != Operation.PUT and (found := torchs_nccl(sys.path)):
+        arguments += ["--nccl", found]
     if not show:
         measure_once(executor)
     missing: list[Problem] = []
@@ -145,6 +148,13 @@ def tune(
         _show(one, document, json_file)
     if missing:
         raise missing[0]
+
+
+def torchs_nccl(places: Sequence[str]) -> str | None:
+    """The folder of the NCCL that PyTorch's wheels bring, where it is installed in one of these; that is the one which
+    its programs use, whatever the loader finds."""
+    folders = [Path(place) / "nvidia" / "nccl" / "lib" for place in places]
+    return next((str(folder) for folder in folders if (folder / "libnccl.so.2").exists()), None)
 
 
 def measure_once(executor: Executor | None) -> None:

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nccl_name.h"
 #include "device/cuda/check.h"
 
 namespace sennit::bench::collective {

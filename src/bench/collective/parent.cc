@@ -112,7 +112,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
                    {"scratch_bytes", found->at("scratch_bytes")}};
   if (outcome.versions.contains("nccl")) {
     const char* multicast = std::getenv("NCCL_NVLS_ENABLE");
-    settings["NCCL_NVLS_ENABLE"] = multicast != nullptr ? multicast : "0";
+    settings["NCCL_NVLS_ENABLE"] = multicast != nullptr ? multicast : "as NCCL decides";
   }
   Json document =
       put::document(known->machine, found->at("devices").get<std::vector<std::string>>(), settings, outcome);

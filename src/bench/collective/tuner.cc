@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nccl_name.h"
 #include "base/units.h"
 #include "bench/collective/options.h"
 #include "bench/collective/site.h"
@@ -127,10 +128,13 @@ class Tuner {
     return {};
   }
 
-  /// Tables of before had no plans of few blocks where the fastest have many.
+  /// Not where tables of before had no plans of few blocks, nor beside another NCCL than there is now.
   bool is_tuned(const coll::Case& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
-    return entry != nullptr && entry->has_plan_within(plan::Entry::kFewBlocks.back());
+    if (entry == nullptr || !entry->has_plan_within(plan::Entry::kFewBlocks.back())) return false;
+    const bool compares =
+        site_->nccl() != nullptr && Site::nccl_can(which.operation, reduction_of(which.arithmetic, 2));
+    return !compares || entry->nccl == nccl_name(site_->nccl()->version());
   }
 
   /// As rank 0's clock has it; the same on every rank.
@@ -177,11 +181,12 @@ class Tuner {
     for (const coll::Plan& wrong : found->wrong)
       warnings_.push_back(fmt::format("{} by {} gave wrong results and is left out.", describe(which), name(wrong)));
     if (!found->finished) return false;
-    plan::Entry entry{layout_, which, std::move(found->plans), found->model_us, 0, found->timed};
+    plan::Entry entry{layout_, which, std::move(found->plans), found->model_us, 0, {}, found->timed};
     if (site_->nccl() != nullptr && Site::nccl_can(which.operation, reduction)) {
       auto times = site_->time({}, layout, reduction, kLeastSeconds * 4);
       if (!times) return times.status();
       entry.nccl_us = times->summary.median_us;
+      entry.nccl = nccl_name(site_->nccl()->version());
     }
     plan::insert(table_, std::move(entry));
     found_any_ = true;

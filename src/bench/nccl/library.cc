@@ -22,7 +22,6 @@ bool look_up(void* handle, const char* symbol, Function& function) {
 
 Result<NcclLibrary> open_nccl_library(const std::string& given) {
   namespace fs = std::filesystem;
-  ::setenv("NCCL_NVLS_ENABLE", "0", 0);
   std::vector<std::string> names;
   std::error_code ignored;
   if (!given.empty()) {
@@ -60,13 +59,6 @@ Result<NcclLibrary> open_nccl_library(const std::string& given) {
     why = name + " lacks a function of NCCL 2.7";
   }
   return Status(Code::not_found, why);
-}
-
-std::string nccl_version_text(int version) {
-  // Before 2.9 the number had one digit less for the minor version.
-  const int major = version / (version >= 10000 ? 10000 : 1000);
-  const int rest = version % (version >= 10000 ? 10000 : 1000);
-  return fmt::format("{}.{}.{}", major, rest / 100, rest % 100);
 }
 
 }  // namespace sennit::bench

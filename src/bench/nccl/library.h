@@ -43,11 +43,7 @@ struct NcclLibrary {
 };
 
 /// `given`: the library's file or the folder that holds it; empty: what the loader finds, else $NCCL_HOME/lib. Stays
-/// open for the rest of the process: NCCL leaves threads behind. NVLink multicast is left off (NCCL_NVLS_ENABLE=0)
-/// unless the user decided. Errors: not_found.
+/// open for the rest of the process: NCCL leaves threads behind. Errors: not_found.
 Result<NcclLibrary> open_nccl_library(const std::string& given);
-
-/// "2.28.9" of ncclGetVersion's 22809.
-std::string nccl_version_text(int version);
 
 }  // namespace sennit::bench

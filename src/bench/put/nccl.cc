@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nccl_name.h"
 #include "bench/nccl/library.h"
 #include "comm/exchange.h"
 #include "device/cuda/check.h"

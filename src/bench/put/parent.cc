@@ -271,7 +271,7 @@ class Parent {
       settings["ucx"] = {{"test", "ucp_put_bw"}, {"rounds", kUcxRounds}, {"sample", "average of a round's messages"}};
     if (std::ranges::count(variants_, "nccl") > 0) {
       const char* multicast = std::getenv("NCCL_NVLS_ENABLE");
-      settings["NCCL_NVLS_ENABLE"] = multicast != nullptr ? multicast : "0";
+      settings["NCCL_NVLS_ENABLE"] = multicast != nullptr ? multicast : "as NCCL decides";
     }
     if (options_.setup) settings["setup_ms"] = outcome_.setup_ms;
     return settings;

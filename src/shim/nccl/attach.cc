@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include "base/nccl_name.h"
 #include "shim/front/front.h"
 #include "shim/nccl/drop_in.h"
 
@@ -308,10 +309,16 @@ int attach(const sennit_nccl_front& front) {
     const auto* const found = std::ranges::find(kSymbols, name);
     return found != std::end(kSymbols) ? front.real[found - kSymbols] : dlsym(front.library, name.data());
   });
-  if (!memories || !nccl.is_complete()) {
+  if (!memories) {
+    std::fprintf(stderr, "sennit: the program runs without sennit: %s\n", memories.status().text().c_str());
+    return 1;
+  }
+  if (!nccl.is_complete()) {
     std::fputs("sennit: the program runs without sennit: its NCCL lacks functions of NCCL 2.19\n", stderr);
     return 1;
   }
+  int version = 0;
+  if (nccl.get_version(&version) == kSuccess) switches->nccl = nccl_name(nccl_version_text(version));
   own_code = code_around(reinterpret_cast<const void*>(nccl.get_version));
   here = new DropIn(nccl, std::move(*switches), std::move(*memories));
   std::atexit([] {

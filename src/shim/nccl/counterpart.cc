@@ -1,6 +1,9 @@
 #include "shim/nccl/counterpart.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <optional>
 #include <set>
 #include <thread>
 #include <tuple>
@@ -39,59 +42,106 @@ constexpr int kLeavingSlot = 3074;
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
 
-/// A collective takes few blocks, and a quarter of those at most that a GPU runs at a time, two an SM: a limit.
+/// Programs have several communicators on streams of their own, which one GPU may come to in another order than the
+/// next; a kernel that filled one GPU would wait there for a peer that finds no room on another. So a call has a
+/// quarter at most of the blocks that a GPU runs at a time, two an SM: a limit.
 ///
-/// 1. Programs have several communicators on streams of their own, which one GPU may come to in another order than
-/// the
-///    next; a kernel that filled one GPU would wait there for a peer that finds no room on another.
-/// 2. They compute beside it, on the SMs that are left: an allgather of 6 MiB by 64 blocks, 5 % faster alone than
-///    NCCL's, made a step of FSDP 2 % slower on 4 × H200. As many as NCCL's own kernels have cost no more than those.
-unsigned most_blocks(const device::Executor& executor, int device) {
-  return std::min(executor.concurrent_blocks(device) / 2, plan::Entry::kFewBlocks.back());
+/// And programs compute beside it, on the SMs that are left: an allgather of 6 MiB by 64 blocks, 5 % faster alone
+/// than NCCL's, made a step of FSDP 2 % slower (4 × H200). So a collective has as many as NCCL's own kernels at most,
+/// and no more than the user allows those: a default. Messages, which come after them, may have all that a quarter
+/// is.
+plan::Room room_on(const device::Executor& executor, int device) {
+  const unsigned quarter = std::max(executor.concurrent_blocks(device) / 2, 1U);
+  unsigned blocks = std::min(quarter, plan::Entry::kFewBlocks.back());
+  const char* const allowed = std::getenv("NCCL_MAX_CTAS");
+  if (const auto most = allowed != nullptr ? std::strtoul(allowed, nullptr, 10) : 0; most > 0)
+    blocks = static_cast<unsigned>(std::min<unsigned long>(blocks, most));
+  return {blocks, quarter};
 }
 
 /// What must be the same on all ranks, and what all go by the least of.
-comm::Bytes card_of(const Switches& switches, unsigned blocks) {
-  comm::Writer writer;
-  writer.number(blocks);
-  writer.number(device::this_process()).number(std::uint64_t(switches.take));
-  writer.text(switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all");
-  return writer.take();
-}
+struct Card {
+  plan::Room room;
+  std::uint64_t process = device::this_process();
+  Take take;
+  std::string operations, nccl;
+
+  Card(const Switches& switches, const plan::Room& own_room)
+      : room(own_room),
+        take(switches.take),
+        operations(switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all"),
+        nccl(switches.nccl) {}
+  explicit Card(comm::Reader& reader) {
+    room.blocks = static_cast<unsigned>(reader.number());
+    room.of_messages = static_cast<unsigned>(reader.number());
+    process = reader.number();
+    take = static_cast<Take>(reader.number());
+    operations = reader.text();
+    nccl = reader.text();
+  }
+  comm::Bytes write() const {
+    return comm::Writer()
+        .number(room.blocks)
+        .number(room.of_messages)
+        .number(process)
+        .number(std::uint64_t(take))
+        .text(operations)
+        .text(nccl)
+        .take();
+  }
+};
 
 /// What the ranks' cards say together.
 struct Agreed {
   bool siblings = false;      ///< another rank is of this process
   bool any_siblings = false;  ///< some two ranks are of one process
-  unsigned most_blocks = 0;
+  plan::Room room;            ///< the least
 };
 
 Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
   Agreed agreed;
-  int same_process = 0;
   std::set<std::uint64_t> processes;
-  std::uint64_t take = 0;
-  std::string operations;
+  int same_process = 0;
+  std::optional<Card> first;
   for (std::size_t rank = 0; rank < cards.size(); ++rank) {
     comm::Reader reader(cards[rank]);
-    const auto blocks = static_cast<unsigned>(reader.number());
-    agreed.most_blocks = rank == 0 ? blocks : std::min(agreed.most_blocks, blocks);
-    const std::uint64_t process = reader.number();
-    same_process += process == device::this_process();
-    agreed.any_siblings = !processes.insert(process).second || agreed.any_siblings;
-    const std::uint64_t theirs = reader.number();
-    const std::string their_operations = reader.text();
+    const Card card(reader);
     if (auto status = reader.finish(); !status) return status;
-    if (rank == 0) {
-      take = theirs;
-      operations = their_operations;
-    }
-    if (take != theirs || operations != their_operations)
-      return Status(Code::mismatch, fmt::format("rank {} has another SENNIT_TAKE or SENNIT_OPS than rank 0", rank),
-                    {}, "Give all ranks the same");
+    if (!first) first = card;
+    const auto differs = [&](std::string_view what) {
+      return Status(Code::mismatch, fmt::format("rank {} has another {} than rank 0", rank, what), {},
+                    "Give all ranks the same");
+    };
+    if (card.take != first->take || card.operations != first->operations) return differs("SENNIT_TAKE or SENNIT_OPS");
+    if (card.nccl != first->nccl) return differs("NCCL or NCCL_NVLS_ENABLE");
+    agreed.room.blocks = std::min(agreed.room.blocks, card.room.blocks);
+    agreed.room.of_messages = std::min(agreed.room.of_messages, card.room.of_messages);
+    agreed.any_siblings = !processes.insert(card.process).second || agreed.any_siblings;
+    same_process += card.process == device::this_process();
   }
   agreed.siblings = same_process > 1;
   return agreed;
+}
+
+/// The table that communicators of this machine go by; empty where there is none that suits. Says why, but for where
+/// there is none.
+plan::Table own_table(const machine::Machine& machine, bool says) {
+  auto kept = plan::kept_table(machine);
+  auto scratch = coll::wanted_scratch();
+  Status status = kept.ok() ? scratch.status() : kept.status();
+  if (status.ok() && !kept->table) return {};
+  if (status.ok()) status = plan::suits(*kept->table, machine, *scratch);
+  if (status.ok()) return *std::move(kept->table);
+  if (says) log(LogLevel::warning, fmt::format("no plan is known, so calls are left to NCCL: {}", status.text()));
+  return {};
+}
+
+/// Whether some call may be sennit's: what is made for calls takes memory of all GPUs.
+bool is_of_use(const Switches& switches, const plan::Table& table) {
+  if (switches.take == Take::all || switches.rails_for_nccl) return true;
+  return std::ranges::any_of(table.entries, [&](const plan::Entry& entry) {
+    return entry.nccl_us > 0 && entry.nccl == switches.nccl && entry.layout.size() > 1;
+  });
 }
 
 /// What NCCL's numbers say; none where sennit has no such, or where other ranks may say otherwise.
@@ -132,9 +182,9 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   Stages stages;
   auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
-  const unsigned blocks = executor.ok() ? most_blocks(**executor, shape.device) : 0;
+  const plan::Room room = executor.ok() ? room_on(**executor, shape.device) : plan::Room();
   auto own_message = executor.ok() ? (*executor)->allocate(shape.device, 2) : executor.status();
-  auto cards = comm::agree(*exchange, own_message.status(), card_of(switches, blocks));
+  auto cards = comm::agree(*exchange, own_message.status(), Card(switches, room).write());
   if (!cards) return cards.status();
   const auto agreed = compare(*cards);
   if (!agreed) return agreed.status();
@@ -158,7 +208,19 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   group.on_abort([failed = made->failed_](const Status&) { failed->store(clock_now()); });
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
-  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, false, agreed->most_blocks);
+  // Ranks that go by different tables would decide differently.
+  std::optional<plan::Table> table;
+  if (switches.take == Take::measured) {
+    table = own_table(made->node_->mover().machine(), shape.rank == 0);
+    const bool of_use = is_of_use(switches, *table);
+    auto tables = comm::agree(group.exchange(), {}, comm::Writer().text(of_use ? plan::hash(*table) : "").take());
+    if (!tables) return tables.status();
+    if (std::ranges::adjacent_find(*tables, std::not_equal_to()) != tables->end())
+      return Status(Code::mismatch, "not all ranks have the same table of collectives", {},
+                    "Give all ranks the same SENNIT_CACHE or SENNIT_TABLE");
+    if (!of_use) return Status(Code::not_found, std::string(kNothing));
+  }
+  auto chooser = std::make_unique<plan::Chooser>(std::move(table), false, agreed->room);
   made->chooser_ = chooser.get();
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
   made->collectives_->keep_blocks_for_messages();
@@ -218,7 +280,12 @@ Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
   if (measured.empty()) return {false, "NCCL: no plan of this size was measured here (sennit tune collectives)"};
   for (const plan::Entry& entry : measured) {
     if (entry.nccl_us == 0 || entry.plans.empty())
-      return {false, "NCCL: it was not measured when this machine was tuned"};
+      return {false, fmt::format("NCCL: {} at {} when this machine was tuned (sennit tune collectives)",
+                                 entry.nccl_us == 0 ? "it was not measured" : "no plan of few blocks was measured",
+                                 format_bytes(entry.which.bytes))};
+    if (entry.nccl != switches_.nccl)
+      return {false, fmt::format("NCCL: {} was measured here, this is {} (sennit tune collectives --nccl FILE)",
+                                 entry.nccl.empty() ? "another one" : entry.nccl, switches_.nccl)};
     const plan::Timed& best = entry.plans.front();
     if (best.us + best.spread_us >= entry.nccl_us)
       return {false, fmt::format("NCCL: measured faster at {} ({:.1f} µs, sennit {:.1f})",

@@ -36,10 +36,13 @@ struct Verdict {
 
 class Counterpart {
  public:
-  /// Collective over the exchange's ranks, all of this machine. Errors, the same on every rank: mismatch (switches
-  /// that differ), unsupported (too many ranks, several in one process, not one node), those of Node::create and of
-  /// Collectives::meet.
-  /// `own_thread`: the caller is a thread of sennit's, which has no device yet.
+  /// What create() says where no call could be sennit's: nothing that users have to be told.
+  static constexpr std::string_view kNothing = "no plan was measured here beside this NCCL (sennit tune collectives)";
+
+  /// Collective over the exchange's ranks, all of this machine. Errors, the same on every rank: not_found (kNothing),
+  /// mismatch (switches or tables that differ), unsupported (too many ranks, several in one process, not one node),
+  /// those of Node::create and of Collectives::meet. `own_thread`: the caller is a thread of sennit's, which has no
+  /// device yet.
   static Result<std::unique_ptr<Counterpart>> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
                                                      Memories& memories, const Switches& switches, bool own_thread);
 

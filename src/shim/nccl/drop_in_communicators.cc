@@ -220,7 +220,7 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
     status = made.status();
     if (made.ok()) known.counterpart = std::move(*made);
   }
-  if (!status.ok() && shape.rank == 0)
+  if (!status.ok() && status.what() != Counterpart::kNothing && shape.rank == 0)
     log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
   return status;
 }

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
-#include "bench/nccl/library.h"
 
 namespace sennit::bench::put {
 namespace {
@@ -109,11 +108,6 @@ TEST_F(StandIn, ThatFailsIsQuoted) {
 TEST_F(StandIn, ThatPrintsNothingIsNoMeasurement) {
   const auto times = run_ucx(program("exit 0\n"), {{{MiB, false, 1}, 10}}, place(), [](std::size_t) {});
   EXPECT_EQ(times.status().code(), Code::corrupt);
-}
-
-TEST(NcclVersion, ReadsBothNumberings) {
-  EXPECT_EQ(nccl_version_text(22809), "2.28.9");
-  EXPECT_EQ(nccl_version_text(2708), "2.7.8");
 }
 
 }  // namespace
