@@ -116,23 +116,27 @@ typedef struct sennit_options {
   const sennit_machine*
       machine; /* to plan from, the lowest rank's of a node counts; null: sennit_machine_discover() */
   const sennit_exchange* exchange; /* copied; null: as the launcher's environment says */
+  int messages;    /* 1: sennit_send_receive() too, which half of the scratch is kept for; on all ranks or on none */
+  int most_blocks; /* that a call takes of a GPU, which runs one or two an SM, so that others find room beside it; the
+                      lowest of the ranks' numbers counts; 0: any number */
 } sennit_options;
 
 #define SENNIT_OPTIONS_INIT \
-  { sizeof(sennit_options), -1, 0, NULL, NULL }
+  { sizeof(sennit_options), -1, 0, NULL, NULL, 0, 0 }
 
 /* Collective. Meets all ranks of the job and makes a communicator of them. Null `options` are the defaults: ranks
  * started by sennit's launcher, mpirun (Open MPI, MPICH), srun or torchrun know of each other from the environment; a
  * process that nobody started so is alone. Ranks meet within SENNIT_TIMEOUT seconds. A process may have several
- * communicators; all ranks create them in the same order.
- * Errors, the same on every rank that came: TIMED_OUT and PEER_LOST (name the ranks), INVALID_ARGUMENT (an option, or
- * a variable), NOT_FOUND (no such device, GPU or machine), PERMISSION_DENIED (another secret), MISMATCH. */
+ * communicators; all ranks create them in the same order. With `messages` scratch memory (SENNIT_SCRATCH) is made
+ * now. Errors, the same on every rank that came: TIMED_OUT and PEER_LOST (name the ranks), INVALID_ARGUMENT (an
+ * option, or a variable), NOT_FOUND (no such device, GPU or machine), PERMISSION_DENIED (another secret), MISMATCH
+ * (only some ranks want messages); with `messages` those of a first collective: UNSUPPORTED, OUT_OF_MEMORY. */
 SENNIT_API sennit_result sennit_comm_create(const sennit_options* options, sennit_comm** comm) SENNIT_NOEXCEPT;
 
 /* Collective over `comm`. Makes a communicator of the ranks that give the same `color`, ordered by `key` and, where
- * that is equal, by their ranks in `comm`; a rank with a negative color gets none (null). Its device, machine and
- * time limit are those of `comm`, which goes on beside it: either may be destroyed first. Errors, the same on every
- * rank: UNSUPPORTED (ranks of one color are on several nodes), TIMED_OUT, PEER_LOST, ABORTED, MISMATCH. */
+ * that is equal, by their ranks in `comm`; a rank with a negative color gets none (null). Its options are those of
+ * `comm`, which goes on beside it: either may be destroyed first. Errors, the same on every rank: UNSUPPORTED (ranks
+ * of one color are on several nodes), TIMED_OUT, PEER_LOST, ABORTED, MISMATCH. */
 SENNIT_API sennit_result sennit_comm_split(sennit_comm* comm, int color, int key,
                                            sennit_comm** split) SENNIT_NOEXCEPT;
 
@@ -293,7 +297,8 @@ typedef enum sennit_operator {
  *   calls on one communicator must not run at the same time unless a stream or event orders them, and run in the same
  *   order on every rank.
  * - A large call takes all of a GPU. Calls on several communicators at the same time must be ordered alike on every
- *   rank, by streams or events; otherwise they may wait for each other until the time limit.
+ *   rank, by streams or events, or have `most_blocks` that find room together; otherwise they may wait for each other
+ *   until the time limit.
  * - GPU memory of this rank's device from any allocator, managed or pinned host memory; at the alignment of the
  *   element. On the host executor any memory. What a rank has no use for may be null: the input of all ranks but the
  *   root where only that sends, the output where only that receives, both where there are 0 elements.
@@ -363,6 +368,35 @@ SENNIT_API sennit_result sennit_all_to_all_v(sennit_comm* comm, const void* inpu
 /* Collective, between streams, not hosts: what is enqueued after it runs when everything that every rank had enqueued
  * before it on its stream is done, and sees it. */
 SENNIT_API sennit_result sennit_barrier(sennit_comm* comm, void* stream) SENNIT_NOEXCEPT;
+
+/* ---- messages ------------------------------------------------------------------------------------------------- */
+
+/* A message between this rank and another: what it sends, or where it receives. */
+typedef struct sennit_message {
+  int peer;       /* to whom, or from whom; this rank too */
+  int sends;      /* 1: this rank sends it; 0: it receives it */
+  void* data;     /* what is sent, which is only read, or where it goes */
+  uint64_t bytes; /* the same on both sides */
+} sennit_message;
+
+/* Sends and receives `count` messages, all at the same time, on a communicator that was made with `messages`. The two
+ * ranks of a message make a call with it, nobody else: it waits for its peer's call on the stream, not on the host.
+ *
+ * - Those that one rank sends another are received in the order in which they are sent. Otherwise ranks may put them
+ *   into calls as they like: what one has in one call, another may call one by one.
+ * - A call is done when all its messages are. Calls on one communicator, and collectives, run in the order made, also
+ *   on different streams: all that follow wait for one that waits for its peer. What must go on beside it wants a
+ *   communicator of its own, and room on the GPU (`most_blocks`).
+ * - What a rank sends to itself it receives in the same call, as often and as long.
+ * - `stream`, graphs and memory as for collectives, at any alignment. The array is read before return. 0 bytes do
+ *   nothing, and `data` may then be null. Memory that is received into overlaps no other memory of the call.
+ * - Of messages that are not as long on both sides bytes are wrong, or a rank waits until the time limit, and the
+ *   communicator is of no use afterwards.
+ * - Errors: INVALID_ARGUMENT (no such peer, null, freed or pageable memory, beyond the allocation, messages to itself
+ *   that do not fit each other), UNSUPPORTED (a communicator made without `messages`), PEER_LOST, ABORTED, TIMED_OUT.
+ */
+SENNIT_API sennit_result sennit_send_receive(sennit_comm* comm, const sennit_message* messages, int count,
+                                             void* stream) SENNIT_NOEXCEPT;
 
 #ifdef __cplusplus
 }

@@ -114,6 +114,8 @@ struct Options {
   double timeout_seconds = 0;
   const Machine* machine = nullptr;
   std::optional<Exchange> exchange;
+  bool messages = false;
+  int most_blocks = 0;
 };
 
 /// Memory of a communicator. Movable; frees itself. To be destroyed before its communicator.
@@ -173,6 +175,8 @@ class Communicator {
     sennit_options asked = SENNIT_OPTIONS_INIT;
     asked.device = options.device;
     asked.timeout_seconds = options.timeout_seconds;
+    asked.messages = options.messages ? 1 : 0;
+    asked.most_blocks = options.most_blocks;
     if (options.machine != nullptr) asked.machine = options.machine->handle();
     std::unique_ptr<Exchange> exchange;
     sennit_exchange talk{};
@@ -273,6 +277,10 @@ class Communicator {
   }
   /// sennit_barrier
   Status stream_barrier(void* stream = nullptr) { return Status(sennit_barrier(handle(), stream)); }
+  /// sennit_send_receive
+  Status send_receive(const sennit_message* messages, int count, void* stream = nullptr) {
+    return Status(sennit_send_receive(handle(), messages, count, stream));
+  }
   /// sennit_synchronize
   Status synchronize(void* stream = nullptr) { return Status(sennit_synchronize(handle(), stream)); }
   /// sennit_comm_destroy

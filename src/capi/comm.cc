@@ -31,8 +31,9 @@ Result<sennit_options> read(const sennit_options* given) {
   return options;
 }
 
-Result<path::Node::Options> node_options(const sennit_options& options) {
-  path::Node::Options made;
+Result<Communicator::Options> inner_options(const sennit_options& options) {
+  Communicator::Options inner;
+  path::Node::Options& made = inner.node;
   if (options.device < -1)
     return Status(Code::invalid_argument, fmt::format("options.device is {}", options.device), {},
                   "Use the index of a device, or -1");
@@ -47,7 +48,14 @@ Result<path::Node::Options> node_options(const sennit_options& options) {
     if (!machine) return machine.status();
     made.machine = **machine;
   }
-  return made;
+  if (options.messages != 0 && options.messages != 1)
+    return Status(Code::invalid_argument, fmt::format("options.messages is {}", options.messages), {}, "Use 0 or 1");
+  inner.messages = options.messages == 1;
+  if (options.most_blocks < 0)
+    return Status(Code::invalid_argument, fmt::format("options.most_blocks is {}", options.most_blocks), {},
+                  "Use the number of a GPU's blocks that a call may take, or 0");
+  inner.most_blocks = static_cast<unsigned>(options.most_blocks);
+  return inner;
 }
 
 Result<std::unique_ptr<comm::Exchange>> meet(const sennit_options& options) {
@@ -61,11 +69,11 @@ Status create(const sennit_options* given, sennit_comm** comm) {
   if (comm == nullptr) return null_argument("comm");
   auto options = read(given);
   if (!options) return options.status();
-  auto for_node = node_options(*options);
-  if (!for_node) return for_node.status();
+  auto inner = inner_options(*options);
+  if (!inner) return inner.status();
   auto exchange = meet(*options);
   if (!exchange) return exchange.status();
-  auto made = Communicator::create(std::move(*exchange), std::move(*for_node));
+  auto made = Communicator::create(std::move(*exchange), std::move(*inner));
   if (!made) return made.status();
   *comm = communicators().add(std::move(*made));
   return {};

@@ -17,6 +17,33 @@ namespace {
 /// cudaStreamPerThread, which builds without CUDA know as well.
 const void* const kStreamPerThread = reinterpret_cast<const void*>(std::uintptr_t{2});
 
+/// What ranks tell each other of their options.
+comm::Bytes card_of(bool messages, unsigned most_blocks) {
+  const unsigned any = messages ? coll::kMostBlocks / 2 : coll::kMostBlocks;
+  return comm::Writer()
+      .number(std::uint64_t(messages))
+      .number(most_blocks == 0 ? any : std::min(most_blocks, any))
+      .take();
+}
+
+/// How many blocks a plan may have. Errors: mismatch.
+Result<unsigned> compare_cards(const std::vector<comm::Bytes>& cards) {
+  std::uint64_t least = coll::kMostBlocks;
+  std::vector<bool> theirs;
+  for (const comm::Bytes& card : cards) {
+    comm::Reader reader(card);
+    theirs.push_back(reader.number() != 0);
+    least = std::min(least, reader.number());
+    if (auto status = reader.finish(); !status) return status;
+    if (theirs.back() != theirs.front())
+      return Status(Code::mismatch,
+                    fmt::format("options.messages is {} on rank 0 and {} on rank {}", int(theirs.front()),
+                                int(theirs.back()), theirs.size() - 1),
+                    {}, "Give all ranks the same");
+  }
+  return static_cast<unsigned>(least);
+}
+
 }  // namespace
 
 Communicators& communicators() {
@@ -30,19 +57,29 @@ Registrations& registrations() {
 }
 
 Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm::Exchange> exchange,
-                                                           path::Node::Options options) {
+                                                           Options options) {
   std::shared_ptr<Communicator> made(new Communicator());
   // An executor of its own: an abort ends one communicator, not its neighbours in the process.
   auto executor = device::open_executor();
-  if (auto agreed = comm::agree(*exchange, executor.status(), {}); !agreed) return agreed.status();
+  auto cards = comm::agree(*exchange, executor.status(), card_of(options.messages, options.most_blocks));
+  if (!cards) return cards.status();
+  auto most_blocks = compare_cards(*cards);
+  if (!most_blocks) return most_blocks.status();
+  options.most_blocks = *most_blocks;
   made->executor_ = std::move(*executor);
   made->options_ = options;
-  auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options));
+  auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options.node));
   if (!node) return node.status();
   made->node_ = std::move(*node);
-  made->options_.device = made->node_->device();
-  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
+  made->options_.node.device = made->node_->device();
+  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, true, *most_blocks);
+  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
   made->lanes_[nullptr].lane = &made->node_->lane();
+  if (options.messages) {
+    made->collectives_->keep_blocks_for_messages(*most_blocks);
+    // A message's two ranks meet nobody else, so that it must be all of them now.
+    if (auto status = made->collectives_->meet(); !status) return status;
+  }
   return made;
 }
 

@@ -22,13 +22,18 @@ namespace sennit::capi {
 
 class Communicator {
  public:
-  /// Collective. Errors: the same on every rank.
-  static Result<std::shared_ptr<Communicator>> create(std::unique_ptr<comm::Exchange> exchange,
-                                                      path::Node::Options options);
+  struct Options {
+    path::Node::Options node;
+    bool messages = false;     ///< blocks are kept for them
+    unsigned most_blocks = 0;  ///< of a plan; 0: any number
+  };
 
-  /// Collective. Of the ranks that give this rank's color, ordered by key; null where that is negative. Device,
-  /// machine and limit are this communicator's, which goes on beside it. Errors, the same on every rank: unsupported
-  /// (a color on several nodes), those of the meeting.
+  /// Collective. Errors: the same on every rank; mismatch where only some want messages.
+  static Result<std::shared_ptr<Communicator>> create(std::unique_ptr<comm::Exchange> exchange, Options options);
+
+  /// Collective. Of the ranks that give this rank's color, ordered by key; null where that is negative. Its options
+  /// are this communicator's, which goes on beside it. Errors, the same on every rank: unsupported (a color on
+  /// several nodes), those of the meeting.
   Result<std::shared_ptr<Communicator>> split(int color, int key);
 
   path::Node& node() { return *node_; }
@@ -73,7 +78,7 @@ class Communicator {
   Result<void*> keep(Result<device::Memory> memory);
   Result<comm::Part> divide(int color, int key);
 
-  path::Node::Options options_;  // as created, with the device that was found
+  Options options_;  // as created, with the device that was found and what the ranks agreed on
   std::shared_ptr<device::Executor> executor_;
   std::mutex collective_;  // held during a collective call
   std::mutex memory_mutex_;

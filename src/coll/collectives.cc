@@ -307,23 +307,31 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
 
 Status Collectives::send_receive(std::span<const Message> messages, device::Lane& lane) {
   if (auto status = node_.check(); !status) return status;
+  std::vector<Message> planned;
   for (const Message& one : messages) {
     if (one.peer < 0 || one.peer >= node_.size())
       return Status(Code::invalid_argument, fmt::format("there is no rank {}", one.peer), {},
                     fmt::format("Use 0 to {}", node_.size() - 1));
+    if (one.bytes == 0) continue;  // on both sides
     const auto access = one.sends ? device::Access::read : device::Access::write;
-    if (auto status = check_buffer(one.at, one.bytes, access, one.sends ? "input" : "output"); !status) return status;
+    const char* const what = one.sends ? "input" : "output";
+    if (auto status = check_buffer(one.at, one.bytes, access, what); !status)
+      return std::move(status).in(fmt::format("{} rank {}", one.sends ? "to" : "from", one.peer));
+    planned.push_back(one);
   }
+  if (planned.empty()) return {};
   const std::lock_guard lock(mutex_);
-  std::vector<Message> planned(messages.begin(), messages.end());
-  for (Message& one : planned) {
-    const Plan plan = chooser_->plan({Operation::sendrecv, Arithmetic::none, one.bytes});
-    one.blocks = plan.blocks;
-    one.threads = plan.threads;
-  }
   auto turn = take_turn(lane);
   if (!turn) return turn.status();
-  if (auto status = coll::send_receive(planned, scratch_->team(), blocks_, lane); !status) return status;
+  const bool is_alone = node_.size() == 1;
+  for (Message& one : planned) {
+    if (is_alone) break;
+    const Plan plan = chooser_->plan({Operation::sendrecv, Arithmetic::none, one.bytes});
+    one.blocks = std::min(plan.blocks, most_of_a_message_);
+    one.threads = plan.threads;
+  }
+  const Team team = is_alone ? Team{} : scratch_->team();
+  if (auto status = coll::send_receive(planned, team, blocks_, lane); !status) return status;
   return end_turn(lane, **turn);
 }
 

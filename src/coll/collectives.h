@@ -48,14 +48,17 @@ class Collectives {
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
 
   /// On every rank, before the first call: the upper half of all blocks is left to messages, and every plan must do
-  /// with the others.
-  void keep_blocks_for_messages() { blocks_ = {kMostBlocks / 2, kMostBlocks / 2, false}; }
+  /// with the others. `most`: that one message has, whatever is planned; the same on every rank, at least 1.
+  void keep_blocks_for_messages(unsigned most = kMostBlocks / 2) {
+    blocks_ = {kMostBlocks / 2, kMostBlocks / 2, false};
+    most_of_a_message_ = most;
+  }
   bool keeps_blocks_for_messages() const { return !blocks_.shared; }
   /// After meet(), of a communicator that keeps blocks for them. Enqueues messages, all at the same time, in the
   /// order of `lane` and behind the calls so far; between two ranks they are in the order in which both have them,
   /// whatever calls they are in. Their blocks and threads are chosen here, by their bytes alone. Errors:
-  /// invalid_argument (null, freed, pageable or too short memory, no such peer; as coll::send_receive), peer_lost,
-  /// aborted.
+  /// invalid_argument (null, freed, pageable or too short memory, but where there are no bytes; no such peer; as
+  /// coll::send_receive), peer_lost, aborted.
   Status send_receive(std::span<const Message> messages, device::Lane& lane);
 
   /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
@@ -115,6 +118,7 @@ class Collectives {
   std::mutex mutex_;  // held while a call is enqueued: threads' calls do not mix
   std::unique_ptr<Scratch> scratch_;
   MessageBlocks blocks_;
+  unsigned most_of_a_message_ = kMostBlocks;
   Windows windows_;
   std::unique_ptr<CopyEngines> engines_;  // made when first planned
   /// The end of the call before, and where it was.

@@ -35,7 +35,17 @@ Status check(const Lines& lines, const MessageBlocks& blocks) {
     return Status(Code::invalid_argument,
                   fmt::format("{} messages from this rank to itself, and {} that it receives, or other lengths",
                               from.size(), to.size()),
-                  {}, "Receive all of them in the same group");
+                  {}, "Receive them in the same call or group");
+  return {};
+}
+
+/// Those of a rank that is alone, and has no scratch.
+Status copy_own(const Lines& lines, device::Lane& lane) {
+  for (std::size_t i = 0; i < lines[0].size(); ++i) {
+    const Message &from = lines[0][i], &to = lines[1][i];
+    if (to.at == from.at) continue;
+    if (auto status = lane.copy(to.at, from.at, to.bytes); !status) return status;
+  }
   return {};
 }
 
@@ -73,6 +83,7 @@ Status send_receive(std::span<const Message> messages, const Team& team, const M
     longest = std::max(longest, line.size());
   }
   if (auto status = check(lines, blocks); !status) return status;
+  if (team.size == 1) return copy_own(lines, lane);
   if (messages.size() <= FewMessages::kMostMessages)
     return launch_lines<FewMessages::kMostMessages>(lines, team, blocks, lane);
   // A rank that is at the first messages of its peers does not wait for one that is at later ones.

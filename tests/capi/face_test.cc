@@ -31,6 +31,7 @@ TEST_F(FaceTest, MovesMessages) {
   int gathered = 0;
   Options options;
   options.device = 1;
+  options.messages = true;
   options.exchange = Exchange{0, 1, [&](const void* send, void* receive, std::size_t bytes) {
                                 std::memcpy(receive, send, bytes);
                                 return ++gathered > 0;
@@ -72,6 +73,9 @@ TEST_F(FaceTest, MovesMessages) {
   const std::uint64_t one = 1, none = 0;
   EXPECT_TRUE(gives(moved.all_to_all_v(&number, &one, &none, &result, &one, &none, SENNIT_INT32)));
   EXPECT_TRUE(moved.stream_barrier());
+  std::int32_t source = number;
+  const sennit_message own[] = {{0, 1, &source, 4}, {0, 0, &result, 4}};
+  EXPECT_TRUE(gives(moved.send_receive(own, 2)));
   EXPECT_EQ(window->put(1, 0, text, 1).result(), SENNIT_INVALID_ARGUMENT);
   auto part = moved.split(3);
   ASSERT_TRUE(part.ok() && part->has_value());

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "comm/thread_exchange.h"
+
 namespace sennit::coll {
 namespace {
 
@@ -14,6 +16,7 @@ class NamedLane final : public device::Lane {
   NamedLane(std::unique_ptr<device::Lane> real, std::uint64_t stream) : real_(std::move(real)), stream_(stream) {}
 
   int waits = 0;
+  unsigned blocks = 0;  ///< of the latest launch
   std::uint64_t captured = 0;
 
   int device() const override { return real_->device(); }
@@ -21,8 +24,9 @@ class NamedLane final : public device::Lane {
   Status copy(void* dst, const void* src, std::uint64_t bytes) override { return real_->copy(dst, src, bytes); }
   Status post(device::Word* there, const device::Word* here) override { return real_->post(there, here); }
   Status signal(device::Word* there, device::Word value) override { return real_->signal(there, value); }
-  Status launch(const device::Program& program, const void* arguments, unsigned blocks, unsigned threads) override {
-    return real_->launch(program, arguments, blocks, threads);
+  Status launch(const device::Program& program, const void* arguments, unsigned count, unsigned threads) override {
+    blocks = count;
+    return real_->launch(program, arguments, count, threads);
   }
   Status record(device::Event& event) override { return real_->record(event); }
   Status wait(device::Event& event) override {
@@ -86,6 +90,41 @@ TEST_F(Streams, ALaneFollowsTheCallsOfOtherStreams) {
   other.captured = 5;
   EXPECT_TRUE(collectives.follow(other).ok());
   EXPECT_EQ(other.waits, 1) << "a capture cannot wait for what runs outside";
+}
+
+/// Plans six blocks for whatever there is.
+class Wide final : public Chooser {
+ public:
+  Status meet(path::Node&, const Team&) override { return {}; }
+  Plan plan(const Case&) override { return {Algorithm::direct, 6, device::kBlockThreads}; }
+};
+
+TEST(KeptBlocks, AMessageTakesNoMoreThanWasAgreedOn) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one scratch are two memories to ThreadSanitizer: see tests/capi for processes";
+#endif
+  for (const unsigned most : {1u, 4u, kMostBlocks / 2}) {
+    comm::Table table(2);
+    comm::on_ranks(2, [&](int rank) {
+      auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(table, rank),
+                                     *device::open_host_executor(), {rank, {}, std::chrono::seconds(20)});
+      ASSERT_TRUE(node.ok()) << node.status().text();
+      Collectives collectives(**node, std::make_unique<Wide>());
+      collectives.keep_blocks_for_messages(most);
+      ASSERT_TRUE(collectives.meet().ok());
+      std::vector<int> sent(10'000, rank), got(10'000, -1);
+      const auto bytes = sent.size() * sizeof(int);
+      const Message messages[] = {{1 - rank, true, reinterpret_cast<std::byte*>(sent.data()), bytes},
+                                  {1 - rank, false, reinterpret_cast<std::byte*>(got.data()), bytes}};
+      NamedLane lane(*(*node)->executor().lane(rank), 3);
+      const auto status = collectives.send_receive(messages, lane);
+      ASSERT_TRUE(status.ok()) << status.text();
+      EXPECT_TRUE(lane.synchronize().ok());
+      EXPECT_EQ(lane.blocks, std::min(most, 6u));
+      EXPECT_EQ(got, std::vector<int>(10'000, 1 - rank));
+      EXPECT_TRUE(collectives.close().ok());
+    });
+  }
 }
 
 }  // namespace

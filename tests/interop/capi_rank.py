@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
@@ -9,7 +10,7 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
-from sennit.capi import Code, Communicator, Operator, SennitError, Type
+from sennit.capi import Code, Communicator, Message, Operator, SennitError, Type
 from sennit.capi.library import library
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
@@ -116,7 +117,7 @@ def collectives() -> None:
         comm.check()
 
 
-def messages() -> None:
+def windows() -> None:
     """Windows, put, get and copy, where ranks meet by an exchange of their own."""
     with Communicator.create(place=(RANK, SIZE), gather=gather_over_files(), timeout_seconds=20) as comm:
         inbox = comm.allocate(64)
@@ -141,6 +142,79 @@ def messages() -> None:
         symmetric = comm.register_symmetric(comm.allocate(4096), 4096)
         symmetric.deregister()
         comm.free(comm.allocate_pinned(4096))
+
+
+def to(peer: int, numbers: Numbers) -> Message:
+    return Message(peer, True, numbers.at, 4 * len(numbers.array))
+
+
+def from_(peer: int, numbers: Numbers) -> Message:
+    return Message(peer, False, numbers.at, 4 * len(numbers.array))
+
+
+def messages() -> None:
+    """Messages between pairs, in whatever calls their ranks have them, beside collectives of all."""
+    with Communicator.create(messages=True, most_blocks=1 + RANK) as comm:
+        # A ring in which everybody sends first.
+        mine, got = Numbers(list(range(RANK, RANK + 50_000))), Numbers([-1] * 50_000)
+        comm.send_receive([to(OTHER, mine), from_(BEFORE, got)])
+        comm.synchronize()
+        assert got.values == list(range(BEFORE, BEFORE + 50_000))
+        # Together on rank 0, one by one on rank 1, and the other way round; the third rank takes no part.
+        sent = [Numbers([100 * RANK + i] * (1 + i)) for i in range(3)]
+        received = [Numbers([-1] * (1 + i)) for i in range(3)]
+        if RANK == 0:
+            comm.send_receive([*(from_(1, each) for each in received), *(to(1, each) for each in sent)])
+        elif RANK == 1:
+            for going, coming in zip(sent, received, strict=True):
+                comm.send_receive([to(0, going)])
+                comm.send_receive([from_(0, coming)])
+        comm.synchronize()
+        if RANK < 2:
+            assert [each.values for each in received] == [[100 * (1 - RANK) + i] * (1 + i) for i in range(3)]
+        rank, sums = Numbers([RANK]), Numbers([0])
+        comm.allreduce(rank.at, sums.at, 1, Type.INT32, Operator.SUM)
+        # Nothing, and to oneself; all pairs at once, more than one launch holds.
+        to_self = Numbers([-1])
+        comm.send_receive([])
+        comm.send_receive([Message(OTHER, True, 0, 0), to(RANK, rank), from_(RANK, to_self)])
+        peers = [peer for peer in range(SIZE) if peer != RANK]
+        pairs = [(peer, Numbers([RANK, i]), Numbers([-1, -1])) for peer in peers for i in range(60)]
+        comm.send_receive([to(peer, going) for peer, going, _ in pairs]
+                          + [from_(peer, coming) for peer, _, coming in pairs])  # fmt: skip
+        comm.synchronize()
+        assert sums.values == [sum(range(SIZE))]
+        assert to_self.values == [RANK]
+        assert [coming.values for _, _, coming in pairs] == [[peer, i] for peer in peers for i in range(60)]
+
+        error = expect_error(Code.INVALID_ARGUMENT, f"there is no rank {SIZE}",
+                             lambda: comm.send_receive([to(SIZE, mine)]))  # fmt: skip
+        assert (error.where, error.remedy) == ("send and receive", f"Use 0 to {SIZE - 1}")
+        error = expect_error(Code.INVALID_ARGUMENT, "output is null",
+                             lambda: comm.send_receive([Message(OTHER, False, 0, 4)]))  # fmt: skip
+        assert f"from rank {OTHER}" in error.where
+        expect_error(Code.INVALID_ARGUMENT, "1 messages from this rank to itself, and 0 that it receives",
+                     lambda: comm.send_receive([to(RANK, mine)]))  # fmt: skip
+    with Communicator.create() as comm:
+        error = expect_error(Code.UNSUPPORTED, "made without messages", lambda: comm.send_receive([to(OTHER, mine)]))
+        assert "options.messages" in error.remedy
+    expect_error(Code.INVALID_ARGUMENT, "options.most_blocks is -1", lambda: Communicator.create(most_blocks=-1))
+    unlike = lambda: Communicator.create(messages=RANK == 0)  # noqa: E731
+    expect_error(Code.MISMATCH, "options.messages is 1 on rank 0 and 0 on rank 1", unlike)
+
+
+def late_message() -> None:
+    """A rank whose message does not come is named."""
+    comm = Communicator.create(messages=True, timeout_seconds=1)
+    got = Numbers([0])
+    if RANK == 0:
+        comm.send_receive([from_(1, got)])
+        expect_error(Code.TIMED_OUT, "rank 1", comm.synchronize)
+        (FOLDER / "timed out").touch()
+    while not (FOLDER / "timed out").exists():
+        time.sleep(0.01)
+    with contextlib.suppress(SennitError):
+        comm.destroy()
 
 
 def errors() -> None:

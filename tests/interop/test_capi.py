@@ -59,7 +59,8 @@ def test_enumerations_are_the_headers(names: Any, prefix: str) -> None:
 
 
 def test_structures_have_the_headers_fields() -> None:
-    for structure, name in ((declared.Options, "sennit_options"), (declared.Exchange, "sennit_exchange")):
+    for structure, name in ((declared.Options, "sennit_options"), (declared.Exchange, "sennit_exchange"),
+                            (declared.CMessage, "sennit_message")):  # fmt: skip
         body = re.search(rf"typedef struct {name} {{(.*?)}} {name};", HEADER, re.DOTALL)
         assert body
         text = re.sub(r"/\*.*?\*/", "", body.group(1), flags=re.DOTALL)
@@ -103,7 +104,9 @@ def test_a_library_that_is_not_there_or_lacks_something_says_what_to_do(
 
 
 @pytest.mark.parametrize("ranks", [2, 3])
-@pytest.mark.parametrize("scenario", ["collectives", "messages", "errors", "failed_meeting"])
+@pytest.mark.parametrize(
+    "scenario", ["collectives", "windows", "messages", "late_message", "errors", "failed_meeting"]
+)
 def test_ranks(scenario: str, ranks: int, tmp_path: Path) -> None:
     rank_jobs.need_library()
     rank_jobs.expect_right(rank_jobs.run("capi_rank.py", scenario, ranks, tmp_path))

@@ -10,8 +10,8 @@
 Memory is an address and streams are a cudaStream_t as a number, as in C. Errors are SennitError. sennit.torch puts
 tensors over it."""
 
-from sennit.capi.communicator import Communicator, Window
+from sennit.capi.communicator import Communicator, Message, Window
 from sennit.capi.error import SennitError
 from sennit.capi.names import Code, Operator, Type
 
-__all__ = ["Code", "Communicator", "Operator", "SennitError", "Type", "Window"]
+__all__ = ["Code", "Communicator", "Message", "Operator", "SennitError", "Type", "Window"]

@@ -7,10 +7,11 @@ import contextlib
 import ctypes
 from collections.abc import Callable, Sequence
 from ctypes import c_uint64, c_void_p
+from dataclasses import dataclass
 from types import TracebackType
 
 from sennit.capi.error import SennitError
-from sennit.capi.library import AllGather, Exchange, Library, library, options
+from sennit.capi.library import AllGather, CMessage, Exchange, Library, library, options
 from sennit.capi.names import Code, Operator, Type
 
 # Gives every rank this rank's bytes, and returns those of all ranks, by rank: as many on each.
@@ -28,6 +29,16 @@ _SCALES: dict[Type, type[ctypes._SimpleCData[int] | ctypes._SimpleCData[float]]]
     Type.UINT64: ctypes.c_uint64,
     Type.FLOAT64: ctypes.c_double,
 }
+
+
+@dataclass(frozen=True)
+class Message:
+    """sennit_message: `count` bytes at `data` that this rank sends to the peer, or receives from it."""
+
+    peer: int
+    sends: bool
+    data: int
+    count: int
 
 
 class _Meeting:
@@ -64,7 +75,7 @@ class Communicator:
     @classmethod
     def create(
         cls, *, device: int = -1, timeout_seconds: float = 0, place: tuple[int, int] | None = None,
-        gather: Gather | None = None,
+        gather: Gather | None = None, messages: bool = False, most_blocks: int = 0,
     ) -> Communicator:  # fmt: skip
         """As sennit_comm_create(). `place` (this rank, the number of ranks) and `gather` go together: how ranks meet
         where the program has its own means. What `gather` raises is the cause of the SennitError."""
@@ -75,7 +86,7 @@ class Communicator:
         elif place is not None or gather is not None:
             raise SennitError(Code.INVALID_ARGUMENT, "place without gather, or gather without place", "", "Give both")
         made = c_void_p()
-        given = options(device, timeout_seconds, meeting.exchange if meeting else None)
+        given = options(device, timeout_seconds, meeting.exchange if meeting else None, messages, most_blocks)
         _call(loaded, meeting, "sennit_comm_create", ctypes.byref(given), ctypes.byref(made))
         assert made.value is not None
         return cls(made.value, loaded, meeting)
@@ -194,6 +205,11 @@ class Communicator:
     def barrier(self, stream: int | None = None) -> None:
         """As sennit_barrier(): between streams."""
         self._call("sennit_barrier", stream)
+
+    def send_receive(self, messages: Sequence[Message], stream: int | None = None) -> None:
+        """All at the same time."""
+        given = [CMessage(each.peer, each.sends, each.data, each.count) for each in messages]
+        self._call("sennit_send_receive", (CMessage * len(given))(*given), len(given), stream)
 
     def _call(self, name: str, *arguments: object) -> None:
         _call(self._library, self._meeting, name, self._handle, *arguments)

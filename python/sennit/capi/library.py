@@ -33,13 +33,23 @@ class Options(ctypes.Structure):
         ("timeout_seconds", c_double),
         ("machine", c_void_p),
         ("exchange", POINTER(Exchange)),
+        ("messages", c_int),
+        ("most_blocks", c_int),
     ]
 
 
-def options(device: int, timeout_seconds: float, exchange: Exchange | None) -> Options:
+class CMessage(ctypes.Structure):
+    """sennit_message."""
+
+    _fields_ = [("peer", c_int), ("sends", c_int), ("data", c_void_p), ("bytes", c_uint64)]
+
+
+def options(
+    device: int, timeout_seconds: float, exchange: Exchange | None, messages: bool = False, most_blocks: int = 0
+) -> Options:
     """SENNIT_OPTIONS_INIT with these."""
     given = ctypes.pointer(exchange) if exchange is not None else None
-    return Options(ctypes.sizeof(Options), device, timeout_seconds, None, given)
+    return Options(ctypes.sizeof(Options), device, timeout_seconds, None, given, messages, most_blocks)
 
 
 # By name: what it takes. Those of RESULTS return a sennit_result, which Library.call() makes an exception of.
@@ -74,6 +84,7 @@ RESULTS: dict[str, list[Any]] = {
         c_int, c_void_p,
     ],
     "sennit_barrier": [c_void_p, c_void_p],
+    "sennit_send_receive": [c_void_p, c_void_p, c_int, c_void_p],
 }  # fmt: skip
 NUMBERS: dict[str, list[Any]] = {
     "sennit_comm_rank": [c_void_p],
