@@ -153,6 +153,57 @@ def large_messages() -> None:
         expect_all(got, (RANK - 1) % SIZE)
 
 
+def crossing_messages() -> None:
+    """Large messages both ways with every peer beside large collectives, posted before them on some ranks and after
+    them on others; what a rank receives first it may send last."""
+    begin()
+    peers = [rank for rank in range(SIZE) if rank != RANK]
+    other = dist.new_group(list(range(SIZE)))
+    for number in range(20):
+        given = torch.full((4 * MiB,), float(RANK + number), device=DEVICE)
+        got = {peer: torch.full((4 * MiB,), -1.0, device=DEVICE) for peer in peers}
+        tensors = [torch.full((16 * MiB,), float(RANK + 1), device=DEVICE) for _ in range(2)]
+        coming = [dist.irecv(got[peer], peer) for peer in peers]
+        going = [dist.isend(given, peer) for peer in peers if (RANK + peer + number) % 2]
+        dist.all_reduce(tensors[0])
+        work = dist.all_reduce(tensors[1], group=other, async_op=True)
+        going += [dist.isend(given, peer) for peer in peers if (RANK + peer + number) % 2 == 0]
+        for each in (*coming, *going, work):
+            each.wait()
+        for tensor in tensors:
+            expect_all(tensor, TOTAL)
+        for peer in peers:
+            expect_all(got[peer], peer + number)
+
+
+def message_graphs() -> None:
+    """Messages round a ring in a graph, beside a collective."""
+    begin()
+    given, got = torch.zeros(MiB, device=DEVICE), torch.empty(MiB, device=DEVICE)
+    total = torch.empty_like(given)
+
+    def step() -> None:
+        coming = dist.irecv(got, (RANK - 1) % SIZE)
+        total.copy_(given)
+        dist.all_reduce(total)
+        going = dist.isend(given, (RANK + 1) % SIZE)
+        coming.wait()
+        going.wait()
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    for number in range(20):
+        given.fill_(RANK + 1 + number)
+        graph.replay()
+        expect_all(total, TOTAL + SIZE * number)
+        expect_all(got, (RANK - 1) % SIZE + 1 + number)
+
+
 def milliseconds(call: Callable[[], object], calls: int = 5) -> float:
     """Of one call on the current stream: the best of three runs."""
     begin_event, end_event = (torch.cuda.Event(enable_timing=True) for _ in range(2))

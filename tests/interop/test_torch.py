@@ -20,13 +20,25 @@ def _library() -> None:
     rank_jobs.need_library()
 
 
-SCENARIOS = ["reductions", "moves", "works", "messages", "groups", "functional", "functions", "windows", "copies",
-             "errors", "late", "aborted"]  # fmt: skip
+SCENARIOS = ["reductions", "moves", "works", "messages", "orders", "groups", "functional",
+             "functions", "windows", "copies", "errors", "late", "aborted"]  # fmt: skip
 
 
 @pytest.mark.parametrize(("scenario", "ranks"), [(each, 3) for each in SCENARIOS] + [("reductions", 2), ("moves", 2)])
 def test_ranks(scenario: str, ranks: int, tmp_path: Path) -> None:
     rank_jobs.expect_right(rank_jobs.run("torch_rank.py", scenario, ranks, tmp_path))
+
+
+def test_messages_that_do_not_come_name_their_ranks(tmp_path: Path) -> None:
+    *others, last = rank_jobs.run("torch_rank.py", "no_message", 3, tmp_path)
+    assert (last.code, last.output) == (0, "")
+    rank_jobs.expect_right(others)
+
+
+def test_a_process_ends_although_a_message_does_not_come(tmp_path: Path) -> None:
+    ended = rank_jobs.run("torch_rank.py", "left", 2, tmp_path)
+    rank_jobs.expect_right(ended)
+    assert "rror" not in ended[0].errors, ended[0].errors
 
 
 def test_a_rank_that_dies_is_named(tmp_path: Path) -> None:

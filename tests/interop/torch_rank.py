@@ -257,6 +257,122 @@ def messages() -> None:
     expect_error(Code.UNSUPPORTED, "Name the sender", lambda: dist.recv(got))
 
 
+def orders() -> None:
+    """Messages that ranks post in orders of their own, between collectives and beside each other, as soon as there is
+    a group: nothing waits for one but what waits for that one."""
+    begin()
+    one = torch.ones(1, device=DEVICE)
+    got, late = torch.empty(1000, device=DEVICE), torch.empty(1000, device=DEVICE)
+    # A receive that is posted early is in nobody's way.
+    if RANK == 0:
+        coming = dist.irecv(got, 1)
+        dist.send(of(0), 1)
+        coming.wait()
+        expect(got, of(1))
+    elif RANK == 1:
+        dist.send(of(1), 0)
+        dist.recv(got, 0)
+        expect(got, of(0))
+    # Nor in that of collectives, and of what is sent after one.
+    if RANK == 0:
+        coming = dist.irecv(got, 1)
+        dist.all_reduce(one)
+        dist.send(of(5), 1)
+        coming.wait()
+        expect(got, of(6))
+    elif RANK == 1:
+        dist.all_reduce(one)
+        dist.recv(got, 0)
+        dist.send(of(6), 0)
+        expect(got, of(5))
+    else:
+        dist.all_reduce(one)
+    # A circle in which each receives first, and sends after a collective.
+    coming = dist.irecv(got, LAST)
+    assert not coming.is_completed()
+    dist.all_reduce(one)
+    dist.send(of(RANK), NEXT)
+    coming.wait()
+    expect(got, of(LAST))
+    # Each waits for its first message alone: the second is for later.
+    if RANK == 0:
+        first, second = dist.isend(of(1), 1), dist.isend(of(2), 1)
+        first.wait()
+        dist.recv(got, 1)
+        second.wait()
+        expect(got, of(3))
+    elif RANK == 1:
+        dist.recv(got, 0)
+        dist.send(of(3), 0)
+        dist.recv(late, 0)
+        expect(got, of(1))
+        expect(late, of(2))
+    # Many in flight, with every peer, both ways, beside collectives.
+    peers = [rank for rank in RANKS if rank != RANK]
+    parts = {(peer, i): torch.empty(1 + 997 * i, device=DEVICE) for peer in peers for i in range(20)}
+    works = []
+    for (peer, i), part in parts.items():
+        works.append(dist.irecv(part, peer))
+        works.append(dist.isend(of(RANK + i, 1 + 997 * i), peer))
+        if i % 5 == 4:
+            tensor = of(RANK)
+            dist.all_reduce(tensor)
+            expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
+    for work in reversed(works):
+        work.wait()
+    for (peer, i), part in parts.items():
+        expect(part, of(peer + i, 1 + 997 * i))
+    # Nothing at all, and what nobody waits for: it goes nevertheless.
+    dist.isend(torch.empty(0, device=DEVICE), NEXT)
+    dist.recv(torch.empty(0, device=DEVICE), LAST)
+    future = dist.irecv(got, NEXT).get_future().then(lambda done: done.value()[0] + 1)
+    dist.isend(of(RANK), LAST)
+    expect(future.wait(), of(NEXT) + 1)
+    dist.isend(of(RANK + 7), NEXT)
+    dist.recv(got, LAST)
+    expect(got, of(LAST + 7))
+
+
+def no_message() -> None:
+    """A message that does not come is an error that names its ranks, as is one of a rank that dies."""
+    begin(3)
+    got, last = torch.empty(1000, device=DEVICE), int(RANKS[-1])
+    if RANK == 0:
+        error = expect_error(Code.TIMED_OUT, "rank 1 did not come within 0:00:03", lambda: dist.send(got, 1))
+        assert error.where == "first message from rank 0 to rank 1"
+        say("late")
+    wait_for("late", [0])
+    dist.all_reduce(of(RANK))
+    if RANK == 0:
+        dist.recv(got, last)
+        dist.all_reduce(of(RANK))
+    elif last == RANK:
+        dist.send(of(RANK), 0)
+        dist.all_reduce(of(RANK))
+    else:
+        dist.all_reduce(of(RANK))
+    dist.barrier()
+    if last == RANK:
+        os._exit(0)
+
+    def go_on() -> None:
+        dist.recv(got, last)
+        dist.barrier()  # on GPUs the call before only enqueued
+
+    # Of rank 0 the communicator is there, of others it is about to be made.
+    expect_error(Code.PEER_LOST, f"rank {last}", go_on)
+
+
+def left() -> None:
+    """A process ends although a message that it waits for never comes."""
+    begin()
+    dist.all_reduce(of(RANK))
+    if RANK == 0:
+        dist.irecv(torch.empty(1000, device=DEVICE), 1)
+        print("all right")
+        sys.exit(0)
+
+
 def groups() -> None:
     """Several groups, each with communicators of its own, ended one by one."""
     begin()
@@ -419,9 +535,13 @@ def late() -> None:
 
 
 def aborted() -> None:
-    """What one rank aborts ends on all."""
+    """What one rank aborts ends on all: collectives, and messages whose ranks have met or have not."""
     begin()
     dist.all_reduce(of(RANK))
+    sent = dist.isend(of(RANK), NEXT)
+    dist.recv(torch.empty(1000, device=DEVICE), LAST)
+    sent.wait()
+    coming = [dist.irecv(torch.empty(1000, device=DEVICE), peer) for peer in {LAST, NEXT}]
     say("met")
     if RANK == 0:
         wait_for("met", list(RANKS))
@@ -433,6 +553,15 @@ def aborted() -> None:
             dist.barrier()
 
     expect_error(Code.ABORTED, "the process group was aborted", call)
+
+    def wait(message: Any) -> None:
+        message.wait()
+        if ON_GPUS:
+            torch.cuda.synchronize()
+            message.wait()
+
+    for each in coming:
+        expect_error(Code.ABORTED, "the process group was aborted", partial(wait, each))
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ class Group(Identity):
         kinds = dict.fromkeys((self._kind, "cpu"))
         super().__init__(store, rank, size, [torch.device(kind) for kind in kinds])
         self._member = Member(dist.PrefixStore("sennit/", store), rank, size, timeout)
-        self._messages = Messages(dist.PrefixStore("messages/", store), rank, timeout)
+        self._messages = Messages(dist.PrefixStore("messages/", store), rank, size, timeout, self._member.check)
         self._collected: list[dist.Work] | None = None
         self._gloo: Any = None
         self._no_gloo: Exception | None = None
@@ -74,14 +74,12 @@ class Group(Identity):
             if tensor.device != device:
                 raise SennitError(Code.INVALID_ARGUMENT, f"tensors on {device} and on {tensor.device}", "",
                                   "Pass tensors of one device")  # fmt: skip
-        self._messages.start()
         beside = bool(getattr(opts, "asyncOp", True))  # older ones do not say
         work = self._member.run(device, call, outputs, kept, asynchronous=beside)
         return self._collect(work)
 
     def barrier(self, opts: Any = None) -> dist.Work:
         """Of streams when it is called, and of hosts when it is waited for."""
-        self._messages.start()
         device = self._member.device or self._device_of(opts)
 
         def call(comm: Communicator, stream: int | None) -> None:
@@ -146,7 +144,7 @@ class Group(Identity):
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Of communicators that are not made yet."""
-        self._member.timeout = timeout
+        self._member.timeout = self._messages.timeout = timeout
         if self._gloo is not None:
             with contextlib.suppress(AttributeError, RuntimeError):
                 self._gloo.set_timeout(timeout)

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 
+import torch
 import torch.distributed as dist
 
-# How long a wait in the store lasts before it is asked whether the others are alive.
-_SLICE = timedelta(seconds=1)
+from sennit.capi import Code, Communicator, SennitError
+
+_LONGEST_PAUSE = 0.01  # seconds between looks into the store
 
 
 class Meeting:
     """An all-gather of bytes for Communicator.create(): every rank writes a key and reads those of all."""
 
-    def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
-        self._store, self._rank, self._size, self._timeout = store, rank, size, timeout
+    def __init__(
+        self, store: dist.Store, rank: int, size: int, timeout: timedelta | None, names: Sequence[int] = ()
+    ) -> None:
+        """No timeout: without end. `names`: what ranks are called in errors, where that is not their number."""
+        self._store, self._rank, self._size, self.timeout = store, rank, size, timeout
+        self._names = names or range(size)
         self._round = 0
-        # Raises where a rank is known to be gone; set once there is a communicator that would know.
+        # Raises where a rank is known to be gone.
         self.check: Callable[[], None] = lambda: None
 
     def __call__(self, mine: bytes) -> list[bytes]:
@@ -31,6 +37,26 @@ class Meeting:
             self._store.delete_key(self._key(number - 1, self._rank))
         return told
 
+    def create(
+        self, device: torch.device, first: str, *, messages: bool = False, most_blocks: int = 0
+    ) -> Communicator:
+        """Collective: a communicator of those who meet so. `first`: what they came for. Raises SennitError."""
+        try:
+            return Communicator.create(
+                device=-1 if device.type == "cpu" else device.index,
+                timeout_seconds=self.timeout.total_seconds() if self.timeout else 0,
+                place=(self._rank, self._size), gather=self, messages=messages, most_blocks=most_blocks,
+            )  # fmt: skip
+        except SennitError as error:
+            if isinstance(error.__cause__, SennitError):
+                raise error.__cause__ from None
+            if not isinstance(error.__cause__, TimeoutError):
+                raise
+            raise SennitError(
+                Code.TIMED_OUT, str(error.__cause__), first,
+                "Make it on all of its ranks; the group's timeout allows more time",
+            ) from error  # fmt: skip
+
     def leave(self) -> None:
         """After the last round: the rank whose process may hold the store stays until the others have read it all."""
         self._store.add("left", 1)
@@ -40,18 +66,15 @@ class Meeting:
 
     def _read(self, number: int, rank: int) -> bytes:
         key = self._key(number, rank)
-        until = time.monotonic() + self._timeout.total_seconds()
-        while True:
-            since = time.monotonic()
-            try:
-                self._store.wait([key], min(_SLICE, self._timeout))
-                return bytes(self._store.get(key))
-            except RuntimeError as error:
-                self.check()
-                if time.monotonic() > until:
-                    raise TimeoutError(f"rank {rank} did not come within {self._timeout}") from error
-                if time.monotonic() - since < min(_SLICE, self._timeout).total_seconds() / 2:
-                    raise  # not for the time: the store is gone
+        since, pause = time.monotonic(), 1e-4
+        # Looks instead of one wait: during a wait nobody else in this process can use the store.
+        while not self._store.check([key]):
+            self.check()
+            if self.timeout is not None and time.monotonic() - since > self.timeout.total_seconds():
+                raise TimeoutError(f"rank {self._names[rank]} did not come within {self.timeout}")
+            time.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        return bytes(self._store.get(key))
 
     def _key(self, number: int, rank: int) -> str:
         return f"{number}/{rank}"

@@ -15,6 +15,7 @@ import torch.distributed as dist
 from sennit.capi import Code, Communicator, SennitError
 from sennit.torch import turns
 from sennit.torch.meeting import Meeting
+from sennit.torch.room import of_a_collective
 from sennit.torch.work import Work
 
 # What a call does, given the communicator and the stream as a number (None: the host executor's lane).
@@ -42,7 +43,6 @@ class Member:
 
     def __init__(self, store: dist.Store, rank: int, size: int, timeout: timedelta) -> None:
         self._meeting = Meeting(store, rank, size, timeout)
-        self._rank, self._size = rank, size
         self.timeout = timeout  # of what is not made yet
         self._communicator: Communicator | None = None
         self._device: torch.device | None = None
@@ -59,11 +59,13 @@ class Member:
         """Collective at first use. Raises SennitError, INVALID_ARGUMENT for another device than at first."""
         with self._lock:
             if self._communicator is None:
-                made = self._meet(-1 if device.type == "cpu" else device.index)
+                self._meeting.timeout = self.timeout
+                most_blocks = of_a_collective(device)
+                made = self._meeting.create(device, "first call of the group", most_blocks=most_blocks)
                 self._communicator, self._device = made, device
                 self._meeting.check = made.check
                 if device.type == "cuda":
-                    turns.of(device).members += 1
+                    turns.of(device).join()
             elif device != self._device:
                 raise SennitError(
                     Code.INVALID_ARGUMENT, f"a tensor is on {device}, and this group's are on {self._device}", "",
@@ -71,24 +73,11 @@ class Member:
                 )  # fmt: skip
             return self._communicator
 
-    def _meet(self, device: int) -> Communicator:
-        try:
-            return Communicator.create(
-                device=device, timeout_seconds=self.timeout.total_seconds(), place=(self._rank, self._size),
-                gather=self._meeting,
-            )  # fmt: skip
-        except SennitError as error:
-            if not isinstance(error.__cause__, TimeoutError):
-                raise
-            raise SennitError(
-                Code.TIMED_OUT, str(error.__cause__), "first call of the group",
-                "Make it on every rank of the group; its timeout allows more time",
-            ) from error  # fmt: skip
-
     def check(self) -> None:
         """Raises what ended the communicator, if anything did."""
-        if self._communicator is not None:
-            self._communicator.check()
+        communicator = self._communicator  # another thread may close it
+        if communicator is not None:
+            communicator.check()
 
     def run(
         self, device: torch.device, call: Call, outputs: Sequence[torch.Tensor], kept: Sequence[object],
@@ -152,6 +141,6 @@ class Member:
                 communicator.destroy()
             self._in_flight.clear()
             if self._device is not None and self._device.type == "cuda":
-                turns.of(self._device).members -= 1
+                turns.of(self._device).leave()
             with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
                 self._meeting.leave()

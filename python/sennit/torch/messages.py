@@ -1,104 +1,86 @@
 """Messages between two ranks of a group.
 
-A message is a broadcast between two ranks, each direction of a pair by a communicator of its own. It starts when
-somebody waits for one, or when the group's next collective is called; what was posted until then starts together, in
-the same order on every rank. So ranks may post what they send and receive in whatever order, as they do with
-batch_isend_irecv(): neither their hosts nor their GPUs wait for each other in a circle."""
+Nothing waits for a message but what waits for that message. So each direction of a pair has a communicator of its
+own, and on GPUs a stream of its own, on which a message begins when it is posted. One whose peer has not come is in
+the way of later ones in its direction alone, which come after it there too. One communicator for both would not do:
+where a rank posts a receive early, and later sends what the other has to get first, the message would wait behind the
+receive. Messages find room beside each other and beside collectives: room.py.
+
+Its first message makes a direction's communicator, for which both ranks must come. That a thread does, one for each
+direction: it waits for that peer, in the same direction, and for nothing else, so that no ranks wait in a circle, in
+whatever order they begin. What is posted meanwhile begins when the communicator is there."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable
 from datetime import timedelta
 
 import torch
 import torch.distributed as dist
 
-from sennit.capi import Communicator, SennitError, Type
-from sennit.torch.member import Member
-from sennit.torch.tensors import address, bytes_of
-from sennit.torch.work import Work
+from sennit.capi import Code, SennitError
+from sennit.torch import background
+from sennit.torch.direction import Direction
+from sennit.torch.meeting import Meeting
+from sennit.torch.message import Message
+from sennit.torch.room import of_a_message
 
-
-class Message(Work):
-    """One that was posted. Asking about it starts it."""
-
-    def __init__(self, messages: Messages, tensor: torch.Tensor, sender: int, receiver: int) -> None:
-        super().__init__(lambda: None, [tensor])
-        self.tensor, self.sender, self.receiver = tensor, sender, receiver
-        self.at = address(tensor, "message")
-        self.behind = torch.cuda.current_stream(tensor.device) if tensor.is_cuda else None
-        self.started: Work | None = None
-        self._messages = messages
-
-    def _work(self) -> Work:
-        self._messages.start()
-        assert self.started is not None
-        return self.started
-
-    def wait(self, timeout: timedelta | None = None) -> bool:
-        return self._work().wait(timeout)
-
-    def is_completed(self) -> bool:
-        return self._work().is_completed()
-
-    def exception(self) -> SennitError | None:
-        return self._work().exception()
-
-    def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
-        return self._work().get_future()
-
-    def source_rank(self) -> int:
-        return self.sender
-
-    _source_rank = source_rank
+_LOOK = 0.2  # seconds between looks at the group: a default
 
 
 class Messages:
     """Those of one rank of a group."""
 
-    def __init__(self, store: dist.Store, rank: int, timeout: timedelta) -> None:
-        self._store, self._rank, self._timeout = store, rank, timeout
-        self._pairs: dict[tuple[int, int], Member] = {}
-        self._posted: list[Message] = []
+    def __init__(
+        self, store: dist.Store, rank: int, size: int, timeout: timedelta, alive: Callable[[], None]
+    ) -> None:
+        """`alive` raises what ended the group, if anything did."""
+        self._store, self._rank, self._size, self._alive = store, rank, size, alive
+        self.timeout = timeout  # of communicators that are not made yet
+        self._directions: dict[tuple[int, int], Direction] = {}
+        self._closed = threading.Event()
 
     def post(self, tensor: torch.Tensor, sender: int, receiver: int) -> Message:
-        """From or to this rank. Raises SennitError (INVALID_ARGUMENT) where the tensor is not contiguous."""
-        self._posted.append(Message(self, tensor, sender, receiver))
-        return self._posted[-1]
+        """From or to this rank. Raises SennitError: INVALID_ARGUMENT where the tensor is not contiguous, what ended
+        the communicator."""
+        message = Message(tensor, sender)
+        self._direction(sender, receiver, tensor.device).post(message)
+        return message
 
-    def start(self) -> None:
-        """All that were posted. Raises SennitError; those that it did not come to are dropped."""
-        posted, self._posted = self._posted, []
-        for message in sorted(posted, key=lambda each: (each.sender, each.receiver)):
-            # Behind what the stream had that it was posted on, whichever starts it.
-            behind = message.behind
-            with torch.cuda.stream(behind) if behind is not None else contextlib.nullcontext():
-                message.started = self._start(message)
-
-    def _start(self, message: Message) -> Work:
-        def call(communicator: Communicator, stream: int | None) -> None:
-            communicator.broadcast(message.at, message.at, bytes_of(message.tensor), Type.UINT8, 0, stream=stream)
-
-        pair = self._pair(message.sender, message.receiver)
-        tensors: Sequence[torch.Tensor] = [message.tensor]
-        return pair.run(message.tensor.device, call, tensors, tensors, asynchronous=True)
-
-    def _pair(self, sender: int, receiver: int) -> Member:
-        if (sender, receiver) not in self._pairs:
+    def _direction(self, sender: int, receiver: int, device: torch.device) -> Direction:
+        if not self._directions:
+            background.start(self._watch)
+        if (sender, receiver) not in self._directions:
+            sends = sender == self._rank
             store = dist.PrefixStore(f"{sender}>{receiver}/", self._store)
-            rank = 0 if sender == self._rank else 1
-            self._pairs[sender, receiver] = Member(store, rank, 2, self._timeout)
-        return self._pairs[sender, receiver]
+            meeting = Meeting(store, 0 if sends else 1, 2, self.timeout, (sender, receiver))
+            most_blocks = of_a_message(device, self._size)
+            made = Direction(meeting, sender, receiver, sends, device, most_blocks, self._alive)
+            self._directions[sender, receiver] = made
+        return self._directions[sender, receiver]
+
+    def _watch(self) -> None:
+        """A thread's: what a rank aborts ends the group's communicator, and messages of others here. One that a dead
+        rank ended does not: messages between others go on."""
+        while not self._closed.wait(_LOOK):
+            try:
+                self._alive()
+            except SennitError as error:
+                if error.code == Code.ABORTED:
+                    self.abort(error.what)
+                return
 
     def abort(self, why: str) -> None:
-        for pair in self._pairs.values():
-            pair.abort(why)
+        for direction in list(self._directions.values()):
+            direction.abort(why)
 
     def close(self) -> None:
-        """Collective over each pair that had messages; what was posted and never waited for starts first."""
-        with contextlib.suppress(SennitError):
-            self.start()
-        for _, pair in sorted(self._pairs.items()):
-            pair.close()
-        self._pairs.clear()
+        """Collective for each two ranks that had messages. Waits for those that were posted, as long as they may
+        take. All ranks go through directions in one order, so that none waits for one that waits for it."""
+        for direction in self._directions.values():
+            direction.finish()
+        for _, direction in sorted(self._directions.items()):
+            direction.close()
+        self._directions.clear()
+        self._closed.set()

@@ -6,6 +6,7 @@ every rank makes its calls in an order that fits the others', none waits for eve
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 
 import torch
@@ -17,9 +18,20 @@ class Turns:
 
     stream: torch.cuda.Stream
     members: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _owner: int = 0
     _stream: torch.cuda.Stream | None = None
     _end: torch.cuda.Event | None = field(default=None, repr=False)
+
+    def join(self) -> None:
+        """Another communicator makes calls here."""
+        with self._lock:
+            self.members += 1
+
+    def leave(self) -> None:
+        """It does not any more; from any thread."""
+        with self._lock:
+            self.members -= 1
 
     def begin(self, owner: int, stream: torch.cuda.Stream) -> None:
         """Before a call of `owner` on `stream`. Not in captures: nothing outside of one can be waited for inside."""
