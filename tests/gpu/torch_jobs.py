@@ -22,7 +22,7 @@ from preloaded import ask  # noqa: E402
 # By file: the scenarios that it has for as many ranks as there are GPUs, and those for one.
 FILES = {
     "../interop/torch_rank.py": (
-        ["reductions", "moves", "works", "messages", "orders", "groups", "functional",
+        ["reductions", "moves", "works", "messages", "orders", "forgotten", "groups", "functional",
          "functions", "windows", "copies", "errors", "late", "aborted", "lost",
          "no_message", "left"],
         [],

@@ -20,7 +20,7 @@ def _library() -> None:
     rank_jobs.need_library()
 
 
-SCENARIOS = ["reductions", "moves", "works", "messages", "orders", "groups", "functional",
+SCENARIOS = ["reductions", "moves", "works", "messages", "orders", "forgotten", "groups", "functional",
              "functions", "windows", "copies", "errors", "late", "aborted"]  # fmt: skip
 
 

@@ -3,6 +3,7 @@ tensors; where SENNIT_TEST_GPUS is set, for tensors of the GPU of the rank's num
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -16,7 +17,8 @@ import sennit.torch
 import torch
 import torch.distributed as dist
 from sennit.capi import Code
-from sennit.torch import SennitError
+from sennit.torch import SennitError, turns
+from sennit.torch.attach import member_of
 
 RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 FOLDER = Path(sys.argv[2])
@@ -371,6 +373,49 @@ def left() -> None:
         dist.irecv(torch.empty(1000, device=DEVICE), 1)
         print("all right")
         sys.exit(0)
+
+
+def forgotten() -> None:
+    """What functions on tensors made for a group goes with the group, when all ranks have let go of it."""
+    begin()
+    group: Any = dist.new_group(backend="gloo")
+    dist.all_reduce(of(RANK))
+    members = turns.of(DEVICE).members if ON_GPUS else 0
+    sennit.torch.allreduce(of(RANK), group=group)
+    communicator = member_of(group).communicator(DEVICE)
+    inbox: Any = sennit.torch.empty([10], group=group)
+    window: Any = sennit.torch.register(inbox, group)
+    dist.destroy_process_group(group)
+
+    def ended() -> bool:
+        try:
+            communicator.check()
+        except SennitError as error:
+            return "destroyed before" in str(error)
+        return False
+
+    # Windows keep it, and on the host executor their memory.
+    if RANK < SIZE - 1 or not ON_GPUS:
+        del group
+    gc.collect()
+    window.put(NEXT, torch.ones(10, device=DEVICE))
+    window.arrive()
+    window.close()
+    expect(inbox, torch.ones(10, device=DEVICE))
+    if RANK == SIZE - 1:
+        wait_for("forgotten", list(RANKS[:-1]))
+        time.sleep(0.3)
+        assert not ended(), "this rank still has something of it"
+    group = inbox = window = None
+    gc.collect()
+    say("forgotten")
+    until = time.monotonic() + 20
+    while not ended():
+        assert time.monotonic() < until, "it is still there"
+        time.sleep(0.01)
+    while ON_GPUS and turns.of(DEVICE).members != members:
+        assert time.monotonic() < until
+    dist.all_reduce(of(RANK))
 
 
 def groups() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import torch.distributed as dist
 
 from sennit.capi import Code, SennitError
+from sennit.torch import background
 from sennit.torch.member import Member
 from sennit.torch.process_group import ProcessGroup
 
@@ -29,5 +30,6 @@ def member_of(group: dist.ProcessGroup | None) -> Member:
         return group.member
     if group not in _members:
         store = dist.PrefixStore("sennit.torch/", group.get_group_store())
-        _members[group] = Member(store, group.rank(), group.size(), _TIMEOUT)
+        made = _members[group] = Member(store, group.rank(), group.size(), _TIMEOUT)
+        weakref.finalize(group, background.start, made.outlive).atexit = False
     return _members[group]

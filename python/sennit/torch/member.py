@@ -13,7 +13,7 @@ import torch
 import torch.distributed as dist
 
 from sennit.capi import Code, Communicator, SennitError
-from sennit.torch import turns
+from sennit.torch import background, turns
 from sennit.torch.meeting import Meeting
 from sennit.torch.room import of_a_collective
 from sennit.torch.work import Work
@@ -130,6 +130,19 @@ class Member:
         """Ends the communicator on every rank."""
         if self._communicator is not None:
             self._communicator.abort(why)
+
+    def outlive(self) -> None:
+        """In a thread of its own, once this rank makes no call any more: ends it when that is so on all ranks,
+        however long that takes. The others may still read this rank's memory: it cannot be let go before."""
+        known = self._meeting.check
+
+        def check() -> None:
+            background.check()
+            known()
+
+        self._meeting.check, self._meeting.timeout = check, None
+        with contextlib.suppress(SennitError), background.meeting():
+            self.close()
 
     def close(self) -> None:
         """Collective: waits for what was enqueued, then for all ranks. Whether it ended well nobody asks any more."""

@@ -22,8 +22,9 @@ class Window:
     """A tensor of every rank of a group, registered with all. Ended by close(), which all ranks call, or at the end
     of a `with`."""
 
-    def __init__(self, tensor: torch.Tensor, window: capi.Window, comm: Communicator) -> None:
-        self.tensor, self._window, self._comm = tensor, window, comm
+    def __init__(self, tensor: torch.Tensor, window: capi.Window, comm: Communicator, group: object) -> None:
+        """`group`: with which the communicator would end."""
+        self.tensor, self._window, self._comm, self._group = tensor, window, comm, group
 
     def __enter__(self) -> Window:
         return self
@@ -63,6 +64,7 @@ class Window:
     def close(self) -> None:
         """Collective. Raises SennitError, and has ended the window also then."""
         self._window.deregister()
+        self._group = None
 
     def _stream(self, stream: torch.cuda.Stream | None) -> int | None:
         if not self.tensor.is_cuda:
@@ -87,7 +89,8 @@ def register(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> Wi
     differ between ranks. On the host executor it must come from empty(). The window keeps the tensor. Raises
     SennitError."""
     comm = member_of(group).communicator(tensor.device)
-    return Window(tensor, comm.register(address(tensor, "tensor"), bytes_of(tensor)), comm)
+    window = comm.register(address(tensor, "tensor"), bytes_of(tensor))
+    return Window(tensor, window, comm, group or dist.group.WORLD)
 
 
 def put(
@@ -115,4 +118,6 @@ def empty(
     at = member_of(group).communicator(torch.device("cpu")).allocate(count)
     if count == 0:
         return torch.empty(tuple(size), dtype=dtype)
-    return torch.frombuffer((ctypes.c_char * count).from_address(at), dtype=dtype).view(tuple(size))
+    memory = (ctypes.c_char * count).from_address(at)
+    setattr(memory, "group", group or dist.group.WORLD)  # noqa: B010
+    return torch.frombuffer(memory, dtype=dtype).view(tuple(size))
