@@ -119,10 +119,13 @@ sennit_result sennit_comm_split(sennit_comm* comm, int color, int key, sennit_co
 sennit_result sennit_comm_destroy(sennit_comm* comm) noexcept {
   return guarded([&]() -> Status {
     if (comm == nullptr) return {};
-    const auto taken = communicators().take(comm, "comm");
+    auto taken = communicators().take(comm, "comm");
     if (!taken) return taken.status();
+    const auto executor = (*taken)->executor();
+    const device::SetUp set_up(executor.get());  // another thread may be capturing
     Status status = (*taken)->leave();
     registrations().drop([&](const Registration& each) { return each.communicator == *taken; });
+    taken->reset();
     return std::move(status).in("destroy communicator");
   });
 }

@@ -67,6 +67,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   if (!most_blocks) return most_blocks.status();
   options.most_blocks = *most_blocks;
   made->executor_ = std::move(*executor);
+  const device::SetUp set_up(made->executor_.get());  // another thread may be capturing
   made->options_ = options;
   auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options.node));
   if (!node) return node.status();

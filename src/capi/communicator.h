@@ -39,6 +39,7 @@ class Communicator {
   path::Node& node() { return *node_; }
   const path::Node& node() const { return *node_; }
   coll::Collectives& collectives() { return *collectives_; }
+  const std::shared_ptr<device::Executor>& executor() const { return executor_; }
 
   /// The lane of the caller's stream (null: the communicator's own), which is in use from now on.
   Result<device::Lane*> lane(void* stream);

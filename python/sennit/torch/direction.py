@@ -52,6 +52,8 @@ class Direction:
             if self._error is not None:
                 raise self._error
             if self._stream is not None and self._communicator is not None and not self._pending:
+                if not message.captured:
+                    self._let_go()
                 self._enqueue(message, self._communicator, self._stream)
                 return
             if message.captured:
@@ -122,10 +124,14 @@ class Direction:
         communicator.send_receive([self._bytes(message)], handle(stream))
         work = Work(self._check, [message.tensor], stream, stream.record_event(), [message.tensor])
         if not message.captured:
-            while self._in_flight and self._in_flight[0].settled():
-                self._in_flight.popleft()
             self._in_flight.append(work)
         message.begins(work)
+
+    def _let_go(self) -> None:
+        """Of works that are done or waited for. Not in the thread: the program may be capturing, which asking would
+        end."""
+        while self._in_flight and self._in_flight[0].settled():
+            self._in_flight.popleft()
 
     def _bytes(self, message: Message) -> Bytes:
         return Bytes(1 if self._sends else 0, self._sends, message.at, bytes_of(message.tensor))
