@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import torch
 
-_MOST_OF_A_MESSAGE = 32  # more gain little (docs/bench-collectives.md), and take what other groups may need
+_MOST_OF_A_MESSAGE = 32  # a default: more make large ones faster, and take what other groups may need
 
 
 def of_a_collective(device: torch.device) -> int:

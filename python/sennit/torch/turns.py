@@ -1,8 +1,9 @@
-"""The order of calls of several communicators on one GPU.
+"""The order of collectives of several communicators on one GPU.
 
-A large call takes all of a GPU. Two of different communicators that ran at once could each fill one GPU and wait
-there for a peer that has no room left for it. So one begins when the call that this rank made before it is done: as
-every rank makes its calls in an order that fits the others', none waits for ever."""
+A large collective takes all the room that messages leave on a GPU (room.py). Two of different communicators that ran
+at once could each take that of one GPU, and wait there for a peer that has none left for it. So one begins when the
+call that this rank made before it is done: as every rank makes its calls in an order that fits the others', none
+waits for ever."""
 
 from __future__ import annotations
 
