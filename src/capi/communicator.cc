@@ -73,7 +73,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   if (!node) return node.status();
   made->node_ = std::move(*node);
   made->options_.node.device = made->node_->device();
-  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, true, *most_blocks);
+  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, true, plan::Room{*most_blocks, *most_blocks});
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
   made->lanes_[nullptr].lane = &made->node_->lane();
   if (options.messages) {

@@ -58,6 +58,7 @@ std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind k
       for (const unsigned threads : {kNarrow, kWide}) {
         const Plan plan{algorithm, blocks, threads};
         if (on_host ? threads != kNarrow : has_blocks_to_spare(which, plan, team)) continue;
+        if (!fits(plan, most_blocks)) continue;
         if (has_no_blocks(which, plan, team) && (blocks > 1 || threads != kNarrow)) continue;
         if (which.bytes <= most_bytes(which.operation, plan, team)) plans.push_back(plan);
       }

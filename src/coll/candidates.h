@@ -8,8 +8,16 @@
 
 namespace sennit::coll {
 
-/// Every algorithm of the operation with every sensible number of blocks, `most_blocks` at most, and threads that
-/// admits the case; never empty. Pure, and the same on every rank.
+/// Whether a plan leaves room beside at most so many blocks, each of half an SM: wide blocks with packets, whose
+/// threads have twice the registers, take a whole one.
+constexpr bool fits(const Plan& plan, unsigned most_blocks) {
+  constexpr unsigned kHalf = device::kBlockThreads / 2;
+  const bool takes_an_sm = sends_packets(plan.algorithm) && plan.threads > kHalf;
+  return plan.blocks <= most_blocks && !(takes_an_sm && most_blocks < kMostBlocks);
+}
+
+/// Every algorithm of the operation with every sensible number of blocks and threads that admits the case and fits();
+/// never empty. Pure, and the same on every rank.
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind,
                              unsigned most_blocks = kMostBlocks);
 

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "coll/candidates.h"
+
 namespace sennit::plan {
 
 namespace {
@@ -94,16 +96,16 @@ Result<Found> add_narrow(Found found, const std::vector<Candidate>& candidates, 
   options.most = 12;
   options.kept = 2;
   for (const unsigned blocks : Entry::kFewBlocks) {
-    if (!found.finished || found.plans.front().plan.blocks <= blocks) continue;
+    if (!found.finished || coll::fits(found.plans.front().plan, blocks)) continue;
     std::vector<Candidate> narrow;
     std::ranges::copy_if(candidates, std::back_inserter(narrow),
-                         [&](const Candidate& each) { return each.plan.blocks <= blocks; });
+                         [&](const Candidate& each) { return coll::fits(each.plan, blocks); });
     if (narrow.empty()) continue;
     auto fastest = halve(std::move(narrow), measure, within_budget, options);
     if (!fastest && fastest.status().code() == Code::corrupt) continue;
     if (!fastest) return fastest;
     // Those that were kept without being first may have been left behind after a short round.
-    std::erase_if(found.plans, [&](const Timed& kept) { return kept.plan.blocks <= blocks; });
+    std::erase_if(found.plans, [&](const Timed& kept) { return coll::fits(kept.plan, blocks); });
     found.plans.insert(found.plans.end(), fastest->plans.begin(), fastest->plans.end());
     found.timed += fastest->timed;
     for (const coll::Plan& wrong : fastest->wrong)

@@ -5,6 +5,7 @@
 #include <functional>
 #include <iterator>
 
+#include "coll/candidates.h"
 #include "plan/figures.h"
 
 namespace sennit::plan {
@@ -34,7 +35,7 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
   for (Entry entry : table.entries) {
     if (entry.layout != taken) continue;
     const unsigned most = room.of(entry.which.operation);
-    std::erase_if(entry.plans, [&](const Timed& timed) { return timed.plan.blocks > most; });
+    std::erase_if(entry.plans, [&](const Timed& timed) { return !coll::fits(timed.plan, most); });
     entries_[{entry.which.operation, entry.which.arithmetic}].push_back(std::move(entry));
   }
 }

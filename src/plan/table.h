@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "coll/algorithms.h"
+#include "coll/candidates.h"
 #include "coll/case.h"
 #include "machine/machine.h"
 
@@ -46,9 +47,9 @@ struct Entry {
   bool operator==(const Entry&) const = default;
   /// Whether both answer the same question.
   bool same_case(const Entry& other) const { return layout == other.layout && which == other.which; }
-  /// Whether it has a plan of at most so many blocks.
+  /// Whether it has a plan that leaves as much room.
   bool has_plan_within(unsigned blocks) const {
-    return std::ranges::any_of(plans, [&](const Timed& timed) { return timed.plan.blocks <= blocks; });
+    return std::ranges::any_of(plans, [&](const Timed& timed) { return coll::fits(timed.plan, blocks); });
   }
 };
 

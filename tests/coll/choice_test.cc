@@ -46,7 +46,10 @@ TEST(Choice, HasNoMoreBlocksThanAreAsked) {
       for (const Case& which : cases(bytes)) {
         const std::vector<Plan> plans = candidates(which, team, device::Kind::cuda, most);
         ASSERT_FALSE(plans.empty()) << name(which.operation) << " of " << bytes;
-        for (const Plan& plan : plans) EXPECT_LE(plan.blocks, most);
+        for (const Plan& plan : plans) {
+          EXPECT_LE(plan.blocks, most);
+          EXPECT_FALSE(sends_packets(plan.algorithm) && plan.threads > 256) << "takes an SM";
+        }
         EXPECT_LE(choose(which, team, device::Kind::cuda, {}, most).blocks, most);
       }
 }

@@ -1,9 +1,9 @@
 """How many blocks of a GPU calls may take, so that those which run at the same time find room.
 
 A kernel that waits for a peer keeps its place. Were there none left on the peer's GPU for the call that it waits for,
-both would wait until the time limit. A GPU runs two of sennit's blocks an SM, some only one. One collective runs at a
-time (turns.py), and takes half an SM's; all messages of a group at the same time, both ways with every peer, take one
-of each SM."""
+both would wait until the time limit. A GPU has room for two blocks on each SM, whatever plans they are of where a
+communicator limits them (src/coll/candidates.h). One collective runs at a time (turns.py), and has a block for each SM;
+so have all messages of a group together, both ways with every peer, which may run at the same time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MOST_OF_A_MESSAGE = 32  # a default: more make large ones faster, and take what
 
 def of_a_collective(device: torch.device) -> int:
     """0: any number."""
-    return max(_sms(device) // 2, 1) if device.type == "cuda" else 0
+    return _sms(device) if device.type == "cuda" else 0
 
 
 def of_a_message(device: torch.device, size: int) -> int:
