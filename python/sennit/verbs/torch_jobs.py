@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from importlib import util
 from typing import Any
 
-from sennit import __version__, launcher
+from sennit import launcher
 from sennit.peers.torch_job import Told
 from sennit.problem import Exit, Problem
+from sennit.revision import revision
 
 
 def ranks_or_gpus(asked: int | None, need: str, packages: str = "torch") -> int:
@@ -33,7 +34,7 @@ def document(
         "kind": kind,
         "date": datetime.datetime.now(tz=datetime.timezone.utc).isoformat(timespec="seconds"),
         "machine": told.machine,
-        "versions": {"sennit": __version__} | told.versions,
+        "versions": {"sennit": revision()} | told.versions,
         "settings": settings,
         "rows": rows,
         "warnings": warnings,
