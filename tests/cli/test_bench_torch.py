@@ -12,13 +12,13 @@ import pytest
 from conftest import Programs, check_snapshot, data, fill, shown
 from sennit import launcher
 from sennit.model.document import parse
-from sennit.model.torch import TorchResult
+from sennit.model.torch import Added, TorchResult
 from sennit.peers import torch_calls, torch_job
 from sennit.peers.run import Outcome
 from sennit.peers.torch_calls import PASSED_ON, Case, Job
 from sennit.problem import Exit, Problem
 from sennit.verbs import torch as verb
-from sennit.views.torch_table import added, cells, pairs, print_torch, sentences, tables, torch_markdown
+from sennit.views.torch_table import added, cells, pairs, print_torch, reached, sentences, tables, torch_markdown
 
 
 def result(**changes: Any) -> TorchResult:
@@ -60,13 +60,20 @@ def test_one_variant_alone_is_shown_too() -> None:
 
 
 def test_what_the_host_takes_longer_is_that_of_jobs_that_followed_one_another() -> None:
-    first, said = added(result())
-    assert first.startswith("A call of ncclAllReduce that is handed on takes the host 0.17 ± 0.01 µs more")
+    first, taken, said = added(result())
+    assert first == (
+        "A call of ncclAllReduce of 1 KiB that is handed on costs the host 0.17 ± 0.01 µs more than NCCL's own; "
+        "aimed at: under 0.3 µs, shown."
+    )
+    assert taken == (
+        "A call of ncclAllReduce of 2 KiB that sennit takes costs the host 0.90 ± 0.08 µs more than sennit_allreduce "
+        "itself; aimed at: under 1 µs, undecided."
+    )
     # Of 13.1 - 12.9, 13.2 - 13.0 and 13.3 - 13.2.
     assert "allreduce of 1 KiB, float32, takes the host 0.20 ± 0.02 µs more" in said
     document = data("torch")
     document["rows"] = [row for row in document["rows"] if row["variant"] != "nccl"]
-    document["added"] = None
+    document["added"] = document["added_to_taken"] = None
     assert added(TorchResult.model_validate(document)) == []
 
 
@@ -74,7 +81,15 @@ def test_one_job_of_each_says_nothing_of_what_the_host_takes_longer() -> None:
     document = data("torch")
     for row in document["rows"]:
         row["host_of_runs_us"] = row["host_of_runs_us"][:1]
-    assert len(added(TorchResult.model_validate(document))) == 1, "the calls in turns of one job"
+    assert len(added(TorchResult.model_validate(document))) == 2, "the calls in turns of one job"
+
+
+@pytest.mark.parametrize(
+    ("median", "spread", "said"),
+    [(0.1, 0.09, "shown"), (0.1, 0.1, "undecided"), (0.5, 0.11, "undecided"), (0.5, 0.1, "missed")],
+)
+def test_an_aim_is_reached_as_far_as_the_spread_tells(median: float, spread: float, said: str) -> None:
+    assert reached(Added(median_us=median, spread_us=spread, rounds=1), 0.3) == said
 
 
 # ---- jobs ---------------------------------------------------------------------------------------------------------
@@ -160,15 +175,34 @@ def test_that_all_is_nccls_is_a_warning(how: str, said: str) -> None:
 
 
 def test_what_is_added_is_that_of_all_rounds_of_all_jobs() -> None:
+    rounds = [0.1 + 0.002 * i for i in range(100)]
     jobs: list[list[dict[str, Any]]] = [
-        [{"added_us": [0.1, 0.2, 0.3]}, {"case": "it"}],
-        [{"added_us": [0.2, 0.3, 0.4]}],
+        [{"added_us": rounds}, {"case": "it"}],
+        [{"added_us": [each + 0.004 for each in rounds]}],
         [{"added_us": []}],
     ]
-    found = torch_calls.added(jobs)
-    assert found == {"median_us": pytest.approx(0.25), "spread_us": pytest.approx(0.025), "rounds": 6}
-    assert torch_calls.added(jobs[:1]) == {"median_us": 0.2, "spread_us": pytest.approx(0.05), "rounds": 3}
-    assert torch_calls.added([[], []]) is None
+    found = torch_calls.added(jobs, "added_us", 1024)
+    assert found is not None
+    assert (found["rounds"], found["bytes"]) == (200, 1024)
+    assert found["median_us"] == pytest.approx(0.201)
+    assert found["spread_us"] < 0.01, "that of the median, not of the rounds"
+    apart = torch_calls.added([*jobs, [{"added_us": [0.8] * 3}]], "added_us", 1024)
+    assert apart is not None
+    assert apart["spread_us"] == pytest.approx((0.8 - 0.199) / 4), "that of the jobs, where they differ by more"
+    assert torch_calls.added(jobs, "added_to_taken_us", 1024) is None
+    assert torch_calls.added([[], []], "added_us", 1024) is None
+
+
+def test_the_smallest_allreduce_that_sennit_takes_is_called_directly() -> None:
+    hows = {
+        Case("allgather", 64, "float32"): "packets 1x256",
+        Case("allreduce", 128, "bfloat16"): "one_shot 1x256",
+        Case("allreduce", 256, "float32"): "NCCL: measured faster",
+        Case("allreduce", 2048, "float32"): "one_shot 1x256",
+        Case("allreduce", 1024, "float32"): "one_shot 1x256",
+    }
+    assert torch_calls.taken_bytes(hows) == 1024
+    assert torch_calls.taken_bytes({Case("allreduce", 1024, "float32"): ""}) == 0
 
 
 def test_variants_differ_by_their_environment() -> None:
@@ -206,6 +240,7 @@ def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         ours = {name: value for name, value in environment.items() if name.startswith("SENNIT_")}
         ran.append((preload, len(job.cases), ",".join(job.ways), ours))
         assert job.passing == ("SENNIT_OPS" in ours)
+        assert job.taken_bytes == (1024 if ours == {"SENNIT_TAKE": "all"} else 0)
         if job.seconds == 0:
             fill(more[-1], Outcome(errors=["sennit: allreduce of 1 KiB: one_shot 1x256"]))
             return

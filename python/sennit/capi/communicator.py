@@ -110,6 +110,11 @@ class Communicator:
         """Ends it, also when it raises."""
         self._call("sennit_comm_destroy")
 
+    @property
+    def handle(self) -> int:
+        """The address of the sennit_comm, for calls of C's own."""
+        return self._handle
+
     def node_size(self) -> int:
         return self._library.number("sennit_comm_node_size", self._handle)
 

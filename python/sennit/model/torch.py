@@ -45,13 +45,14 @@ class TorchRow(Part):
 
 
 class Added(Part):
-    """What the drop-in adds to the host's time for a call of NCCL's own function that it hands on: measured in turns
-    with that function, on one communicator of one process."""
+    """What the drop-in adds to the host's time for a call of ncclAllReduce: measured in turns with what does the call
+    in the end, in one process."""
 
-    median_us: float = Field(description="More than NCCL's own")
-    spread_us: float = Field(default=0, ge=0, description="Half the interquartile range of the jobs' medians; of one "
-                             "job, of its rounds")  # fmt: skip
-    rounds: int = Field(ge=1, description="Of a batch each, of all jobs")
+    median_us: float = Field(description="More than that")
+    spread_us: float = Field(default=0, ge=0, description="A quarter of the interval that holds the median in 19 of "
+                             "20 runs; in results without bytes half the interquartile range of rounds")  # fmt: skip
+    rounds: int = Field(ge=1, description="Of a few calls of each, of all jobs")
+    bytes: int = Field(default=0, ge=0, description="Of the buffer; 0: 1 KiB")
 
 
 class TorchResult(Part):
@@ -64,5 +65,8 @@ class TorchResult(Part):
     versions: dict[str, str] = Field(default={}, description="Of sennit, PyTorch and NCCL")
     settings: dict[str, Any] = {}
     rows: list[TorchRow]
-    added: Added | None = Field(default=None, description="None where it could not be measured")
+    added: Added | None = Field(default=None, description="To a call that it hands on to NCCL, over NCCL's own "
+                                "function on the same communicator; none where it could not be measured")  # fmt: skip
+    added_to_taken: Added | None = Field(default=None, description="To a call that sennit takes, over "
+                                         "sennit_allreduce on a communicator of the same ranks")  # fmt: skip
     warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

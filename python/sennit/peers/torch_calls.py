@@ -12,11 +12,12 @@ from typing import Any
 
 from sennit import units
 from sennit.peers.layout import Layout
-from sennit.peers.timing import half_range
+from sennit.peers.timing import half_range, median_and_spread
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.problem import Exit, Problem
 
 RANK = "sennit.peers.torch_calls_rank"  # the module that a rank runs
+PASSED_BYTES = 1024  # of a call of NCCL's own function that is handed on
 PASSED_ON = "passed_on"  # the variant whose calls the drop-in hands to NCCL, all of them
 
 # How calls are made: by the host, one after the other; the same, while what is before them on the stream still runs;
@@ -55,6 +56,7 @@ class Job:
     seconds: float  # for each figure; 0: calls are verified and not timed
     ways: tuple[str, ...] = WAYS
     passing: bool = False  # measure what the drop-in adds to a call that it hands on
+    taken_bytes: int = 0  # and to one of so many bytes that sennit takes; 0: do not
     limit_s: int = 600
 
     def text(self) -> str:
@@ -143,16 +145,25 @@ def row(
     return found | {"host_of_runs_us": [statistics.median(run["host_us"]) for run in runs]}
 
 
-def added(told: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
-    """What the drop-in adds to the host's time for a call that it hands to NCCL: the median of all rounds of all
-    jobs, and the spread of the jobs' medians, or of one's rounds. None where no rank could tell."""
-    jobs = [row["added_us"] for job in told for row in job if row.get("added_us")]
+def taken_bytes(hows: Mapping[Case, str]) -> int:
+    """Of the smallest allreduce of float32 that sennit takes; 0: there is none. `hows`: how calls of sennit go."""
+    return min(
+        (case.bytes for case, how in hows.items()
+         if (case.operation, case.type) == ("allreduce", "float32") and how and not how.startswith("NCCL")),
+        default=0,
+    )  # fmt: skip
+
+
+def added(told: Sequence[Sequence[Mapping[str, Any]]], name: str, size: int) -> dict[str, Any] | None:
+    """What the drop-in adds to the host's time for a call, as rows have it by this name: the median of all rounds of
+    all jobs, and its spread, or that of the jobs' medians, whichever is larger. None where no rank could tell."""
+    jobs = [row[name] for job in told for row in job if row.get(name)]
     if not jobs:
         return None
-    medians = [statistics.median(each) for each in jobs]
     every = [each for job in jobs for each in job]
-    spread = half_range(medians if len(medians) > 1 else every)
-    return {"median_us": statistics.median(every), "spread_us": spread, "rounds": len(every)}
+    median, spread = median_and_spread(every)
+    _, between = median_and_spread([statistics.median(each) for each in jobs])
+    return {"median_us": median, "spread_us": max(spread, between), "rounds": len(every), "bytes": size}
 
 
 def rows(

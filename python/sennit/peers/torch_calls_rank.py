@@ -7,6 +7,7 @@ ranks begin together; what ranks agree on meanwhile goes through the host (gloo)
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import time
 from collections.abc import Callable
@@ -15,11 +16,15 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
+from sennit.capi import Communicator, SennitError
+from sennit.capi.library import NAME
 from sennit.peers import numbers, torch_passing
 from sennit.peers.layout import ROOT, Layout
 from sennit.peers.timing import LEAST_US, calls_for, runs_for
-from sennit.peers.torch_calls import EAGER, GRAPH, QUEUED, Case, Job
+from sennit.peers.torch_calls import EAGER, GRAPH, PASSED_BYTES, QUEUED, Case, Job
 from sennit.peers.torch_rank import Refused, begin, main, tell
+from sennit.places import find_library
+from sennit.problem import Problem
 
 MARGIN = 64  # numbers behind the output that must stay as they were
 POISON = -7
@@ -123,6 +128,8 @@ class Rank:
                     tell(self._rank, row={"case": str(case), "way": way, **self._measure(call, way)})
         if self._job.passing:
             tell(self._rank, row={"added_us": self._added()})
+        if self._job.taken_bytes:
+            tell(self._rank, row={"added_to_taken_us": self._added_to_taken(self._job.taken_bytes)})
         self._go = lambda: None
         gc.collect()  # graphs end before the communicator that they use
         self._agree(0, 0)
@@ -192,14 +199,58 @@ class Rank:
 
     def _added(self) -> list[float]:
         """What the drop-in adds to a call that it hands on; nothing where that cannot be measured."""
+        found = self._nccl()
+        if found is None:
+            return []
+        (through, own), comm = found
+        data = torch.zeros(PASSED_BYTES // 4, device=self._device)
+        call = self._sum(data)
+        return torch_passing.added_us((call.by_nccl(through, comm), call.by_nccl(own, comm)), lambda: self._agree(0))
+
+    def _added_to_taken(self, size: int) -> list[float]:
+        """What it adds to a call of so many bytes that sennit takes, over sennit's own function."""
+        found, own, why = self._nccl(), None, ""
+        try:
+            own = Communicator.create(
+                device=self._device.index,
+                timeout_seconds=60,
+                place=(self._rank, self._job.ranks),
+                gather=self._gather,
+            )
+            direct = ctypes.CDLL(str(find_library(NAME))).sennit_allreduce
+        except (SennitError, Problem) as error:
+            why = str(error)
+        if self._agree(float(bool(why) or found is None))[0]:
+            tell(self._rank, warning="What the drop-in adds to a call that sennit takes was not measured: "
+                 f"{why or 'a rank cannot call both'}; see sennit doctor.")  # fmt: skip
+            return []
+        assert found is not None
+        assert own is not None
+        (through, _), comm = found
+        data = torch.zeros(size // 4, device=self._device)
+        call = self._sum(data)
+        with own:
+            return torch_passing.added_us(
+                (call.by_nccl(through, comm), call.by_sennit(direct, own.handle)), lambda: self._agree(0),
+                (torch_passing.SUCCESS,),
+            )  # fmt: skip
+
+    def _nccl(self) -> tuple[tuple[torch_passing.Function, torch_passing.Function], int] | None:
+        """ncclAllReduce as a program reaches it and the library's own, and PyTorch's communicator."""
         backend = dist.group.WORLD._get_backend(self._device)
         comm = backend._comm_ptr() if hasattr(backend, "_comm_ptr") else 0  # since PyTorch 2.6
         calls = torch_passing.entries() if comm else None
-        if calls is None:
-            return []
-        data, stream = torch.zeros(256, device=self._device), torch.cuda.current_stream().cuda_stream
-        arguments = (data.data_ptr(), data.data_ptr(), data.numel(), torch_passing.FLOAT32, torch_passing.SUM)
-        return torch_passing.added_us(calls, (*arguments, comm, stream), lambda: self._agree(0))
+        return (calls, comm) if calls is not None else None
+
+    def _sum(self, data: torch.Tensor) -> torch_passing.Sum:
+        return torch_passing.Sum(data.data_ptr(), data.numel(), torch.cuda.current_stream().cuda_stream)
+
+    def _gather(self, mine: bytes) -> list[bytes]:
+        """All ranks' bytes, over the host."""
+        own = torch.tensor(list(mine), dtype=torch.uint8)
+        told = [torch.empty_like(own) for _ in range(self._job.ranks)]
+        dist.all_gather(told, own)
+        return [bytes(each.tolist()) for each in told]
 
 
 def run(text: str, rank: int) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any
@@ -86,6 +87,7 @@ def bench_torch(
     job = Job(count, found, seconds, limit_s=int(limit))
     library = str(library_to_preload())
     hows = _explanations(job, chosen, library)
+    under = replace(job, taken_bytes=torch_calls.taken_bytes(hows))
     small = Job(count, torch_calls.passed_on(found), seconds, (EAGER,), passing=True, limit_s=int(limit))
 
     def show(outcomes: Outcomes) -> None:
@@ -95,7 +97,7 @@ def bench_torch(
     measure_in_turns(
         "measuring", (NCCL, SENNIT, PASSED_ON), runs,
         lambda variant, progress, outcome: _job(
-            small if variant == PASSED_ON else job, variant, chosen, library, progress, outcome
+            {PASSED_ON: small, SENNIT: under}.get(variant, job), variant, chosen, library, progress, outcome
         ),
         show,
     )  # fmt: skip
@@ -139,8 +141,10 @@ def document_of(
     said = {variant: [outcome.rows for outcome in each] for variant, each in outcomes.items()}
     settings = {"runs": runs, "seconds": job.seconds, "take": take}
     rows = torch_calls.rows(job.cases, job.ranks, said, hows)
-    added = torch_calls.added(said.get(PASSED_ON, []))
-    return torch_jobs.document("bench torch", told, settings, rows, warnings) | {"added": added}
+    return torch_jobs.document("bench torch", told, settings, rows, warnings) | {
+        "added": torch_calls.added(said.get(PASSED_ON, []), "added_us", torch_calls.PASSED_BYTES),
+        "added_to_taken": torch_calls.added(said.get(SENNIT, []), "added_to_taken_us", torch_calls.taken_bytes(hows)),
+    }
 
 
 def show_torch(result: TorchResult, document: Any, json_file: str | None, text: Path | None) -> None:
