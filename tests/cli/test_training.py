@@ -20,16 +20,20 @@ from sennit.peers.budget import ENDING_S, Did, Share, share
 from sennit.peers.run import Outcome
 from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
+from sennit.ratio import Ratio
 from sennit.verbs import training as verb
 from sennit.verbs.turns import STOPPED, Outcomes, measure_in_turns
 from sennit.views.training_table import (
+    aims,
     alone,
     cells,
     losses,
     pairs,
+    percent,
     print_training,
     rates,
     ratio,
+    reached,
     training_markdown,
 )
 
@@ -72,6 +76,39 @@ def test_communication_is_what_a_step_without_it_lacks() -> None:
     transformer = pairs(result())[1][0]
     assert transformer is not None
     assert transformer.exposed is None, "FSDP cannot leave it out"
+
+
+def test_the_exposed_part_is_shown_where_it_is_known() -> None:
+    own, other = pairs(result())[0]
+    assert own is not None
+    assert other is not None
+    assert (percent(other, own), percent(own, other)) == ("10%", "6%")
+    shaky = other.model_copy(update={"spread_ms": 3.0})
+    assert shaky.exposed_spread(own) == pytest.approx(0.9 * 3 / 50)
+    assert percent(shaky, own) == "–", "steps vary by more"
+    assert percent(other.model_copy(update={"silent_spread_ms": 2.6}), own) == "–", "or those without communication"
+    slow = own.model_copy(update={"silent_ms": 42.0})
+    assert percent(other, slow) == "–", "jobs differ by more"
+    assert percent(other, None) == "10%"
+    assert pairs(result())[1][0].exposed_spread(None) == 0  # type: ignore[union-attr]
+
+
+def test_what_is_aimed_at_is_missed_undecided_or_shown() -> None:
+    assert reached(Ratio(0.95, 0.01)) == "missed"
+    assert reached(Ratio(0.98, 0.01)) == "undecided: ± 0.01"
+    assert reached(Ratio(1.02, 0.02)) == "undecided: ± 0.02"
+    assert reached(Ratio(1.0, 0.004)) == "shown"
+    assert aims(result()) == [
+        "Aimed at: never below 0.99 of NCCL's; by more than 2 × ± shown in 2 of 3 cases; missed: none; "
+        "undecided: transformer fsdp 8 (± 0.01)."
+    ]
+    document = data("training")
+    document["rows"][1]["median_ms"] = 52.0
+    assert "in 1 of 3 cases; missed: resnet50 ddp 32 25 MB (0.962 ± 0.003); und" in "".join(
+        aims(TrainingResult.model_validate(document))
+    )
+    document["rows"] = document["rows"][:1]
+    assert aims(TrainingResult.model_validate(document)) == []
 
 
 def test_rows_of_neither_library_are_left_out() -> None:
@@ -170,6 +207,7 @@ def test_runs_of_both_make_one_result() -> None:
     assert (own.variant, own.median_ms, own.steps, own.runs, own.silent_ms) == ("sennit", 13, 6, 2, 8)
     assert own.spread_ms == pytest.approx(1.75), "a step's spread is more than that of the two runs"
     assert own.per_second == pytest.approx(2 * 8 / 13 * 1e3)
+    assert (own.silent_spread_ms, other.silent_spread_ms) == (0, 0)
     assert (own.repeatable, other.repeatable) == (True, False)
     left_out = (
         "Left out, as no job under sennit and nccl finished it: vgg16 ddp, batch 8, buckets 25 MB. Measure it again."
@@ -200,6 +238,21 @@ def test_blocks_of_both_libraries_take_turns() -> None:
     assert len(order) == 10, "five blocks of four steps each"
     took = [1.0 if is_left else 2.0 for is_left in order]
     assert training.by_turns(order, took) == [(1.0, 2.0)] * 5
+
+
+def test_steps_are_timed_on_until_that_is_enough() -> None:
+    sharp, shaky = [(10.0, 10.0)] * 10, [(10.0, 10.0), (10.5, 10.0)] * 5
+    assert not training.times_on(sharp, 1, 3, math.inf)
+    assert training.times_on(shaky, 1, 3, math.inf)
+    assert training.times_on(shaky, 3, 3, 3)
+    assert not training.times_on(shaky, 4, 3, math.inf), "four times as many at most"
+    assert not training.times_on(shaky, 1, 3, 2.9), "the other cases have the rest of the time"
+
+
+def test_cases_share_the_time_that_is_left() -> None:
+    job = Job(2, [Case("vgg16", "ddp", 8)] * 3, 40, until_s=100.0)
+    assert [job.share_s(10.0, 0), job.share_s(50.0, 1), job.share_s(60.0, 2)] == [40.0, 75.0, 100.0]
+    assert Job(2, job.cases, 40).share_s(10.0, 0) == math.inf
 
 
 def test_the_spread_of_a_median_shrinks_with_more_values() -> None:

@@ -3,6 +3,7 @@ docs/bench-training.md says how to read one."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Literal
 
 from pydantic import Field
@@ -24,12 +25,13 @@ class TrainingRow(Part):
     variant: str = Field(description="sennit (NCCL with the drop-in) or nccl (alone)")
     ranks: int = Field(ge=1)
     runs: int = Field(ge=1, description="Jobs, in turns with the other variant's")
-    steps: int = Field(ge=1, description="Timed, of all runs")
+    steps: int = Field(ge=1, description="Timed, of all runs; of sennit's jobs blocks of steps of each library")
     median_ms: float = Field(gt=0, description="Of a step, between two events on the GPU of rank 0")
     spread_ms: float = Field(default=0, ge=0, description="Half the interquartile range, of the steps or of the "
                              "runs' medians, whichever is larger")  # fmt: skip
     silent_ms: float = Field(default=0, ge=0, description="Of a step without communication (no_sync); 0: it cannot "
                              "be left out")  # fmt: skip
+    silent_spread_ms: float = Field(default=0, ge=0)
     left_ms: float = Field(default=0, ge=0, description="Of sennit: the median of steps of the same jobs whose calls "
                            "were left to NCCL, in turns with those of median_ms; 0: there are none")  # fmt: skip
     gain: float = Field(default=0, ge=0, description="Of sennit: the median of the ratios of neighbouring blocks of "
@@ -55,6 +57,15 @@ class TrainingRow(Part):
     def exposed(self) -> float | None:
         """The part of a step that is there because ranks communicate; none where that is not known."""
         return max(0.0, 1 - self.silent_ms / self.median_ms) if self.silent_ms else None
+
+    def exposed_spread(self, other: TrainingRow | None) -> float:
+        """How far that may be off: by the spread of steps with communication and without, or by what those without
+        differ by in the jobs of the other library, which has no part in them."""
+        if not self.silent_ms:
+            return 0.0
+        relative = math.hypot(self.spread_ms / self.median_ms, self.silent_spread_ms / self.silent_ms)
+        apart = abs(self.silent_ms - other.silent_ms) if other is not None and other.silent_ms else 0.0
+        return max(relative * self.silent_ms, apart) / self.median_ms
 
 
 class TrainingResult(Part):

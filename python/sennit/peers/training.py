@@ -5,6 +5,7 @@ trained."""
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -24,6 +25,8 @@ STEPS = {"compile": ("ddp", "fsdp", "tensor"), "graph": ("ddp", "tensor"), "accu
 ACCUMULATED = 4  # batches whose gradients are added up before ranks reduce them
 RANK = "sennit.peers.training_rank"  # the module that a rank runs
 BLOCK = 4  # steps in a row by one library, where a job has both in turns: a default
+SPREAD = 0.005  # of what both compare as; where it is more, steps are timed on
+MOST_ROUNDS = 4  # so many times as many steps as asked for are timed at most
 DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "transformer:tensor")
 
 
@@ -82,6 +85,10 @@ class Job:
         found = json.loads(text)
         return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
 
+    def share_s(self, begun_s: float, case: int) -> float:
+        """By which time a case, of this number and begun then, has had its share of what is left."""
+        return begun_s + (self.until_s - begun_s) / (len(self.cases) - case) if self.until_s else math.inf
+
     def begins(self, begun: Sequence[float]) -> bool:
         """Whether there is time for another case, which takes as long as the longest so far. `begun`: when each of
         those began, and now. The first is always begun."""
@@ -134,6 +141,18 @@ def by_turns(order: Sequence[bool], took: Sequence[float]) -> list[tuple[float, 
     ]
 
 
+def gain(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """How many times as fast sennit's blocks are as NCCL's beside them, of such pairs, and the spread of that."""
+    return median_and_spread([left / own for left, own in pairs])
+
+
+def times_on(pairs: Sequence[tuple[float, float]], rounds: int, round_s: float, left_s: float) -> bool:
+    """Whether another round of steps is timed, as many as asked for: where what the pairs so far say is not sharp
+    enough, for so many rounds at most, and where one fits into the time that is left."""
+    _, spread = gain(pairs)
+    return spread > SPREAD and rounds < MOST_ROUNDS and round_s <= left_s
+
+
 def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """One variant's runs of a case as a row of the result: medians over all steps of all runs, and the spread of
     those or of the runs' medians, whichever is larger."""
@@ -143,7 +162,8 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
     unit, each = case.unit
     median = statistics.median(steps)
     turns = [turn for run in runs for turn in run.get("turns_ms", [])]
-    gain, gain_spread = median_and_spread([left / own for left, own in turns]) if turns else (0.0, 0.0)
+    gained, gain_spread = gain(turns) if turns else (0.0, 0.0)
+    silents = [statistics.median(run["silent_ms"]) for run in runs if run["silent_ms"]]
     samples = case.batch * case.batches * (1 if case.parallel == "tensor" else ranks)
     return {
         "model": case.model,
@@ -158,8 +178,9 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
         "median_ms": median,
         "spread_ms": max(half_range(steps), half_range(medians)),
         "silent_ms": statistics.median(silent) if silent else 0.0,
+        "silent_spread_ms": max(half_range(silent), half_range(silents)) if silent else 0.0,
         "left_ms": statistics.median(left for left, _ in turns) if turns else 0.0,
-        "gain": gain,
+        "gain": gained,
         "gain_spread": gain_spread,
         "unit": unit,
         "per_second": samples * each / median * 1e3,

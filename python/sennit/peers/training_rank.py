@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from sennit.peers.torch_rank import Refused, begin, main, tell
-from sennit.peers.training import BLOCK, Case, Job, by_turns, left_out, turns
+from sennit.peers.training import BLOCK, Case, Job, by_turns, left_out, times_on, turns
 from sennit.peers.training_models import Trained
 
 Step = Callable[[], torch.Tensor]  # one step of training; its loss
@@ -79,36 +79,58 @@ def leave_to_nccl() -> Callable[[int], int] | None:
     return leave if leave is not None and leave(0) else None
 
 
-def in_turns(own: Step, left: Step, leave: Callable[[int], int], job: Job) -> list[tuple[float, float]]:
+def decided(yes: bool, device: torch.device) -> bool:
+    """What rank 0 decides, for all."""
+    told = torch.tensor([int(yes)], device=device)
+    dist.broadcast(told, 0)
+    return bool(told.item())
+
+
+def in_turns(
+    own: Step, left: Step, leave: Callable[[int], int], job: Job, device: torch.device, until_s: float
+) -> list[tuple[float, float]]:
     """What a step takes, in ms on this rank's GPU, of neighbouring blocks: one whose calls are left to NCCL, and one
-    of sennit's."""
+    of sennit's. In rounds of as many steps as asked for, until that is enough or its time is over."""
 
     def block(is_left: bool) -> None:
         leave(int(is_left))
         for _ in range(BLOCK):
             (left if is_left else own)()
 
+    def round_() -> list[tuple[float, float]]:
+        order = turns(job.steps)
+        marks = [torch.cuda.Event(enable_timing=True) for _ in range(len(order) + 1)]
+        dist.barrier()
+        torch.cuda.synchronize()
+        block(not order[0])  # of the other library, as before every block that counts
+        marks[0].record()
+        for is_left, mark in zip(order, marks[1:], strict=True):
+            block(is_left)
+            mark.record()
+        torch.cuda.synchronize()
+        leave(0)
+        return by_turns(order, [a.elapsed_time(b) / BLOCK for a, b in pairwise(marks)])
+
     for _ in range(-(-job.warm_up // BLOCK)):
         block(True)
         block(False)
-    order = turns(job.steps)
-    marks = [torch.cuda.Event(enable_timing=True) for _ in range(len(order) + 1)]
-    dist.barrier()
-    torch.cuda.synchronize()
-    marks[0].record()
-    for is_left, mark in zip(order, marks[1:], strict=True):
-        block(is_left)
-        mark.record()
-    torch.cuda.synchronize()
-    leave(0)
-    took = [a.elapsed_time(b) / BLOCK for a, b in pairwise(marks)]
-    return by_turns(order, took)
+    found: list[tuple[float, float]] = []
+    goes, rounds = True, 0
+    while goes:
+        begun = time.monotonic()
+        found += round_()
+        rounds += 1
+        now = time.monotonic()
+        goes = decided(times_on(found, rounds, now - begun, until_s - now), device)
+    return found
 
 
-def train(case: Case, job: Job, rank: int, device: torch.device, silent_ms: list[float] | None) -> dict[str, Any]:
+def train(
+    case: Case, job: Job, rank: int, device: torch.device, silent_ms: list[float] | None, until_s: float
+) -> dict[str, Any]:
     """The losses of the first steps, and what later ones took, with their communication and, where it can be left
     out, without; under the drop-in in turns with steps that are left to NCCL. `silent_ms`: what they take without
-    communication, where it is known already."""
+    communication, where it is known already; `until_s`: when the case has had its share of the job's time."""
     torch.manual_seed(0)
     trained = Trained(case, device)
     optimizer = torch.optim.SGD(trained.parameters(), lr=1e-3)
@@ -126,7 +148,7 @@ def train(case: Case, job: Job, rank: int, device: torch.device, silent_ms: list
             leave(1)
             left = captured(called)
             leave(0)
-    turns_ms = in_turns(step, left, leave, job) if leave is not None else []
+    turns_ms = in_turns(step, left, leave, job, device, until_s) if leave is not None else []
     steps_ms = [own for _, own in turns_ms] or measured(step, job)
     if case.parallel == "ddp" and silent_ms is None:
         silent = eager(case, trained, True, optimizer)
@@ -145,9 +167,7 @@ def goes_on(job: Job, begun: list[float], device: torch.device) -> bool:
     """Whether another case is begun: rank 0's clock decides for all."""
     if not job.until_s:
         return True
-    decided = torch.tensor([int(job.begins(begun))], device=device)
-    dist.broadcast(decided, 0)
-    return bool(decided.item())
+    return decided(job.begins(begun), device)
 
 
 def run(text: str, rank: int) -> None:
@@ -169,7 +189,7 @@ def run(text: str, rank: int) -> None:
         on = torch.cuda.stream(torch.cuda.Stream(device)) if case.step == "graph" else nullcontext()
         try:
             with on:
-                found = train(case, job, rank, device, known.get(same))
+                found = train(case, job, rank, device, known.get(same), job.share_s(begun[-1], number))
         except (Refused, torch.cuda.OutOfMemoryError) as error:  # on all ranks alike
             tell(rank, warning=f"{left_out(case)}: {str(error).splitlines()[0]}")
             continue

@@ -60,7 +60,7 @@ def bench_training(
     batches: Annotated[str, typer.Option(metavar="N,…", help="Samples a rank.")] = "32",
     buckets: Annotated[str, typer.Option(metavar="MB,…", help="Of DDP: gradients that are reduced together.")] = "25",
     ranks: RanksOnGpus = None,
-    steps: Annotated[int, typer.Option(min=4, metavar="N", help="Timed in each run.")] = 40,
+    steps: Annotated[int, typer.Option(min=4, metavar="N", help="Timed in each run at least.")] = 40,
     losses: Annotated[
         int, typer.Option(min=1, metavar="N", help="Steps before, whose losses are compared.")
     ] = 50,

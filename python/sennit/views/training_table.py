@@ -11,7 +11,7 @@ from rich.text import Text
 from sennit.model.training import TrainingResult, TrainingRow
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.peers.training import difference
-from sennit.ratio import Ratio, speedup
+from sennit.ratio import NOISE, Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin
@@ -33,9 +33,11 @@ LEFT = ("model", "unit", "losses")
 EXPLAINED = (
     "× NCCL: of one job, whose calls are sennit's and NCCL's in turns; where that was not measured, of jobs. "
     "× alone: of sennit's jobs to those without sennit, without communication, in which neither library has a part: "
-    "so far jobs differ by chance. exposed: the part of a step that is there because ranks communicate. losses: how "
-    "far sennit's are from NCCL's, relative, at most."
+    "so far jobs differ by chance. exposed: the part of a step that is there because ranks communicate, where it is "
+    "known to less than five points. losses: how far sennit's are from NCCL's, relative, at most."
 )
+AIM = 0.99  # times as fast as under NCCL, never less
+EXPOSED_SPREAD = 0.05  # beyond it the exposed part of a step is not shown
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
 
@@ -72,9 +74,43 @@ def alone(own: TrainingRow | None, other: TrainingRow | None) -> str:
     return f"{other.silent_ms / own.silent_ms:.2f}"
 
 
-def percent(row: TrainingRow | None) -> str:
-    """The exposed part."""
-    return NOTHING if row is None or row.exposed is None else f"{row.exposed:.0%}"
+def percent(row: TrainingRow | None, other: TrainingRow | None) -> str:
+    """The exposed part. `other`: the other library's row."""
+    if row is None or row.exposed is None or row.exposed_spread(other) >= EXPOSED_SPREAD:
+        return NOTHING
+    return f"{row.exposed:.0%}"
+
+
+def case_of(row: TrainingRow) -> str:
+    """For example: vgg16 ddp 32 25 MB."""
+    return f"{row.name} {row.batch}" + (f" {row.bucket_mb} MB" if row.bucket_mb else "")
+
+
+def reached(found: Ratio) -> str:
+    """Whether training is as fast as is aimed at, as far as its spread tells."""
+    if found.below(AIM):
+        return "missed"
+    return "shown" if found.value - NOISE * found.spread >= AIM else f"undecided: {spread(found)}"
+
+
+def spread(found: Ratio) -> str:
+    """With the digits that it is shown with."""
+    return f"±{str(found).partition('±')[2]}"
+
+
+def aims(result: TrainingResult) -> list[str]:
+    """What is aimed at, and what of it is missed, undecided and shown."""
+    known = [(own, found) for own, other in pairs(result) if own is not None and (found := ratio(own, other))]
+    if not known:
+        return []
+    said: dict[str, list[str]] = {"missed": [], "undecided": [], "shown": []}
+    for own, found in known:
+        verdict = reached(found)
+        shown = found if verdict == "missed" else spread(found)
+        said[verdict.partition(":")[0]].append(f"{case_of(own)} ({shown})")
+    parts = [f"by more than {NOISE:g} × ± shown in {len(said['shown'])} of {len(known)} cases"]
+    parts += [f"{verdict}: {', '.join(said[verdict]) or 'none'}" for verdict in ("missed", "undecided")]
+    return [f"Aimed at: never below {AIM:g} of NCCL's; {'; '.join(parts)}."]
 
 
 def rate(per_second: float | None) -> str:
@@ -104,8 +140,8 @@ def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
         *map(rate, rates(own, other)),
         str(found) if found else NOTHING,
         alone(own, other),
-        percent(other),
-        percent(own),
+        percent(other, own),
+        percent(own, other),
         losses(own, other),
     ]
 
@@ -114,6 +150,11 @@ def title(result: TrainingResult) -> str:
     """What is shown, of how many ranks."""
     ranks = sorted({row.ranks for row in result.rows})
     return f"Training on {', '.join(map(str, ranks))} ranks, under NCCL and under sennit in turns."
+
+
+def sentences(result: TrainingResult) -> list[str]:
+    """What the table comes to."""
+    return aims(result)
 
 
 def print_training(result: TrainingResult, out: Console) -> None:
@@ -131,6 +172,8 @@ def print_training(result: TrainingResult, out: Console) -> None:
             texts[HEADINGS.index("× NCCL")].stylize(COLOURS[found.verdict])
         table.add_row(*texts)
     out.print(table)
+    for sentence in sentences(result):
+        out.print(Text(sentence))
     out.print(EXPLAINED, style="dim")
 
 
@@ -138,4 +181,5 @@ def training_markdown(result: TrainingResult) -> str:
     """The same as Markdown."""
     lines = [HEADINGS, [":--" if name in LEFT else "--:" for name in HEADINGS]]
     table = pipes([*lines, *(cells(own, other) for own, other in pairs(result))])
-    return "\n".join([origin(result), "", f"**{title(result)}**", "", table, "", EXPLAINED, ""])
+    said = [line for sentence in sentences(result) for line in (sentence, "")]
+    return "\n".join([origin(result), "", f"**{title(result)}**", "", table, "", *said, EXPLAINED, ""])
