@@ -34,6 +34,7 @@ class TrainingRow(Part):
     silent_spread_ms: float = Field(default=0, ge=0)
     left_ms: float = Field(default=0, ge=0, description="Of sennit: the median of steps of the same jobs whose calls "
                            "were left to NCCL, in turns with those of median_ms; 0: there are none")  # fmt: skip
+    left_spread_ms: float = Field(default=0, ge=0, description="Half the interquartile range of those")
     gain: float = Field(default=0, ge=0, description="Of sennit: the median of the ratios of neighbouring blocks of "
                         "those; above 1 sennit is faster")  # fmt: skip
     gain_spread: float = Field(default=0, ge=0, description="A quarter of the interval that holds that median in 19 "

@@ -162,6 +162,7 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
     unit, each = case.unit
     median = statistics.median(steps)
     turns = [turn for run in runs for turn in run.get("turns_ms", [])]
+    lefts = [left for left, _ in turns]
     gained, gain_spread = gain(turns) if turns else (0.0, 0.0)
     silents = [statistics.median(run["silent_ms"]) for run in runs if run["silent_ms"]]
     samples = case.batch * case.batches * (1 if case.parallel == "tensor" else ranks)
@@ -179,7 +180,8 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
         "spread_ms": max(half_range(steps), half_range(medians)),
         "silent_ms": statistics.median(silent) if silent else 0.0,
         "silent_spread_ms": max(half_range(silent), half_range(silents)) if silent else 0.0,
-        "left_ms": statistics.median(left for left, _ in turns) if turns else 0.0,
+        "left_ms": statistics.median(lefts) if lefts else 0.0,
+        "left_spread_ms": half_range(lefts) if lefts else 0.0,
         "gain": gained,
         "gain_spread": gain_spread,
         "unit": unit,

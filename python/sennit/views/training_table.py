@@ -37,6 +37,8 @@ EXPLAINED = (
     "known to less than five points. losses: how far sennit's are from NCCL's, relative, at most."
 )
 AIM = 0.99  # times as fast as under NCCL, never less
+COST_AIM = 0.01  # more of a step's time where all calls are left to NCCL
+STEADY = 0.005  # steps that vary by less tell what that is
 EXPOSED_SPREAD = 0.05  # beyond it the exposed part of a step is not shown
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
@@ -113,6 +115,28 @@ def aims(result: TrainingResult) -> list[str]:
     return [f"Aimed at: never below {AIM:g} of NCCL's; {'; '.join(parts)}."]
 
 
+def left(result: TrainingResult) -> list[str]:
+    """What the drop-in costs steps whose calls are all NCCL's: their time in sennit's jobs as a part of that in
+    NCCL's, where they vary so little that it tells."""
+    known = [(own, other) for own, other in pairs(result) if own is not None and other is not None and own.left_ms]
+    if not known:
+        return []
+    told = {
+        case_of(own): own.left_ms / other.median_ms
+        for own, other in known
+        if max(own.spread_ms, own.left_spread_ms) < STEADY * own.left_ms
+        and other.spread_ms < STEADY * other.median_ms
+    }
+    if not told:
+        return [f"What the drop-in costs a program whose calls it leaves to NCCL: steps of all cases vary by "
+                f"{STEADY:.1%} or more, which cannot tell."]  # fmt: skip
+    more = f". Steps of the other cases vary by {STEADY:.1%} or more" if len(told) < len(known) else ""
+    missed = [case for case, part in told.items() if part - 1 > COST_AIM]
+    parts = ", ".join(f"{part:.3f} ({case})" for case, part in told.items())
+    return [f"Left to NCCL under sennit, of a step's time without it: {parts}; aimed at: within {COST_AIM:.0%}, "
+            f"missed: {', '.join(missed) or 'none'}{more}."]  # fmt: skip
+
+
 def rate(per_second: float | None) -> str:
     """With four digits that count."""
     if per_second is None:
@@ -154,7 +178,7 @@ def title(result: TrainingResult) -> str:
 
 def sentences(result: TrainingResult) -> list[str]:
     """What the table comes to."""
-    return aims(result)
+    return [*aims(result), *left(result)]
 
 
 def print_training(result: TrainingResult, out: Console) -> None:
