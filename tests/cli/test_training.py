@@ -156,6 +156,21 @@ def test_losses_are_the_same_to_the_bit_or_so_far_apart() -> None:
     assert losses(*resnet) == "same bits"
     assert losses(*transformer) == "0.001"
     assert losses(*mlp) == "–", "there is nothing to compare with"
+    own, other = resnet
+    assert own is not None
+
+    def changed(model: str, parallel: str, part: float) -> str:
+        of = {"model": model, "parallel": parallel}
+        return losses(own.model_copy(update={**of, "losses": [own.losses[0] * part, *own.losses[1:]]}), other)
+
+    assert changed("resnet50", "ddp", 1.0009) == "0.0009"
+    assert changed("resnet50", "ddp", 1.002) == "0.002 not equal"
+    assert changed("mlp", "tensor", 1.002) == "0.002 not equal"
+    assert changed("transformer", "fsdp", 1.009) == "0.009"
+    assert changed("transformer", "tensor", 1.02) == "0.02 not equal"
+    assert changed("resnet50", "ddp", math.nan) == "inf not equal"
+    assert training.difference([1.0, math.nan], [1.1, 1.0]) == math.inf
+    assert training.difference([math.nan], [math.nan]) == 0
     assert training.difference([1.0, 0.0], [1.0, 1e-40]) == pytest.approx(1e-10)
 
 

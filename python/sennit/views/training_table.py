@@ -10,7 +10,7 @@ from rich.text import Text
 
 from sennit.model.training import TrainingResult, TrainingRow
 from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.peers.training import difference
+from sennit.peers.training import difference, tolerance
 from sennit.ratio import NOISE, Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
@@ -30,11 +30,14 @@ HEADINGS = [
     "losses",
 ]
 LEFT = ("model", "unit", "losses")
+UNEQUAL = "not equal"
 EXPLAINED = (
     "× NCCL: of one job, whose calls are sennit's and NCCL's in turns; where that was not measured, of jobs. "
     "× alone: of sennit's jobs to those without sennit, without communication, in which neither library has a part: "
     "so far jobs differ by chance. exposed: the part of a step that is there because ranks communicate, where it is "
-    "known to less than five points. losses: how far sennit's are from NCCL's, relative, at most."
+    "known to less than five points. losses: how far sennit's are from NCCL's, relative, at most: up "
+    "to 0.001, or 0.01 where a model computes in bfloat16, counts as equal, as they add in another order; what is "
+    f"beyond is {UNEQUAL}."
 )
 AIM = 0.99  # times as fast as under NCCL, never less
 COST_AIM = 0.01  # more of a step's time where all calls are left to NCCL
@@ -66,7 +69,9 @@ def losses(own: TrainingRow | None, other: TrainingRow | None) -> str:
     if own is None or other is None or len(own.losses) != len(other.losses) or not own.losses:
         return NOTHING
     apart = difference(own.losses, other.losses)
-    return "same bits" if apart == 0 else f"{apart:.1g}"
+    if apart == 0:
+        return "same bits"
+    return f"{apart:.1g}" + ("" if apart <= tolerance(own.model, own.parallel) else f" {UNEQUAL}")
 
 
 def alone(own: TrainingRow | None, other: TrainingRow | None) -> str:
