@@ -65,6 +65,51 @@ def test_how_a_job_ended() -> None:
     assert said == ["it ended with 1", 'preloaded: {"done": 1}', "AssertionError: wrong", "W1 1 "]
 
 
+EXPLAINED = "sennit: allreduce of 234.4 KiB: two_shot_packets 32x256\n"
+
+
+def test_jobs_that_a_rank_leaves_end_as_soon_as_under_nccl() -> None:
+    alone = Ended(1, "", "", 1.5)
+    assert preloaded.longer(Ended(1, "", EXPLAINED, 6.4), alone) == []
+    assert preloaded.longer(Ended(1, "", EXPLAINED, 6.6), alone) == [
+        "it ended 6.6 s after the rank was gone, 1.5 s under NCCL"
+    ]
+    left = EXPLAINED.replace("two_shot", "NCCL: two_shot")
+    assert preloaded.longer(Ended(1, "", left, 1.0), alone) == ["no allreduce was sennit's"]
+    assert preloaded.longer(None, alone) == []
+    assert preloaded.longer(Ended(None, "", EXPLAINED, 80.0), alone) == ["under sennit the others did not end"]
+    assert preloaded.longer(Ended(1, "", "no GPU\n"), Ended(0, "", "", 1.0)) == [
+        "under sennit no rank came so far",
+        "no GPU",
+        "under NCCL alone it ended as if no rank were gone",
+    ]
+
+
+TORCHRUN = """#!{python}
+import os, sys, time
+scenario = sys.argv[-1]
+open(os.environ["PRELOADED_FOLDER"] + "/gone", "w").write(repr(time.time()))
+sys.stderr.write({said!r} if "LD_PRELOAD" in os.environ else "")
+time.sleep(0.2)
+sys.exit(1)
+"""
+
+
+def test_a_scenario_that_a_rank_leaves_has_a_job_of_each(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(preloaded, "LONGER_S", 30)  # this machine may be busy
+    python = tmp_path / "python"
+    python.write_text(TORCHRUN.format(python=sys.executable, said=EXPLAINED))
+    python.chmod(0o755)
+    (killed,) = [scenario for scenario in preloaded.SCENARIOS if scenario.name == "killed"]
+    library = tmp_path / "none.so"  # which the loader only complains of
+    assert preloaded.run(killed, str(python), 2, library, False) == []
+    assert preloaded.run(killed, str(python), 2, None, False) == []
+    said = capsys.readouterr().out
+    assert (said.count("under sennit it ended"), said.count("under NCCL alone it ended")) == (1, 2)
+
+
 def test_every_scenario_has_ranks_that_do_it() -> None:
     done = (ROOT / "tests/gpu/preloaded_rank.py").read_text(encoding="utf-8")
     for scenario in preloaded.SCENARIOS:

@@ -19,6 +19,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
 PREFIX = "preloaded: "  # before what rank 0 tells
 LIMIT_S = 240
+GOING_LIMIT_S = 60  # of a job that a rank leaves: it takes some ten seconds, most of them to begin
+LONGER_S = 5  # than under NCCL alone nobody waits after a rank is gone
 ASK = (
     "import torch, torch.distributed as d;"
     "print(torch.__version__, d.is_nccl_available(), torch.cuda.device_count() if torch.cuda.is_available() else 0)"
@@ -43,6 +46,7 @@ class Scenario:
     allowed: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     ranks: tuple[int, ...] = ()  # with which it can be done; empty: any
+    goes: bool = False  # a rank leaves, and torchrun ends the others
 
 
 ALL = ("allreduce", "reduce_scatter", "allgather", "bcast", "reduce")
@@ -68,6 +72,8 @@ SCENARIOS = (
     Scenario("communicators", ("allreduce", "allgather"), ("NCCL: a rank alone",)),
     Scenario("life", ("allreduce",), ("NCCL: a rank alone",)),
     Scenario("left", ("allreduce",)),
+    Scenario("killed", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
+    Scenario("raised", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
 )  # fmt: skip
 SMALL_SCRATCH = {"SENNIT_SCRATCH": "16M"}
 
@@ -120,6 +126,32 @@ def grown(with_sennit: Mapping[str, float], alone: Mapping[str, float]) -> list[
     ]
 
 
+def longer(with_sennit: Ended | None, alone: Ended) -> list[str]:
+    """What is wrong with jobs that a rank left, beside each other: the others are ended, and no later than under NCCL
+    alone."""
+    found = []
+    for ended, under in ((with_sennit, "under sennit"), (alone, "under NCCL alone")):
+        if ended is None:
+            continue
+        if ended.after_s is None:
+            found += [f"{under} no rank came so far", *ended.errors.splitlines()[-60:]]
+        elif not ended.code:
+            how = "the others did not end" if ended.code is None else "it ended as if no rank were gone"
+            found.append(f"{under} {how}")
+    if with_sennit is None or found:
+        return found
+    # The report comes at the end of a program, to which these do not come.
+    if not re.search(r"^sennit: allreduce of [^:]+: (?!NCCL)", with_sennit.errors, re.MULTILINE):
+        found.append("no allreduce was sennit's")
+    assert with_sennit.after_s is not None
+    assert alone.after_s is not None
+    if with_sennit.after_s > alone.after_s + LONGER_S:
+        found.append(
+            f"it ended {with_sennit.after_s:.1f} s after the rank was gone, {alone.after_s:.1f} s under NCCL"
+        )
+    return found
+
+
 # ---- jobs ---------------------------------------------------------------------------------------------------------
 
 
@@ -130,6 +162,7 @@ class Ended:
     code: int | None  # none: it had to be ended
     output: str
     errors: str
+    after_s: float | None = None  # it ended so long after a rank was gone; none: no rank was
 
     @property
     def told(self) -> dict[str, float]:
@@ -154,7 +187,10 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def job(python: str, name: str, ranks: int, library: Path | None, shares: bool, settings: Mapping[str, str]) -> Ended:
+def job(
+    python: str, name: str, ranks: int, library: Path | None, shares: bool, settings: Mapping[str, str],
+    limit_s: int = LIMIT_S,
+) -> Ended:  # fmt: skip
     """One job of torchrun's, to its end or the limit."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
     with tempfile.TemporaryDirectory(prefix="sennit-preloaded-") as folder:
@@ -162,7 +198,7 @@ def job(python: str, name: str, ranks: int, library: Path | None, shares: bool, 
             "NCCL_NVLS_ENABLE": "0",
             "PRELOADED_FOLDER": folder,
             "PRELOADED_SHARES": "1" if shares else "",
-            "PRELOADED_LIMIT": str(LIMIT_S),
+            "PRELOADED_LIMIT": str(limit_s),
         }
         if library is not None:
             ours |= {"LD_PRELOAD": str(library), "SENNIT_TAKE": "all", "SENNIT_REPORT": "1"}
@@ -174,7 +210,7 @@ def job(python: str, name: str, ranks: int, library: Path | None, shares: bool, 
                                        stdout=out, stderr=errors, start_new_session=True)  # fmt: skip
             code: int | None = None
             try:
-                code = process.wait(LIMIT_S + 30)  # its ranks end themselves before
+                code = process.wait(limit_s + 30)  # its ranks end themselves before
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGTERM)  # which torchrun hands to its ranks
             finally:
@@ -182,13 +218,19 @@ def job(python: str, name: str, ranks: int, library: Path | None, shares: bool, 
                     process.wait(20)
                 except subprocess.TimeoutExpired:
                     process.kill()
+            gone = Path(folder) / "gone"
+            after_s = time.time() - float(gone.read_text(encoding="utf-8")) if gone.exists() else None
             out.seek(0)
             errors.seek(0)
-            return Ended(code, out.read().decode("utf-8", "replace"), errors.read().decode("utf-8", "replace"))
+            return Ended(
+                code, out.read().decode("utf-8", "replace"), errors.read().decode("utf-8", "replace"), after_s
+            )
 
 
 def run(scenario: Scenario, python: str, ranks: int, library: Path | None, shares: bool) -> list[str]:
     """Runs it; what is wrong."""
+    if scenario.goes:
+        return run_going(scenario, python, ranks, library, shares)
     ended = job(python, scenario.name, ranks, library, shares, {**SMALL_SCRATCH, **scenario.settings})
     found = ended.why()
     if found or library is None:
@@ -198,6 +240,20 @@ def run(scenario: Scenario, python: str, ranks: int, library: Path | None, share
         alone = job(python, scenario.name, ranks, None, shares, {})
         found += alone.why() or grown(ended.told, alone.told)
     return found
+
+
+def run_going(scenario: Scenario, python: str, ranks: int, library: Path | None, shares: bool) -> list[str]:
+    """The same where a rank leaves."""
+
+    def ended(under: Path | None) -> Ended:
+        settings = {**SMALL_SCRATCH, **scenario.settings} if under else {}
+        return job(python, scenario.name, ranks, under, shares, settings, GOING_LIMIT_S)
+
+    with_sennit, alone = ended(library) if library else None, ended(None)
+    for each, under in ((with_sennit, "under sennit"), (alone, "under NCCL alone")):
+        if each is not None and each.after_s is not None:
+            print(f"preloaded: {scenario.name}: {under} it ended {each.after_s:.1f} s after the rank was gone")
+    return longer(with_sennit, alone)
 
 
 # ---- what is here -------------------------------------------------------------------------------------------------

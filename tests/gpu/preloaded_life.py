@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import os
+import signal
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -12,6 +16,7 @@ from preloaded_calls import sum_of
 from preloaded_place import Place, expect
 
 LOOPS = 20
+BEFORE = 205  # allreduces before a rank is gone: some are in flight then
 FIRST = 5  # after so many everything that is kept for the next time is there
 
 
@@ -67,4 +72,32 @@ def left(place: Place) -> dict[str, float]:
     expect(data, sum_of(place.given(60000, torch.float32)), "allreduce")
     for _ in range(10):
         dist.all_reduce(data, op=dist.ReduceOp.MAX)
+    return {}
+
+
+def killed(place: Place) -> dict[str, float]:
+    """A rank is gone without a word, while the others go on."""
+    return until_one_goes(place, lambda: os.kill(os.getpid(), signal.SIGKILL))
+
+
+def raised(place: Place) -> dict[str, float]:
+    """A rank raises, and nobody catches it."""
+
+    def go() -> None:
+        raise RuntimeError("this rank raises, as it should")
+
+    return until_one_goes(place, go)
+
+
+def until_one_goes(place: Place, go: Callable[[], None]) -> dict[str, float]:
+    """Allreduces without end: the last rank leaves them, and notes when; the others wait there until they are ended,
+    by torchrun or by their watchdog."""
+    data = place.numbers(60000, torch.float32, place.rank)
+    for call in itertools.count():
+        if call == BEFORE and place.rank == place.ranks - 1:
+            (Path(os.environ["PRELOADED_FOLDER"]) / "gone").write_text(repr(time.time()), encoding="utf-8")
+            go()
+        dist.all_reduce(data, op=dist.ReduceOp.MAX)
+        if call % 10 == 0:
+            torch.cuda.synchronize()
     return {}

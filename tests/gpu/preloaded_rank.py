@@ -31,6 +31,8 @@ SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "communicators": preloaded_streams.communicators,
     "life": preloaded_life.life,
     "left": preloaded_life.left,
+    "killed": preloaded_life.killed,
+    "raised": preloaded_life.raised,
 }
 
 
