@@ -291,8 +291,24 @@ def test_steps_are_timed_on_until_that_is_enough() -> None:
 
 def test_cases_share_the_time_that_is_left() -> None:
     job = Job(2, [Case("vgg16", "ddp", 8)] * 3, 40, until_s=100.0)
-    assert [job.share_s(10.0, 0), job.share_s(50.0, 1), job.share_s(60.0, 2)] == [40.0, 75.0, 100.0]
+    assert [job.share_s(10.0, 0), job.share_s(50.0, 1), job.share_s(60.0, 2)] == pytest.approx([31.0, 67.5, 88.0])
     assert Job(2, job.cases, 40).share_s(10.0, 0) == math.inf
+
+
+def test_cases_that_are_timed_on_leave_time_for_the_last() -> None:
+    job = Job(2, [Case("vgg16", "ddp", 8)] * 6, 40, until_s=40.0)
+    begun: list[float] = []
+    now = 0.0
+    for number in range(6):
+        begun.append(now)
+        assert job.begins(begun), f"case {number}"
+        # Two seconds of losses, rounds of one and a half, and then a step without communication.
+        rounds = 1
+        now += 3.5
+        while training.times_on([(1.0, 1.0), (2.0, 1.0)], rounds, 1.5, job.share_s(begun[-1], number) - now):
+            rounds, now = rounds + 1, now + 1.5
+        now += 0.8
+    assert rounds > 1
 
 
 def test_the_spread_of_a_median_shrinks_with_more_values() -> None:

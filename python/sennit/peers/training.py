@@ -26,6 +26,7 @@ ACCUMULATED = 4  # batches whose gradients are added up before ranks reduce them
 RANK = "sennit.peers.training_rank"  # the module that a rank runs
 BLOCK = 4  # steps in a row by one library, where a job has both in turns: a default
 SPREAD = 0.005  # of what both compare as; where it is more, steps are timed on
+TIMED_ON = 0.7  # of a case's share of the time that a budget leaves; a guess: steps without communication follow
 MOST_ROUNDS = 4  # so many times as many steps as asked for are timed at most
 DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "transformer:tensor")
 
@@ -86,8 +87,9 @@ class Job:
         return cls(**{**found, "cases": [Case(**case) for case in found["cases"]]})
 
     def share_s(self, begun_s: float, case: int) -> float:
-        """By which time a case, of this number and begun then, has had its share of what is left."""
-        return begun_s + (self.until_s - begun_s) / (len(self.cases) - case) if self.until_s else math.inf
+        """Until when a case, of this number and begun then, may be timed on: a part of its share of what is left, so
+        that the rest of it has time, too, and the last case does not find less left than the longest took."""
+        return begun_s + TIMED_ON * (self.until_s - begun_s) / (len(self.cases) - case) if self.until_s else math.inf
 
     def begins(self, begun: Sequence[float]) -> bool:
         """Whether there is time for another case, which takes as long as the longest so far. `begun`: when each of
