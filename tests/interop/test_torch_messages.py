@@ -266,8 +266,6 @@ def test_calls_find_room_beside_each_other(monkeypatch: pytest.MonkeyPatch, sms:
     assert one >= 1
     if sms >= 14:
         assert room.of_a_collective(DEVICE) + all_of_them <= 2 * sms
-        # Where a collective leaves none of its SMs to others.
-        assert room.of_a_collective(DEVICE) + all_of_them / 2 <= sms
 
 
 def test_on_the_host_any_number_of_blocks() -> None:
