@@ -378,6 +378,7 @@ int main(int count, char** arguments) {
 #endif
 #if NCCL_VERSION_CODE >= 22700 && !defined(OLD)
     {"shrunk", shrunk},
+    {"shrunk_aside", shrunk_aside},
     {"windows", windows},
 #endif
   };

@@ -27,6 +27,7 @@ extern float* out;
 /* Of communicators: how they are made, and how they end. */
 void divided(void);
 void shrunk(void);
+void shrunk_aside(void);
 void windows(void);
 void grown(void);
 void grown_patiently(void);

@@ -50,6 +50,29 @@ void shrunk(void) {
   check(ncclCommAbort(comm), "abort");
   printf("all right\n");
 }
+
+/* Of all ranks but some, which do not know of it, nor do their calls wait: all go on with what they had. */
+void shrunk_aside(void) {
+  init();
+  buffers();
+  for (int round = 0; round < 4; ++round) {
+    int without[] = {(size - 1 + round) % size};
+    ncclComm_t rest = NULL, all = NULL;
+    if (rank != without[0]) {
+      check(ncclCommShrink(comm, without, 1, &rest, NULL, NCCL_SHRINK_DEFAULT), "shrink");
+      fill(100);
+      check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, rest, NULL), "allreduce of the rest");
+      for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(without[0], i), "the rest", i);
+      check(ncclCommDestroy(rest), "destroy the rest");
+    }
+    check(ncclCommSplit(comm, 0, rank, &all, NULL), "split");
+    fill(100);
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, all, NULL), "allreduce of a part");
+    expect_sums(out, 100, "a part");
+    check(ncclCommDestroy(all), "destroy the part");
+  }
+  end();
+}
 #endif
 
 #if NCCL_VERSION_CODE >= 22700 && !defined(OLD)

@@ -44,6 +44,7 @@ struct ncclComm {
   struct ncclComm** part_at;
   char name[64];
   int rank, size, device, children, rounds;
+  int shrunk[1 << kRanks]; /* by who stayed: the others do not know of it */
   bool blocking;
   atomic_bool aborted;
   struct Shared* shared;

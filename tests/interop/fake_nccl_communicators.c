@@ -159,14 +159,16 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
   note("CommShrink %d %d", count, flags);
   (void)config;
   int rank = 0, size = 0;
+  unsigned staying = 0;
   for (int other = 0; other < comm->size; ++other) {
     bool stays = true;
     for (int i = 0; i < count; ++i) stays = stays && excluded[i] != other;
     if (stays && other < comm->rank) ++rank;
     size += stays;
+    staying |= (unsigned)stays << other;
   }
   char name[64];
-  snprintf(name, sizeof name, "%.40s-%d-s", comm->name, comm->children++);
+  snprintf(name, sizeof name, "%.40s-s%d-%x", comm->name, comm->shrunk[staying]++, staying);
   if (!comm->blocking) atomic_store(&comm->looks, 3);
   *made = make(name, rank, size, comm->blocking);
   (*made)->device = comm->device;

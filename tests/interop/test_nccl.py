@@ -44,7 +44,8 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
 
 @pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "messages", "crossed",
                                   "divided", "patient", "patient_parts", "pairs", "all_in_one", "forked", "simulated",
-                                  "shrunk", "windows", "grown", "grown_patiently"])  # fmt: skip
+                                  "shrunk", "shrunk_aside", "windows", "grown",
+                                  "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))
@@ -223,6 +224,14 @@ def test_parts_of_a_communicator_have_counterparts_of_their_own() -> None:
 def test_one_that_was_shrunk() -> None:
     program, library = have()
     job = program.run("shrunk", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_one_that_was_shrunk_without_the_knowledge_of_those_excluded() -> None:
+    """Parts of the same communicator that are made afterwards have counterparts as ever."""
+    program, library = have()
+    job = program.run("shrunk_aside", 3, library)
     expect_right(job)
     assert job.asked("AllReduce") == 0
 

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <new>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -154,7 +155,7 @@ int comm_split(Comm parent, int color, int key, Comm* made, void* config) {
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make_child(parent, fmt::format("split {}", color), part_blocks(config),
+        return to.make_child(parent, "split", fmt::format("{}", color), part_blocks(config),
                              color < 0 ? nullptr : made,  // who has no colour gets none
                              [&] { return make(to.nccl()); });
       },
@@ -168,7 +169,9 @@ int comm_shrink(Comm parent, int* excluded, int excluded_count, Comm* made, void
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.shrink(parent, flags, part_blocks(config), made, [&] { return make(to.nccl()); });
+        std::set<int> without;
+        if (excluded != nullptr && excluded_count > 0) without.insert(excluded, excluded + excluded_count);
+        return to.shrink(parent, without, flags, part_blocks(config), made, [&] { return make(to.nccl()); });
       },
       make);
 }

@@ -12,6 +12,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -52,9 +53,10 @@ class DropIn {
            const std::function<int()>& make);
   /// Of the devices of this process.
   int make_all(Comm* made, int count, const std::function<int()>& make);
-  /// Of one that there is. `blocking`: none: as its parent.
-  int make_child(Comm parent, std::string_view how, std::optional<bool> blocking, Comm* made,
-                 const std::function<int()>& make);
+  /// Of one that there is. `makers`: as Children has it; `how`: what only those share that will be in it. `blocking`:
+  /// none: as its parent.
+  int make_child(Comm parent, const std::string& makers, std::string_view how, std::optional<bool> blocking,
+                 Comm* made, const std::function<int()>& make);
   /// Of one that there is (`parent` not null) and new ranks, by NCCL's arguments.
   int grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<bool> blocking, Comm* made,
            const std::function<int()>& make);
@@ -65,7 +67,8 @@ class DropIn {
   int destroy(Comm comm);
   int abort(Comm comm);
   int revoke(Comm comm, int flags);
-  int shrink(Comm comm, int flags, std::optional<bool> blocking, Comm* made, const std::function<int()>& make);
+  int shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<bool> blocking, Comm* made,
+             const std::function<int()>& make);
 
   /// Memory that the program registers with NCCL, as a window at `made`.
   struct Registering {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/log.h"
 #include "base/thread.h"
@@ -78,13 +79,13 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   return code;
 }
 
-int DropIn::make_child(Comm parent, std::string_view how, std::optional<bool> blocking, Comm* made,
-                       const std::function<int()>& make) {
+int DropIn::make_child(Comm parent, const std::string& makers, std::string_view how, std::optional<bool> blocking,
+                       Comm* made, const std::function<int()>& make) {
   const auto known = settled(parent);
   if (known == nullptr || known->key.empty())
     return make_without(made, "NCCL: its parent is one that sennit does not know", make);
-  const auto number = known->children.fetch_add(1);
-  std::string key = key_of(fmt::format("{} {} {}", known->key, number, how));
+  const auto number = known->children->next(makers);
+  std::string key = key_of(fmt::format("{} {} {} {}", known->key, makers, number, how));
   const Shape& shape = known->shape;
   Announced announced{std::make_shared<Meeting>(key, shape.rank, shape.size)};
   Waiting waiting{made, std::move(key), std::move(announced), blocking.value_or(known->blocking)};
@@ -99,7 +100,7 @@ int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optio
     return make_without(made, "NCCL: it was grown of one that sennit does not know", make);
   std::shared_ptr<const Growth> growth;
   if (known != nullptr) {
-    const auto number = known->children.fetch_add(1);
+    const auto number = known->children->next("grow");
     growth = std::make_shared<Growth>(Growth::of_old(key_of(fmt::format("{} {} grow", known->key, number)),
                                                      known->shape.rank, known->shape.size, id, size));
   } else {
@@ -291,7 +292,7 @@ void DropIn::leave_to_nccl(Comm comm, std::string why) {
   auto after = std::make_shared<Known>();
   after->shape = before->shape;
   after->key = before->key;
-  after->children = before->children.load();
+  after->children = before->children;
   after->blocking = before->blocking;
   after->why_not = std::move(why);
   after->settled = true;
@@ -303,10 +304,11 @@ int DropIn::revoke(Comm comm, int flags) {
   return nccl_.comm_revoke(comm, flags);
 }
 
-int DropIn::shrink(Comm comm, int flags, std::optional<bool> blocking, Comm* made, const std::function<int()>& make) {
+int DropIn::shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<bool> blocking, Comm* made,
+                   const std::function<int()>& make) {
   constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
   if ((flags & kShrinkAbort) != 0) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
-  return make_child(comm, "shrink", blocking, made, make);
+  return make_child(comm, fmt::format("shrink without {}", fmt::join(excluded, ",")), {}, blocking, made, make);
 }
 
 }  // namespace sennit::shim::nccl

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
@@ -16,10 +18,25 @@
 
 namespace sennit::shim::nccl {
 
+/// How many communicators were made of one, for the keys of the next ones. By who makes them: a shrink leaves out
+/// ranks that do not know of it, so what all make together and what some make are counted apart. Thread-safe.
+class Children {
+ public:
+  /// `makers`: the same text on the ranks that make one, another one where other ranks do.
+  std::uint64_t next(const std::string& makers) {
+    const std::lock_guard lock(mutex_);
+    return made_[makers]++;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::uint64_t> made_;
+};
+
 struct Known {
   Shape shape;
   std::string key;  ///< what its ranks met by; empty: they did not. Of one that was grown, known once it is settled
-  std::atomic<std::uint64_t> children{0};
+  std::shared_ptr<Children> children = std::make_shared<Children>();
   /// Null: all calls are NCCL's, and why_not says why. Set before `settled`, and then as it is: who has the one has
   /// the other, also when the program has ended the communicator.
   std::unique_ptr<Counterpart> counterpart;
