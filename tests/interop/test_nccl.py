@@ -338,9 +338,11 @@ def test_a_rank_that_is_done_may_leave() -> None:
     expect_right(program.run("early", 3, library))
 
 
-def test_a_child_that_was_forked_does_no_harm() -> None:
+def test_a_child_that_was_forked_does_no_harm_and_reports_nothing() -> None:
     program, library = have()
-    expect_right(program.run("forked", 2, library))
+    job = program.run("forked", 2, library)
+    expect_right(job)
+    assert job.errors[0].count("on rank 0") == 1, job.errors[0]
 
 
 def test_a_group_that_is_only_simulated() -> None:

@@ -2,6 +2,7 @@
 // then on.
 #include <dlfcn.h>
 #include <link.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -324,7 +325,9 @@ int attach(const sennit_nccl_front& front) {
   if (nccl.get_version(&version) == kSuccess) switches->nccl = nccl_name(nccl_version_text(version));
   own_code = code_around(reinterpret_cast<const void*>(nccl.get_version));
   here = new DropIn(nccl, std::move(*switches), std::move(*memories));
+  static const pid_t process = getpid();
   std::atexit([] {
+    if (getpid() != process) return;  // a child that was forked: its parent says it
     try {
       here->report();
     } catch (const std::bad_alloc&) {
