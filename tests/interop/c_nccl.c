@@ -369,6 +369,8 @@ int main(int count, char** arguments) {
     {"patient_parts", patient_parts},
     {"pairs", pairs},
     {"all_in_one", all_in_one},
+    {"of_threads", of_threads},
+    {"ended_late", ended_late},
     {"wrong", wrong},
     {"aborted", aborted},
     {"lost", lost},
@@ -383,6 +385,8 @@ int main(int count, char** arguments) {
     {"shrunk", shrunk},
     {"shrunk_aside", shrunk_aside},
     {"windows", windows},
+    {"scalable", scalable},
+    {"revoked", revoked},
 #endif
   };
   for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i)

@@ -14,6 +14,12 @@ ncclResult_t ncclCommGrow(ncclComm_t comm, int size, const ncclUniqueId* id, int
                           ncclConfig_t* config);
 #endif
 
+#ifdef OLD
+/* Versions before 2.18 have none. */
+__attribute__((weak)) ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made,
+                                                 ncclConfig_t* config);
+#endif
+
 __attribute__((weak)) void* sennit_emulated_allocate(int device, size_t bytes);
 __attribute__((weak)) int sennit_leave_to_nccl(int yes);
 
@@ -35,7 +41,11 @@ void patient(void);
 void patient_parts(void);
 void pairs(void);
 void all_in_one(void);
+void of_threads(void);
 void aborted(void);
+void revoked(void);
+void scalable(void);
+void ended_late(void);
 void lost(void);
 void early(void);
 

@@ -294,6 +294,57 @@ void all_in_one(void) {
   printf("all right\n");
 }
 
+/* A communicator of threads, and parts of it. */
+enum { kThreads = 3 };
+static ncclUniqueId of_all;
+static void* be_rank(void* number) {
+  enum { kNumbers = 1000 };
+  const int own = *(int*)number;
+  ncclComm_t mine = NULL, part = NULL;
+  check(ncclCommInitRank(&mine, kThreads, of_all, own), "init of a thread");
+  float* const data =
+      sennit_emulated_allocate != NULL ? sennit_emulated_allocate(own, sizeof(float) * kNumbers) : NULL;
+  float* const both = data != NULL ? data : calloc(kNumbers, sizeof(float));
+  for (int round = 0; round < 20; ++round) {
+    for (size_t i = 0; i < kNumbers; ++i) both[i] = value(own, i);
+    check(ncclAllReduce(both, both, kNumbers, ncclFloat, ncclSum, mine, NULL), "allreduce of threads");
+    expect_sums(both, kNumbers, "allreduce of threads");
+    if (round % 10 != 0) continue;
+    check(ncclCommSplit(mine, 0, -own, &part, NULL), "split of threads");
+    check(ncclBroadcast(both, both, 10, ncclFloat, 0, part, NULL), "broadcast of a part");
+    expect_sums(both, 10, "broadcast of a part");
+    check(ncclCommDestroy(part), "destroy the part");
+  }
+  check(ncclCommDestroy(mine), "destroy of a thread");
+  return NULL;
+}
+void of_threads(void) {
+  pthread_t threads[kThreads];
+  int numbers[kThreads];
+  size = kThreads;
+  check(ncclGetUniqueId(&of_all), "ncclGetUniqueId");
+  for (int i = 0; i < kThreads; ++i) {
+    numbers[i] = i;
+    pthread_create(&threads[i], NULL, be_rank, &numbers[i]);
+  }
+  for (int i = 0; i < kThreads; ++i) pthread_join(threads[i], NULL);
+  printf("all right\n");
+}
+
+/* By handlers of the program's that run at its end, behind sennit's own. */
+static void end_late(void) {
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce at the end");
+  expect_sums(out, 100, "allreduce at the end");
+  end();
+}
+void ended_late(void) {
+  atexit(end_late);
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+}
+
 static void* reduce_alone(void* result) {
   *(ncclResult_t*)result = ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL);
   return NULL;
@@ -339,6 +390,48 @@ void aborted(void) {
   expect_sums(out, 100, "after it");
   end();
 }
+
+#if NCCL_VERSION_CODE >= 22800 && !defined(OLD)
+/* Rank 0 does not come, and the others end what waits for it, but keep the communicator, and make another one of it.
+ */
+void revoked(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "allreduce");
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  if (rank != 0) pthread_create(&thread, NULL, reduce_alone, &result);
+  usleep(200000);
+  check(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), "revoke");
+  if (rank != 0) pthread_join(thread, NULL);
+  expect(rank == 0 || result != ncclSuccess, "what waited ended well", 0);
+  result = ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL);
+  expect(result != ncclSuccess, "a call of what was revoked", result);
+  int without[] = {0};
+  ncclComm_t rest = NULL;
+  if (rank != 0) {
+    check(ncclCommShrink(comm, without, 1, &rest, NULL, NCCL_SHRINK_DEFAULT), "shrink");
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, rest, NULL), "allreduce of the rest");
+    for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(0, i), "the rest", i);
+    check(ncclCommDestroy(rest), "destroy the rest");
+  }
+  check(ncclCommDestroy(comm), "destroy");
+  printf("all right\n");
+}
+
+/* By several ids. */
+void scalable(void) {
+  ncclUniqueId ids[] = {meet("id"), meet("another")};
+  check(ncclCommInitRankScalable(&comm, size, rank, 2, ids, NULL), "init by two ids");
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "allreduce");
+  end();
+}
+#endif
 
 /* The last rank dies while the others wait for it. */
 void lost(void) {

@@ -119,7 +119,7 @@ ncclResult_t ncclCommInitRankScalable(ncclComm_t* made, int size, int rank, int 
 #endif
 
 /* Of one that does not block, the part comes to the program later. */
-static ncclResult_t begin_part(struct ncclComm* comm, ncclComm_t* made) {
+__attribute__((unused)) static ncclResult_t begin_part(struct ncclComm* comm, ncclComm_t* made) {
   if (comm->blocking) return begin(*made);
   const ncclResult_t result = attach(*made);
   comm->part = *made;
@@ -128,6 +128,7 @@ static ncclResult_t begin_part(struct ncclComm* comm, ncclComm_t* made) {
   return result == ncclSuccess ? ncclInProgress : result;
 }
 
+#if FAKE_VERSION >= 21800
 ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made, ncclConfig_t* config) {
   note("CommSplit %d", color);
   const int mine[2] = {color, key};
@@ -152,6 +153,7 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
   (*made)->device = comm->device;
   return begin_part(comm, made);
 }
+#endif
 
 #if FAKE_VERSION >= 22700
 ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_t* made, ncclConfig_t* config,

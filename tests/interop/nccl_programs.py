@@ -103,7 +103,7 @@ class Program:
             for rank in range(ranks):
                 environment = common | {"RANK": str(rank), "LOCAL_RANK": str(rank)} | (own or {}).get(rank, {})
                 if preloaded is not None and rank not in without:
-                    environment["LD_PRELOAD"] = str(preloaded)
+                    environment.setdefault("LD_PRELOAD", str(preloaded))
                 started.append(subprocess.Popen(
                     ["timeout", "-k", "5", "60", *before, str(self.path), str(rank), str(ranks), folder, test],
                     env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -164,3 +164,14 @@ def compiled(version: int | None = None, options: tuple[str, ...] = ()) -> Progr
                     *sources("fake_nccl")], check=True)  # fmt: skip
     subprocess.run([*common, "-o", str(program), *sources("c_nccl"), str(library), "-lpthread"], check=True)
     return Program(program, folder)
+
+
+@cache
+def unloaded() -> tuple[Program, Path] | str:
+    """The same program as a library, and the program that loads it, and lets it go when it has run."""
+    built = compiled(None, ("-fPIC", "-shared"))
+    if isinstance(built, str):
+        return built
+    start = built.path.with_name("start")
+    subprocess.run(["gcc", "-o", str(start), str(HERE / "c_nccl_unloaded.c"), "-ldl"], check=True)
+    return built, start

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import drop_in
 import nccl_programs
 import pytest
+import sennit
 
 # Functions of NCCL that sennit does where it takes all it can.
 TAKEN = ("AllReduce", "ReduceScatter", "AllGather", "Broadcast", "Reduce", "AlltoAll", "Gather", "Scatter")
@@ -22,6 +24,26 @@ def have(version: int | None = None) -> tuple[nccl_programs.Program, Path]:
     if isinstance(library, str):
         pytest.skip(library)
     return program, library
+
+
+def copied(library: Path, folder: Path) -> Path:
+    """Another copy of the preloaded library and of the drop-in behind it."""
+    for name in (library.name, "libsennit-nccl.so"):
+        shutil.copy(library.with_name(name), folder / name)
+    return folder / library.name
+
+
+def another_version(library: Path, folder: Path) -> Path:
+    """As if another version of sennit had been built. Skips where the version is not found in the drop-in."""
+    copy = copied(library, folder)
+    behind = copy.with_name("libsennit-nccl.so")
+    built = behind.read_bytes()
+    ours = sennit.__version__.encode()
+    changed, count = re.subn(rb"(?<![\w.])" + re.escape(ours) + rb"(?=\0)", b"x" * len(ours), built)
+    if count != 1:
+        pytest.skip("this build keeps its version elsewhere")
+    behind.write_bytes(changed)
+    return copy
 
 
 def expect_right(job: nccl_programs.Job) -> None:
@@ -43,9 +65,9 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
 
 
 @pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "messages", "crossed",
-                                  "divided", "patient", "patient_parts", "pairs", "all_in_one", "forked", "simulated",
-                                  "shrunk", "shrunk_aside", "windows", "grown",
-                                  "grown_patiently"])  # fmt: skip
+                                  "divided", "patient", "patient_parts", "pairs", "all_in_one", "of_threads",
+                                  "scalable", "ended_late", "forked", "simulated", "shrunk", "shrunk_aside",
+                                  "windows", "grown", "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))
@@ -316,6 +338,48 @@ def test_ranks_of_one_process() -> None:
     assert re.search(r"send +to 16 KiB +9 .* direct", job.errors[0]), job.errors[0]
 
 
+def test_ranks_that_are_threads_of_one_process() -> None:
+    program, library = have()
+    job = program.run("of_threads", 1, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == job.asked("Broadcast") == 0
+
+
+def test_one_that_was_made_by_several_ids() -> None:
+    program, library = have()
+    job = program.run("scalable", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_one_that_was_revoked() -> None:
+    """What waits ends, the communicator is NCCL's, and what is made of it is as any."""
+    program, library = have()
+    job = program.run("revoked", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 3
+    assert re.search("allreduce .* NCCL: it was revoked", job.errors[0]), job.errors[0]
+
+
+def test_calls_while_the_program_ends() -> None:
+    """After sennit has reported."""
+    program, library = have()
+    job = program.run("ended_late", 2, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_a_program_that_is_a_library_and_let_go_before_the_end() -> None:
+    starting, library = nccl_programs.unloaded(), drop_in.library()
+    if isinstance(starting, str) or isinstance(library, str):
+        pytest.skip(f"{starting} {library}")
+    program, start = starting
+    job = program.run("collectives", 2, library, before=(str(start),))
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+    assert "NCCL's calls on rank 0" in job.errors[0], job.errors[0]
+
+
 def test_errors_of_nccl_are_nccls() -> None:
     program, library = have()
     expect_right(program.run("wrong", 2, library))
@@ -352,6 +416,15 @@ def test_a_group_that_is_only_simulated() -> None:
     assert job.asked("GroupSimulateEnd") == 2
 
 
+def test_a_version_that_is_too_old_is_left_alone() -> None:
+    """2.17 cannot divide communicators."""
+    program, library = have(21703)
+    job = program.run("collectives", 2, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 2 * 4 * 4
+    assert all("sennit: the program runs without sennit" in each for each in job.errors), job.text
+
+
 @pytest.mark.parametrize("version", [21903, 22005, 22304])
 def test_older_versions(version: int) -> None:
     program, library = have(version)
@@ -380,6 +453,33 @@ def test_ranks_of_two_machines_are_left_to_nccl() -> None:
     job = program.run("collectives", 4, library, own={rank: {"SENNIT_NODE": str(rank // 2)} for rank in range(4)})
     expect_right(job)
     assert job.asked("AllReduce") == 4 * 4 * 4
+
+
+def test_ranks_of_two_versions_of_sennit_are_left_to_nccl(tmp_path: Path) -> None:
+    program, library = have()
+    other = another_version(library, tmp_path)
+    job = program.run("collectives", 3, other, own={0: {"LD_PRELOAD": str(library)}})
+    expect_right(job)
+    assert job.asked("AllReduce") == 3 * 4 * 4
+    assert "not all 3 ranks of a communicator run with this sennit" in job.errors[0], job.errors[0]
+
+
+def test_ranks_with_other_tables_are_left_to_nccl(tmp_path: Path) -> None:
+    """All go by the same, or by none."""
+    program, library = have()
+    cache = nccl_programs.tuned("1K,4K,256K", (1e6, 1e6, 0.5))
+    if isinstance(cache, str):
+        pytest.skip(cache)
+    other = shutil.copytree(cache, tmp_path / "other")
+    (file,) = other.glob("*.collectives.json")
+    table = json.loads(file.read_text(encoding="utf-8"))
+    table["entries"][0]["nccl_us"] = 2e6
+    file.write_text(json.dumps(table), encoding="utf-8")
+    settings = {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)}
+    job = program.run("collectives", 2, library, settings, own={1: {"SENNIT_CACHE": str(other)}})
+    expect_right(job)
+    assert job.asked("AllReduce") == 2 * 4 * 4
+    assert "not all ranks have the same table" in job.errors[0], job.errors[0]
 
 
 def test_ranks_that_were_told_other_things_are_left_to_nccl() -> None:
