@@ -482,6 +482,15 @@ def test_ranks_with_other_tables_are_left_to_nccl(tmp_path: Path) -> None:
     assert "not all ranks have the same table" in job.errors[0], job.errors[0]
 
 
+@pytest.mark.parametrize("test", ["collectives", "groups", "divided"])
+def test_a_second_copy_of_the_preloaded_library_does_nothing(test: str, tmp_path: Path) -> None:
+    program, library = have()
+    job = program.run(test, 4, Path(f"{library}:{copied(library, tmp_path)}"))
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+    assert job.errors[0].count("sennit") == 1, job.errors[0]
+
+
 def test_ranks_that_were_told_other_things_are_left_to_nccl() -> None:
     program, library = have()
     job = program.run("collectives", 2, library, own={1: {"SENNIT_OPS": "allreduce"}})

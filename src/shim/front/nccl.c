@@ -42,6 +42,13 @@ static void* find_nccl(void) {
   return library != NULL ? library : dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
 }
 
+/* Whether another copy of this library stands before this one, and does what is to be done. */
+static bool is_second(void) {
+  Dl_info there, here;
+  return dladdr(dlsym(RTLD_DEFAULT, "sennit_leave_to_nccl"), &there) && dladdr((const void*)&nccl_real, &here) &&
+         there.dli_fbase != here.dli_fbase;
+}
+
 void* sennit_nccl_drop_in;
 
 static void bind_nccl(void) {
@@ -52,7 +59,7 @@ static void bind_nccl(void) {
     if (nccl_real[i] == NULL && nccl_front.library != NULL) nccl_real[i] = dlsym(nccl_front.library, nccl_names[i]);
     if (nccl_real[i] != NULL) sennit_nccl_table[i] = nccl_real[i];
   }
-  if (nccl_front.library == NULL || sennit_front_disabled()) return;
+  if (nccl_front.library == NULL || sennit_front_disabled() || is_second()) return;
   sennit_attach_nccl_function* const attach =
       (sennit_attach_nccl_function*)sennit_front_load("libsennit-nccl.so", SENNIT_ATTACH_NCCL, &sennit_nccl_drop_in);
   if (attach != NULL) (void)attach(&nccl_front);
