@@ -373,6 +373,7 @@ int main(int count, char** arguments) {
     {"ended_late", ended_late},
     {"wrong", wrong},
     {"aborted", aborted},
+    {"mistaken", mistaken},
     {"lost", lost},
     {"early", early},
     {"forked", forked},

@@ -43,6 +43,7 @@ void pairs(void);
 void all_in_one(void);
 void of_threads(void);
 void aborted(void);
+void mistaken(void);
 void revoked(void);
 void scalable(void);
 void ended_late(void);

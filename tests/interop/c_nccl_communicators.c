@@ -350,6 +350,36 @@ static void* reduce_alone(void* result) {
   return NULL;
 }
 
+static void* reduce_more(void* result) {
+  *(ncclResult_t*)result = ncclAllReduce(in, out, rank == 0 ? 1000 : 1500, ncclFloat, ncclSum, comm, NULL);
+  return NULL;
+}
+
+/* The ranks' calls do not belong together; a watchdog's thread looks, and ends them. */
+void mistaken(void) {
+  init();
+  buffers();
+  fill(2000);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  pthread_create(&thread, NULL, reduce_more, &result);
+  for (int i = 0; i < 10; ++i) {
+    ncclResult_t state = ncclInternalError;
+    usleep(50000);
+    check(ncclCommGetAsyncError(comm, &state), "ask");
+    expect(state == ncclSuccess, "an error that is none", state);
+  }
+  /* No rank ends it while another one still asks. */
+  for (int of = 0; of < size; ++of) {
+    const char name[] = {(char)('0' + of), 0};
+    (void)meet_by(name, rank == of, NULL);
+  }
+  check(ncclCommAbort(comm), "abort");
+  pthread_join(thread, NULL);
+  printf("all right\n");
+}
+
 /* Rank 0 does not come, and the others end what waits for it. */
 void aborted(void) {
   init();

@@ -390,6 +390,16 @@ def test_what_waits_is_ended_by_an_abort() -> None:
     expect_right(program.run("aborted", 3, library))
 
 
+def test_calls_that_do_not_belong_together_are_told_of_once() -> None:
+    program, library = have()
+    job = program.run("mistaken", 3, library)
+    expect_right(job)
+    said = [line for each in job.errors for line in each.splitlines() if "at the same place" in line]
+    assert len(said) == 1, job.text
+    assert re.search("rank . of 3 calls allreduce of [46]000 bytes of NCCL, and rank . .* allreduce of [46]000 bytes",
+                     said[0]), said  # fmt: skip
+
+
 def test_a_rank_that_dies_is_told_of() -> None:
     program, library = have()
     job = program.run("lost", 3, library)

@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "coll/team.h"
 #include "device/memory.h"
+#include "shim/nccl/mistakes.h"
 #include "shim/nccl/translate.h"
 
 namespace sennit::shim::nccl {
@@ -37,7 +38,7 @@ constexpr std::size_t kMostElements = std::size_t{1} << 56;
 constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
 
 /// Slot of a rank in the control segment, beyond those of plan/chooser.cc: its first word says how far it has come
-/// with leaving.
+/// with leaving; rank 0's second one, whether a mistake of the program's was told.
 constexpr int kLeavingSlot = 3074;
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
@@ -333,10 +334,23 @@ Status Counterpart::check() {
   if (auto work = executor_->fault(); !work) return group.ok() ? collectives_->explain(work) : group;
   if (across_ != nullptr)
     if (auto rail = across_->rail().check(); !rail) return rail;
+  if (group.ok() && across_ == nullptr) warn_of_mistakes();
   // Nothing is wrong with a rank that is gone and that nobody waits for.
   if (group.ok() || clock_now() - failed_->load() < kBelief) return {};
   const auto idle = collectives_->idle();
   return idle.ok() && *idle ? Status() : group;
+}
+
+void Counterpart::warn_of_mistakes() {
+  const comm::Group& group = node_->group();
+  std::vector<comm::Operation> latest;
+  for (int rank = 0; rank < shape_.size; ++rank) latest.push_back(group.last_operation(rank));
+  const auto mistake = mistake_among(latest, shape_.rank);
+  if (!mistake) return;
+  if (const auto idle = collectives_->idle(); !idle.ok() || *idle) return;
+  // One rank's word is enough.
+  auto& said = group.control().slot(group.node_index(0), kLeavingSlot).words[1];
+  if (said.exchange(1, std::memory_order_relaxed) == 0) log(LogLevel::warning, *mistake);
 }
 
 void Counterpart::abort() {

@@ -122,6 +122,8 @@ class Counterpart {
   void unmap_left();
   /// All of them: nothing runs any more.
   void unmap_windows();
+  /// Says once, on one rank, that the ranks' calls do not belong together.
+  void warn_of_mistakes();
 
   Shape shape_;
   std::shared_ptr<device::Executor> executor_;

@@ -1,0 +1,27 @@
+#include "shim/nccl/mistakes.h"
+
+#include <cstddef>
+
+#include <fmt/format.h>
+
+#include "coll/operation.h"
+
+namespace sennit::shim::nccl {
+
+std::optional<std::string> mistake_among(std::span<const comm::Operation> latest, int own) {
+  const comm::Operation& ours = latest[static_cast<std::size_t>(own)];
+  // What is noted of a wait is no call.
+  if (!coll::parse_operation(ours.name).ok()) return std::nullopt;
+  for (std::size_t rank = 0; rank < latest.size(); ++rank) {
+    const comm::Operation& theirs = latest[rank];
+    const bool is_other = theirs.name != ours.name || theirs.bytes != ours.bytes;
+    if (theirs.sequence != ours.sequence || !is_other || !coll::parse_operation(theirs.name).ok()) continue;
+    return fmt::format(
+        "rank {} of {} calls {} of {} bytes of NCCL, and rank {} at the same place {} of {} bytes: they "
+        "wait for each other until the program ends that",
+        own, latest.size(), ours.name, ours.bytes, rank, theirs.name, theirs.bytes);
+  }
+  return std::nullopt;
+}
+
+}  // namespace sennit::shim::nccl
