@@ -198,6 +198,34 @@ static void streams(void) {
   end();
 }
 
+/* Allreduces of both libraries: what has a configuration of its own is NCCL's. */
+#ifndef OLD
+static void configured(void) {
+  init();
+  buffers();
+  const cudaStream_t one = stream_of(0x1000), other = stream_of(0x2000);
+  const struct {
+    bool is_configured, grouped;
+    cudaStream_t stream;
+  } calls[] = {{true, false, one},    {false, false, one},  {false, false, other}, {true, false, one},
+               {false, false, other}, {true, false, other}, {false, true, other},  {true, true, one}};
+  for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+    const size_t at = calls[i].grouped && calls[i].is_configured ? 10 : 0;
+    if (at == 0) fill(20);
+    if (calls[i].grouped && at == 0) check(ncclGroupStart(), "start");
+    if (calls[i].is_configured)
+      check(ncclAllReduceConfig(in + at, out + at, 10, ncclFloat, ncclSum, comm, calls[i].stream, NULL),
+            "configured");
+    else
+      check(ncclAllReduce(in + at, out + at, 10, ncclFloat, ncclSum, comm, calls[i].stream), "allreduce");
+    if (calls[i].grouped && at == 0) continue;
+    if (calls[i].grouped) check(ncclGroupEnd(), "end");
+    expect_sums(out, at + 10, "on several streams");
+  }
+  end();
+}
+#endif
+
 static void send_one(const float* from, size_t count, int peer) {
   check(ncclSend(from, count, ncclFloat, peer, comm, NULL), "send");
 }
@@ -379,6 +407,7 @@ int main(int count, char** arguments) {
     {"forked", forked},
     {"simulated", simulated},
 #ifndef OLD
+    {"configured", configured},
     {"grown", grown},
     {"grown_patiently", grown_patiently},
 #endif

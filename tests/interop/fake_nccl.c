@@ -230,6 +230,14 @@ ncclResult_t ncclAllReduce(const void* in, void* out, size_t count, ncclDataType
   (void)stream;
   return call("AllReduce", in, out, count, type, op, 0, comm);
 }
+#ifndef OLD
+ncclResult_t ncclAllReduceConfig(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                 ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config) {
+  (void)stream, (void)config;
+  note("AllReduceConfig");
+  return call("AllReduce", in, out, count, type, op, 0, comm);
+}
+#endif
 ncclResult_t ncclReduceScatter(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op,
                                ncclComm_t comm, cudaStream_t stream) {
   (void)stream;

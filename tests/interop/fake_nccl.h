@@ -16,6 +16,11 @@ ncclResult_t ncclCommGetUniqueId(ncclComm_t comm, ncclUniqueId* id);
 ncclResult_t ncclCommGrow(ncclComm_t comm, int size, const ncclUniqueId* id, int rank, ncclComm_t* made,
                           ncclConfig_t* config);
 #endif
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 31, 0)
+typedef struct ncclCollConfig ncclCollConfig_t;
+ncclResult_t ncclAllReduceConfig(const void* in, void* out, size_t count, ncclDataType_t type, ncclRedOp_t op,
+                                 ncclComm_t comm, cudaStream_t stream, const ncclCollConfig_t* config);
+#endif
 
 enum { kRanks = 8, kChunk = 1 << 16 };
 

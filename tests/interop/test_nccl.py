@@ -64,10 +64,10 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
     assert all("NCCL's calls" not in each for each in job.errors[1:]), "rank 0 alone reports"
 
 
-@pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "messages", "crossed",
-                                  "divided", "patient", "patient_parts", "pairs", "all_in_one", "of_threads",
-                                  "scalable", "ended_late", "forked", "simulated", "shrunk", "shrunk_aside",
-                                  "windows", "grown", "grown_patiently"])  # fmt: skip
+@pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "configured", "messages",
+                                  "crossed", "divided", "patient", "patient_parts", "pairs", "all_in_one",
+                                  "of_threads", "scalable", "ended_late", "forked", "simulated", "shrunk",
+                                  "shrunk_aside", "windows", "grown", "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))
@@ -193,6 +193,16 @@ def test_a_call_behind_one_of_nccls_on_another_stream() -> None:
     assert (job.asked("AllReduce"), job.asked("Reduce")) == (0, 2 * 9)
     # From one to other, from other to the default stream, and from a thread's stream to another's.
     assert job.asked("Send") == job.asked("Recv") == 2 * 3
+
+
+def test_a_call_behind_one_of_nccls_that_sennit_never_does() -> None:
+    """In a group such a call begins at once, and comes first."""
+    program, library = have()
+    job = program.run("configured", 2, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == job.asked("AllReduceConfig") == 2 * 4
+    # From one to other, and in the group.
+    assert job.asked("Send") == job.asked("Recv") == 2 * 2
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 4])

@@ -76,6 +76,12 @@ int answer_call(const void* caller, const Call& call) noexcept {
       [&](const Functions& nccl) { return pass_on(nccl, call); });
 }
 
+template <class Theirs>
+int answer_enqueuing(const void* caller, Comm comm, Stream stream, const Theirs& theirs) noexcept {
+  return answer(
+      caller, [&](DropIn& to) { return to.enqueue(comm, stream, [&] { return theirs(to.nccl()); }); }, theirs);
+}
+
 /// Whether calls of such a communicator wait: ncclConfig_t's `blocking`, unless the environment says it for all.
 bool blocks(const void* config) {
   const char* const forced = std::getenv("NCCL_COMM_BLOCKING");

@@ -91,6 +91,14 @@ int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tell
   return code;
 }
 
+int DropIn::enqueue(Comm comm, Stream stream, const std::function<int()>& make) {
+  if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
+    known->counterpart->passes_on(stream);
+  const int code = make();
+  if (code != kSuccess && code != kInProgress) say({});
+  return code;
+}
+
 int DropIn::failed(const Known& known, const Call& call, const Status& status) {
   const std::string text = fmt::format("sennit: {} of {} elements on rank {}: {}", name_of(call.entry), call.count,
                                        known.shape.rank, status.text());

@@ -41,6 +41,10 @@ class DropIn {
   /// A collective or a message, in a group or alone. What NCCL would return.
   int call(const Call& call);
 
+  /// What NCCL alone does on the stream, by `make`, in the order of the communicator's other calls. In a group it
+  /// comes before those: NCCL may look at what the program passes by address now and never again.
+  int enqueue(Comm comm, Stream stream, const std::function<int()>& make);
+
   int group_start();
   int group_end();
   int group_simulate_end(void* info);

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "message", "group", "makes", "ends", "state", "window")
+WRAPPED = ("collective", "message", "enqueues", "group", "makes", "ends", "state", "window")
 PASSED = ("left", "used")
 OLDEST = (2, 19)
 
@@ -29,7 +29,9 @@ TYPES = {
     "ncclScalarResidence_t": "int",
     "cudaStream_t": "Stream",
     "ncclConfig_t": "void",
+    "ncclCollConfig_t": "void",
     "ncclSimInfo_t": "void",
+    "ncclWaitSignalDesc_t": "void",
     "ncclWindow_t": "WindowHandle",
 }
 
@@ -48,6 +50,10 @@ class Function:
     @property
     def result(self) -> str:
         return "const char*" if self.name == "GetLastError" else "int"
+
+    def names(self) -> list[str]:
+        """The parameters'."""
+        return [each.split()[-1] for each in self.parameters]
 
     def types(self) -> list[str]:
         """The parameters' types, as C++ here has them."""
@@ -122,10 +128,22 @@ struct Functions {{
 """
 
 
+def enqueuing(function: Function) -> str:
+    """The wrapper of one that is NCCL's alone."""
+    listed = ", ".join(f"{kind} {name}" for kind, name in zip(function.types(), function.names(), strict=True))
+    name = snake(function.name)
+    return f"""int {name}({listed}) {{
+  return answer_enqueuing(__builtin_return_address(0), comm, stream,
+                          [&](const Functions& nccl) {{ return nccl.{name}({", ".join(function.names())}); }});
+}}
+"""
+
+
 def wrappers(functions: list[Function]) -> str:
     each = "".join(f"  table[std::size_t(Entry::{name})] = reinterpret_cast<void*>(&{name});\n"
                    for name in (snake(each.name) for each in functions))
-    return f"inline void fill(void* (&table)[kEntries]) {{\n{each}}}\n"
+    generated = "".join(enqueuing(each) for each in functions if each.kind == "enqueues")
+    return f"{generated}inline void fill(void* (&table)[kEntries]) {{\n{each}}}\n"
 
 
 def main() -> None:
