@@ -92,11 +92,12 @@ def torch_highlights(root: Path) -> str:
     results = [parse(TorchResult, document, path) for _, path, document in kept]
     for result in sorted(results, key=lambda one: max((row.ranks for row in one.rows), default=0), reverse=True):
         lines = []
+        sizes = [size for size in TORCH_SIZES if any(row.bytes == size for row in result.rows)]
         for rows in torch_table.tables(result):
             way = rows[0].way
             if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or way not in TORCH_WAYS:
                 continue
-            cells = dict.fromkeys(TORCH_SIZES, NOTHING)
+            cells = dict.fromkeys(sizes, NOTHING)
             for own, other in torch_table.pairs(rows):
                 found = torch_table.ratio(own, other)
                 if own and found and own.bytes in cells:
@@ -104,8 +105,8 @@ def torch_highlights(root: Path) -> str:
             if any(cell != NOTHING for cell in cells.values()):
                 lines.append([f"allreduce, {WAYS[way]}", *cells.values()])
         if lines:
-            head = [f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in TORCH_SIZES)]
-            return origin(result) + "\n\n" + pipes([head, ["---", *(["---:"] * len(TORCH_SIZES))], *lines])
+            head = [f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in sizes)]
+            return origin(result) + "\n\n" + pipes([head, ["---", *(["---:"] * len(sizes))], *lines])
     return NONE_YET
 
 

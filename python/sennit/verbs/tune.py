@@ -151,8 +151,8 @@ def tune(
 
 
 def torchs_nccl(places: Sequence[str]) -> str | None:
-    """The folder of the NCCL that PyTorch's wheels bring, where it is installed in one of these. PyTorch uses that one,
-    whatever the loader finds."""
+    """The folder of the NCCL that PyTorch's wheels bring, where it is installed in one of these. PyTorch uses that
+    one, whatever the loader finds."""
     folders = [Path(place) / "nvidia" / "nccl" / "lib" for place in places]
     return next((str(folder) for folder in folders if (folder / "libnccl.so.2").exists()), None)
 
