@@ -328,8 +328,8 @@ def orders() -> None:
     dist.isend(torch.empty(0, device=DEVICE), NEXT)
     dist.recv(torch.empty(0, device=DEVICE), LAST)
     coming = dist.irecv(got, NEXT)
-    # Before anything is behind the receive on one of PyTorch's own streams: CUDA lets streams wait for each other that
-    # share a connection to the GPU, of which there are mostly 8; under NCCL, too.
+    # Before anything is behind the receive on one of PyTorch's own streams: CUDA lets streams wait for each other
+    # that share a connection to the GPU, of which there are mostly 8; under NCCL, too.
     dist.isend(of(RANK), LAST)
     future = coming.get_future().then(lambda done: done.value()[0] + 1)
     expect(future.wait(), of(NEXT) + 1)
