@@ -129,6 +129,14 @@ def test_a_place_with_a_long_name_is_told_short() -> None:
     assert "\n" not in caught.value.what
 
 
+def test_a_place_with_an_invisible_name_is_told_visibly(tmp_path: Path) -> None:
+    file = tmp_path / "it.json"
+    file.write_bytes(b'{"\\ufeff": 1e999}')
+    with pytest.raises(Problem) as caught:
+        read_json(file)
+    assert caught.value.what == f"{file} holds a number that is too large, or none: \\ufeff"
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(Problem, match="No such file"):
         read_json(tmp_path / "none.json")

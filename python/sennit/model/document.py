@@ -99,6 +99,7 @@ def read_json(file: Path) -> Any:
 
 
 def _place(path: Iterable[str | int]) -> str:
-    """For example: rows.3.median_us. Names that are no names of ours may be long and of several lines."""
+    """For example: rows.3.median_us. Names that are no names of ours may be long, of several lines, and invisible."""
     text = ".".join(" ".join(str(part).split())[:40] for part in path)
+    text = "".join(each if each.isprintable() else f"\\u{ord(each):04x}" for each in text)
     return (text if len(text) <= 80 else f"{text[:79]}…") or "the document"
