@@ -21,6 +21,18 @@ MiB = 1 << 20
 LONG = 200_000_000  # cycles of a kernel that keeps a stream busy for about 0.1 s
 
 
+def captured(step: Callable[[], object]) -> torch.cuda.CUDAGraph:
+    """A graph of a step, which is done once before, so that ranks have met."""
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side):
+        step()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        step()
+    return graph
+
+
 def begin() -> None:
     torch.cuda.set_device(DEVICE)
     store = dist.FileStore(str(FOLDER / "store"), SIZE)
@@ -104,13 +116,7 @@ def graphs() -> None:
         dist.all_gather_into_tensor(parts, given)
         work.wait()
 
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
+    graph = captured(step)
     for number in range(20):
         given.fill_(RANK + 1 + number)
         graph.replay()
@@ -190,13 +196,7 @@ def message_graphs() -> None:
         coming.wait()
         going.wait()
 
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        step()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        step()
+    graph = captured(step)
     for number in range(20):
         given.fill_(RANK + 1 + number)
         graph.replay()

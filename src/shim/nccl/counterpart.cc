@@ -137,12 +137,11 @@ plan::Table own_table(const machine::Machine& machine, bool says) {
   return {};
 }
 
-/// Whether some call may be sennit's: what is made for calls takes memory of all GPUs.
+/// Whether some call may be sennit's that measured faster: what is made for calls takes memory of all GPUs.
 bool is_of_use(const Switches& switches, const plan::Table& table) {
-  if (switches.take == Take::all || switches.rails_for_nccl) return true;
-  return std::ranges::any_of(table.entries, [&](const plan::Entry& entry) {
-    return entry.nccl_us > 0 && entry.nccl == switches.nccl && entry.layout.size() > 1;
-  });
+  return switches.rails_for_nccl || std::ranges::any_of(table.entries, [&](const plan::Entry& entry) {
+           return entry.nccl_us > 0 && entry.nccl == switches.nccl;
+         });
 }
 
 /// What NCCL's numbers say; none where sennit has no such, or where other ranks may say otherwise.
