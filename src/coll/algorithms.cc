@@ -45,7 +45,7 @@ std::uint64_t packets_of_slices(const Team& team, unsigned blocks) {
 }
 /// Each block's part of a message in one slot.
 std::uint64_t one_slot(const Team& team, unsigned blocks) {
-  return device::in_units(team.shape.slot(Layout::direct)) * blocks;
+  return device::in_units(team.shape.shared_slot(blocks, team.peers())) * blocks;
 }
 /// The same of every rank's slice.
 std::uint64_t one_slot_of_slices(const Team& team, unsigned blocks) {

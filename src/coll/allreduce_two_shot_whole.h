@@ -29,34 +29,31 @@ struct AllreduceTwoShotWhole {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     Meetings meetings(block, team);
-    if (!meetings.own_the_slots(use_of_slots(kLayout, Way::push, kInTwoShots), kUse)) return;
+    if (!meetings.own_all_slots(use_of_slots(Layout::direct, Way::push, in_two_shots(block.count())), kUse)) return;
+    // One of each peer for what is scattered, one for what is gathered.
+    const auto slot = [&](int at, int from, device::Word which) {
+      return team.shared_slot(at, from, block.index(), block.count(), which);
+    };
     const SliceChunks slices(call.bytes, call.cut, block.index(), call.cut.slice);  // one chunk of each
     block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {                 // 1.
       const auto part = slices.of(team.peer(k), 0);
-      return {slot(team.peer(k), team.rank, block.index(), 0), call.input + part.begin, part.bytes()};
+      return {slot(team.peer(k), team.rank, 0), call.input + part.begin, part.bytes()};
     });
     if (!meetings.meet(kAllSent)) return;  // 2.
     const auto own = slices.of(team.rank, 0);
     const auto source = [&](unsigned from) -> const std::byte* {  // 3.
       const int rank = static_cast<int>(from);
-      return rank == team.rank ? call.input + own.begin : slot(team.rank, rank, block.index(), 0);
+      return rank == team.rank ? call.input + own.begin : slot(team.rank, rank, 0);
     };
     const auto destination = [&](unsigned k) {
-      return k == 0 ? call.output + own.begin : slot(team.peer(k - 1), team.rank, block.index(), 1);
+      return k == 0 ? call.output + own.begin : slot(team.peer(k - 1), team.rank, 1);
     };
     block.reduce({own.bytes(), team.ranks(), team.ranks()}, source, destination, call.reduction, whole(team.size));
     if (!meetings.meet(kAllReduced)) return;                         // 4.
     block.copy_each(team.peers(), [&](unsigned k) -> device::Copy {  // 5.
       const auto part = slices.of(team.peer(k), 0);
-      return {call.output + part.begin, slot(team.rank, team.peer(k), block.index(), 1), part.bytes()};
+      return {call.output + part.begin, slot(team.rank, team.peer(k), 1), part.bytes()};
     });
-  }
-
- private:
-  static constexpr Layout kLayout = Layout::direct;  // two slots of each peer
-
-  SENNIT_DEVICE std::byte* slot(int at, int from, unsigned block, device::Word which) const {
-    return team.slot(kLayout, at, from, block, which);
   }
 };
 

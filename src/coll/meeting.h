@@ -48,6 +48,17 @@ class Meetings {
     block_.store(&kept().use, use);
     return true;
   }
+  /// The same for programs whose blocks share all slots, also those of blocks that the launch has not: the next
+  /// launch that has them finds the use changed, and meets before it writes where a block of this one may still read.
+  /// A launch of fewer blocks that came since has laid out only its own blocks' slots, and these find it out; the
+  /// share of any other block begins behind them (Shape::share()).
+  SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word site) {
+    if (block_.load(&kept().use) == use) return true;
+    if (!meet(site)) return false;
+    for (unsigned block = block_.index(); block < team_.shape.blocks; block += block_.count())
+      block_.store(&team_.counts[block].use, use);
+    return true;
+  }
 
  private:
   SENNIT_DEVICE BlockCounts& kept() const { return team_.counts[block_.index()]; }

@@ -21,7 +21,8 @@ class SlotsInTurn {
   /// Once a launch. `message(peer)`: a Copy without a place to go. False: give up, at once.
   template <class Message>
   SENNIT_DEVICE bool send(Message message) {
-    if (!meetings_.own_the_slots(use_of_slots(Layout::direct, Way::push, kInOneShot), kUse)) return false;
+    if (!meetings_.own_all_slots(use_of_slots(Layout::direct, Way::push, in_one_shot(block_.count())), kUse))
+      return false;
     turn_ = meetings_.next();
     block_.copy_each(team_.peers(), [&](unsigned k) -> device::Copy {  // 1.
       const int peer = team_.peer(k);
@@ -37,7 +38,7 @@ class SlotsInTurn {
 
  private:
   SENNIT_DEVICE std::byte* slot(int at, int from) const {
-    return team_.slot(Layout::direct, at, from, block_.index(), turn_);
+    return team_.shared_slot(at, from, block_.index(), block_.count(), turn_);
   }
 
   Block& block_;

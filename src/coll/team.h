@@ -51,8 +51,14 @@ SENNIT_DEVICE constexpr Layout layout_in(device::Word use) {
 SENNIT_DEVICE constexpr Way way_in(device::Word use) {
   return static_cast<Way>(use >> 4 & 1);
 }
-/// Patterns of programs whose blocks meet, and count no chunks: of no launch that does.
-inline constexpr device::Word kInOneShot = 0xFFFFFE, kInTwoShots = 0xFFFFFF;
+/// Patterns of programs whose blocks meet, and count no chunks: of no launch that does. So many blocks share all
+/// slots.
+SENNIT_DEVICE constexpr device::Word in_one_shot(unsigned blocks) {
+  return 0xFE0000 + blocks;
+}
+SENNIT_DEVICE constexpr device::Word in_two_shots(unsigned blocks) {
+  return 0xFF0000 + blocks;
+}
 /// Of messages.h, which divides the slots again.
 inline constexpr device::Word kOfMessages = 0xFFFFFD;
 /// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 1 MiB at 4
@@ -98,13 +104,20 @@ struct Shape {
   SENNIT_DEVICE constexpr std::uint64_t slot(Layout layout) const {
     return slot_bytes[static_cast<unsigned>(layout)];
   }
-  static constexpr std::uint64_t whole(std::uint64_t bytes) {
+  SENNIT_DEVICE static constexpr std::uint64_t whole(std::uint64_t bytes) {
     const std::uint64_t unit = bytes < 1024 ? device::kPartUnit : device::kLongPartUnit;
     return bytes / unit * unit;
   }
   constexpr std::uint64_t bytes() const { return kSlotsOffset + kMostBlocks * block_bytes; }
   /// Of all slots of collectives together.
   SENNIT_DEVICE constexpr std::uint64_t slots_bytes() const { return blocks * block_bytes; }
+  /// Each block's share where so many share all slots: no less than its own would be, so that it begins behind those
+  /// of all blocks before it.
+  SENNIT_DEVICE constexpr std::uint64_t share(unsigned sharing) const { return whole(slots_bytes() / sharing); }
+  /// Room in a slot of such a share, which has two of each peer's.
+  SENNIT_DEVICE constexpr std::uint64_t shared_slot(unsigned sharing, unsigned peers) const {
+    return whole(share(sharing) / (2 * peers));
+  }
 };
 
 /// A block's counts, in memory of its own rank: they go on from launch to launch, so that nothing is reset and a
@@ -173,6 +186,13 @@ struct Team {
     const std::uint32_t depth = depth_of(layout);
     const std::uint64_t place = (layout == Layout::single ? 0 : sender(at, from)) * depth + count % depth;
     return slots(at) + block * shape.block_bytes + place * shape.slot(layout);
+  }
+  /// One of two slots at `at` from `from`, where the `sharing` blocks of a launch share all slots: see
+  /// Meetings::own_all_slots().
+  SENNIT_DEVICE std::byte* shared_slot(int at, int from, unsigned block, unsigned sharing,
+                                       device::Word number) const {
+    const std::uint64_t place = sender(at, from) * 2 + number % 2;
+    return slots(at) + block * shape.share(sharing) + place * shape.shared_slot(sharing, peers());
   }
 
  private:
