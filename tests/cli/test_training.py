@@ -217,7 +217,9 @@ def test_a_step_that_does_not_go_with_a_way_is_named(named: str, goes: str) -> N
     assert caught.value.remedy.endswith(f"goes with {goes}")
 
 
-@pytest.mark.parametrize("named", ["resnet51", "resnet50:fsdp", "mlp", ":ddp", "resnet50:graph:ddp", "vgg16:ddp:ddp"])
+@pytest.mark.parametrize(
+    "named", ["resnet51", "resnet50:tensor", "mlp", ":ddp", "resnet50:graph:ddp", "vgg16:ddp:ddp"]
+)
 def test_a_model_that_is_not_there_is_named(named: str) -> None:
     with pytest.raises(Problem, match=f"there is no {named}") as caught:
         training.cases([named], [1], [25])

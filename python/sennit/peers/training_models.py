@@ -57,7 +57,7 @@ class Trained:
                 self.model, device_ids=[device.index] if device.type == "cuda" else None, bucket_cap_mb=case.bucket_mb
             )
         elif case.parallel == "fsdp":
-            fully_sharded(self.model, case.step == "compile")
+            fully_sharded(self.model, case)
         else:
             by_tensors(case, self.model, device)
         if case.step == "compile" and case.parallel != "fsdp":
@@ -120,16 +120,37 @@ def made(case: Case, device: torch.device) -> Any:
     return getattr(torchvision.models, case.model)(num_classes=CLASSES).to(device)
 
 
-def fully_sharded(model: Any, compiled: bool) -> None:
-    """FSDP2: each layer by itself, then what is left."""
+def fully_sharded(model: Any, case: Case) -> None:
+    """FSDP2: each layer by itself, then what is left. The transformer computes in bfloat16; models of images have
+    batch norms, which do not."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
-    policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
-    for layer in model.layers:
-        if compiled:
+    policy = MixedPrecisionPolicy()
+    if case.model == "transformer":
+        policy = MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)
+    for layer in layers_of(model):
+        if case.step == "compile":
             layer.compile()
         fully_shard(layer, mp_policy=policy)
     fully_shard(model, mp_policy=policy)
+
+
+def layers_of(model: Any) -> list[Any]:
+    """What runs one after another: the parts of a model's containers, and of those in them, that have parameters."""
+    layers = []
+    containers = [part for part in model.children() if is_container(part)]
+    while containers:
+        for part in containers.pop(0).children():
+            if is_container(part):
+                containers.append(part)
+            elif any(True for _ in part.parameters()):
+                layers.append(part)
+    return layers
+
+
+def is_container(part: Any) -> bool:
+    """Of parts, and nothing else. DenseNet's blocks are, by PyTorch's types, though they compute."""
+    return type(part) is nn.Sequential or isinstance(part, nn.ModuleList | nn.ModuleDict)
 
 
 def by_tensors(case: Case, model: Any, device: torch.device) -> None:

@@ -39,7 +39,7 @@ from sennit.views.training_table import print_training, training_markdown
 EXAMPLES = examples(
     "sennit tune collectives && sennit bench training",
     "sennit bench training --models resnet50:ddp,vgg16:ddp --batches 32,4 --buckets 25,100",
-    "sennit bench training --models transformer:fsdp,transformer:tensor --json training.json",
+    "sennit bench training --models transformer:fsdp,resnet50:fsdp,transformer:tensor --json training.json",
     "sennit bench training --models resnet50,resnet50:compile,resnet50:graph,resnet50:accumulate --batches 8",
     "SENNIT_TAKE=all sennit bench training -n 4 --runs 5",
     "sennit bench training --budget 300 --runs 1 --json training.json",
@@ -54,8 +54,8 @@ def add_verb(app: typer.Typer) -> None:
 def bench_training(
     models: Annotated[
         str, typer.Option(metavar="MODEL[:WAY][:STEP],…", help="torchvision's resnet50, resnet152, densenet201, "
-                          "vgg16 and alexnet, and transformer, with ddp; transformer with fsdp; transformer and mlp "
-                          "with tensor. Steps: compile, graph, accumulate.")
+                          "vgg16 and alexnet, and transformer, with ddp or fsdp; transformer and mlp with tensor. "
+                          "Steps: compile, graph, accumulate.")
     ] = ",".join(training.DEFAULT),
     batches: Annotated[str, typer.Option(metavar="N,…", help="Samples a rank.")] = "32",
     buckets: Annotated[str, typer.Option(metavar="MB,…", help="Of DDP: gradients that are reduced together.")] = "25",
