@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <new>
 #include <optional>
@@ -82,22 +81,9 @@ int answer_enqueuing(const void* caller, Comm comm, Stream stream, const Theirs&
       caller, [&](DropIn& to) { return to.enqueue(comm, stream, [&] { return theirs(to.nccl()); }); }, theirs);
 }
 
-/// Whether calls of such a communicator wait: ncclConfig_t's `blocking`, unless the environment says it for all.
-bool blocks(const void* config) {
-  const char* const forced = std::getenv("NCCL_COMM_BLOCKING");
-  if (forced != nullptr && (*forced == '0' || *forced == '1')) return *forced == '1';
-  struct {
-    std::size_t size;
-    unsigned magic, version;
-    int blocking;
-  } head{0, 0, 0, 1};
-  if (config != nullptr) std::memcpy(&head, config, sizeof head);
-  return head.blocking != 0;  // which says nothing where it is INT_MIN
-}
-
-/// Of a part of a communicator; none: what that one does, where there is no configuration.
-std::optional<bool> part_blocks(const void* config) {
-  return config != nullptr ? std::optional(blocks(config)) : std::nullopt;
+/// Of a part of a communicator; none: that one's, where the program gives it no other.
+std::optional<Config> config_of_part(const void* config) {
+  return config != nullptr ? std::optional(Config::read(config)) : std::nullopt;
 }
 
 std::string key_of_ids(const UniqueId* ids, int count) {
@@ -122,7 +108,8 @@ int comm_init_rank(Comm* made, int size, UniqueId id, int rank) {
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make(key_of_ids(&id, 1), &id, rank, size, blocks(nullptr), made, [&] { return make(to.nccl()); });
+        return to.make(key_of_ids(&id, 1), &id, rank, size, Config::read(nullptr), made,
+                       [&] { return make(to.nccl()); });
       },
       make);
 }
@@ -132,7 +119,8 @@ int comm_init_rank_config(Comm* made, int size, UniqueId id, int rank, void* con
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make(key_of_ids(&id, 1), &id, rank, size, blocks(config), made, [&] { return make(to.nccl()); });
+        return to.make(key_of_ids(&id, 1), &id, rank, size, Config::read(config), made,
+                       [&] { return make(to.nccl()); });
       },
       make);
 }
@@ -145,7 +133,7 @@ int comm_init_rank_scalable(Comm* made, int size, int rank, int id_count, Unique
       __builtin_return_address(0),
       [&](DropIn& to) {
         return to.make(key_of_ids(ids, ids != nullptr ? id_count : 0), id_count == 1 ? ids : nullptr, rank, size,
-                       blocks(config), made, [&] { return make(to.nccl()); });
+                       Config::read(config), made, [&] { return make(to.nccl()); });
       },
       make);
 }
@@ -162,7 +150,7 @@ int comm_split(Comm parent, int color, int key, Comm* made, void* config) {
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make_child(parent, "split", fmt::format("{}", color), part_blocks(config),
+        return to.make_child(parent, "split", fmt::format("{}", color), config_of_part(config),
                              color < 0 ? nullptr : made,  // who has no colour gets none
                              [&] { return make(to.nccl()); });
       },
@@ -178,7 +166,7 @@ int comm_shrink(Comm parent, int* excluded, int excluded_count, Comm* made, void
       [&](DropIn& to) {
         std::set<int> without;
         if (excluded != nullptr && excluded_count > 0) without.insert(excluded, excluded + excluded_count);
-        return to.shrink(parent, without, flags, part_blocks(config), made, [&] { return make(to.nccl()); });
+        return to.shrink(parent, without, flags, config_of_part(config), made, [&] { return make(to.nccl()); });
       },
       make);
 }
@@ -188,8 +176,8 @@ int comm_grow(Comm parent, int size, const UniqueId* id, int rank, Comm* made, v
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        const auto blocking = parent == nullptr ? std::optional(blocks(config)) : part_blocks(config);
-        return to.grow(parent, size, id, rank, blocking, made, [&] { return make(to.nccl()); });
+        const auto its = parent == nullptr ? std::optional(Config::read(config)) : config_of_part(config);
+        return to.grow(parent, size, id, rank, its, made, [&] { return make(to.nccl()); });
       },
       make);
 }

@@ -1,7 +1,6 @@
 #include "shim/nccl/counterpart.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <set>
@@ -51,12 +50,10 @@ constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had map
 /// than NCCL's, made a step of FSDP 2 % slower (4 × H200). So a collective has as many as NCCL's own kernels at most,
 /// and no more than the user allows those: a default. Messages, which come after them, may have all that a quarter
 /// is.
-plan::Room room_on(const device::Executor& executor, int device) {
+plan::Room room_on(const device::Executor& executor, int device, const Config& config) {
   const unsigned quarter = std::max(executor.concurrent_blocks(device) / 2, 1U);
   unsigned blocks = std::min(quarter, plan::Entry::kFewBlocks.back());
-  const char* const allowed = std::getenv("NCCL_MAX_CTAS");
-  if (const auto most = allowed != nullptr ? std::strtoul(allowed, nullptr, 10) : 0; most > 0)
-    blocks = static_cast<unsigned>(std::min<unsigned long>(blocks, most));
+  if (const unsigned allowed = allowed_blocks(config); allowed > 0) blocks = std::min(blocks, allowed);
   return {blocks, quarter};
 }
 
@@ -177,12 +174,12 @@ class Stages {
 }  // namespace
 
 Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
-                                                         Memories& memories, const Switches& switches,
-                                                         bool own_thread) {
+                                                         const Config& config, Memories& memories,
+                                                         const Switches& switches, bool own_thread) {
   Stages stages;
   auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
-  const plan::Room room = executor.ok() ? room_on(**executor, shape.device) : plan::Room();
+  const plan::Room room = executor.ok() ? room_on(**executor, shape.device, config) : plan::Room();
   auto own_message = executor.ok() ? (*executor)->allocate(shape.device, 2) : executor.status();
   auto cards = comm::agree(*exchange, own_message.status(), Card(switches, room).write());
   if (!cards) return cards.status();

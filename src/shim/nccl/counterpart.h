@@ -18,6 +18,7 @@
 #include "shim/memories.h"
 #include "shim/nccl/across.h"
 #include "shim/nccl/call.h"
+#include "shim/nccl/config.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::nccl {
@@ -41,10 +42,11 @@ class Counterpart {
 
   /// Collective over the exchange's ranks, all of this machine. Errors, the same on every rank: not_found (kNothing),
   /// mismatch (switches or tables that differ), unsupported (too many ranks, several in one process, not one node),
-  /// those of Node::create and of Collectives::meet. `own_thread`: the caller is a thread of sennit's, which has no
-  /// device yet.
+  /// those of Node::create and of Collectives::meet. `config`: this rank's; all go by the one that allows
+  /// the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no device yet.
   static Result<std::unique_ptr<Counterpart>> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
-                                                     Memories& memories, const Switches& switches, bool own_thread);
+                                                     const Config& config, Memories& memories,
+                                                     const Switches& switches, bool own_thread);
 
   /// From now on this counterpart is that of a communicator over several nodes, whose ranks here are this one's.
   /// Before the first call.

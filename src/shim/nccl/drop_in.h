@@ -52,17 +52,17 @@ class DropIn {
   int unique_id(UniqueId* id);
   /// A communicator of `most` ranks at most, of which this is number `index`; `key`: what they know and no others;
   /// `id`: the one id of NCCL's that they have, else null. `make` is NCCL's own function, and leaves the communicator
-  /// at `made`. `blocking`: its configuration says so.
-  int make(std::string key, const UniqueId* id, int index, int most, bool blocking, Comm* made,
+  /// at `made`.
+  int make(std::string key, const UniqueId* id, int index, int most, const Config& config, Comm* made,
            const std::function<int()>& make);
   /// Of the devices of this process.
   int make_all(Comm* made, int count, const std::function<int()>& make);
-  /// Of one that there is. `makers`: as Children has it; `how`: what only those share that will be in it. `blocking`:
-  /// none: as its parent.
-  int make_child(Comm parent, const std::string& makers, std::string_view how, std::optional<bool> blocking,
+  /// Of one that there is. `makers`: as Children has it; `how`: what only those share that will be in it. `config`:
+  /// none: its parent's.
+  int make_child(Comm parent, const std::string& makers, std::string_view how, std::optional<Config> config,
                  Comm* made, const std::function<int()>& make);
   /// Of one that there is (`parent` not null) and new ranks, by NCCL's arguments.
-  int grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<bool> blocking, Comm* made,
+  int grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<Config> config, Comm* made,
            const std::function<int()>& make);
   /// One that sennit leaves alone.
   int make_without(Comm* made, std::string why, const std::function<int()>& make);
@@ -71,7 +71,7 @@ class DropIn {
   int destroy(Comm comm);
   int abort(Comm comm);
   int revoke(Comm comm, int flags);
-  int shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<bool> blocking, Comm* made,
+  int shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<Config> config, Comm* made,
              const std::function<int()>& make);
 
   /// Memory that the program registers with NCCL, as a window at `made`.
@@ -106,7 +106,7 @@ class DropIn {
     Comm* made;
     std::string key;
     Announced announced;
-    bool blocking = true;
+    Config config;
   };
   /// One made of a communicator that does not block: NCCL leaves it at `made` while the program goes on.
   struct Part {

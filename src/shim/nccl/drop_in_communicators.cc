@@ -39,11 +39,11 @@ int DropIn::unique_id(UniqueId* id) {
   return code;
 }
 
-int DropIn::make(std::string key, const UniqueId* id, int index, int most, bool blocking, Comm* made,
+int DropIn::make(std::string key, const UniqueId* id, int index, int most, const Config& config, Comm* made,
                  const std::function<int()>& make) {
   Announced announced{std::make_shared<Meeting>(key, index, most)};
   if (id != nullptr && switches_.rails_for_nccl) announced.rendezvous = Rendezvous::announce(*id, key, index, most);
-  return make_here({made, std::move(key), std::move(announced), blocking}, make);
+  return make_here({made, std::move(key), std::move(announced), config}, make);
 }
 
 int DropIn::make_here(Waiting waiting, const std::function<int()>& make) {
@@ -74,12 +74,12 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   std::vector<Waiting> waiting;
   const std::string key = key_of(*secret);
   for (int i = 0; i < count; ++i)
-    waiting.push_back({made + i, key, {std::make_shared<Meeting>(key, i, count)}, true});
+    waiting.push_back({made + i, key, {std::make_shared<Meeting>(key, i, count)}, Config()});
   begin_all(std::move(waiting), code);
   return code;
 }
 
-int DropIn::make_child(Comm parent, const std::string& makers, std::string_view how, std::optional<bool> blocking,
+int DropIn::make_child(Comm parent, const std::string& makers, std::string_view how, std::optional<Config> config,
                        Comm* made, const std::function<int()>& make) {
   const auto known = settled(parent);
   if (known == nullptr || known->key.empty())
@@ -88,12 +88,12 @@ int DropIn::make_child(Comm parent, const std::string& makers, std::string_view 
   std::string key = key_of(fmt::format("{} {} {} {}", known->key, makers, number, how));
   const Shape& shape = known->shape;
   Announced announced{std::make_shared<Meeting>(key, shape.rank, shape.size)};
-  Waiting waiting{made, std::move(key), std::move(announced), blocking.value_or(known->blocking)};
-  return known->blocking || made == nullptr ? make_here(std::move(waiting), make)
-                                            : make_later(parent, std::move(waiting), make);
+  Waiting waiting{made, std::move(key), std::move(announced), config.value_or(known->config)};
+  return known->config.blocking || made == nullptr ? make_here(std::move(waiting), make)
+                                                   : make_later(parent, std::move(waiting), make);
 }
 
-int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<bool> blocking, Comm* made,
+int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<Config> config, Comm* made,
                  const std::function<int()>& make) {
   const auto known = parent != nullptr ? settled(parent) : nullptr;
   if (parent != nullptr ? known == nullptr || known->key.empty() : id == nullptr)
@@ -106,9 +106,9 @@ int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optio
   } else {
     growth = std::make_shared<Growth>(Growth::of_new(*id, rank, size));
   }
-  const bool parent_blocks = known == nullptr || known->blocking;
-  Waiting waiting{made, {}, {nullptr, nullptr, std::move(growth)}, blocking.value_or(parent_blocks)};
-  const bool at_once = known != nullptr ? parent_blocks : waiting.blocking;
+  const Config of_parent = known != nullptr ? known->config : Config();
+  Waiting waiting{made, {}, {nullptr, nullptr, std::move(growth)}, config.value_or(of_parent)};
+  const bool at_once = known != nullptr ? of_parent.blocking : waiting.config.blocking;
   return at_once || made == nullptr ? make_here(std::move(waiting), make)
                                     : make_later(parent, std::move(waiting), make);
 }
@@ -147,7 +147,7 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     if (comm == nullptr) continue;
     auto known = std::make_shared<Known>();
     known->key = std::move(each.key);
-    known->blocking = each.blocking;
+    known->config = each.config;
     known_.add(comm, known);
     begun.push_back(known);
     if (code == kSuccess && waiting.size() == 1) {
@@ -217,7 +217,7 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
     }
   }
   if (exchange != nullptr) {
-    auto made = Counterpart::create(std::move(exchange), shape, *memories_, switches_, own_thread);
+    auto made = Counterpart::create(std::move(exchange), shape, known.config, *memories_, switches_, own_thread);
     status = made.status();
     if (made.ok()) known.counterpart = std::move(*made);
   }
@@ -245,7 +245,7 @@ void DropIn::settle(Known& known, Comm comm, const Announced& announced, bool ow
 int DropIn::finalize(Comm comm) {
   const auto known = known_.find(comm);
   // One that does not block is done with at its end.
-  if (known != nullptr && known->blocking && known->settled && known->counterpart != nullptr)
+  if (known != nullptr && known->config.blocking && known->settled && known->counterpart != nullptr)
     (void)known->counterpart->flush();
   return nccl_.comm_finalize(comm);
 }
@@ -293,7 +293,7 @@ void DropIn::leave_to_nccl(Comm comm, std::string why) {
   after->shape = before->shape;
   after->key = before->key;
   after->children = before->children;
-  after->blocking = before->blocking;
+  after->config = before->config;
   after->why_not = std::move(why);
   after->settled = true;
   known_.add(comm, std::move(after));
@@ -304,11 +304,11 @@ int DropIn::revoke(Comm comm, int flags) {
   return nccl_.comm_revoke(comm, flags);
 }
 
-int DropIn::shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<bool> blocking, Comm* made,
+int DropIn::shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<Config> config, Comm* made,
                    const std::function<int()>& make) {
   constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
   if ((flags & kShrinkAbort) != 0) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
-  return make_child(comm, fmt::format("shrink without {}", fmt::join(excluded, ",")), {}, blocking, made, make);
+  return make_child(comm, fmt::format("shrink without {}", fmt::join(excluded, ",")), {}, config, made, make);
 }
 
 }  // namespace sennit::shim::nccl

@@ -82,7 +82,7 @@ Status DropIn::meet_across(Known& known, Comm comm, const Meeting& meeting, std:
   std::unique_ptr<Counterpart> counterpart;
   if (status.ok()) {
     auto made = Counterpart::create(std::move(*exchange), {layout->place, layout->ranks, known.shape.device},
-                                    *memories_, switches_, own_thread);
+                                    known.config, *memories_, switches_, own_thread);
     status = made.status();
     if (made.ok()) counterpart = std::move(*made);
   }

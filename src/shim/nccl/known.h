@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "shim/nccl/config.h"
 #include "shim/nccl/counterpart.h"
 
 namespace sennit::shim::nccl {
@@ -45,7 +46,7 @@ struct Known {
   std::atomic<bool> settled{false};
   std::thread making;                 ///< of one that NCCL makes while the program goes on
   std::atomic<bool> given_up{false};  ///< nobody waits for `making` to succeed
-  bool blocking = true;               ///< as NCCL's configuration has it; the same on all ranks
+  Config config;                      ///< of this rank
 
   ~Known() {
     if (making.joinable()) making.join();
