@@ -34,13 +34,19 @@ void warn(const std::string& why) {
   log(LogLevel::warning, "collectives go by the cost model: " + why);
 }
 
-/// This rank's table; empty where there is none. One of the machine's own that cannot be read is said and passed
-/// over.
-Result<Table> own_table(const machine::Machine& machine) {
-  auto kept = kept_table(machine);
-  if (kept.ok()) return kept->table ? *std::move(kept->table) : Table();
-  if (!environment("SENNIT_TABLE").empty()) return kept.status();
-  warn(kept.status().text());
+/// The table that was given, if it suits.
+Result<Table> suited(Table given, const machine::Machine& machine, std::uint64_t scratch_bytes) {
+  auto status = given.entries.empty() ? Status() : suits(given, machine, scratch_bytes);
+  return status.ok() ? Result<Table>(std::move(given)) : status;
+}
+
+/// This rank's table; empty where there is none. One that is of no use is said and passed over, unless it is one that
+/// the user has named and that cannot be read: who names a table wants no other plans.
+Result<Table> table_of(std::optional<Table> given, const machine::Machine& machine, std::uint64_t scratch_bytes) {
+  const bool is_named = !given && !environment("SENNIT_TABLE").empty();
+  auto table = given ? suited(*std::move(given), machine, scratch_bytes) : own_table(machine, scratch_bytes);
+  if (table.ok() || (is_named && table.status().code() != Code::mismatch)) return table;
+  warn(table.status().text());
   return Table();
 }
 
@@ -50,14 +56,9 @@ Status Chooser::meet(path::Node& node, const coll::Team& team) {
   node_ = &node;
   team_ = team;
   const machine::Machine& machine = node.mover().machine();
-  auto table = given_ ? Result<Table>(*std::move(given_)) : own_table(machine);
   auto scratch = coll::wanted_scratch();
-  Status status = table.ok() ? scratch.status() : table.status();
-  if (status.ok() && !table->entries.empty())
-    if (auto suited = suits(*table, machine, *scratch); !suited) {
-      warn(suited.text());
-      table = Table();
-    }
+  auto table = scratch.ok() ? table_of(std::move(given_), machine, *scratch) : scratch.status();
+  Status status = table.status();
   const bool has_table = status.ok() && !table->entries.empty();
   std::vector<Timer> timers(has_table ? Ballot::kSamples : 0);
   for (Timer& timer : timers)

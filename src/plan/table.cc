@@ -247,4 +247,12 @@ Result<Kept> kept_table(const machine::Machine& machine) {
   return kept;
 }
 
+Result<Table> own_table(const machine::Machine& machine, std::uint64_t scratch_bytes) {
+  auto kept = kept_table(machine);
+  if (!kept) return kept.status();
+  if (!kept->table) return Table();
+  if (auto suited = suits(*kept->table, machine, scratch_bytes); !suited) return suited;
+  return *std::move(kept->table);
+}
+
 }  // namespace sennit::plan

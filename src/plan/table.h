@@ -101,4 +101,8 @@ struct Kept {
 /// that was never made.
 Result<Kept> kept_table(const machine::Machine& machine);
 
+/// The same for those who only want to go by it, with that much scratch: a table without entries where there is none.
+/// Errors, for why there is one that is of no use: those of kept_table(); mismatch, from suits().
+Result<Table> own_table(const machine::Machine& machine, std::uint64_t scratch_bytes);
+
 }  // namespace sennit::plan

@@ -48,8 +48,8 @@ def measured(folder: Path, *blocks: int) -> dict[str, str]:
     return {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(folder)}
 
 
-def plan(which: str, settings: dict[str, str]) -> str:
-    """How the program's allreduce goes, with the drop-in, between two ranks."""
+def run(which: str, settings: dict[str, str]) -> nccl_programs.Job:
+    """The program with the drop-in, which is right; an allreduce between two ranks."""
     program, library = compiled(), drop_in.library()
     for each in (program, library):
         if isinstance(each, str):
@@ -59,6 +59,12 @@ def plan(which: str, settings: dict[str, str]) -> str:
     ranks = 3 if which == "shrunk" else 2
     job = program.run(which, ranks, library, settings)
     assert job.output == ["all right\n"] * ranks, job.text
+    return job
+
+
+def plan(which: str, settings: dict[str, str]) -> str:
+    """How that allreduce goes."""
+    job = run(which, settings)
     said = re.search(r"allreduce +to 256 KiB +1 +\S+ \S+ +\S+  (.*)", job.errors[0])
     assert said, job.text
     return said[1]
@@ -94,3 +100,10 @@ def test_what_needs_more_blocks_is_nccls(which: str, tmp_path: Path) -> None:
 def test_the_environment_counts_for_more(allowed: str, expected: int, tmp_path: Path) -> None:
     settings = measured(tmp_path, MANY, ALLOWED, 2) | {"NCCL_MAX_CTAS": allowed}
     assert blocks("own", settings) == expected
+
+
+def test_a_named_table_that_cannot_be_read_leaves_calls_to_nccl(tmp_path: Path) -> None:
+    job = run("unlimited", measured(tmp_path, MANY) | {"SENNIT_TABLE": str(tmp_path / "nowhere.json")})
+    assert "NCCL: no plan was measured here beside this NCCL" in job.errors[0], job.errors[0]
+    said = [len(re.findall("no plan is known, .*SENNIT_TABLE", each)) for each in job.errors]
+    assert said == [1, 0], job.text

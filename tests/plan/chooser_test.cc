@@ -2,10 +2,14 @@
 #include "plan/chooser.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
 #include <thread>
 
 #include "base/environment.h"
@@ -69,6 +73,36 @@ TEST(Chooser, ATableOfAnotherMachineIsNotUsed) {
     EXPECT_EQ(chooser.plan(allreduce_of(MiB)),
               coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
   });
+}
+
+// What each rank's chooser says that looks for a table of its own, which SENNIT_TABLE names.
+Status met_by(const std::string& named) {
+  setenv("SENNIT_TABLE", named.c_str(), 1);
+  Status first;
+  comm::Table meeting(2);
+  comm::on_ranks(2, [&](int rank) {
+    auto node =
+        path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
+                           {rank, machine_of_host_devices(), std::chrono::seconds(60)});
+    ASSERT_TRUE(node.ok()) << node.status().text();
+    Chooser chooser;
+    const auto status = chooser.meet(**node, team_of(2));
+    if (rank == 0) first = status;
+    EXPECT_TRUE((*node)->group().exchange().barrier().ok());
+  });
+  unsetenv("SENNIT_TABLE");
+  return first;
+}
+
+TEST(Chooser, ANamedTableHasToBeReadableAndMayNotSuit) {
+  const auto file = std::filesystem::path(testing::TempDir()) / ("chooser-" + std::to_string(::getpid()) + ".json");
+  EXPECT_TRUE(met_by("none").ok());
+  EXPECT_EQ(met_by(file.string()).code(), Code::not_found);
+  Table table = small_table();
+  table.fingerprint = "fedcba9876543210";
+  ASSERT_TRUE(write_json(file, to_json(table)).ok());
+  EXPECT_TRUE(met_by(file.string()).ok());
+  std::filesystem::remove(file);
 }
 
 TEST(Chooser, APlanThatStaysSlowIsReplacedAtTheSameCallOnEveryRank) {

@@ -1,6 +1,12 @@
 #include "plan/table.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <string>
 
 #include "made_up.h"
 
@@ -106,6 +112,63 @@ TEST(Table, OneThatIsNotThereSaysHowToMakeIt) {
   ASSERT_FALSE(table.ok());
   EXPECT_EQ(table.status().code(), Code::not_found);
   EXPECT_NE(table.status().remedy().find("sennit tune collectives"), std::string::npos);
+}
+
+// What communicators of this machine find, in a folder of the test's own.
+class OwnTable : public testing::Test {
+ protected:
+  OwnTable() {
+    std::filesystem::create_directories(folder_);
+    setenv("SENNIT_CACHE", folder_.c_str(), 1);
+    unsetenv("SENNIT_TABLE");
+  }
+  ~OwnTable() override {
+    if (cache_) setenv("SENNIT_CACHE", cache_->c_str(), 1);
+    if (!cache_) unsetenv("SENNIT_CACHE");
+    unsetenv("SENNIT_TABLE");
+    std::filesystem::remove_all(folder_);
+  }
+  static std::optional<std::string> cache() {
+    const char* const set = std::getenv("SENNIT_CACHE");
+    return set != nullptr ? std::optional<std::string>(set) : std::nullopt;
+  }
+  std::filesystem::path own() const { return *table_file(machine_.fingerprint); }
+  Result<Table> found() const { return own_table(machine_, small_table().scratch_bytes); }
+
+  const machine::Machine machine_ = measured_machine();
+  const std::filesystem::path folder_ =
+      std::filesystem::path(testing::TempDir()) / ("own-table-" + std::to_string(::getpid()));
+  const std::optional<std::string> cache_ = cache();
+};
+
+TEST_F(OwnTable, IsEmptyWhereNoneWasMade) {
+  ASSERT_TRUE(found().ok()) << found().status().text();
+  EXPECT_TRUE(found()->entries.empty());
+}
+
+TEST_F(OwnTable, IsTheMachinesOrTheOneThatIsNamed) {
+  ASSERT_TRUE(write_json(own(), to_json(small_table())).ok());
+  ASSERT_TRUE(found().ok()) << found().status().text();
+  EXPECT_EQ(found()->entries, small_table().entries);
+  Table other = small_table();
+  other.entries.pop_back();
+  ASSERT_TRUE(write_json(folder_ / "other.json", to_json(other)).ok());
+  setenv("SENNIT_TABLE", (folder_ / "other.json").c_str(), 1);
+  ASSERT_TRUE(found().ok()) << found().status().text();
+  EXPECT_EQ(found()->entries, other.entries);
+  setenv("SENNIT_TABLE", "none", 1);
+  ASSERT_TRUE(found().ok()) << found().status().text();
+  EXPECT_TRUE(found()->entries.empty());
+}
+
+TEST_F(OwnTable, SaysWhyOneIsOfNoUse) {
+  ASSERT_TRUE(write_json(own(), to_json(small_table())).ok());
+  EXPECT_EQ(own_table(machine_, 2 * small_table().scratch_bytes).status().code(), Code::mismatch);
+  ASSERT_TRUE(write_json(own(), Json::array()).ok());
+  EXPECT_EQ(found().status().code(), Code::corrupt);
+  setenv("SENNIT_TABLE", (folder_ / "nowhere.json").c_str(), 1);
+  EXPECT_EQ(found().status().code(), Code::not_found);
+  EXPECT_NE(found().status().text().find("SENNIT_TABLE"), std::string::npos) << found().status().text();
 }
 
 }  // namespace

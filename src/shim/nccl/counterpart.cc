@@ -121,16 +121,14 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
   return agreed;
 }
 
-/// The table that communicators of this machine go by; empty where there is none that suits. Says why, but for where
-/// there is none.
-plan::Table own_table(const machine::Machine& machine, bool says) {
-  auto kept = plan::kept_table(machine);
-  auto scratch = coll::wanted_scratch();
-  Status status = kept.ok() ? scratch.status() : kept.status();
-  if (status.ok() && !kept->table) return {};
-  if (status.ok()) status = plan::suits(*kept->table, machine, *scratch);
-  if (status.ok()) return *std::move(kept->table);
-  if (says) log(LogLevel::warning, fmt::format("no plan is known, so calls are left to NCCL: {}", status.text()));
+/// The table that communicators of this machine go by; empty where there is none. One that is of no use is said, and
+/// ends no program: NCCL is there.
+plan::Table table_of(const machine::Machine& machine, bool says) {
+  const auto scratch = coll::wanted_scratch();
+  auto table = scratch.ok() ? plan::own_table(machine, *scratch) : scratch.status();
+  if (table.ok()) return *std::move(table);
+  if (says)
+    log(LogLevel::warning, fmt::format("no plan is known, so calls are left to NCCL: {}", table.status().text()));
   return {};
 }
 
@@ -208,7 +206,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   // Ranks that go by different tables would decide differently.
   std::optional<plan::Table> table;
   if (switches.take == Take::measured) {
-    table = own_table(made->node_->mover().machine(), shape.rank == 0);
+    table = table_of(made->node_->mover().machine(), shape.rank == 0);
     const bool of_use = is_of_use(switches, *table);
     auto tables = comm::agree(group.exchange(), {}, comm::Writer().text(of_use ? plan::hash(*table) : "").take());
     if (!tables) return tables.status();
