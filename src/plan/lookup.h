@@ -18,6 +18,7 @@ struct Room {
   unsigned of(coll::Operation operation) const {
     return operation == coll::Operation::sendrecv ? of_messages : blocks;
   }
+  bool operator==(const Room&) const = default;
 };
 
 class Lookup {

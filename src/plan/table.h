@@ -31,9 +31,11 @@ struct Timed {
 
 /// What was found for one size of an operation.
 struct Entry {
-  /// Of so many blocks at most there are plans, too, for those who leave other kernels room on a GPU. Defaults: half
-  /// of the most, and what NCCL's own kernels have.
-  static constexpr std::array<unsigned, 2> kFewBlocks{coll::kMostBlocks / 2, 32};
+  /// Of so many blocks at most there are plans, too, for those who leave other kernels room on a GPU: defaults. Half
+  /// of the most, for those who ask for a block an SM, as sennit.torch does; and what NCCL's own kernels have, for
+  /// calls beside a program's kernels (FEW_BLOCKS in python/sennit/model/plans.py is the same number).
+  static constexpr unsigned kHalf = coll::kMostBlocks / 2, kBesideKernels = 32;
+  static constexpr std::array kFewBlocks{kHalf, kBesideKernels};
   static constexpr std::size_t kMostPlans = 8;
 
   Layout layout;

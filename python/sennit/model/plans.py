@@ -10,7 +10,8 @@ from pydantic import Field
 from sennit.model.document import Part
 from sennit.ratio import Ratio, speedup
 
-# What a plan of few blocks has at most: as many as NCCL's own kernels have.
+# What a plan of few blocks has at most, as many as NCCL's own kernels have: Entry::kBesideKernels in
+# src/plan/table.h is the same number.
 FEW_BLOCKS = 32
 
 

@@ -131,7 +131,7 @@ class Tuner {
   /// Not where tables of before had no plans of few blocks, nor beside another NCCL than there is now.
   bool is_tuned(const coll::Case& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
-    if (entry == nullptr || !entry->has_plan_within(plan::Entry::kFewBlocks.back())) return false;
+    if (entry == nullptr || !entry->has_plan_within(plan::Entry::kBesideKernels)) return false;
     const bool compares =
         site_->nccl() != nullptr && Site::nccl_can(which.operation, reduction_of(which.arithmetic, 2));
     return !compares || entry->nccl == nccl_name(site_->nccl()->version());

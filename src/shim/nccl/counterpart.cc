@@ -3,19 +3,17 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
-#include <set>
 #include <thread>
 #include <tuple>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/log.h"
 #include "base/units.h"
 #include "coll/team.h"
-#include "device/memory.h"
+#include "shim/nccl/card.h"
 #include "shim/nccl/mistakes.h"
 #include "shim/nccl/translate.h"
 
@@ -41,85 +39,6 @@ constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tri
 constexpr int kLeavingSlot = 3074;
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
-
-/// Programs have several communicators on streams of their own, which one GPU may come to in another order than the
-/// next; a kernel that filled one GPU would wait there for a peer that finds no room on another. So a call has a
-/// quarter at most of the blocks that a GPU runs at a time, two an SM: a limit.
-///
-/// And programs compute beside it, on the SMs that are left: an allgather of 6 MiB by 64 blocks, 5 % faster alone
-/// than NCCL's, made a step of FSDP 2 % slower (4 × H200). So a collective has as many as NCCL's own kernels at most,
-/// and no more than the user allows those: a default. Messages, which come after them, may have all that a quarter
-/// is.
-plan::Room room_on(const device::Executor& executor, int device, const Config& config) {
-  const unsigned quarter = std::max(executor.concurrent_blocks(device) / 2, 1U);
-  unsigned blocks = std::min(quarter, plan::Entry::kFewBlocks.back());
-  if (const unsigned allowed = allowed_blocks(config); allowed > 0) blocks = std::min(blocks, allowed);
-  return {blocks, quarter};
-}
-
-/// What must be the same on all ranks, and what all go by the least of.
-struct Card {
-  plan::Room room;
-  std::uint64_t process = device::this_process();
-  Take take;
-  std::string operations, nccl;
-
-  Card(const Switches& switches, const plan::Room& own_room)
-      : room(own_room),
-        take(switches.take),
-        operations(switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all"),
-        nccl(switches.nccl) {}
-  explicit Card(comm::Reader& reader) {
-    room.blocks = static_cast<unsigned>(reader.number());
-    room.of_messages = static_cast<unsigned>(reader.number());
-    process = reader.number();
-    take = static_cast<Take>(reader.number());
-    operations = reader.text();
-    nccl = reader.text();
-  }
-  comm::Bytes write() const {
-    return comm::Writer()
-        .number(room.blocks)
-        .number(room.of_messages)
-        .number(process)
-        .number(std::uint64_t(take))
-        .text(operations)
-        .text(nccl)
-        .take();
-  }
-};
-
-/// What the ranks' cards say together.
-struct Agreed {
-  bool siblings = false;      ///< another rank is of this process
-  bool any_siblings = false;  ///< some two ranks are of one process
-  plan::Room room;            ///< the least
-};
-
-Result<Agreed> compare(const std::vector<comm::Bytes>& cards) {
-  Agreed agreed;
-  std::set<std::uint64_t> processes;
-  int same_process = 0;
-  std::optional<Card> first;
-  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
-    comm::Reader reader(cards[rank]);
-    const Card card(reader);
-    if (auto status = reader.finish(); !status) return status;
-    if (!first) first = card;
-    const auto differs = [&](std::string_view what) {
-      return Status(Code::mismatch, fmt::format("rank {} has another {} than rank 0", rank, what), {},
-                    "Give all ranks the same");
-    };
-    if (card.take != first->take || card.operations != first->operations) return differs("SENNIT_TAKE or SENNIT_OPS");
-    if (card.nccl != first->nccl) return differs("NCCL or NCCL_NVLS_ENABLE");
-    agreed.room.blocks = std::min(agreed.room.blocks, card.room.blocks);
-    agreed.room.of_messages = std::min(agreed.room.of_messages, card.room.of_messages);
-    agreed.any_siblings = !processes.insert(card.process).second || agreed.any_siblings;
-    same_process += card.process == device::this_process();
-  }
-  agreed.siblings = same_process > 1;
-  return agreed;
-}
 
 /// The table that communicators of this machine go by; empty where there is none. One that is of no use is said, and
 /// ends no program: NCCL is there.
@@ -177,11 +96,12 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   Stages stages;
   auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
-  const plan::Room room = executor.ok() ? room_on(**executor, shape.device, config) : plan::Room();
+  const plan::Room room =
+      executor.ok() ? room_on((*executor)->concurrent_blocks(shape.device), allowed_blocks(config)) : plan::Room();
   auto own_message = executor.ok() ? (*executor)->allocate(shape.device, 2) : executor.status();
-  auto cards = comm::agree(*exchange, own_message.status(), Card(switches, room).write());
+  auto cards = comm::agree(*exchange, own_message.status(), Card::of(switches, room).write());
   if (!cards) return cards.status();
-  const auto agreed = compare(*cards);
+  const auto agreed = compare(*cards, shape.rank);
   if (!agreed) return agreed.status();
   stages.end("switches");
   std::unique_ptr<Counterpart> made(new Counterpart());

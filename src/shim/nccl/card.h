@@ -1,0 +1,58 @@
+// What the ranks of a communicator tell each other before sennit is there for it: what must be the same on all of
+// them, and what all go by the least of.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "comm/wire.h"
+#include "plan/lookup.h"
+#include "shim/switches.h"
+
+namespace sennit::shim::nccl {
+
+/// How many blocks calls may have on a GPU. `concurrent_blocks`: as its executor has it, one an SM. `allowed`: to
+/// collectives by the user, as allowed_blocks() has it; 0: that is not limited.
+///
+/// Programs have several communicators on streams of their own, which one GPU may come to in another order than the
+/// next; a kernel that filled one GPU would wait there for a peer that finds no room on another. So a call has a
+/// quarter at most of the blocks that a GPU runs at a time, two an SM: a limit.
+///
+/// And programs compute beside it, on the SMs that are left: an allgather of 6 MiB by 64 blocks, 5 % faster alone
+/// than NCCL's, made a step of FSDP 2 % slower (4 × H200). So a collective has as many as NCCL's own kernels at most,
+/// and no more than the user allows those: a default. Messages, which come after them, may have all that a quarter
+/// is.
+plan::Room room_on(unsigned concurrent_blocks, unsigned allowed);
+
+/// One rank's.
+struct Card {
+  plan::Room room;
+  std::uint64_t process = 0;  ///< device::this_process()
+  Take take = Take::measured;
+  std::string operations;  ///< of SENNIT_OPS
+  std::string nccl;        ///< as Switches has it
+
+  static Card of(const Switches& switches, const plan::Room& room);
+  /// Errors: corrupt.
+  static Result<Card> read(std::span<const std::byte> bytes);
+  comm::Bytes write() const;
+
+  bool operator==(const Card&) const = default;
+};
+
+/// What the ranks' cards say together.
+struct Agreed {
+  bool siblings = false;      ///< another rank is of this one's process
+  bool any_siblings = false;  ///< some two ranks are of one process
+  plan::Room room;            ///< the least
+
+  bool operator==(const Agreed&) const = default;
+};
+
+/// To rank `rank`, the cards of all by rank. Errors, the same on every rank: mismatch, naming the first rank that
+/// differs and in what; those of Card::read().
+Result<Agreed> compare(const std::vector<comm::Bytes>& cards, int rank);
+
+}  // namespace sennit::shim::nccl

@@ -1,0 +1,111 @@
+#include "shim/nccl/card.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "device/memory.h"
+
+namespace sennit::shim::nccl {
+namespace {
+
+Card card_of(std::uint64_t process) {
+  return {{32, 66}, process, Take::measured, "allreduce,bcast", "2.28.9"};
+}
+
+std::vector<comm::Bytes> written(const std::vector<Card>& cards) {
+  std::vector<comm::Bytes> bytes;
+  for (const Card& card : cards) bytes.push_back(card.write());
+  return bytes;
+}
+
+// What every rank says of them, which has to be the same.
+std::string refused(const std::vector<Card>& cards) {
+  const auto bytes = written(cards);
+  std::string said;
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    const auto agreed = compare(bytes, static_cast<int>(rank));
+    EXPECT_EQ(agreed.status().code(), Code::mismatch);
+    if (rank == 0) said = agreed.status().what();
+    EXPECT_EQ(agreed.status().what(), said);
+  }
+  return said;
+}
+
+TEST(Card, IsReadAsItWasWritten) {
+  const auto read = Card::read(card_of(7).write());
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(*read, card_of(7));
+  Card all = card_of(8);
+  all.take = Take::all;
+  ASSERT_TRUE(Card::read(all.write()).ok());
+  EXPECT_EQ(*Card::read(all.write()), all);
+}
+
+TEST(Card, SaysWhatTheSwitchesAre) {
+  Switches switches;
+  switches.nccl = "2.28.9";
+  EXPECT_EQ(Card::of(switches, {4, 66}), (Card{{4, 66}, device::this_process(), Take::measured, "all", "2.28.9"}));
+  switches.take = Take::all;
+  switches.operations = {"allreduce", "bcast"};
+  EXPECT_EQ(Card::of(switches, {4, 66}),
+            (Card{{4, 66}, device::this_process(), Take::all, "allreduce,bcast", "2.28.9"}));
+}
+
+TEST(Card, ThatEndsEarlyOrHoldsTooMuchIsNone) {
+  auto bytes = card_of(7).write();
+  bytes.push_back({});
+  EXPECT_FALSE(Card::read(bytes).ok());
+  EXPECT_FALSE(compare({card_of(7).write(), bytes}, 0).ok());
+  bytes.resize(bytes.size() - 2);
+  EXPECT_FALSE(Card::read(bytes).ok());
+  EXPECT_FALSE(Card::read({}).ok());
+}
+
+TEST(Cards, AllGoByTheLeastRoom) {
+  Card narrow = card_of(2), few_for_messages = card_of(3);
+  narrow.room.blocks = 4;
+  few_for_messages.room.of_messages = 8;
+  const auto bytes = written({card_of(1), narrow, few_for_messages});
+  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(*compare(bytes, rank), (Agreed{false, false, {4, 8}})) << rank;
+}
+
+TEST(Cards, RanksOfOneProcessKnowIt) {
+  const auto bytes = written({card_of(1), card_of(2), card_of(1)});
+  EXPECT_EQ(*compare(bytes, 0), (Agreed{true, true, {32, 66}}));
+  EXPECT_EQ(*compare(bytes, 1), (Agreed{false, true, {32, 66}}));
+  EXPECT_EQ(*compare(bytes, 2), (Agreed{true, true, {32, 66}}));
+}
+
+TEST(Cards, WhatDiffersIsNamedWithTheRank) {
+  Card takes_all = card_of(2), other_operations = card_of(2), other_nccl = card_of(2);
+  takes_all.take = Take::all;
+  other_operations.operations = "all";
+  other_nccl.nccl = "2.28.9 without multicast";
+  EXPECT_EQ(refused({card_of(1), takes_all}), "rank 1 has another SENNIT_TAKE or SENNIT_OPS than rank 0");
+  EXPECT_EQ(refused({card_of(1), card_of(3), other_operations}),
+            "rank 2 has another SENNIT_TAKE or SENNIT_OPS than rank 0");
+  EXPECT_EQ(refused({card_of(1), other_nccl, takes_all}), "rank 1 has another NCCL or NCCL_NVLS_ENABLE than rank 0");
+}
+
+TEST(RoomOn, IsAQuarterAndNoMoreThanNcclsOwn) {
+  const auto expect = [](unsigned concurrent, unsigned allowed, unsigned blocks, unsigned of_messages) {
+    const plan::Room room = room_on(concurrent, allowed);
+    EXPECT_EQ(room.blocks, blocks) << concurrent << " " << allowed;
+    EXPECT_EQ(room.of_messages, of_messages) << concurrent << " " << allowed;
+  };
+  expect(132, 0, 32, 66);  // an H200's
+  expect(40, 0, 20, 20);
+  expect(1, 0, 1, 1);
+  expect(0, 0, 1, 1);
+}
+
+TEST(RoomOn, TheUserAllowsCollectivesFewer) {
+  EXPECT_EQ(room_on(132, 4).blocks, 4U);
+  EXPECT_EQ(room_on(132, 4).of_messages, 66U);
+  EXPECT_EQ(room_on(132, 64).blocks, 32U) << "and no more";
+}
+
+}  // namespace
+}  // namespace sennit::shim::nccl
