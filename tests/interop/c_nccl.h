@@ -1,4 +1,4 @@
-/* What the programs of NCCL in c_nccl.c and c_nccl_communicators.c have in common. */
+/* What the programs of NCCL in c_nccl.c and, by their topics, in c_nccl_*.c have in common. */
 #pragma once
 
 #include <nccl.h>
@@ -35,25 +35,28 @@ extern ncclComm_t comm;
 extern float* in;
 extern float* out;
 
-/* Of communicators: how they are made, and how they end. */
-void divided(void);
-void shrunk(void);
-void shrunk_aside(void);
-void windows(void);
-void grown(void);
-void grown_patiently(void);
+/* How communicators are made. */
 void patient(void);
-void patient_parts(void);
 void pairs(void);
 void all_in_one(void);
 void of_threads(void);
-void aborted(void);
-void mistaken(void);
-void revoked(void);
 void scalable(void);
+/* What is made of them. */
+void divided(void);
+void shrunk(void);
+void shrunk_aside(void);
+void grown(void);
+void grown_patiently(void);
+void patient_parts(void);
+/* How they end. */
 void ended_late(void);
+void mistaken(void);
+void aborted(void);
+void revoked(void);
 void lost(void);
 void early(void);
+/* What is registered with them. */
+void windows(void);
 
 static inline void fail(const char* what, long detail) {
   printf("rank %d: %s (%ld)\n", rank, what, detail);

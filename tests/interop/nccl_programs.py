@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 
 import drop_in
+import pytest
 
 HERE = Path(__file__).resolve().parent
 TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-nccl-")
@@ -137,9 +138,9 @@ def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", 
     return folder
 
 
-def sources(name: str) -> list[str]:
-    """What a program or library is made of: one file, and one about communicators."""
-    return [str(HERE / f"{name}{part}.c") for part in ("", "_communicators")]
+def sources(name: str, *topics: str) -> list[str]:
+    """What a program or library is made of: a file by its name, and one of each topic."""
+    return [str(HERE / f"{name}.c"), *(str(HERE / f"{name}_{topic}.c") for topic in topics)]
 
 
 @cache
@@ -161,8 +162,9 @@ def compiled(version: int | None = None, options: tuple[str, ...] = ()) -> Progr
               *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else []), *options]  # fmt: skip
     library, program = folder / "libnccl.so.2", folder / "program"
     subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),
-                    *sources("fake_nccl")], check=True)  # fmt: skip
-    subprocess.run([*common, "-o", str(program), *sources("c_nccl"), str(library), "-lpthread"], check=True)
+                    *sources("fake_nccl", "communicators")], check=True)  # fmt: skip
+    parts = sources("c_nccl", "children", "communicators", "ends", "windows")
+    subprocess.run([*common, "-o", str(program), *parts, str(library), "-lpthread"], check=True)
     return Program(program, folder)
 
 
@@ -175,3 +177,19 @@ def unloaded() -> tuple[Program, Path] | str:
     start = built.path.with_name("start")
     subprocess.run(["gcc", "-o", str(start), str(HERE / "c_nccl_unloaded.c"), "-ldl"], check=True)
     return built, start
+
+
+def have(version: int | None = None) -> tuple[Program, Path]:
+    """The program and the drop-in's library; skips the test where there is none."""
+    program, library = compiled(version), drop_in.library()
+    if isinstance(program, str):
+        pytest.skip(program)
+    if isinstance(library, str):
+        pytest.skip(library)
+    return program, library
+
+
+def expect_right(job: Job) -> None:
+    """Every rank got what NCCL promises."""
+    assert job.codes == [0] * len(job.codes), job.text
+    assert job.output == ["all right\n"] * len(job.codes), job.text

@@ -1,0 +1,164 @@
+/* Programs of NCCL about the end of a communicator: what is waited for then, and who is gone before. */
+#define _GNU_SOURCE
+#include "c_nccl.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* By handlers of the program's that run at its end, behind sennit's own. */
+static void end_late(void) {
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce at the end");
+  expect_sums(out, 100, "allreduce at the end");
+  end();
+}
+void ended_late(void) {
+  atexit(end_late);
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+}
+
+static void* reduce_alone(void* result) {
+  *(ncclResult_t*)result = ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL);
+  return NULL;
+}
+
+static void* reduce_more(void* result) {
+  *(ncclResult_t*)result = ncclAllReduce(in, out, rank == 0 ? 1000 : 1500, ncclFloat, ncclSum, comm, NULL);
+  return NULL;
+}
+
+/* The ranks' calls do not belong together; a watchdog's thread looks, and ends them. */
+void mistaken(void) {
+  init();
+  buffers();
+  fill(2000);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  pthread_create(&thread, NULL, reduce_more, &result);
+  for (int i = 0; i < 10; ++i) {
+    ncclResult_t state = ncclInternalError;
+    usleep(50000);
+    check(ncclCommGetAsyncError(comm, &state), "ask");
+    expect(state == ncclSuccess, "an error that is none", state);
+  }
+  /* No rank ends it while another one still asks. */
+  for (int of = 0; of < size; ++of) {
+    const char name[] = {(char)('0' + of), 0};
+    (void)meet_by(name, rank == of, NULL);
+  }
+  check(ncclCommAbort(comm), "abort");
+  pthread_join(thread, NULL);
+  printf("all right\n");
+}
+
+/* Rank 0 does not come, and the others end what waits for it. */
+void aborted(void) {
+  init();
+  buffers();
+  fill(100);
+  if (rank != 0) {
+    pthread_t thread;
+    ncclResult_t result = ncclSuccess;
+    pthread_create(&thread, NULL, reduce_alone, &result);
+    usleep(200000);
+    check(ncclCommAbort(comm), "abort");
+    pthread_join(thread, NULL);
+    expect(result != ncclSuccess, "what waited ended well", 0);
+  } else {
+    usleep(400000);
+    check(ncclCommAbort(comm), "abort");
+  }
+  /* A program may try again. */
+  check(ncclCommInitRank(&comm, size, meet("again"), rank), "again");
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "again");
+  /* In the middle of a group, as a watchdog's thread may: its calls are errors. */
+  for (int messages = 0; messages < 2; ++messages) {
+    ncclComm_t other;
+    check(ncclCommInitRank(&other, size, meet(messages ? "messages" : "group"), rank), "another");
+    check(ncclGroupStart(), "start");
+    if (messages) {
+      check(ncclSend(in, 100, ncclFloat, (rank + 1) % size, other, NULL), "send");
+      check(ncclRecv(out, 100, ncclFloat, (rank + size - 1) % size, other, NULL), "receive");
+    } else {
+      check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, other, NULL), "allreduce");
+    }
+    check(ncclCommAbort(other), "abort");
+    const ncclResult_t result = ncclGroupEnd();
+    expect(result != ncclSuccess, "a group of what was aborted", result); /* NCCL has another one for its own */
+  }
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "after it");
+  end();
+}
+
+#if NCCL_VERSION_CODE >= 22800 && !defined(OLD)
+/* Rank 0 does not come, and the others end what waits for it, but keep the communicator, and make another one of it.
+ */
+void revoked(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "allreduce");
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  if (rank != 0) pthread_create(&thread, NULL, reduce_alone, &result);
+  usleep(200000);
+  check(ncclCommRevoke(comm, NCCL_REVOKE_DEFAULT), "revoke");
+  if (rank != 0) pthread_join(thread, NULL);
+  expect(rank == 0 || result != ncclSuccess, "what waited ended well", 0);
+  result = ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL);
+  expect(result != ncclSuccess, "a call of what was revoked", result);
+  int without[] = {0};
+  ncclComm_t rest = NULL;
+  if (rank != 0) {
+    check(ncclCommShrink(comm, without, 1, &rest, NULL, NCCL_SHRINK_DEFAULT), "shrink");
+    check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, rest, NULL), "allreduce of the rest");
+    for (size_t i = 0; i < 100; ++i) expect(out[i] == sum(i) - value(0, i), "the rest", i);
+    check(ncclCommDestroy(rest), "destroy the rest");
+  }
+  check(ncclCommDestroy(comm), "destroy");
+  printf("all right\n");
+}
+#endif
+
+/* The last rank dies while the others wait for it. */
+void lost(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  if (rank == size - 1) {
+    usleep(100000);
+    _exit(0);
+  }
+  const ncclResult_t result = ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL);
+  expect(result == ncclRemoteError, "the result", result);
+  expect(strstr(ncclGetLastError(comm), "rank") != NULL, "last error", 0);
+  check(ncclCommAbort(comm), "abort");
+  printf("all right\n");
+}
+
+/* A rank that is done leaves; who waits for nothing hears of no error. */
+void early(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "allreduce");
+  if (rank != 0) {
+    printf("all right\n");
+    exit(0);
+  }
+  for (int i = 0; i < 10; ++i) {
+    ncclResult_t state = ncclInternalError;
+    usleep(50000);
+    check(ncclCommGetAsyncError(comm, &state), "ask");
+    expect(state == ncclSuccess, "an error that is none", state);
+  }
+  end();
+}

@@ -1,0 +1,140 @@
+"""Communicators of NCCL under the drop-in: how they are made, divided, shrunk and grown, and how they end."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from nccl_programs import expect_right, have
+
+
+@pytest.mark.parametrize("operations", ["allreduce,reduce", "allreduce", "reduce"])
+def test_one_that_is_made_while_the_program_goes_on(operations: str) -> None:
+    program, library = have()
+    job = program.run("patient", 3, library, {"SENNIT_OPS": operations})
+    expect_right(job)
+    assert job.asked("AllReduce") == (0 if "allreduce" in operations else 3 * 3)
+    assert job.asked("Reduce") == 3 * (0 if ",reduce" in operations or operations == "reduce" else 2)
+
+
+def test_two_that_are_made_in_one_group() -> None:
+    program, library = have()
+    job = program.run("pairs", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_ranks_of_one_process() -> None:
+    program, library = have()
+    job = program.run("all_in_one", 1, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+    assert re.search(r"allreduce +to 16 KiB +9 ", job.errors[0]), job.errors[0]
+    assert re.search(r"send +to 16 KiB +9 .* direct", job.errors[0]), job.errors[0]
+
+
+def test_ranks_that_are_threads_of_one_process() -> None:
+    program, library = have()
+    job = program.run("of_threads", 1, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == job.asked("Broadcast") == 0
+
+
+def test_one_that_was_made_by_several_ids() -> None:
+    program, library = have()
+    job = program.run("scalable", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_parts_of_a_communicator_have_counterparts_of_their_own() -> None:
+    program, library = have()
+    job = program.run("divided", 4, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+@pytest.mark.parametrize("settings", [{}, {"FAKE_NCCL_IS_WELL": "1"}], ids=["at work", "well"])
+def test_parts_that_do_not_block(settings: dict[str, str]) -> None:
+    program, library = have()
+    job = program.run("patient_parts", 3, library, settings)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_one_that_was_shrunk() -> None:
+    program, library = have()
+    job = program.run("shrunk", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+def test_one_that_was_shrunk_without_the_knowledge_of_those_excluded() -> None:
+    """Parts of the same communicator that are made afterwards have counterparts as ever."""
+    program, library = have()
+    job = program.run("shrunk_aside", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+@pytest.mark.parametrize("test", ["grown", "grown_patiently"])
+@pytest.mark.parametrize("ranks", [3, 4])
+def test_one_that_was_grown(test: str, ranks: int) -> None:
+    program, library = have()
+    job = program.run(test, ranks, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
+
+
+@pytest.mark.parametrize("without", [0, 2, 3], ids=["an old rank", "the elder", "the new rank"])
+def test_one_that_was_grown_where_a_rank_has_no_drop_in(without: int) -> None:
+    """What the old ranks without it could do they still do; all of the grown one is NCCL's."""
+    program, library = have()
+    job = program.run("grown", 4, library, without=(without,))
+    expect_right(job)
+    before = 3 if without < 3 else 0
+    assert job.asked("AllReduce") == 4 + before + 4
+
+
+def test_one_that_was_revoked() -> None:
+    """What waits ends, the communicator is NCCL's, and what is made of it is as any."""
+    program, library = have()
+    job = program.run("revoked", 3, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 3
+    assert re.search("allreduce .* NCCL: it was revoked", job.errors[0]), job.errors[0]
+
+
+def test_what_waits_is_ended_by_an_abort() -> None:
+    program, library = have()
+    expect_right(program.run("aborted", 3, library))
+
+
+def test_calls_that_do_not_belong_together_are_told_of_once() -> None:
+    program, library = have()
+    job = program.run("mistaken", 3, library)
+    expect_right(job)
+    said = [line for each in job.errors for line in each.splitlines() if "at the same place" in line]
+    assert len(said) == 1, job.text
+    assert re.search("rank . of 3 calls allreduce of [46]000 bytes of NCCL, and rank . .* allreduce of [46]000 bytes",
+                     said[0]), said  # fmt: skip
+
+
+def test_a_rank_that_dies_is_told_of() -> None:
+    program, library = have()
+    job = program.run("lost", 3, library)
+    assert job.codes == [0, 0, 0], job.text
+    assert job.output == ["all right\n", "all right\n", ""], job.text
+
+
+def test_a_rank_that_is_done_may_leave() -> None:
+    program, library = have()
+    expect_right(program.run("early", 3, library))
+
+
+def test_calls_while_the_program_ends() -> None:
+    """After sennit has reported."""
+    program, library = have()
+    job = program.run("ended_late", 2, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0
