@@ -22,11 +22,11 @@ from preloaded import ask  # noqa: E402
 # By file: the scenarios that it has for as many ranks as there are GPUs, and those for one.
 FILES = {
     "../interop/torch_rank.py": (
-        ["reductions", "moves", "works", "messages", "orders", "forgotten", "groups", "functional",
-         "functions", "windows", "copies", "errors", "late", "aborted", "lost",
-         "no_message", "left"],
+        ["reductions", "moves", "works", "functional", "functions", "windows", "copies", "errors"],
         [],
     ),
+    "../interop/torch_messages_rank.py": (["messages", "orders", "no_message", "left"], []),
+    "../interop/torch_groups_rank.py": (["groups", "forgotten", "late", "lost", "aborted"], []),
     "../interop/torch_training.py": (["buckets", "views", "static", "gathered", "fsdp", "tensor_parallel"], []),
     "../gpu/torch_rank_gpu.py": (
         ["streams", "memory", "graphs", "several_groups", "large_messages", "crossing_messages",

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import sennit.torch
 import torch
 import torch.distributed as dist
+import torch_ranks
+from torch_ranks import DEVICE, RANK, SIZE
 
-RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-FOLDER = Path(sys.argv[2])
-DEVICE = torch.device("cuda", RANK)
 MiB = 1 << 20
 LONG = 200_000_000  # cycles of a kernel that keeps a stream busy for about 0.1 s
 
@@ -34,11 +30,7 @@ def captured(step: Callable[[], object]) -> torch.cuda.CUDAGraph:
 
 
 def begin() -> None:
-    torch.cuda.set_device(DEVICE)
-    store = dist.FileStore(str(FOLDER / "store"), SIZE)
-    dist.init_process_group(
-        "cuda:sennit,cpu:gloo", store=store, rank=RANK, world_size=SIZE, timeout=timedelta(seconds=60)
-    )
+    torch_ranks.begin(60)
     dist.all_reduce(torch.zeros(1, device=DEVICE))  # the ranks have met
 
 

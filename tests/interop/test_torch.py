@@ -20,29 +20,34 @@ def _library() -> None:
     rank_jobs.need_library()
 
 
-SCENARIOS = ["reductions", "moves", "works", "messages", "orders", "forgotten", "groups", "functional",
-             "functions", "windows", "copies", "errors", "late", "aborted"]  # fmt: skip
+# The scenarios of each file that every rank goes through to its end.
+FILES = {
+    "torch_rank.py": ["reductions", "moves", "works", "functional", "functions", "windows", "copies", "errors"],
+    "torch_messages_rank.py": ["messages", "orders"],
+    "torch_groups_rank.py": ["groups", "forgotten", "late", "aborted"],
+}
+FILE_OF = {scenario: file for file, scenarios in FILES.items() for scenario in scenarios}
 
 
-@pytest.mark.parametrize(("scenario", "ranks"), [(each, 3) for each in SCENARIOS] + [("reductions", 2), ("moves", 2)])
+@pytest.mark.parametrize(("scenario", "ranks"), [(each, 3) for each in FILE_OF] + [("reductions", 2), ("moves", 2)])
 def test_ranks(scenario: str, ranks: int, tmp_path: Path) -> None:
-    rank_jobs.expect_right(rank_jobs.run("torch_rank.py", scenario, ranks, tmp_path))
+    rank_jobs.expect_right(rank_jobs.run(FILE_OF[scenario], scenario, ranks, tmp_path))
 
 
 def test_messages_that_do_not_come_name_their_ranks(tmp_path: Path) -> None:
-    *others, last = rank_jobs.run("torch_rank.py", "no_message", 3, tmp_path)
+    *others, last = rank_jobs.run("torch_messages_rank.py", "no_message", 3, tmp_path)
     assert (last.code, last.output) == (0, "")
     rank_jobs.expect_right(others)
 
 
 def test_a_process_ends_although_a_message_does_not_come(tmp_path: Path) -> None:
-    ended = rank_jobs.run("torch_rank.py", "left", 2, tmp_path)
+    ended = rank_jobs.run("torch_messages_rank.py", "left", 2, tmp_path)
     rank_jobs.expect_right(ended)
     assert "rror" not in ended[0].errors, ended[0].errors
 
 
 def test_a_rank_that_dies_is_named(tmp_path: Path) -> None:
-    first, *others = rank_jobs.run("torch_rank.py", "lost", 3, tmp_path)
+    first, *others = rank_jobs.run("torch_groups_rank.py", "lost", 3, tmp_path)
     assert (first.code, first.output) == (0, "")
     rank_jobs.expect_right(others)
 

@@ -1,81 +1,26 @@
-"""One rank of a test of sennit.torch: `python torch_rank.py SCENARIO FOLDER`. On the host executor it is for CPU
-tensors; where SENNIT_TEST_GPUS is set, for tensors of the GPU of the rank's number."""
+"""One rank of a test of calls of sennit.torch: `python torch_rank.py SCENARIO FOLDER`."""
 
 from __future__ import annotations
 
-import gc
-import os
-import sys
-import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import sennit.torch
 import torch
 import torch.distributed as dist
 from sennit.capi import Code
-from sennit.torch import SennitError, turns
-from sennit.torch.attach import member_of
-
-RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-FOLDER = Path(sys.argv[2])
-ON_GPUS = bool(os.environ.get("SENNIT_TEST_GPUS"))
-DEVICE = torch.device("cuda", RANK) if ON_GPUS else torch.device("cpu")
-BACKEND = "cuda:sennit,cpu:gloo" if ON_GPUS else "cpu:sennit"
-NEXT, LAST = (RANK + 1) % SIZE, (RANK - 1) % SIZE
-RANKS = range(SIZE)
+from torch_ranks import BACKEND, DEVICE, LAST, NEXT, ON_GPUS, RANK, RANKS, SIZE, begin, expect, expect_error, main, of
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 INTEGERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
 MOVED = [torch.float8_e4m3fn, torch.float8_e5m2, torch.bool, torch.complex64]
 
 
-def begin(seconds: float = 30) -> None:
-    store = dist.FileStore(str(FOLDER / "store"), SIZE)
-    if ON_GPUS:
-        torch.cuda.set_device(DEVICE)
-    dist.init_process_group(BACKEND, store=store, rank=RANK, world_size=SIZE, timeout=timedelta(seconds=seconds))
-
-
-def of(rank: int, count: int = 1000, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """What a rank has: small whole numbers, whose sums are exact in every type."""
-    return (torch.arange(count, device=DEVICE) % 7 + rank).to(dtype)
-
-
 def stored(numbers: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
     """Whole numbers in another type; integers wrap."""
     return numbers.to(torch.int64).to(dtype)
-
-
-def expect(found: torch.Tensor, wanted: torch.Tensor) -> None:
-    assert torch.equal(found, wanted), f"{found[:8]} instead of {wanted[:8]}"
-
-
-def say(what: str) -> None:
-    """To the other ranks, by no collective."""
-    (FOLDER / f"{what} {RANK}").touch()
-
-
-def wait_for(what: str, ranks: list[int]) -> None:
-    """Until these have said it."""
-    while not all((FOLDER / f"{what} {rank}").exists() for rank in ranks):
-        time.sleep(0.01)
-
-
-def expect_error(code: Code | None, part: str, call: Callable[[], object]) -> SennitError:
-    """The call fails so, by whatever code where that is None."""
-    raised = None
-    try:
-        call()
-    except SennitError as error:
-        raised = error
-    assert raised is not None, "it did not fail"
-    assert code in (raised.code, None), str(raised)
-    assert part in str(raised), str(raised)
-    return raised
 
 
 def reductions() -> None:
@@ -233,216 +178,6 @@ def works() -> None:
     assert (group.rank(), group.size(), group.name(), dist.get_backend()) == (RANK, SIZE, "sennit", BACKEND)
 
 
-def messages() -> None:
-    """Messages in whatever order they are posted."""
-    begin()
-    got = torch.empty(1000, device=DEVICE)
-    if RANK == 0:
-        dist.send(of(0), 1)
-    elif RANK == 1:
-        assert dist.recv(got, 0) == 0
-        expect(got, of(0))
-    # A ring in which everybody sends first.
-    operations = [dist.P2POp(dist.isend, of(RANK), NEXT), dist.P2POp(dist.irecv, got, LAST)]
-    for work in dist.batch_isend_irecv(operations):
-        work.wait()
-    expect(got, of(LAST))
-    # Two at once, and both ways.
-    numbers = [of(RANK + 100, 10), of(RANK + 200, 5, torch.int32)]
-    received = [torch.empty(10, device=DEVICE), torch.empty(5, dtype=torch.int32, device=DEVICE)]
-    works = [dist.irecv(each, NEXT) for each in received] + [dist.isend(each, LAST) for each in numbers]
-    dist.all_reduce(torch.ones(1, device=DEVICE))  # starts them
-    for work in works:
-        work.wait()
-    expect(received[0], of(NEXT + 100, 10))
-    expect(received[1], of(NEXT + 200, 5, torch.int32))
-    expect_error(Code.UNSUPPORTED, "Name the sender", lambda: dist.recv(got))
-
-
-def orders() -> None:
-    """Messages that ranks post in orders of their own, between collectives and beside each other, as soon as there is
-    a group: nothing waits for one but what waits for that one."""
-    begin()
-    one = torch.ones(1, device=DEVICE)
-    got, late = torch.empty(1000, device=DEVICE), torch.empty(1000, device=DEVICE)
-    # A receive that is posted early is in nobody's way.
-    if RANK == 0:
-        coming = dist.irecv(got, 1)
-        dist.send(of(0), 1)
-        coming.wait()
-        expect(got, of(1))
-    elif RANK == 1:
-        dist.send(of(1), 0)
-        dist.recv(got, 0)
-        expect(got, of(0))
-    # Nor in that of collectives, and of what is sent after one.
-    if RANK == 0:
-        coming = dist.irecv(got, 1)
-        dist.all_reduce(one)
-        dist.send(of(5), 1)
-        coming.wait()
-        expect(got, of(6))
-    elif RANK == 1:
-        dist.all_reduce(one)
-        dist.recv(got, 0)
-        dist.send(of(6), 0)
-        expect(got, of(5))
-    else:
-        dist.all_reduce(one)
-    # A circle in which each receives first, and sends after a collective.
-    coming = dist.irecv(got, LAST)
-    assert not coming.is_completed()
-    dist.all_reduce(one)
-    dist.send(of(RANK), NEXT)
-    coming.wait()
-    expect(got, of(LAST))
-    # Each waits for its first message alone: the second is for later.
-    if RANK == 0:
-        first, second = dist.isend(of(1), 1), dist.isend(of(2), 1)
-        first.wait()
-        dist.recv(got, 1)
-        second.wait()
-        expect(got, of(3))
-    elif RANK == 1:
-        dist.recv(got, 0)
-        dist.send(of(3), 0)
-        dist.recv(late, 0)
-        expect(got, of(1))
-        expect(late, of(2))
-    # Many in flight, with every peer, both ways, beside collectives.
-    peers = [rank for rank in RANKS if rank != RANK]
-    parts = {(peer, i): torch.empty(1 + 997 * i, device=DEVICE) for peer in peers for i in range(20)}
-    works = []
-    for (peer, i), part in parts.items():
-        works.append(dist.irecv(part, peer))
-        works.append(dist.isend(of(RANK + i, 1 + 997 * i), peer))
-        if i % 5 == 4:
-            tensor = of(RANK)
-            dist.all_reduce(tensor)
-            expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
-    for work in reversed(works):
-        work.wait()
-    for (peer, i), part in parts.items():
-        expect(part, of(peer + i, 1 + 997 * i))
-    # Nothing at all, and what nobody waits for: it goes nevertheless.
-    dist.isend(torch.empty(0, device=DEVICE), NEXT)
-    dist.recv(torch.empty(0, device=DEVICE), LAST)
-    coming = dist.irecv(got, NEXT)
-    # Before anything is behind the receive on one of PyTorch's own streams: CUDA lets streams wait for each other
-    # that share a connection to the GPU, of which there are mostly 8; under NCCL, too.
-    dist.isend(of(RANK), LAST)
-    future = coming.get_future().then(lambda done: done.value()[0] + 1)
-    expect(future.wait(), of(NEXT) + 1)
-    dist.isend(of(RANK + 7), NEXT)
-    dist.recv(got, LAST)
-    expect(got, of(LAST + 7))
-
-
-def no_message() -> None:
-    """A message that does not come is an error that names its ranks, as is one of a rank that dies."""
-    begin(3)
-    got, last = torch.empty(1000, device=DEVICE), int(RANKS[-1])
-    if RANK == 0:
-        error = expect_error(Code.TIMED_OUT, "rank 1 did not come within 0:00:03", lambda: dist.send(got, 1))
-        assert error.where == "first message from rank 0 to rank 1"
-        say("late")
-    wait_for("late", [0])
-    dist.all_reduce(of(RANK))
-    if RANK == 0:
-        dist.recv(got, last)
-        dist.all_reduce(of(RANK))
-    elif last == RANK:
-        dist.send(of(RANK), 0)
-        dist.all_reduce(of(RANK))
-    else:
-        dist.all_reduce(of(RANK))
-    dist.barrier()
-    if last == RANK:
-        os._exit(0)
-
-    def go_on() -> None:
-        dist.recv(got, last)
-        dist.barrier()  # on GPUs the call before only enqueued
-
-    # Of rank 0 the communicator is there, of others it is about to be made.
-    expect_error(Code.PEER_LOST, f"rank {last}", go_on)
-
-
-def left() -> None:
-    """A process ends although a message that it waits for never comes."""
-    begin()
-    dist.all_reduce(of(RANK))
-    if RANK == 0:
-        dist.irecv(torch.empty(1000, device=DEVICE), 1)
-        print("all right")
-        sys.exit(0)
-
-
-def forgotten() -> None:
-    """What functions on tensors made for a group goes with the group, when all ranks have let go of it."""
-    begin()
-    group: Any = dist.new_group(backend="gloo")
-    dist.all_reduce(of(RANK))
-    members = turns.of(DEVICE).members if ON_GPUS else 0
-    sennit.torch.allreduce(of(RANK), group=group)
-    communicator = member_of(group).communicator(DEVICE)
-    inbox: Any = sennit.torch.empty([10], group=group)
-    window: Any = sennit.torch.register(inbox, group)
-    dist.destroy_process_group(group)
-
-    def ended() -> bool:
-        try:
-            communicator.check()
-        except SennitError as error:
-            return "destroyed before" in str(error)
-        return False
-
-    # Windows keep it, and on the host executor their memory.
-    if RANK < SIZE - 1 or not ON_GPUS:
-        del group
-    gc.collect()
-    window.put(NEXT, torch.ones(10, device=DEVICE))
-    window.arrive()
-    window.close()
-    expect(inbox, torch.ones(10, device=DEVICE))
-    if RANK == SIZE - 1:
-        wait_for("forgotten", list(RANKS[:-1]))
-        time.sleep(0.3)
-        assert not ended(), "this rank still has something of it"
-    group = inbox = window = None
-    gc.collect()
-    say("forgotten")
-    until = time.monotonic() + 20
-    while not ended():
-        assert time.monotonic() < until, "it is still there"
-        time.sleep(0.01)
-    while ON_GPUS and turns.of(DEVICE).members != members:
-        assert time.monotonic() < until
-    dist.all_reduce(of(RANK))
-
-
-def groups() -> None:
-    """Several groups, each with communicators of its own, ended one by one."""
-    begin()
-    halves = [dist.new_group([rank for rank in RANKS if rank % 2 == half]) for half in (0, 1)]
-    mine = [rank for rank in RANKS if rank % 2 == RANK % 2]
-    tensor = of(RANK)
-    dist.all_reduce(tensor, group=halves[RANK % 2])
-    expect(tensor, torch.stack([of(rank) for rank in mine]).sum(0))
-    dist.all_reduce(tensor)
-    weights = [len([rank for rank in RANKS if rank % 2 == each % 2]) for each in RANKS]
-    expect(tensor, sum(weight * of(rank) for rank, weight in zip(RANKS, weights, strict=True)))
-    dist.broadcast(tensor, mine[-1], group=halves[RANK % 2])
-    dist.destroy_process_group(halves[RANK % 2])
-    dist.all_reduce(tensor)
-    dist.destroy_process_group()
-    again = dist.FileStore(str(FOLDER / "second"), SIZE)
-    dist.init_process_group(BACKEND, store=again, rank=RANK, world_size=SIZE)
-    tensor = of(RANK)
-    dist.all_reduce(tensor)
-    expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
-
-
 def functional() -> None:
     """Functional collectives, which tensor parallelism is made of."""
     import torch.distributed._functional_collectives as collectives
@@ -546,78 +281,4 @@ def errors() -> None:
     expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
 
 
-def lost() -> None:
-    """A rank that dies is named by the next call, and the end waits for nobody."""
-    begin()
-    dist.all_reduce(of(RANK))
-    dist.barrier()
-    if RANK == 0:
-        os._exit(0)
-
-    def go_on() -> None:
-        for _ in range(1000):
-            dist.all_reduce(of(RANK))
-            dist.barrier()
-
-    expect_error(Code.PEER_LOST, "rank 0", go_on)
-
-
-def late() -> None:
-    """A rank that does not come is named, at a group's first call and at later ones."""
-    begin(2)
-    dist.all_reduce(of(RANK))
-    first, later = dist.new_group(timeout=timedelta(seconds=2)), dist.group.WORLD
-    if RANK == 0:
-        wait_for("late", [rank for rank in RANKS if rank])
-        return
-
-    def call(group: Any) -> None:
-        dist.all_reduce(of(RANK), group=group)
-        dist.barrier(group)  # on GPUs the call before only enqueued
-
-    error = expect_error(Code.TIMED_OUT, "rank 0 did not come within 0:00:02", lambda: call(first))
-    assert error.where == "first call of the group"
-    # Who notices first ends it for the others, with the same reason.
-    expect_error(None, "waited longer than its limit for rank 0", lambda: call(later))
-    say("late")
-
-
-def aborted() -> None:
-    """What one rank aborts ends on all: collectives, and messages whose ranks have met or have not."""
-    begin()
-    dist.all_reduce(of(RANK))
-    sent = dist.isend(of(RANK), NEXT)
-    dist.recv(torch.empty(1000, device=DEVICE), LAST)
-    sent.wait()
-    coming = [dist.irecv(torch.empty(1000, device=DEVICE), peer) for peer in {LAST, NEXT}]
-    say("met")
-    if RANK == 0:
-        wait_for("met", list(RANKS))
-        dist.group.WORLD.abort()
-
-    def call() -> None:
-        for _ in range(1000):
-            dist.all_reduce(of(RANK))
-            dist.barrier()
-
-    expect_error(Code.ABORTED, "the process group was aborted", call)
-
-    def wait(message: Any) -> None:
-        message.wait()
-        if ON_GPUS:
-            torch.cuda.synchronize()
-            message.wait()
-
-    for each in coming:
-        expect_error(Code.ABORTED, "the process group was aborted", partial(wait, each))
-
-
-def main() -> None:
-    torch.set_num_threads(1)
-    assert sennit.torch.NAME in dist.Backend.backend_list
-    globals()[sys.argv[1]]()
-    dist.destroy_process_group()
-    print("all right")
-
-
-main()
+main(globals())

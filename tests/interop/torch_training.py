@@ -1,13 +1,10 @@
 """One rank of a test that trains over sennit and over the backend that PyTorch has, in one process: the same losses.
-`python torch_training.py SCENARIO FOLDER`, on CPU tensors, or on GPUs as torch_rank.py says."""
+`python torch_training.py SCENARIO FOLDER`, on CPU tensors, or on GPUs as torch_ranks.py says."""
 
 from __future__ import annotations
 
-import os
 import sys
 from contextlib import nullcontext
-from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import sennit.torch
@@ -16,11 +13,8 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor
+from torch_ranks import DEVICE, ON_GPUS, RANK, SIZE, begin
 
-RANK, SIZE = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-FOLDER = Path(sys.argv[2])
-ON_GPUS = bool(os.environ.get("SENNIT_TEST_GPUS"))
-DEVICE = torch.device("cuda", RANK) if ON_GPUS else torch.device("cpu")
 STEPS = 10
 WIDTH = 12 * SIZE  # each rank has as much of it
 
@@ -102,11 +96,7 @@ def tensor_parallel(group: dist.ProcessGroup) -> list[float]:
 
 def main() -> None:
     torch.set_num_threads(1)
-    if ON_GPUS:
-        torch.cuda.set_device(DEVICE)
-    store = dist.FileStore(str(FOLDER / "store"), SIZE)
-    backend = "cuda:sennit,cpu:gloo" if ON_GPUS else "cpu:sennit"
-    dist.init_process_group(backend, store=store, rank=RANK, world_size=SIZE, timeout=timedelta(seconds=60))
+    begin(60)
     other = dist.new_group(backend="nccl" if ON_GPUS else "gloo")
     assert isinstance(dist.group.WORLD, sennit.torch.ProcessGroup)
     run = globals()[sys.argv[1]]

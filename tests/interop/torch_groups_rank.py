@@ -1,0 +1,169 @@
+"""One rank of a test of groups over sennit.torch and their ends: `python torch_groups_rank.py SCENARIO FOLDER`."""
+
+from __future__ import annotations
+
+import gc
+import os
+import time
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+import sennit.torch
+import torch
+import torch.distributed as dist
+from sennit.capi import Code
+from sennit.torch import SennitError, turns
+from sennit.torch.attach import member_of
+from torch_ranks import (
+    BACKEND,
+    DEVICE,
+    FOLDER,
+    LAST,
+    NEXT,
+    ON_GPUS,
+    RANK,
+    RANKS,
+    SIZE,
+    begin,
+    expect,
+    expect_error,
+    main,
+    of,
+    say,
+    wait_for,
+)
+
+
+def groups() -> None:
+    """Several groups, each with communicators of its own, ended one by one."""
+    begin()
+    halves = [dist.new_group([rank for rank in RANKS if rank % 2 == half]) for half in (0, 1)]
+    mine = [rank for rank in RANKS if rank % 2 == RANK % 2]
+    tensor = of(RANK)
+    dist.all_reduce(tensor, group=halves[RANK % 2])
+    expect(tensor, torch.stack([of(rank) for rank in mine]).sum(0))
+    dist.all_reduce(tensor)
+    weights = [len([rank for rank in RANKS if rank % 2 == each % 2]) for each in RANKS]
+    expect(tensor, sum(weight * of(rank) for rank, weight in zip(RANKS, weights, strict=True)))
+    dist.broadcast(tensor, mine[-1], group=halves[RANK % 2])
+    dist.destroy_process_group(halves[RANK % 2])
+    dist.all_reduce(tensor)
+    dist.destroy_process_group()
+    again = dist.FileStore(str(FOLDER / "second"), SIZE)
+    dist.init_process_group(BACKEND, store=again, rank=RANK, world_size=SIZE)
+    tensor = of(RANK)
+    dist.all_reduce(tensor)
+    expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
+
+
+def forgotten() -> None:
+    """What functions on tensors made for a group goes with the group, when all ranks have let go of it."""
+    begin()
+    group: Any = dist.new_group(backend="gloo")
+    dist.all_reduce(of(RANK))
+    members = turns.of(DEVICE).members if ON_GPUS else 0
+    sennit.torch.allreduce(of(RANK), group=group)
+    communicator = member_of(group).communicator(DEVICE)
+    inbox: Any = sennit.torch.empty([10], group=group)
+    window: Any = sennit.torch.register(inbox, group)
+    dist.destroy_process_group(group)
+
+    def ended() -> bool:
+        try:
+            communicator.check()
+        except SennitError as error:
+            return "destroyed before" in str(error)
+        return False
+
+    # Windows keep it, and on the host executor their memory.
+    if RANK < SIZE - 1 or not ON_GPUS:
+        del group
+    gc.collect()
+    window.put(NEXT, torch.ones(10, device=DEVICE))
+    window.arrive()
+    window.close()
+    expect(inbox, torch.ones(10, device=DEVICE))
+    if RANK == SIZE - 1:
+        wait_for("forgotten", list(RANKS[:-1]))
+        time.sleep(0.3)
+        assert not ended(), "this rank still has something of it"
+    group = inbox = window = None
+    gc.collect()
+    say("forgotten")
+    until = time.monotonic() + 20
+    while not ended():
+        assert time.monotonic() < until, "it is still there"
+        time.sleep(0.01)
+    while ON_GPUS and turns.of(DEVICE).members != members:
+        assert time.monotonic() < until
+    dist.all_reduce(of(RANK))
+
+
+def late() -> None:
+    """A rank that does not come is named, at a group's first call and at later ones."""
+    begin(2)
+    dist.all_reduce(of(RANK))
+    first, later = dist.new_group(timeout=timedelta(seconds=2)), dist.group.WORLD
+    if RANK == 0:
+        wait_for("late", [rank for rank in RANKS if rank])
+        return
+
+    def call(group: Any) -> None:
+        dist.all_reduce(of(RANK), group=group)
+        dist.barrier(group)  # on GPUs the call before only enqueued
+
+    error = expect_error(Code.TIMED_OUT, "rank 0 did not come within 0:00:02", lambda: call(first))
+    assert error.where == "first call of the group"
+    # Who notices first ends it for the others, with the same reason.
+    expect_error(None, "waited longer than its limit for rank 0", lambda: call(later))
+    say("late")
+
+
+def lost() -> None:
+    """A rank that dies is named by the next call, and the end waits for nobody."""
+    begin()
+    dist.all_reduce(of(RANK))
+    dist.barrier()
+    if RANK == 0:
+        os._exit(0)
+
+    def go_on() -> None:
+        for _ in range(1000):
+            dist.all_reduce(of(RANK))
+            dist.barrier()
+
+    expect_error(Code.PEER_LOST, "rank 0", go_on)
+
+
+def aborted() -> None:
+    """What one rank aborts ends on all: collectives, and messages whose ranks have met or have not."""
+    begin()
+    dist.all_reduce(of(RANK))
+    sent = dist.isend(of(RANK), NEXT)
+    dist.recv(torch.empty(1000, device=DEVICE), LAST)
+    sent.wait()
+    coming = [dist.irecv(torch.empty(1000, device=DEVICE), peer) for peer in {LAST, NEXT}]
+    say("met")
+    if RANK == 0:
+        wait_for("met", list(RANKS))
+        dist.group.WORLD.abort()
+
+    def call() -> None:
+        for _ in range(1000):
+            dist.all_reduce(of(RANK))
+            dist.barrier()
+
+    expect_error(Code.ABORTED, "the process group was aborted", call)
+
+    def wait(message: Any) -> None:
+        message.wait()
+        if ON_GPUS:
+            torch.cuda.synchronize()
+            message.wait()
+
+    for each in coming:
+        expect_error(Code.ABORTED, "the process group was aborted", partial(wait, each))
+
+
+main(globals())
