@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import util
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from rich.console import Console
 from sennit.model.result import Result
 from sennit.peers.run import Outcome
+from sennit.verbs import torch, training
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
@@ -107,6 +109,14 @@ def programs(tmp_path: Path) -> Programs:
     folder.add("sennit-tune", data("tuned"), to="cached")
     folder.add("sennit-tune", kept_plans(), to="kept")
     return folder
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PyTorch and the library to preload are there, as far as verbs look."""
+    monkeypatch.setattr(util, "find_spec", lambda name: name)
+    for verb in (torch, training):
+        monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
 
 
 @pytest.fixture

@@ -231,6 +231,7 @@ def call(**options: Any) -> None:
     verb.bench_torch(**(defaults | options))
 
 
+@pytest.mark.usefixtures("installed")
 def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     ran: list[tuple[str, int, str, dict[str, str]]] = []
 
@@ -251,8 +252,6 @@ def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     for name in list(os.environ):
         if name.startswith(("SENNIT_", "LD_PRELOAD")):
             monkeypatch.delenv(name)
-    monkeypatch.setattr(util, "find_spec", lambda name: name)
-    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
     monkeypatch.setattr(torch_job, "run", run)
     file = tmp_path / "torch.json"
     call(json_file=str(file))
@@ -269,9 +268,8 @@ def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert {row.how for row in kept.rows if row.variant == "sennit" and row.bytes == 1024} == {"one_shot 1x256"}
 
 
+@pytest.mark.usefixtures("installed")
 def test_wrong_numbers_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(util, "find_spec", lambda name: name)
-    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
     wrong = "allreduce of 1 KiB, float32, in a graph: it gave wrong numbers"
     monkeypatch.setattr(torch_job, "run", lambda *given: fill(given[-1], Outcome(reason=wrong)))
     with pytest.raises(Problem, match=f"verifying under sennit failed: {wrong}") as caught:
@@ -279,6 +277,7 @@ def test_wrong_numbers_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert caught.value.exit_code == Exit.ENVIRONMENT
 
 
+@pytest.mark.usefixtures("installed")
 def test_jobs_that_ended_are_kept_where_a_later_one_fails(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     jobs: list[int] = []
 
@@ -288,8 +287,6 @@ def test_jobs_that_ended_are_kept_where_a_later_one_fails(monkeypatch: pytest.Mo
         jobs.append(0 if job.seconds == 0 else 1)
         fill(more[-1], Outcome(rows=rows, reason="no room" if sum(jobs) == 5 else ""))
 
-    monkeypatch.setattr(util, "find_spec", lambda name: name)
-    monkeypatch.setattr(verb, "library_to_preload", lambda: Path("/sennit.so"))
     monkeypatch.setattr(torch_job, "run", run)
     file = tmp_path / "torch.json"
     with pytest.raises(Problem, match="measuring under sennit failed: no room"):
