@@ -117,8 +117,8 @@ def made(case: Case, device: torch.device) -> Any:
         import torchvision
     except ImportError:
         raise Refused("torchvision is not installed; pip install torchvision") from None
-    # Residual branches begin at zero: else gradients that differ in last bits change the loss by 1 % within five steps,
-    # and no library's losses can be compared with another's.
+    # Residual branches begin at zero: else gradients that differ in last bits change the loss by 1 % within five
+    # steps, and no library's losses can be compared with another's.
     zeroed = {"zero_init_residual": True} if case.model.startswith("resnet") else {}
     return getattr(torchvision.models, case.model)(num_classes=CLASSES, **zeroed).to(device)
 
