@@ -25,8 +25,8 @@ class Chooser final : public coll::Chooser {
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
   Status meet(path::Node& node, const coll::Team& team) override;
   coll::Plan plan(const coll::Case& which) override;
-  /// The entry that calls of this size go by, and those around it (Lookup::around); empty where the cost model
-  /// decides.
+  /// The entry that calls of this size go by, and those around it (Lookup::around); without plans where the cost
+  /// model decides.
   std::vector<Entry> measured(const coll::Case& which) const { return lookup_.around(coll::bucket_of(which), team_); }
   coll::Plan call(const coll::Case& which) override;
   Status starts(device::Lane& lane) override;

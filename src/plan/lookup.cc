@@ -40,10 +40,10 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
   }
 }
 
-std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& team) const {
-  if (which.windows) return std::nullopt;
+std::vector<Entry> Lookup::near(const coll::Case& which) const {
+  if (which.windows) return {};
   const auto kind = entries_.find({which.operation, which.arithmetic});
-  if (kind == entries_.end()) return std::nullopt;
+  if (kind == entries_.end()) return {};
   std::vector<Entry> near = kind->second;
   std::ranges::stable_sort(near, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
   const auto is_far = [&](const Entry& entry) {
@@ -51,6 +51,11 @@ std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& tea
     return octaves(entry.which.bytes, which.bytes) > 2 && !below_all;
   };
   near.erase(std::ranges::find_if(near, is_far), near.end());
+  return near;
+}
+
+std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& team) const {
+  std::vector<Entry> near = this->near(which);
   const auto admits = [&](const Timed& timed) {
     return coll::most_bytes(which.operation, timed.plan, team) >= which.bytes;
   };
@@ -66,8 +71,15 @@ std::optional<Entry> Lookup::find(const coll::Case& which, const coll::Team& tea
 
 std::vector<Entry> Lookup::around(const coll::Case& which, const coll::Team& team) const {
   std::vector<Entry> found;
-  if (auto nearest = find(which, team)) found.push_back(*std::move(nearest));
-  if (found.empty() || found.front().which.bytes == which.bytes) return found;
+  if (auto nearest = find(which, team)) {
+    found.push_back(*std::move(nearest));
+  } else {
+    found = near(which);
+    if (found.size() > 1) found.resize(1);
+    for (Entry& entry : found) entry.plans.clear();
+    return found;
+  }
+  if (found.front().which.bytes == which.bytes) return found;
   const std::vector<Entry>& sizes = entries_.at({which.operation, which.arithmetic});
   const auto above =
       std::ranges::upper_bound(sizes, which.bytes, {}, [](const Entry& each) { return each.which.bytes; });

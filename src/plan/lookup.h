@@ -35,10 +35,14 @@ class Lookup {
   /// few blocks; nor between windows, which are not tuned: the model's choice was within 18 % of the best there.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
   /// What find() gives, and, where the case's own size was not tuned, the next sizes below and above it that were:
-  /// who compares libraries between two sizes asks both. Empty where find() gives none.
+  /// who compares libraries between two sizes asks both. Where find() gives none: the nearest size, without plans, as
+  /// none of those near has one that fits; empty where none is near.
   std::vector<Entry> around(const coll::Case& which, const coll::Team& team) const;
 
  private:
+  /// The sizes that find() looks at, nearest first.
+  std::vector<Entry> near(const coll::Case& which) const;
+
   using Kind = std::pair<coll::Operation, coll::Arithmetic>;
   std::map<Kind, std::vector<Entry>> entries_;  // ascending bytes
 };

@@ -132,12 +132,12 @@ def test_what_the_drop_in_explains_is_found_by_the_bytes_of_a_message() -> None:
         "Some warning of PyTorch's",
         "sennit: allreduce of 1 KiB: one_shot_packets 8x256",
         "sennit: allgather of 512 B: packets 4x256",
-        "sennit: bcast of 1.33 MiB: NCCL: no plan of this size was measured here (sennit tune collectives)",
+        "sennit: bcast of 1.33 MiB: NCCL: this size was not measured here (sennit tune collectives)",
         "sennit: NCCL's calls on rank 0, and the host's time for them",
     ]
     assert torch_calls.explained(Case("allreduce", 1024, "float32"), 2, said) == "one_shot_packets 8x256"
     assert torch_calls.explained(Case("allgather", 1024, "float32"), 2, said) == "packets 4x256"
-    assert torch_calls.explained(Case("broadcast", 1398096, "float32"), 3, said).startswith("NCCL: no plan")
+    assert torch_calls.explained(Case("broadcast", 1398096, "float32"), 3, said).startswith("NCCL: this size")
     assert torch_calls.explained(Case("allreduce", 2048, "float32"), 2, said) == ""
 
 

@@ -99,6 +99,16 @@ TEST(Lookup, AroundASizeAreItsNeighbours) {
   EXPECT_TRUE(bytes_around(64 * MiB).empty());
 }
 
+TEST(Lookup, WhereNoPlanNearFitsItSaysWhichSizeWasMeasured) {
+  const Lookup narrow(small_table(), {"gpu0", "gpu1"}, measured_machine(), {1, 1});
+  ASSERT_FALSE(narrow.find(allreduce_of(3 * MiB), team_of(2)));
+  const auto found = narrow.around(allreduce_of(3 * MiB), team_of(2));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found.front().which.bytes, 4 * MiB);
+  EXPECT_TRUE(found.front().plans.empty());
+  EXPECT_TRUE(narrow.around(allreduce_of(64 * MiB), team_of(2)).empty());
+}
+
 TEST(Lookup, ServesOtherDevicesThatAreLinkedAlike) {
   const Lookup lookup(small_table(), {"gpu3", "gpu2"}, measured_machine());
   ASSERT_FALSE(lookup.empty());

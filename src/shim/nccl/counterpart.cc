@@ -192,12 +192,15 @@ Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
   const coll::Plan plan = collectives_->plan(which);
   if (switches_.take == Take::all) return {true, coll::name(plan)};
   const std::vector<plan::Entry> measured = chooser_->measured(which);
-  if (measured.empty()) return {false, "NCCL: no plan of this size was measured here (sennit tune collectives)"};
+  if (measured.empty()) return {false, "NCCL: this size was not measured here (sennit tune collectives)"};
   for (const plan::Entry& entry : measured) {
-    if (entry.nccl_us == 0 || entry.plans.empty())
-      return {false, fmt::format("NCCL: {} at {} when this machine was tuned (sennit tune collectives)",
-                                 entry.nccl_us == 0 ? "it was not measured" : "no plan of few blocks was measured",
+    if (entry.plans.empty())
+      return {false, fmt::format("NCCL: no plan that was measured at {} fits in (blocks, scratch memory)",
                                  format_bytes(entry.which.bytes))};
+    if (entry.nccl_us == 0)
+      return {false,
+              fmt::format("NCCL: it was not measured at {} when this machine was tuned (sennit tune collectives)",
+                          format_bytes(entry.which.bytes))};
     if (entry.nccl != switches_.nccl)
       return {false, fmt::format("NCCL: {} was measured here, this is {} (sennit tune collectives --nccl FILE)",
                                  entry.nccl.empty() ? "another one" : entry.nccl, switches_.nccl)};

@@ -92,7 +92,8 @@ Verdict Counterpart::decide_between_windows(const Verdict& otherwise, const coll
   if (const coll::Plan plan = collectives_->plan(between); coll::needs_windows(plan.algorithm))
     return {true, coll::name(plan)};
   const auto measured = chooser_->measured(which);
-  const coll::Plan plan = measured.empty() ? collectives_->plan(which) : measured.front().plans.front().plan;
+  const bool has_plan = !measured.empty() && !measured.front().plans.empty();
+  const coll::Plan plan = has_plan ? measured.front().plans.front().plan : collectives_->plan(which);
   return {true, otherwise.how, plan};
 }
 
