@@ -24,6 +24,7 @@ from sennit.views.training_table import (
     aims,
     alone,
     cells,
+    gains,
     left,
     losses,
     pairs,
@@ -107,6 +108,19 @@ def test_what_is_aimed_at_is_missed_undecided_or_shown() -> None:
     )
     document["rows"] = document["rows"][:1]
     assert aims(TrainingResult.model_validate(document)) == []
+
+
+def test_where_communication_is_exposed_training_is_to_be_faster() -> None:
+    assert gains(result()) == [
+        "Aimed at: above NCCL's where communication is exposed; shown in 2 of 2 cases; not shown: none."
+    ]
+    document = data("training")
+    document["rows"][1]["median_ms"] = 50.0
+    (said,) = gains(TrainingResult.model_validate(document))
+    assert said.endswith("shown in 1 of 2 cases; not shown: resnet50 ddp 32 25 MB (1.000 ± 0.003).")
+    document["rows"][0]["spread_ms"] = 3.0
+    (said,) = gains(TrainingResult.model_validate(document))
+    assert said.endswith("shown in 1 of 1 cases; not shown: none."), "steps vary by more than what is exposed"
 
 
 def test_what_the_drop_in_costs_calls_of_nccls_is_told_by_cases_that_are_steady() -> None:

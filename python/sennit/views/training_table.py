@@ -120,6 +120,27 @@ def aims(result: TrainingResult) -> list[str]:
     return [f"Aimed at: never below {AIM:g} of NCCL's; {'; '.join(parts)}."]
 
 
+def gains(result: TrainingResult) -> list[str]:
+    """Whether training is faster than under NCCL where communication is known to be exposed."""
+    exposed = [
+        (own, found)
+        for own, other in pairs(result)
+        if own is not None and other is not None and (found := ratio(own, other)) and is_exposed(other, own)
+    ]
+    if not exposed:
+        return []
+    above = [case for case, found in exposed if found.value - NOISE * found.spread > 1]
+    rest = [f"{case_of(own)} ({found})" for own, found in exposed if own not in above]
+    return [f"Aimed at: above NCCL's where communication is exposed; shown in {len(above)} of {len(exposed)} cases; "
+            f"not shown: {', '.join(rest) or 'none'}."]  # fmt: skip
+
+
+def is_exposed(row: TrainingRow, other: TrainingRow) -> bool:
+    """Whether ranks wait for communication, by more than what steps vary by."""
+    spread = row.exposed_spread(other)
+    return row.exposed is not None and spread < EXPOSED_SPREAD and row.exposed > NOISE * spread
+
+
 def left(result: TrainingResult) -> list[str]:
     """What the drop-in costs steps whose calls are all NCCL's: their time in sennit's jobs as a part of that in
     NCCL's, where they vary so little that it tells."""
@@ -183,7 +204,7 @@ def title(result: TrainingResult) -> str:
 
 def sentences(result: TrainingResult) -> list[str]:
     """What the table comes to."""
-    return [*aims(result), *left(result)]
+    return [*aims(result), *gains(result), *left(result)]
 
 
 def print_training(result: TrainingResult, out: Console) -> None:
