@@ -328,9 +328,9 @@ std::uint64_t most_bytes(Operation operation, const Plan& plan, const Team& team
 Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines* engines, device::Lane& lane) {
   const Entry* const entry = find(call.operation, plan.algorithm);
   if (entry == nullptr) return unknown(call.operation, name(plan.algorithm));
-  if (plan.blocks == 0 || plan.blocks > kMostBlocks)
+  if (plan.blocks == 0 || plan.blocks > team.shape.blocks)
     return Status(Code::invalid_argument, fmt::format("{} blocks", plan.blocks), {},
-                  fmt::format("Use 1 to {}", kMostBlocks));
+                  fmt::format("Use 1 to {}", team.shape.blocks));
   if (const auto most = entry->most_bytes(team, plan.blocks); call.bytes > most)
     return Status(Code::invalid_argument,
                   fmt::format("{} takes at most {} at a time with {} blocks, not {}", name(plan.algorithm),

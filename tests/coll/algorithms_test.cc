@@ -336,10 +336,13 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereTheUseOfSlotsChanges) {
     std::mt19937 random(seed);
     const int ranks = 3 + static_cast<int>(seed % 6);
     LocalTeam local(ranks, 64);
+    // So few that those which share all slots reach into those of every block.
+    const unsigned blocks = 2 + static_cast<unsigned>(random() % 3);
+    local.set_blocks(blocks);
     std::vector<std::unique_ptr<Job>> jobs;
     for (unsigned call = 0; call < 24; ++call) {
       const Subject subject = subjects[random() % subjects.size()];
-      Trial what{subject.operation, {subject.algorithm, 1 + static_cast<unsigned>(random() % 2)}, kSum};
+      Trial what{subject.operation, {subject.algorithm, 1 + static_cast<unsigned>(random() % blocks)}, kSum};
       what.count = 1 + random() % 180;
       what.root = static_cast<int>(random() % static_cast<unsigned>(ranks));
       auto job = std::make_unique<Job>(local, what);
@@ -351,6 +354,17 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereTheUseOfSlotsChanges) {
     for (const auto& job : jobs) job->verify();
     if (testing::Test::HasFatalFailure()) return;
   }
+}
+
+TEST(Collective, TakesNoMoreBlocksThanHaveSlots) {
+  LocalTeam local(2, 64);
+  local.set_blocks(3);
+  check(local, {Operation::allreduce, {Algorithm::two_shot_whole, 3}, kSum, 8});
+  std::byte numbers[32] = {};
+  const Call call{Operation::allreduce, numbers, numbers, sizeof numbers, 0, kSum, {}};
+  const Status status = launch({Algorithm::two_shot_whole, 4}, call, local.team(0), nullptr, local.lane(0));
+  EXPECT_EQ(status.code(), Code::invalid_argument);
+  EXPECT_EQ(status.remedy(), "Use 1 to 3");
 }
 
 TEST(Collective, PartsRoundedUpToLinesFitTheirSlots) {

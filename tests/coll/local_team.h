@@ -51,6 +51,11 @@ class LocalTeam {
       }
   }
 
+  /// So many blocks have all the slots of collectives.
+  void set_blocks(unsigned blocks) {
+    for (Team& team : teams_) team.shape.blocks = blocks;
+  }
+
   int size() const { return static_cast<int>(teams_.size()); }
   Team& team(int rank) { return teams_[static_cast<std::size_t>(rank)]; }
   device::Lane& lane(int rank) { return *lanes_[static_cast<std::size_t>(rank)]; }
