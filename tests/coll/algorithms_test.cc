@@ -356,6 +356,31 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereTheUseOfSlotsChanges) {
   }
 }
 
+TEST(Collective, AnyOrderOfThreadsIsRightWhereFewBlocksHaveTheSlotsOfAll) {
+  // A rank that has yet to read what lies in all slots, while blocks that did not take part begin the next call.
+  const std::uint32_t first = first_seed();
+  for (std::uint32_t seed = first; seed < first + 12; ++seed) {
+    SCOPED_TRACE("SENNIT_TEST_SEED=" + std::to_string(seed));
+    LocalTeam local(2 + static_cast<int>(seed % 2), 64);
+    constexpr unsigned kBlocks = 4;
+    local.set_blocks(kBlocks);
+    std::vector<std::unique_ptr<Job>> jobs;
+    for (unsigned call = 0; call < 24; ++call) {
+      const bool few = call % 2 != 0;
+      const Plan plan =
+          few ? Plan{Algorithm::direct_whole, 1 + call / 2 % (kBlocks - 1)} : Plan{Algorithm::direct, kBlocks};
+      const auto operation = call / 2 % 2 == 0 ? Operation::allgather : Operation::reduce_scatter;
+      const std::uint64_t most = most_bytes(operation, {Algorithm::direct_whole, plan.blocks}, local.team(0));
+      jobs.push_back(std::make_unique<Job>(local, Trial{operation, plan, kSum, most / sizeof(float)}));
+    }
+    const Delayed delayed(seed);
+    for (const auto& job : jobs) job->start();
+    finish(local);
+    for (const auto& job : jobs) job->verify();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(Collective, TakesNoMoreBlocksThanHaveSlots) {
   LocalTeam local(2, 64);
   local.set_blocks(3);
