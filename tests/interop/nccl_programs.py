@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import drop_in
+import nccl_prototypes
 import pytest
 
 HERE = Path(__file__).resolve().parent
@@ -36,11 +36,7 @@ def headers() -> list[Path]:
 
 def version_of(header: Path) -> tuple[int, int, int]:
     """What a header says of itself: (2, 28, 9)."""
-    text = header.read_text(encoding="utf-8")
-    numbers = [re.search(rf"#define NCCL_{part} (\d+)", text) for part in ("MAJOR", "MINOR", "PATCH")]
-    assert all(numbers), header
-    major, minor, patch = (int(each[1]) for each in numbers if each)
-    return major, minor, patch
+    return nccl_prototypes.version_of(header.read_text(encoding="utf-8"))
 
 
 def symbols() -> set[str] | str:

@@ -1,72 +1,111 @@
-"""What src/shim/nccl/functions.txt knows of NCCL, held against every nccl.h that can be had."""
+"""What src/shim/nccl/functions.txt knows of NCCL, held against every nccl.h that can be had, and against what
+those of other versions declare."""
 
 from __future__ import annotations
 
-import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import nccl_programs
+import nccl_prototypes
 import pytest
 import source_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = ROOT / "src" / "shim" / "nccl"
-HEADERS = nccl_programs.headers()
-each_header = pytest.mark.parametrize("header", HEADERS, ids=lambda header: header.parent.parent.name)
-
 GENERATE = source_modules.load("nccl_generate", SHIM / "generate.py")  # which is no module of a package
 
 
-def plain(text: str) -> str:
-    """A parameter with one way of writing it, without its name."""
-    return re.sub(r"\s+", " ", re.sub(r"\s*\*\s*", "* ", re.sub(r"\b\w+$", "", text.strip()))).strip()
+@dataclass(frozen=True)
+class Version:
+    """One of NCCL: what it calls itself, and its functions with their parameters."""
+
+    name: str
+    numbers: tuple[int, ...]
+    functions: dict[str, list[str]]
 
 
-def prototypes(header: str) -> dict[str, list[str]]:
-    """The functions that a header declares, without nccl, and their parameters' types."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*", " ", header, flags=re.DOTALL)
-    found = re.findall(r"\b(?:ncclResult_t|const char\s*\*|void)\s+nccl([A-Z]\w*)\s*\(([^)]*)\)\s*;", text)
-    return {
-        name: [plain(each) for each in inside.split(",") if each.strip() not in ("", "void")]
-        for name, inside in found
-    }
+def of_header(header: Path) -> Version:
+    """That of an nccl.h."""
+    functions = nccl_prototypes.prototypes(header.read_text(encoding="utf-8"))
+    return Version(str(header), nccl_programs.version_of(header), functions)
 
 
-def unclassified(header: str, known: set[str]) -> list[str]:
-    """The functions with a communicator among their parameters that the table says nothing of."""
+def of_kept(file: Path) -> Version:
+    """That of a file of nccl_headers."""
+    numbers = tuple(int(each) for each in file.stem.split("."))
+    return Version(file.stem, numbers, nccl_prototypes.kept(file))
+
+
+KEPT = sorted((of_kept(file) for file in nccl_prototypes.KEPT.glob("*.txt")), key=lambda each: each.numbers)
+VERSIONS = [*map(of_header, nccl_programs.headers()), *KEPT]
+each_version = pytest.mark.parametrize("version", VERSIONS, ids=lambda version: version.name)
+
+
+def unclassified(functions: dict[str, list[str]], known: set[str]) -> list[str]:
+    """Those with a communicator among their parameters that the table says nothing of."""
     return [
         name
-        for name, types in prototypes(header).items()
-        if name not in known and any("ncclComm_t" in each for each in types)
+        for name, parameters in functions.items()
+        if name not in known and any("ncclComm_t" in each for each in parameters)
     ]
 
 
-@pytest.mark.skipif(not HEADERS, reason="no nccl.h is here")
-@each_header
-def test_every_function_that_takes_a_communicator_is_in_the_table(header: Path) -> None:
-    functions = prototypes(header.read_text(encoding="utf-8"))
-    assert len(functions) > 25, "the header was not read"
-    assert not unclassified(header.read_text(encoding="utf-8"), {each.name for each in GENERATE.read_table()})
+def types(parameters: list[str] | tuple[str, ...]) -> list[str]:
+    return [nccl_prototypes.type_of(each) for each in parameters]
 
 
-@pytest.mark.skipif(not HEADERS, reason="no nccl.h is here")
-@each_header
-def test_parameters_are_those_of_the_header(header: Path) -> None:
-    functions = prototypes(header.read_text(encoding="utf-8"))
-    version = nccl_programs.version_of(header)
+def test_the_oldest_version_that_is_taken_is_among_those_that_are_kept() -> None:
+    assert KEPT[0].numbers[:2] == GENERATE.OLDEST
+
+
+@each_version
+def test_every_function_that_takes_a_communicator_is_in_the_table(version: Version) -> None:
+    assert len(version.functions) > 25, "the header was not read"
+    table = {each.name for each in GENERATE.read_table() if each.since <= version.numbers}
+    assert not unclassified(version.functions, table)
+
+
+@each_version
+def test_parameters_are_those_of_the_header(version: Version) -> None:
     for each in GENERATE.read_table():
-        if each.name in functions:
-            assert [plain(one) for one in each.parameters] == functions[each.name], each.name
+        if each.name in version.functions:
+            assert types(each.parameters) == types(version.functions[each.name]), each.name
         else:
-            assert each.since > version[:2], f"{each.name} is not in NCCL {version}"
+            assert each.since > version.numbers, f"{each.name} is not in NCCL {version.name}"
+
+
+def test_every_function_of_the_table_is_in_a_version() -> None:
+    declared = {name for version in KEPT for name in version.functions}
+    assert {each.name for each in GENERATE.read_table()} <= declared
+
+
+def test_what_is_kept_of_a_header_is_what_it_declares(tmp_path: Path) -> None:
+    """However it is written."""
+    header = """/* ncclResult_t ncclNone(void); */
+        ncclResult_t  ncclGroupStart(void);  // ncclResult_t ncclNeither(int a);
+        ncclResult_t pncclGroupStart();
+        const char*  ncclGetLastError(const ncclComm_t comm);
+        ncclResult_t  ncclCommRegister(const ncclComm_t comm, void *buff,
+            size_t size, void** handle);"""
+    functions = nccl_prototypes.prototypes(header)
+    assert functions == {
+        "GroupStart": [],
+        "GetLastError": ["const ncclComm_t comm"],
+        "CommRegister": ["const ncclComm_t comm", "void* buff", "size_t size", "void** handle"],
+    }
+    file = tmp_path / "2.19.3.txt"
+    file.write_text(nccl_prototypes.lines(functions), encoding="utf-8")
+    assert nccl_prototypes.kept(file) == functions
 
 
 def test_a_function_that_is_new_is_found() -> None:
     header = (
         "ncclResult_t  ncclAllReduce(const void* in, ncclComm_t comm); ncclResult_t ncclCommNew(ncclComm_t comm);"
     )
-    assert unclassified(header, {"AllReduce"}) == ["CommNew"]
-    assert unclassified(header, {"AllReduce", "CommNew"}) == []
+    functions = nccl_prototypes.prototypes(header)
+    assert unclassified(functions, {"AllReduce"}) == ["CommNew"]
+    assert unclassified(functions, {"AllReduce", "CommNew"}) == []
 
 
 def test_the_preloaded_library_defines_what_is_wrapped_and_no_more() -> None:

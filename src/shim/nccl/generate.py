@@ -39,7 +39,7 @@ TYPES = {
 @dataclass(frozen=True)
 class Function:
     kind: str
-    since: tuple[int, int]
+    since: tuple[int, ...]  # (2, 19), or with a patch: (2, 28, 7)
     name: str  # without nccl
     parameters: tuple[str, ...]  # as in nccl.h
 
@@ -67,10 +67,11 @@ def read_table(path: Path = HERE / "functions.txt") -> list[Function]:
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
-        found = re.fullmatch(r"(\w+) (\d+)\.(\d+) (\w+)\((.*)\)", line)
+        found = re.fullmatch(r"(\w+) (\d+(?:\.\d+)+) (\w+)\((.*)\)", line)
         assert found and found[1] in WRAPPED + PASSED, line
-        parameters = tuple(each.strip() for each in found[5].split(",") if each.strip())
-        functions.append(Function(found[1], (int(found[2]), int(found[3])), found[4], parameters))
+        since = tuple(int(number) for number in found[2].split("."))
+        parameters = tuple(each.strip() for each in found[4].split(",") if each.strip())
+        functions.append(Function(found[1], since, found[3], parameters))
     return functions
 
 
