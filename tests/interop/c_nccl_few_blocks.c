@@ -38,8 +38,7 @@ static ncclComm_t smaller(void) {
 #if NCCL_VERSION_CODE >= 22700
   comm = of_all(size, kCtas, "id");
   int without[] = {size - 1};
-  if (rank < size - 1)
-    check(ncclCommShrink(comm, without, 1, &made, NULL, NCCL_SHRINK_DEFAULT), "shrink");
+  if (rank < size - 1) check(ncclCommShrink(comm, without, 1, &made, NULL, NCCL_SHRINK_DEFAULT), "shrink");
   --size;
 #endif
   return made;
