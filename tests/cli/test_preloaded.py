@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import preloaded
+import preloaded_children
 import pytest
 from conftest import ROOT
 from preloaded import Ended, Line, Scenario
@@ -135,3 +136,14 @@ def test_without_the_drop_in_it_says_what_to_build(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "/none.so is not built; run scripts/build release" in done.stderr
+
+
+@pytest.mark.parametrize("longer", [0.0, 6.0])
+def test_what_programs_without_nccl_take_is_printed(
+    longer: float, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(preloaded_children, "start_ms", lambda _, library: 1.0 + (longer if library else 0.0))
+    found = preloaded_children.run(Path("/library.so"))
+    assert found == (["true takes more than 5 ms longer", "python takes more than 5 ms longer"] if longer else [])
+    said = f"true takes {1 + longer:.2f} ms with the preloaded library, 1.00 without (medians of 50 starts)"
+    assert said in capsys.readouterr().out

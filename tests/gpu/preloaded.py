@@ -5,7 +5,7 @@ do (SENNIT_TAKE=all), and reads in sennit's own report who did their calls. prel
 
 Needs a Python with PyTorch for CUDA, which may be another one than that which runs this (--python). Two ranks share a
 GPU where there is but one, or with --share-gpu. Exit code 1: something is wrong. Without PyTorch or a GPU it says so
-and ends with 0."""
+and ends with 0. `children` alone, what programs take that use neither NCCL nor MPI, needs none of these."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import preloaded_children
 
 HERE = Path(__file__).resolve().parent
 LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
@@ -75,6 +77,7 @@ SCENARIOS = (
     Scenario("killed", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
     Scenario("raised", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
 )  # fmt: skip
+CHILDREN = "children"  # of no ranks
 SMALL_SCRATCH = {"SENNIT_SCRATCH": "16M"}
 
 
@@ -272,10 +275,18 @@ def ask(python: str) -> tuple[str, int]:
     return "", int(gpus)
 
 
+def told(what: str, problems: Sequence[str]) -> bool:
+    """Prints how it went; whether something is wrong."""
+    print(f"preloaded: {what}: {'ok' if not problems else 'FAILED'}", flush=True)
+    for line in problems:
+        print(f"  {line}", flush=True)
+    return bool(problems)
+
+
 def main() -> int:
     """The program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    names = [scenario.name for scenario in SCENARIOS]
+    names = [CHILDREN, *(scenario.name for scenario in SCENARIOS)]
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"any of {', '.join(names)}; default: all")
     parser.add_argument("--share-gpu", action="store_true", help="two ranks on the first GPU")
     parser.add_argument("--without", action="store_true", help="under NCCL alone: are the programs right?")
@@ -287,16 +298,20 @@ def main() -> int:
         parser.error(f"there is no scenario {unknown[0]}; there are {', '.join(names)}")
     found = {python: ask(python) for python in ([asked.python] if asked.python else [sys.executable, "python3"])}
     python = next((name for name, (why, _) in found.items() if not why), None)
-    if python is None:
+    if python is None and asked.scenarios != [CHILDREN]:
         print("preloaded: skipped: " + "; ".join(dict.fromkeys(why for why, _ in found.values())))
         return 0
     if not asked.library.exists():
         print(f"preloaded: {asked.library} is not built; run scripts/build release", file=sys.stderr)
         return 1
+    failed = 0
+    if not asked.scenarios or CHILDREN in asked.scenarios:
+        failed += told(CHILDREN, preloaded_children.run(asked.library))
+    if python is None or asked.scenarios == [CHILDREN]:
+        return 1 if failed else 0
     gpus = found[python][1]
     shares = asked.share_gpu or gpus < 2
     ranks = asked.ranks or (2 if shares else min(gpus, 8))
-    failed = 0
     for scenario in SCENARIOS:
         if asked.scenarios and scenario.name not in asked.scenarios:
             continue
@@ -304,11 +319,7 @@ def main() -> int:
             print(f"preloaded: {scenario.name}: skipped: it takes two nodes alike, of two ranks at least")
             continue
         problems = run(scenario, python, ranks, None if asked.without else asked.library, shares)
-        where = f"{ranks} ranks{' on one GPU' if shares else ''}"
-        print(f"preloaded: {scenario.name}, {where}: {'ok' if not problems else 'FAILED'}", flush=True)
-        for line in problems:
-            print(f"  {line}", flush=True)
-        failed += bool(problems)
+        failed += told(f"{scenario.name}, {ranks} ranks{' on one GPU' if shares else ''}", problems)
     return 1 if failed else 0
 
 

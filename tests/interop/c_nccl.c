@@ -405,6 +405,7 @@ int main(int count, char** arguments) {
     {"lost", lost},
     {"early", early},
     {"forked", forked},
+    {"starting", starting},
     {"simulated", simulated},
 #ifndef OLD
     {"configured", configured},

@@ -55,6 +55,8 @@ void aborted(void);
 void revoked(void);
 void lost(void);
 void early(void);
+/* What other processes get of them. */
+void starting(void);
 /* What is registered with them. */
 void windows(void);
 

@@ -159,7 +159,7 @@ def compiled(version: int | None = None, options: tuple[str, ...] = ()) -> Progr
     library, program = folder / "libnccl.so.2", folder / "program"
     subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),
                     *sources("fake_nccl", "communicators")], check=True)  # fmt: skip
-    parts = sources("c_nccl", "children", "communicators", "ends", "windows")
+    parts = sources("c_nccl", "children", "communicators", "ends", "processes", "windows")
     subprocess.run([*common, "-o", str(program), *parts, str(library), "-lpthread"], check=True)
     return Program(program, folder)
 

@@ -29,8 +29,8 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
 
 @pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "configured", "messages",
                                   "crossed", "divided", "patient", "patient_parts", "pairs", "all_in_one",
-                                  "of_threads", "scalable", "ended_late", "forked", "simulated", "shrunk",
-                                  "shrunk_aside", "windows", "grown", "grown_patiently"])  # fmt: skip
+                                  "of_threads", "scalable", "ended_late", "forked", "starting", "simulated",
+                                  "shrunk", "shrunk_aside", "windows", "grown", "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))
@@ -196,6 +196,15 @@ def test_a_child_that_was_forked_does_no_harm_and_reports_nothing() -> None:
     job = program.run("forked", 2, library)
     expect_right(job)
     assert job.errors[0].count("on rank 0") == 1, job.errors[0]
+
+
+@pytest.mark.parametrize("switches", [{}, {"SENNIT_DISABLE": "1"}], ids=["taken", "disabled"])
+def test_processes_that_do_not_use_nccl_get_nothing_but_the_preloaded_library(switches: dict[str, str]) -> None:
+    """Neither CUDA nor the drop-in behind it: a job's shells, launchers and data loaders start as ever."""
+    program, library = have()
+    job = program.run("starting", 2, library, switches)
+    expect_right(job)
+    assert job.asked("AllReduce") == (2 if switches else 0)
 
 
 def test_a_group_that_is_only_simulated() -> None:
