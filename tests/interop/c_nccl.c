@@ -402,6 +402,8 @@ int main(int count, char** arguments) {
     {"wrong", wrong},
     {"aborted", aborted},
     {"mistaken", mistaken},
+    {"freed_input", freed_input},
+    {"freed_output", freed_output},
     {"lost", lost},
     {"early", early},
     {"forked", forked},

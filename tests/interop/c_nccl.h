@@ -53,6 +53,8 @@ void ended_late(void);
 void mistaken(void);
 void aborted(void);
 void revoked(void);
+void freed_input(void);
+void freed_output(void);
 void lost(void);
 void early(void);
 /* What other processes get of them. */

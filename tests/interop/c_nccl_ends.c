@@ -24,6 +24,11 @@ static void* reduce_alone(void* result) {
   return NULL;
 }
 
+static void* reduce_long(void* result) {
+  *(ncclResult_t*)result = ncclAllReduce(in, out, 70000, ncclFloat, ncclSum, comm, NULL);
+  return NULL;
+}
+
 static void* reduce_more(void* result) {
   *(ncclResult_t*)result = ncclAllReduce(in, out, rank == 0 ? 1000 : 1500, ncclFloat, ncclSum, comm, NULL);
   return NULL;
@@ -125,6 +130,31 @@ void revoked(void) {
   printf("all right\n");
 }
 #endif
+
+/* Rank 0 frees what a call of its own uses, to which the others have not come. */
+static void free_early(float* const* memory) {
+  init();
+  buffers();
+  fill(70000);
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  if (rank != 0) usleep(200000);
+  pthread_create(&thread, NULL, reduce_long, &result);
+  if (rank == 0) {
+    usleep(100000);
+    let_go(*memory);
+  }
+  pthread_join(thread, NULL);
+  check(result, "allreduce");
+  if (rank != 0 || memory != &out) expect_sums(out, 70000, "allreduce");
+  end();
+}
+void freed_input(void) {
+  free_early(&in);
+}
+void freed_output(void) {
+  free_early(&out);
+}
 
 /* The last rank dies while the others wait for it. */
 void lost(void) {

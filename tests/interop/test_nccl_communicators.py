@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 
 import pytest
 from nccl_programs import expect_right, have
@@ -125,6 +126,20 @@ def test_a_rank_that_dies_is_told_of() -> None:
     job = program.run("lost", 3, library)
     assert job.codes == [0, 0, 0], job.text
     assert job.output == ["all right\n", "all right\n", ""], job.text
+
+
+@pytest.mark.parametrize("what", ["input", "output"])
+def test_a_rank_that_frees_memory_in_use_keeps_nobody_waiting(what: str) -> None:
+    """To free a GPU's memory waits for what runs there; emulated memory is gone at once, and with it, as under NCCL
+    alone, the process that uses it. The other rank hears of that, or has its sums, where all was read before."""
+    program, library = have()
+    job = program.run(f"freed_{what}", 2, library)
+    if job.codes == [0, 0]:
+        assert what == "input", job.text
+        expect_right(job)
+        return
+    assert job.codes == [-signal.SIGSEGV, 1], job.text
+    assert "allreduce of 70000 elements on rank 1: peer_lost: rank 0 died" in job.output[1], job.text
 
 
 def test_a_rank_that_is_done_may_leave() -> None:
