@@ -18,6 +18,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-nccl-")
 HANGS = 124
+TOPICS = ("children", "communicators", "ends", "processes", "windows")  # of c_nccl.c
 
 
 def headers() -> list[Path]:
@@ -139,6 +140,11 @@ def sources(name: str, *topics: str) -> list[str]:
     return [str(HERE / f"{name}.c"), *(str(HERE / f"{name}_{topic}.c") for topic in topics)]
 
 
+def flags() -> list[str]:
+    """Of the compiler, where there is an nccl.h."""
+    return ["-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{headers()[0].parent}", "-I/usr/local/cuda/include"]
+
+
 @cache
 def compiled(version: int | None = None, options: tuple[str, ...] = ()) -> Program | str:
     """The tests' program and NCCL, as of this version where it is given (21903), compiled with these options; or why
@@ -146,21 +152,17 @@ def compiled(version: int | None = None, options: tuple[str, ...] = ()) -> Progr
     compiler = shutil.which("gcc")
     if compiler is None:
         return "gcc is not on PATH"
-    found = headers()
-    if not found:
+    if not headers():
         return "no nccl.h is here"
-    cuda = Path("/usr/local/cuda/include")
-    if not (cuda / "cuda_runtime.h").exists():
+    if not Path("/usr/local/cuda/include/cuda_runtime.h").exists():
         return "no cuda_runtime.h is here, which nccl.h includes"
     folder = Path(TOGETHER.name) / "".join((str(version or "newest"), *options)).replace("=", "-")
     folder.mkdir()
-    common = [compiler, "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{found[0].parent}", f"-I{cuda}",
-              *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else []), *options]  # fmt: skip
+    common = [compiler, *flags(), *(["-DOLD", f"-DFAKE_VERSION={version}"] if version else []), *options]
     library, program = folder / "libnccl.so.2", folder / "program"
     subprocess.run([*common, "-fPIC", "-shared", "-Wl,-soname,libnccl.so.2", "-o", str(library),
                     *sources("fake_nccl", "communicators")], check=True)  # fmt: skip
-    parts = sources("c_nccl", "children", "communicators", "ends", "processes", "windows")
-    subprocess.run([*common, "-o", str(program), *parts, str(library), "-lpthread"], check=True)
+    subprocess.run([*common, "-o", str(program), *sources("c_nccl", *TOPICS), str(library), "-lpthread"], check=True)
     return Program(program, folder)
 
 
@@ -173,6 +175,32 @@ def unloaded() -> tuple[Program, Path] | str:
     start = built.path.with_name("start")
     subprocess.run(["gcc", "-o", str(start), str(HERE / "c_nccl_unloaded.c"), "-ldl"], check=True)
     return built, start
+
+
+@cache
+def driver() -> Path:
+    """What passes for CUDA's, where it is only looked for."""
+    library = Path(TOGETHER.name) / "libcuda.so.1"
+    command = ["gcc", "-shared", "-Wl,-soname,libcuda.so.1", "-o", str(library), "-x", "c", "/dev/null"]
+    subprocess.run(command, check=True)
+    return library
+
+
+@cache
+def past_sennit(how: str) -> Program | str:
+    """A program that has loaded driver(), and whose calls of NCCL reach no preloaded library: as it has NCCL "linked
+    in", or its functions "looked up"."""
+    built = compiled(None)
+    if isinstance(built, str):
+        return built
+    program = built.path.with_name(how.replace(" ", "-"))
+    parts = {
+        "linked in": [*sources("c_nccl", *TOPICS), *sources("fake_nccl", "communicators")],
+        "looked up": sources("c_nccl_looked_up"),
+    }[how]
+    common = ["gcc", *flags(), f"-Wl,--no-as-needed,-rpath,{driver().parent}"]
+    subprocess.run([*common, "-o", str(program), *parts, str(driver()), "-lpthread", "-ldl"], check=True)
+    return Program(program, built.library)
 
 
 def have(version: int | None = None) -> tuple[Program, Path]:

@@ -186,6 +186,21 @@ def test_a_program_that_is_a_library_and_let_go_before_the_end() -> None:
     assert "NCCL's calls on rank 0" in job.errors[0], job.errors[0]
 
 
+@pytest.mark.parametrize(("how", "ranks"), [("linked in", 2), ("looked up", 1)])
+def test_a_program_whose_calls_are_not_seen_runs_as_ever_and_says_so(how: str, ranks: int) -> None:
+    program, library = nccl_programs.past_sennit(how), drop_in.library()
+    if isinstance(program, str) or isinstance(library, str):
+        pytest.skip(f"{program} {library}")
+    job = program.run("collectives", ranks, library)
+    expect_right(job)
+    (line,) = job.errors[0].splitlines()
+    assert line.startswith(f"sennit: no call of NCCL or MPI was seen in {program.path.name}, which uses CUDA. "), line
+    assert line.endswith("libnccl.so.2") == (how == "looked up"), line
+    assert job.errors[1:] == [""] * (ranks - 1), "rank 0 alone reports"
+    for silent in ({"SENNIT_REPORT": "0"}, {"SENNIT_DISABLE": "1"}):
+        assert program.run("collectives", ranks, library, silent).errors == [""] * ranks
+
+
 def test_errors_of_nccl_are_nccls() -> None:
     program, library = have()
     expect_right(program.run("wrong", 2, library))

@@ -74,7 +74,7 @@ def test_ranks_with_other_tables_are_left_to_nccl(tmp_path: Path) -> None:
 @pytest.mark.parametrize("test", ["collectives", "groups", "divided"])
 def test_a_second_copy_of_the_preloaded_library_does_nothing(test: str, tmp_path: Path) -> None:
     program, library = have()
-    job = program.run(test, 4, Path(f"{library}:{copied(library, tmp_path)}"))
+    job = program.run(test, 4, Path(f"{library}:{copied(library, tmp_path)}:{nccl_programs.driver()}"))
     expect_right(job)
     assert job.asked("AllReduce") == 0
     assert job.errors[0].count("sennit") == 1, job.errors[0]

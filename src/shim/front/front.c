@@ -5,6 +5,7 @@
 
 #include "shim/front/fortran.h"
 #include "shim/front/loading.h"
+#include "shim/front/unseen.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -189,6 +190,7 @@ __attribute__((visibility("default"))) int sennit_emulated_holder(const void* po
 
 /* Where MPI_NAME, entry `number`, leads that is called from `from`. */
 __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, const void* from) {
+  sennit_front_see();
   bind_once(from);
   if (real[number] != NULL) return sennit_front_table[number];
   /* A program may ask whether its MPI has a function by looking for the symbol (mpi4py does), and this library has
@@ -200,6 +202,7 @@ __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, 
 
 /* The same for PMPI_NAME, from where it has not been called before, or not by a library for Fortran. */
 __attribute__((visibility("hidden"))) void* sennit_front_resolve_profiling(size_t number, const void* from) {
+  sennit_front_see();
   bind_once(from);
   if (profiling[number] == NULL) return sennit_front_resolve(number, from);
   return drop_in != NULL && sennit_front_is_fortran(from) ? sennit_front_table[number] : profiling[number];

@@ -12,11 +12,21 @@ void sennit_front_say(const char* what, const char* why) {
   fprintf(stderr, "sennit: %s: %s\n", what, why);
 }
 
-/* As environment_switch() of base/environment.h reads it, which is not here. */
-int sennit_front_disabled(void) {
-  const char* value = getenv("SENNIT_DISABLE");
+/* As environment_switch() of base/environment.h, which is not here. */
+int sennit_front_switch(const char* name) {
+  const char* value = getenv(name);
   return value != NULL &&
          (!strcmp(value, "1") || !strcasecmp(value, "true") || !strcasecmp(value, "yes") || !strcasecmp(value, "on"));
+}
+
+int sennit_front_disabled(void) {
+  return sennit_front_switch("SENNIT_DISABLE");
+}
+
+int sennit_front_is_second(void) {
+  Dl_info there, here;
+  return dladdr(dlsym(RTLD_DEFAULT, "sennit_leave_to_nccl"), &there) &&
+         dladdr((const void*)&sennit_front_is_second, &here) && there.dli_fbase != here.dli_fbase;
 }
 
 void* sennit_front_load(const char* file, const char* symbol, void** library) {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include "shim/front/front.h"
 #include "shim/front/loading.h"
+#include "shim/front/unseen.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -42,11 +43,17 @@ static void* find_nccl(void) {
   return library != NULL ? library : dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Whether another copy of this library stands before this one, and does what is to be done. */
-static bool is_second(void) {
-  Dl_info there, here;
-  return dladdr(dlsym(RTLD_DEFAULT, "sennit_leave_to_nccl"), &there) && dladdr((const void*)&nccl_real, &here) &&
-         there.dli_fbase != here.dli_fbase;
+/* Of NCCL's own, where it is NCCL that calls: it calls some of its functions by their public names, also in programs
+ * whose calls do not come here. */
+static void* own_of(const char* name, const void* from) {
+  Dl_info calling, defining;
+  if (!dladdr(from, &calling) || calling.dli_fname == NULL) return NULL;
+  void* const library = dlopen(calling.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == NULL) return NULL;
+  const bool is_nccl = dladdr(dlsym(library, kSymbol), &defining) && defining.dli_fbase == calling.dli_fbase;
+  void* const own = is_nccl ? dlsym(library, name) : NULL;
+  dlclose(library);
+  return own;
 }
 
 void* sennit_nccl_drop_in;
@@ -59,7 +66,7 @@ static void bind_nccl(void) {
     if (nccl_real[i] == NULL && nccl_front.library != NULL) nccl_real[i] = dlsym(nccl_front.library, nccl_names[i]);
     if (nccl_real[i] != NULL) sennit_nccl_table[i] = nccl_real[i];
   }
-  if (nccl_front.library == NULL || sennit_front_disabled() || is_second()) return;
+  if (nccl_front.library == NULL || sennit_front_disabled() || sennit_front_is_second()) return;
   sennit_attach_nccl_function* const attach =
       (sennit_attach_nccl_function*)sennit_front_load("libsennit-nccl.so", SENNIT_ATTACH_NCCL, &sennit_nccl_drop_in);
   if (attach != NULL) (void)attach(&nccl_front);
@@ -85,6 +92,9 @@ __attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, c
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   static atomic_bool bound;
   if (!atomic_load_explicit(&bound, memory_order_acquire)) {
+    void* const own = own_of(nccl_names[number], from);
+    if (own != NULL) return own;
+    sennit_front_see();
     nccl_caller = from;
     pthread_once(&once, bind_nccl);
     atomic_store_explicit(&bound, true, memory_order_release);
