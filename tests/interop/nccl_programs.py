@@ -187,6 +187,24 @@ def driver() -> Path:
 
 
 @cache
+def without_unix_sockets() -> Path:
+    """A library to preload behind the drop-in. Where compiled() is there, so is the compiler."""
+    library = Path(TOGETHER.name) / "without_unix_sockets.so"
+    command = [
+        "gcc",
+        "-D_GNU_SOURCE",
+        "-fPIC",
+        "-shared",
+        "-o",
+        str(library),
+        *sources("without_unix_sockets"),
+        "-ldl",
+    ]
+    subprocess.run(command, check=True)
+    return library
+
+
+@cache
 def past_sennit(how: str) -> Program | str:
     """A program that has loaded driver(), and whose calls of NCCL reach no preloaded library: as it has NCCL "linked
     in", or its functions "looked up"."""

@@ -44,6 +44,21 @@ def test_a_rank_without_the_drop_in_leaves_all_to_nccl(without: tuple[int, ...])
     assert "not all 3 ranks of a communicator run with this sennit" in said[0]
 
 
+@pytest.mark.parametrize("without", [(0, 1, 2), (0,), (2,)])
+def test_ranks_that_get_no_unix_sockets_leave_all_to_nccl(without: tuple[int, ...]) -> None:
+    """They cannot say that they are there, and say so."""
+    program, library = have()
+    preloaded = {"LD_PRELOAD": f"{library}:{nccl_programs.without_unix_sockets()}"}
+    job = program.run("collectives", 3, library, own=dict.fromkeys(without, preloaded))
+    expect_right(job)
+    assert job.asked("AllReduce") == 3 * 4 * 4
+    for rank in without:
+        assert job.errors[rank].count(f"rank {rank} cannot announce itself") == 1, job.text
+        assert "Too many open files" in job.errors[rank], job.text
+    said = [line for each in job.errors for line in each.splitlines() if "left to NCCL" in line]
+    assert len(said) == len(without) + (len(without) < 3), job.text
+
+
 def test_ranks_of_two_versions_of_sennit_are_left_to_nccl(tmp_path: Path) -> None:
     program, library = have()
     other = another_version(library, tmp_path)

@@ -210,9 +210,15 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
     } else {
       const auto place = comm::place_from_environment();
       const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
-      if (one_host && present.front() == meeting.index())
+      // What kept a rank from it, no other can know.
+      if (const Status& own = meeting.announced(); one_host && !own)
         log(LogLevel::warning,
-            fmt::format("not all {} ranks of a communicator run with this sennit: it is left to NCCL", shape.size));
+            fmt::format("rank {} cannot announce itself, so a communicator of {} ranks is left to NCCL: {}",
+                        shape.rank, shape.size, own.text()));
+      else if (one_host && !present.empty() && present.front() == meeting.index())
+        log(LogLevel::warning,
+            fmt::format("not all {} ranks of a communicator run with this sennit, or can say so: it is left to NCCL",
+                        shape.size));
       return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
     }
   }

@@ -28,7 +28,9 @@ std::string key_of(std::string_view shared) {
 
 Meeting::Meeting(std::string key, int index, int most)
     : key_(std::move(key)), node_(environment("SENNIT_NODE")), index_(index), most_(most) {
-  if (auto listening = comm::listen_unix(name(std::to_string(index))); listening.ok()) there_ = std::move(*listening);
+  auto listening = comm::listen_unix(name(std::to_string(index)));
+  announced_ = listening.status();
+  if (listening.ok()) there_ = std::move(*listening);
 }
 
 // The key proves who belongs to the communicator, and a socket's name is seen by everyone.

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/status.h"
 #include "base/unique_fd.h"
 #include "comm/exchange.h"
 
@@ -22,6 +23,8 @@ class Meeting {
   /// announcement that fails is none: all ranks will see that.
   Meeting(std::string key, int index, int most);
 
+  /// ok where this one announced itself. Errors: those of comm::listen_unix.
+  const Status& announced() const { return announced_; }
   /// Which of them are there, ascending. Once NCCL has made the communicator.
   std::vector<int> present() const;
   int index() const { return index_; }
@@ -36,6 +39,7 @@ class Meeting {
 
   std::string key_, node_;
   int index_, most_;
+  Status announced_;
   UniqueFd there_;  // listens as long as others may look
 };
 
