@@ -85,9 +85,10 @@ Status Collectives::prepare() {
     auto sizes = comm::agree(node_.group().exchange(), status, comm::Writer().number(bytes ? *bytes : 0).take());
     if (!sizes) return sizes.status();
     comm::Reader first(sizes->front());
-    auto scratch = Scratch::create(node_, first.number(), keeps_blocks_for_messages() ? blocks_.first : kMostBlocks);
+    const std::uint64_t wanted = first.number();
+    auto scratch = Scratch::create(node_, wanted, keeps_blocks_for_messages() ? blocks_.first : kMostBlocks);
     if (!scratch) return scratch.status();
-    if (status = chooser_->meet(node_, (*scratch)->team()); !status.ok()) {
+    if (status = chooser_->meet(node_, (*scratch)->team(), wanted); !status.ok()) {
       (void)(*scratch)->close();  // peers map it
       return status;
     }

@@ -7,7 +7,6 @@
 
 #include "base/environment.h"
 #include "base/log.h"
-#include "coll/scratch.h"
 #include "plan/figures.h"
 
 namespace sennit::plan {
@@ -52,12 +51,11 @@ Result<Table> table_of(std::optional<Table> given, const machine::Machine& machi
 
 }  // namespace
 
-Status Chooser::meet(path::Node& node, const coll::Team& team) {
+Status Chooser::meet(path::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) {
   node_ = &node;
   team_ = team;
   const machine::Machine& machine = node.mover().machine();
-  auto scratch = coll::wanted_scratch();
-  auto table = scratch.ok() ? table_of(std::move(given_), machine, *scratch) : scratch.status();
+  auto table = table_of(std::move(given_), machine, scratch_bytes);
   Status status = table.status();
   const bool has_table = status.ok() && !table->entries.empty();
   std::vector<Timer> timers(has_table ? Ballot::kSamples : 0);

@@ -95,7 +95,7 @@ TEST_F(Streams, ALaneFollowsTheCallsOfOtherStreams) {
 /// Plans six blocks for whatever there is.
 class Wide final : public Chooser {
  public:
-  Status meet(path::Node&, const Team&) override { return {}; }
+  Status meet(path::Node&, const Team&, std::uint64_t) override { return {}; }
   Plan plan(const Case&) override { return {Algorithm::direct, 6, device::kBlockThreads}; }
 };
 

@@ -86,6 +86,31 @@ def test_ranks_with_other_tables_are_left_to_nccl(tmp_path: Path) -> None:
     assert "not all ranks have the same table" in job.errors[0], job.errors[0]
 
 
+@pytest.mark.parametrize("own", [{1: {"SENNIT_SCRATCH": "16M"}}, {}])
+def test_rank_0s_scratch_counts_for_its_table_too(own: dict[int, dict[str, str]]) -> None:
+    program, library = have()
+    cache = nccl_programs.tuned("1K,4K,256K", (1e6, 1e6, 0.5))
+    if isinstance(cache, str):
+        pytest.skip(cache)
+    settings = {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)}
+    job = program.run("collectives", 2, library, settings, own=own)
+    expect_right(job)
+    assert "left to NCCL" not in job.text
+    assert job.asked("AllReduce") < 2 * 4 * 4
+
+
+@pytest.mark.parametrize("unread", [0, 1])
+def test_a_table_that_is_of_no_use_is_told_with_its_rank(unread: int, tmp_path: Path) -> None:
+    program, library = have()
+    nowhere = str(tmp_path / "nowhere.json")
+    job = program.run("collectives", 2, library, {"SENNIT_TAKE": "measured"}, own={unread: {"SENNIT_TABLE": nowhere}})
+    expect_right(job)
+    said = [line for line in job.errors[0].splitlines() if "left to NCCL" in line]
+    assert len(said) == 1, job.text
+    assert nowhere in said[0], said
+    assert f"rank {unread}" in said[0] or unread == 0, said
+
+
 @pytest.mark.parametrize("test", ["collectives", "groups", "divided"])
 def test_a_second_copy_of_the_preloaded_library_does_nothing(test: str, tmp_path: Path) -> None:
     program, library = have()

@@ -35,7 +35,7 @@ void on_choosers(const std::vector<Table>& tables, const std::function<void(path
                            {rank, machine_of_host_devices(), std::chrono::seconds(60)});
     ASSERT_TRUE(node.ok()) << node.status().text();
     Chooser chooser(tables[static_cast<std::size_t>(rank)]);
-    const auto status = chooser.meet(**node, team_of(2));
+    const auto status = chooser.meet(**node, team_of(2), small_table().scratch_bytes);
     ASSERT_TRUE(status.ok()) << status.text();
     work(**node, chooser);
     EXPECT_TRUE((*node)->group().exchange().barrier().ok());
@@ -86,7 +86,7 @@ Status met_by(const std::string& named) {
                            {rank, machine_of_host_devices(), std::chrono::seconds(60)});
     ASSERT_TRUE(node.ok()) << node.status().text();
     Chooser chooser;
-    const auto status = chooser.meet(**node, team_of(2));
+    const auto status = chooser.meet(**node, team_of(2), small_table().scratch_bytes);
     if (rank == 0) first = status;
     EXPECT_TRUE((*node)->group().exchange().barrier().ok());
   });

@@ -18,9 +18,10 @@ plan::Room room_on(unsigned concurrent_blocks, unsigned allowed) {
   return {allowed > 0 ? std::min(blocks, allowed) : blocks, quarter};
 }
 
-Card Card::of(const Switches& switches, const plan::Room& room) {
-  return {room, device::this_process(), switches.take,
-          switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all", switches.nccl};
+Card Card::of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes) {
+  return {room,          device::this_process(),
+          switches.take, switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all",
+          switches.nccl, scratch_bytes};
 }
 
 Result<Card> Card::read(std::span<const std::byte> bytes) {
@@ -32,6 +33,7 @@ Result<Card> Card::read(std::span<const std::byte> bytes) {
   card.take = static_cast<Take>(reader.number());
   card.operations = reader.text();
   card.nccl = reader.text();
+  card.scratch_bytes = reader.number();
   if (auto status = reader.finish(); !status) return status;
   return card;
 }
@@ -44,6 +46,7 @@ comm::Bytes Card::write() const {
       .number(std::uint64_t(take))
       .text(operations)
       .text(nccl)
+      .number(scratch_bytes)
       .take();
 }
 
@@ -63,6 +66,7 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards, int rank) {
     if (latest.nccl != first.nccl) return differs("NCCL or NCCL_NVLS_ENABLE");
   }
   Agreed agreed;
+  agreed.scratch_bytes = read.front().scratch_bytes;
   std::map<std::uint64_t, int> ranks;  // of each process
   for (const Card& card : read) {
     agreed.room.blocks = std::min(agreed.room.blocks, card.room.blocks);

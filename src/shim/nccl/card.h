@@ -33,8 +33,9 @@ struct Card {
   Take take = Take::measured;
   std::string operations;  ///< of SENNIT_OPS
   std::string nccl;        ///< as Switches has it
+  std::uint64_t scratch_bytes = 0;
 
-  static Card of(const Switches& switches, const plan::Room& room);
+  static Card of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes);
   /// Errors: corrupt.
   static Result<Card> read(std::span<const std::byte> bytes);
   comm::Bytes write() const;
@@ -44,9 +45,10 @@ struct Card {
 
 /// What the ranks' cards say together.
 struct Agreed {
-  bool siblings = false;      ///< another rank is of this one's process
-  bool any_siblings = false;  ///< some two ranks are of one process
-  plan::Room room;            ///< the least
+  bool siblings = false;            ///< another rank is of this one's process
+  bool any_siblings = false;        ///< some two ranks are of one process
+  plan::Room room;                  ///< the least
+  std::uint64_t scratch_bytes = 0;  ///< rank 0's, as coll::Collectives has it
 
   bool operator==(const Agreed&) const = default;
 };

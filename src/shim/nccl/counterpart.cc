@@ -40,17 +40,6 @@ constexpr int kLeavingSlot = 3074;
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
 
-/// The table that communicators of this machine go by; empty where there is none. One that is of no use is said, and
-/// ends no program: NCCL is there.
-plan::Table table_of(const machine::Machine& machine, bool says) {
-  const auto scratch = coll::wanted_scratch();
-  auto table = scratch.ok() ? plan::own_table(machine, *scratch) : scratch.status();
-  if (table.ok()) return *std::move(table);
-  if (says)
-    log(LogLevel::warning, fmt::format("no plan is known, so calls are left to NCCL: {}", table.status().text()));
-  return {};
-}
-
 /// Whether some call may be sennit's that measured faster: what is made for calls takes memory of all GPUs.
 bool is_of_use(const Switches& switches, const plan::Table& table) {
   return switches.rails_for_nccl || std::ranges::any_of(table.entries, [&](const plan::Entry& entry) {
@@ -99,7 +88,9 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   const plan::Room room =
       executor.ok() ? room_on((*executor)->concurrent_blocks(shape.device), allowed_blocks(config)) : plan::Room();
   auto own_message = executor.ok() ? (*executor)->allocate(shape.device, 2) : executor.status();
-  auto cards = comm::agree(*exchange, own_message.status(), Card::of(switches, room).write());
+  const auto scratch = coll::wanted_scratch();
+  auto cards = comm::agree(*exchange, own_message.ok() ? scratch.status() : own_message.status(),
+                           Card::of(switches, room, scratch.ok() ? *scratch : 0).write());
   if (!cards) return cards.status();
   const auto agreed = compare(*cards, shape.rank);
   if (!agreed) return agreed.status();
@@ -126,10 +117,13 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   // Ranks that go by different tables would decide differently.
   std::optional<plan::Table> table;
   if (switches.take == Take::measured) {
-    table = table_of(made->node_->mover().machine(), shape.rank == 0);
-    const bool of_use = is_of_use(switches, *table);
-    auto tables = comm::agree(group.exchange(), {}, comm::Writer().text(of_use ? plan::hash(*table) : "").take());
+    // One that is of no use ends no program: NCCL is there.
+    auto own = plan::own_table(made->node_->mover().machine(), agreed->scratch_bytes);
+    const bool of_use = own.ok() && is_of_use(switches, *own);
+    auto tables =
+        comm::agree(group.exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
     if (!tables) return tables.status();
+    table = *std::move(own);
     if (std::ranges::adjacent_find(*tables, std::not_equal_to()) != tables->end())
       return Status(Code::mismatch, "not all ranks have the same table of collectives", {},
                     "Give all ranks the same SENNIT_CACHE or SENNIT_TABLE");

@@ -10,8 +10,10 @@
 namespace sennit::shim::nccl {
 namespace {
 
+constexpr std::uint64_t kScratch = 64 << 20;
+
 Card card_of(std::uint64_t process) {
-  return {{32, 66}, process, Take::measured, "allreduce,bcast", "2.28.9"};
+  return {{32, 66}, process, Take::measured, "allreduce,bcast", "2.28.9", kScratch};
 }
 
 std::vector<comm::Bytes> written(const std::vector<Card>& cards) {
@@ -46,11 +48,12 @@ TEST(Card, IsReadAsItWasWritten) {
 TEST(Card, SaysWhatTheSwitchesAre) {
   Switches switches;
   switches.nccl = "2.28.9";
-  EXPECT_EQ(Card::of(switches, {4, 66}), (Card{{4, 66}, device::this_process(), Take::measured, "all", "2.28.9"}));
+  EXPECT_EQ(Card::of(switches, {4, 66}, 7),
+            (Card{{4, 66}, device::this_process(), Take::measured, "all", "2.28.9", 7}));
   switches.take = Take::all;
   switches.operations = {"allreduce", "bcast"};
-  EXPECT_EQ(Card::of(switches, {4, 66}),
-            (Card{{4, 66}, device::this_process(), Take::all, "allreduce,bcast", "2.28.9"}));
+  EXPECT_EQ(Card::of(switches, {4, 66}, 7),
+            (Card{{4, 66}, device::this_process(), Take::all, "allreduce,bcast", "2.28.9", 7}));
 }
 
 TEST(Card, ThatEndsEarlyOrHoldsTooMuchIsNone) {
@@ -68,14 +71,22 @@ TEST(Cards, AllGoByTheLeastRoom) {
   narrow.room.blocks = 4;
   few_for_messages.room.of_messages = 8;
   const auto bytes = written({card_of(1), narrow, few_for_messages});
-  for (int rank = 0; rank < 3; ++rank) EXPECT_EQ(*compare(bytes, rank), (Agreed{false, false, {4, 8}})) << rank;
+  for (int rank = 0; rank < 3; ++rank)
+    EXPECT_EQ(*compare(bytes, rank), (Agreed{false, false, {4, 8}, kScratch})) << rank;
+}
+
+TEST(Cards, Rank0sScratchCounts) {
+  Card less = card_of(2);
+  less.scratch_bytes = 16 << 20;
+  EXPECT_EQ(compare(written({card_of(1), less}), 1)->scratch_bytes, kScratch);
+  EXPECT_EQ(compare(written({less, card_of(1)}), 1)->scratch_bytes, less.scratch_bytes);
 }
 
 TEST(Cards, RanksOfOneProcessKnowIt) {
   const auto bytes = written({card_of(1), card_of(2), card_of(1)});
-  EXPECT_EQ(*compare(bytes, 0), (Agreed{true, true, {32, 66}}));
-  EXPECT_EQ(*compare(bytes, 1), (Agreed{false, true, {32, 66}}));
-  EXPECT_EQ(*compare(bytes, 2), (Agreed{true, true, {32, 66}}));
+  EXPECT_EQ(*compare(bytes, 0), (Agreed{true, true, {32, 66}, kScratch}));
+  EXPECT_EQ(*compare(bytes, 1), (Agreed{false, true, {32, 66}, kScratch}));
+  EXPECT_EQ(*compare(bytes, 2), (Agreed{true, true, {32, 66}, kScratch}));
 }
 
 TEST(Cards, WhatDiffersIsNamedWithTheRank) {
