@@ -32,6 +32,17 @@ static ncclComm_t part_of(ncclComm_t of, ncclConfig_t* config) {
   return made;
 }
 
+/* By one rank's configuration, with no CTAs at all. */
+static ncclComm_t of_zero(void) {
+  ncclConfig_t config = configured(NCCL_CONFIG_UNDEF_INT);
+#if NCCL_VERSION_CODE >= 22800
+  if (rank == 1) config.CTAPolicy = NCCL_CTA_POLICY_ZERO;
+#endif
+  ncclComm_t made = NULL;
+  check(ncclCommInitRankConfig(&made, size, meet("id"), rank, &config), "begin");
+  return made;
+}
+
 /* Without the last rank, which is not there to call anything any more. */
 static ncclComm_t smaller(void) {
   ncclComm_t made = NULL;
@@ -59,6 +70,7 @@ static ncclComm_t named(const char* which) {
   if (!strcmp(which, "unlimited")) return of_all(size, NCCL_CONFIG_UNDEF_INT, "id");
   if (!strcmp(which, "own")) return of_all(size, kCtas, "id");
   if (!strcmp(which, "of_one_rank")) return of_all(size, rank == 1 ? kCtas : NCCL_CONFIG_UNDEF_INT, "id");
+  if (!strcmp(which, "zero")) return of_zero();
   if (!strcmp(which, "shrunk")) return smaller();
   if (!strcmp(which, "grown")) return larger();
   ncclConfig_t its = configured(kCtas), none = configured(NCCL_CONFIG_UNDEF_INT);

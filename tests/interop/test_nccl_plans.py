@@ -102,6 +102,22 @@ def test_the_environment_counts_for_more(allowed: str, expected: int, tmp_path: 
     assert blocks("own", settings) == expected
 
 
+@pytest.mark.parametrize(
+    ("channels", "ctas", "expected"), [("2", "", 2), ("16", "", 4), ("2", "16", 2), ("4", "16", 4)]
+)
+def test_channels_are_a_limit_too(channels: str, ctas: str, expected: int, tmp_path: Path) -> None:
+    settings = measured(tmp_path, MANY, ALLOWED, 2) | {"NCCL_MAX_NCHANNELS": channels}
+    assert blocks("own", settings | ({"NCCL_MAX_CTAS": ctas} if ctas else {})) == expected
+
+
+@pytest.mark.parametrize(("which", "policy"), [("zero", ""), ("unlimited", "ZERO"), ("own", "2")])
+def test_who_wants_no_ctas_has_nccl_alone(which: str, policy: str, tmp_path: Path) -> None:
+    settings = measured(tmp_path, MANY, ALLOWED) | ({"NCCL_CTA_POLICY": policy} if policy else {})
+    job = run(which, settings)
+    assert "NCCL: a rank wants no CTAs (NCCL_CTA_POLICY)" in job.errors[0], job.errors[0]
+    assert "left to NCCL" not in job.text, "it is as the user has it"
+
+
 def test_a_named_table_that_cannot_be_read_leaves_calls_to_nccl(tmp_path: Path) -> None:
     job = run("unlimited", measured(tmp_path, MANY) | {"SENNIT_TABLE": str(tmp_path / "nowhere.json")})
     said = [len(re.findall("left to NCCL: .*SENNIT_TABLE", each)) for each in job.errors]

@@ -18,10 +18,11 @@ plan::Room room_on(unsigned concurrent_blocks, unsigned allowed) {
   return {allowed > 0 ? std::min(blocks, allowed) : blocks, quarter};
 }
 
-Card Card::of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes) {
+Card Card::of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes, bool no_blocks) {
   return {room,          device::this_process(),
           switches.take, switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all",
-          switches.nccl, scratch_bytes};
+          switches.nccl, scratch_bytes,
+          no_blocks};
 }
 
 Result<Card> Card::read(std::span<const std::byte> bytes) {
@@ -34,6 +35,7 @@ Result<Card> Card::read(std::span<const std::byte> bytes) {
   card.operations = reader.text();
   card.nccl = reader.text();
   card.scratch_bytes = reader.number();
+  card.no_blocks = reader.number() != 0;
   if (auto status = reader.finish(); !status) return status;
   return card;
 }
@@ -47,6 +49,7 @@ comm::Bytes Card::write() const {
       .text(operations)
       .text(nccl)
       .number(scratch_bytes)
+      .number(no_blocks ? 1 : 0)
       .take();
 }
 
@@ -71,6 +74,7 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards, int rank) {
   for (const Card& card : read) {
     agreed.room.blocks = std::min(agreed.room.blocks, card.room.blocks);
     agreed.room.of_messages = std::min(agreed.room.of_messages, card.room.of_messages);
+    agreed.no_blocks = agreed.no_blocks || card.no_blocks;
     agreed.any_siblings = ++ranks[card.process] > 1 || agreed.any_siblings;
   }
   agreed.siblings = ranks[read[static_cast<std::size_t>(rank)].process] > 1;

@@ -34,8 +34,9 @@ struct Card {
   std::string operations;  ///< of SENNIT_OPS
   std::string nccl;        ///< as Switches has it
   std::uint64_t scratch_bytes = 0;
+  bool no_blocks = false;  ///< as wants_no_blocks() has it
 
-  static Card of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes);
+  static Card of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes, bool no_blocks);
   /// Errors: corrupt.
   static Result<Card> read(std::span<const std::byte> bytes);
   comm::Bytes write() const;
@@ -49,6 +50,7 @@ struct Agreed {
   bool any_siblings = false;        ///< some two ranks are of one process
   plan::Room room;                  ///< the least
   std::uint64_t scratch_bytes = 0;  ///< rank 0's, as coll::Collectives has it
+  bool no_blocks = false;           ///< some rank wants none
 
   bool operator==(const Agreed&) const = default;
 };

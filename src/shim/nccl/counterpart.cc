@@ -90,10 +90,11 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   auto own_message = executor.ok() ? (*executor)->allocate(shape.device, 2) : executor.status();
   const auto scratch = coll::wanted_scratch();
   auto cards = comm::agree(*exchange, own_message.ok() ? scratch.status() : own_message.status(),
-                           Card::of(switches, room, scratch.ok() ? *scratch : 0).write());
+                           Card::of(switches, room, scratch.ok() ? *scratch : 0, wants_no_blocks(config)).write());
   if (!cards) return cards.status();
   const auto agreed = compare(*cards, shape.rank);
   if (!agreed) return agreed.status();
+  if (agreed->no_blocks) return Status(Code::unsupported, std::string(kNoBlocks));
   stages.end("switches");
   std::unique_ptr<Counterpart> made(new Counterpart());
   made->shape_ = shape;

@@ -39,6 +39,8 @@ class Counterpart {
  public:
   /// What create() says where no call could be sennit's: nothing that users have to be told.
   static constexpr std::string_view kNothing = "no plan was measured here beside this NCCL (sennit tune collectives)";
+  /// And where NCCL was asked for no kernels: sennit's would take SMs all the same.
+  static constexpr std::string_view kNoBlocks = "a rank wants no CTAs (NCCL_CTA_POLICY)";
 
   /// Collective over the exchange's ranks, all of this machine. Errors, the same on every rank: not_found (kNothing),
   /// mismatch (switches or tables that differ), unsupported (too many ranks, several in one process, not one node),

@@ -227,7 +227,8 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
     status = made.status();
     if (made.ok()) known.counterpart = std::move(*made);
   }
-  if (!status.ok() && status.what() != Counterpart::kNothing && shape.rank == 0)
+  const bool expected = status.what() == Counterpart::kNothing || status.what() == Counterpart::kNoBlocks;
+  if (!status.ok() && !expected && shape.rank == 0)
     log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
   return status;
 }

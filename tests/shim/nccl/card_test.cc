@@ -48,12 +48,12 @@ TEST(Card, IsReadAsItWasWritten) {
 TEST(Card, SaysWhatTheSwitchesAre) {
   Switches switches;
   switches.nccl = "2.28.9";
-  EXPECT_EQ(Card::of(switches, {4, 66}, 7),
-            (Card{{4, 66}, device::this_process(), Take::measured, "all", "2.28.9", 7}));
+  EXPECT_EQ(Card::of(switches, {4, 66}, 7, true),
+            (Card{{4, 66}, device::this_process(), Take::measured, "all", "2.28.9", 7, true}));
   switches.take = Take::all;
   switches.operations = {"allreduce", "bcast"};
-  EXPECT_EQ(Card::of(switches, {4, 66}, 7),
-            (Card{{4, 66}, device::this_process(), Take::all, "allreduce,bcast", "2.28.9", 7}));
+  EXPECT_EQ(Card::of(switches, {4, 66}, 7, true),
+            (Card{{4, 66}, device::this_process(), Take::all, "allreduce,bcast", "2.28.9", 7, true}));
 }
 
 TEST(Card, ThatEndsEarlyOrHoldsTooMuchIsNone) {
@@ -80,6 +80,13 @@ TEST(Cards, Rank0sScratchCounts) {
   less.scratch_bytes = 16 << 20;
   EXPECT_EQ(compare(written({card_of(1), less}), 1)->scratch_bytes, kScratch);
   EXPECT_EQ(compare(written({less, card_of(1)}), 1)->scratch_bytes, less.scratch_bytes);
+}
+
+TEST(Cards, ARankThatWantsNoBlocksIsEnough) {
+  Card without = card_of(2);
+  without.no_blocks = true;
+  EXPECT_FALSE(compare(written({card_of(1), card_of(3)}), 0)->no_blocks);
+  for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(compare(written({card_of(1), without}), rank)->no_blocks) << rank;
 }
 
 TEST(Cards, RanksOfOneProcessKnowIt) {

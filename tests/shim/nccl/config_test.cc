@@ -21,6 +21,18 @@ struct OfVersion2_19 {
   int split_share = kUnset;
 };
 
+// As nccl.h of 2.28 has it.
+struct OfVersion2_28 {
+  std::size_t size = sizeof(OfVersion2_28);
+  unsigned magic = 0xcafebeef, version = 22809;
+  int blocking = kUnset, cga_cluster_size = kUnset, min_ctas = kUnset, max_ctas = kUnset;
+  const char* net_name = nullptr;
+  int split_share = kUnset, traffic_class = kUnset;
+  const char* comm_name = nullptr;
+  int collnet_enable = kUnset, cta_policy = kUnset, shrink_share = kUnset, nvls_ctas = kUnset;
+  int channels_per_peer = kUnset, nvlink_centric = kUnset;
+};
+
 // And of 2.14, which ends here.
 struct OfVersion2_14 {
   std::size_t size = sizeof(OfVersion2_14);
@@ -37,6 +49,8 @@ class ConfigTest : public testing::Test {
   static void forget() {
     unsetenv("NCCL_COMM_BLOCKING");
     unsetenv("NCCL_MAX_CTAS");
+    unsetenv("NCCL_MAX_NCHANNELS");
+    unsetenv("NCCL_CTA_POLICY");
   }
 };
 
@@ -107,6 +121,55 @@ TEST_F(ConfigTest, TheEnvironmentCountsForMore) {
     setenv("NCCL_MAX_CTAS", each.text, 1);
     EXPECT_EQ(allowed_blocks(config), each.of_config) << each.text;
     EXPECT_EQ(allowed_blocks({}), each.of_none) << each.text;
+  }
+}
+
+TEST_F(ConfigTest, ChannelsAreALimitBesideCtas) {
+  const Config of_four{true, 4};
+  setenv("NCCL_MAX_NCHANNELS", "2", 1);
+  EXPECT_EQ(allowed_blocks(of_four), 2U);
+  EXPECT_EQ(allowed_blocks({}), 2U);
+  setenv("NCCL_MAX_NCHANNELS", "16", 1);
+  EXPECT_EQ(allowed_blocks(of_four), 4U);
+  EXPECT_EQ(allowed_blocks({}), 16U);
+  setenv("NCCL_MAX_CTAS", "8", 1);
+  EXPECT_EQ(allowed_blocks(of_four), 8U);
+  EXPECT_EQ(allowed_blocks({}), 8U);
+  for (const char* none : {"0", "-1", "few"}) {
+    setenv("NCCL_MAX_NCHANNELS", none, 1);
+    EXPECT_EQ(allowed_blocks({}), 1U) << none;
+  }
+  setenv("NCCL_MAX_NCHANNELS", "-2", 1);
+  EXPECT_EQ(allowed_blocks({}), 8U);
+}
+
+TEST_F(ConfigTest, ZeroCtasAreNoBlocks) {
+  OfVersion2_28 program;
+  EXPECT_FALSE(wants_no_blocks(Config::read(&program)));
+  for (const int policy : {0, 1, 2, 3, 4, -1}) {
+    program.cta_policy = policy;
+    EXPECT_EQ(wants_no_blocks(Config::read(&program)), policy == 2 || policy == 3) << policy;
+  }
+  program.cta_policy = 2;
+  program.size = 60;
+  EXPECT_FALSE(wants_no_blocks(Config::read(&program))) << "it ends before";
+}
+
+TEST_F(ConfigTest, ThePolicyOfTheEnvironmentCountsForMore) {
+  Config zero;
+  zero.no_ctas = true;
+  for (const char* text : {"2", "ZERO", "zero", "EFFICIENCY|ZERO", "what|Zero|"}) {
+    setenv("NCCL_CTA_POLICY", text, 1);
+    EXPECT_TRUE(wants_no_blocks({})) << text;
+  }
+  for (const char* text : {"0", "1", "DEFAULT", "efficiency", "DEFAULT|EFFICIENCY"}) {
+    setenv("NCCL_CTA_POLICY", text, 1);
+    EXPECT_FALSE(wants_no_blocks(zero)) << text;
+  }
+  for (const char* text : {"", "3", "none", "|"}) {
+    setenv("NCCL_CTA_POLICY", text, 1);
+    EXPECT_TRUE(wants_no_blocks(zero)) << text;
+    EXPECT_FALSE(wants_no_blocks({})) << text;
   }
 }
 
