@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "coll/layout_version.h"
 #include "comm/bootstrap.h"
 #include "plan/chooser.h"
 
@@ -21,6 +22,7 @@ const void* const kStreamPerThread = reinterpret_cast<const void*>(std::uintptr_
 comm::Bytes card_of(bool messages, unsigned most_blocks) {
   const unsigned any = messages ? coll::kMostBlocks / 2 : coll::kMostBlocks;
   return comm::Writer()
+      .text(coll::build_of(SENNIT_VERSION))
       .number(std::uint64_t(messages))
       .number(most_blocks == 0 ? any : std::min(most_blocks, any))
       .take();
@@ -30,8 +32,15 @@ comm::Bytes card_of(bool messages, unsigned most_blocks) {
 Result<unsigned> compare_cards(const std::vector<comm::Bytes>& cards) {
   std::uint64_t least = coll::kMostBlocks;
   std::vector<bool> theirs;
+  std::string first;
   for (const comm::Bytes& card : cards) {
     comm::Reader reader(card);
+    std::string build = reader.text();
+    if (theirs.empty()) first = build;
+    if (build != first)
+      return Status(Code::mismatch,
+                    fmt::format("rank 0 has sennit {}, rank {} another build, {}", first, theirs.size(), build), {},
+                    "Give all ranks the same libsennit");
     theirs.push_back(reader.number() != 0);
     least = std::min(least, reader.number());
     if (auto status = reader.finish(); !status) return status;

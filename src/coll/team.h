@@ -70,7 +70,7 @@ constexpr unsigned packets_in_share(unsigned shares) {
   return static_cast<unsigned>(kPlaceBytes / sizeof(device::Packet)) / shares;
 }
 
-/// How scratch of a certain size is cut up: the same on every rank.
+/// How scratch of a certain size is cut up: the same on every rank. Who changes it raises kLayoutVersion.
 struct Shape {
   std::uint64_t block_bytes = 0;            ///< of one block's slots
   std::uint64_t slot_bytes[kLayouts] = {};  ///< room in one, by layout

@@ -263,6 +263,14 @@ def failed_meeting() -> None:
     assert isinstance(expect_error(Code.SYSTEM_ERROR, "exchange function", short).__cause__, ValueError)
 
 
+def another_build() -> None:
+    """Rank 1 has a library that lays its memory out in another way, as far as anyone knows."""
+    if RANK == 1:
+        os.environ["SENNIT_PROGRAMS"] = str(FOLDER / "bin")
+        library.cache_clear()
+    expect_error(Code.MISMATCH, "rank 1 another build, ", Communicator.create)
+
+
 def lost() -> None:
     """A rank that dies is named, and leaving a `with` by an error waits for nobody."""
 

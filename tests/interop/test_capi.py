@@ -12,6 +12,7 @@ import rank_jobs
 from sennit.capi import Code, Operator, SennitError, Type
 from sennit.capi import library as declared
 from sennit.capi.error import error_of
+from sennit.places import find_library
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HEADER = (ROOT / "include" / "sennit" / "sennit.h").read_text(encoding="utf-8")
@@ -110,6 +111,20 @@ def test_a_library_that_is_not_there_or_lacks_something_says_what_to_do(
 def test_ranks(scenario: str, ranks: int, tmp_path: Path) -> None:
     rank_jobs.need_library()
     rank_jobs.expect_right(rank_jobs.run("capi_rank.py", scenario, ranks, tmp_path))
+
+
+def test_ranks_of_two_builds_do_not_meet(tmp_path: Path) -> None:
+    rank_jobs.need_library()
+    ours = declared.library()
+    built = find_library(declared.NAME).read_bytes()
+    version = b"\0" + ours.version().encode() + b"\0"
+    other = built.replace(version, version.replace(b".", b"_"))
+    if built.count(version) != 1:
+        pytest.skip("this build keeps its version elsewhere")
+    for folder in ("bin", "lib"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "lib" / declared.NAME).write_bytes(other)
+    rank_jobs.expect_right(rank_jobs.run("capi_rank.py", "another_build", 2, tmp_path))
 
 
 def test_a_rank_that_dies_is_named(tmp_path: Path) -> None:

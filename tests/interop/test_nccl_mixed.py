@@ -41,7 +41,7 @@ def test_a_rank_without_the_drop_in_leaves_all_to_nccl(without: tuple[int, ...])
     assert job.asked("AllReduce") == 3 * 4 * 4
     said = [line for each in job.errors for line in each.splitlines() if "left to NCCL" in line]
     assert len(said) == 1, job.text
-    assert "not all 3 ranks of a communicator run with this sennit" in said[0]
+    assert "not all 3 ranks of a communicator run with this build of sennit" in said[0]
 
 
 @pytest.mark.parametrize("without", [(0, 1, 2), (0,), (2,)])
@@ -65,7 +65,7 @@ def test_ranks_of_two_versions_of_sennit_are_left_to_nccl(tmp_path: Path) -> Non
     job = program.run("collectives", 3, other, own={0: {"LD_PRELOAD": str(library)}})
     expect_right(job)
     assert job.asked("AllReduce") == 3 * 4 * 4
-    assert "not all 3 ranks of a communicator run with this sennit" in job.errors[0], job.errors[0]
+    assert "not all 3 ranks of a communicator run with this build of sennit" in job.errors[0], job.errors[0]
 
 
 def test_ranks_with_other_tables_are_left_to_nccl(tmp_path: Path) -> None:

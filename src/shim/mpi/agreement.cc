@@ -14,16 +14,16 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Of the same size in all versions.
+/// Of the same size in all builds.
 struct Introduction {
   char what[16] = "sennit drop-in";
-  char version[44] = {};
+  char build[44] = {};
   std::uint32_t possible = 0;
 };
 static_assert(sizeof(Introduction) == 64);
 
 constexpr char kRemedy[] =
-    "LD_PRELOAD has to reach every rank, on every host, and lead to the same version of sennit (docs/run.md); "
+    "LD_PRELOAD has to reach every rank, on every host, and lead to the same build of sennit (docs/run.md); "
     "SENNIT_TIMEOUT gives late ranks longer";
 
 /// What MPI works on: as long as the process lives, where a call does not end.
@@ -63,7 +63,7 @@ Result<std::vector<Introduction>> introduce(const Mpi& mpi, const CommShape& wor
 }
 
 std::string text_of(const Introduction& card) {
-  return {card.version, strnlen(card.version, sizeof card.version)};
+  return {card.build, strnlen(card.build, sizeof card.build)};
 }
 
 /// What all ranks have to say of cards that came from all of them.
@@ -73,21 +73,21 @@ Status judge(const std::vector<Introduction>& cards) {
     // What came may be a message of the program, from a rank that has no drop-in.
     if (std::memcmp(cards[rank].what, empty.what, sizeof empty.what) != 0)
       return Status(Code::peer_lost, fmt::format("rank {} has no drop-in", rank), "MPI_Init", kRemedy);
-    if (std::memcmp(cards[rank].version, cards[0].version, sizeof empty.version) != 0)
-      return Status(
-          Code::mismatch,
-          fmt::format("rank 0 has sennit {}, rank {} has {}", text_of(cards[0]), rank, text_of(cards[rank])),
-          "MPI_Init", kRemedy);
+    if (std::memcmp(cards[rank].build, cards[0].build, sizeof empty.build) != 0)
+      return Status(Code::mismatch,
+                    fmt::format("rank 0 has sennit {}, rank {} another build, {}", text_of(cards[0]), rank,
+                                text_of(cards[rank])),
+                    "MPI_Init", kRemedy);
   }
   return {};
 }
 
 }  // namespace
 
-Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view version, bool possible,
+Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
                    comm::Clock::duration limit) {
   Introduction mine;
-  version.copy(mine.version, sizeof mine.version - 1);
+  build.copy(mine.build, sizeof mine.build - 1);
   mine.possible = possible ? 1 : 0;
   auto cards = introduce(mpi, world, mine, limit);
   if (!cards) return cards.status();

@@ -1,7 +1,7 @@
 // Whether all ranks of a job have this drop-in: asked once, at the end of MPI_Init, before anything is built on it. A
-// launcher may have brought LD_PRELOAD to some ranks only, or sennit of another version; such ranks go on without it.
+// launcher may have brought LD_PRELOAD to some ranks only, or another build of sennit; such ranks go on without it.
 //
-// 1. Each rank begins to give all others a card: what it is, its version, whether it can have GPU memory. A rank that
+// 1. Each rank begins to give all others a card: what it is, its build, whether it can have GPU memory. A rank that
 //    lacks the drop-in does not take part, and no rank can tell who it is: so this is a collective call that does not
 //    block, and that is waited for as long as SENNIT_TIMEOUT says. Where it does not end, it stays begun for ever.
 // 2. All ranks that have all cards judge alike.
@@ -19,9 +19,9 @@
 namespace sennit::shim::mpi {
 
 /// Collective over MPI_COMM_WORLD, of shape `world`. Whether any rank can have GPU memory; `possible`: this one.
-/// Errors: mismatch names two ranks with different versions; timed_out and peer_lost say that not all ranks have
+/// Errors: mismatch names two ranks with different builds; timed_out and peer_lost say that not all ranks have
 /// taken part; system_error.
-Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view version, bool possible,
+Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
                    comm::Clock::duration limit);
 
 }  // namespace sennit::shim::mpi

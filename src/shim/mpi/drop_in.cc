@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "coll/layout_version.h"
 #include "comm/wait.h"
 #include "shim/mpi/agreement.h"
 
@@ -64,7 +65,8 @@ bool DropIn::start() {
   if (mpi_->shape(mpi_->comm_world(), world) != 0) return false;
   rank_ = world.rank;
   explains_ = switches_.explain && rank_ == 0;
-  const auto any = agree(*mpi_, world, SENNIT_VERSION, memories_->possible(), comm::default_wait_limit());
+  const auto any =
+      agree(*mpi_, world, coll::build_of(SENNIT_VERSION), memories_->possible(), comm::default_wait_limit());
   if (!any) {
     unmatched_ = any.status().code() != Code::mismatch;
     // Nobody knows which ranks can say it, so some do.

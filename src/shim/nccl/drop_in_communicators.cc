@@ -217,8 +217,9 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
                         shape.rank, shape.size, own.text()));
       else if (one_host && !present.empty() && present.front() == meeting.index())
         log(LogLevel::warning,
-            fmt::format("not all {} ranks of a communicator run with this sennit, or can say so: it is left to NCCL",
-                        shape.size));
+            fmt::format(
+                "not all {} ranks of a communicator run with this build of sennit, or can say so: it is left to NCCL",
+                shape.size));
       return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
     }
   }

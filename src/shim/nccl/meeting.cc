@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/environment.h"
+#include "coll/layout_version.h"
 #include "comm/handshake.h"
 #include "comm/secret.h"
 #include "comm/socket.h"
@@ -20,9 +21,12 @@ constexpr const char* kPurpose = "nccl";
 
 }  // namespace
 
-std::string key_of(std::string_view shared) {
-  // Another version of sennit may meet otherwise: its ranks are as if they were not there.
-  const comm::Digest digest = comm::Sha256().add(SENNIT_VERSION).add(" ").add(shared).finish();
+std::string own_build() {
+  return coll::build_of(SENNIT_VERSION);
+}
+
+std::string key_of(std::string_view shared, std::string_view build) {
+  const comm::Digest digest = comm::Sha256().add(build).add(" ").add(shared).finish();
   return comm::hex(digest);
 }
 

@@ -43,7 +43,10 @@ class Meeting {
   UniqueFd there_;  // listens as long as others may look
 };
 
-/// Of what ranks share already, and strangers do not.
-std::string key_of(std::string_view shared);
+/// This build, as all its ranks name it.
+std::string own_build();
+/// Of what ranks share already, and strangers do not. Another build may meet otherwise, and lays its memory out in
+/// another way: its ranks are as if they were not there.
+std::string key_of(std::string_view shared, std::string_view build = own_build());
 
 }  // namespace sennit::shim::nccl

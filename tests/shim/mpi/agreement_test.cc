@@ -37,7 +37,7 @@ TEST(Agreement, AnotherVersionIsNamedOnAllRanks) {
   on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
     const auto any = agree(mpi, shape_of(mpi), thread == 2 ? "1.1" : "1.0", true, 10s);
     EXPECT_EQ(any.status().code(), Code::mismatch);
-    EXPECT_THAT(any.status().text(), HasSubstr("rank 0 has sennit 1.0, rank 2 has 1.1"));
+    EXPECT_THAT(any.status().text(), HasSubstr("rank 0 has sennit 1.0, rank 2 another build, 1.1"));
   });
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <thread>
 
+#include "coll/layout_version.h"
 #include "comm/secret.h"
 
 namespace sennit::shim::nccl {
@@ -83,6 +84,8 @@ TEST(Meeting, OneAloneMeetsNobody) {
 TEST(Meeting, KeysAreOfTheirOwn) {
   EXPECT_EQ(key_of("an id"), key_of("an id"));
   EXPECT_NE(key_of("an id"), key_of("another id"));
+  EXPECT_EQ(key_of("an id"), key_of("an id", own_build()));
+  EXPECT_NE(key_of("an id"), key_of("an id", coll::build_of("0.1.0", coll::kLayoutVersion + 1)));
 }
 
 }  // namespace
