@@ -39,8 +39,9 @@ Result<Table> suited(Table given, const machine::Machine& machine, std::uint64_t
   return status.ok() ? Result<Table>(std::move(given)) : status;
 }
 
-/// This rank's table; empty where there is none. One that is of no use is said and passed over, unless it is one that
-/// the user has named and that cannot be read: who names a table wants no other plans.
+/// This rank's table; empty where there is none. One that does not suit is said and passed over, also where the user
+/// has named it, since jobs run on several machines. One that is named and cannot be read is an error: its name is
+/// wrong.
 Result<Table> table_of(std::optional<Table> given, const machine::Machine& machine, std::uint64_t scratch_bytes) {
   const bool is_named = !given && !environment("SENNIT_TABLE").empty();
   auto table = given ? suited(*std::move(given), machine, scratch_bytes) : own_table(machine, scratch_bytes);

@@ -25,9 +25,10 @@ def test_two_that_are_made_in_one_group() -> None:
     assert job.asked("AllReduce") == 0
 
 
-def test_ranks_of_one_process() -> None:
+@pytest.mark.parametrize("settings", [{}, {"NCCL_COMM_BLOCKING": "0"}], ids=["blocking", "not blocking"])
+def test_ranks_of_one_process(settings: dict[str, str]) -> None:
     program, library = have()
-    job = program.run("all_in_one", 1, library)
+    job = program.run("all_in_one", 1, library, settings)
     expect_right(job)
     assert job.asked("AllReduce") == 0
     assert re.search(r"allreduce +to 16 KiB +9 ", job.errors[0]), job.errors[0]

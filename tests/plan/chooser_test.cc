@@ -49,6 +49,13 @@ TEST(Chooser, FollowsTheTable) {
   });
 }
 
+TEST(Chooser, ATableIsHeldAgainstTheScratchThatIsThere) {
+  setenv("SENNIT_SCRATCH", "16M", 1);  // as another rank's may be that is not rank 0
+  on_choosers({small_table(), small_table()},
+              [](path::Node&, Chooser& chooser) { EXPECT_EQ(chooser.plan(allreduce_of(MiB)), kRing); });
+  unsetenv("SENNIT_SCRATCH");
+}
+
 TEST(Chooser, WithoutATableForItTheModelServes) {
   on_choosers({small_table(), small_table()}, [](path::Node& node, Chooser& chooser) {
     const coll::Case which{coll::Operation::broadcast, coll::Arithmetic::none, MiB};

@@ -43,8 +43,8 @@ class Counterpart {
   static constexpr std::string_view kNoBlocks = "a rank wants no CTAs (NCCL_CTA_POLICY)";
 
   /// Collective over the exchange's ranks, all of this machine. Errors, the same on every rank: not_found (kNothing),
-  /// mismatch (switches or tables that differ), unsupported (too many ranks, several in one process, not one node),
-  /// those of Node::create and of Collectives::meet. `config`: this rank's; all go by the one that allows
+  /// mismatch (switches or tables that differ), unsupported (kNoBlocks, too many ranks, not one node), those of
+  /// plan::own_table, of Node::create and of Collectives::meet. `config`: this rank's; all go by the one that allows
   /// the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no device yet.
   static Result<std::unique_ptr<Counterpart>> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
                                                      const Config& config, Memories& memories,

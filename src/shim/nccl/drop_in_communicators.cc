@@ -74,7 +74,7 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
   std::vector<Waiting> waiting;
   const std::string key = key_of(*secret);
   for (int i = 0; i < count; ++i)
-    waiting.push_back({made + i, key, {std::make_shared<Meeting>(key, i, count)}, Config()});
+    waiting.push_back({made + i, key, {std::make_shared<Meeting>(key, i, count)}, Config::read(nullptr)});
   begin_all(std::move(waiting), code);
   return code;
 }
