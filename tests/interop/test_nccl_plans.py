@@ -25,9 +25,8 @@ def compiled() -> nccl_programs.Program | str:
     if isinstance(beside, str):
         return beside
     program = beside.path.with_name("few_blocks")
-    command = [shutil.which("gcc") or "gcc", "-std=c11", "-O1", "-Wall", "-Wextra", "-Werror",
-               f"-I{nccl_programs.headers()[0].parent}", "-I/usr/local/cuda/include", "-o", str(program),
-               str(nccl_programs.HERE / "c_nccl_few_blocks.c"), str(beside.library / "libnccl.so.2")]  # fmt: skip
+    command = ["gcc", *nccl_programs.flags(), "-o", str(program), *nccl_programs.sources("c_nccl_few_blocks"),
+               str(beside.library / "libnccl.so.2")]  # fmt: skip
     subprocess.run(command, check=True)
     return nccl_programs.Program(program, beside.library)
 

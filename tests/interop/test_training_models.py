@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("torch", reason="needs PyTorch")
+pytest.importorskip("torch", reason="PyTorch is not installed; pip install torch")
 
 from sennit.peers.training_models import layers_of
 from torch import nn

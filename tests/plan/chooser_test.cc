@@ -26,13 +26,16 @@ machine::Machine machine_of_host_devices() {
   return machine;
 }
 
+auto node_of(comm::Table& meeting, int rank) {
+  return path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
+                            {rank, machine_of_host_devices(), std::chrono::seconds(60)});
+}
+
 /// Runs work(node, chooser) on two ranks, whose own tables are given.
 void on_choosers(const std::vector<Table>& tables, const std::function<void(path::Node&, Chooser&)>& work) {
   comm::Table meeting(2);
   comm::on_ranks(2, [&](int rank) {
-    auto node =
-        path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
-                           {rank, machine_of_host_devices(), std::chrono::seconds(60)});
+    auto node = node_of(meeting, rank);
     ASSERT_TRUE(node.ok()) << node.status().text();
     Chooser chooser(tables[static_cast<std::size_t>(rank)]);
     const auto status = chooser.meet(**node, team_of(2), small_table().scratch_bytes);
@@ -88,9 +91,7 @@ Status met_by(const std::string& named) {
   Status first;
   comm::Table meeting(2);
   comm::on_ranks(2, [&](int rank) {
-    auto node =
-        path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
-                           {rank, machine_of_host_devices(), std::chrono::seconds(60)});
+    auto node = node_of(meeting, rank);
     ASSERT_TRUE(node.ok()) << node.status().text();
     Chooser chooser;
     const auto status = chooser.meet(**node, team_of(2), small_table().scratch_bytes);

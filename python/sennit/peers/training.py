@@ -18,8 +18,8 @@ from sennit.problem import Exit, Problem
 WIDTH, HEAD, TOKENS = 1024, 64, 512  # of the transformer, of one of its heads, and of a sample
 TENSOR_WIDTH = 4096  # of the layers that are spread over the ranks
 IMAGES = ("resnet50", "resnet152", "densenet201", "vgg16", "alexnet")  # as torchvision names them
-WHOLE = (*IMAGES, "transformer")  # models that can lie on every rank
-PARALLEL = {"ddp": WHOLE, "fsdp": WHOLE, "tensor": ("transformer", "mlp")}
+BY_SAMPLES = (*IMAGES, "transformer")  # models whose ranks have samples of their own
+PARALLEL = {"ddp": BY_SAMPLES, "fsdp": BY_SAMPLES, "tensor": ("transformer", "mlp")}
 
 # How a step is done otherwise than call by call, and with which ways of spreading a model.
 STEPS = {"compile": ("ddp", "fsdp", "tensor"), "graph": ("ddp", "tensor"), "accumulate": ("ddp", "fsdp")}

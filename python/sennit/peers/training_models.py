@@ -124,8 +124,8 @@ def made(case: Case, device: torch.device) -> Any:
 
 
 def fully_sharded(model: Any, case: Case) -> None:
-    """FSDP2: each layer by itself, then what is left. The transformer computes in bfloat16; models of images have
-    batch norms, which do not."""
+    """FSDP2: each layer by itself, then what is left. The transformer computes in bfloat16, models of images in
+    float32, as with DDP."""
     from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 
     policy = MixedPrecisionPolicy()
