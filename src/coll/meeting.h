@@ -42,25 +42,23 @@ class Meetings {
 
   /// For programs that lay out the slots in a way of their own: waits for the end of launches that did it in another;
   /// see links.h. False: give up, at once.
-  SENNIT_DEVICE bool own_the_slots(device::Word use, device::Word site) {
-    if (block_.load(&kept().use) == use) return true;
-    if (!meet(site)) return false;
-    block_.store(&kept().use, use);
-    return true;
-  }
+  SENNIT_DEVICE bool own_the_slots(device::Word use, device::Word site) { return own(use, site, block_.index() + 1); }
   /// The same for programs whose blocks share all slots, also those of blocks that the launch has not: the next
   /// launch that has them finds the use changed, and meets before it writes where a block of this one may still read.
   /// A launch of fewer blocks that came since has laid out only its own blocks' slots, and these find it out; the
   /// share of any other block begins behind them (Shape::share()).
-  SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word site) {
+  SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word site) { return own(use, site, team_.shape.blocks); }
+
+ private:
+  /// Marks the slots of this block and, below `end`, of those that come to it when the launch's blocks are dealt out
+  /// again and again.
+  SENNIT_DEVICE bool own(device::Word use, device::Word site, unsigned end) {
     if (block_.load(&kept().use) == use) return true;
     if (!meet(site)) return false;
-    for (unsigned block = block_.index(); block < team_.shape.blocks; block += block_.count())
+    for (unsigned block = block_.index(); block < end; block += block_.count())
       block_.store(&team_.counts[block].use, use);
     return true;
   }
-
- private:
   SENNIT_DEVICE BlockCounts& kept() const { return team_.counts[block_.index()]; }
 
   Block& block_;
