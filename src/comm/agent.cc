@@ -136,12 +136,7 @@ void Agent::hear(Link& link) {
 
 void Agent::handle(Link& link, Frame frame) {
   switch (frame.kind) {
-    case Kind::goodbye: {
-      const std::lock_guard lock(mutex_);
-      left_.insert(link.peer.rank);
-      changed_.notify_all();
-      return;
-    }
+    case Kind::goodbye: return part(link.peer.rank);
     case Kind::fetch: return answer(link, frame);
     case Kind::file: {
       UniqueFd file = std::move(frame.file);
@@ -195,8 +190,26 @@ void Agent::on_word(std::function<void(int, const Bytes&)> call) {
 
 void Agent::lost(Link& link) {
   close(link);
-  if (has_left(link.peer.rank)) return;
-  fail(died(members_[std::size_t(link.peer.rank)]), &link);
+  const int peer = link.peer.rank;
+  if (has_left(peer)) return;
+  std::function<bool(int)> has_ended;
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended = has_ended_;
+  }
+  if (has_ended && has_ended(peer)) return part(peer);
+  fail(died(members_[std::size_t(peer)]), &link);
+}
+
+void Agent::part(int peer) {
+  const std::lock_guard lock(mutex_);
+  left_.insert(peer);
+  changed_.notify_all();
+}
+
+void Agent::excuse(std::function<bool(int)> has_ended) {
+  const std::lock_guard lock(mutex_);
+  has_ended_ = std::move(has_ended);
 }
 
 void Agent::close(Link& link) {

@@ -52,6 +52,9 @@ class Agent {
   Status failure() const;
   /// Has `peer` said goodbye?
   bool has_left(int peer) const;
+  /// From now on a peer that is gone without a goodbye has left, and is not taken to have died, where `has_ended`
+  /// says so of it: asked once it is gone, from the agent's thread, which holds no lock then.
+  void excuse(std::function<bool(int peer)> has_ended);
   /// Ends the group for everyone, with this as the reason.
   void fail(const Status& why) { fail(why, nullptr); }
   /// Called once, from the agent's thread, with the first failure; soon, if there was one already.
@@ -91,6 +94,8 @@ class Agent {
   void answer(Link& link, const Frame& frame);
   void deliver(const Frame& frame, UniqueFd file);
   void lost(Link& link);
+  /// Notes that a peer has left.
+  void part(int peer);
   void close(Link& link);
   void fail(const Status& why, const Link* from);
   bool send(Link& link, Frame frame);
@@ -120,6 +125,7 @@ class Agent {
   std::map<std::uint64_t, Request> requests_;
   std::uint64_t next_offer_ = 1, next_request_ = 1;
   std::vector<std::function<void(const Status&)>> callbacks_;
+  std::function<bool(int)> has_ended_;
   std::mutex words_mutex_;  // held while the call is made: none is under way once on_word() has replaced it
   std::function<void(int, const Bytes&)> on_word_;
 

@@ -57,6 +57,10 @@ void freed_input(void);
 void freed_output(void);
 void lost(void);
 void early(void);
+void done_first(void);
+void ended_in_wait(void);
+void ended_in_vain(void);
+void aborted_in_the_making(void);
 /* What other processes get of them. */
 void starting(void);
 /* What is registered with them. */

@@ -3,7 +3,9 @@
 #include "c_nccl.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
+#include <time.h>
 
 /* By handlers of the program's that run at its end, behind sennit's own. */
 static void end_late(void) {
@@ -190,5 +192,130 @@ void early(void) {
     check(ncclCommGetAsyncError(comm, &state), "ask");
     expect(state == ncclSuccess, "an error that is none", state);
   }
+  end();
+}
+
+/* A rank ends its communicator and its process, and the others go on among themselves. */
+void done_first(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "allreduce");
+  if (rank == size - 1) {
+    check(ncclCommDestroy(comm), "destroy");
+    printf("all right\n");
+    exit(0);
+  }
+  sleep(2); /* longer than what waits is believed to end well after a rank has died */
+  ncclResult_t state = ncclInternalError;
+  if (rank == 0) check(ncclSend(in, 100, ncclFloat, 1, comm, NULL), "send");
+  if (rank == 1) {
+    check(ncclRecv(out, 100, ncclFloat, 0, comm, NULL), "receive");
+    expect_from(out, 0, 0, 100, "the message");
+  }
+  check(ncclCommGetAsyncError(comm, &state), "ask");
+  expect(state == ncclSuccess, "an error that is none", state);
+  check(ncclCommDestroy(comm), "destroy");
+  printf("all right\n");
+}
+
+static void* gather_at_first(void* result) {
+  ncclResult_t* const first = result;
+  *first = ncclGroupStart();
+  for (int from = 1; from < size && *first == ncclSuccess; ++from) {
+    if (rank == 0) *first = ncclRecv(out + 100 * from, 100, ncclFloat, from, comm, NULL);
+    if (rank == from) *first = ncclSend(in, 100, ncclFloat, 0, comm, NULL);
+  }
+  const ncclResult_t ended = ncclGroupEnd();
+  if (*first == ncclSuccess) *first = ended;
+  return NULL;
+}
+
+/* Rank 0 ends its communicator while it waits for what rank 1 has yet to send; the last rank has sent all, and has
+ * ended. */
+void ended_in_wait(void) {
+  init();
+  buffers();
+  fill(100 * (size_t)size);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  if (rank == 1) usleep(700000);
+  pthread_create(&thread, NULL, gather_at_first, &result);
+  if (rank == 0) {
+    usleep(300000);
+    check(ncclCommDestroy(comm), "destroy");
+  }
+  pthread_join(thread, NULL);
+  check(result, "messages");
+  if (rank != 0) check(ncclCommDestroy(comm), "destroy");
+  for (int from = 1; rank == 0 && from < size; ++from) expect_from(out + 100 * from, from, 0, 100, "a message");
+  printf("all right\n");
+}
+
+/* The same, of what cannot end any more. */
+void ended_in_vain(void) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  if (rank == size - 1) {
+    usleep(100000);
+    _exit(0);
+  }
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  pthread_create(&thread, NULL, reduce_alone, &result);
+  usleep(50000);
+  const ncclResult_t finalized = ncclCommFinalize(comm), destroyed = ncclCommDestroy(comm);
+  pthread_join(thread, NULL);
+  expect(result == ncclRemoteError, "the allreduce", result);
+  expect(finalized == ncclRemoteError, "finalize", finalized);
+  expect(destroyed == ncclRemoteError, "destroy", destroyed);
+  expect(strstr(ncclGetLastError(NULL), "rank 2 died") != NULL, ncclGetLastError(NULL), 0);
+  printf("all right\n");
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* The last rank stands still while the communicator is made, which does not block; the others abort it. */
+void aborted_in_the_making(void) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  char path[512];
+  snprintf(path, sizeof path, "%s/process", folder);
+  const bool stands = rank == size - 1;
+  const ncclUniqueId id = meet("id");
+  if (stands) usleep(100000); /* so that it is the one that makes it whole */
+  const ncclResult_t begun = ncclCommInitRankConfig(&comm, size, id, rank, &config);
+  expect(begun == ncclInProgress || begun == ncclSuccess, "begin", begun);
+  if (stands) {
+    FILE* file = fopen(path, "w");
+    if (file == NULL || fprintf(file, "%d", (int)getpid()) < 0 || fclose(file) != 0) fail("write", 0);
+    raise(SIGSTOP);
+  }
+  usleep(stands ? 0 : 600000);
+  const double start = now();
+  check(ncclCommAbort(comm), "abort");
+  const double took = now() - start;
+  expect(took < 2, "an abort waits", (size_t)took);
+  if (rank == 0) {
+    FILE* file = fopen(path, "r");
+    int process = 0;
+    if (file == NULL || fscanf(file, "%d", &process) != 1) fail("read", 0);
+    fclose(file);
+    usleep(200000);
+    kill(process, SIGCONT);
+  }
+  check(ncclCommInitRank(&comm, size, meet("again"), rank), "again");
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "again");
   end();
 }

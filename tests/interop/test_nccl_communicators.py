@@ -148,6 +148,28 @@ def test_a_rank_that_is_done_may_leave() -> None:
     expect_right(program.run("early", 3, library))
 
 
+def test_a_rank_that_ended_in_order_is_not_taken_for_dead() -> None:
+    program, library = have()
+    expect_right(program.run("done_first", 3, library))
+
+
+def test_one_that_ends_while_its_work_can_still_be_done_waits_for_it() -> None:
+    program, library = have()
+    expect_right(program.run("ended_in_wait", 3, library))
+
+
+def test_one_that_ends_with_work_that_cannot_be_done_says_so() -> None:
+    program, library = have()
+    job = program.run("ended_in_vain", 3, library)
+    assert job.codes == [0, 0, 0], job.text
+    assert job.output == ["all right\n", "all right\n", ""], job.text
+
+
+def test_an_abort_waits_for_no_rank_that_makes_the_communicator() -> None:
+    program, library = have()
+    expect_right(program.run("aborted_in_the_making", 3, library))
+
+
 def test_calls_while_the_program_ends() -> None:
     """After sennit has reported."""
     program, library = have()

@@ -35,7 +35,8 @@ constexpr std::size_t kMostElements = std::size_t{1} << 56;
 constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
 
 /// Slot of a rank in the control segment, beyond those of plan/chooser.cc: its first word says how far it has come
-/// with leaving; rank 0's second one, whether a mistake of the program's was told.
+/// with leaving; rank 0's second one, whether a mistake of the program's was told; its third one, whether all of its
+/// work was done when the program ended the communicator.
 constexpr int kLeavingSlot = 3074;
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
@@ -112,6 +113,11 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   made->node_ = std::move(*node);
   stages.end("node");
   comm::Group& group = made->node_->group();
+  // What the program has ended may be kept until the process ends, without a goodbye: see end_in_order().
+  group.excuse([&group](int rank) {
+    const auto& leaving = group.control().slot(group.node_index(rank), kLeavingSlot);
+    return leaving.words[2].load(std::memory_order_acquire) != 0;
+  });
   group.on_abort([failed = made->failed_](const Status&) { failed->store(clock_now()); });
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
@@ -271,6 +277,12 @@ void Counterpart::abort() {
   executor_->abort();
 }
 
+void Counterpart::end_in_order() {
+  comm::Group& group = node_->group();
+  auto& leaving = group.control().slot(group.node_index(shape_.rank), kLeavingSlot);
+  leaving.words[2].store(1, std::memory_order_release);
+}
+
 void Counterpart::part_from_nccl(bool in_order) {
   if (across_ != nullptr) across_->rail().end(in_order);
 }
@@ -308,7 +320,7 @@ Status Counterpart::flush() {
     const auto idle = collectives_->idle();
     if (!idle.ok()) return idle.status();
     if (*idle) return {};
-    if (auto status = node_->check(); !status) return status;
+    if (auto status = check(); !status) return status;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }

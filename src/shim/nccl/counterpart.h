@@ -99,10 +99,13 @@ class Counterpart {
   Status check();
   /// Ends what waits here. Others hear of it, by check().
   void abort();
+  /// To be told when the program has done with the communicator and all work of this rank is: from now on others do
+  /// not take it for dead when its process ends.
+  void end_in_order();
   /// To be told when the program has done with the communicator, before NCCL is: what NCCL does for this object ends,
   /// `in_order` or by force.
   void part_from_nccl(bool in_order);
-  /// Waits for the work of this rank. Errors: those of a lost rank, and what the work failed with.
+  /// Waits for the work of this rank. Errors: those of check(), and what the work failed with.
   Status flush();
   /// Whether another rank is of this process.
   bool has_siblings() const { return has_siblings_; }

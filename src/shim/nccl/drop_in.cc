@@ -34,7 +34,10 @@ std::shared_ptr<Known> DropIn::settled(Comm comm) {
     begin_parts();
     known = known_.find(comm);
   }
-  while (known != nullptr && !known->settled.load(std::memory_order_acquire)) std::this_thread::sleep_for(kLook);
+  while (known != nullptr && !known->settled.load(std::memory_order_acquire)) {
+    if (known->given_up) return nullptr;
+    std::this_thread::sleep_for(kLook);
+  }
   return known;
 }
 
@@ -68,14 +71,15 @@ int DropIn::perform(const Call& call, Known& known, std::string_view how, bool g
 }
 
 // NCCL keeps its own calls in order; a message of a rank to itself is one, and needs no other rank.
-int DropIn::come_behind_nccl(const Call& call, const Known& known) {
+int DropIn::come_behind_nccl(const Call& call, Known& known) {
   constexpr int kInt8 = 0;
   std::byte* const message = known.counterpart->own_message();
   int code = nccl_.group_start();
   if (code != kSuccess) return code;
   const int sent = nccl_.send(message, 1, kInt8, known.shape.rank, call.comm, call.stream);
   const int received = nccl_.recv(message + 1, 1, kInt8, known.shape.rank, call.comm, call.stream);
-  code = await(nccl_.group_end(), {{call, true, {}}});
+  code = nccl_.group_end();
+  if (code == kInProgress) code = wait_for_nccl(&known, call.comm);
   for (const int earlier : {received, sent})
     if (earlier != kSuccess && earlier != kInProgress) code = earlier;
   if (code != kSuccess) say({});
@@ -252,12 +256,18 @@ int DropIn::await(int code, const std::vector<Grouped>& calls) {
   if (code != kInProgress) return code;
   int first = kSuccess;
   for (const Grouped& each : calls) {
-    int state = kInProgress;
-    while (nccl_.comm_get_async_error(each.call.comm, &state) == kSuccess && state == kInProgress)
-      std::this_thread::sleep_for(kLook);
+    const int state = wait_for_nccl(each.known.get(), each.call.comm);
     if (first == kSuccess) first = state;
   }
   return first;
+}
+
+int DropIn::wait_for_nccl(Known* known, Comm comm) {
+  int state = kInProgress;
+  for (;; std::this_thread::sleep_for(kLook)) {
+    const Look look(known);
+    if (!look || nccl_.comm_get_async_error(comm, &state) != kSuccess || state != kInProgress) return state;
+  }
 }
 
 // ---- what the program asks ---------------------------------------------------------------------------------------

@@ -146,17 +146,22 @@ class DropIn {
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.
   void leave_to_nccl(Comm comm, std::string why);
   Shape shape_of(Comm comm);
-  void end(Comm comm, bool in_order);
+  /// Errors, where it is to end `in_order`: those of Counterpart::flush().
+  Status end(Comm comm, bool in_order);
+  /// What NCCL's `code` is of a call that ends what did not end well.
+  int ended(int code, const Status& status);
 
   int perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside);
   /// Puts what follows on the call's stream behind NCCL's calls of the communicator, whatever their streams.
-  int come_behind_nccl(const Call& call, const Known& known);
+  int come_behind_nccl(const Call& call, Known& known);
   /// `tells`: the counterpart, which was not told before.
   int pass(const Call& call, Known* known, std::string_view why, bool tells = true);
   /// As one group. `told`: communicators whose counterparts know of it.
   int pass_group(const std::vector<Grouped>& calls, std::span<const Comm> told);
   /// What NCCL's `code` is once it is done with these communicators: of one that does not block it may be on its way.
   int await(int code, const std::vector<Grouped>& calls);
+  /// What NCCL says of a communicator once it is not at work on it any more, or when the program has aborted it.
+  int wait_for_nccl(Known* known, Comm comm);
   int end_group(std::vector<Grouped> calls);
   /// Those of one group, by both libraries: all begin before any is waited for.
   int end_messages(std::span<const Run> runs);

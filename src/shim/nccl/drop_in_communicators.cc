@@ -157,14 +157,14 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     }
     Known& one = *known;  // which waits for the thread before it goes
     auto started = start_thread([this, comm, &one, announced = std::move(each.announced)] {
-      int state = kSuccess;
-      while (!one.given_up && nccl_.comm_get_async_error(comm, &state) == kSuccess && state == kInProgress)
-        std::this_thread::sleep_for(kLook);
+      const int state = wait_for_nccl(&one, comm);
       try {
-        if (state == kSuccess && !one.given_up) {
+        bool is_there = false;
+        if (const Look look(&one); look && state == kSuccess) {
           one.shape = shape_of(comm);
-          return settle(one, comm, announced, true);
+          is_there = true;
         }
+        if (is_there) return settle(one, comm, announced, true);
         one.why_not = "NCCL: it was not made";
       } catch (const std::bad_alloc&) {
         one.why_not = "NCCL: no memory";
@@ -247,32 +247,51 @@ void DropIn::settle(Known& known, Comm comm, const Announced& announced, bool ow
     else
       known.announced = announced.meeting;
   }
-  known.settled.store(true, std::memory_order_release);
+  known.settled = true;
+  // Nobody waited for it: see end().
+  if (known.given_up && known.counterpart != nullptr) known.counterpart->abort();
 }
 
 int DropIn::finalize(Comm comm) {
   const auto known = known_.find(comm);
   // One that does not block is done with at its end.
+  Status flushed;
   if (known != nullptr && known->config.blocking && known->settled && known->counterpart != nullptr)
-    (void)known->counterpart->flush();
-  return nccl_.comm_finalize(comm);
+    flushed = known->counterpart->flush();
+  return ended(nccl_.comm_finalize(comm), flushed);
 }
 
-void DropIn::end(Comm comm, bool in_order) {
+Status DropIn::end(Comm comm, bool in_order) {
   begin_parts(comm, in_order);
   auto known = known_.take(comm);
-  if (known == nullptr) return;
-  if (!in_order) known->given_up = true;
+  if (known == nullptr) return {};
+  if (!in_order) {
+    Look::end(*known);
+    // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, but for
+    // rails, and ends it then.
+    if (!known->settled && !switches_.rails_for_nccl) {
+      known_.retire(std::move(known));
+      return {};
+    }
+  }
   if (known->making.joinable()) known->making.join();
-  if (known->counterpart == nullptr) return;
+  if (known->counterpart == nullptr) return {};
   Counterpart& counterpart = *known->counterpart;
+  Status flushed;
+  if (in_order) flushed = counterpart.flush();
+  const bool is_done = in_order && flushed.ok();
   // What waits in vain would keep the memory, and the process.
-  const bool flushed = in_order && counterpart.flush().ok();
-  if (!flushed) counterpart.abort();
-  counterpart.part_from_nccl(flushed);
+  if (is_done)
+    counterpart.end_in_order();
+  else
+    counterpart.abort();
+  counterpart.part_from_nccl(is_done);
   // To free memory may wait for all that runs on a GPU, and another communicator's kernel may wait there until the
   // program aborts that one, too, perhaps next: nothing is freed in an abort.
-  if (!in_order) return known_.retire(std::move(known));
+  if (!in_order) {
+    known_.retire(std::move(known));
+    return {};
+  }
   const auto until = std::chrono::steady_clock::now() + kLastWait;
   bool goes = counterpart.may_go();
   while (!goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
@@ -281,25 +300,35 @@ void DropIn::end(Comm comm, bool in_order) {
   }
   if (!goes) known_.retire(std::move(known));
   known_.let_go();
+  return flushed;
+}
+
+int DropIn::ended(int code, const Status& status) {
+  if (status.ok() || (code != kSuccess && code != kInProgress)) return code;
+  say(fmt::format("sennit: what the communicator did has not ended well: {}", status.text()));
+  return result_of(status);
 }
 
 int DropIn::destroy(Comm comm) {
-  end(comm, true);
-  return nccl_.comm_destroy(comm);
+  const Status status = end(comm, true);
+  return ended(nccl_.comm_destroy(comm), status);
 }
 
 int DropIn::abort(Comm comm) {
-  end(comm, false);
+  (void)end(comm, false);
   return nccl_.comm_abort(comm);
 }
 
 void DropIn::leave_to_nccl(Comm comm, std::string why) {
   const auto before = known_.find(comm);
   if (before == nullptr) return;
-  end(comm, false);  // whatever was still being made of it is settled then, or given up
+  (void)end(comm, false);
   auto after = std::make_shared<Known>();
-  after->shape = before->shape;
-  after->key = before->key;
+  // Of one that was still being made nothing is known, and parts of it are NCCL's.
+  if (before->settled) {
+    after->shape = before->shape;
+    after->key = before->key;
+  }
   after->children = before->children;
   after->config = before->config;
   after->why_not = std::move(why);

@@ -1,6 +1,5 @@
 // Memory that a program registers with NCCL as windows.
 #include <algorithm>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,9 +29,7 @@ void DropIn::open_windows(std::vector<Registering> windows) {
   std::ranges::stable_sort(known, {}, [](const auto& each) { return each.first->key; });
   for (const auto& [one, what] : known) {
     // In a group with others that do not block, NCCL may still be at work.
-    int state = kInProgress;
-    while (nccl_.comm_get_async_error(what->comm, &state) == kSuccess && state == kInProgress)
-      std::this_thread::sleep_for(kLook);
+    (void)wait_for_nccl(one.get(), what->comm);
     if (auto status = one->counterpart->open_window(what->data, what->bytes, *what->made); !status)
       log(LogLevel::info, fmt::format("a window of {} bytes is used by NCCL alone: {}", what->bytes, status.text()));
   }

@@ -45,12 +45,49 @@ struct Known {
   std::shared_ptr<const void> announced;  ///< what was in vain: later ranks see that this one was there
   std::atomic<bool> settled{false};
   std::thread making;                 ///< of one that NCCL makes while the program goes on
-  std::atomic<bool> given_up{false};  ///< nobody waits for `making` to succeed
+  std::atomic<bool> given_up{false};  ///< the program has aborted it: NCCL must not be asked of it any more
+  std::atomic<int> looking{0};        ///< how many threads ask NCCL of it at the moment
   Config config;                      ///< of this rank
 
   ~Known() {
     if (making.joinable()) making.join();
   }
+  /// Whether it may go: see Counterpart::may_go().
+  bool may_go() {
+    return settled.load(std::memory_order_acquire) && (counterpart == nullptr || counterpart->may_go());
+  }
+};
+
+/// Holds NCCL's communicator while it is asked something, so that an abort does not free it meanwhile; or says that
+/// there was one. Short: the abort waits.
+class Look {
+ public:
+  /// Null: one that sennit does not know, and so cannot hold.
+  explicit Look(Known* known) : known_(known) {
+    if (known_ == nullptr) return;
+    ++known_->looking;
+    if (known_->given_up) leave();
+  }
+  ~Look() {
+    if (!is_over_) leave();
+  }
+  Look(const Look&) = delete;
+  Look& operator=(const Look&) = delete;
+  explicit operator bool() const { return !is_over_; }
+
+  /// Ends those to come, and waits for those there are.
+  static void end(Known& known) {
+    known.given_up = true;
+    while (known.looking != 0) std::this_thread::yield();
+  }
+
+ private:
+  void leave() {
+    if (known_ != nullptr) --known_->looking;
+    is_over_ = true;
+  }
+  Known* known_;
+  bool is_over_ = false;
 };
 
 /// All of a process. Thread-safe.
@@ -74,7 +111,8 @@ class KnownOnes {
     return known;
   }
 
-  /// Keeps one that the program has ended, whose counterpart's memory other ranks may still touch.
+  /// Keeps one that the program has ended, which is still being made, or whose counterpart's memory other ranks may
+  /// still touch.
   void retire(std::shared_ptr<Known> ended) {
     const std::unique_lock lock(mutex_);
     retired_.push_back(std::move(ended));
@@ -87,8 +125,7 @@ class KnownOnes {
       all = std::exchange(retired_, {});
     }
     // Ranks of one process wait for each other here: one's step may be what another one's needed.
-    for (int steps = 0; steps < 3; ++steps)
-      std::erase_if(all, [](const auto& each) { return each->counterpart->may_go(); });
+    for (int steps = 0; steps < 3; ++steps) std::erase_if(all, [](const auto& each) { return each->may_go(); });
     const std::unique_lock lock(mutex_);
     retired_.insert(retired_.end(), std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
   }
