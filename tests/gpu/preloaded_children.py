@@ -13,7 +13,8 @@ from pathlib import Path
 
 STARTS = 50
 LIMIT_MS = 5
-COMMANDS = {"true": ("true",), "python": (sys.executable, "-c", "pass")}
+# Without site: what an installation's .pth files do may differ by more than the limit from one start to the next.
+COMMANDS = {"true": ("true",), "python": (sys.executable, "-S", "-c", "pass")}
 
 
 def start_ms(command: Sequence[str], preloaded: Path | None) -> float:
