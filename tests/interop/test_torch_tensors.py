@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import util
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,10 +18,30 @@ if util.find_spec("torch") is None:
 import torch
 import torch.distributed as dist
 from sennit.capi import Code, Operator, SennitError, Type
-from sennit.torch import copying, tensors
+from sennit.torch import copying, local, tensors
 from sennit.torch.elements import TYPES, reduction
+from torch.utils._python_dispatch import TorchDispatchMode
 
 BASE = torch.arange(24.0).view(2, 3, 4)
+
+
+class OnGpu(torch.Tensor):  # type: ignore[misc]
+    """A tensor that says that it is on a GPU."""
+
+    @property
+    def is_cuda(self) -> bool:
+        return True
+
+    @property
+    def device(self) -> torch.device:
+        return torch.device("cuda", 0)
+
+
+class Pinned(torch.Tensor):  # type: ignore[misc]
+    """A tensor that says that it is pinned."""
+
+    def is_pinned(self, device: object = None) -> bool:  # noqa: ARG002
+        return True
 
 
 @pytest.mark.parametrize(
@@ -71,23 +97,6 @@ def test_operators() -> None:
 
 
 def test_only_what_lies_alike_in_pinned_memory_and_on_gpus_spreads() -> None:
-    class OnGpu(torch.Tensor):  # type: ignore[misc]
-        """A tensor that says that it is on a GPU."""
-
-        @property
-        def is_cuda(self) -> bool:
-            return True
-
-        @property
-        def device(self) -> torch.device:
-            return torch.device("cuda", 0)
-
-    class Pinned(torch.Tensor):  # type: ignore[misc]
-        """A tensor that says that it is pinned."""
-
-        def is_pinned(self, device: object = None) -> bool:  # noqa: ARG002
-            return True
-
     gpu, pinned = BASE.as_subclass(OnGpu), BASE.as_subclass(Pinned)
     assert copying.spreads(gpu, pinned)
     assert copying.spreads(pinned, gpu)
@@ -102,3 +111,74 @@ def test_only_what_lies_alike_in_pinned_memory_and_on_gpus_spreads() -> None:
     assert not copying.spreads(turned.as_subclass(OnGpu), turned.contiguous().as_subclass(Pinned))
     assert copying.least(gpu, pinned) == copying.least(pinned, gpu) == copying.LEAST_WITH_HOST
     assert copying.least(gpu, gpu) == copying.LEAST_BETWEEN_GPUS > copying.LEAST_WITH_HOST
+
+
+class Copies(TorchDispatchMode):  # type: ignore[misc]
+    """Records the memory that torch's own copies read, the streams they are on, and whether the host goes on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stream: object = None
+        self.seen: list[tuple[int, object, bool]] = []
+
+    def __torch_dispatch__(
+        self, function: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> object:
+        if function is torch.ops.aten.copy_.default:
+            self.seen.append((args[1].untyped_storage().data_ptr(), self.stream, args[2]))
+        return function(*args, **kwargs or {})
+
+    @contextlib.contextmanager
+    def on(self, stream: object) -> Iterator[None]:
+        self.stream = stream
+        yield
+        self.stream = None
+
+
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
+    """copy_() without a GPU: its communicator copies nothing, and its streams are those that the test makes up."""
+    seen = Copies()
+    monkeypatch.setattr(torch.cuda, "stream", seen.on)
+    monkeypatch.setattr(copying, "LEAST_WITH_HOST", 0)
+    nothing = SimpleNamespace(copy=lambda *_: None)
+    monkeypatch.setattr(local, "communicator", lambda _: nothing)
+    monkeypatch.setattr(copying, "capturing", lambda _: seen.stream == CAPTURED)
+    return seen
+
+
+def made_up_stream(number: int) -> SimpleNamespace:
+    """One that is never done."""
+    event = SimpleNamespace(query=lambda: False)
+    return SimpleNamespace(cuda_stream=number, device=torch.device("cpu"), record_event=lambda: event)
+
+
+STREAM, CAPTURED = made_up_stream(7), made_up_stream(8)
+
+
+@pytest.mark.parametrize("to_gpu", [True, False])
+def test_torch_keeps_pinned_memory_until_the_copy_is_done(copies: Copies, to_gpu: bool) -> None:
+    # Part of a block, and not in the order of its elements: what torch keeps is the block.
+    pinned = torch.zeros(5, 4, 3)[1:].permute(2, 0, 1).as_subclass(Pinned)
+    gpu = torch.empty_like(pinned).as_subclass(OnGpu)
+    with copies:
+        copying.copy_(*(gpu, pinned) if to_gpu else (pinned, gpu), STREAM)
+    assert copies.seen == [(pinned.untyped_storage().data_ptr(), STREAM, True)]
+
+
+def test_no_copy_keeps_memory_itself(copies: Copies) -> None:
+    gone = []
+    with copies:
+        for _ in range(3):
+            pinned = torch.zeros(6).as_subclass(Pinned)
+            copying.copy_(torch.empty(6).as_subclass(OnGpu), pinned, STREAM)
+            gone.append(weakref.ref(pinned))
+    del pinned
+    gc.collect()
+    assert [each() for each in gone] == [None, None, None]
+
+
+def test_memory_of_captured_copies_is_the_callers_to_keep(copies: Copies) -> None:
+    with copies:
+        copying.copy_(torch.empty(6).as_subclass(OnGpu), torch.zeros(6).as_subclass(Pinned), CAPTURED)
+    assert copies.seen == []

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections import deque
-
 import torch
 
 from sennit.capi import Code, SennitError
@@ -18,9 +15,6 @@ from sennit.torch.tensors import bytes_of, dense
 LEAST_WITH_HOST = 8 << 20
 LEAST_BETWEEN_GPUS = 128 << 20
 
-# Pinned memory that a copy reads or writes must not be used again before it is done.
-_in_flight: deque[tuple[torch.cuda.Event, torch.Tensor]] = deque()
-
 
 def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None = None) -> torch.Tensor:
     """Copies `src` to `dst`, and returns `dst`: between host memory and a GPU, or between two GPUs, as for loading
@@ -28,7 +22,8 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
 
     It returns when the copy is enqueued on `stream`: a stream of the GPU (of the source's, between two), by default
     the current one. What is enqueued there later sees it; before the host reads `dst`, synchronize. Between two GPUs
-    the current stream of the other one is in the order too. Until it is done `src` must not be written.
+    the current stream of the other one is in the order too. Until it is done `src` must not be written; pinned memory
+    of torch's may be let go at once, as with torch's own copy, and is used again when the copy is done.
 
     Which paths it takes is what `sennit tune` measured; on a machine that was never tuned, the direct one. That needs
     tensors of one type and shape which lie in memory alike and without gaps, and host memory that is pinned. All else
@@ -54,7 +49,9 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
     local.communicator(device).copy(int(dst.data_ptr()), int(src.data_ptr()), bytes_of(src), handle(stream))
     if other is not None:
         other.wait_stream(stream)
-    _keep([each for each in (dst, src) if not each.is_cuda], stream)
+    for each in (dst, src):
+        if not each.is_cuda:
+            _keep(each, stream)
     return dst
 
 
@@ -80,12 +77,14 @@ def least(dst: torch.Tensor, src: torch.Tensor) -> int:
     return LEAST_BETWEEN_GPUS if dst.is_cuda and src.is_cuda else LEAST_WITH_HOST
 
 
-def _keep(pinned: list[torch.Tensor], stream: torch.cuda.Stream) -> None:
-    """Keeps host memory until the copy is done. In a graph it is the caller's to keep, as ever."""
+def _keep(pinned: torch.Tensor, stream: torch.cuda.Stream) -> None:
+    """Keeps torch from using host memory again before the copy is done, even if nobody has the tensor any more. In a
+    graph it is the caller's to keep, as ever."""
     with torch.cuda.stream(stream):
         if capturing(stream.device):
             return
-    with contextlib.suppress(IndexError):  # another thread may be at it
-        while _in_flight[0][0].query():
-            _in_flight.popleft()
-    _in_flight.extend((stream.record_event(), tensor) for tensor in pinned)
+        # A copy of torch's own, of one byte: behind it torch's allocator of pinned memory gives the whole block to
+        # nobody until the stream is done with it. Torch has no other public way to say so.
+        byte = torch.empty(0, dtype=torch.uint8, device="cpu")
+        byte.set_(pinned.untyped_storage(), pinned.storage_offset() * pinned.element_size(), (1,), (1,))
+        torch.empty(1, dtype=torch.uint8, device=stream.device).copy_(byte, non_blocking=True)
