@@ -35,10 +35,12 @@ Result<machine::Machine> machine_of(const device::Executor& executor) {
   return std::move(known->machine);
 }
 
-/// {"file", "used", "why", "table"}: the table, and whether communicators here would follow it.
-Result<Json> kept(const Result<std::filesystem::path>& file, const machine::Machine& machine) {
+/// {"file", "used", "why", "table"}: the table, and whether communicators here would follow it. `named_by`: see
+/// load_table().
+Result<Json> kept(const Result<std::filesystem::path>& file, const machine::Machine& machine,
+                  std::string_view named_by = {}) {
   if (!file) return file.status();
-  auto table = plan::load_table(*file);
+  auto table = plan::load_table(*file, named_by);
   if (!table) return table.status();
   auto scratch = coll::wanted_scratch();
   if (!scratch) return scratch.status();
@@ -83,14 +85,16 @@ Result<Exit> show_kept(const Settings& settings) {
   auto machine = machine_of(**executor);
   if (!machine) return machine.status();
   const std::string named = settings.file.empty() ? environment("SENNIT_TABLE") : settings.file;
-  auto document = kept(named.empty() || named == "none" ? plan::table_file(machine->fingerprint)
-                                                        : Result<std::filesystem::path>(named),
-                       *machine);
-  if (document.ok() && settings.file.empty() && named == "none") {
+  const bool left_out = settings.file.empty() && named == "none";
+  const bool is_own = named.empty() || left_out;
+  auto document =
+      is_own ? kept(plan::table_file(machine->fingerprint), *machine)
+             : kept(std::filesystem::path(named), *machine, settings.file.empty() ? "SENNIT_TABLE" : "the path");
+  if (!document) return is_own ? document.status() : of_arguments(document.status());
+  if (left_out) {
     (*document)["used"] = false;
     (*document)["why"] = "SENNIT_TABLE=none leaves it out";
   }
-  if (!document) return settings.file.empty() ? document.status() : of_arguments(document.status());
   (*document)["warnings"] = Json::array();
   (*document)["left"] = 0;
   print(*document);

@@ -219,10 +219,14 @@ Result<std::filesystem::path> table_file(const std::string& fingerprint) {
   return file->replace_extension(".collectives.json");
 }
 
-Result<Table> load_table(const std::filesystem::path& file) {
-  if (std::error_code error; !std::filesystem::exists(file, error))
+Result<Table> load_table(const std::filesystem::path& file, std::string_view named_by) {
+  if (std::error_code error; !std::filesystem::exists(file, error)) {
+    if (!named_by.empty())
+      return Status(Code::not_found, fmt::format("{} does not exist", file.string()), {},
+                    fmt::format("Check {}", named_by));
     return Status(Code::not_found, "collectives were never tuned on this machine", file.string(),
                   "Run: sennit tune collectives");
+  }
   auto document = read_json(file);
   if (!document) return document.status();
   return table_from_json(*document, file.string());
@@ -237,7 +241,7 @@ Result<Kept> kept_table(const machine::Machine& machine) {
     if (!file) return Kept();  // there is no folder to keep tables in
     kept.file = *file;
   }
-  auto table = load_table(kept.file);
+  auto table = load_table(kept.file, named.empty() ? "" : "SENNIT_TABLE");
   if (table.ok())
     kept.table = std::move(*table);
   else if (!named.empty())

@@ -91,8 +91,9 @@ std::string hash(const Table& table);
 
 /// Where the table of a machine is kept: beside its cached document. Errors: those of machine::cache_file.
 Result<std::filesystem::path> table_file(const std::string& fingerprint);
-/// Errors: not_found (never tuned), corrupt.
-Result<Table> load_table(const std::filesystem::path& file);
+/// `named_by`: what names the file, such as SENNIT_TABLE; empty for the machine's own, which tuning makes. Errors:
+/// not_found (never tuned; of a file that is named, that it does not exist), corrupt.
+Result<Table> load_table(const std::filesystem::path& file, std::string_view named_by = {});
 
 /// What communicators on this machine go by, if it suits them.
 struct Kept {

@@ -139,6 +139,14 @@ def test_what_was_tuned_of_collectives_is_what_communicators_follow(tmp_path: Pa
     scratch = sennit("table", "check", cache=tmp_path, SENNIT_SCRATCH="32M")
     assert scratch.returncode == 1
     assert "of scratch memory" in scratch.stdout
+    # One that is named and is not there: tuning would never make it.
+    gone = str(tmp_path / "gone.json")
+    named = sennit("table", "check", cache=tmp_path, SENNIT_TABLE=gone)
+    assert (named.returncode, named.stdout) == (2, "")
+    assert f"{gone} does not exist\n  Check SENNIT_TABLE\n" in named.stderr
+    given = sennit("table", "check", gone, cache=tmp_path, SENNIT_TABLE="other.json")
+    assert (given.returncode, given.stdout) == (2, "")
+    assert f"{gone} does not exist\n  Check the path\n" in given.stderr
 
 
 def test_tune_offers_what_its_programs_do() -> None:

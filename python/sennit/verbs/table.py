@@ -77,8 +77,7 @@ def check(file: File = None, executor: OnExecutor = None) -> None:
     if file is None and named == "none":
         _say(f"Communicators on this machine follow no table: {VARIABLE} is none.")
         raise typer.Exit(Exit.WORSE)
-    asked = file if file is not None else Path(named) if named else None
-    kept = _kept(asked, executor)
+    kept = _kept(file, executor)
     _say(check_text(kept, named=file is not None and str(file) != named))
     if not kept.used or not kept.table.entries:
         raise typer.Exit(Exit.WORSE)
