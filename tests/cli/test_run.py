@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import struct
@@ -203,6 +204,34 @@ def test_the_program_sees_the_library_and_what_was_asked_for(tree: Path, sennit:
     assert done.stdout == f"{library(tree)}:/lib/none.so|reduce|||\n"
 
 
+def test_a_wrong_name_in_the_variable_is_told_before_the_program_starts(sennit: Sennit) -> None:
+    done = sennit("true", SENNIT_OPS="recv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "SENNIT_OPS: 'recv' is no operation" in done.stderr
+    assert sennit("--ops", "bcast", "true", SENNIT_OPS="recv").returncode == 0
+
+
+def test_names_are_those_that_the_drop_ins_take(sennit: Sennit) -> None:
+    source = (ROOT / "src" / "shim" / "switches.cc").read_text()
+    for name, ours in (("kCollectives", run.COLLECTIVES), ("kSends", run.SENDS)):
+        found = re.search(rf"{name}\[\] = {{([^}}]*)}}", source)
+        assert found
+        assert tuple(re.findall(r'"(\w+)"', found[1])) == ours
+    assert f'kMessages = "{run.MESSAGES}"' in (ROOT / "src" / "shim" / "switches.h").read_text()
+    assert f'kNone = "{run.NONE}"' in source
+    every = "allreduce,IBCAST,alltoallv_init,send,issend,rsend_init,sendrecv,none"
+    assert sennit("--ops", every, "true").returncode == 0
+
+
+def test_names_of_nccls_drop_in_are_among_them() -> None:
+    source = (ROOT / "src" / "shim" / "nccl" / "call.cc").read_text()
+    names = set(re.findall(r'case Entry::\w+: return "(\w+)";', source)) - {"send", "recv"}
+    assert names
+    assert names <= {*run.COLLECTIVES}
+    documented = (ROOT / "docs" / "nccl.md").read_text()
+    assert all(f"`{name}`" in documented for name in names)
+
+
 def test_options_after_the_command_are_its_own(tree: Path, sennit: Sennit) -> None:
     assert sennit(script(tree, "show", SHOW), "--help", "--ops").stdout.endswith("|--help --ops\n")
 
@@ -277,6 +306,18 @@ def test_a_static_program_runs_all_the_same_with_a_warning(tree: Path, sennit: S
         (["--report", "--"], 2, "no command is given", "sennit run -- mpirun"),
         (["--ops", "allreduce,", "true"], 2, "--ops 'allreduce,' is no list", "--ops allreduce,bcast"),
         (["--ops", "", "true"], 2, "--ops '' is no list", "--ops allreduce,bcast"),
+        (
+            ["--ops", "allreduce,foo", "true"],
+            2,
+            "--ops: 'foo' is no operation",
+            "alltoallv, each also as iallred",
+        ),
+        (
+            ["--ops", "none,iscan_init", "true"],
+            2,
+            "'iscan_init' is no operation",
+            "sendrecv for all messages; none for no",
+        ),
         (["no-such-command"], 3, "no-such-command is not on PATH", "its name"),
         (["./none"], 3, "./none does not exist", "its path"),
         (["./plain"], 3, "./plain is no program", "chmod +x ./plain"),

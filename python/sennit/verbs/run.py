@@ -32,6 +32,15 @@ PRELOADED = "libsennit-preload.so"
 DROP_INS = ("libsennit-mpi.so", "libsennit-nccl.so")  # what it loads from its own folder
 LAUNCHERS = ("mpirun", "mpiexec", "orterun", "prterun")  # what Open MPI's is called; others share two of the names
 
+# Operations that the drop-ins take, by the names of MPI's functions, as src/shim/switches.cc has them.
+COLLECTIVES = ("allreduce", "reduce", "reduce_scatter", "reduce_scatter_block", "bcast", "allgather", "allgatherv",
+               "gather", "gatherv", "scatter", "scatterv", "scan", "exscan", "alltoall", "alltoallv")  # fmt: skip
+SENDS = ("send", "ssend", "rsend")
+MESSAGES, NONE = "sendrecv", "none"
+OPERATIONS = {form for name in (*COLLECTIVES, *SENDS) for form in (name, f"i{name}", f"{name}_init")} | {
+    MESSAGES,
+    NONE,
+}
 
 # What launchers call a rank's number among those of its node: Open MPI's, Hydra, Slurm. PRRTE's own, prterun, tells
 # that in the job alone: ranks of a node follow each other there, unless it is told otherwise.
@@ -157,12 +166,16 @@ def run(
         raise Problem("no command is given", "Such as: sennit run -- mpirun -n 4 ./program", Exit.USAGE)
     if ops is not None and not re.fullmatch(r"\w+(,\w+)*", ops, re.ASCII):
         raise Problem(f"--ops {ops!r} is no list of operations", "Such as --ops allreduce,bcast", Exit.USAGE)
+    if ops is not None:
+        _check_operations(ops, "--ops")
     program = _find(command[0])
     environment = dict(os.environ)
     if is_off(environment):
         _start(program, command, environment)
     if ops is not None:
         environment["SENNIT_OPS"] = ops
+    elif listed := environment.get("SENNIT_OPS"):
+        _check_operations(listed, "SENNIT_OPS")
     environment |= {"SENNIT_REPORT": "1"} if report else {}
     environment |= {"SENNIT_EXPLAIN": "1"} if explain else {}
     if gpu_per_rank:
@@ -180,6 +193,18 @@ def run(
         text = f"warning: sennit does not reach {program}: {why}, so LD_PRELOAD is ignored. It runs without sennit."
         console.messages().print(Text(text, style="yellow"), soft_wrap=True)
     _start(program, command_line(command, openmpi, variables), environment)
+
+
+def _check_operations(names: str, source: str) -> None:
+    """Raises Problem for a name that no drop-in takes: the program would run without sennit. `source`: what lists
+    them."""
+    wrong = next((name for name in names.split(",") if name.lower() not in OPERATIONS), None)
+    if wrong is not None:
+        collectives, sends = ", ".join(COLLECTIVES), ", ".join(SENDS)
+        raise Problem(f"{source}: {wrong!r} is no operation",
+                      f"Use some of {collectives}, each also as iallreduce and allreduce_init; {sends}, each also as "
+                      f"isend and send_init; {MESSAGES} for all messages; {NONE} for no operation",
+                      Exit.USAGE)  # fmt: skip
 
 
 def _find(name: str) -> Path:
