@@ -218,6 +218,7 @@ def test_tune_tunes_puts_and_then_collectives(programs: Programs) -> None:
 
 def test_tune_passes_on_how_to_measure_collectives(programs: Programs) -> None:
     untuned(programs)
+    (programs.folder / "libnccl.so.2").touch()
     options = ["--operations", "allreduce,allgather", "--sizes", "4K,64M", "--ranks", "2", "--budget", "30.5"]
     options += ["--vs", "nccl", "--nccl", "./libnccl.so.2", "--again"]
     done = programs.sennit("tune", "collectives", *options, "--thorough", "--executor", "cuda")
@@ -226,6 +227,22 @@ def test_tune_passes_on_how_to_measure_collectives(programs: Programs) -> None:
     assert programs.calls("sennit-tune") == [
         ["collectives", "--progress", *options, "--thorough", "--executor", "cuda"]
     ]
+
+
+@pytest.mark.parametrize("given", ["./libnccl.so.2", "empty", "empty/"])
+def test_an_nccl_that_is_not_there_is_refused_before_anything_is_measured(programs: Programs, given: str) -> None:
+    untuned(programs)
+    (programs.folder / "empty").mkdir()
+    done = programs.sennit("tune", "collectives", "--nccl", given)
+    assert (done.returncode, done.stdout) == (3, "")
+    file = given if given.startswith(".") else "empty/libnccl.so.2"
+    assert f"--nccl: {file} does not exist\n  Give libnccl.so.2 or its folder" in done.stderr
+    assert programs.calls("sennit-machine") == programs.calls("sennit-tune") == []
+
+
+def test_a_name_of_nccl_is_for_the_loader(programs: Programs) -> None:
+    untuned(programs)
+    assert programs.sennit("tune", "collectives", "--nccl", "libnccl.so.2").returncode == 0
 
 
 def test_the_nccl_of_pytorchs_wheels_is_found(tmp_path: Path) -> None:

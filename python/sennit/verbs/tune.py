@@ -33,6 +33,7 @@ EXAMPLES = examples(
     "sennit tune collectives --json plans.json",
 )
 PANEL = "Of collectives"
+LIBRARY_OF_NCCL = "libnccl.so.2"
 
 
 class Operation(str, Enum):
@@ -127,6 +128,8 @@ def tune(
             "Name one: sennit tune put --json FILE, or sennit tune collectives --json FILE",
             Exit.USAGE,
         )
+    if nccl is not None:
+        check_nccl(nccl)
     arguments = [part for name, value in options.items() if value is not None for part in (name, str(value))]
     arguments += ["--again"] if again else []
     if nccl is None and operation != Operation.PUT and (found := torchs_nccl(sys.path)):
@@ -150,11 +153,21 @@ def tune(
         raise missing[0]
 
 
+def check_nccl(given: str) -> None:
+    """Raises Problem where what `--nccl` names is not there: a file, or a folder that holds none. A name alone is for
+    the loader to find."""
+    file = str(Path(given) / LIBRARY_OF_NCCL) if Path(given).is_dir() else given
+    if "/" in file and not Path(file).exists():
+        raise Problem(f"--nccl: {file} does not exist",
+                      f"Give {LIBRARY_OF_NCCL} or its folder, or leave it out: PyTorch's or the loader's is taken",
+                      Exit.ENVIRONMENT)  # fmt: skip
+
+
 def torchs_nccl(places: Sequence[str]) -> str | None:
     """The folder of the NCCL that PyTorch's wheels bring, where it is installed in one of these. PyTorch uses that
     one, whatever the loader finds."""
     folders = [Path(place) / "nvidia" / "nccl" / "lib" for place in places]
-    return next((str(folder) for folder in folders if (folder / "libnccl.so.2").exists()), None)
+    return next((str(folder) for folder in folders if (folder / LIBRARY_OF_NCCL).exists()), None)
 
 
 def measure_once(executor: Executor | None) -> None:
