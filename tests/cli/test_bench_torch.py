@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -298,15 +299,32 @@ def test_jobs_that_ended_are_kept_where_a_later_one_fails(monkeypatch: pytest.Mo
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(util, "find_spec", lambda _: None)
-    with pytest.raises(Problem, match="torch is not installed"):
+    with pytest.raises(Problem, match="torch is not installed") as caught:
         call()
+    assert caught.value.remedy == f"{sys.executable} -m pip install torch"
     monkeypatch.setattr(util, "find_spec", lambda name: name)
     monkeypatch.setattr(launcher, "gpus", lambda _: 1)
     with pytest.raises(Problem, match="two GPUs or more") as caught:
         call(ranks=None)
     assert caught.value.exit_code == Exit.ENVIRONMENT
-    with pytest.raises(Problem, match="nothing to measure"):
-        call(sizes=",")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"sizes": "abc"}, "--sizes: "),
+        ({"types": "int3"}, "--types: there is no int3"),
+        ({"operations": "foo"}, "--operations: there is no foo"),
+        ({"sizes": ","}, "nothing to measure"),
+    ],
+)
+def test_options_are_read_before_pytorch_is_looked_for(
+    monkeypatch: pytest.MonkeyPatch, wrong: dict[str, str], said: str
+) -> None:
+    monkeypatch.setattr(util, "find_spec", lambda _: None)
+    with pytest.raises(Problem, match=said) as caught:
+        call(**wrong)
+    assert caught.value.exit_code == Exit.USAGE
 
 
 def test_a_result_that_was_kept_is_shown(programs: Programs) -> None:

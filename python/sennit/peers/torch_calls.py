@@ -72,17 +72,24 @@ class Job:
         })  # fmt: skip
 
 
-def cases(operations: Sequence[str], sizes: Sequence[str], types: Sequence[str], ranks: int) -> list[Case]:
-    """Every operation of every type with every size, which is made a multiple of what the ranks need. Errors: a name
-    or a size that there is not."""
+def check(operations: Sequence[str], sizes: Sequence[str], types: Sequence[str]) -> list[int]:
+    """The sizes in bytes. Raises Problem (usage) for a name or a size that there is not."""
+    if not operations or not sizes or not types:
+        raise Problem("there is nothing to measure", "Name --operations, --sizes and --types", Exit.USAGE)
     for option, asked, known in (("--operations", operations, tuple(NAMES)), ("--types", types, TYPES)):
         for each in asked:
             if each not in known:
                 raise Problem(f"{option}: there is no {each}", f"Use any of {', '.join(known)}", Exit.USAGE)
     try:
-        wanted = [units.bytes_of(size) for size in sizes]
+        return [units.bytes_of(size) for size in sizes]
     except ValueError as error:
         raise Problem(f"--sizes: {error}", "Such as --sizes 1K,64K,1M", Exit.USAGE) from None
+
+
+def cases(operations: Sequence[str], sizes: Sequence[str], types: Sequence[str], ranks: int) -> list[Case]:
+    """Every operation of every type with every size, which is made a multiple of what the ranks need. Raises Problem
+    as check() does."""
+    wanted = check(operations, sizes, types)
     grain = 8 * ranks  # whole elements of every type for every rank
     rounded = dict.fromkeys(max(size // grain, 1) * grain for size in wanted)
     return [Case(operation, size, kind) for operation in operations for kind in types for size in rounded]

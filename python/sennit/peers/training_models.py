@@ -13,6 +13,7 @@ import torch.distributed as dist
 from torch import nn
 from torch.distributed.tensor import DTensor
 
+from sennit.packages import install
 from sennit.peers.torch_rank import Refused
 from sennit.peers.training import HEAD, TENSOR_WIDTH, TOKENS, WIDTH, Case
 
@@ -98,7 +99,7 @@ class Trained:
 def cannot_compile() -> str:
     """What torch.compile lacks here; empty where nothing."""
     if util.find_spec("triton") is None:
-        return "triton; pip install triton"
+        return f"triton; {install('triton')}"
     compilers = [os.environ.get("CC", ""), "cc", "gcc", "clang"]
     return "" if any(name and shutil.which(name) for name in compilers) else "a C compiler; install gcc"
 
@@ -116,7 +117,7 @@ def made(case: Case, device: torch.device) -> Any:
     try:
         import torchvision
     except ImportError:
-        raise Refused("torchvision is not installed; pip install torchvision") from None
+        raise Refused(f"torchvision is not installed; {install('torchvision')}") from None
     # Residual branches begin at zero: else gradients that differ in last bits change the loss by 1 % within five
     # steps, and no library's losses can be compared with another's.
     zeroed = {"zero_init_residual": True} if case.model.startswith("resnet") else {}

@@ -14,6 +14,7 @@ from sennit import programs
 from sennit.launcher import HYDRA, OPENMPI, Launcher
 from sennit.model.document import decode
 from sennit.model.mpi import MPI, UCX
+from sennit.packages import install
 from sennit.problem import Exit, Problem
 
 PACKAGES = ("libucx-cu13", "libucx-cu12")
@@ -58,10 +59,10 @@ def find(asked: Path | None) -> Ucx | str:
         return Ucx(asked.resolve(), "")
     found = util.find_spec("libucx")
     if found is None or found.origin is None:
-        return f"the package libucx-cu13 is not installed; pip install libucx-cu13, {GIVEN}"
+        return f"the package libucx-cu13 is not installed; {install('libucx-cu13')}, {GIVEN}"
     folder = Path(found.origin).resolve().parent / "lib"
     if not (folder / "ucx" / "libuct_cuda.so.0").exists():
-        return f"{folder} holds a UCX without CUDA; pip install libucx-cu13, {GIVEN}"
+        return f"{folder} holds a UCX without CUDA; {install('libucx-cu13')}, {GIVEN}"
     return Ucx(folder, next(filter(None, map(_version, PACKAGES)), ""))
 
 

@@ -18,7 +18,6 @@ from sennit.peers import torch_calls, torch_job
 from sennit.peers.run import Outcome
 from sennit.peers.torch_calls import EAGER, PASSED_ON, Case, Job
 from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.problem import Exit, Problem
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
     JobsInTurns,
@@ -79,10 +78,10 @@ def bench_torch(
     CUDA graphs, queued behind other work, and call by call; and what the drop-in costs calls that it leaves to NCCL.
 
     Every number is checked before anything is timed."""
+    asked = names(operations), names(sizes), names(types)
+    torch_calls.check(*asked)
     count = torch_jobs.ranks_or_gpus(ranks, "torch.distributed's collectives need")
-    found = torch_calls.cases(names(operations), names(sizes), names(types), count)
-    if not found:
-        raise Problem("there is nothing to measure", "Name --operations, --sizes and --types", Exit.USAGE)
+    found = torch_calls.cases(*asked, count)
     chosen = take.value if take else os.environ.get("SENNIT_TAKE") or Take.MEASURED.value
     job = Job(count, found, seconds, limit_s=int(limit))
     library = str(library_to_preload())

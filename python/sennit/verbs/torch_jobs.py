@@ -9,6 +9,7 @@ from importlib import util
 from typing import Any
 
 from sennit import launcher
+from sennit.packages import install
 from sennit.peers.torch_job import Told
 from sennit.problem import Exit, Problem
 from sennit.revision import revision
@@ -18,7 +19,7 @@ def ranks_or_gpus(asked: int | None, need: str, packages: str = "torch") -> int:
     """How many ranks there are: as asked, or one a GPU. `need`: what needs two ("training needs"). Raises Problem
     (environment) where there are fewer, or no PyTorch: which packages to install."""
     if util.find_spec("torch") is None:
-        raise Problem("torch is not installed", f"pip install {packages}", Exit.ENVIRONMENT)
+        raise Problem("torch is not installed", install(packages), Exit.ENVIRONMENT)
     count = asked or launcher.gpus(os.environ)
     if count < 2:
         raise Problem(f"{need} two GPUs or more", "Run it where they are", Exit.ENVIRONMENT)
