@@ -6,14 +6,17 @@ import os
 import platform
 import sys
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
 
 from sennit.peers.job import ERROR, message
+
+ALIKE_S = 60.0  # between the first and the last rank that find out the same; a guess: each compiles by itself
 
 
 class Refused(Exception):
@@ -44,6 +47,26 @@ def begin(rank: int, ranks: int, backend: str) -> torch.device:
     tell(rank, versions={"torch": torch.__version__, "nccl": nccl})
     tell(rank, row={"machine": machine()})
     return device
+
+
+def alike(what: str, ranks: int) -> bool:
+    """Whether all ranks call it for the same reason, having done the same until then; once for each `what`. False
+    after a while (ALIKE_S): another one may be in a collective, waiting for this one. That is asked through the store
+    by which ranks have met, as no collective can tell."""
+    torch.cuda.synchronize()  # ends when the others have called all collectives that this rank has
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), is_master=False)
+    until = time.monotonic() + ALIKE_S
+    here: int = store.add(what, 1)
+    while here < ranks and time.monotonic() < until:
+        time.sleep(0.02)
+        here = store.add(what, 0)
+    return here >= ranks
+
+
+def end_job(why: str) -> NoReturn:
+    """Ends this rank, and with it the job, for that reason. At once: a collective that waits would keep it here."""
+    print(ERROR + why, file=sys.stderr, flush=True)
+    os._exit(1)
 
 
 def tell(rank: int, **said: Any) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from sennit.peers.torch_rank import Refused, begin, main, tell
+from sennit.peers.torch_rank import Refused, alike, begin, end_job, main, tell
 from sennit.peers.training import BLOCK, Case, Job, by_turns, left_out, times_on, turns
 from sennit.peers.training_models import Trained
 
@@ -190,8 +190,11 @@ def run(text: str, rank: int) -> None:
         try:
             with on:
                 found = train(case, job, rank, device, known.get(same), job.share_s(begun[-1], number))
-        except (Refused, torch.cuda.OutOfMemoryError) as error:  # on all ranks alike
-            tell(rank, warning=f"{left_out(case)}: {str(error).splitlines()[0]}")
+        except (Refused, torch.cuda.OutOfMemoryError) as error:
+            why = str(error).splitlines()[0]
+            if not alike(f"{number} is left out", job.ranks):  # a GPU may have less memory left than the others
+                end_job(f"{case.name} cannot be trained on rank {rank}, while others go on: {why}")
+            tell(rank, warning=f"{left_out(case)}: {why}")
             continue
         known[same] = found["silent_ms"]
         tell(rank, row=found)

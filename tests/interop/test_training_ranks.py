@@ -1,0 +1,51 @@
+"""Ranks of `sennit bench training` that cannot train a model, all of them or one alone."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed; pip install torch")
+
+from sennit.peers import torch_job
+from sennit.peers.run import Outcome
+from sennit.peers.training import Case, Job
+
+HERE = Path(__file__).resolve().parent
+LIMIT_S = 60
+
+
+def ran(*models: str) -> tuple[Outcome, float]:
+    """What a job of three ranks told, and how long it took."""
+    job = Job(3, [Case(model, "ddp", 4) for model in models], 4, limit_s=LIMIT_S)
+    began = time.monotonic()
+    outcome = torch_job.run(
+        "training_rank_cpu",
+        job.text(),
+        job.ranks,
+        os.environ | {"PYTHONPATH": str(HERE)},
+        "",
+        LIMIT_S,
+        lambda *_: None,
+    )
+    return outcome, time.monotonic() - began
+
+
+def test_a_model_that_no_rank_has_room_for_is_left_out() -> None:
+    outcome, _ = ran("mlp", "nowhere", "transformer")
+    assert outcome.reason == "", outcome.errors
+    assert [row["case"].split()[0] for row in outcome.rows] == ["mlp", "transformer"]
+    (warning,) = outcome.warnings
+    assert warning.startswith("nowhere ddp, batch 4")
+    assert warning.endswith("is left out: CUDA out of memory.")
+
+
+def test_one_that_a_rank_alone_has_no_room_for_ends_the_job() -> None:
+    outcome, took_s = ran("mlp", "elsewhere", "transformer")
+    assert took_s < LIMIT_S / 2, "the others waited for it in a collective"
+    assert outcome.reason.startswith("elsewhere ddp, batch 4"), outcome.reason
+    assert outcome.reason.endswith("cannot be trained on rank 2, while others go on: CUDA out of memory.")
+    assert [row["case"].split()[0] for row in outcome.rows] == ["mlp"]

@@ -1,0 +1,34 @@
+"""A rank of `sennit bench training` without a GPU, whose models train as their names say. `python -m`, as the verb
+starts one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from sennit.peers import torch_rank, training_rank
+from sennit.peers.training import Case, Job
+
+
+def begin(rank: int, ranks: int, _: str) -> torch.device:
+    dist.init_process_group("gloo", rank=rank, world_size=ranks)
+    return torch.device("cpu")
+
+
+def train(case: Case, _: Job, rank: int, *__: Any) -> dict[str, Any]:
+    """Of a model that fits nowhere, or not on the last rank: the others are in a collective then."""
+    if case.model == "nowhere" or (case.model == "elsewhere" and rank == dist.get_world_size() - 1):
+        raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nAnd so on")
+    dist.barrier()
+    return {"case": case.name, "silent_ms": []}
+
+
+for module, stand_ins in (
+    (training_rank, {"begin": begin, "train": train}),
+    (torch_rank, {"ALIKE_S": 3.0}),
+    (torch.cuda, {"reset_peak_memory_stats": lambda: None, "synchronize": lambda: None}),
+):
+    for name, stand_in in stand_ins.items():
+        setattr(module, name, stand_in)
+torch_rank.main(training_rank.run, lambda text: Job.read(text).limit_s)
