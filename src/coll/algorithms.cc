@@ -93,6 +93,14 @@ Status start_reduce_direct(const Start& start) {
                                           cut.apart * static_cast<unsigned>(start.team.rank),
                                           way...});
 }
+/// The same at once.
+Status start_reduce_whole(const Start& start) {
+  const Call& call = start.call;
+  Cut cut = Cut::of(call.bytes, 1, start.plan.blocks);
+  cut.apart = call.operation == Operation::reduce_scatter ? call.bytes : 0;
+  return start.launch(
+      ReduceScatterWhole{{call.input, call.output, call.bytes, call.reduction, kEveryRank, cut}, start.team});
+}
 Status start_two_shot_windows(const Start& start) {
   const Call& call = start.call;
   return start.launch(AllreduceTwoShotWindows{
@@ -215,6 +223,7 @@ constexpr auto kEntries = [] {
       Entry{allreduce, two_shot_windows, &unlimited, of<AllreduceTwoShotWindows>, &start_two_shot_windows},
       Entry{allreduce, one_shot, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<>},
       Entry{allreduce, one_shot_loads, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<Way::pull>},
+      Entry{allreduce, one_shot_whole, &one_slot, of<ReduceScatterWhole>, &start_reduce_whole},
       reduction<AllreduceOneShotPackets>(allreduce, one_shot_packets, &packets_of_all),
       reduction<AllreduceTwoShotPackets>(allreduce, two_shot_packets, &packets_of_slices),
       reduction<AllreduceLinear>(allreduce, linear),
@@ -228,7 +237,7 @@ constexpr auto kEntries = [] {
 
       Entry{reduce_scatter, direct, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<>},
       Entry{reduce_scatter, direct_loads, &unlimited, of<ReduceScatterDirect>, &start_reduce_direct<Way::pull>},
-      reduction<ReduceScatterWhole>(reduce_scatter, direct_whole, &one_slot),
+      Entry{reduce_scatter, direct_whole, &one_slot, of<ReduceScatterWhole>, &start_reduce_whole},
       reduction<ReduceScatterPackets>(reduce_scatter, packets, &packets_of_all),
       reduction<ReduceScatterRing>(reduce_scatter, ring),
 

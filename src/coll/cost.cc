@@ -71,9 +71,9 @@ struct Formula {
             .part = bytes,
             .layout = Layout::direct};
   }
-  Work one_shot() const {
+  Work one_shot(double pauses = 1.08) const {
     Work work = reduce_direct(s);
-    work.pauses = 1.08;
+    work.pauses = pauses;
     return work;
   }
   /// The ranks meet, or do `first`, which makes them meet too.
@@ -107,6 +107,7 @@ struct Formula {
       case Algorithm::copy_engines_windows: return then_by_engines(most(), reduce_direct(s / n));
       case Algorithm::one_shot: return one_shot();
       case Algorithm::one_shot_loads: return by_loads(one_shot());
+      case Algorithm::one_shot_whole: return at_once(one_shot(1.19));
       case Algorithm::linear: return by_a_root(2);
       case Algorithm::recursive_doubling: {
         const double steps = rounds() + folds();

@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, kAlgorithms> kAlgorithmNames{
     "direct_windows",
     "one_shot",
     "one_shot_loads",
+    "one_shot_whole",
     "linear",
     "recursive_doubling",
     "ring",

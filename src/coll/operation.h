@@ -39,6 +39,7 @@ enum class Algorithm : std::uint8_t {
   direct_windows,
   one_shot,
   one_shot_loads,
+  one_shot_whole,
   linear,
   recursive_doubling,
   ring,
@@ -52,7 +53,7 @@ enum class Algorithm : std::uint8_t {
   scatter_allgather,
   dissemination,
 };
-inline constexpr int kAlgorithms = 25;
+inline constexpr int kAlgorithms = 26;
 
 /// Whether data travels with its tags: device/packet.h.
 constexpr bool sends_packets(Algorithm algorithm) {

@@ -1,5 +1,6 @@
 // Reduce-scatter, direct, through scratch, of messages whose parts each fit into a slot: as reduce_scatter_direct.h,
-// but that blocks meet, instead of counting chunks and telling each other of room. Fewer waits.
+// but that blocks meet, instead of counting chunks and telling each other of room. Fewer waits. And an allreduce in
+// one shot, where the input for every rank is the same: all of it.
 //
 // 1. Each block sends its part of every rank's message, and waits until all have: slots_in_turn.h.
 // 2. It reduces the part of its own message from all ranks, in their order, into its output.
@@ -19,7 +20,9 @@ struct ReduceScatterWhole {
   template <class Block>
   SENNIT_DEVICE void operator()(Block& block) const {
     const auto part = device::part_at(call.cut.slice, call.cut.each, block.index());
-    const auto given_to = [&](int rank) { return call.input_for(rank) + part.begin; };
+    const auto given_to = [&](int rank) {
+      return call.input + call.cut.apart * static_cast<unsigned>(rank) + part.begin;
+    };
     SlotsInTurn slots(block, team);
     if (!slots.send([&](int peer) -> device::Copy { return {nullptr, given_to(peer), part.bytes()}; })) return;  // 1.
     const auto source = [&](unsigned from) {                                                                     // 2.
