@@ -398,6 +398,7 @@ int main(int count, char** arguments) {
     {"pairs", pairs},
     {"all_in_one", all_in_one},
     {"of_threads", of_threads},
+    {"at_once", at_once},
     {"ended_late", ended_late},
     {"wrong", wrong},
     {"aborted", aborted},

@@ -65,6 +65,8 @@ void aborted_in_the_making(void);
 void starting(void);
 /* What is registered with them. */
 void windows(void);
+/* What threads get of them. */
+void at_once(void);
 
 static inline void fail(const char* what, long detail) {
   printf("rank %d: %s (%ld)\n", rank, what, detail);

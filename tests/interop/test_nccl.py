@@ -29,8 +29,9 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
 
 @pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "configured", "messages",
                                   "crossed", "divided", "patient", "patient_parts", "pairs", "all_in_one",
-                                  "of_threads", "scalable", "ended_late", "forked", "starting", "simulated",
-                                  "shrunk", "shrunk_aside", "windows", "grown", "grown_patiently"])  # fmt: skip
+                                  "of_threads", "at_once", "scalable", "ended_late", "forked", "starting",
+                                  "simulated", "shrunk", "shrunk_aside", "windows", "grown",
+                                  "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
     expect_right(program.run(test, 3, None))

@@ -26,7 +26,7 @@ typedef struct sennit_front {
 typedef int sennit_attach_function(const sennit_front* front);
 #define SENNIT_ATTACH_MPI "sennit_attach_mpi"
 
-/* The same for NCCL. */
+/* The same for NCCL. The program's calls go by the table once the drop-in has attached; until then they wait. */
 typedef struct sennit_nccl_front {
   size_t entries;
   void** table;

@@ -16,8 +16,10 @@
 
 extern __attribute__((visibility("hidden"))) void* sennit_nccl_table[];
 static void* nccl_real[SENNIT_NCCL_ENTRIES];
-static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, sennit_nccl_table, nccl_real, NULL};
-static const void* nccl_caller;
+static void* nccl_bound[SENNIT_NCCL_ENTRIES]; /* the table as the drop-in leaves it, until calls go by it */
+static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, nccl_bound, nccl_real, NULL};
+static _Thread_local const void* nccl_caller;
+static _Thread_local bool nccl_binds; /* whatever this thread calls of NCCL meanwhile is the program's own */
 
 /* Any version has it. */
 static const char kSymbol[] = "ncclGetVersion";
@@ -58,18 +60,27 @@ static void* own_of(const char* name, const void* from) {
 
 void* sennit_nccl_drop_in;
 
+static void attach_nccl(void) {
+  if (nccl_front.library == NULL || sennit_front_disabled() || sennit_front_is_second()) return;
+  sennit_attach_nccl_function* const attach =
+      (sennit_attach_nccl_function*)sennit_front_load("libsennit-nccl.so", SENNIT_ATTACH_NCCL, &sennit_nccl_drop_in);
+  if (attach != NULL) (void)attach(&nccl_front);
+}
+
 static void bind_nccl(void) {
+  nccl_binds = true;
   nccl_front.library = find_nccl();
   for (size_t i = 0; i < SENNIT_NCCL_ENTRIES; ++i) {
     /* Another tool that stands between, loaded after this library, stays there. */
     nccl_real[i] = dlsym(RTLD_NEXT, nccl_names[i]);
     if (nccl_real[i] == NULL && nccl_front.library != NULL) nccl_real[i] = dlsym(nccl_front.library, nccl_names[i]);
-    if (nccl_real[i] != NULL) sennit_nccl_table[i] = nccl_real[i];
+    nccl_bound[i] = nccl_real[i];
   }
-  if (nccl_front.library == NULL || sennit_front_disabled() || sennit_front_is_second()) return;
-  sennit_attach_nccl_function* const attach =
-      (sennit_attach_nccl_function*)sennit_front_load("libsennit-nccl.so", SENNIT_ATTACH_NCCL, &sennit_nccl_drop_in);
-  if (attach != NULL) (void)attach(&nccl_front);
+  attach_nccl();
+  /* Not before: another thread's call would pass by the drop-in, which has to see every communicator begin. */
+  for (size_t i = 0; i < SENNIT_NCCL_ENTRIES; ++i)
+    if (nccl_real[i] != NULL) __atomic_store_n(&sennit_nccl_table[i], nccl_bound[i], __ATOMIC_RELEASE);
+  nccl_binds = false;
 }
 
 /* For programs that compare: from now on calls are NCCL's (1), or as they were (0). To be called on all ranks between
@@ -94,6 +105,7 @@ __attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, c
   if (!atomic_load_explicit(&bound, memory_order_acquire)) {
     void* const own = own_of(nccl_names[number], from);
     if (own != NULL) return own;
+    if (nccl_binds) return nccl_real[number] != NULL ? nccl_real[number] : (void*)&nccl_lacking;
     sennit_front_see();
     nccl_caller = from;
     pthread_once(&once, bind_nccl);
