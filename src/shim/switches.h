@@ -26,7 +26,8 @@ struct Switches {
   std::optional<std::vector<std::string>> operations;  ///< none: all
   Between between = Between::rails;
   Take take = Take::measured;
-  std::string nccl;  ///< the program's, as nccl_name() has it; not from the environment alone
+  std::string nccl;       ///< the program's, as nccl_name() has it; not from the environment alone
+  std::string nccl_file;  ///< where that lies
   /// Whether allreduces of NCCL's communicators over several nodes are tried by rails.
   bool rails_for_nccl = false;
   /// How long a block of a GPU waits for the next small copy; 0: none does. So also where launches wait for their

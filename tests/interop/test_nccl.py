@@ -48,24 +48,29 @@ def test_nothing_is_taken_that_did_not_measure_faster() -> None:
 
 
 def test_what_measured_faster_than_another_nccl_is_left_to_this_one() -> None:
+    """Whether the table has nothing else, or this NCCL's times, too; and the user hears which one to measure."""
     program, library = have()
     cache = nccl_programs.tuned("1K,4K,256K", (1e6, 1e6, 1e6), beside="2.18.1")
     if isinstance(cache, str):
         pytest.skip(cache)
     settings = {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache)}
+    own = ".".join(map(str, nccl_programs.version_of(nccl_programs.headers()[0])))
+    file = program.library / "libnccl.so.2"
+    said = f"NCCL: 2.18.1 was measured here, this is {own} (sennit tune collectives --nccl {file})"
     job = program.run("collectives", 2, library, settings)
     expect_right(job)
-    assert "NCCL: no plan was measured here beside this NCCL" in job.errors[0], job.errors[0]
-    (file,) = cache.glob("*.collectives.json")
-    table = json.loads(file.read_text(encoding="utf-8"))
-    table["entries"][0]["nccl"] = ".".join(map(str, nccl_programs.version_of(nccl_programs.headers()[0])))
-    file.write_text(json.dumps(table), encoding="utf-8")
+    assert said in job.errors[0], job.errors[0]
+    assert job.errors[1] == "", "what a report says is no warning"
+    (kept,) = cache.glob("*.collectives.json")
+    table = json.loads(kept.read_text(encoding="utf-8"))
+    table["entries"][0]["nccl"] = own
+    kept.write_text(json.dumps(table), encoding="utf-8")
     job = program.run("collectives", 2, library, settings)
     expect_right(job)
-    assert "NCCL: 2.18.1 was measured here, this is" in job.errors[0], job.errors[0]
+    assert said in job.errors[0], job.errors[0]
     job = program.run("collectives", 2, library, settings | {"NCCL_NVLS_ENABLE": "0"})
     expect_right(job)
-    assert "beside this NCCL" in job.errors[0], "multicast was not forbidden then"
+    assert f"this is {own} with NCCL_NVLS_ENABLE=0 (" in job.errors[0], "multicast was not forbidden then"
 
 
 def test_what_measured_faster_is_taken_and_nothing_else() -> None:

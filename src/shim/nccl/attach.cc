@@ -317,6 +317,9 @@ int attach(const sennit_nccl_front& front) {
   }
   int version = 0;
   if (nccl.get_version(&version) == kSuccess) switches->nccl = nccl_name(nccl_version_text(version));
+  Dl_info library{};
+  if (dladdr(reinterpret_cast<const void*>(nccl.get_version), &library) != 0 && library.dli_fname != nullptr)
+    switches->nccl_file = library.dli_fname;
   own_code = code_around(reinterpret_cast<const void*>(nccl.get_version));
   here = new DropIn(nccl, std::move(*switches), std::move(*memories));
   static const pid_t process = getpid();

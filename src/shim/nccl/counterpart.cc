@@ -48,6 +48,21 @@ bool is_of_use(const Switches& switches, const plan::Table& table) {
          });
 }
 
+constexpr std::string_view kIsAnother = "was measured here, this is";
+
+/// `measured`: as a table has it.
+std::string another_nccl(std::string_view measured, const Switches& switches) {
+  return fmt::format("{} {} {} (sennit tune collectives --nccl {})", measured.empty() ? "another one" : measured,
+                     kIsAnother, switches.nccl, switches.nccl_file);
+}
+
+/// Why a table is of no use.
+std::string no_use(const Switches& switches, const plan::Table& table) {
+  for (const plan::Entry& entry : table.entries)
+    if (entry.nccl_us > 0) return another_nccl(entry.nccl, switches);
+  return std::string(Counterpart::kNothing);
+}
+
 /// What NCCL's numbers say; none where sennit has no such, or where other ranks may say otherwise.
 std::optional<device::Reduction> reduction_of(const Call& call) {
   const auto type = type_of(call.type);
@@ -79,6 +94,11 @@ class Stages {
 };
 
 }  // namespace
+
+bool Counterpart::is_expected(const Status& status) {
+  return status.what() == kNothing || status.what() == kNoBlocks ||
+         status.what().find(kIsAnother) != std::string::npos;
+}
 
 Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
                                                          const Config& config, Memories& memories,
@@ -134,7 +154,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
     if (std::ranges::adjacent_find(*tables, std::not_equal_to()) != tables->end())
       return Status(Code::mismatch, "not all ranks have the same table of collectives", {},
                     "Give all ranks the same SENNIT_CACHE or SENNIT_TABLE");
-    if (!of_use) return Status(Code::not_found, std::string(kNothing));
+    if (!of_use) return Status(Code::not_found, no_use(switches, *table));
   }
   auto chooser = std::make_unique<plan::Chooser>(std::move(table), false, agreed->room);
   made->chooser_ = chooser.get();
@@ -202,9 +222,7 @@ Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
       return {false,
               fmt::format("NCCL: it was not measured at {} when this machine was tuned (sennit tune collectives)",
                           format_bytes(entry.which.bytes))};
-    if (entry.nccl != switches_.nccl)
-      return {false, fmt::format("NCCL: {} was measured here, this is {} (sennit tune collectives --nccl FILE)",
-                                 entry.nccl.empty() ? "another one" : entry.nccl, switches_.nccl)};
+    if (entry.nccl != switches_.nccl) return {false, "NCCL: " + another_nccl(entry.nccl, switches_)};
     const plan::Timed& best = entry.plans.front();
     if (best.us + best.spread_us >= entry.nccl_us)
       return {false, fmt::format("NCCL: measured faster at {} ({:.1f} µs, sennit {:.1f})",

@@ -228,8 +228,7 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
     status = made.status();
     if (made.ok()) known.counterpart = std::move(*made);
   }
-  const bool expected = status.what() == Counterpart::kNothing || status.what() == Counterpart::kNoBlocks;
-  if (!status.ok() && !expected && shape.rank == 0)
+  if (!status.ok() && !Counterpart::is_expected(status) && shape.rank == 0)
     log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
   return status;
 }
