@@ -425,6 +425,7 @@ int main(int count, char** arguments) {
     {"windows", windows},
     {"scalable", scalable},
     {"revoked", revoked},
+    {"latest", latest},
 #endif
   };
   for (size_t i = 0; i < sizeof tests / sizeof *tests; ++i)

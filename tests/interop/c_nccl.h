@@ -65,6 +65,8 @@ void aborted_in_the_making(void);
 void starting(void);
 /* What is registered with them. */
 void windows(void);
+/* What errors say. */
+void latest(void);
 /* What threads get of them. */
 void at_once(void);
 

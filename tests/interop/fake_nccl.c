@@ -318,6 +318,7 @@ ncclResult_t ncclGroupEnd(void) {
 #if FAKE_VERSION >= 22200
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   note("GroupSimulateEnd %d calls", group.calls);
+  if (group.depth == 0) return ncclInvalidUsage;
   group.depth = group.made = group.calls = 0;
   info->estimatedTime = 1;
   return ncclSuccess;

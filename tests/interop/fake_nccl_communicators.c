@@ -100,6 +100,7 @@ ncclResult_t ncclCommInitRank(ncclComm_t* made, int size, ncclUniqueId id, int r
 
 ncclResult_t ncclCommInitAll(ncclComm_t* made, int count, const int* devices) {
   note("CommInitAll %d", count);
+  if (count > kRanks) return ncclInvalidArgument;
   ncclUniqueId id;
   ncclGetUniqueId(&id);
   ncclGroupStart();
@@ -216,7 +217,7 @@ static void let_go(ncclComm_t comm) {
 
 ncclResult_t ncclCommFinalize(ncclComm_t comm) {
   note("CommFinalize %d", comm->size);
-  return ncclSuccess;
+  return atomic_load(&comm->aborted) ? ncclInvalidArgument : ncclSuccess;
 }
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   note("CommDestroy %d", comm->size);
@@ -225,14 +226,12 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 }
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   note("CommAbort %d", comm->size);
-  atomic_store(&comm->aborted, true);
-  return ncclSuccess;
+  return atomic_exchange(&comm->aborted, true) ? ncclInvalidArgument : ncclSuccess;
 }
 #if FAKE_VERSION >= 22800
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
   note("CommRevoke %d", flags);
-  atomic_store(&comm->aborted, true);
-  return ncclSuccess;
+  return atomic_exchange(&comm->aborted, true) ? ncclInvalidArgument : ncclSuccess;
 }
 #endif
 
@@ -281,13 +280,13 @@ ncclResult_t ncclCommDeregister(const ncclComm_t comm, void* handle) {
 #if FAKE_VERSION >= 22700
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void* buffer, size_t size, ncclWindow_t* window, int flags) {
   note("CommWindowRegister %d %zu %d", comm->size, size, flags);
+  if (buffer == NULL) return ncclInvalidArgument;
   *window = (ncclWindow_t)buffer;
   return ncclSuccess;
 }
 ncclResult_t ncclCommWindowDeregister(ncclComm_t comm, ncclWindow_t window) {
-  (void)window;
   note("CommWindowDeregister %d", comm->size);
-  return ncclSuccess;
+  return window == NULL ? ncclInvalidArgument : ncclSuccess;
 }
 #endif
 

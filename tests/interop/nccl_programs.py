@@ -18,7 +18,7 @@ import pytest
 HERE = Path(__file__).resolve().parent
 TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-nccl-")
 HANGS = 124
-TOPICS = ("children", "communicators", "ends", "processes", "threads", "windows")  # of c_nccl.c
+TOPICS = ("children", "communicators", "ends", "errors", "processes", "threads", "windows")  # of c_nccl.c
 
 
 def headers() -> list[Path]:

@@ -75,22 +75,20 @@ int DropIn::come_behind_nccl(const Call& call, Known& known) {
   constexpr int kInt8 = 0;
   std::byte* const message = known.counterpart->own_message();
   int code = nccl_.group_start();
-  if (code != kSuccess) return code;
+  if (code != kSuccess) return from_nccl(code);
   const int sent = nccl_.send(message, 1, kInt8, known.shape.rank, call.comm, call.stream);
   const int received = nccl_.recv(message + 1, 1, kInt8, known.shape.rank, call.comm, call.stream);
   code = nccl_.group_end();
   if (code == kInProgress) code = wait_for_nccl(&known, call.comm);
   for (const int earlier : {received, sent})
     if (earlier != kSuccess && earlier != kInProgress) code = earlier;
-  if (code != kSuccess) say({});
-  return code;
+  return from_nccl(code);
 }
 
 int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tells) {
   const auto start = begin_count();
   if (tells && known != nullptr && known->counterpart != nullptr) known->counterpart->passes_on(call.stream);
-  const int code = pass_on(nccl_, call);
-  if (code != kSuccess && code != kInProgress) say({});
+  const int code = from_nccl(pass_on(nccl_, call));
   count(call, why, start, known);
   return code;
 }
@@ -98,9 +96,7 @@ int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tell
 int DropIn::enqueue(Comm comm, Stream stream, const std::function<int()>& make) {
   if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
     known->counterpart->passes_on(stream);
-  const int code = make();
-  if (code != kSuccess && code != kInProgress) say({});
-  return code;
+  return from_nccl(make());
 }
 
 int DropIn::failed(const Known& known, const Call& call, const Status& status) {
@@ -114,6 +110,11 @@ int DropIn::failed(const Known& known, const Call& call, const Status& status) {
 void DropIn::say(std::string_view text) {
   const std::lock_guard lock(said_mutex_);
   said_[text.copy(said_, sizeof said_ - 1)] = '\0';
+}
+
+int DropIn::from_nccl(int code) {
+  if (code != kSuccess && code != kInProgress) say({});
+  return code;
 }
 
 void DropIn::count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start,
@@ -131,13 +132,13 @@ void DropIn::count(const Call& call, std::string_view how, std::chrono::steady_c
 int DropIn::group_start() {
   const int code = nccl_.group_start();
   if (code == kSuccess) ++open().depth;
-  return code;
+  return from_nccl(code);
 }
 
 int DropIn::group_end() {
   Open& group = open();
   if (group.depth > 0) --group.depth;
-  if (group.depth > 0) return nccl_.group_end();
+  if (group.depth > 0) return from_nccl(nccl_.group_end());
   const auto waiting = std::exchange(group.waiting, {});
   auto windows = std::exchange(group.windows, {});
   const int code = end_group(std::exchange(group.calls, {}));
@@ -151,7 +152,7 @@ int DropIn::group_simulate_end(void* info) {
   if (group.depth == 1)
     for (const Grouped& each : std::exchange(group.calls, {})) (void)pass_on(nccl_, each.call);
   if (group.depth > 0) --group.depth;
-  return nccl_.group_simulate_end(info);
+  return from_nccl(nccl_.group_simulate_end(info));
 }
 
 int DropIn::end_group(std::vector<Grouped> calls) {
@@ -165,10 +166,10 @@ int DropIn::end_group(std::vector<Grouped> calls) {
       if (first == kSuccess) first = code;
     }
     const int code = nccl_.group_end();
-    return first != kSuccess ? first : code;
+    return first != kSuccess ? first : from_nccl(code);
   }
   // What else the program has put into it comes first.
-  int first = await(nccl_.group_end(), calls);
+  int first = from_nccl(await(nccl_.group_end(), calls));
   std::vector<const Run*> begun;  // of sennit's
   auto run = runs.begin();
   for (; run != runs.end() && !run->messages && first == kSuccess; ++run) {
@@ -242,14 +243,15 @@ int DropIn::settle_all(std::vector<const Run*>& begun, int first) {
 
 int DropIn::pass_group(const std::vector<Grouped>& calls, std::span<const Comm> told) {
   int first = nccl_.group_start();
-  if (first != kSuccess) return first;
+  if (first != kSuccess) return from_nccl(first);
   for (const Grouped& each : calls) {
     const bool tells = std::ranges::find(told, each.call.comm) == told.end();
     const int code = pass(each.call, each.known.get(), each.how, tells);
     if (first == kSuccess || first == kInProgress) first = code;
   }
   const int code = nccl_.group_end();
-  return await(first == kSuccess || first == kInProgress ? code : first, calls);
+  if (first != kSuccess && first != kInProgress) return first;
+  return from_nccl(await(code, calls));
 }
 
 int DropIn::await(int code, const std::vector<Grouped>& calls) {
@@ -274,10 +276,10 @@ int DropIn::wait_for_nccl(Known* known, Comm comm) {
 
 int DropIn::async_error(Comm comm, int* error) {
   const int code = nccl_.comm_get_async_error(comm, error);
-  if (code != kSuccess || error == nullptr || *error == kInProgress) return code;
+  if (code != kSuccess || error == nullptr || *error == kInProgress) return from_nccl(code);
   // That all is well with it need not mean that what was asked of it is there already.
   begin_parts(*error != kSuccess ? comm : nullptr, false);
-  if (*error != kSuccess) return code;
+  if (from_nccl(*error) != kSuccess) return code;
   const auto known = known_.find(comm);
   if (known == nullptr) return code;
   if (!known->settled.load(std::memory_order_acquire)) {

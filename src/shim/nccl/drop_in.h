@@ -171,6 +171,8 @@ class DropIn {
   int failed(const Known& known, const Call& call, const Status& status);
   /// For ncclGetLastError; empty: what NCCL has to say is newer.
   void say(std::string_view text);
+  /// NCCL's `code`, which the program gets: where it is an error, that is the latest one.
+  int from_nccl(int code);
   /// For count(). Where nobody asked for a report the clock is not looked at: that is a tenth of what a call costs.
   std::chrono::steady_clock::time_point begin_count() const {
     return switches_.report ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();

@@ -34,7 +34,7 @@ Shape DropIn::shape_of(Comm comm) {
 }
 
 int DropIn::unique_id(UniqueId* id) {
-  const int code = nccl_.get_unique_id(id);
+  const int code = from_nccl(nccl_.get_unique_id(id));
   if (code == kSuccess && switches_.rails_for_nccl) invite(*id);
   return code;
 }
@@ -47,7 +47,7 @@ int DropIn::make(std::string key, const UniqueId* id, int index, int most, const
 }
 
 int DropIn::make_here(Waiting waiting, const std::function<int()>& make) {
-  const int code = make();
+  const int code = from_nccl(make());
   if (open().depth > 0 && code == kSuccess)
     open().waiting.push_back(std::move(waiting));
   else
@@ -57,7 +57,7 @@ int DropIn::make_here(Waiting waiting, const std::function<int()>& make) {
 
 int DropIn::make_later(Comm parent, Waiting waiting, const std::function<int()>& make) {
   *waiting.made = nullptr;  // until NCCL has it
-  const int code = make();
+  const int code = from_nccl(make());
   if (code != kSuccess && code != kInProgress) return code;
   {
     const std::lock_guard lock(parts_mutex_);
@@ -68,7 +68,7 @@ int DropIn::make_later(Comm parent, Waiting waiting, const std::function<int()>&
 }
 
 int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
-  const int code = make();
+  const int code = from_nccl(make());
   const auto secret = comm::random_hex(32);
   if (code != kSuccess || !secret) return code;
   std::vector<Waiting> waiting;
@@ -129,7 +129,7 @@ void DropIn::begin_parts(Comm ended, bool in_order) {
 }
 
 int DropIn::make_without(Comm* made, std::string why, const std::function<int()>& make) {
-  const int code = make();
+  const int code = from_nccl(make());
   if ((code != kSuccess && code != kInProgress) || made == nullptr || *made == nullptr) return code;
   auto known = std::make_shared<Known>();
   known->why_not = std::move(why);
@@ -303,7 +303,7 @@ Status DropIn::end(Comm comm, bool in_order) {
 }
 
 int DropIn::ended(int code, const Status& status) {
-  if (status.ok() || (code != kSuccess && code != kInProgress)) return code;
+  if (status.ok() || (code != kSuccess && code != kInProgress)) return from_nccl(code);
   say(fmt::format("sennit: what the communicator did has not ended well: {}", status.text()));
   return result_of(status);
 }
@@ -315,7 +315,7 @@ int DropIn::destroy(Comm comm) {
 
 int DropIn::abort(Comm comm) {
   (void)end(comm, false);
-  return nccl_.comm_abort(comm);
+  return from_nccl(nccl_.comm_abort(comm));
 }
 
 void DropIn::leave_to_nccl(Comm comm, std::string why) {
@@ -337,7 +337,7 @@ void DropIn::leave_to_nccl(Comm comm, std::string why) {
 
 int DropIn::revoke(Comm comm, int flags) {
   leave_to_nccl(comm, "NCCL: it was revoked");
-  return nccl_.comm_revoke(comm, flags);
+  return from_nccl(nccl_.comm_revoke(comm, flags));
 }
 
 int DropIn::shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<Config> config, Comm* made,

@@ -10,7 +10,7 @@
 namespace sennit::shim::nccl {
 
 int DropIn::open_window(const Registering& what, int flags, const std::function<int()>& make) {
-  const int code = make();
+  const int code = from_nccl(make());
   if (code != kSuccess || (flags & kWindowSymmetric) == 0 || what.made == nullptr) return code;
   if (open().depth > 0)
     open().windows.push_back(what);
@@ -38,7 +38,7 @@ void DropIn::open_windows(std::vector<Registering> windows) {
 int DropIn::close_window(Comm comm, WindowHandle window) {
   if (const auto known = known_.find(comm); known != nullptr && known->settled && known->counterpart != nullptr)
     known->counterpart->close_window(window);
-  return nccl_.comm_window_deregister(comm, window);
+  return from_nccl(nccl_.comm_window_deregister(comm, window));
 }
 
 }  // namespace sennit::shim::nccl
