@@ -424,6 +424,7 @@ int main(int count, char** arguments) {
     {"shrunk_aside", shrunk_aside},
     {"windows", windows},
     {"scalable", scalable},
+    {"begun_in_simulation", begun_in_simulation},
     {"revoked", revoked},
     {"latest", latest},
 #endif

@@ -41,6 +41,7 @@ void pairs(void);
 void all_in_one(void);
 void of_threads(void);
 void scalable(void);
+void begun_in_simulation(void);
 /* What is made of them. */
 void divided(void);
 void shrunk(void);

@@ -59,6 +59,41 @@ void pairs(void) {
   end();
 }
 
+#if NCCL_VERSION_CODE >= 22700 && !defined(OLD)
+/* What begins in a group that is only simulated: NCCL makes it all the same. The place that it was made at is gone
+ * when the next group ends. */
+static ncclComm_t made_in_simulation(ncclWindow_t* window) {
+  ncclComm_t made = NULL;
+  ncclSimInfo_t info = NCCL_SIM_INFO_INITIALIZER;
+  const ncclUniqueId id = meet("simulated");
+  check(ncclGroupStart(), "start");
+  check(ncclGroupStart(), "start within");
+  check(ncclCommInitRank(&made, size, id, rank), "make");
+  check(ncclGroupSimulateEnd(&info), "simulate within");
+  check(ncclAllReduce(in, out, 1000, ncclFloat, ncclSum, comm, NULL), "allreduce that is simulated");
+  check(ncclCommWindowRegister(comm, in, sizeof(float) * kMost, window, NCCL_WIN_COLL_SYMMETRIC), "register");
+  check(ncclGroupSimulateEnd(&info), "simulate");
+  return made;
+}
+void begun_in_simulation(void) {
+  init();
+  buffers();
+  ncclWindow_t window = NULL;
+  const ncclComm_t other = made_in_simulation(&window);
+  fill(1000);
+  check(ncclAllReduce(in, out, 1000, ncclFloat, ncclSum, other, NULL), "allreduce");
+  expect_sums(out, 1000, "allreduce");
+  fill(5000);
+  check(ncclAllReduce(in, in, 5000, ncclFloat, ncclSum, comm, NULL), "allreduce in a window");
+  expect_sums(in, 5000, "allreduce in a window");
+  check(ncclGroupStart(), "start");
+  check(ncclGroupEnd(), "end");
+  check(ncclCommWindowDeregister(comm, window), "deregister");
+  check(ncclCommDestroy(other), "destroy");
+  end();
+}
+#endif
+
 void all_in_one(void) {
   enum { kOnes = 3, kNumbers = 1000 };
   ncclComm_t made[kOnes];

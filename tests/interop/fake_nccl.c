@@ -319,8 +319,11 @@ ncclResult_t ncclGroupEnd(void) {
 ncclResult_t ncclGroupSimulateEnd(ncclSimInfo_t* info) {
   note("GroupSimulateEnd %d calls", group.calls);
   if (group.depth == 0) return ncclInvalidUsage;
-  group.depth = group.made = group.calls = 0;
+  if (--group.depth > 0) return ncclSuccess;
+  ncclResult_t first = ncclSuccess;
+  for (int i = 0; i < group.made && first == ncclSuccess; ++i) first = await_all(group.comm[i]);
+  group.made = group.calls = 0;
   info->estimatedTime = 1;
-  return ncclSuccess;
+  return first;
 }
 #endif

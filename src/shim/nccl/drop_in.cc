@@ -135,24 +135,27 @@ int DropIn::group_start() {
   return from_nccl(code);
 }
 
-int DropIn::group_end() {
+int DropIn::leave_group(const std::function<int(std::vector<Grouped>)>& end) {
   Open& group = open();
   if (group.depth > 0) --group.depth;
-  if (group.depth > 0) return from_nccl(nccl_.group_end());
-  const auto waiting = std::exchange(group.waiting, {});
+  if (group.depth > 0) return end({});
+  auto waiting = std::exchange(group.waiting, {});
   auto windows = std::exchange(group.windows, {});
-  const int code = end_group(std::exchange(group.calls, {}));
-  begin_all(waiting, code);
+  const int code = end(std::exchange(group.calls, {}));
+  begin_all(std::move(waiting), code);
   if (code == kSuccess || code == kInProgress) open_windows(std::move(windows));
   return code;
 }
 
+int DropIn::group_end() {
+  return leave_group([&](std::vector<Grouped> calls) { return end_group(std::move(calls)); });
+}
+
 int DropIn::group_simulate_end(void* info) {
-  Open& group = open();
-  if (group.depth == 1)
-    for (const Grouped& each : std::exchange(group.calls, {})) (void)pass_on(nccl_, each.call);
-  if (group.depth > 0) --group.depth;
-  return from_nccl(nccl_.group_simulate_end(info));
+  return leave_group([&](const std::vector<Grouped>& calls) {
+    for (const Grouped& each : calls) (void)pass_on(nccl_, each.call);
+    return from_nccl(nccl_.group_simulate_end(info));
+  });
 }
 
 int DropIn::end_group(std::vector<Grouped> calls) {

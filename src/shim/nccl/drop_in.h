@@ -162,6 +162,9 @@ class DropIn {
   int await(int code, const std::vector<Grouped>& calls);
   /// What NCCL says of a communicator once it is not at work on it any more, or when the program has aborted it.
   int wait_for_nccl(Known* known, Comm comm);
+  /// The thread's group, or one within it: `end` ends NCCL's, and gets the calls of the outermost one. What NCCL
+  /// begins in a group, communicators and windows, it begins where the calls are only simulated, too.
+  int leave_group(const std::function<int(std::vector<Grouped>)>& end);
   int end_group(std::vector<Grouped> calls);
   /// Those of one group, by both libraries: all begin before any is waited for.
   int end_messages(std::span<const Run> runs);
