@@ -29,12 +29,17 @@ Counterpart::Queue Counterpart::queue_of(Stream stream) {
   return {stream, per_thread ? std::this_thread::get_id() : std::thread::id()};
 }
 
-void Counterpart::passes_on(Stream stream) {
+Status Counterpart::passes_on(Stream stream) {
   const std::lock_guard lock(mutex_);
-  nccls_ = queue_of(stream);
-  const auto before = std::exchange(ours_, std::nullopt);
-  if (!before || *before == *nccls_) return;
-  if (const auto behind = lane(stream); behind.ok()) (void)collectives_->follow(**behind);
+  const Queue next = queue_of(stream);
+  if (ours_ && *ours_ != next) {
+    const auto behind = lane(stream);
+    if (!behind) return behind.status();
+    if (auto status = collectives_->follow(**behind); !status) return status;
+  }
+  nccls_ = next;
+  ours_.reset();
+  return {};
 }
 
 bool Counterpart::takes_over(Stream stream) {
@@ -44,12 +49,12 @@ bool Counterpart::takes_over(Stream stream) {
   return before && *before != *ours_;
 }
 
-bool Counterpart::divides(Stream taken, Stream passed_on) {
+Result<bool> Counterpart::divides(Stream taken, Stream passed_on) {
   const auto nccls_before = [&] {
     const std::lock_guard lock(mutex_);
     return nccls_;
   }();
-  passes_on(passed_on);
+  if (auto status = passes_on(passed_on); !status) return status;
   const std::lock_guard lock(mutex_);
   ours_ = queue_of(taken);
   return nccls_before && *nccls_before != *ours_;

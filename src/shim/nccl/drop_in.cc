@@ -87,7 +87,8 @@ int DropIn::come_behind_nccl(const Call& call, Known& known) {
 
 int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tells) {
   const auto start = begin_count();
-  if (tells && known != nullptr && known->counterpart != nullptr) known->counterpart->passes_on(call.stream);
+  if (tells && known != nullptr && known->counterpart != nullptr)
+    if (auto status = known->counterpart->passes_on(call.stream); !status) return failed_before_nccl(*known, status);
   const int code = from_nccl(pass_on(nccl_, call));
   count(call, why, start, known);
   return code;
@@ -95,7 +96,7 @@ int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tell
 
 int DropIn::enqueue(Comm comm, Stream stream, const std::function<int()>& make) {
   if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
-    known->counterpart->passes_on(stream);
+    if (auto status = known->counterpart->passes_on(stream); !status) return failed_before_nccl(*known, status);
   return from_nccl(make());
 }
 
@@ -104,6 +105,12 @@ int DropIn::failed(const Known& known, const Call& call, const Status& status) {
                                        known.shape.rank, status.text());
   log(LogLevel::info, text);
   say(text);
+  return result_of(status);
+}
+
+int DropIn::failed_before_nccl(const Known& known, const Status& status) {
+  say(fmt::format("sennit: rank {}: a call of NCCL's cannot be put behind sennit's: {}", known.shape.rank,
+                  status.text()));
   return result_of(status);
 }
 
@@ -209,9 +216,12 @@ int DropIn::end_messages(std::span<const Run> runs) {
       return each.call.comm == call.comm;
     });
     if (divides) divided.push_back(call.comm);
-    const bool follows =
+    Result<bool> follows =
         divides ? known->counterpart->divides(call.stream, other) : known->counterpart->takes_over(call.stream);
-    if (follows) first = come_behind_nccl(call, *known);
+    if (!follows)
+      first = failed_before_nccl(*known, follows.status());
+    else if (*follows)
+      first = come_behind_nccl(call, *known);
     if (first == kSuccess) first = perform_messages(run, *known);
     begun.push_back(&run);
   }

@@ -172,6 +172,8 @@ class DropIn {
   /// Waits, in the program's streams, for what sennit has begun. `first`: the error so far.
   int settle_all(std::vector<const Run*>& begun, int first);
   int failed(const Known& known, const Call& call, const Status& status);
+  /// Of a call that NCCL was to do behind sennit's.
+  int failed_before_nccl(const Known& known, const Status& status);
   /// For ncclGetLastError; empty: what NCCL has to say is newer.
   void say(std::string_view text);
   /// NCCL's `code`, which the program gets: where it is an error, that is the latest one.

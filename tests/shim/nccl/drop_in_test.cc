@@ -1,0 +1,138 @@
+#include "shim/nccl/drop_in.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <functional>
+#include <thread>
+
+#include "comm/secret.h"
+
+namespace sennit::shim::nccl {
+namespace {
+
+using testing::HasSubstr;
+
+/// An NCCL whose communicators are places, one of each rank, and that does nothing.
+struct IdleNccl {
+  static constexpr int kRanks = 2, kFloat = 7, kUnknown = 99;
+  static inline std::array<char, kRanks> places;
+  static inline std::atomic<int> asked;  // how often, for what NCCL enqueues
+
+  static Comm comm(int rank) { return reinterpret_cast<Comm>(&places[std::size_t(rank)]); }
+  static int rank(Comm comm) { return static_cast<int>(reinterpret_cast<const char*>(comm) - places.data()); }
+
+  static Functions functions() {
+    asked = 0;
+    Functions all;
+    all.comm_user_rank = [](Comm comm, int* number) { return *number = rank(comm), kSuccess; };
+    all.comm_count = [](Comm, int* count) { return *count = kRanks, kSuccess; };
+    all.comm_cu_device = [](Comm, int* device) { return *device = 0, kSuccess; };
+    all.comm_get_async_error = [](Comm, int* error) { return *error = kSuccess, kSuccess; };
+    all.comm_abort = [](Comm) { return kSuccess; };
+    all.get_last_error = [](Comm) { return "NCCL's own word"; };
+    all.group_start = [] { return kSuccess; };
+    all.group_end = [] { return kSuccess; };
+    all.all_reduce = [](const void*, void*, std::size_t, int, int, Comm, Stream) { return ++asked, kSuccess; };
+    all.send = [](const void*, std::size_t, int, int, Comm, Stream) { return ++asked, kSuccess; };
+    return all;
+  }
+};
+
+struct DropInBesideNccl : testing::Test, IdleNccl {
+  std::unique_ptr<Memories> memories = *Memories::open(true);
+  Memories& memory = *memories;
+  DropIn drop_in{functions(), switches(), std::move(memories)};
+
+  /// The host executor has no streams but the default one: so it is tried that a lane cannot be had.
+  const Stream foreign = reinterpret_cast<Stream>(0x1000);
+
+  static Switches switches() {
+    Switches all;
+    all.take = Take::all;
+    return all;
+  }
+
+  /// On both ranks, each a thread.
+  static void on_all(const std::function<void(int rank)>& act) {
+    std::array<std::thread, kRanks> threads;
+    for (int rank = 0; rank < kRanks; ++rank) threads[std::size_t(rank)] = std::thread([&act, rank] { act(rank); });
+    for (std::thread& thread : threads) thread.join();
+  }
+
+  void SetUp() override {
+    const std::string key = key_of(*comm::random_hex(16));
+    // Which none has before all have come.
+    std::atomic<int> come{0};
+    on_all([&](int rank) {
+      Comm made = nullptr;
+      EXPECT_EQ(drop_in.make(key, nullptr, rank, kRanks, Config(), &made,
+                             [&] {
+                               ++come;
+                               while (come < kRanks) std::this_thread::yield();
+                               return made = comm(rank), kSuccess;
+                             }),
+                kSuccess);
+    });
+    on_all([&](int rank) { EXPECT_EQ(drop_in.call(sum(rank)), kSuccess); });
+    ASSERT_EQ(asked, 0) << "it is sennit's";
+  }
+  void TearDown() override {
+    on_all([&](int rank) { EXPECT_EQ(drop_in.abort(comm(rank)), kSuccess); });
+  }
+
+  Call sum(int rank) {
+    void* const data = memory.allocate_emulated(0, 64);
+    return {Entry::all_reduce, data, data, 4, kFloat, 0, 0, comm(rank), nullptr};
+  }
+  Call of_nccl(int rank, Stream stream) {
+    return {Entry::all_reduce, nullptr, nullptr, 4, kUnknown, 0, 0, comm(rank), stream};
+  }
+};
+
+TEST_F(DropInBesideNccl, ACallOfNcclsThatCannotBePutBehindSennitsFails) {
+  EXPECT_NE(drop_in.call(of_nccl(0, foreign)), kSuccess);
+  EXPECT_THAT(drop_in.last_error(comm(0)), HasSubstr("no foreign streams"));
+  EXPECT_NE(drop_in.call(of_nccl(0, foreign)), kSuccess) << "it is behind none yet";
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(drop_in.call(of_nccl(0, nullptr)), kSuccess);
+  EXPECT_EQ(drop_in.call(of_nccl(0, foreign)), kSuccess) << "NCCL keeps the order of its own";
+  EXPECT_EQ(asked, 2);
+}
+
+TEST_F(DropInBesideNccl, SoDoesOneInAGroup) {
+  EXPECT_EQ(drop_in.group_start(), kSuccess);
+  EXPECT_EQ(drop_in.call(of_nccl(1, foreign)), kSuccess);
+  EXPECT_NE(drop_in.group_end(), kSuccess);
+  EXPECT_THAT(drop_in.last_error(comm(1)), HasSubstr("no foreign streams"));
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(DropInBesideNccl, SoDoMessagesOfWhichNcclHasSome) {
+  Call ours = sum(0);
+  ours.entry = Entry::send;
+  ours.root = 1;
+  Call its = ours;
+  its.type = kUnknown;
+  its.stream = foreign;
+  EXPECT_EQ(drop_in.group_start(), kSuccess);
+  EXPECT_EQ(drop_in.call(ours), kSuccess);
+  EXPECT_EQ(drop_in.call(its), kSuccess);
+  EXPECT_NE(drop_in.group_end(), kSuccess);
+  EXPECT_THAT(drop_in.last_error(comm(0)), HasSubstr("no foreign streams"));
+  EXPECT_EQ(asked, 0);
+}
+
+TEST_F(DropInBesideNccl, AndOneThatSennitNeverDoes) {
+  const auto make = [] { return ++asked, kSuccess; };
+  EXPECT_NE(drop_in.enqueue(comm(0), foreign, make), kSuccess);
+  EXPECT_THAT(drop_in.last_error(comm(0)), HasSubstr("no foreign streams"));
+  EXPECT_EQ(asked, 0);
+  EXPECT_EQ(drop_in.enqueue(comm(0), nullptr, make), kSuccess);
+  EXPECT_EQ(asked, 1);
+}
+
+}  // namespace
+}  // namespace sennit::shim::nccl
