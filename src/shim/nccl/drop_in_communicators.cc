@@ -1,6 +1,7 @@
 // How communicators begin and end.
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include <fmt/format.h>
@@ -22,6 +23,8 @@ constexpr auto kLastWait = std::chrono::milliseconds(100);
 /// How long a part that does not block may take to be there: a limit, since the program may give up the place where
 /// NCCL would leave it.
 constexpr auto kLastPart = std::chrono::minutes(1);
+/// Short enough for a string that has none either.
+constexpr const char* kNoMemory = "NCCL: no memory";
 
 }  // namespace
 
@@ -148,35 +151,36 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     auto known = std::make_shared<Known>();
     known->key = std::move(each.key);
     known->config = each.config;
-    known_.add(comm, known);
+    known->why_not = "NCCL: it was not made";
     begun.push_back(known);
+    // Whoever finds it waits until it is settled: from now on, whatever happens, it will be.
+    known_.add(comm, known);
     if (code == kSuccess && waiting.size() == 1) {
       known->shape = shape_of(comm);
       settle(*known, comm, each.announced, false);
       continue;
     }
     Known& one = *known;  // which waits for the thread before it goes
-    auto started = start_thread([this, comm, &one, announced = std::move(each.announced)] {
-      const int state = wait_for_nccl(&one, comm);
-      try {
+    try {
+      auto started = start_thread([this, comm, &one, announced = std::move(each.announced)] {
+        const int state = wait_for_nccl(&one, comm);
         bool is_there = false;
         if (const Look look(&one); look && state == kSuccess) {
           one.shape = shape_of(comm);
           is_there = true;
         }
         if (is_there) return settle(one, comm, announced, true);
-        one.why_not = "NCCL: it was not made";
-      } catch (const std::bad_alloc&) {
-        one.why_not = "NCCL: no memory";
+        one.settled.store(true, std::memory_order_release);
+      });
+      if (started) {
+        known->making = std::move(*started);
+        continue;
       }
-      one.settled.store(true, std::memory_order_release);
-    });
-    if (started) {
-      known->making = std::move(*started);
-    } else {
       one.why_not = "NCCL: " + started.status().what();
-      one.settled.store(true, std::memory_order_release);
+    } catch (const std::bad_alloc&) {
+      one.why_not = kNoMemory;
     }
+    one.settled.store(true, std::memory_order_release);
   }
   // Several at once: each with other ranks, in any order.
   if (code == kSuccess)
@@ -239,12 +243,16 @@ void DropIn::settle(Known& known, Comm comm, const Announced& announced, bool ow
     if (std::pair(-known.shape.size, known.shape.rank) < std::pair(-largest_.size, largest_.rank))
       largest_ = known.shape;
   }
-  if (const auto status = meet(known, comm, announced, own_thread); !status) {
-    known.why_not = fmt::format("NCCL: {}", status.what());
-    if (announced.growth != nullptr)
-      known.announced = announced.growth;
-    else
-      known.announced = announced.meeting;
+  try {
+    if (const auto status = meet(known, comm, announced, own_thread); !status) {
+      if (announced.growth != nullptr)
+        known.announced = announced.growth;
+      else
+        known.announced = announced.meeting;
+      known.why_not = fmt::format("NCCL: {}", status.what());
+    }
+  } catch (const std::bad_alloc&) {
+    known.why_not = kNoMemory;
   }
   known.settled = true;
   // Nobody waited for it: see end().

@@ -5,7 +5,9 @@
 
 #include <array>
 #include <atomic>
+#include <cstdlib>
 #include <functional>
+#include <new>
 #include <thread>
 
 #include "comm/secret.h"
@@ -14,6 +16,39 @@ namespace sennit::shim::nccl {
 namespace {
 
 using testing::HasSubstr;
+
+/// How often this thread still gets host memory; negative: always.
+thread_local int lots = -1;
+
+void* allocate_if_lots(std::size_t bytes) {
+  if (lots == 0) throw std::bad_alloc();
+  if (lots > 0) --lots;
+  if (void* const data = std::malloc(bytes > 0 ? bytes : 1)) return data;
+  throw std::bad_alloc();
+}
+
+}  // namespace
+}  // namespace sennit::shim::nccl
+
+void* operator new(std::size_t bytes) {
+  return sennit::shim::nccl::allocate_if_lots(bytes);
+}
+void* operator new(std::size_t bytes, const std::nothrow_t& /*kind*/) noexcept {
+  try {
+    return operator new(bytes);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+void operator delete(void* data) noexcept {
+  std::free(data);
+}
+void operator delete(void* data, std::size_t) noexcept {
+  std::free(data);
+}
+
+namespace sennit::shim::nccl {
+namespace {
 
 /// An NCCL whose communicators are places, one of each rank, and that does nothing.
 struct IdleNccl {
@@ -68,13 +103,12 @@ struct DropInBesideNccl : testing::Test, IdleNccl {
     std::atomic<int> come{0};
     on_all([&](int rank) {
       Comm made = nullptr;
-      EXPECT_EQ(drop_in.make(key, nullptr, rank, kRanks, Config(), &made,
-                             [&] {
-                               ++come;
-                               while (come < kRanks) std::this_thread::yield();
-                               return made = comm(rank), kSuccess;
-                             }),
-                kSuccess);
+      const auto by_nccl = [&] {
+        ++come;
+        while (come < kRanks) std::this_thread::yield();
+        return made = comm(rank), kSuccess;
+      };
+      EXPECT_EQ(drop_in.make(key, nullptr, rank, kRanks, Config(), &made, by_nccl), kSuccess);
     });
     on_all([&](int rank) { EXPECT_EQ(drop_in.call(sum(rank)), kSuccess); });
     ASSERT_EQ(asked, 0) << "it is sennit's";
@@ -132,6 +166,24 @@ TEST_F(DropInBesideNccl, AndOneThatSennitNeverDoes) {
   EXPECT_EQ(asked, 0);
   EXPECT_EQ(drop_in.enqueue(comm(0), nullptr, make), kSuccess);
   EXPECT_EQ(asked, 1);
+}
+
+TEST(DropIn, NobodyWaitsForACommunicatorWhoseMemoryEndedWhenNcclHadMadeIt) {
+  DropIn drop_in(IdleNccl::functions(), Switches(), *Memories::open(true));
+  const Comm comm = IdleNccl::comm(0);
+  for (int enough = 0, left = 0; left == 0; ++enough) {
+    Comm made = nullptr;
+    const auto by_nccl = [&] { return made = comm, lots = enough, kSuccess; };
+    try {
+      EXPECT_EQ(drop_in.make(key_of(*comm::random_hex(16)), nullptr, 0, 2, Config(), &made, by_nccl), kSuccess);
+    } catch (const std::bad_alloc&) {
+    }
+    left = std::exchange(lots, -1);
+    int state = kInProgress;
+    EXPECT_EQ(drop_in.async_error(comm, &state), kSuccess);
+    ASSERT_NE(state, kInProgress) << "with memory for " << enough;
+    EXPECT_EQ(drop_in.abort(comm), kSuccess);
+  }
 }
 
 }  // namespace
