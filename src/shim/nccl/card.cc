@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
@@ -18,11 +17,18 @@ plan::Room room_on(unsigned concurrent_blocks, unsigned allowed) {
   return {allowed > 0 ? std::min(blocks, allowed) : blocks, quarter};
 }
 
+std::string operations_of(const Switches& switches) {
+  return switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all";
+}
+
+Status differs(std::size_t rank, std::string_view what) {
+  return Status(Code::mismatch, fmt::format("rank {} has another {} than rank 0", rank, what), {},
+                "Give all ranks the same");
+}
+
 Card Card::of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes, bool no_blocks) {
-  return {room,          device::this_process(),
-          switches.take, switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all",
-          switches.nccl, scratch_bytes,
-          no_blocks};
+  return {room,          device::this_process(), switches.take, operations_of(switches),
+          switches.nccl, scratch_bytes,          no_blocks};
 }
 
 Result<Card> Card::read(std::span<const std::byte> bytes) {
@@ -58,15 +64,11 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards, int rank) {
   for (const comm::Bytes& each : cards) {
     auto card = Card::read(each);
     if (!card) return card.status();
-    const auto differs = [&](std::string_view what) {
-      return Status(Code::mismatch, fmt::format("rank {} has another {} than rank 0", read.size() - 1, what), {},
-                    "Give all ranks the same");
-    };
     read.push_back(*std::move(card));
     const Card &first = read.front(), &latest = read.back();
     if (latest.take != first.take || latest.operations != first.operations)
-      return differs("SENNIT_TAKE or SENNIT_OPS");
-    if (latest.nccl != first.nccl) return differs("NCCL or NCCL_NVLS_ENABLE");
+      return differs(read.size() - 1, "SENNIT_TAKE or SENNIT_OPS");
+    if (latest.nccl != first.nccl) return differs(read.size() - 1, "NCCL or NCCL_NVLS_ENABLE");
   }
   Agreed agreed;
   agreed.scratch_bytes = read.front().scratch_bytes;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "comm/wire.h"
@@ -25,6 +26,11 @@ namespace sennit::shim::nccl {
 /// and no more than the user allows those: a default. Messages, which come after them, may have all that a quarter
 /// is.
 plan::Room room_on(unsigned concurrent_blocks, unsigned allowed);
+
+/// SENNIT_OPS as ranks compare it: "allreduce,bcast", or "all".
+std::string operations_of(const Switches& switches);
+/// What all ranks say where rank `rank` differs from rank 0 in `what`.
+Status differs(std::size_t rank, std::string_view what);
 
 /// One rank's.
 struct Card {

@@ -78,6 +78,21 @@ double clock_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
+/// Collective over the node's ranks: the table that all go by, since they would decide differently by different ones.
+/// One that is of no use ends no program: NCCL is there.
+Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
+  auto own = plan::own_table(node.mover().machine(), scratch_bytes);
+  const bool of_use = own.ok() && is_of_use(switches, *own);
+  const auto tables =
+      comm::agree(node.group().exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
+  if (!tables) return tables.status();
+  if (std::ranges::adjacent_find(*tables, std::not_equal_to()) != tables->end())
+    return Status(Code::mismatch, "not all ranks have the same table of collectives", {},
+                  "Give all ranks the same SENNIT_CACHE or SENNIT_TABLE");
+  if (!of_use) return Status(Code::not_found, no_use(switches, *own));
+  return own;
+}
+
 /// What took how long.
 class Stages {
  public:
@@ -133,28 +148,19 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   made->node_ = std::move(*node);
   stages.end("node");
   comm::Group& group = made->node_->group();
+  group.on_abort([failed = made->failed_](const Status&) { failed->store(clock_now()); });
+  if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
+    return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
   // What the program has ended may be kept until the process ends, without a goodbye: see end_in_order().
   group.excuse([&group](int rank) {
     const auto& leaving = group.control().slot(group.node_index(rank), kLeavingSlot);
     return leaving.words[2].load(std::memory_order_acquire) != 0;
   });
-  group.on_abort([failed = made->failed_](const Status&) { failed->store(clock_now()); });
-  if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
-    return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
-  // Ranks that go by different tables would decide differently.
   std::optional<plan::Table> table;
   if (switches.take == Take::measured) {
-    // One that is of no use ends no program: NCCL is there.
-    auto own = plan::own_table(made->node_->mover().machine(), agreed->scratch_bytes);
-    const bool of_use = own.ok() && is_of_use(switches, *own);
-    auto tables =
-        comm::agree(group.exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
-    if (!tables) return tables.status();
-    table = *std::move(own);
-    if (std::ranges::adjacent_find(*tables, std::not_equal_to()) != tables->end())
-      return Status(Code::mismatch, "not all ranks have the same table of collectives", {},
-                    "Give all ranks the same SENNIT_CACHE or SENNIT_TABLE");
-    if (!of_use) return Status(Code::not_found, no_use(switches, *table));
+    auto common = common_table(*made->node_, agreed->scratch_bytes, switches);
+    if (!common) return common.status();
+    table = *std::move(common);
   }
   auto chooser = std::make_unique<plan::Chooser>(std::move(table), false, agreed->room);
   made->chooser_ = chooser.get();
@@ -248,7 +254,7 @@ Result<coll::Request> Counterpart::request_of(const Call& call) {
   return request;
 }
 
-Status Counterpart::settle() {
+Status Counterpart::finish_emulated() {
   if (!emulated_) return {};
   for (;;) {
     const auto idle = collectives_->idle();
@@ -337,8 +343,8 @@ Status Counterpart::flush() {
   for (;;) {
     const auto idle = collectives_->idle();
     if (!idle.ok()) return idle.status();
-    if (*idle) return {};
-    if (auto status = check(); !status) return status;
+    // What was aborted runs no more either.
+    if (auto status = check(); !status || *idle) return status;
     std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 }

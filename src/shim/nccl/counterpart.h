@@ -70,7 +70,7 @@ class Counterpart {
   Status perform_messages(std::span<const Call> calls, bool aside);
   /// Where GPU memory is emulated, waits for what was enqueued: nothing else keeps a stream's order there, and NCCL's
   /// stand-in works at once.
-  Status settle();
+  Status finish_emulated();
   /// The same on a lane of sennit's own behind the call's stream, which is to be handed to join(), to wait for it: so
   /// that calls of several communicators on one stream do not wait for each other.
   Status perform_aside(const Call& call);

@@ -64,7 +64,7 @@ int DropIn::perform(const Call& call, Known& known, std::string_view how, bool g
     if (const int code = come_behind_nccl(call, known); code != kSuccess) return code;
   auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call);
   // Of a group, all begin before any is waited for.
-  if (status.ok() && !grouped) status = counterpart.settle();
+  if (status.ok() && !grouped) status = counterpart.finish_emulated();
   if (!status.ok()) return failed(known, call, status);
   count(call, how, start, &known);
   return kSuccess;
@@ -184,7 +184,7 @@ int DropIn::end_group(std::vector<Grouped> calls) {
   auto run = runs.begin();
   for (; run != runs.end() && !run->messages && first == kSuccess; ++run) {
     if (!run->taken) {
-      first = settle_all(begun, first);
+      first = join_all(begun, first);
       if (first == kSuccess) first = pass_group(run->calls, {});
       continue;
     }
@@ -194,7 +194,7 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     }
     begun.push_back(&*run);
   }
-  first = settle_all(begun, first);
+  first = join_all(begun, first);
   return first == kSuccess ? end_messages(std::span(run, runs.end())) : first;
 }
 
@@ -225,7 +225,7 @@ int DropIn::end_messages(std::span<const Run> runs) {
     if (first == kSuccess) first = perform_messages(run, *known);
     begun.push_back(&run);
   }
-  return settle_all(begun, first);
+  return join_all(begun, first);
 }
 
 int DropIn::perform_messages(const Run& run, Known& known) {
@@ -241,14 +241,14 @@ int DropIn::perform_messages(const Run& run, Known& known) {
   return kSuccess;
 }
 
-int DropIn::settle_all(std::vector<const Run*>& begun, int first) {
+int DropIn::join_all(std::vector<const Run*>& begun, int first) {
   for (const Run* run : std::exchange(begun, {})) {
     const Call& last = run->calls.back().call;
     const auto& known = run->calls.back().known;
     std::vector<Stream> streams;
     for (const Grouped& each : run->calls) streams.push_back(each.call.stream);
     auto status = run->aside ? known->counterpart->join(streams) : Status();
-    if (status.ok()) status = known->counterpart->settle();
+    if (status.ok()) status = known->counterpart->finish_emulated();
     if (!status.ok() && first == kSuccess) first = failed(*known, last, status);
   }
   return first;

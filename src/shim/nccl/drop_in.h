@@ -170,7 +170,7 @@ class DropIn {
   int end_messages(std::span<const Run> runs);
   int perform_messages(const Run& run, Known& known);
   /// Waits, in the program's streams, for what sennit has begun. `first`: the error so far.
-  int settle_all(std::vector<const Run*>& begun, int first);
+  int join_all(std::vector<const Run*>& begun, int first);
   int failed(const Known& known, const Call& call, const Status& status);
   /// Of a call that NCCL was to do behind sennit's.
   int failed_before_nccl(const Known& known, const Status& status);

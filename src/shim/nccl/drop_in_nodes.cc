@@ -4,8 +4,8 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
+#include "shim/nccl/card.h"
 #include "shim/nccl/drop_in.h"
 #include "shim/nccl/translate.h"
 
@@ -47,10 +47,7 @@ Result<Layout> layout_by(const std::vector<comm::Bytes>& cards, int rank) {
     if (seen.empty()) told = card->told;
     if (card->own_thread)
       return Status(Code::unsupported, "over several nodes, and not made alone by a call that blocks");
-    if (card->told != told)
-      return Status(Code::mismatch,
-                    fmt::format("rank {} has another SENNIT_TAKE or SENNIT_OPS than rank 0", seen.size()), {},
-                    "Give all ranks the same");
+    if (card->told != told) return differs(seen.size(), "SENNIT_TAKE or SENNIT_OPS");
     seen.push_back(std::move(card->node));
   }
   auto layout = layout_of(seen, rank);
@@ -68,9 +65,7 @@ Status DropIn::meet_across(Known& known, Comm comm, const Meeting& meeting, std:
   auto all = rendezvous.meet();
   if (!all) return all.status();
   // 1. Who is where.
-  const std::string told =
-      fmt::format("{} {}", static_cast<int>(switches_.take),
-                  switches_.operations ? fmt::format("{}", fmt::join(*switches_.operations, ",")) : "all");
+  const std::string told = fmt::format("{} {}", static_cast<int>(switches_.take), operations_of(switches_));
   const NodeCard card{own_thread, told, {present.begin(), present.end()}};
   const auto cards = comm::agree(**all, Status(), card.write());
   if (!cards) return cards.status();
