@@ -70,23 +70,21 @@ TEST(Choice, GoesFromPacketsToChunksAsMessagesGrow) {
     const auto chosen = [&](std::uint64_t bytes) {
       return choose(allreduce_of(bytes), team, device::Kind::cuda, {}).algorithm;
     };
-    EXPECT_EQ(work_of(allreduce_of(1 * KiB), chosen(1 * KiB), ranks).crossings, 1) << ranks;
-    if (ranks <= 4) {
-      EXPECT_EQ(chosen(1 * KiB), Algorithm::one_shot_packets) << ranks;
-    }
+    EXPECT_EQ(chosen(1 * KiB), Algorithm::one_shot_packets) << ranks;
     EXPECT_LT(work_of(allreduce_of(64 * MiB), chosen(64 * MiB), ranks).sent, 2.0 * 64 * MiB) << ranks;
   }
   EXPECT_EQ(choose(allreduce_of(256 * MiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::segmented_ring);
-  EXPECT_EQ(choose(allreduce_of(256 * KiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::one_shot_whole);
+  EXPECT_EQ(choose(allreduce_of(256 * KiB), team_of(4), device::Kind::cuda, {}).algorithm,
+            Algorithm::two_shot_packets);
   EXPECT_EQ(choose(allreduce_of(1 * MiB), team_of(2), device::Kind::cuda, {}).algorithm, Algorithm::one_shot_whole);
   EXPECT_EQ(choose(allreduce_of(4 * MiB), team_of(4), device::Kind::cuda, {}).algorithm, Algorithm::two_shot_whole);
 }
 
 TEST(Choice, FollowsTheMachine) {
   // Where crossing a link is dear, fewer crossings are taken for longer.
-  const Case which = allreduce_of(1 * MiB);
+  const Case which = allreduce_of(256 * KiB);
   const Team team = team_of(4);
-  EXPECT_EQ(choose(which, team, device::Kind::cuda, {}).algorithm, Algorithm::two_shot_whole);
+  EXPECT_EQ(choose(which, team, device::Kind::cuda, {}).algorithm, Algorithm::two_shot_packets);
   const Plan plan =
       choose(which, team, device::Kind::cuda, {.crossing_us = 50, .meeting_us = 50, .packet_crossing_us = 50});
   EXPECT_EQ(work_of(which, plan.algorithm, 4).crossings, 1) << name(plan.algorithm);

@@ -410,6 +410,7 @@ int main(int count, char** arguments) {
     {"done_first", done_first},
     {"ended_in_wait", ended_in_wait},
     {"ended_in_vain", ended_in_vain},
+    {"ended_too_soon", ended_too_soon},
     {"aborted_in_the_making", aborted_in_the_making},
     {"forked", forked},
     {"starting", starting},

@@ -61,6 +61,7 @@ void early(void);
 void done_first(void);
 void ended_in_wait(void);
 void ended_in_vain(void);
+void ended_too_soon(void);
 void aborted_in_the_making(void);
 /* What other processes get of them. */
 void starting(void);

@@ -158,11 +158,15 @@ def test_one_that_ends_while_its_work_can_still_be_done_waits_for_it() -> None:
     expect_right(program.run("ended_in_wait", 3, library))
 
 
-def test_one_that_ends_with_work_that_cannot_be_done_says_so() -> None:
+@pytest.mark.parametrize(("test", "word"), [("ended_in_vain", "died"), ("ended_too_soon", "has ended")])
+def test_one_that_ends_with_work_that_cannot_be_done_says_so(test: str, word: str) -> None:
     program, library = have()
-    job = program.run("ended_in_vain", 3, library)
+    job = program.run(test, 3, library)
     assert job.codes == [0, 0, 0], job.text
     assert job.output == ["all right\n", "all right\n", ""], job.text
+    assert any(f"on rank {rank}: peer_lost: rank 2 {word}" in job.errors[rank] for rank in (0, 1)), (
+        job.text
+    )
 
 
 def test_an_abort_waits_for_no_rank_that_makes_the_communicator() -> None:

@@ -26,7 +26,9 @@ typedef struct sennit_front {
 typedef int sennit_attach_function(const sennit_front* front);
 #define SENNIT_ATTACH_MPI "sennit_attach_mpi"
 
-/* The same for NCCL. The program's calls go by the table once the drop-in has attached; until then they wait. */
+/* The same for NCCL. The program's calls go by the table once the drop-in has attached; until then they wait. So a
+ * library whose constructor calls NCCL, while another thread's first call attaches, waits with the loader's lock held
+ * for what needs that lock: NCCL is not to be called there. */
 typedef struct sennit_nccl_front {
   size_t entries;
   void** table;

@@ -34,12 +34,19 @@ constexpr std::size_t kMostElements = std::size_t{1} << 56;
 
 constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
 
-/// Slot of a rank in the control segment, beyond those of plan/chooser.cc: its first word says how far it has come
-/// with leaving; rank 0's second one, whether a mistake of the program's was told; its third one, whether all of its
-/// work was done when the program ended the communicator.
+/// Slot of a rank in the control segment, beyond those of plan/chooser.cc, and its words.
 constexpr int kLeavingSlot = 3074;
+enum LeavingWord : std::size_t {
+  kProgress,  ///< how far it has come with leaving: 0, kQuiet, kUnmapped
+  kMistakes,  ///< of rank 0: whether a mistake of the program's was told
+  kHasEnded,  ///< whether all of its work was done when the program ended the communicator
+};
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
+
+std::atomic<std::uint64_t>& leaving(const comm::Group& group, int rank, LeavingWord word) {
+  return group.control().slot(group.node_index(rank), kLeavingSlot).words[word];
+}
 
 /// Whether some call may be sennit's that measured faster: what is made for calls takes memory of all GPUs.
 bool is_of_use(const Switches& switches, const plan::Table& table) {
@@ -152,10 +159,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
   // What the program has ended may be kept until the process ends, without a goodbye: see end_in_order().
-  group.excuse([&group](int rank) {
-    const auto& leaving = group.control().slot(group.node_index(rank), kLeavingSlot);
-    return leaving.words[2].load(std::memory_order_acquire) != 0;
-  });
+  group.excuse([&group](int rank) { return leaving(group, rank, kHasEnded).load(std::memory_order_acquire) != 0; });
   std::optional<plan::Table> table;
   if (switches.take == Take::measured) {
     auto common = common_table(*made->node_, agreed->scratch_bytes, switches);
@@ -261,7 +265,8 @@ Status Counterpart::finish_emulated() {
     if (!idle.ok() || *idle) break;
     if (auto status = check(); !status) {
       executor_->abort();  // as a program's watchdog would end it
-      break;
+      (void)node_->lane().synchronize();
+      return status;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
@@ -276,23 +281,33 @@ Status Counterpart::check() {
   if (auto work = executor_->fault(); !work) return group.ok() ? collectives_->explain(work) : group;
   if (across_ != nullptr)
     if (auto rail = across_->rail().check(); !rail) return rail;
-  if (group.ok() && across_ == nullptr) warn_of_mistakes();
+  if (group.ok()) return across_ == nullptr ? look_for_mistakes() : Status();
   // Nothing is wrong with a rank that is gone and that nobody waits for.
-  if (group.ok() || clock_now() - failed_->load() < kBelief) return {};
+  if (clock_now() - failed_->load() < kBelief) return {};
   const auto idle = collectives_->idle();
   return idle.ok() && *idle ? Status() : group;
 }
 
-void Counterpart::warn_of_mistakes() {
+Status Counterpart::look_for_mistakes() {
   const comm::Group& group = node_->group();
   std::vector<comm::Operation> latest;
-  for (int rank = 0; rank < shape_.size; ++rank) latest.push_back(group.last_operation(rank));
+  std::vector<bool> ended;
+  for (int rank = 0; rank < shape_.size; ++rank) {
+    latest.push_back(group.last_operation(rank));
+    ended.push_back(leaving(group, rank, kHasEnded).load(std::memory_order_acquire) != 0);
+  }
+  const auto gone = ended_before(latest, ended, shape_.rank);
   const auto mistake = mistake_among(latest, shape_.rank);
-  if (!mistake) return;
-  if (const auto idle = collectives_->idle(); !idle.ok() || *idle) return;
+  if (!gone && !mistake) return {};
+  if (const auto idle = collectives_->idle(); !idle.ok() || *idle) return {};
+  if (gone)
+    return Status(Code::peer_lost,
+                  fmt::format("rank {} has ended the communicator, and does not come to this call", *gone), {},
+                  "Let all ranks make the same calls before they end it");
   // One rank's word is enough.
-  auto& said = group.control().slot(group.node_index(0), kLeavingSlot).words[1];
+  auto& said = leaving(group, 0, kMistakes);
   if (said.exchange(1, std::memory_order_relaxed) == 0) log(LogLevel::warning, *mistake);
+  return {};
 }
 
 void Counterpart::abort() {
@@ -302,9 +317,7 @@ void Counterpart::abort() {
 }
 
 void Counterpart::end_in_order() {
-  comm::Group& group = node_->group();
-  auto& leaving = group.control().slot(group.node_index(shape_.rank), kLeavingSlot);
-  leaving.words[2].store(1, std::memory_order_release);
+  leaving(node_->group(), shape_.rank, kHasEnded).store(1, std::memory_order_release);
 }
 
 void Counterpart::part_from_nccl(bool in_order) {
@@ -315,16 +328,14 @@ bool Counterpart::may_go() {
   // A graph may run, now or later, whatever the program has said of the communicator.
   if (is_captured_.load(std::memory_order_relaxed)) return false;
   comm::Group& group = node_->group();
-  const auto leaving = [&](int rank) -> std::atomic<std::uint64_t>& {
-    return group.control().slot(group.node_index(rank), kLeavingSlot).words[0];
-  };
   const auto others_are = [&](std::uint64_t state) {
     for (int rank = 0; rank < shape_.size; ++rank)
-      if (rank != shape_.rank && leaving(rank).load(std::memory_order_acquire) < state && !group.has_left(rank))
+      if (rank != shape_.rank && leaving(group, rank, kProgress).load(std::memory_order_acquire) < state &&
+          !group.has_left(rank))
         return false;
     return true;
   };
-  auto& own = leaving(shape_.rank);
+  auto& own = leaving(group, shape_.rank, kProgress);
   if (own.load(std::memory_order_relaxed) == 0) {
     // After an error of the device nothing runs any more either.
     if (const auto idle = collectives_->idle(); idle.ok() && !*idle) return false;

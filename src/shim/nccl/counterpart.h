@@ -133,8 +133,9 @@ class Counterpart {
   void unmap_left();
   /// All of them: nothing runs any more.
   void unmap_windows();
-  /// Says once, on one rank, that the ranks' calls do not belong together.
-  void warn_of_mistakes();
+  /// Says once, on one rank, that the ranks' calls do not belong together. Errors: peer_lost where what waits here
+  /// waits for a rank that has ended the communicator before.
+  Status look_for_mistakes();
 
   Shape shape_;
   std::shared_ptr<device::Executor> executor_;

@@ -173,10 +173,10 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     int first = kSuccess;
     for (const Grouped& each : calls) {
       const int code = pass(each.call, each.known.get(), each.how);
-      if (first == kSuccess) first = code;
+      if (first == kSuccess || first == kInProgress) first = code;
     }
-    const int code = nccl_.group_end();
-    return first != kSuccess ? first : from_nccl(code);
+    const int code = from_nccl(nccl_.group_end());
+    return first == kSuccess || first == kInProgress ? code : first;
   }
   // What else the program has put into it comes first.
   int first = from_nccl(await(nccl_.group_end(), calls));
@@ -292,9 +292,10 @@ int DropIn::async_error(Comm comm, int* error) {
   if (code != kSuccess || error == nullptr || *error == kInProgress) return from_nccl(code);
   // That all is well with it need not mean that what was asked of it is there already.
   begin_parts(*error != kSuccess ? comm : nullptr, false);
-  if (from_nccl(*error) != kSuccess) return code;
   const auto known = known_.find(comm);
-  if (known == nullptr) return code;
+  // A watchdog hears of one error again and again, and what was said meanwhile is newer.
+  if (known == nullptr || known->last_error.exchange(*error) != *error) (void)from_nccl(*error);
+  if (known == nullptr || *error != kSuccess) return code;
   if (!known->settled.load(std::memory_order_acquire)) {
     *error = kInProgress;
     return code;

@@ -47,6 +47,7 @@ struct Known {
   std::thread making;                 ///< of one that NCCL makes while the program goes on
   std::atomic<bool> given_up{false};  ///< the program has aborted it: NCCL must not be asked of it any more
   std::atomic<int> looking{0};        ///< how many threads ask NCCL of it at the moment
+  std::atomic<int> last_error{0};     ///< what NCCL said when it was last asked for errors
   Config config;                      ///< of this rank
 
   ~Known() {

@@ -24,4 +24,13 @@ std::optional<std::string> mistake_among(std::span<const comm::Operation> latest
   return std::nullopt;
 }
 
+std::optional<int> ended_before(std::span<const comm::Operation> latest, const std::vector<bool>& ended, int own) {
+  const comm::Operation& ours = latest[static_cast<std::size_t>(own)];
+  const auto is_call = [](const comm::Operation& noted) { return coll::parse_operation(noted.name).ok(); };
+  if (!is_call(ours)) return std::nullopt;
+  for (std::size_t rank = 0; rank < latest.size(); ++rank)
+    if (ended[rank] && is_call(latest[rank]) && latest[rank].sequence < ours.sequence) return static_cast<int>(rank);
+  return std::nullopt;
+}
+
 }  // namespace sennit::shim::nccl

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "comm/control.h"
 
@@ -13,5 +14,9 @@ namespace sennit::shim::nccl {
 /// `latest`: what each rank noted last. What to say where one has another call than rank `own` in the same place of
 /// their order, which no order of calls mends; none where all may still come to the same. Pure.
 std::optional<std::string> mistake_among(std::span<const comm::Operation> latest, int own);
+
+/// A rank that has ended the communicator (`ended`, by rank) without the call that rank `own` is in, if there is one.
+/// Pure.
+std::optional<int> ended_before(std::span<const comm::Operation> latest, const std::vector<bool>& ended, int own);
 
 }  // namespace sennit::shim::nccl

@@ -31,5 +31,15 @@ TEST(Mistakes, AreNotRanksThatMayStillCome) {
   EXPECT_EQ(mistake_among(waits, 1), std::nullopt);
 }
 
+TEST(Mistakes, AreCallsThatARankHasEndedBefore) {
+  const std::array<comm::Operation, 3> latest{
+      {{"allreduce", 7, -1, 4000}, {"reduce", 6, -1, 8}, {"allreduce", 7, -1, 4000}}};
+  EXPECT_EQ(ended_before(latest, {false, true, true}, 0), 1);
+  EXPECT_EQ(ended_before(latest, {false, false, true}, 0), std::nullopt) << "it has done this call";
+  EXPECT_EQ(ended_before(latest, {true, true, true}, 1), std::nullopt) << "all have done what it waits for";
+  const std::array<comm::Operation, 2> waits{{{"allreduce", 7, -1, 4000}, {"window", 3, 0, 8}}};
+  EXPECT_EQ(ended_before(waits, {false, true}, 0), std::nullopt) << "a note of a wait counts otherwise";
+}
+
 }  // namespace
 }  // namespace sennit::shim::nccl
