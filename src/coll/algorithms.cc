@@ -279,6 +279,13 @@ constexpr auto kEntries = [] {
   };
 }();
 
+/// As the plan's launch has its slots.
+Team of_launch(const Team& team, const Plan& plan) {
+  Team launched = team;
+  launched.shape = team.shape.of_launch(plan.blocks, team.size);
+  return launched;
+}
+
 /// Null: there is none.
 const Entry* find(Operation operation, Algorithm algorithm) {
   for (const Entry& entry : kEntries)
@@ -331,7 +338,7 @@ Result<Plan> parse_plan(Operation operation, std::string_view text) {
 
 std::uint64_t most_bytes(Operation operation, const Plan& plan, const Team& team) {
   const Entry* const entry = find(operation, plan.algorithm);
-  return entry == nullptr ? 0 : entry->most_bytes(team, plan.blocks);
+  return entry == nullptr ? 0 : entry->most_bytes(of_launch(team, plan), plan.blocks);
 }
 
 Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines* engines, device::Lane& lane) {
@@ -340,7 +347,8 @@ Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines*
   if (plan.blocks == 0 || plan.blocks > team.shape.blocks)
     return Status(Code::invalid_argument, fmt::format("{} blocks", plan.blocks), {},
                   fmt::format("Use 1 to {}", team.shape.blocks));
-  if (const auto most = entry->most_bytes(team, plan.blocks); call.bytes > most)
+  const Team launched = of_launch(team, plan);
+  if (const auto most = entry->most_bytes(launched, plan.blocks); call.bytes > most)
     return Status(Code::invalid_argument,
                   fmt::format("{} takes at most {} at a time with {} blocks, not {}", name(plan.algorithm),
                               format_bytes(most), plan.blocks, format_bytes(call.bytes)),
@@ -348,7 +356,8 @@ Status launch(const Plan& plan, const Call& call, const Team& team, CopyEngines*
   if (needs_windows(plan.algorithm) && !call.reach)
     return Status(Code::invalid_argument, fmt::format("{} needs buffers in symmetric windows", name(plan.algorithm)),
                   {}, "Register them with sennit_register_symmetric(), or use another algorithm");
-  return entry->start({plan, call, team, engines, lane});
+  // Messages divide the slots in a way of their own.
+  return entry->start({plan, call, call.operation == Operation::sendrecv ? team : launched, engines, lane});
 }
 
 Status load_algorithms(device::Executor& executor, int device) {

@@ -318,8 +318,9 @@ Cost cost_of(const Case& which, const Plan& plan, const Team& team, const Figure
       sending = time(work.sent, figures.engine_gbps);
     } else {
       const double crowd = std::max(0.0, blocks - figures.sms) * figures.crowd_us;
+      const Shape shape = team.shape.of_launch(plan.blocks, team.size);
       const double more_chunks =
-          work.meets ? 0 : std::max(0.0, chunks(work.part / blocks, team.shape.slot(work.layout)) - 1);
+          work.meets ? 0 : std::max(0.0, chunks(work.part / blocks, shape.slot(work.layout)) - 1);
       const double crossing = work.meets ? figures.meeting_us : figures.crossing_us + figures.peer_us * further;
       const double handover = work.meets ? figures.meeting_handover_us : figures.handover_us;
       cost.crossing_us =

@@ -13,7 +13,8 @@
 // own or a peer's, still has to read a chunk of a launch that used the slots in another way. Counts do not tell. So
 // where the use changes from one launch to the next, the block meets all its peers' before it sends, or ends: all
 // launches before are over then, on every rank. Every rank launches the same blocks with the same use, so that all
-// know when to meet.
+// know when to meet. Few blocks may share the slots of all (Shape::of_launch()): that is then the use of all blocks,
+// also of those that the launch has not; see Meetings::own_all_slots().
 #pragma once
 
 #include <cstdint>
@@ -59,7 +60,7 @@ class Links {
 
   /// `pattern`: see use_of_slots().
   SENNIT_DEVICE Links(Block& block, const Team& team, Layout layout, Way way = Way::push, device::Word pattern = 0)
-      : Links(block, team, use_of_slots(layout, way, pattern)) {}
+      : Links(block, team, use_of_slots(layout, way, team.shape.shares() ? pattern + kFewBlocks : pattern)) {}
   /// For programs that use no slots: as they are.
   SENNIT_DEVICE Links(Block& block, const Team& team)
       : Links(block, team, block.load(&team.counts[block.index()].use)) {}
@@ -128,8 +129,9 @@ class Links {
   }
 
   SENNIT_DEVICE bool meet() {
-    if (!Meetings(block_, team_).end(kMeeting)) return false;
-    block_.store(&kept_.use, use_);
+    Meetings meetings(block_, team_);
+    if (!meetings.end(kMeeting)) return false;
+    meetings.mark(use_, team_.shape.shares() ? team_.shape.blocks : block_.index() + 1);
     to_meet_ = false;
     return true;
   }

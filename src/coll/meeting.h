@@ -49,14 +49,18 @@ class Meetings {
   /// share of any other block begins behind them (Shape::share()).
   SENNIT_DEVICE bool own_all_slots(device::Word use, device::Word site) { return own(use, site, team_.shape.blocks); }
 
+  /// After a meeting: marks the slots of this block and, below `end`, of those that come to it when the launch's
+  /// blocks are dealt out again and again.
+  SENNIT_DEVICE void mark(device::Word use, unsigned end) {
+    for (unsigned block = block_.index(); block < end; block += block_.count())
+      block_.store(&team_.counts[block].use, use);
+  }
+
  private:
-  /// Marks the slots of this block and, below `end`, of those that come to it when the launch's blocks are dealt out
-  /// again and again.
   SENNIT_DEVICE bool own(device::Word use, device::Word site, unsigned end) {
     if (block_.load(&kept().use) == use) return true;
     if (!meet(site)) return false;
-    for (unsigned block = block_.index(); block < end; block += block_.count())
-      block_.store(&team_.counts[block].use, use);
+    mark(use, end);
     return true;
   }
   SENNIT_DEVICE BlockCounts& kept() const { return team_.counts[block_.index()]; }

@@ -59,6 +59,8 @@ SENNIT_DEVICE constexpr device::Word in_one_shot(unsigned blocks) {
 SENNIT_DEVICE constexpr device::Word in_two_shots(unsigned blocks) {
   return 0xFF0000 + blocks;
 }
+/// Beside the pattern of a launch that counts chunks and whose few blocks share all slots: see Shape::of_launch().
+inline constexpr device::Word kFewBlocks = 0x010000;
 /// Of messages.h, which divides the slots again.
 inline constexpr device::Word kOfMessages = 0xFFFFFD;
 /// Bytes of packets in one of a block's two places. A default: with 128 blocks, two-shot packets reach 1 MiB at 4
@@ -72,8 +74,9 @@ constexpr unsigned packets_in_share(unsigned shares) {
 
 /// How scratch of a certain size is cut up: the same on every rank. Who changes it raises kLayoutVersion.
 struct Shape {
-  std::uint64_t block_bytes = 0;            ///< of one block's slots
-  std::uint64_t slot_bytes[kLayouts] = {};  ///< room in one, by layout
+  std::uint64_t block_bytes = 0;            ///< of one block's slots, where each block has its own
+  std::uint64_t apart = 0;                  ///< from a block's slots to those of the next, in this launch
+  std::uint64_t slot_bytes[kLayouts] = {};  ///< room in one, by layout, in this launch
   unsigned share_packets[2] = {};           ///< in a share of a place, where each peer has one, or two
   unsigned blocks = kMostBlocks;            ///< whose slots are those of collectives; others are left to messages
 
@@ -92,15 +95,23 @@ struct Shape {
   static constexpr Shape of_block(std::uint64_t block_bytes, int ranks) {
     Shape shape;
     shape.block_bytes = whole(block_bytes);
-    for (unsigned i = 0; i < kLayouts; ++i) {
-      const auto layout = static_cast<Layout>(i);
-      const unsigned senders = layout == Layout::single ? 1 : static_cast<unsigned>(ranks - 1);
-      shape.slot_bytes[i] = whole(shape.block_bytes / (depth_of(layout) * senders));
-    }
+    shape.lay_apart(shape.block_bytes, ranks);
     for (unsigned i = 0; i < 2; ++i)
       shape.share_packets[i] = packets_in_share(static_cast<unsigned>(ranks - 1) * (i + 1));
     return shape;
   }
+  /// As a launch has it that counts chunks. Few blocks share the slots of all: every chunk costs waits, and theirs
+  /// are as much longer. Fewer than kLeastSharing are of short messages, or of processors whose caches hold no long
+  /// chunks.
+  constexpr Shape of_launch(unsigned launched, int ranks) const {
+    Shape shape = *this;
+    if (launched >= kLeastSharing && launched <= kMostSharing && blocks > kMostSharing)
+      shape.lay_apart(share(kMostSharing), ranks);
+    return shape;
+  }
+  /// Defaults.
+  static constexpr unsigned kLeastSharing = 9, kMostSharing = 32;
+  SENNIT_DEVICE constexpr bool shares() const { return apart != block_bytes; }
   SENNIT_DEVICE constexpr std::uint64_t slot(Layout layout) const {
     return slot_bytes[static_cast<unsigned>(layout)];
   }
@@ -117,6 +128,16 @@ struct Shape {
   /// Room in a slot of such a share, which has two of each peer's.
   SENNIT_DEVICE constexpr std::uint64_t shared_slot(unsigned sharing, unsigned peers) const {
     return whole(share(sharing) / (2 * peers));
+  }
+
+ private:
+  constexpr void lay_apart(std::uint64_t bytes, int ranks) {
+    apart = bytes;
+    for (unsigned i = 0; i < kLayouts; ++i) {
+      const auto layout = static_cast<Layout>(i);
+      const unsigned senders = layout == Layout::single ? 1 : static_cast<unsigned>(ranks - 1);
+      slot_bytes[i] = whole(bytes / (depth_of(layout) * senders));
+    }
   }
 };
 
@@ -185,7 +206,7 @@ struct Team {
   SENNIT_DEVICE std::byte* slot(Layout layout, int at, int from, unsigned block, device::Word count) const {
     const std::uint32_t depth = depth_of(layout);
     const std::uint64_t place = (layout == Layout::single ? 0 : sender(at, from)) * depth + count % depth;
-    return slots(at) + block * shape.block_bytes + place * shape.slot(layout);
+    return slots(at) + block * shape.apart + place * shape.slot(layout);
   }
   /// One of two slots at `at` from `from`, where the `sharing` blocks of a launch share all slots: see
   /// Meetings::own_all_slots().

@@ -381,6 +381,32 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereFewBlocksHaveTheSlotsOfAll) {
   }
 }
 
+TEST(Collective, AnyOrderOfThreadsIsRightWhereFewBlocksHaveLongerChunks) {
+  // Launches that share all slots, that have but their own, and that meet, in turns, with chunks of each.
+  const std::uint32_t first = first_seed();
+  for (std::uint32_t seed = first; seed < first + 6; ++seed) {
+    SCOPED_TRACE("SENNIT_TEST_SEED=" + std::to_string(seed));
+    LocalTeam local(2 + static_cast<int>(seed % 2), 64);
+    const unsigned few = Shape::kLeastSharing + seed % 3;
+    const Plan plans[] = {{Algorithm::direct, few},      {Algorithm::direct, few / 2}, {Algorithm::direct, few + 2},
+                          {Algorithm::direct_whole, 3},  {Algorithm::direct, few},     {Algorithm::direct_loads, few},
+                          {Algorithm::direct_whole, few}};
+    std::vector<std::unique_ptr<Job>> jobs;
+    for (unsigned call = 0; call < 14; ++call) {
+      const Plan& plan = plans[(call * (1 + seed % 3) + seed) % std::size(plans)];
+      const auto operation = call / 2 % 2 == 0 ? Operation::allgather : Operation::reduce_scatter;
+      const std::uint64_t most = most_bytes(operation, {Algorithm::direct_whole, plan.blocks}, local.team(0));
+      // More than a slot of each block, if chunks are not cut.
+      jobs.push_back(std::make_unique<Job>(local, Trial{operation, plan, kSum, most / sizeof(float)}));
+    }
+    const Delayed delayed(seed);
+    for (const auto& job : jobs) job->start();
+    finish(local);
+    for (const auto& job : jobs) job->verify();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
 TEST(Collective, TakesNoMoreBlocksThanHaveSlots) {
   LocalTeam local(2, 64);
   local.set_blocks(3);
