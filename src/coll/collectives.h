@@ -1,6 +1,7 @@
 // The collectives of a communicator: checks a call, sees to its order among the streams, and starts the chosen plan.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -47,11 +48,11 @@ class Collectives {
   /// root), those of Scratch::create on the first call, peer_lost, aborted.
   Status call(const Request& request, device::Lane& lane, const Plan* forced = nullptr);
 
-  /// On every rank, before the first call: the upper half of all blocks is left to messages, and every plan must do
+  /// On every rank, before the first call: the last kBlocksForMessages are left to messages, and every plan must do
   /// with the others. `most`: that one message has, whatever is planned; the same on every rank, at least 1.
-  void keep_blocks_for_messages(unsigned most = kMostBlocks / 2) {
-    blocks_ = {kMostBlocks / 2, kMostBlocks / 2, false};
-    most_of_a_message_ = most;
+  void keep_blocks_for_messages(unsigned most = kBlocksForMessages) {
+    blocks_ = {kMostBlocks - kBlocksForMessages, kBlocksForMessages, false};
+    most_of_a_message_ = std::min(most, kBlocksForMessages);
   }
   bool keeps_blocks_for_messages() const { return !blocks_.shared; }
   /// After meet(), of a communicator that keeps blocks for them. Enqueues messages, all at the same time, in the

@@ -24,6 +24,8 @@ inline constexpr int kMostRanks = device::kMostOperands;
 /// Most blocks of a launch. A default: about two for each SM of an H200, so that one moves bytes while the other
 /// waits.
 inline constexpr unsigned kMostBlocks = 256;
+/// Of these, for messages, where a communicator keeps some for them. A default: no plan of a message has more.
+inline constexpr unsigned kBlocksForMessages = kMostBlocks / 4;
 /// Which peers send to a block, and how many chunks of one may be under way: an algorithm has a layout, and the fewer
 /// share a block's slots, the longer are its chunks.
 enum class Layout : std::uint8_t {
@@ -103,10 +105,13 @@ struct Shape {
   /// As a launch has it that counts chunks. Few blocks share the slots of all: every chunk costs waits, and theirs
   /// are as much longer. Fewer than kLeastSharing are of short messages, or of processors whose caches hold no long
   /// chunks.
+  /// Slots of blocks for messages are left out, whether this communicator keeps them or not: what was measured in one
+  /// is so in the other.
   constexpr Shape of_launch(unsigned launched, int ranks) const {
+    constexpr unsigned kOfCollectives = kMostBlocks - kBlocksForMessages;
     Shape shape = *this;
     if (launched >= kLeastSharing && launched <= kMostSharing && blocks > kMostSharing)
-      shape.lay_apart(share(kMostSharing), ranks);
+      shape.lay_apart(whole((blocks < kOfCollectives ? blocks : kOfCollectives) * block_bytes / kMostSharing), ranks);
     return shape;
   }
   /// Defaults.
@@ -136,7 +141,9 @@ struct Shape {
     for (unsigned i = 0; i < kLayouts; ++i) {
       const auto layout = static_cast<Layout>(i);
       const unsigned senders = layout == Layout::single ? 1 : static_cast<unsigned>(ranks - 1);
-      slot_bytes[i] = whole(bytes / (depth_of(layout) * senders));
+      // Who passes on what comes begins the sooner the shorter its chunks are; and they are long, of one sender.
+      const std::uint64_t shared = layout == Layout::single ? block_bytes : bytes;
+      slot_bytes[i] = whole(shared / (depth_of(layout) * senders));
     }
   }
 };

@@ -176,6 +176,13 @@ class Tuner {
     };
     const auto within = [&] { return !found_any_ || within_budget(); };
     auto found = plan::halve(candidates, measure, within);
+    // Where a program's kernels are left room, blocks are kept for messages, too, and their slots.
+    coll::Team beside = team;
+    beside.shape.blocks = coll::kMostBlocks - coll::kBlocksForMessages;
+    std::erase_if(candidates, [&](const plan::Candidate& each) {
+      return coll::fits(each.plan, plan::Entry::kBesideKernels) &&
+             coll::most_bytes(which.operation, each.plan, beside) < which.bytes;
+    });
     if (found.ok()) found = plan::add_narrow(*std::move(found), candidates, measure, within);
     if (!found) return found.status();
     for (const coll::Plan& wrong : found->wrong)
@@ -248,6 +255,10 @@ Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus)
   if (sizes.empty())
     for (std::uint64_t bytes = options.thorough ? 256 : KiB; bytes <= most; bytes *= options.thorough ? 2 : 4)
       sizes.push_back(bytes);
+  // Gradients are reduced in buckets of 25 MiB and a little more.
+  constexpr std::uint64_t kBuckets = 32 * MiB;
+  if (options.sizes.empty() && gpus && !options.thorough)
+    sizes.insert(std::ranges::upper_bound(sizes, kBuckets), kBuckets);
   std::vector<coll::Case> cases;
   for (const coll::Operation operation : operations)
     for (const std::uint64_t bytes : sizes) {
