@@ -23,7 +23,7 @@ using Layout = std::vector<std::string>;
 
 struct Timed {
   coll::Plan plan;
-  double us = 0;         ///< median of a call, in place, back to back
+  double us = 0;         ///< median of a call, back to back; in place, but an allgather
   double spread_us = 0;  ///< half the interquartile range
 
   bool operator==(const Timed&) const = default;

@@ -149,7 +149,10 @@ class Tuner {
     const coll::Team& team = site_->collectives().scratch()->team();
     const device::Reduction reduction = reduction_of(which.arithmetic, team.size);
     const auto parts = Layout::parts(which.operation, team.size);
-    const Layout layout = site_->layout(which.operation, which.bytes * parts, reduction.type, true);
+    // In place an allgather has nothing to copy on its own rank; programs have both, and what is faster must be so
+    // for each (32 blocks, 32 MiB a rank, two H100: 1.11 times as fast as NCCL in place, 0.97 otherwise).
+    const bool in_place = which.operation != coll::Operation::allgather;
+    const Layout layout = site_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
     const device::Kind kind = site_->executor().kind();
     std::vector<plan::Candidate> candidates;
     for (const coll::Plan& each : coll::candidates(which, team, kind))
