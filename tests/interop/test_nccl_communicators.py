@@ -164,9 +164,7 @@ def test_one_that_ends_with_work_that_cannot_be_done_says_so(test: str, word: st
     job = program.run(test, 3, library)
     assert job.codes == [0, 0, 0], job.text
     assert job.output == ["all right\n", "all right\n", ""], job.text
-    assert any(f"on rank {rank}: peer_lost: rank 2 {word}" in job.errors[rank] for rank in (0, 1)), (
-        job.text
-    )
+    assert any(f"on rank {rank}: peer_lost: rank 2 {word}" in job.errors[rank] for rank in (0, 1)), job.text
 
 
 def test_an_abort_waits_for_no_rank_that_makes_the_communicator() -> None:
