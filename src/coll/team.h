@@ -104,9 +104,8 @@ struct Shape {
   }
   /// As a launch has it that counts chunks. Few blocks share the slots of all: every chunk costs waits, and theirs
   /// are as much longer. Fewer than kLeastSharing are of short messages, or of processors whose caches hold no long
-  /// chunks.
-  /// Slots of blocks for messages are left out, whether this communicator keeps them or not: what was measured in one
-  /// is so in the other.
+  /// chunks. Slots of blocks for messages are left out, whether this communicator keeps them or not: what was
+  /// measured in one is so in the other.
   constexpr Shape of_launch(unsigned launched, int ranks) const {
     constexpr unsigned kOfCollectives = kMostBlocks - kBlocksForMessages;
     Shape shape = *this;

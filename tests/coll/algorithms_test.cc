@@ -328,6 +328,14 @@ TEST(Collective, RandomCallsAreRight) {
   }
 }
 
+/// All of them behind each other, on threads that are held up here and there.
+void run_delayed(LocalTeam& local, const std::vector<std::unique_ptr<Job>>& jobs, std::uint32_t seed) {
+  const Delayed delayed(seed);
+  for (const auto& job : jobs) job->start();
+  finish(local);
+  for (const auto& job : jobs) job->verify();
+}
+
 TEST(Collective, AnyOrderOfThreadsIsRightWhereTheUseOfSlotsChanges) {
   const auto subjects = counting_subjects();
   const std::uint32_t first = first_seed();
@@ -348,10 +356,7 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereTheUseOfSlotsChanges) {
       auto job = std::make_unique<Job>(local, what);
       if (job->admitted()) jobs.push_back(std::move(job));
     }
-    const Delayed delayed(seed);
-    for (const auto& job : jobs) job->start();
-    finish(local);
-    for (const auto& job : jobs) job->verify();
+    run_delayed(local, jobs, seed);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
@@ -373,10 +378,7 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereFewBlocksHaveTheSlotsOfAll) {
       const std::uint64_t most = most_bytes(operation, {Algorithm::direct_whole, plan.blocks}, local.team(0));
       jobs.push_back(std::make_unique<Job>(local, Trial{operation, plan, kSum, most / sizeof(float)}));
     }
-    const Delayed delayed(seed);
-    for (const auto& job : jobs) job->start();
-    finish(local);
-    for (const auto& job : jobs) job->verify();
+    run_delayed(local, jobs, seed);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
@@ -396,13 +398,9 @@ TEST(Collective, AnyOrderOfThreadsIsRightWhereFewBlocksHaveLongerChunks) {
       const Plan& plan = plans[(call * (1 + seed % 3) + seed) % std::size(plans)];
       const auto operation = call / 2 % 2 == 0 ? Operation::allgather : Operation::reduce_scatter;
       const std::uint64_t most = most_bytes(operation, {Algorithm::direct_whole, plan.blocks}, local.team(0));
-      // More than a slot of each block, if chunks are not cut.
       jobs.push_back(std::make_unique<Job>(local, Trial{operation, plan, kSum, most / sizeof(float)}));
     }
-    const Delayed delayed(seed);
-    for (const auto& job : jobs) job->start();
-    finish(local);
-    for (const auto& job : jobs) job->verify();
+    run_delayed(local, jobs, seed);
     if (testing::Test::HasFatalFailure()) return;
   }
 }
