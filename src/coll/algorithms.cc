@@ -81,12 +81,16 @@ Status start_copy_engines(const Start& start) {
                             start.plan.blocks);
 }
 /// A reduce-scatter has a slice for every rank side by side; of an allreduce in one shot all are the same.
+Cut cut_for_every_rank(const Start& start) {
+  Cut cut = Cut::of(start.call.bytes, 1, start.plan.blocks);
+  cut.apart = start.call.operation == Operation::reduce_scatter ? start.call.bytes : 0;
+  return cut;
+}
 template <Way... way>
 Status start_reduce_direct(const Start& start) {
   const Call& call = start.call;
   const bool scatters = call.operation == Operation::reduce_scatter;
-  Cut cut = Cut::of(call.bytes, 1, start.plan.blocks);
-  cut.apart = scatters ? call.bytes : 0;
+  const Cut cut = cut_for_every_rank(start);
   const std::uint64_t all = scatters ? call.bytes * start.team.ranks() : call.bytes;
   return start.launch(ReduceScatterDirect{{call.input, call.output, all, call.reduction, kEveryRank, cut},
                                           start.team,
@@ -96,10 +100,8 @@ Status start_reduce_direct(const Start& start) {
 /// The same at once.
 Status start_reduce_whole(const Start& start) {
   const Call& call = start.call;
-  Cut cut = Cut::of(call.bytes, 1, start.plan.blocks);
-  cut.apart = call.operation == Operation::reduce_scatter ? call.bytes : 0;
-  return start.launch(
-      ReduceScatterWhole{{call.input, call.output, call.bytes, call.reduction, kEveryRank, cut}, start.team});
+  return start.launch(ReduceScatterWhole{
+      {call.input, call.output, call.bytes, call.reduction, kEveryRank, cut_for_every_rank(start)}, start.team});
 }
 Status start_two_shot_windows(const Start& start) {
   const Call& call = start.call;

@@ -8,14 +8,22 @@
 
 namespace sennit::shim::nccl {
 
+namespace {
+
+/// What is noted of a wait is no call.
+bool is_call(const comm::Operation& noted) {
+  return coll::parse_operation(noted.name).ok();
+}
+
+}  // namespace
+
 std::optional<std::string> mistake_among(std::span<const comm::Operation> latest, int own) {
   const comm::Operation& ours = latest[static_cast<std::size_t>(own)];
-  // What is noted of a wait is no call.
-  if (!coll::parse_operation(ours.name).ok()) return std::nullopt;
+  if (!is_call(ours)) return std::nullopt;
   for (std::size_t rank = 0; rank < latest.size(); ++rank) {
     const comm::Operation& theirs = latest[rank];
     const bool is_other = theirs.name != ours.name || theirs.bytes != ours.bytes;
-    if (theirs.sequence != ours.sequence || !is_other || !coll::parse_operation(theirs.name).ok()) continue;
+    if (theirs.sequence != ours.sequence || !is_other || !is_call(theirs)) continue;
     return fmt::format(
         "rank {} of {} calls {} of {} bytes of NCCL, and rank {} at the same place {} of {} bytes: they "
         "wait for each other until the program ends that",
@@ -26,7 +34,6 @@ std::optional<std::string> mistake_among(std::span<const comm::Operation> latest
 
 std::optional<int> ended_before(std::span<const comm::Operation> latest, const std::vector<bool>& ended, int own) {
   const comm::Operation& ours = latest[static_cast<std::size_t>(own)];
-  const auto is_call = [](const comm::Operation& noted) { return coll::parse_operation(noted.name).ok(); };
   if (!is_call(ours)) return std::nullopt;
   for (std::size_t rank = 0; rank < latest.size(); ++rank)
     if (ended[rank] && is_call(latest[rank]) && latest[rank].sequence < ours.sequence) return static_cast<int>(rank);
