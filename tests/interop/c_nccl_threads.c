@@ -36,15 +36,18 @@ static void* be_rank(void* number) {
   return NULL;
 }
 
+/* Its own for each process that runs this test: they are jobs that know nothing of each other. */
 static ncclUniqueId id_of_another_process(void) {
+  char name[32];
+  snprintf(name, sizeof name, "id-%d", rank);
   const pid_t child = fork();
   if (child == 0) {
-    (void)meet("id");
+    (void)meet_by(name, true, NULL);
     _exit(0);
   }
   int status = 1;
   expect(waitpid(child, &status, 0) == child && status == 0, "another process", (size_t)status);
-  return meet_by("id", false, NULL);
+  return meet_by(name, false, NULL);
 }
 
 /* One that begins with a call of each thread, the second one while the drop-in attaches for the first. */
