@@ -75,6 +75,18 @@ def test_a_rank_that_was_told_of_no_rails_leaves_all_to_nccl() -> None:
     assert job.asked("CommSplit") == 0
 
 
+def test_a_rank_that_wants_no_kernels_leaves_all_to_nccl() -> None:
+    """On the nodes whose ranks do want them, too; and nobody is warned of what was asked for."""
+    program, library = have()
+    own = TWO_NODES | {3: {"SENNIT_NODE": "1", "NCCL_CTA_POLICY": "2"}}
+    job = program.run("collectives", 4, library, RAILS, own=own)
+    expect_right(job)
+    assert job.asked("AllReduce") == 4 * 4 * 4
+    assert job.asked("CommSplit") == 0
+    assert "NCCL: a rank wants no CTAs (NCCL_CTA_POLICY)" in job.errors[0], job.errors[0]
+    assert "warning" not in "".join(job.errors), job.errors
+
+
 def test_nodes_that_differ_in_size_are_nccls() -> None:
     program, library = have()
     job = program.run("collectives", 3, library, RAILS, own={2: {"SENNIT_NODE": "1"}})

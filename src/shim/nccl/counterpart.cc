@@ -48,26 +48,22 @@ std::atomic<std::uint64_t>& leaving(const comm::Group& group, int rank, LeavingW
   return group.control().slot(group.node_index(rank), kLeavingSlot).words[word];
 }
 
-/// Whether some call may be sennit's that measured faster: what is made for calls takes memory of all GPUs.
-bool is_of_use(const Switches& switches, const plan::Table& table) {
-  return switches.rails_for_nccl || std::ranges::any_of(table.entries, [&](const plan::Entry& entry) {
-           return entry.nccl_us > 0 && entry.nccl == switches.nccl;
-         });
-}
-
-constexpr std::string_view kIsAnother = "was measured here, this is";
-
 /// `measured`: as a table has it.
 std::string another_nccl(std::string_view measured, const Switches& switches) {
-  return fmt::format("{} {} {} (sennit tune collectives --nccl {})", measured.empty() ? "another one" : measured,
-                     kIsAnother, switches.nccl, switches.nccl_file);
+  return fmt::format("{} was measured here, this is {} (sennit tune collectives --nccl {})",
+                     measured.empty() ? "another one" : measured, switches.nccl, switches.nccl_file);
 }
 
-/// Why a table is of no use.
-std::string no_use(const Switches& switches, const plan::Table& table) {
+/// Why no call is sennit's by this table; nothing where some may be, for having measured faster. What is made for
+/// calls takes memory of all GPUs.
+std::optional<std::string> no_use(const Switches& switches, const plan::Table& table) {
+  const auto is_beside_this = [&](const plan::Entry& entry) {
+    return entry.nccl_us > 0 && entry.nccl == switches.nccl;
+  };
+  if (switches.rails_for_nccl || std::ranges::any_of(table.entries, is_beside_this)) return std::nullopt;
   for (const plan::Entry& entry : table.entries)
     if (entry.nccl_us > 0) return another_nccl(entry.nccl, switches);
-  return std::string(Counterpart::kNothing);
+  return "no plan was measured here beside this NCCL (sennit tune collectives)";
 }
 
 /// What NCCL's numbers say; none where sennit has no such, or where other ranks may say otherwise.
@@ -89,14 +85,13 @@ double clock_now() {
 /// One that is of no use ends no program: NCCL is there.
 Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
   auto own = plan::own_table(node.mover().machine(), scratch_bytes);
-  const bool of_use = own.ok() && is_of_use(switches, *own);
+  const bool of_use = own.ok() && !no_use(switches, *own);
   const auto tables =
       comm::agree(node.group().exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
   if (!tables) return tables.status();
   if (std::ranges::adjacent_find(*tables, std::not_equal_to()) != tables->end())
     return Status(Code::mismatch, "not all ranks have the same table of collectives", {},
                   "Give all ranks the same SENNIT_CACHE or SENNIT_TABLE");
-  if (!of_use) return Status(Code::not_found, no_use(switches, *own));
   return own;
 }
 
@@ -117,14 +112,9 @@ class Stages {
 
 }  // namespace
 
-bool Counterpart::is_expected(const Status& status) {
-  return status.what() == kNothing || status.what() == kNoBlocks ||
-         status.what().find(kIsAnother) != std::string::npos;
-}
-
-Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
-                                                         const Config& config, Memories& memories,
-                                                         const Switches& switches, bool own_thread) {
+Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
+                                              const Config& config, Memories& memories, const Switches& switches,
+                                              bool own_thread) {
   Stages stages;
   auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
@@ -137,7 +127,8 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   if (!cards) return cards.status();
   const auto agreed = compare(*cards, shape.rank);
   if (!agreed) return agreed.status();
-  if (agreed->no_blocks) return Status(Code::unsupported, std::string(kNoBlocks));
+  // Kernels of sennit's would take SMs all the same.
+  if (agreed->no_blocks) return Made{nullptr, "a rank wants no CTAs (NCCL_CTA_POLICY)"};
   stages.end("switches");
   std::unique_ptr<Counterpart> made(new Counterpart());
   made->shape_ = shape;
@@ -164,6 +155,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   if (switches.take == Take::measured) {
     auto common = common_table(*made->node_, agreed->scratch_bytes, switches);
     if (!common) return common.status();
+    if (auto why = no_use(switches, *common)) return Made{nullptr, *std::move(why)};
     table = *std::move(common);
   }
   auto chooser = std::make_unique<plan::Chooser>(std::move(table), false, agreed->room);
@@ -174,7 +166,7 @@ Result<std::unique_ptr<Counterpart>> Counterpart::create(std::unique_ptr<comm::E
   made->executor_->set_timeout(kWithoutEnd);
   stages.end("collectives");
   log(LogLevel::info, fmt::format("a communicator of {} ranks has its counterpart:{}", shape.size, stages.text()));
-  return made;
+  return Made{std::move(made), {}};
 }
 
 // ---- who does a call ----------------------------------------------------------------------------------------------

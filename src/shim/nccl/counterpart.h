@@ -37,21 +37,18 @@ struct Verdict {
 
 class Counterpart {
  public:
-  /// What create() says where no call could be sennit's, as nothing was measured.
-  static constexpr std::string_view kNothing = "no plan was measured here beside this NCCL (sennit tune collectives)";
-  /// And where NCCL was asked for no kernels: sennit's would take SMs all the same.
-  static constexpr std::string_view kNoBlocks = "a rank wants no CTAs (NCCL_CTA_POLICY)";
-  /// Whether it is one of these, or that another NCCL was measured: nothing that users are to be warned of.
-  static bool is_expected(const Status& status);
-
-  /// Collective over the exchange's ranks, all of this machine. Errors, the same on every rank: not_found (kNothing,
-  /// or another NCCL was measured), mismatch (switches or tables that differ), unsupported (kNoBlocks, too many
-  /// ranks, not one node), those of plan::own_table, of Node::create and of Collectives::meet. `config`: this rank's;
-  /// all go by the one that allows the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no
-  /// device yet.
-  static Result<std::unique_ptr<Counterpart>> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
-                                                     const Config& config, Memories& memories,
-                                                     const Switches& switches, bool own_thread);
+  /// What create() makes: none where no call would be sennit's, as users have to expect.
+  struct Made {
+    std::unique_ptr<Counterpart> counterpart;
+    std::string why_none;
+  };
+  /// Collective over the exchange's ranks, all of this machine. None, on every rank, where nothing was measured
+  /// beside this NCCL, and where a rank asked NCCL for no kernels. Errors, the same on every rank: mismatch (switches
+  /// or tables that differ), unsupported (too many ranks, not one node), those of plan::own_table, of Node::create
+  /// and of Collectives::meet. `config`: this rank's; all go by the one that allows the fewest blocks. `own_thread`:
+  /// the caller is a thread of sennit's, which has no device yet.
+  static Result<Made> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape, const Config& config,
+                             Memories& memories, const Switches& switches, bool own_thread);
 
   /// From now on this counterpart is that of a communicator over several nodes, whose ranks here are this one's.
   /// Before the first call.

@@ -138,9 +138,9 @@ class DropIn {
   void begin_parts(Comm ended = nullptr, bool in_order = true);
   void settle(Known& known, Comm comm, const Announced& announced, bool own_thread);
   Status meet(Known& known, Comm comm, const Announced& announced, bool own_thread);
-  /// The same where some ranks are on other nodes.
-  Status meet_across(Known& known, Comm comm, const Meeting& meeting, std::span<const int> present,
-                     Rendezvous& rendezvous, bool own_thread);
+  /// The counterpart where some ranks are on other nodes.
+  Result<Counterpart::Made> meet_across(const Known& known, Comm comm, const Meeting& meeting,
+                                        std::span<const int> present, Rendezvous& rendezvous, bool own_thread);
   /// Collective over `all`: what carries the counterpart's sums to other nodes.
   Status make_rails(Comm comm, const Layout& layout, int device, Counterpart& counterpart, comm::Exchange& all);
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.

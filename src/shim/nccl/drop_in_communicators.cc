@@ -194,6 +194,7 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
   if (shape.size > coll::kMostRanks && announced.rendezvous == nullptr)
     return Status(Code::unsupported, fmt::format("more than {} ranks", coll::kMostRanks));
   std::unique_ptr<comm::Exchange> exchange;
+  Counterpart::Made made;
   Status status;
   if (announced.growth != nullptr) {
     auto met = announced.growth->meet(shape.rank, shape.size);
@@ -210,7 +211,9 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
       status = met.status();
       if (met.ok()) exchange = std::move(*met);
     } else if (announced.rendezvous != nullptr) {
-      status = meet_across(known, comm, meeting, present, *announced.rendezvous, own_thread);
+      auto across = meet_across(known, comm, meeting, present, *announced.rendezvous, own_thread);
+      status = across.status();
+      if (across.ok()) made = *std::move(across);
     } else {
       const auto place = comm::place_from_environment();
       const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
@@ -228,12 +231,15 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
     }
   }
   if (exchange != nullptr) {
-    auto made = Counterpart::create(std::move(exchange), shape, known.config, *memories_, switches_, own_thread);
-    status = made.status();
-    if (made.ok()) known.counterpart = std::move(*made);
+    auto here = Counterpart::create(std::move(exchange), shape, known.config, *memories_, switches_, own_thread);
+    status = here.status();
+    if (here.ok()) made = *std::move(here);
   }
-  if (!status.ok() && !Counterpart::is_expected(status) && shape.rank == 0)
+  if (!status.ok() && shape.rank == 0)
     log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
+  known.counterpart = std::move(made.counterpart);
+  // Users have to expect that there is none, and are warned of nothing.
+  if (status.ok() && known.counterpart == nullptr) return Status(Code::unsupported, std::move(made.why_none));
   return status;
 }
 

@@ -60,8 +60,8 @@ Result<Layout> layout_by(const std::vector<comm::Bytes>& cards, int rank) {
 
 }  // namespace
 
-Status DropIn::meet_across(Known& known, Comm comm, const Meeting& meeting, std::span<const int> present,
-                           Rendezvous& rendezvous, bool own_thread) {
+Result<Counterpart::Made> DropIn::meet_across(const Known& known, Comm comm, const Meeting& meeting,
+                                              std::span<const int> present, Rendezvous& rendezvous, bool own_thread) {
   auto all = rendezvous.meet();
   if (!all) return all.status();
   // 1. Who is where.
@@ -74,28 +74,32 @@ Status DropIn::meet_across(Known& known, Comm comm, const Meeting& meeting, std:
   // 2. A counterpart on every node.
   auto exchange = meeting.meet(layout->place, layout->ranks);
   Status status = exchange.status();
-  std::unique_ptr<Counterpart> counterpart;
+  Counterpart::Made made;
   if (status.ok()) {
-    auto made = Counterpart::create(std::move(*exchange), {layout->place, layout->ranks, known.shape.device},
+    auto here = Counterpart::create(std::move(*exchange), {layout->place, layout->ranks, known.shape.device},
                                     known.config, *memories_, switches_, own_thread);
-    status = made.status();
-    if (made.ok()) counterpart = std::move(*made);
+    status = here.status();
+    if (here.ok()) made = *std::move(here);
   }
-  auto agreed = comm::agree(**all, status, {});
+  auto agreed = comm::agree(**all, status, comm::Writer().text(made.why_none).take());
   status = agreed.status();
+  // Where one node has none, none has.
+  if (status.ok())
+    for (const auto& text : *agreed)
+      if (made.why_none.empty()) made.why_none = comm::Reader(text).text();
   // 3. Rails between them, and whether they pay.
-  if (status.ok()) status = make_rails(comm, *layout, known.shape.device, *counterpart, **all);
-  if (status.ok()) {
-    known.counterpart = std::move(counterpart);
-  } else if (counterpart != nullptr) {
+  if (status.ok() && made.why_none.empty())
+    status = make_rails(comm, *layout, known.shape.device, *made.counterpart, **all);
+  if (made.counterpart != nullptr && !(status.ok() && made.why_none.empty())) {
     // What does not end still uses its memory, and other ranks have it mapped.
-    counterpart->abort();
-    counterpart->part_from_nccl(false);
+    made.counterpart->abort();
+    made.counterpart->part_from_nccl(false);
     const auto left = std::make_shared<Known>();
-    left->counterpart = std::move(counterpart);
+    left->counterpart = std::move(made.counterpart);
     known_.retire(left);
   }
-  return status;
+  if (!status) return status;
+  return made;
 }
 
 Status DropIn::make_rails(Comm comm, const Layout& layout, int device, Counterpart& counterpart,
