@@ -44,6 +44,11 @@ unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
   return sends_packets(algorithm) ? kMostBlocks / 2 : kMostBlocks;
 }
 
+bool has_room_beside_messages(const Case& which, const Plan& plan, Team team) {
+  team.shape.blocks = kMostBlocks - kBlocksForMessages;
+  return plan.blocks <= team.shape.blocks && which.bytes <= most_bytes(which.operation, plan, team);
+}
+
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind, unsigned most_blocks) {
   if (which.operation == Operation::all_to_all_v || which.operation == Operation::barrier)
     return fixed(which, kind, most_blocks);

@@ -21,6 +21,10 @@ constexpr bool fits(const Plan& plan, unsigned most_blocks) {
 std::vector<Plan> candidates(const Case& which, const Team& team, device::Kind kind,
                              unsigned most_blocks = kMostBlocks);
 
+/// Whether the plan has slots for the case in a communicator that keeps blocks, and their slots, for messages: see
+/// Collectives::keep_blocks_for_messages().
+bool has_room_beside_messages(const Case& which, const Plan& plan, Team team);
+
 /// The most blocks that candidates of the algorithm have.
 unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind);
 

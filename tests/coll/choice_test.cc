@@ -54,6 +54,20 @@ TEST(Choice, HasNoMoreBlocksThanAreAsked) {
       }
 }
 
+TEST(Choice, LessHasRoomBesideMessages) {
+  const Team team = team_of(4);
+  const Plan whole{Algorithm::two_shot_whole, 32};
+  const auto has_room = [&](std::uint64_t bytes, const Plan& plan) {
+    return has_room_beside_messages(allreduce_of(bytes), plan, team);
+  };
+  const std::uint64_t most = most_bytes(Operation::allreduce, whole, team);
+  EXPECT_FALSE(has_room(most, whole)) << "a quarter of the slots is for messages";
+  EXPECT_TRUE(has_room(most * 7 / 10, whole));
+  EXPECT_TRUE(has_room(16 * most, {Algorithm::two_shot, 32})) << "chunk by chunk slots suffice for any message";
+  EXPECT_TRUE(has_room(KiB, {Algorithm::two_shot, kMostBlocks - kBlocksForMessages}));
+  EXPECT_FALSE(has_room(KiB, {Algorithm::two_shot, kMostBlocks})) << "some blocks are kept for messages";
+}
+
 TEST(Choice, IsTheSameOnEveryRank) {
   for (std::uint64_t bytes = 8; bytes <= std::uint64_t{1} << 30; bytes *= 4)
     for (const Case& which : cases(bytes)) {

@@ -179,12 +179,10 @@ class Tuner {
     };
     const auto within = [&] { return !found_any_ || within_budget(); };
     auto found = plan::halve(candidates, measure, within);
-    // Where a program's kernels are left room, blocks are kept for messages, too, and their slots.
-    coll::Team beside = team;
-    beside.shape.blocks = coll::kMostBlocks - coll::kBlocksForMessages;
+    // Who leaves a program's kernels room keeps blocks for messages, too.
     std::erase_if(candidates, [&](const plan::Candidate& each) {
       return coll::fits(each.plan, plan::Entry::kBesideKernels) &&
-             coll::most_bytes(which.operation, each.plan, beside) < which.bytes;
+             !coll::has_room_beside_messages(which, each.plan, team);
     });
     if (found.ok()) found = plan::add_narrow(*std::move(found), candidates, measure, within);
     if (!found) return found.status();

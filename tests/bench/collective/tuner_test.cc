@@ -14,6 +14,9 @@ TEST(CollectiveTuner, TheMostUsedOperationComesFirst) {
   EXPECT_EQ(cases.front(), (coll::Case{coll::Operation::allreduce, coll::Arithmetic::fast, KiB}));
   EXPECT_EQ(cases.size(), 99u) << "eleven sizes of nine operations";
   EXPECT_EQ(cases_of({}, false)->size(), 63u) << "without GPUs to 4 MiB";
+  const coll::Case of_buckets{coll::Operation::allreduce, coll::Arithmetic::fast, 32 * MiB};
+  EXPECT_EQ(std::ranges::count(cases, of_buckets), 1) << "gradients come in buckets of some 25 MiB";
+  EXPECT_TRUE(std::ranges::is_sorted(cases.begin(), cases.begin() + 11, {}, &coll::Case::bytes));
 }
 
 TEST(CollectiveTuner, ThoroughlyEveryPowerOfTwoAndOtherTypes) {
