@@ -5,14 +5,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from importlib import util
 from pathlib import Path
 
+import needs_torch  # noqa: F401
 import pytest
 import rank_jobs
-
-if util.find_spec("torch") is None:
-    pytest.skip("PyTorch is not installed; pip install torch", allow_module_level=True)
 
 
 @pytest.fixture(autouse=True)

@@ -6,20 +6,16 @@ import contextlib
 import gc
 import weakref
 from datetime import timedelta
-from importlib import util
 from typing import Any
 
+import needs_torch  # noqa: F401
 import pytest
-from torch_streams import Stream
-
-if util.find_spec("torch") is None:
-    pytest.skip("PyTorch is not installed; pip install torch", allow_module_level=True)
-
 import torch
 import torch.distributed as dist
 from sennit.capi import Code, SennitError
 from sennit.torch import turns
 from sennit.torch.member import Member, handle
+from torch_streams import Stream
 
 DEVICE = torch.device("cuda", 0)
 

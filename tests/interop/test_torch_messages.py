@@ -9,15 +9,10 @@ import time
 import weakref
 from collections.abc import Callable
 from datetime import timedelta
-from importlib import util
 from typing import Any
 
+import needs_torch  # noqa: F401
 import pytest
-from torch_streams import Stream
-
-if util.find_spec("torch") is None:
-    pytest.skip("PyTorch is not installed; pip install torch", allow_module_level=True)
-
 import torch
 import torch.distributed as dist
 from sennit.capi import Code, SennitError
@@ -25,6 +20,7 @@ from sennit.torch import direction as under_test
 from sennit.torch import message, room, streams
 from sennit.torch.direction import Direction
 from sennit.torch.meeting import Meeting
+from torch_streams import Stream
 
 DEVICE = torch.device("cuda", 0)
 

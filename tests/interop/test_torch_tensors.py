@@ -6,15 +6,11 @@ import contextlib
 import gc
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import util
 from types import SimpleNamespace
 from typing import Any
 
+import needs_torch  # noqa: F401
 import pytest
-
-if util.find_spec("torch") is None:
-    pytest.skip("PyTorch is not installed; pip install torch", allow_module_level=True)
-
 import torch
 import torch.distributed as dist
 from sennit.capi import Code, Operator, SennitError, Type

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
-pytest.importorskip("torch", reason="PyTorch is not installed; pip install torch")
-
+import needs_torch  # noqa: F401
 from sennit.peers.training_models import layers_of
 from torch import nn
 

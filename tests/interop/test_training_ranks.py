@@ -6,10 +6,7 @@ import os
 import time
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("torch", reason="PyTorch is not installed; pip install torch")
-
+import needs_torch  # noqa: F401
 from sennit.peers import torch_job
 from sennit.peers.run import Outcome
 from sennit.peers.training import Case, Job
