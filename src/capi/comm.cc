@@ -79,6 +79,17 @@ Status create(const sennit_options* given, sennit_comm** comm) {
   return {};
 }
 
+/// At its end a communicator's handle is void, with those of its windows, and the communicator with it.
+struct Voided {
+  const sennit_comm* handle;
+  std::shared_ptr<Communicator> communicator;
+
+  ~Voided() {
+    registrations().drop([&](const Registration& each) { return each.communicator == communicator; });
+    (void)communicators().take(handle, "comm");
+  }
+};
+
 /// -1, with the error kept, when `comm` is none.
 template <class Ask>
 int ask(const sennit_comm* comm, Ask question) noexcept {
@@ -119,14 +130,15 @@ sennit_result sennit_comm_split(sennit_comm* comm, int color, int key, sennit_co
 sennit_result sennit_comm_destroy(sennit_comm* comm) noexcept {
   return guarded([&]() -> Status {
     if (comm == nullptr) return {};
-    auto taken = communicators().take(comm, "comm");
-    if (!taken) return taken.status();
-    const auto executor = (*taken)->executor();
+    auto found = communicators().find(comm, "comm");
+    if (!found) return found.status();
+    if (!(*found)->begins_to_leave())
+      return Status(Code::invalid_argument, "comm is being destroyed by another thread", {}, "Destroy it once");
+    const auto executor = (*found)->executor();
     const device::SetUp set_up(executor.get());  // another thread may be capturing
-    Status status = (*taken)->leave();
-    registrations().drop([&](const Registration& each) { return each.communicator == *taken; });
-    taken->reset();
-    return std::move(status).in("destroy communicator");
+    // Until all ranks have come its handle stays: the exchange function may ask whether they still can.
+    const Voided voided{comm, *std::move(found)};
+    return voided.communicator->leave().in("destroy communicator");
   });
 }
 

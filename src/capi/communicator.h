@@ -60,6 +60,8 @@ class Communicator {
   Status close(const std::shared_ptr<path::Window>& window);
   /// Waits for all ranks; none may make another call.
   Status leave();
+  /// True once: for who is to leave().
+  bool begins_to_leave() { return !leaving_.exchange(true); }
 
  private:
   enum class Call : std::uint64_t { open = 1, close, barrier, leave, split, open_symmetric };
@@ -82,6 +84,7 @@ class Communicator {
   Options options_;  // as created, with the device that was found and what the ranks agreed on
   std::shared_ptr<device::Executor> executor_;
   std::mutex collective_;  // held during a collective call
+  std::atomic<bool> leaving_{false};
   std::mutex memory_mutex_;
   std::map<void*, device::Memory> memory_;
   std::vector<const path::Window*> windows_;  // guarded by memory_mutex_

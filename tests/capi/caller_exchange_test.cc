@@ -57,6 +57,38 @@ TEST_F(CallerExchangeTest, NoticesNonsenseOfOtherRanks) {
   refused(0, 2, nonsense, SENNIT_INVALID_ARGUMENT, "rank 1 exchanges");
 }
 
+TEST_F(CallerExchangeTest, MayAskWhileTheCommunicatorEnds) {
+  // Whoever waits for ranks that may have died looks whether they have.
+  struct Asked {
+    sennit_comm* comm = nullptr;
+    int times = 0;
+    bool throws = false;
+  } asked;
+  const AllGather asks = [](void* context, const void* send, void* receive, std::size_t bytes) {
+    auto& known = *static_cast<Asked*>(context);
+    if (known.comm != nullptr) {
+      ++known.times;
+      EXPECT_EQ(sennit_comm_check(known.comm), SENNIT_OK) << sennit_last_error();
+      EXPECT_EQ(sennit_comm_destroy(known.comm), SENNIT_INVALID_ARGUMENT) << "it is being destroyed";
+      if (known.throws) throw std::runtime_error("thrown by the caller");
+    }
+    return works(context, send, receive, bytes);
+  };
+  const sennit_exchange exchange{0, 1, asks, &asked};
+  sennit_options options = SENNIT_OPTIONS_INIT;
+  options.exchange = &exchange;
+  for (const bool throws : {false, true}) {
+    asked = {};
+    sennit_comm* made = nullptr;
+    ASSERT_EQ(sennit_comm_create(&options, &made), SENNIT_OK) << sennit_last_error();
+    asked.comm = made;
+    asked.throws = throws;
+    EXPECT_EQ(sennit_comm_destroy(made), throws ? SENNIT_SYSTEM_ERROR : SENNIT_OK) << sennit_last_error();
+    EXPECT_GT(asked.times, 0);
+    EXPECT_EQ(sennit_comm_check(made), SENNIT_INVALID_ARGUMENT) << "it is gone";
+  }
+}
+
 TEST_F(CallerExchangeTest, KeepsExceptionsIn) {
   refused(
       0, 1, [](void*, const void*, void*, std::size_t) -> int { throw std::runtime_error("thrown by the caller"); },
