@@ -4,7 +4,10 @@ calls are sennit's and which NCCL's, and that all are right."""
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 
 import drop_in
 import nccl_programs
@@ -205,6 +208,33 @@ def test_a_program_whose_calls_are_not_seen_runs_as_ever_and_says_so(how: str, r
     assert job.errors[1:] == [""] * (ranks - 1), "rank 0 alone reports"
     for silent in ({"SENNIT_REPORT": "0"}, {"SENNIT_DISABLE": "1"}):
         assert program.run("collectives", ranks, library, silent).errors == [""] * ranks
+
+
+def test_a_launcher_says_nothing_of_its_own_calls() -> None:
+    """It asks CUDA for GPUs, and waits for ranks, which report."""
+    program, library = nccl_programs.past_sennit("linked in"), drop_in.library()
+    if isinstance(program, str) or isinstance(library, str):
+        pytest.skip(f"{program} {library}")
+    driver = nccl_programs.driver()
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("SENNIT_", "LD_PRELOAD"))}
+
+    def said(body: str, more: dict[str, str]) -> str:
+        command = [sys.executable, "-c", f"import ctypes, subprocess; ctypes.CDLL('{driver}'); {body}"]
+        environment = kept | {"LD_PRELOAD": str(library), "SENNIT_REPORT": "1"} | more
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60).stderr
+
+    starts = "subprocess.run(['/bin/true'], env={})"
+    assert said(starts, {}) == ""
+    assert "no call of NCCL or MPI was seen" in said(starts, {"RANK": "0"}), "it is a rank itself"
+    assert "no call of NCCL or MPI was seen" in said("", {})
+
+
+def test_programs_that_compare_hear_that_there_is_no_drop_in() -> None:
+    """Where it is loaded, but does not work."""
+    program, library = have()
+    job = program.run("compared", 1, library, {"SENNIT_TAKE": "al"})
+    assert "sennit: the program runs without sennit" in job.errors[0], job.text
+    assert "there is no drop-in" in job.output[0], job.text
 
 
 def test_errors_of_nccl_are_nccls() -> None:

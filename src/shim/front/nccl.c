@@ -64,7 +64,7 @@ static void attach_nccl(void) {
   if (nccl_front.library == NULL || sennit_front_disabled() || sennit_front_is_second()) return;
   sennit_attach_nccl_function* const attach =
       (sennit_attach_nccl_function*)sennit_front_load("libsennit-nccl.so", SENNIT_ATTACH_NCCL, &sennit_nccl_drop_in);
-  if (attach != NULL) (void)attach(&nccl_front);
+  if (attach != NULL && attach(&nccl_front) != 0) sennit_nccl_drop_in = NULL; /* it has said why */
 }
 
 static void bind_nccl(void) {

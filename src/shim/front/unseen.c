@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -40,14 +41,16 @@ static int look(struct dl_phdr_info* info, size_t size, void* data) {
   return 0;
 }
 
-/* Of the ranks of a job that a launcher has numbered, the first one reports. */
-static bool is_another_rank(void) {
+/* Of the ranks of a job that a launcher has numbered, the first one reports. A process without a number that waited
+ * for others may be such a launcher itself, which asks CUDA for GPUs. */
+static bool is_for_others_to_say(void) {
   static const char* const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
     const char* const number = getenv(names[i]);
     if (number != NULL) return strcmp(number, "0") != 0;
   }
-  return false;
+  struct rusage of_children;
+  return getrusage(RUSAGE_CHILDREN, &of_children) == 0 && of_children.ru_maxrss > 0;
 }
 
 __attribute__((constructor)) static void begin(void) {
@@ -61,7 +64,7 @@ __attribute__((destructor)) static void end(void) {
   struct loaded loaded = {NULL, NULL};
   dl_iterate_phdr(look, &loaded);
   const bool is_forked = getpid() != process; /* its parent says it */
-  if (loaded.driver == NULL || is_forked || is_another_rank() || sennit_front_is_second()) return;
+  if (loaded.driver == NULL || is_forked || is_for_others_to_say() || sennit_front_is_second()) return;
   fprintf(stderr,
           "sennit: no call of NCCL or MPI was seen in %s, which uses CUDA. Not seen are calls of a library that is "
           "linked into the program (statically), or whose functions it looks up itself (dlopen and dlsym)%s%s\n",
