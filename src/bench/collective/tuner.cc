@@ -124,6 +124,8 @@ class Tuner {
       if (!table) return table.status();
       table_ = std::move(*table);
     }
+    found_ = table_;
+    found_.entries.clear();
     figures_ = plan::figures_of(*machine_, layout_);
     return {};
   }
@@ -177,7 +179,7 @@ class Tuner {
       if (!times) return times.status();
       return plan::Timed{each, times->summary.median_us, times->summary.spread_us};
     };
-    const auto within = [&] { return !found_any_ || within_budget(); };
+    const auto within = [&] { return found_.entries.empty() || within_budget(); };
     auto found = plan::halve(candidates, measure, within);
     // Who leaves a program's kernels room keeps blocks for messages, too.
     std::erase_if(candidates, [&](const plan::Candidate& each) {
@@ -196,19 +198,19 @@ class Tuner {
       entry.nccl_us = times->summary.median_us;
       entry.nccl = nccl_name(site_->nccl()->version());
     }
+    plan::insert(found_, entry);
     plan::insert(table_, std::move(entry));
-    found_any_ = true;
-    table_.date = machine::today();
+    table_.date = found_.date = machine::today();
     // At once, so that what was found survives whatever comes.
     const Status kept = leads() ? keep() : Status();
     if (auto agreed = comm::agree(site_->node().group().exchange(), kept, {}); !agreed) return agreed.status();
     return true;
   }
 
-  /// Beside what another run has found meanwhile.
+  /// Beside what another run has found meanwhile, also of cases that were there before.
   Status keep() const {
     const auto there = plan::load_table(file_);
-    const auto merged = there.ok() ? plan::merge(*there, table_) : Result<plan::Table>(there.status());
+    const auto merged = there.ok() ? plan::merge(*there, found_) : Result<plan::Table>(there.status());
     return write_json(file_, to_json(merged.ok() ? *merged : table_));
   }
 
@@ -218,9 +220,9 @@ class Tuner {
   const machine::Machine* machine_ = nullptr;
   plan::Layout layout_;
   coll::Figures figures_;
-  plan::Table table_;
+  plan::Table table_;  // what was there, with what is found
+  plan::Table found_;  // by this run alone; one case is always finished, whatever the budget
   std::filesystem::path file_;  // rank 0's
-  bool found_any_ = false;      // one case is always finished, whatever the budget
   Clock::time_point start_;
   std::vector<std::string> warnings_;
 };
