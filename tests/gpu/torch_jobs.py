@@ -25,8 +25,11 @@ FILES = {
         ["reductions", "moves", "works", "functional", "functions", "windows", "copies", "errors"],
         [],
     ),
-    "../interop/torch_messages_rank.py": (["messages", "orders", "no_message", "left"], []),
-    "../interop/torch_groups_rank.py": (["groups", "forgotten", "late", "lost", "aborted"], []),
+    "../interop/torch_messages_rank.py": (["messages", "orders", "itself", "no_message", "left"], []),
+    "../interop/torch_groups_rank.py": (
+        ["groups", "forgotten", "ends", "restarts", "abandoned", "together", "late", "lost", "aborted"],
+        [],
+    ),
     "../interop/torch_training.py": (["buckets", "views", "static", "gathered", "fsdp", "tensor_parallel"], []),
     "../gpu/torch_rank_gpu.py": (
         ["streams", "memory", "graphs", "several_groups", "large_messages", "crossing_messages",

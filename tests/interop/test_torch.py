@@ -20,8 +20,18 @@ def _library() -> None:
 # The scenarios of each file that every rank goes through to its end.
 FILES = {
     "torch_rank.py": ["reductions", "moves", "works", "functional", "functions", "windows", "copies", "errors"],
-    "torch_messages_rank.py": ["messages", "orders"],
-    "torch_groups_rank.py": ["groups", "forgotten", "late", "aborted"],
+    "torch_messages_rank.py": ["messages", "orders", "itself"],
+    "torch_groups_rank.py": [
+        "groups",
+        "forgotten",
+        "ends",
+        "restarts",
+        "abandoned",
+        "patient",
+        "together",
+        "late",
+        "aborted",
+    ],
 }
 FILE_OF = {scenario: file for file, scenarios in FILES.items() for scenario in scenarios}
 

@@ -15,7 +15,7 @@ import torch
 import torch.distributed as dist
 from sennit.capi import Code, Operator, SennitError, Type
 from sennit.torch import copying, local, tensors
-from sennit.torch.elements import TYPES, reduction
+from sennit.torch.elements import TYPES, Reduction, reduction
 from torch.utils._python_dispatch import TorchDispatchMode
 
 BASE = torch.arange(24.0).view(2, 3, 4)
@@ -77,14 +77,14 @@ def test_types_are_those_of_the_same_width() -> None:
 
 def test_operators() -> None:
     op = dist.ReduceOp
-    assert reduction(op.SUM, torch.bfloat16) == (Type.BFLOAT16, Operator.SUM, 1)
-    assert reduction(op(op.AVG), torch.int64) == (Type.INT64, Operator.AVERAGE, 1)
-    assert reduction(op.SUM, torch.bool) == (Type.UINT8, Operator.LOGICAL_OR, 1)
-    assert reduction(op.BXOR, torch.bool) == (Type.UINT8, Operator.BIT_XOR, 1)
-    assert reduction(dist._make_nccl_premul_sum(0.25), torch.float16) == (
-        Type.FLOAT16, Operator.PREMULTIPLIED_SUM, 0.25,
-    )  # fmt: skip
-    for given, dtype in ((op.AVG, torch.bool), (op.SUM, torch.complex64)):
+    assert reduction(op.SUM, torch.bfloat16) == Reduction(Type.BFLOAT16, Operator.SUM)
+    assert reduction(op(op.AVG), torch.int64) == Reduction(Type.INT64, Operator.AVERAGE)
+    assert reduction(op.SUM, torch.bool) == Reduction(Type.UINT8, Operator.LOGICAL_OR)
+    assert reduction(op.BXOR, torch.bool) == Reduction(Type.UINT8, Operator.BIT_XOR)
+    quarters = reduction(dist._make_nccl_premul_sum(0.25), torch.complex64)
+    assert quarters == Reduction(Type.FLOAT32, Operator.PREMULTIPLIED_SUM, 0.25, 2)
+    assert quarters.count(torch.empty(3, dtype=torch.complex64)) == 6
+    for given, dtype in ((op.AVG, torch.bool), (op.PRODUCT, torch.complex64)):
         with pytest.raises(SennitError, match="there is no") as error:
             reduction(given, dtype)
         assert error.value.code == Code.UNSUPPORTED

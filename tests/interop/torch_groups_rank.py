@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 import time
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import sennit.torch
@@ -98,6 +100,102 @@ def forgotten() -> None:
     while ON_GPUS and turns.of(DEVICE).members != members:
         assert time.monotonic() < until
     dist.all_reduce(of(RANK))
+
+
+def ends() -> None:
+    """A group ends on all ranks together: until then others may read what this one has."""
+    begin()
+    group: Any = dist.new_group()
+    dist.all_reduce(of(RANK), group=group)
+    sent = dist.isend(of(RANK), NEXT, group=group)
+    dist.recv(torch.empty(1000, device=DEVICE), LAST, group=group)
+    sent.wait()
+    dist.barrier(group)
+    if RANK == 0:
+        time.sleep(1.5)
+        say("comes")
+    dist.destroy_process_group(group)
+    assert (FOLDER / "comes 0").exists(), "it has not waited for rank 0"
+
+
+def own_files() -> int:
+    return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+
+def restarts() -> None:
+    """A program that aborts its group and begins anew, again and again, keeps nothing of the old ones."""
+    threads, files = 0, 0
+    for round in range(4):  # noqa: A001
+        store = dist.FileStore(str(FOLDER / f"store-{round}"), SIZE)
+        if ON_GPUS:
+            torch.cuda.set_device(DEVICE)
+        dist.init_process_group(BACKEND, store=store, rank=RANK, world_size=SIZE)
+        dist.all_reduce(of(RANK))
+        sent = dist.isend(of(RANK), NEXT)
+        dist.recv(torch.empty(1000, device=DEVICE), LAST)
+        sent.wait()
+        say(f"done-{round}")
+        wait_for(f"done-{round}", list(RANKS))
+        dist.distributed_c10d._abort_process_group()
+        until = time.monotonic() + 20
+        if round == 0:
+            time.sleep(2)
+            threads, files = threading.active_count(), own_files()
+        while threading.active_count() > threads or own_files() > files:
+            assert time.monotonic() < until, (
+                f"{threading.active_count()} threads, {own_files()} files: {files} before"
+            )
+            time.sleep(0.01)
+    begin()
+
+
+def abandoned() -> None:
+    """An abort ends a first call whose other ranks do not come, and later ones."""
+    begin()
+    if RANK != 0:
+        wait_for("abandoned", [0])
+        return
+    group = dist.group.WORLD
+    threading.Timer(0.5, group.abort).start()
+    since = time.monotonic()
+    for _ in range(2):
+        expect_error(Code.ABORTED, "the process group was aborted", lambda: dist.all_reduce(of(RANK)))
+    assert time.monotonic() - since < 10
+    say("abandoned")
+
+
+def patient() -> None:
+    """Who wants no limit gives a long one."""
+    begin(60 * 60 * 24 * 30)
+    dist.all_reduce(of(RANK))
+    sent = dist.isend(of(RANK), NEXT)
+    dist.recv(torch.empty(1000, device=DEVICE), LAST)
+    sent.wait()
+
+
+def together() -> None:
+    """CPU tensors of a group for GPUs are Gloo's, several at once too."""
+    begin()
+    group: Any = dist.group.WORLD
+    if not ON_GPUS:  # as if CPU tensors were not sennit's
+        group._gloo = dist.ProcessGroupGloo(dist.PrefixStore("gloo/", group.get_group_store()), RANK, SIZE)
+        group._kind = "cuda"
+    large = torch.full((4_000_000,), float(RANK))
+    with dist.distributed_c10d._coalescing_manager(device=torch.device("cpu"), async_ops=True) as manager:
+        dist.all_reduce(large)
+    manager.wait()
+    assert large.unique().tolist() == [float(sum(RANKS))]
+    outputs = [torch.empty(SIZE * 10) for _ in range(2)]
+    work = group.allgather_into_tensor_coalesced(outputs, [torch.full((10,), RANK + 10.0 * i) for i in range(2)])
+    work.wait()
+    for i, output in enumerate(outputs):
+        assert output.view(SIZE, 10)[:, 0].tolist() == [rank + 10.0 * i for rank in RANKS]
+    mine = [torch.empty(10) for _ in range(2)]
+    work = group.reduce_scatter_tensor_coalesced(mine, [torch.ones(SIZE * 10) for _ in range(2)])
+    work.wait()
+    assert [each.unique().tolist() for each in mine] == [[SIZE]] * 2
+    if not ON_GPUS:
+        group._kind = "cpu"
 
 
 def late() -> None:

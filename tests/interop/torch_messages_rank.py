@@ -116,6 +116,35 @@ def orders() -> None:
     expect(got, of(LAST + 7))
 
 
+def itself() -> None:
+    """Messages to oneself, as programs post that send to all ranks alike."""
+    begin()
+    peers = [dist.P2POp(dist.isend, of(RANK + rank, 10 + rank), rank) for rank in RANKS]
+    parts = [torch.empty(10 + RANK, device=DEVICE) for _ in RANKS]
+    peers += [dist.P2POp(dist.irecv, part, rank) for part, rank in zip(parts, RANKS, strict=True)]
+    for work in dist.batch_isend_irecv(peers):
+        work.wait()
+    for rank, part in zip(RANKS, parts, strict=True):
+        expect(part, of(rank + RANK, 10 + RANK))
+    # Receives first; in order; of nothing; and of another length, which fails on both ends.
+    got = [torch.empty(10, device=DEVICE) for _ in range(2)]
+    works = [dist.irecv(each, RANK) for each in got]
+    works += [dist.isend(of(number, 10), RANK) for number in (1, 2)]
+    works += [dist.isend(torch.empty(0, device=DEVICE), RANK), dist.irecv(torch.empty(0, device=DEVICE), RANK)]
+    for work in works:
+        work.wait()
+    expect(got[0], of(1, 10))
+    expect(got[1], of(2, 10))
+    sent = dist.isend(of(RANK, 10), RANK)
+    expect_error(Code.INVALID_ARGUMENT, "40 bytes", lambda: dist.irecv(torch.empty(3, device=DEVICE), RANK))
+    expect_error(Code.INVALID_ARGUMENT, "the same length", sent.wait)
+    alone = dist.irecv(got[0], RANK)
+    say("done")
+    wait_for("done", list(RANKS))
+    dist.group.WORLD.abort()
+    expect_error(Code.ABORTED, "the process group was aborted", alone.wait)
+
+
 def no_message() -> None:
     """A message that does not come is an error that names its ranks, as is one of a rank that dies."""
     begin(3)

@@ -67,6 +67,20 @@ def reductions() -> None:
     assert truths.tolist() == [True, True, False]
     dist.all_reduce(truths.logical_and_(torch.tensor([RANK == 0, True, False], device=DEVICE)), op.MIN)
     assert truths.tolist() == [False, True, False]
+    turned = [(of(rank, 10 * SIZE) + 1j * (of(rank, 10 * SIZE) + 3)).to(torch.complex64) for rank in RANKS]
+    summed = torch.stack(turned).sum(0)
+    for tensor in (turned[RANK].clone(), turned[RANK].clone()):
+        dist.reduce(tensor, 0)
+        expect(tensor, summed if RANK == 0 else turned[RANK])
+    output = torch.empty(10, dtype=torch.complex64, device=DEVICE)
+    dist.reduce_scatter_tensor(output, turned[RANK], op.AVG)
+    expect(torch.view_as_real(output * SIZE).round(), torch.view_as_real(summed[10 * RANK :][:10]))
+    expect_error(Code.UNSUPPORTED, "no MAX of torch.complex64", lambda: dist.reduce(output, 0, op.MAX))
+    # Parts of several lengths, one of them of nothing.
+    parts = [of(RANK + 10 * rank, 7 * rank) for rank in RANKS]
+    output = torch.empty(7 * RANK, device=DEVICE)
+    dist.reduce_scatter(output, parts)
+    expect(output, torch.stack([of(rank + 10 * RANK, 7 * RANK) for rank in RANKS]).sum(0))
     for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
         ones = torch.ones(100, device=DEVICE).to(dtype)
         dist.all_reduce(ones)
@@ -127,6 +141,11 @@ def moves() -> None:
         outputs = [torch.empty(4, dtype=dtype, device=DEVICE) for _ in RANKS]
         dist.all_to_all(outputs, list(sent.split(4)))
         same(torch.cat(outputs), swapped)
+    uneven = [torch.empty(5 * rank, device=DEVICE) for rank in RANKS]
+    dist.all_gather(uneven, of(RANK, 5 * RANK))
+    expect(torch.cat(uneven), torch.cat([of(rank, 5 * rank) for rank in RANKS]))
+    wrong = [torch.empty(5 * rank + 1, device=DEVICE) for rank in RANKS]
+    expect_error(Code.INVALID_ARGUMENT, "the output has", lambda: dist.all_gather(wrong, of(RANK, 5 * RANK)))
     # Rank s sends s + r rows of 3 to rank r; the first two none to each other where s + r is 0.
     going = [RANK + rank for rank in RANKS]
     rows = torch.cat([torch.full((RANK + rank, 3), 10.0 * RANK + rank, device=DEVICE) for rank in RANKS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import weakref
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from sennit.torch.member import Member
 from sennit.torch.process_group import ProcessGroup
 
 _members: weakref.WeakKeyDictionary[Any, Member] = weakref.WeakKeyDictionary()
+_making = threading.RLock()  # the collector may end a group meanwhile, in this thread
 _TIMEOUT = timedelta(minutes=30)  # what torch.distributed gives a group that is not NCCL's
 
 
@@ -28,8 +30,9 @@ def member_of(group: dist.ProcessGroup | None) -> Member:
         group = dist.group.WORLD
     if isinstance(group, ProcessGroup):
         return group.member
-    if group not in _members:
-        store = dist.PrefixStore("sennit.torch/", group.get_group_store())
-        made = _members[group] = Member(store, group.rank(), group.size(), _TIMEOUT)
-        weakref.finalize(group, background.start, made.outlive).atexit = False
-    return _members[group]
+    with _making:
+        if group not in _members:
+            store = dist.PrefixStore("sennit.torch/", group.get_group_store())
+            made = _members[group] = Member(store, group.rank(), group.size(), _TIMEOUT)
+            weakref.finalize(group, background.start, made.outlive).atexit = False
+        return _members[group]

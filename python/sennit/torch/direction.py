@@ -17,7 +17,7 @@ from sennit.torch.meeting import Meeting
 from sennit.torch.member import handle
 from sennit.torch.message import Message
 from sennit.torch.tensors import bytes_of
-from sennit.torch.work import Work
+from sennit.torch.work import InFlight, Work
 
 
 class Direction:
@@ -33,9 +33,9 @@ class Direction:
         self._stream = streams.take(device) if device.type == "cuda" else None
         self._changed = threading.Condition()
         self._pending: deque[Message] = deque()
-        self._in_flight: deque[Work] = deque()
+        self._in_flight = InFlight()
         self._communicator: Communicator | None = None
-        self._error: SennitError | None = None  # why there is none
+        self._error: SennitError | None = None  # why there is none, or none any more
         self._why: SennitError | None = None  # ranks need not meet, in the group's words
         self._closing = False
         meeting.check = self._go_on
@@ -52,8 +52,8 @@ class Direction:
             if self._error is not None:
                 raise self._error
             if self._stream is not None and self._communicator is not None and not self._pending:
-                if not message.captured:
-                    self._let_go()
+                if not message.captured:  # nor in the thread: the program may be capturing
+                    self._in_flight.let_go()
                 self._enqueue(message, self._communicator, self._stream)
                 return
             if message.captured:
@@ -85,6 +85,7 @@ class Direction:
                 return
         while (following := self._next()) is not None:
             self._try(following, made)
+            del following  # its tensor may be the program's largest
 
     def _create(self) -> Communicator:
         try:
@@ -122,16 +123,10 @@ class Direction:
         assert message.behind is not None
         stream.wait_event(message.behind)
         communicator.send_receive([self._bytes(message)], handle(stream))
-        work = Work(self._check, [message.tensor], stream, stream.record_event(), [message.tensor])
+        work = Work(self._check, [message.tensor], stream, stream.record_event())
         if not message.captured:
-            self._in_flight.append(work)
+            self._in_flight.add(work)
         message.begins(work)
-
-    def _let_go(self) -> None:
-        """Of works that are done or waited for. Not in the thread: the program may be capturing, which asking would
-        end."""
-        while self._in_flight and self._in_flight[0].settled():
-            self._in_flight.popleft()
 
     def _bytes(self, message: Message) -> Bytes:
         return Bytes(1 if self._sends else 0, self._sends, message.at, bytes_of(message.tensor))
@@ -149,12 +144,14 @@ class Direction:
 
     def _check(self) -> None:
         """Raises what ended the communicator, if anything did."""
-        communicator = self._communicator
+        communicator = self._communicator  # another thread may close it
         try:
             if communicator is not None:
                 communicator.check()
         except SennitError as error:
             raise self._named(error) from error
+        if communicator is None and self._error is not None:
+            raise self._error
 
     def _where(self) -> str:
         return "message from rank {} to rank {}".format(*self._names)
@@ -169,10 +166,11 @@ class Direction:
 
     def abort(self, why: str) -> None:
         """Waits for nothing: not for a post() either, which a full stream may hold."""
-        if self._communicator is None:
-            self._error = self._error or SennitError(Code.ABORTED, why)
-        if self._communicator is not None:  # perhaps only now
-            self._communicator.abort(why)
+        self._error = self._error or SennitError(Code.ABORTED, why)
+        communicator = self._communicator  # perhaps only now; another thread may close it
+        if communicator is not None:
+            with contextlib.suppress(SennitError):
+                communicator.abort(why)
 
     def finish(self) -> None:
         """Nothing more is posted."""
@@ -187,8 +185,9 @@ class Direction:
         if communicator is not None:
             with contextlib.suppress(SennitError):
                 communicator.destroy()
-            with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
-                self._meeting.leave()
+            if self._error is None:
+                with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
+                    self._meeting.leave()
         self._in_flight.clear()
         if self._stream is not None:
             streams.give_back(self._stream)

@@ -32,33 +32,42 @@ _OPERATORS_OF_BOOL = _OPERATORS | {
 _NOT_OF_BOOL = ("AVG", "PREMUL_SUM")
 
 
+_OF_COMPLEX = ("SUM", "AVG", "PREMUL_SUM")
+
+
 class Reduction(NamedTuple):
     """Elements, what is done to them, and by what they are multiplied before a premultiplied sum."""
 
     kind: Type
     op: Operator
     scale: float = 1
+    numbers: int = 1  # of that type in an element of the tensor: a complex one has two
+
+    def count(self, tensor: torch.Tensor) -> int:
+        """How many a tensor has."""
+        return int(tensor.numel() * self.numbers)
 
 
 def reduction(given: dist.ReduceOp, dtype: torch.dtype) -> Reduction:
-    """Raises SennitError (UNSUPPORTED) for what sennit cannot add up, such as complex numbers."""
+    """Raises SennitError (UNSUPPORTED) for what sennit cannot add up, such as products of complex numbers."""
     found = _reduction(getattr(given, "op", given), dtype)  # ReduceOp.SUM itself is of the enumeration
     if found.op == Operator.PREMULTIPLIED_SUM:
-        return Reduction(found.kind, found.op, _factor(given))
+        return found._replace(scale=_factor(given))
     return found
 
 
 @cache  # asked for at every call
 def _reduction(operator: dist.ReduceOp.RedOpType, dtype: torch.dtype) -> Reduction:
     name = str(operator).rpartition(".")[2]
-    kind = TYPES.get(dtype)
+    kind = TYPES.get(dtype.to_real() if dtype.is_complex else dtype)
     known = _OPERATORS_OF_BOOL if dtype == torch.bool else _OPERATORS
-    if kind is None or name not in known or (dtype == torch.bool and name in _NOT_OF_BOOL):
+    cannot = (dtype == torch.bool and name in _NOT_OF_BOOL) or (dtype.is_complex and name not in _OF_COMPLEX)
+    if kind is None or name not in known or cannot:
         raise SennitError(
             Code.UNSUPPORTED, f"there is no {name} of {dtype}", "",
             "Convert the tensor first; docs/torch.md lists types and operators",
         )  # fmt: skip
-    return Reduction(kind, known[name])
+    return Reduction(kind, known[name], numbers=2 if dtype.is_complex else 1)
 
 
 def _factor(given: dist.ReduceOp) -> float:

@@ -33,7 +33,7 @@ def allreduce(
     how, at = reduction(op, tensor.dtype), address(tensor, "tensor", any_order=True)
 
     def call(comm: Communicator, handle: int | None) -> None:
-        comm.allreduce(at, at, tensor.numel(), how.kind, how.op, scale=how.scale, stream=handle)
+        comm.allreduce(at, at, how.count(tensor), how.kind, how.op, scale=how.scale, stream=handle)
 
     with torch.cuda.stream(stream) if stream is not None else contextlib.nullcontext():
         member_of(group).run(tensor.device, call, [tensor], [tensor], asynchronous=False)

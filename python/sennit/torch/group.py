@@ -6,12 +6,13 @@ import contextlib
 import os
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 
 from sennit.capi import Code, Communicator, SennitError
+from sennit.torch import background
 from sennit.torch.identity import Identity
 from sennit.torch.member import Call, Member
 from sennit.torch.messages import Messages
@@ -19,6 +20,7 @@ from sennit.torch.tensors import only
 from sennit.torch.work import Meet, Together, Work
 
 Tensors = list[torch.Tensor]
+AnyWork = TypeVar("AnyWork", bound=dist.Work)
 
 
 def on_host() -> bool:
@@ -59,12 +61,12 @@ class Group(Identity):
         remedy = "Move it to a GPU" if self._kind == "cuda" else "Move it to the CPU, or unset SENNIT_EXECUTOR"
         raise SennitError(Code.UNSUPPORTED, f"a tensor is on {tensor.device}", "", remedy)
 
-    def _other(self) -> Any:
-        """Gloo's side of this group."""
+    def _by_other(self, name: str, *arguments: Any) -> dist.Work:
+        """A call of Gloo's side of this group."""
         if self._gloo is None:
             raise SennitError(Code.NOT_FOUND, f"Gloo has no group for CPU tensors: {self._no_gloo}", "",
                               "Move the tensor to the GPU") from self._no_gloo  # fmt: skip
-        return self._gloo
+        return self._collect(getattr(self._gloo, name)(*arguments))
 
     def _run(self, call: Call, outputs: Sequence[torch.Tensor], kept: Sequence[torch.Tensor], opts: Any) -> Work:
         """Enqueues a call on what `kept` and `outputs` hold, behind what the current stream has: on that stream, or,
@@ -88,10 +90,14 @@ class Group(Identity):
         return self._collect(Meet(self._member.run(device, call, [], [], asynchronous=True)))
 
     def _device_of(self, opts: Any) -> torch.device:
-        """Where a barrier is that comes before everything else."""
+        """Where a barrier is that comes before everything else. What init_process_group() was told as device_id,
+        PyTorch keeps to itself where the backend makes the group."""
         if self._kind == "cpu":
             return torch.device("cpu")
-        asked = list(getattr(opts, "device_ids", None) or [])
+        told = getattr(opts, "device", None)
+        asked = [*(getattr(opts, "device_ids", None) or ())]
+        if not asked and told is not None and told.type == "cuda" and told.index is not None:
+            asked = [told.index]
         return torch.device("cuda", asked[0] if asked else torch.cuda.current_device())
 
     # ---- messages ----
@@ -99,23 +105,23 @@ class Group(Identity):
     def send(self, tensors: Tensors, receiver: int, tag: int = 0) -> dist.Work:
         tensor = only(tensors, "message")
         if not self._takes(tensor):
-            return self._other().send(tensors, receiver, tag)
-        return self._collect(self._messages.post(tensor, self.rank(), receiver))
+            return self._by_other("send", tensors, receiver, tag)
+        return self._collect(self._messages.send(tensor, receiver))
 
     def recv(self, tensors: Tensors, sender: int, tag: int = 0) -> dist.Work:
         tensor = only(tensors, "message")
         if not self._takes(tensor):
-            return self._other().recv(tensors, sender, tag)
-        return self._collect(self._messages.post(tensor, sender, self.rank()))
+            return self._by_other("recv", tensors, sender, tag)
+        return self._collect(self._messages.receive(tensor, sender))
 
     def recv_anysource(self, tensors: Tensors, tag: int = 0) -> dist.Work:
         if not self._takes(only(tensors, "message")):
-            return self._other().recv_anysource(tensors, tag)
+            return self._by_other("recv_anysource", tensors, tag)
         raise SennitError(Code.UNSUPPORTED, "a message from whoever sends one", "recv", "Name the sender: src=")
 
     # ---- several calls as one ----
 
-    def _collect(self, work: Work) -> Work:
+    def _collect(self, work: AnyWork) -> AnyWork:
         if self._collected is not None:
             self._collected.append(work)
         return work
@@ -125,7 +131,7 @@ class Group(Identity):
 
     def _end_coalescing(self, device: torch.device) -> dist.Work:  # noqa: ARG002
         works, self._collected = self._collected or [], None
-        return Together(works)
+        return Together(works, [tensor for work in works if isinstance(work, Work) for tensor in work.result()])
 
     start_coalescing, end_coalescing = _start_coalescing, _end_coalescing
 
@@ -135,6 +141,14 @@ class Group(Identity):
         """Ends the group's communicators on every rank; calls that wait raise ABORTED."""
         self._messages.abort("the process group was aborted")
         self._member.abort("the process group was aborted")
+        # Programs that abort and begin anew do not call shutdown(). Ended communicators wait for no rank, but for
+        # this one's streams.
+        background.start(self._end)
+
+    def _end(self) -> None:
+        with contextlib.suppress(SennitError), background.meeting():
+            self._messages.close()
+            self._member.close()
 
     def shutdown(self) -> None:
         """Collective; destroy_process_group() calls it."""

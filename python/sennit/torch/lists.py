@@ -25,39 +25,50 @@ class Lists(Group):
         opts = opts or c10d.AllgatherOptions()
         mine, theirs = only(inputs, "input"), outputs[0]
         if not self._takes(mine):
-            return self._other().allgather(outputs, inputs, opts)
-        self._expect_parts(theirs, mine, "output")
+            return self._by_other("allgather", outputs, inputs, opts)
+        even = self._expect_parts(theirs, mine, "output", may_differ=True)
         src = address(mine, "input")
 
         def call(comm: Communicator, stream: int | None) -> None:
             with row(comm, stream, theirs, filled=False) as dst:
                 comm.allgather(src, dst, bytes_of(mine), Type.UINT8, stream=stream)
 
-        return self._run(call, theirs, [*theirs, mine], opts)
+        def one_by_one(comm: Communicator, stream: int | None) -> None:
+            for rank, part in enumerate(theirs):
+                with row(comm, stream, [part], filled=False) as dst:
+                    comm.broadcast(src if rank == self.rank() else dst, dst, bytes_of(part), Type.UINT8, rank,
+                                   stream=stream)  # fmt: skip
+
+        return self._run(call if even else one_by_one, theirs, [*theirs, mine], opts)
 
     def allgather_coalesced(self, outputs: list[Tensors], inputs: Tensors, opts: Any = None) -> dist.Work:
         works = [self.allgather([[each[i] for each in outputs]], [mine], opts) for i, mine in enumerate(inputs)]
-        return Together(works)
+        return Together(works, [part for parts in outputs for part in parts])
 
     def reduce_scatter(self, outputs: Tensors, inputs: list[Tensors], opts: Any = None) -> dist.Work:
         opts = opts or c10d.ReduceScatterOptions()
         mine, given = only(outputs, "output"), inputs[0]
         if not self._takes(mine):
-            return self._other().reduce_scatter(outputs, inputs, opts)
-        self._expect_parts(given, mine, "input")
+            return self._by_other("reduce_scatter", outputs, inputs, opts)
+        even = self._expect_parts(given, mine, "input", may_differ=True)
         dst, how = address(mine, "output"), reduction(opts.reduceOp, mine.dtype)
 
         def call(comm: Communicator, stream: int | None) -> None:
             with row(comm, stream, given, filled=True) as src:
-                comm.reduce_scatter(src, dst, mine.numel(), how.kind, how.op, scale=how.scale, stream=stream)
+                comm.reduce_scatter(src, dst, how.count(mine), how.kind, how.op, scale=how.scale, stream=stream)
 
-        return self._run(call, outputs, [*given, mine], opts)
+        def one_by_one(comm: Communicator, stream: int | None) -> None:
+            for rank, part in enumerate(given):
+                with row(comm, stream, [part], filled=True) as src:
+                    comm.reduce(src, dst, how.count(part), how.kind, how.op, rank, scale=how.scale, stream=stream)
+
+        return self._run(call if even else one_by_one, outputs, [*given, mine], opts)
 
     def gather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = None) -> dist.Work:
         opts = opts or c10d.GatherOptions()
         mine = only(inputs, "input")
         if not self._takes(mine):
-            return self._other().gather(outputs, inputs, opts)
+            return self._by_other("gather", outputs, inputs, opts)
         theirs = outputs[0] if outputs and self.rank() == opts.rootRank else []
         if self.rank() == opts.rootRank:
             self._expect_parts(theirs, mine, "output")
@@ -73,7 +84,7 @@ class Lists(Group):
         opts = opts or c10d.ScatterOptions()
         mine = only(outputs, "output")
         if not self._takes(mine):
-            return self._other().scatter(outputs, inputs, opts)
+            return self._by_other("scatter", outputs, inputs, opts)
         given = inputs[0] if inputs and self.rank() == opts.rootRank else []
         if self.rank() == opts.rootRank:
             self._expect_parts(given, mine, "input")
@@ -88,7 +99,7 @@ class Lists(Group):
     def alltoall(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> dist.Work:
         opts = opts or c10d.AllToAllOptions()
         if not self._takes(inputs[0]):
-            return self._other().alltoall(outputs, inputs, opts)
+            return self._by_other("alltoall", outputs, inputs, opts)
         expect_type([*outputs, *inputs])
         going, coming = [bytes_of(each) for each in inputs], [bytes_of(each) for each in outputs]
 
@@ -98,13 +109,15 @@ class Lists(Group):
 
         return self._run(call, outputs, [*outputs, *inputs], opts)
 
-    def _expect_parts(self, parts: Tensors, mine: torch.Tensor, name: str) -> None:
-        """As many as ranks, each as long as this rank's own."""
+    def _expect_parts(self, parts: Tensors, mine: torch.Tensor, name: str, *, may_differ: bool = False) -> bool:
+        """As many as ranks, each as long as this rank's own; or only this rank's, and whether all are: every rank has
+        the same lengths in its list, so that all go the same way."""
         if len(parts) != self.size():
             raise SennitError(
                 Code.INVALID_ARGUMENT, f"{len(parts)} tensors as {name} for {self.size()} ranks", "",
                 "Give one for each rank",
             )  # fmt: skip
         expect_type([*parts, mine])
-        for part in parts:
+        for part in [parts[self.rank()]] if may_differ else parts:
             expect_count(part, mine.numel(), name)
+        return all(part.numel() == mine.numel() for part in parts)

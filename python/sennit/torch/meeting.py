@@ -12,6 +12,7 @@ import torch.distributed as dist
 from sennit.capi import Code, Communicator, SennitError
 
 _LONGEST_PAUSE = 0.01  # seconds between looks into the store
+_LONGEST_TIMEOUT = 1e6  # seconds: the C API's limit. Who asks for more means no limit
 
 
 class Meeting:
@@ -44,7 +45,7 @@ class Meeting:
         try:
             return Communicator.create(
                 device=-1 if device.type == "cpu" else device.index,
-                timeout_seconds=self.timeout.total_seconds() if self.timeout else 0,
+                timeout_seconds=min(self.timeout.total_seconds(), _LONGEST_TIMEOUT) if self.timeout else 0,
                 place=(self._rank, self._size), gather=self, messages=messages, most_blocks=most_blocks,
             )  # fmt: skip
         except SennitError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -16,7 +15,7 @@ from sennit.capi import Code, Communicator, SennitError
 from sennit.torch import background, turns
 from sennit.torch.meeting import Meeting
 from sennit.torch.room import of_a_collective
-from sennit.torch.work import Work
+from sennit.torch.work import InFlight, Work
 
 # What a call does, given the communicator and the stream as a number (None: the host executor's lane).
 Call = Callable[[Communicator, "int | None"], None]
@@ -47,8 +46,10 @@ class Member:
         self._communicator: Communicator | None = None
         self._device: torch.device | None = None
         self._number = next(_numbers)
-        self._in_flight: deque[Work] = deque()
+        self._in_flight = InFlight()
         self._lock = threading.RLock()
+        self._aborted: SennitError | None = None
+        self._meeting.check = self._go_on
 
     @property
     def device(self) -> torch.device | None:
@@ -59,11 +60,14 @@ class Member:
         """Collective at first use. Raises SennitError, INVALID_ARGUMENT for another device than at first."""
         with self._lock:
             if self._communicator is None:
+                self._go_on()
                 self._meeting.timeout = self.timeout
                 most_blocks = of_a_collective(device)
                 made = self._meeting.create(device, "first call of the group", most_blocks=most_blocks)
                 self._communicator, self._device = made, device
                 self._meeting.check = made.check
+                if self._aborted is not None:  # abort() came too early to find it
+                    made.abort(self._aborted.what)
                 if device.type == "cuda":
                     turns.of(device).join()
             elif device != self._device:
@@ -73,11 +77,18 @@ class Member:
                 )  # fmt: skip
             return self._communicator
 
+    def _go_on(self) -> None:
+        """While there is no communicator. Raises why there will be none."""
+        if self._aborted is not None:
+            raise self._aborted
+
     def check(self) -> None:
         """Raises what ended the communicator, if anything did."""
         communicator = self._communicator  # another thread may close it
         if communicator is not None:
             communicator.check()
+        else:
+            self._go_on()
 
     def run(
         self, device: torch.device, call: Call, outputs: Sequence[torch.Tensor], kept: Sequence[object],
@@ -107,7 +118,7 @@ class Member:
         if beside:
             stream.wait_stream(current)
         if not captured:
-            self._let_go()
+            self._in_flight.let_go()
             order.begin(self._number, stream)
         with torch.cuda.stream(stream) if beside else contextlib.nullcontext():
             call(communicator, handle(stream))
@@ -118,18 +129,16 @@ class Member:
         if event is not None and not asynchronous:
             work.wait()
         elif event is not None and not captured:
-            self._in_flight.append(work)
+            self._in_flight.add(work)
         return work
 
-    def _let_go(self) -> None:
-        """Of works that are done or waited for. Others stay, also those that the caller has forgotten."""
-        while self._in_flight and self._in_flight[0].settled():
-            self._in_flight.popleft()
-
     def abort(self, why: str) -> None:
-        """Ends the communicator on every rank."""
-        if self._communicator is not None:
-            self._communicator.abort(why)
+        """Ends the communicator on every rank, or its making on this one. Waits for nothing: no call either."""
+        self._aborted = self._aborted or SennitError(Code.ABORTED, why)
+        communicator = self._communicator  # perhaps only now; another thread may close it
+        if communicator is not None:
+            with contextlib.suppress(SennitError):
+                communicator.abort(why)
 
     def outlive(self) -> None:
         """In a thread of its own, once this rank makes no call any more: ends it when that is so on all ranks,
@@ -155,5 +164,6 @@ class Member:
             self._in_flight.clear()
             if self._device is not None and self._device.type == "cuda":
                 turns.of(self._device).leave()
-            with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
-                self._meeting.leave()
+            if self._aborted is None:
+                with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
+                    self._meeting.leave()

@@ -25,6 +25,7 @@ from sennit.torch.direction import Direction
 from sennit.torch.meeting import Meeting
 from sennit.torch.message import Message
 from sennit.torch.room import of_a_message
+from sennit.torch.to_itself import ToItself
 
 _LOOK = 0.2  # seconds between looks at the group: a default
 
@@ -39,26 +40,40 @@ class Messages:
         self._store, self._rank, self._size, self._alive = store, rank, size, alive
         self.timeout = timeout  # of communicators that are not made yet
         self._directions: dict[tuple[int, int], Direction] = {}
+        self._to_itself = ToItself(rank)
+        self._making, self._closing = threading.Lock(), threading.Lock()
         self._closed = threading.Event()
 
-    def post(self, tensor: torch.Tensor, sender: int, receiver: int) -> Message:
-        """From or to this rank. Raises SennitError: INVALID_ARGUMENT where the tensor is not contiguous, what ended
-        the communicator."""
+    def send(self, tensor: torch.Tensor, receiver: int) -> Message:
+        """Raises SennitError: INVALID_ARGUMENT where the tensor is not contiguous, what ended the communicator."""
+        message = Message(tensor, self._rank)
+        if receiver == self._rank:
+            self._to_itself.send(message)
+        else:
+            self._direction(self._rank, receiver, tensor.device).post(message)
+        return message
+
+    def receive(self, tensor: torch.Tensor, sender: int) -> Message:
+        """Raises SennitError as send() does."""
         message = Message(tensor, sender)
-        self._direction(sender, receiver, tensor.device).post(message)
+        if sender == self._rank:
+            self._to_itself.receive(message)
+        else:
+            self._direction(sender, self._rank, tensor.device).post(message)
         return message
 
     def _direction(self, sender: int, receiver: int, device: torch.device) -> Direction:
-        if not self._directions:
-            background.start(self._watch)
-        if (sender, receiver) not in self._directions:
-            sends = sender == self._rank
-            store = dist.PrefixStore(f"{sender}>{receiver}/", self._store)
-            meeting = Meeting(store, 0 if sends else 1, 2, self.timeout, (sender, receiver))
-            most_blocks = of_a_message(device, self._size)
-            made = Direction(meeting, sender, receiver, sends, device, most_blocks, self._alive)
-            self._directions[sender, receiver] = made
-        return self._directions[sender, receiver]
+        with self._making:
+            if not self._directions:
+                background.start(self._watch)
+            if (sender, receiver) not in self._directions:
+                sends = sender == self._rank
+                store = dist.PrefixStore(f"{sender}>{receiver}/", self._store)
+                meeting = Meeting(store, 0 if sends else 1, 2, self.timeout, (sender, receiver))
+                most_blocks = of_a_message(device, self._size)
+                made = Direction(meeting, sender, receiver, sends, device, most_blocks, self._alive)
+                self._directions[sender, receiver] = made
+            return self._directions[sender, receiver]
 
     def _watch(self) -> None:
         """A thread's: what a rank aborts ends the group's communicator, and messages of others here. One that a dead
@@ -72,15 +87,19 @@ class Messages:
                 return
 
     def abort(self, why: str) -> None:
+        self._to_itself.abort(why)
         for direction in list(self._directions.values()):
             direction.abort(why)
 
     def close(self) -> None:
         """Collective for each two ranks that had messages. Waits for those that were posted, as long as they may
-        take. All ranks go through directions in one order, so that none waits for one that waits for it."""
-        for direction in self._directions.values():
-            direction.finish()
-        for _, direction in sorted(self._directions.items()):
-            direction.close()
-        self._directions.clear()
-        self._closed.set()
+        take. All ranks go through directions in one order, so that none waits for one that waits for it. From any
+        thread, and again."""
+        with self._closing:
+            directions = sorted(self._directions.items())
+            for _, direction in directions:
+                direction.finish()
+            for _, direction in directions:
+                direction.close()
+            self._directions.clear()
+            self._closed.set()

@@ -34,22 +34,22 @@ class ProcessGroup(Lists):
     def allreduce(self, tensors: Tensors, opts: Any = None) -> dist.Work:
         opts = opts or c10d.AllreduceOptions()
         if not self._takes(only(tensors, "input")):
-            return self._other().allreduce(tensors, opts)
+            return self._by_other("allreduce", tensors, opts)
         return self._reduce_all(tensors, opts)
 
     def allreduce_coalesced(self, tensors: Tensors, opts: Any = None) -> dist.Work:
         opts = opts or c10d.AllreduceCoalescedOptions()
         if not self._takes(tensors[0]):
-            return self._other().allreduce_coalesced(tensors, opts)
+            return self._by_other("allreduce_coalesced", tensors, opts)
         return self._reduce_all(tensors, opts)
 
     def _reduce_all(self, tensors: Tensors, opts: Any) -> dist.Work:
-        calls = [(address(each, "tensor", any_order=True), each.numel(), reduction(opts.reduceOp, each.dtype))
+        calls = [(each, address(each, "tensor", any_order=True), reduction(opts.reduceOp, each.dtype))
                  for each in tensors]  # fmt: skip
 
         def call(comm: Communicator, stream: int | None) -> None:
-            for at, count, how in calls:
-                comm.allreduce(at, at, count, how.kind, how.op, scale=how.scale, stream=stream)
+            for each, at, how in calls:
+                comm.allreduce(at, at, how.count(each), how.kind, how.op, scale=how.scale, stream=stream)
 
         return self._run(call, tensors, tensors, opts)
 
@@ -57,11 +57,11 @@ class ProcessGroup(Lists):
         opts = opts or c10d.ReduceOptions()
         tensor = only(tensors, "input")
         if not self._takes(tensor):
-            return self._other().reduce(tensors, opts)
+            return self._by_other("reduce", tensors, opts)
         at, how = address(tensor, "tensor", any_order=True), reduction(opts.reduceOp, tensor.dtype)
 
         def call(comm: Communicator, stream: int | None) -> None:
-            comm.reduce(at, at, tensor.numel(), how.kind, how.op, opts.rootRank, scale=how.scale, stream=stream)
+            comm.reduce(at, at, how.count(tensor), how.kind, how.op, opts.rootRank, scale=how.scale, stream=stream)
 
         return self._run(call, tensors, tensors, opts)
 
@@ -69,7 +69,7 @@ class ProcessGroup(Lists):
         opts = opts or c10d.BroadcastOptions()
         tensor = only(tensors, "input")
         if not self._takes(tensor):
-            return self._other().broadcast(tensors, opts)
+            return self._by_other("broadcast", tensors, opts)
         at = address(tensor, "tensor", any_order=True)
 
         def call(comm: Communicator, stream: int | None) -> None:
@@ -82,14 +82,14 @@ class ProcessGroup(Lists):
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> dist.Work:  # noqa: A002
         opts = opts or c10d.AllgatherOptions()
         if not self._takes(input):
-            return self._other()._allgather_base(output, input, opts)
+            return self._by_other("_allgather_base", output, input, opts)
         return self._gather_all([output], [input], opts)
 
     def allgather_into_tensor_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> dist.Work:
         opts = opts or c10d.AllgatherOptions()
         if not self._takes(inputs[0]):
             pairs = zip(outputs, inputs, strict=True)
-            return Together([self._other()._allgather_base(*pair, opts) for pair in pairs])
+            return Together([self._by_other("_allgather_base", *pair, opts) for pair in pairs], outputs)
         return self._gather_all(outputs, inputs, opts)
 
     def _gather_all(self, outputs: Tensors, inputs: Tensors, opts: Any) -> dist.Work:
@@ -108,14 +108,14 @@ class ProcessGroup(Lists):
     def _reduce_scatter_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> dist.Work:  # noqa: A002
         opts = opts or c10d.ReduceScatterOptions()
         if not self._takes(input):
-            return self._other()._reduce_scatter_base(output, input, opts)
+            return self._by_other("_reduce_scatter_base", output, input, opts)
         return self._scatter_sums([output], [input], opts)
 
     def reduce_scatter_tensor_coalesced(self, outputs: Tensors, inputs: Tensors, opts: Any = None) -> dist.Work:
         opts = opts or c10d.ReduceScatterOptions()
         if not self._takes(inputs[0]):
             pairs = zip(outputs, inputs, strict=True)
-            return Together([self._other()._reduce_scatter_base(*pair, opts) for pair in pairs])
+            return Together([self._by_other("_reduce_scatter_base", *pair, opts) for pair in pairs], outputs)
         return self._scatter_sums(outputs, inputs, opts)
 
     def _scatter_sums(self, outputs: Tensors, inputs: Tensors, opts: Any) -> dist.Work:
@@ -123,7 +123,7 @@ class ProcessGroup(Lists):
         for output, given in zip(outputs, inputs, strict=True):
             how = reduction(opts.reduceOp, expect_type([output, given]))
             expect_count(given, output.numel() * self.size(), "input")
-            calls.append((address(given, "input"), address(output, "output"), output.numel(), how))
+            calls.append((address(given, "input"), address(output, "output"), how.count(output), how))
 
         def call(comm: Communicator, stream: int | None) -> None:
             for src, dst, count, how in calls:
@@ -138,7 +138,7 @@ class ProcessGroup(Lists):
         """`received` and `sent`: rows from and to each rank; where there are none, all get as many."""
         opts = opts or c10d.AllToAllOptions()
         if not self._takes(input):
-            return self._other().alltoall_base(output, input, received or [], sent or [], opts)
+            return self._by_other("alltoall_base", output, input, received or [], sent or [], opts)
         expect_type([output, input])
         src, dst = address(input, "input"), address(output, "output")
         if not received and not sent:

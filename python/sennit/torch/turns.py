@@ -51,10 +51,12 @@ class Turns:
 
 
 _all: dict[int, Turns] = {}
+_making = threading.Lock()
 
 
 def of(device: torch.device) -> Turns:
     """Those of a GPU, the same for every group."""
-    if device.index not in _all:
-        _all[device.index] = Turns(torch.cuda.Stream(device))
-    return _all[device.index]
+    with _making:
+        if device.index not in _all:
+            _all[device.index] = Turns(torch.cuda.Stream(device))
+        return _all[device.index]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -20,12 +21,11 @@ class Work(dist.Work):  # type: ignore[misc]
         self, check: Callable[[], None], outputs: Sequence[torch.Tensor], stream: torch.cuda.Stream | None = None,
         event: torch.cuda.Event | None = None, kept: Sequence[object] = (),
     ) -> None:  # fmt: skip
-        """`kept` lives until the caller's stream is ordered behind the work, or the work is done: memory that is
-        freed is used again by what the caller enqueues next."""
+        """`kept` and the outputs live until the caller's stream is ordered behind the work: memory that is freed is
+        used again by what the caller enqueues next. InFlight keeps them for a caller that forgets the work."""
         super().__init__()
         self._check, self._outputs, self._stream, self._event = check, list(outputs), stream, event
-        self._kept: Sequence[object] = kept
-        self._waited = event is None
+        self._kept: list[object] = [*kept, *outputs]
 
     def wait(self, timeout: timedelta | None = None) -> bool:
         """Orders the current stream behind the work, without blocking the host; with a timeout blocks it, too. Raises
@@ -39,8 +39,7 @@ class Work(dist.Work):  # type: ignore[misc]
                 current.wait_event(self._event)
             elif current != self._stream:
                 current.wait_stream(self._stream)
-        self._kept = ()
-        self._waited = True
+        self._kept.clear()
         return True
 
     def synchronize(self) -> None:
@@ -82,10 +81,6 @@ class Work(dist.Work):  # type: ignore[misc]
             self._event.synchronize()
         self._check()
 
-    def settled(self) -> bool:
-        """Whether nothing has to be kept for it any more."""
-        return self._waited or self.is_completed()
-
     def _block(self, timeout: timedelta) -> None:
         until = time.monotonic() + timeout.total_seconds()
         while not self.is_completed():
@@ -95,11 +90,31 @@ class Work(dist.Work):  # type: ignore[misc]
         self._check()
 
 
-class Together(Work):
-    """Several works as one."""
+class InFlight:
+    """What works that are not done need, also when the caller has forgotten them."""
 
-    def __init__(self, works: Sequence[dist.Work]) -> None:
-        super().__init__(lambda: None, [tensor for work in works for tensor in work.result()])
+    def __init__(self) -> None:
+        self._kept: deque[tuple[torch.cuda.Event, list[object]]] = deque()
+
+    def add(self, work: Work) -> None:
+        """One that has an event."""
+        assert work._event is not None
+        self._kept.append((work._event, work._kept))
+
+    def let_go(self) -> None:
+        """Of works that are done or waited for. Not while the stream is captured, which asking would end."""
+        while self._kept and (not self._kept[0][1] or self._kept[0][0].query()):
+            self._kept.popleft()
+
+    def clear(self) -> None:
+        self._kept.clear()
+
+
+class Together(Work):
+    """Several works as one, also of other backends', which tell no outputs before they are done."""
+
+    def __init__(self, works: Sequence[dist.Work], outputs: Sequence[torch.Tensor]) -> None:
+        super().__init__(lambda: None, outputs)
         self._works = works
 
     def wait(self, timeout: timedelta | None = None) -> bool:
