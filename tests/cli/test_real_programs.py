@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -147,6 +149,44 @@ def test_what_was_tuned_of_collectives_is_what_communicators_follow(tmp_path: Pa
     given = sennit("table", "check", gone, cache=tmp_path, SENNIT_TABLE="other.json")
     assert (given.returncode, given.stdout) == (2, "")
     assert f"{gone} does not exist\n  Check the path\n" in given.stderr
+
+
+def test_a_tuner_keeps_what_another_one_has_measured_meanwhile(tmp_path: Path) -> None:
+    """Also of a case that it has read itself, at its start."""
+    environment = os.environ | {"SENNIT_EXECUTOR": "host", "SENNIT_CACHE": str(tmp_path)}
+    subprocess.run([str(Path(FOLDER) / "sennit-machine"), "measure"], env=environment, check=True, timeout=100,
+                   capture_output=True)  # fmt: skip
+
+    def tuner(operation: str, sizes: str) -> subprocess.Popen[bytes]:
+        options = ["--ranks", "2", "--operations", operation, "--sizes", sizes, "--budget", "60"]
+        return subprocess.Popen([str(Path(FOLDER) / "sennit-tune"), "collectives", *options], env=environment,
+                                stdout=subprocess.DEVNULL, start_new_session=True)  # fmt: skip
+
+    assert tuner("allreduce", "1K").wait(100) == 0
+    (file,) = tmp_path.glob("*.collectives.json")
+
+    def table() -> Any:
+        return json.loads(file.read_text(encoding="utf-8"))
+
+    going = tuner("allgather", "1K,4K,16K,64K")
+    until = time.monotonic() + 60
+    while len(table()["entries"]) < 2:
+        assert time.monotonic() < until
+        assert going.poll() is None
+        time.sleep(0.005)
+    os.killpg(going.pid, signal.SIGSTOP)
+    changed = table()
+    assert len(changed["entries"]) < 5, "it is done already"
+    (reduced,) = (entry for entry in changed["entries"] if entry["operation"] == "allreduce")
+    reduced |= {"nccl_us": 1.0, "nccl": "2.28.9"}
+    draft = tmp_path / "draft"
+    draft.write_text(json.dumps(changed), encoding="utf-8")
+    draft.rename(file)
+    os.killpg(going.pid, signal.SIGCONT)
+    assert going.wait(100) == 0
+    entries = table()["entries"]
+    assert len(entries) == 5
+    assert [entry["nccl_us"] for entry in entries if entry["operation"] == "allreduce"] == [1.0]
 
 
 def test_tune_offers_what_its_programs_do() -> None:
