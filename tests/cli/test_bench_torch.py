@@ -244,7 +244,7 @@ def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         assert job.passing == ("SENNIT_OPS" in ours)
         assert job.taken_bytes == (1024 if ours == {"SENNIT_TAKE": "all"} else 0)
         if job.seconds == 0:
-            fill(more[-1], Outcome(errors=["sennit: allreduce of 1 KiB: one_shot 1x256"]))
+            fill(more[-1], Outcome(explained=["sennit: allreduce of 1 KiB: one_shot 1x256"]))
             return
         rows = [{"case": str(case), "way": way, "calls": 50, "us": [5.0], "host_us": [9.0]}
                 for case in job.cases for way in job.ways]  # fmt: skip

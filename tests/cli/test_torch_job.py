@@ -32,6 +32,17 @@ def test_why_the_drop_in_did_nothing_is_a_warning() -> None:
     ]  # fmt: skip
 
 
+def test_how_calls_go_is_no_reason_of_a_failure() -> None:
+    outcome = Outcome()
+    for line in ("out of memory", "sennit: allreduce of 1 KiB: NCCL: measured faster at 1 KiB", "sennit: rank 1: no"):
+        outcome.complain(line)
+    assert outcome.errors == ["out of memory", "sennit: rank 1: no"]
+    assert torch_job.ways(outcome.explained) == ["NCCL: measured faster at 1 KiB"]
+    outcome.errors.pop()
+    outcome.complain("sennit: bcast of 8 B: NCCL: it is too small")
+    assert outcome.why([-9], 60) == "it ended with signal 9 (out of memory)"
+
+
 def test_what_marks_a_run_is_no_switch() -> None:
     """It was once: the drop-in in a rank read the folder as SENNIT_PEER, and left all to NCCL."""
     switches = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")

@@ -13,6 +13,9 @@ from sennit import units
 PREFIX = "sennit-peer: "  # before what rank 0 tells on stdout, so that what libraries print there is not taken for it
 ERROR = "sennit-peer-error: "  # before why a rank gives up, on stderr
 
+# What SENNIT_EXPLAIN has the drop-ins say on stderr, once for each operation and size: those, and how such calls go.
+EXPLAINED = re.compile(r"sennit: (\w+) of ([\d.]+ [KMG]?i?B): (.+)")
+
 
 @dataclass(frozen=True)
 class Case:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from sennit.peers.job import ERROR, heard, shared_files
+from sennit.peers.job import ERROR, EXPLAINED, heard, shared_files
 
 GRACE_S = 5.0  # for other ranks to end by themselves after one has failed, and for a launcher that is asked to end
 MARK = "SENNIT_RUN_FOLDER"  # in the environment of all processes of a run; no switch of sennit's own
@@ -30,6 +30,7 @@ class Outcome:
     versions: dict[str, str] = field(default_factory=dict)
     reason: str = ""
     errors: list[str] = field(default_factory=list)  # lines of stderr
+    explained: list[str] = field(default_factory=list)  # those that say how calls go, which are no reason to fail
     shared: set[Path] = field(default_factory=set)  # files in shared memory that ranks made
 
     def hear(self, line: str, progress: Callable[[int, int, str], None]) -> None:
@@ -46,8 +47,9 @@ class Outcome:
 
     def complain(self, line: str) -> None:
         """A line of its stderr; of very many the last are kept."""
-        self.errors.append(line)
-        del self.errors[:-NOISE]
+        kept = self.explained if EXPLAINED.match(line) else self.errors
+        kept.append(line)
+        del kept[:-NOISE]
 
     def why(self, codes: Sequence[int | None], limit_s: float) -> str:
         """Why it failed, in a few words, given how its processes ended (None: they had to be ended); empty where it

@@ -4,13 +4,13 @@ functions of their inputs; torch_calls_rank.py is what calls."""
 from __future__ import annotations
 
 import json
-import re
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from sennit import units
+from sennit.peers.job import EXPLAINED
 from sennit.peers.layout import Layout
 from sennit.peers.timing import half_range, median_and_spread
 from sennit.peers.torch_job import NCCL, SENNIT
@@ -113,12 +113,12 @@ def settings_of(variant: str, take: str) -> dict[str, str]:
     return {"SENNIT_OPS": "none"} if variant == PASSED_ON else {}
 
 
-def explained(case: Case, ranks: int, errors: Iterable[str]) -> str:
-    """How the drop-in said that calls of the case go; empty where it said nothing. `errors`: what ranks that had
+def explained(case: Case, ranks: int, lines: Iterable[str]) -> str:
+    """How the drop-in said that calls of the case go; empty where it said nothing. `lines`: what ranks that had
     SENNIT_EXPLAIN printed, having called with one type of elements. It names the bytes of a rank's message."""
     message = Layout(case.operation, case.bytes, 0, ranks, False).message
-    for line in errors:
-        said = re.match(r"sennit: (\w+) of ([\d.]+ [KMG]?i?B): (.+)", line)
+    for line in lines:
+        said = EXPLAINED.match(line)
         # It rounds to two digits behind the point.
         if said and said[1] == NAMES[case.operation] and abs(units.bytes_of(said[2]) - message) <= 0.01 * message:
             return said[3]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sennit.peers.job import EXPLAINED
 from sennit.peers.run import Outcome
 from sennit.peers.run import run as run_ranks
 
@@ -91,6 +92,24 @@ def said_by_sennit(errors: Sequence[str]) -> list[str]:
         if named or line.startswith("sennit: the program runs without sennit"):
             found.append(named[1] if named else line.removeprefix("sennit: "))
     return found
+
+
+def ways(explained: Iterable[str]) -> list[str]:
+    """How calls went, of what ranks that had SENNIT_EXPLAIN said."""
+    return [said[3] for line in explained if (said := EXPLAINED.match(line))]
+
+
+def why_none_is_sennits(hows: Iterable[str]) -> str:
+    """Why all calls were NCCL's, given how they went (empty: nothing was said of it); empty where sennit did some."""
+    known = [how for how in hows if how]
+    if not known:
+        return "the drop-in was not reached"
+    return "" if any(not how.startswith("NCCL") for how in known) else known[0].removeprefix("NCCL: ")
+
+
+def none_is_sennits(why: str, option: str) -> str:
+    """The warning of that. `option`: what has sennit take all that it can."""
+    return f"All calls are NCCL's ({why}); try sennit tune collectives, or {option}."
 
 
 def told(outcomes: Iterable[Outcome]) -> Told:

@@ -122,7 +122,7 @@ def _explanations(job: Job, take: str, library: str) -> dict[Case, str]:
             _job(asked, variant, take, library, progress, outcome, SENNIT_EXPLAIN="1")
 
         (outcome,) = take_turns("verifying", (SENNIT,), 1, verify)[SENNIT]
-        found |= {case: torch_calls.explained(case, job.ranks, outcome.errors) for case in of_kind}
+        found |= {case: torch_calls.explained(case, job.ranks, outcome.explained) for case in of_kind}
     return found
 
 
@@ -132,11 +132,8 @@ def document_of(
     """The result, of what the jobs of all variants told."""
     told = torch_job.told(outcome for each in outcomes.values() for outcome in each)
     warnings = list(told.warnings)
-    if not any(how and not how.startswith("NCCL") for how in hows.values()):
-        why = next((how for how in hows.values() if how), "NCCL: the drop-in was not reached")
-        warnings.append(
-            f"All calls are NCCL's ({why.removeprefix('NCCL: ')}); try sennit tune collectives, or --take all."
-        )
+    if why := torch_job.why_none_is_sennits(hows.values()):
+        warnings.append(torch_job.none_is_sennits(why, "--take all"))
     said = {variant: [outcome.rows for outcome in each] for variant, each in outcomes.items()}
     settings = {"runs": runs, "seconds": job.seconds, "take": take}
     rows = torch_calls.rows(job.cases, job.ranks, said, hows)

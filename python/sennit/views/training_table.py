@@ -105,11 +105,20 @@ def spread(found: Ratio) -> str:
     return f"±{str(found).partition('±')[2]}"
 
 
+def is_nccls(own: TrainingRow | None) -> bool:
+    """Whether all calls under sennit were NCCL's: a difference is chance, and no difference shows nothing."""
+    return own is not None and own.calls == NCCL
+
+
 def aims(result: TrainingResult) -> list[str]:
-    """What is aimed at, and what of it is missed, undecided and shown."""
-    known = [(own, found) for own, other in pairs(result) if own is not None and (found := ratio(own, other))]
-    if not known:
+    """What is aimed at, and what of it is missed, undecided and shown; and which cases cannot tell."""
+    compared = [(own, found) for own, other in pairs(result) if own is not None and (found := ratio(own, other))]
+    known = [(own, found) for own, found in compared if not is_nccls(own)]
+    if not compared:
         return []
+    aim = f"Aimed at: never below {AIM:g} of NCCL's"
+    if not known:
+        return [f"{aim}; no case tells, as all calls were NCCL's."]
     said: dict[str, list[str]] = {"missed": [], "undecided": [], "shown": []}
     for own, found in known:
         verdict = reached(found)
@@ -117,7 +126,9 @@ def aims(result: TrainingResult) -> list[str]:
         said[verdict.partition(":")[0]].append(f"{case_of(own)} ({shown})")
     parts = [f"by more than {NOISE:g} × ± shown in {len(said['shown'])} of {len(known)} cases"]
     parts += [f"{verdict}: {', '.join(said[verdict]) or 'none'}" for verdict in ("missed", "undecided")]
-    return [f"Aimed at: never below {AIM:g} of NCCL's; {'; '.join(parts)}."]
+    if others := [case_of(own) for own, _ in compared if is_nccls(own)]:
+        parts.append(f"not told, as all calls were NCCL's: {', '.join(others)}")
+    return [f"{aim}; {'; '.join(parts)}."]
 
 
 def gains(result: TrainingResult) -> list[str]:
@@ -125,7 +136,11 @@ def gains(result: TrainingResult) -> list[str]:
     exposed = [
         (own, found)
         for own, other in pairs(result)
-        if own is not None and other is not None and (found := ratio(own, other)) and is_exposed(other, own)
+        if own is not None
+        and other is not None
+        and (found := ratio(own, other))
+        and is_exposed(other, own)
+        and not is_nccls(own)
     ]
     if not exposed:
         return []
@@ -218,7 +233,7 @@ def print_training(result: TrainingResult, out: Console) -> None:
     for own, other in pairs(result):
         texts = [Text(cell) for cell in cells(own, other)]
         found = ratio(own, other)
-        if found is not None:
+        if found is not None and not is_nccls(own):
             texts[HEADINGS.index("× NCCL")].stylize(COLOURS[found.verdict])
         table.add_row(*texts)
     out.print(table)
