@@ -233,7 +233,8 @@ def call(**options: Any) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("inherited", ["", "/old/libsennit-preload.so"], ids=["alone", "under sennit run"])
+def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, inherited: str) -> None:
     ran: list[tuple[str, int, str, dict[str, str]]] = []
 
     def run(module: str, text: str, ranks: int, environment: dict[str, str], preload: str, *more: Any) -> None:
@@ -253,6 +254,7 @@ def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     for name in list(os.environ):
         if name.startswith(("SENNIT_", "LD_PRELOAD")):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("LD_PRELOAD", inherited)
     monkeypatch.setattr(torch_job, "run", run)
     file = tmp_path / "torch.json"
     call(json_file=str(file))
@@ -307,6 +309,13 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(Problem, match="two GPUs or more") as caught:
         call(ranks=None)
     assert caught.value.exit_code == Exit.ENVIRONMENT
+
+
+def test_disabled_there_is_nothing_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENNIT_DISABLE", "on")
+    with pytest.raises(Problem, match="SENNIT_DISABLE is set") as caught:
+        call()
+    assert caught.value.exit_code == Exit.USAGE
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,12 @@ def test_the_library_is_in_front_and_there_once(there: str, expected: str) -> No
     assert run.preloaded("/s.so", there) == expected
 
 
+def test_sennits_library_is_taken_out_of_a_preload_and_nothing_else() -> None:
+    named = "/b/libsennit-preload.so"
+    assert run.not_preloaded(f"/a.so {named}:/libsennit-preload.so.old:{named}") == "/a.so:/libsennit-preload.so.old"
+    assert run.not_preloaded(named) == run.not_preloaded("") == ""
+
+
 VARIABLES = {"LD_PRELOAD": "/s.so:/a.so", "SENNIT_REPORT": "1"}
 
 

@@ -325,8 +325,9 @@ def test_sennits_jobs_alone_say_how_calls_go(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(torch_job, "run", run)
     for library in ("", "/sennit.so"):
-        verb._job(Job(2, [], 3), {"LD_PRELOAD": "/other.so"}, library, lambda *_: None, Outcome(), math.inf)
-    assert ran == [("/other.so", ""), ("/sennit.so:/other.so", "1")]
+        inherited = {"LD_PRELOAD": "/old/libsennit-preload.so:/other.so"}
+        verb._job(Job(2, [], 3), inherited, library, lambda *_: None, Outcome(), math.inf)
+    assert ran == [("/other.so", ""), ("/sennit.so:/other.so", "1")], "sennit run's library is not in NCCL's jobs"
 
 
 def test_what_a_job_has_of_both_libraries_is_compared_within_it() -> None:
@@ -445,6 +446,13 @@ def test_a_case_that_a_rank_left_out_is_told_of_once() -> None:
     document = verb.document_of(Job(2, [case, other], 3), {"nccl": [whole], "sennit": [refused]}, 1)
     assert [row["model"] for row in document["rows"]] == ["resnet50", "resnet50"]
     assert document["warnings"] == ["vgg16 ddp, batch 8, buckets 25 MB is left out: no memory"]
+
+
+def test_disabled_there_is_nothing_to_compare(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SENNIT_DISABLE", "1")
+    with pytest.raises(Problem, match="SENNIT_DISABLE is set: jobs under sennit would run without it") as caught:
+        call()
+    assert (caught.value.exit_code, "unset SENNIT_DISABLE" in caught.value.remedy) == (Exit.USAGE, True)
 
 
 def test_without_pytorch_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,6 +55,12 @@ def preloaded(library: str, there: str) -> str:
     return ":".join([library, *(each for each in re.split(r"[ :]+", there) if each and each != library)])
 
 
+def not_preloaded(there: str) -> str:
+    """LD_PRELOAD without sennit's library, whichever build's, as a program under `sennit run` may have inherited it;
+    what else is there stays."""
+    return ":".join(each for each in re.split(r"[ :]+", there) if each and Path(each).name != PRELOADED)
+
+
 def is_off(environment: Mapping[str, str]) -> bool:
     """Whether SENNIT_DISABLE says so, as the drop-ins read it."""
     return environment.get("SENNIT_DISABLE", "").lower() in ("1", "true", "yes", "on")

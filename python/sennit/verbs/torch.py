@@ -29,7 +29,7 @@ from sennit.verbs.options import (
     names,
     show_views,
 )
-from sennit.verbs.run import library_to_preload, preloaded
+from sennit.verbs.run import library_to_preload
 from sennit.verbs.turns import Outcomes, Progress, finished, measure_in_turns, take_turns
 from sennit.views.torch_table import print_torch, torch_markdown
 
@@ -80,6 +80,7 @@ def bench_torch(
     Every number is checked before anything is timed."""
     asked = names(operations), names(sizes), names(types)
     torch_calls.check(*asked)
+    torch_jobs.check_on(os.environ)
     count = torch_jobs.ranks_or_gpus(ranks, "torch.distributed's collectives need")
     found = torch_calls.cases(*asked, count)
     chosen = take.value if take else os.environ.get("SENNIT_TAKE") or Take.MEASURED.value
@@ -104,9 +105,8 @@ def bench_torch(
 
 def _job(job: Job, variant: str, take: str, library: str, progress: Progress, outcome: Outcome, **more: str) -> None:
     """One job of a variant, to its end."""
-    there = os.environ.get("LD_PRELOAD", "")
     environment = {**os.environ, **torch_calls.settings_of(variant, take), **more}
-    preload = there if variant == NCCL else preloaded(library, there)
+    preload = torch_jobs.preload("" if variant == NCCL else library, os.environ)
     limit_s = job.limit_s + torch_job.GRACE_S
     torch_job.run(torch_calls.RANK, job.text(), job.ranks, environment, preload, limit_s, progress, outcome)
 

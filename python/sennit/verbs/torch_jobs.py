@@ -13,6 +13,7 @@ from sennit.packages import install
 from sennit.peers.torch_job import Told
 from sennit.problem import Exit, Problem
 from sennit.revision import revision
+from sennit.verbs.run import is_off, not_preloaded, preloaded
 
 
 def ranks_or_gpus(asked: int | None, need: str, packages: str = "torch") -> int:
@@ -24,6 +25,24 @@ def ranks_or_gpus(asked: int | None, need: str, packages: str = "torch") -> int:
     if count < 2:
         raise Problem(f"{need} two GPUs or more", "Run it where they are", Exit.ENVIRONMENT)
     return count
+
+
+def preload(library: str, inherited: Mapping[str, str]) -> str:
+    """LD_PRELOAD of ranks under sennit, or, without a library, under NCCL alone. This process may run under `sennit
+    run` itself, whose library is in neither but the first."""
+    there = not_preloaded(inherited.get("LD_PRELOAD", ""))
+    return preloaded(library, there) if library else there
+
+
+def check_on(inherited: Mapping[str, str]) -> None:
+    """Raises Problem (usage) where SENNIT_DISABLE keeps sennit from ranks that are to run under it: NCCL would be
+    compared with itself."""
+    if is_off(inherited):
+        raise Problem(
+            "SENNIT_DISABLE is set: jobs under sennit would run without it",
+            "Unset it (unset SENNIT_DISABLE)",
+            Exit.USAGE,
+        )
 
 
 def document(

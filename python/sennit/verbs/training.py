@@ -32,7 +32,7 @@ from sennit.verbs.options import (
     names,
     show_views,
 )
-from sennit.verbs.run import library_to_preload, preloaded
+from sennit.verbs.run import library_to_preload
 from sennit.verbs.turns import Enough, JobInTurns, Outcomes, Progress, measure_in_turns
 from sennit.views.training_table import print_training, training_markdown
 
@@ -78,6 +78,7 @@ def bench_training(
 
     sennit takes what `sennit tune collectives` measured faster; SENNIT_TAKE=all takes all it can."""
     found = training.cases(names(models), _numbers(batches, "--batches"), _numbers(buckets, "--buckets"))
+    torch_jobs.check_on(os.environ)
     count = torch_jobs.ranks_or_gpus(ranks, "training needs", "torch torchvision")
     job = Job(count, found, steps, losses=losses, limit_s=int(limit))
     library = str(library_to_preload())
@@ -134,8 +135,7 @@ def _job(
 ) -> None:
     """One job, to its end or a limit. Under sennit it says how calls go: of those that are all NCCL's nothing else
     tells."""
-    there = inherited.get("LD_PRELOAD", "")
-    preload = preloaded(library, there) if library else there
+    preload = torch_jobs.preload(library, inherited)
     environment = {**inherited, **({"SENNIT_EXPLAIN": "1"} if library else {})}
     limit_s = min(job.limit_s + torch_job.GRACE_S, most_s)
     torch_job.run(training.RANK, job.text(), job.ranks, environment, preload, limit_s, progress, outcome)
