@@ -35,6 +35,10 @@ class Ratio:
         """Whether the ratio is less than `wanted` by more than the noise."""
         return self.value + NOISE * self.spread < wanted
 
+    def reaches(self, wanted: float) -> bool:
+        """Whether the ratio is at least `wanted`, also where it is off by the noise."""
+        return self.value - NOISE * self.spread >= wanted
+
     def __str__(self) -> str:
         # A third digit where two would show a spread of nothing, which no measurement has.
         digits = 3 if 0 < self.spread < 0.005 else 2

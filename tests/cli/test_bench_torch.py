@@ -42,6 +42,25 @@ def test_what_is_missed_is_named_by_its_size() -> None:
     assert sentences(eager) == ["Up to 1 MiB it takes 67 % of NCCL's time; aimed at: at most 75 %."]
 
 
+def test_what_the_spread_leaves_open_is_not_called_missed() -> None:
+    graph = tables(result())[0]
+    own = next(row for row in graph if row.variant == "sennit" and row.bytes == 1 << 20)
+
+    def told(us: float, spread_us: float) -> str:
+        changed = own.model_copy(update={"median_us": us, "spread_us": spread_us})
+        (sentence,) = sentences([changed if row is own else row for row in graph])
+        return sentence.partition("at most 55 %")[2]
+
+    # 55 % are of NCCL's 17.0 ± 0.2 µs.
+    assert told(9.5, 0.1) == ", undecided at 1 MiB."
+    assert told(9.2, 0.1) == ", undecided at 1 MiB.", "under it, but it may be above"
+    assert told(9.0, 0.05) == "."
+    assert told(9.8, 0.1) == ", missed at 1 MiB."
+    smallest = next(row for row in graph if row.variant == "sennit" and row.bytes == 1024)
+    smallest.spread_us = 1.0
+    assert told(9.8, 0.1) == ", missed at 1 MiB, undecided at 1 KiB."
+
+
 def test_nothing_is_aimed_at_for_other_operations_and_larger_calls() -> None:
     graph, _, gathered, broadcast = tables(result())
     assert sentences(gathered) == [], "there is nothing to compare"

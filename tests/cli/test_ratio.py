@@ -35,6 +35,11 @@ def test_below_gives_the_benefit_of_the_noise() -> None:
     assert Ratio(0.97, 0.01).below(1)
 
 
+def test_what_reaches_a_ratio_does_so_where_noise_is_against_it() -> None:
+    assert Ratio(1.5, 0.25).reaches(1)
+    assert not Ratio(1.5, 0.26).reaches(1)
+
+
 @pytest.mark.parametrize("us", [0, -1, math.nan, math.inf])
 def test_a_broken_time_gives_no_ratio(us: float) -> None:
     assert speedup(us, 0, 10, 0) is None

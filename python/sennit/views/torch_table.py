@@ -92,23 +92,29 @@ def _time(us: float, spread_us: float) -> str:
 
 
 def sentences(rows: Rows) -> list[str]:
-    """What small calls take of NCCL's time, and which of them more than is aimed at."""
-    shares = {}
-    for own, other in pairs(rows):
-        share = part(own, other)
-        if own is not None and share is not None and SMALL[0] <= own.bytes <= SMALL[1]:
-            shares[own.bytes] = share
-    if not shares:
+    """What small calls take of NCCL's time, and which of them more than is aimed at, or may, as far as the spread of
+    that tells."""
+    small = {
+        own.bytes: found
+        for own, other in pairs(rows)
+        if own is not None and (found := ratio(own, other)) and found.value > 0 and SMALL[0] <= own.bytes <= SMALL[1]
+    }
+    if not small:
         return []
-    least, most = units.percent(min(shares.values())), units.percent(max(shares.values()))
+    shares = [1 / found.value for found in small.values()]
+    least, most = units.percent(min(shares)), units.percent(max(shares))
     span = least if least == most else f"{least} to {most}"
     aim = AIMS.get((rows[0].operation, rows[0].way))
     said = f"Up to {units.size(SMALL[1])} it takes {span} of NCCL's time"
     if aim is None:
         return [f"{said}."]
-    above = [units.size(size) for size, share in shares.items() if share > aim]
-    missed = f", missed at {', '.join(above)}" if above else ""
-    return [f"{said}; aimed at: at most {units.percent(aim)}{missed}."]
+    told = [f"{said}; aimed at: at most {units.percent(aim)}"]
+    missed = [size for size, found in small.items() if found.below(1 / aim)]
+    undecided = [size for size, found in small.items() if size not in missed and not found.reaches(1 / aim)]
+    for verdict, sizes in (("missed", missed), ("undecided", undecided)):
+        if sizes:
+            told.append(f"{verdict} at {', '.join(map(units.size, sizes))}")
+    return [f"{', '.join(told)}."]
 
 
 def reached(found: Added, aim_us: float) -> str:

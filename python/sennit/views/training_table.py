@@ -97,7 +97,7 @@ def reached(found: Ratio) -> str:
     """Whether training is as fast as is aimed at, as far as its spread tells."""
     if found.below(AIM):
         return "missed"
-    return "shown" if found.value - NOISE * found.spread >= AIM else f"undecided: {spread(found)}"
+    return "shown" if found.reaches(AIM) else f"undecided: {spread(found)}"
 
 
 def spread(found: Ratio) -> str:
