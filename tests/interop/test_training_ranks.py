@@ -15,9 +15,9 @@ HERE = Path(__file__).resolve().parent
 LIMIT_S = 60
 
 
-def ran(*models: str) -> tuple[Outcome, float]:
-    """What a job of three ranks told, and how long it took."""
-    job = Job(3, [Case(model, "ddp", 4) for model in models], 4, limit_s=LIMIT_S)
+def ran(*models: str, limit_s: int = LIMIT_S) -> tuple[Outcome, float]:
+    """What a job of three ranks told, and how long it took. `limit_s`: after which ranks end themselves."""
+    job = Job(3, [Case(model, "ddp", 4) for model in models], 4, limit_s=limit_s)
     began = time.monotonic()
     outcome = torch_job.run(
         "training_rank_cpu",
@@ -46,3 +46,9 @@ def test_one_that_a_rank_alone_has_no_room_for_ends_the_job() -> None:
     assert outcome.reason.startswith("elsewhere ddp, batch 4"), outcome.reason
     assert outcome.reason.endswith("cannot be trained on rank 2, while others go on: CUDA out of memory.")
     assert [row["case"].split()[0] for row in outcome.rows] == ["mlp"]
+
+
+def test_a_job_that_reaches_its_limit_says_so() -> None:
+    outcome, took_s = ran("endless", limit_s=10)
+    assert outcome.reason == "it did not end within 10 s", outcome.errors
+    assert took_s < LIMIT_S / 2

@@ -3,6 +3,8 @@ starts one."""
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Any
 
 import torch
@@ -17,7 +19,11 @@ def begin(rank: int, ranks: int, _: str) -> torch.device:
 
 
 def train(case: Case, _: Job, rank: int, *__: Any) -> dict[str, Any]:
-    """Of a model that fits nowhere, or not on the last rank: the others are in a collective then."""
+    """Of a model that fits nowhere, or not on the last rank: the others are in a collective then. One never
+    ends."""
+    if case.model == "endless":
+        print("Some warning of PyTorch's", file=sys.stderr, flush=True)
+        time.sleep(600)
     if case.model == "nowhere" or (case.model == "elsewhere" and rank == dist.get_world_size() - 1):
         raise torch.cuda.OutOfMemoryError("CUDA out of memory.\nAnd so on")
     dist.barrier()

@@ -80,7 +80,8 @@ def main(run: Callable[[str, int], None], limit_of: Callable[[str], int]) -> Non
     as a rank whose peers died may wait inside a library for ever."""
     file, rank = sys.argv[1:]
     text = Path(file).read_text(encoding="utf-8")
-    watchdog = threading.Timer(limit_of(text), lambda: os._exit(1))
+    limit_s = limit_of(text)
+    watchdog = threading.Timer(limit_s, lambda: end_job(f"it did not end within {limit_s:g} s"))
     watchdog.daemon = True
     watchdog.start()
     try:
