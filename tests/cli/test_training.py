@@ -361,6 +361,10 @@ def test_steps_are_timed_on_until_that_is_enough() -> None:
     assert training.times_on(shaky, 3, 3, 3)
     assert not training.times_on(shaky, 4, 3, math.inf), "four times as many at most"
     assert not training.times_on(shaky, 1, 3, 2.9), "the other cases have the rest of the time"
+    assert training.times_on(sharp[:5], 1, 3, math.inf), "so few may agree by chance"
+    assert training.times_on(sharp[:5], 5, 3, math.inf), "of steps that make one pair a round"
+    assert not training.times_on(sharp[:5], 1, 3, 2.9)
+    assert not training.times_on(sharp[:6], 1, 3, math.inf)
 
 
 def test_cases_share_the_time_that_is_left() -> None:
@@ -383,6 +387,19 @@ def test_cases_that_are_timed_on_leave_time_for_the_last() -> None:
             rounds, now = rounds + 1, now + 1.5
         now += 0.8
     assert rounds > 1
+
+
+def test_the_interval_of_a_median_holds_it_in_19_of_20_runs() -> None:
+    def held(count: int, outside: int) -> float:
+        """How often: each value is less than the median with probability 1/2."""
+        return 1 - 2 * sum(math.comb(count, less) for less in range(outside + 1)) / (1 << count)
+
+    assert [timing.outside_interval(count) for count in (1, 4, 5, 6, 8, 9, 16, 100)] == [0, 0, 0, 0, 0, 1, 3, 39]
+    for count in range(timing.LEAST_VALUES, 400):
+        outside = timing.outside_interval(count)
+        assert held(count, outside) >= 0.95 > held(count, outside + 1), count
+    assert held(timing.LEAST_VALUES - 1, 0) < 0.95
+    assert timing.median_and_spread([float(i) for i in range(9)]) == (4.0, (7 - 1) / 4)
 
 
 def test_the_spread_of_a_median_shrinks_with_more_values() -> None:

@@ -11,6 +11,7 @@ from sennit.peers.layout import bus_factor
 
 RUN_US = 2000.0  # of one timed run: long enough that the ranks' different starts do not show
 MOST_CALLS = 200  # in a run
+LEAST_VALUES = 6  # of fewer, not even all hold the true median between them in 19 of 20 runs
 LEAST_US = 1e-3  # of a call: what a clock may have missed
 
 
@@ -50,14 +51,25 @@ def half_range(values: Sequence[float]) -> float:
     return (quantile(ordered, 0.75) - quantile(ordered, 0.25)) / 2
 
 
+def outside_interval(count: int) -> int:
+    """How many of so many independent values lie on each side of the narrowest interval between two of them that
+    holds the true median in 19 of 20 runs at least. The median is left of it where no more values than those are
+    less than the median; each is with probability 1/2, so that is a sum of binomial coefficients. Of fewer than
+    LEAST_VALUES not even the interval of all holds it as often."""
+    less, ways, all_ways = 0, 1, 1  # so many values are less: in how many ways, and as many or fewer, of 2^count
+    while 2 * all_ways * 20 <= 1 << count:
+        less += 1
+        ways = ways * (count - less + 1) // less
+        all_ways += ways
+    return max(less - 1, 0)
+
+
 def median_and_spread(values: Sequence[float]) -> tuple[float, float]:
     """The median of independent values, and a quarter of the interval that holds the true one in 19 of 20 runs (by
-    order statistics; of fewer than six values, that of all)."""
+    order statistics, whatever the values' distribution; of fewer than LEAST_VALUES, that of all)."""
     ordered = sorted(values)
-    reach = 0.98 * len(ordered) ** 0.5
-    below = max(int(len(ordered) / 2 - reach), 0)
-    above = len(ordered) - 1 - below
-    return quantile(ordered, 0.5), (ordered[above] - ordered[below]) / 4
+    outside = outside_interval(len(ordered))
+    return quantile(ordered, 0.5), (ordered[-1 - outside] - ordered[outside]) / 4
 
 
 def summarised(samples: Sequence[float], calls: int) -> Times:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from sennit.peers.timing import half_range, median_and_spread
+from sennit.peers.timing import LEAST_VALUES, half_range, median_and_spread
 from sennit.problem import Exit, Problem
 
 WIDTH, HEAD, TOKENS = 1024, 64, 512  # of the transformer, of one of its heads, and of a sample
@@ -28,7 +28,7 @@ RANK = "sennit.peers.training_rank"  # the module that a rank runs
 BLOCK = 4  # steps in a row by one library, where a job has both in turns: a default
 SPREAD = 0.005  # of what both compare as; where it is more, steps are timed on
 TIMED_ON = 0.7  # of a case's share of the time that a budget leaves; a guess: steps without communication follow
-MOST_ROUNDS = 4  # so many times as many steps as asked for are timed at most
+MOST_ROUNDS = 4  # so many times as many steps as asked for are timed at most, unless those are too few pairs
 DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "transformer:tensor")
 
 
@@ -150,8 +150,11 @@ def gain(pairs: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 def times_on(pairs: Sequence[tuple[float, float]], rounds: int, round_s: float, left_s: float) -> bool:
-    """Whether another round of steps is timed, as many as asked for: where what the pairs so far say is not sharp
-    enough, for so many rounds at most, and where one fits into the time that is left."""
+    """Whether another round of steps is timed, as many as asked for: where there are too few pairs so far to say how
+    sharp they are, or they are not sharp enough, for so many rounds at most; and where one fits into the time that is
+    left."""
+    if len(pairs) < LEAST_VALUES:
+        return round_s <= left_s
     _, spread = gain(pairs)
     return spread > SPREAD and rounds < MOST_ROUNDS and round_s <= left_s
 
