@@ -1,0 +1,86 @@
+"""scripts/measure-pytorch, with a made-up Python that notes what it is asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import ROOT
+
+PYTHON = """#!{python}
+import json, os, sys
+with open({file!r}, "a") as calls:
+    calls.write(json.dumps([os.getcwd(), os.environ["PYTHONPATH"], *sys.argv[1:]]) + "\\n")
+"""
+
+Measure = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+@pytest.fixture
+def measure(tmp_path: Path) -> Measure:
+    """Runs the script in a folder that has such a Python."""
+    python = tmp_path / "python"
+    python.write_text(PYTHON.format(python=sys.executable, file=str(tmp_path / "calls")), encoding="utf-8")
+    python.chmod(0o755)
+
+    def run(*arguments: str, script: Path | str = ROOT / "scripts" / "measure-pytorch", **settings: str) -> Any:
+        environment = {**os.environ, "PYTHON": "./python", "PYTHONPATH": "/own", **settings}
+        return subprocess.run(
+            [str(script), *arguments], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    return run
+
+
+def calls(folder: Path) -> list[list[str]]:
+    """What the Python was asked: its folder, PYTHONPATH, and arguments."""
+    file = folder / "calls"
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
+
+
+def test_folder_and_python_are_the_callers(tmp_path: Path, measure: Measure) -> None:
+    done = measure("figures", "calls", RUNS="1")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "figures").is_dir()
+    file = str(tmp_path / "figures" / "torch.json")
+    where = [str(ROOT), f"{ROOT / 'python'}:/own", "-m", "sennit", "bench"]
+    assert calls(tmp_path) == [[*where, "torch", "--runs", "1", "--json", file], [*where, "show", file]]
+
+
+def test_a_python_on_path_is_found_there(tmp_path: Path, measure: Measure) -> None:
+    done = measure(str(tmp_path / "figures"), "calls", PYTHON="python", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 0, done.stderr
+    assert len(calls(tmp_path)) == 2
+
+
+def test_nothing_is_begun_where_a_part_or_a_python_is_not_there(tmp_path: Path, measure: Measure) -> None:
+    done = measure("figures", "calls", "collars")
+    assert (done.returncode, "there is no part collars" in done.stderr) == (2, True)
+    done = measure("figures", "calls", PYTHON="./snake")
+    assert (done.returncode, "snake; set PYTHON" in done.stderr) == (2, True)
+    assert calls(tmp_path) == []
+    assert not (tmp_path / "figures").exists()
+
+
+def test_alone_it_lists_its_parts(measure: Measure, tmp_path: Path) -> None:
+    done = measure(script=os.path.relpath(ROOT / "scripts" / "measure-pytorch", tmp_path))
+    assert done.returncode == 2
+    assert "sharded  FSDP2" in done.stderr
+    assert done.stderr.rstrip().endswith("the exit code is 1.")
+
+
+def test_every_part_that_is_listed_measures_something(measure: Measure, tmp_path: Path) -> None:
+    parts = re.findall(r"^  ([a-z]+) ", measure().stderr, re.MULTILINE)
+    assert {"tune", "tests", "sharded"} < set(parts)
+    for part in parts:
+        before = len(calls(tmp_path))
+        done = measure("figures", part)
+        assert done.returncode == 0, done.stderr
+        assert len(calls(tmp_path)) > before, part
