@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import fill
+from conftest import Programs, fill
 from made_up_training import EXPLAINED, call, row_of
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
 from sennit.peers import training
-from sennit.peers.budget import ENDING_S, Did, Share, share
+from sennit.peers.budget import ENDING_S, LEAST_S, Did, Share, share
 from sennit.peers.run import Outcome
 from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
@@ -215,6 +215,13 @@ def test_a_budget_in_which_nothing_is_measured_says_so() -> None:
     ) as caught:
         made.measure(60, 1)
     assert caught.value.exit_code == Exit.ENVIRONMENT
+
+
+def test_a_budget_that_pytorch_does_not_begin_in_is_refused(programs: Programs) -> None:
+    done = programs.sennit("bench", "training", "--budget", str(LEAST_S - 1))
+    assert done.returncode == Exit.USAGE
+    assert "--budget" in done.stderr
+    assert str(LEAST_S) in done.stderr
 
 
 RANK = """

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from sennit.peers.training import Case
 
+LEAST_S = 30  # of a budget: two jobs that begin by loading PyTorch, which takes some ten, and the end; a guess
 ENDING_S = 5.0  # of the budget, kept for ranks that have to be ended; a guess, they mostly take one
 
 

@@ -16,7 +16,7 @@ from sennit import console
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
 from sennit.peers import torch_job, training
-from sennit.peers.budget import Did, share
+from sennit.peers.budget import LEAST_S, Did, share
 from sennit.peers.run import Outcome
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.peers.training import Case, Job
@@ -67,8 +67,8 @@ def bench_training(
     runs: JobsInTurns = 3,
     limit: MostSeconds = 1800,
     budget: Annotated[
-        float | None, typer.Option(min=1, metavar="S", help="Most seconds of all jobs: cases are measured as "
-                                   "they are named, as many as there is time for.")
+        float | None, typer.Option(min=LEAST_S, metavar="S", help="Most seconds of all jobs, each of which loads "
+                                   "PyTorch first: cases are measured as named, as many as there is time for.")
     ] = None,
     json_file: ResultFile = None,
     markdown_file: Markdown = None,
