@@ -61,8 +61,11 @@ class ToItself:
             stream.wait_event(earlier.behind)
         if source.numel():
             target.view(-1).view(torch.uint8).copy_(source.view(-1).view(torch.uint8))
-        event = stream.record_event() if stream is not None else None
-        return Work(lambda: None, [target], stream, event, [source])
+        if stream is None:
+            return Work(lambda: None, [target])
+        for tensor in (source, target):  # the caller may forget both messages
+            tensor.record_stream(stream)
+        return Work(lambda: None, [target], stream, stream.record_event(), [source])
 
     def abort(self, why: str) -> None:
         """Those whose other half has not come fail."""
