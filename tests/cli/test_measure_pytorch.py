@@ -54,6 +54,15 @@ def test_folder_and_python_are_the_callers(tmp_path: Path, measure: Measure) -> 
     assert calls(tmp_path) == [[*where, "torch", "--runs", "1", "--json", file], [*where, "show", file]]
 
 
+def test_tests_are_those_of_the_programs_that_are_asked_for(tmp_path: Path, measure: Measure) -> None:
+    done = measure("figures", "tests", SENNIT_PROGRAMS="/there/bin")
+    assert done.returncode == 0, done.stderr
+    first, second = (call[2:] for call in calls(tmp_path))
+    assert first[0] == "tests/gpu/torch_jobs.py"
+    assert second[0] == "tests/gpu/preloaded.py"
+    assert second[-2:] == ["--library", "/there/lib/libsennit-preload.so"]
+
+
 def test_a_python_on_path_is_found_there(tmp_path: Path, measure: Measure) -> None:
     done = measure(str(tmp_path / "figures"), "calls", PYTHON="python", PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
