@@ -26,9 +26,6 @@ def call(**options: Any) -> None:
     verb.bench_training(**(defaults | options))
 
 
-EXPLAINED = "sennit: allreduce of 25 MiB: two_shot 32x512"  # what the drop-in says of a call that it takes
-
-
 def row_of(case: Case) -> dict[str, Any]:
     """What rank 0 tells of a case."""
     return {"case": case.name, "losses": [1.0], "steps_ms": [10.0, 10.0], "silent_ms": []}

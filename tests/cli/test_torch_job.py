@@ -37,7 +37,7 @@ def test_how_calls_go_is_no_reason_of_a_failure() -> None:
     for line in ("out of memory", "sennit: allreduce of 1 KiB: NCCL: measured faster at 1 KiB", "sennit: rank 1: no"):
         outcome.complain(line)
     assert outcome.errors == ["out of memory", "sennit: rank 1: no"]
-    assert torch_job.ways(outcome.explained) == ["NCCL: measured faster at 1 KiB"]
+    assert outcome.explained == ["sennit: allreduce of 1 KiB: NCCL: measured faster at 1 KiB"]
     outcome.errors.pop()
     outcome.complain("sennit: bcast of 8 B: NCCL: it is too small")
     assert outcome.why([-9], 60) == "it ended with signal 9 (out of memory)"

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from conftest import check_snapshot, data, fill, shown
-from made_up_training import EXPLAINED, call, row_of
+from made_up_training import call, row_of
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult, TrainingRow
-from sennit.peers import timing, torch_job, training
+from sennit.peers import timing, training
 from sennit.peers.run import Outcome
 from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
@@ -243,7 +243,7 @@ def outcome(steps: list[float], found: list[float], silent: list[float] | None =
     case = Case("resnet50", "ddp", 8)
     told: list[dict[str, Any]] = [{"machine": {"name": "here", "devices": ["H200"]}}]
     told.append({"case": case.name, "losses": found, "steps_ms": steps, "silent_ms": silent or []})
-    return Outcome(rows=told, versions={"torch": "2.11"}, warnings=["twice the same"], explained=[EXPLAINED])
+    return Outcome(rows=told, versions={"torch": "2.11"}, warnings=["twice the same"])
 
 
 def test_runs_of_both_make_one_result() -> None:
@@ -270,24 +270,17 @@ def test_runs_of_both_make_one_result() -> None:
     assert found.machine.name == "here"
 
 
-LEFT = "sennit: allreduce of 4 B: NCCL: collectives were not measured here"
-
-
-@pytest.mark.parametrize(
-    ("explained", "said"),
-    [([LEFT], "collectives were not measured here"), ([], "the drop-in was not reached")],
-)
-def test_that_all_calls_were_nccls_is_said_and_shows_nothing(explained: list[str], said: str) -> None:
+def test_that_all_calls_were_nccls_is_said_and_shows_nothing() -> None:
     case = Case("resnet50", "ddp", 8)
-    jobs = {"nccl": [Outcome(rows=[row_of(case)])], "sennit": [Outcome(rows=[row_of(case)], explained=explained)]}
+    jobs = {"nccl": [Outcome(rows=[row_of(case)])], "sennit": [Outcome(rows=[row_of(case) | {"taken": 0}])]}
     document = verb.document_of(Job(2, [case], 3), jobs, 1)
     assert document["warnings"] == [
-        f"All calls are NCCL's ({said}); try sennit tune collectives, or SENNIT_TAKE=all."
+        "All calls are NCCL's (SENNIT_EXPLAIN=1 says why); try sennit tune collectives, or SENNIT_TAKE=all."
     ]
     found = parse(TrainingResult, document, "it")
-    assert aims(found) == ["Aimed at: never below 0.99 of NCCL's; no case tells, as all calls were NCCL's."]
+    assert aims(found) == ["Aimed at: never below 0.99 of NCCL's; no case tells, as all calls were left to NCCL."]
     assert gains(found) == []
-    jobs["sennit"].append(Outcome(rows=[row_of(case)], explained=[LEFT, EXPLAINED]))
+    jobs["sennit"].append(Outcome(rows=[row_of(case) | {"taken": 7}]))
     document = verb.document_of(Job(2, [case], 3), jobs, 2)
     assert document["warnings"] == []
     assert "shown in 1 of 1 cases" in aims(parse(TrainingResult, document, "it"))[0]
@@ -298,36 +291,20 @@ def test_of_cases_that_were_nccls_the_others_tell() -> None:
     next(row for row in found.rows if row.variant == "sennit").calls = "nccl"
     assert aims(found) == [
         "Aimed at: never below 0.99 of NCCL's; by more than 2 × ± shown in 1 of 2 cases; missed: none; undecided: "
-        "transformer fsdp 8 (± 0.01); not told, as all calls were NCCL's: resnet50 ddp 32 25 MB."
+        "transformer fsdp 8 (± 0.01); all calls left to NCCL: resnet50 ddp 32 25 MB."
     ]
     assert "shown in 1 of 1 cases" in gains(found)[0]
 
 
-def test_a_case_that_only_another_job_finished_is_judged_by_that_one() -> None:
+def test_each_case_tells_of_its_own_calls() -> None:
     first, second = Case("resnet50", "ddp", 8), Case("vgg16", "ddp", 8)
-    both = [row_of(first), row_of(second)]
-    jobs = {
-        "nccl": [Outcome(rows=both)],
-        "sennit": [Outcome(rows=both, explained=[LEFT]), Outcome(rows=[row_of(first)], explained=[EXPLAINED])],
-    }
+    under_sennit = [row_of(first) | {"taken": 3}, row_of(second) | {"taken": 0}]
+    jobs = {"nccl": [Outcome(rows=[row_of(first), row_of(second)])], "sennit": [Outcome(rows=under_sennit)]}
     document = verb.document_of(Job(2, [first, second], 3), jobs, 2)
     rows = parse(TrainingResult, document, "it").rows
     assert {row.model: row.calls for row in rows if row.variant == "sennit"} == {"resnet50": "", "vgg16": "nccl"}
     assert {row.calls for row in rows if row.variant == "nccl"} == {""}
     assert document["warnings"] == []
-
-
-def test_sennits_jobs_alone_say_how_calls_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[tuple[str, str]] = []
-
-    def run(_: str, __: str, ___: int, environment: dict[str, str], preload: str, *____: Any) -> None:
-        ran.append((preload, environment.get("SENNIT_EXPLAIN", "")))
-
-    monkeypatch.setattr(torch_job, "run", run)
-    for library in ("", "/sennit.so"):
-        inherited = {"LD_PRELOAD": "/old/libsennit-preload.so:/other.so"}
-        verb._job(Job(2, [], 3), inherited, library, lambda *_: None, Outcome(), math.inf)
-    assert ran == [("/other.so", ""), ("/sennit.so:/other.so", "1")], "sennit run's library is not in NCCL's jobs"
 
 
 def test_what_a_job_has_of_both_libraries_is_compared_within_it() -> None:
@@ -443,7 +420,7 @@ def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert (job.ranks, job.losses, job.until_s, most_s) == (2, 20, 0, math.inf)
         progress(0, 1, "resnet50")
         ran.append("sennit" if library else "nccl")
-        fill(outcome, Outcome(rows=[row_of(job.cases[0])], explained=[EXPLAINED]))
+        fill(outcome, Outcome(rows=[row_of(job.cases[0])]))
 
     monkeypatch.setattr(verb, "_job", run)
     file = tmp_path / "training.json"
@@ -458,7 +435,7 @@ def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 def test_a_case_that_a_rank_left_out_is_told_of_once() -> None:
     case, other = Case("resnet50", "ddp", 8), Case("vgg16", "ddp", 8)
     said = [f"{training.left_out(other)}: no memory"]
-    refused = Outcome(rows=[row_of(case)], warnings=said, explained=[EXPLAINED])
+    refused = Outcome(rows=[row_of(case)], warnings=said)
     whole = Outcome(rows=[row_of(case), row_of(other)])
     document = verb.document_of(Job(2, [case, other], 3), {"nccl": [whole], "sennit": [refused]}, 1)
     assert [row["model"] for row in document["rows"]] == ["resnet50", "resnet50"]

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from conftest import Programs, fill
-from made_up_training import EXPLAINED, call, row_of
+from made_up_training import call, row_of
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
 from sennit.peers import training
@@ -33,7 +33,6 @@ def in_the_middle(fails: type[BaseException] | str, last: int, finishes: int) ->
         ran.append(library)
         is_last = len(ran) == last
         outcome.rows += map(row_of, job.cases[: finishes if is_last else None])
-        outcome.explained.append(EXPLAINED)
         if is_last and not isinstance(fails, str):
             raise fails
         outcome.reason = str(fails) if is_last else ""
@@ -122,7 +121,6 @@ class MadeUp:
     def start(self, job: Job, variant: str, _: Any, outcome: Outcome, most_s: float) -> None:
         end = self.now + most_s
         self.now += self.start_s
-        outcome.explained.append(EXPLAINED)
         begun: list[float] = []
         for case in job.cases:
             begun.append(self.now)

@@ -83,6 +83,7 @@ static void compared(void) {
   for (int time = 0; time < 6; ++time) {
     const int is_there = sennit_leave_to_nccl != NULL && sennit_leave_to_nccl(time % 2);
     if (time > 0 && sennit_leave_to_nccl != NULL && !is_there) fail("there is no drop-in", time);
+    const unsigned long before = is_there ? sennit_calls_taken() : 0;
     fill(n);
     check(ncclAllReduce(in, out, n, ncclFloat, ncclSum, comm, NULL), "allreduce");
     expect_sums(out, n, "allreduce");
@@ -91,6 +92,7 @@ static void compared(void) {
     check(ncclAllReduce(in, in, n, ncclFloat, ncclSum, comm, NULL), "allreduce in a group, in place");
     check(ncclGroupEnd(), "group");
     expect_sums(in, n, "allreduce in a group");
+    if (is_there) expect(sennit_calls_taken() - before == (time % 2 ? 0 : 3), "calls that sennit did", (size_t)time);
   }
   end();
 }

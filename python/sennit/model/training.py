@@ -39,7 +39,7 @@ class TrainingRow(Part):
                         "those; above 1 sennit is faster")  # fmt: skip
     gain_spread: float = Field(default=0, ge=0, description="A quarter of the interval that holds that median in 19 "
                                "of 20 runs")  # fmt: skip
-    calls: str = Field(default="", description="Of sennit: nccl where all calls of the jobs were NCCL's, so that "
+    calls: str = Field(default="", description="Of sennit: nccl where all calls of the case were NCCL's, so that "
                        "NCCL is compared with itself; else empty")  # fmt: skip
     unit: str = Field(description="images or tokens")
     per_second: float = Field(gt=0, description="Of all ranks")

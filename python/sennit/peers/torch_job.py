@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sennit.peers.job import EXPLAINED
 from sennit.peers.run import Outcome
 from sennit.peers.run import run as run_ranks
 
@@ -92,11 +91,6 @@ def said_by_sennit(errors: Sequence[str]) -> list[str]:
         if named or line.startswith("sennit: the program runs without sennit"):
             found.append(named[1] if named else line.removeprefix("sennit: "))
     return found
-
-
-def ways(explained: Iterable[str]) -> list[str]:
-    """How calls went, of what ranks that had SENNIT_EXPLAIN said."""
-    return [said[3] for line in explained if (said := EXPLAINED.match(line))]
 
 
 def why_none_is_sennits(hows: Iterable[str]) -> str:

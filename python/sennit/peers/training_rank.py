@@ -79,6 +79,15 @@ def leave_to_nccl() -> Callable[[int], int] | None:
     return leave if leave is not None and leave(0) else None
 
 
+def calls_taken() -> int:
+    """How many calls of this process the drop-in has done so far."""
+    taken = getattr(ctypes.CDLL(None), "sennit_calls_taken", None)
+    if taken is None:
+        return 0
+    taken.restype = ctypes.c_ulong
+    return int(taken())
+
+
 def decided(yes: bool, device: torch.device) -> bool:
     """What rank 0 decides, for all."""
     told = torch.tensor([int(yes)], device=device)
@@ -139,15 +148,17 @@ def train(
     step = left = eager(case, trained, False, optimizer)
     is_graph = case.step == "graph"
     leave = leave_to_nccl()
+    taken = calls_taken()
     losses = [step().item() for _ in range(BEFORE_CAPTURE if is_graph else job.losses)]
     if is_graph:
         called = step
         step = captured(called)
         losses += [step().item() for _ in range(job.losses - len(losses))]
-        if leave is not None:
-            leave(1)
-            left = captured(called)
-            leave(0)
+    taken = calls_taken() - taken
+    if is_graph and leave is not None:
+        leave(1)
+        left = captured(called)
+        leave(0)
     turns_ms = in_turns(step, left, leave, job, device, until_s) if leave is not None else []
     steps_ms = [own for _, own in turns_ms] or measured(step, job)
     if case.parallel == "ddp" and silent_ms is None:
@@ -159,6 +170,7 @@ def train(
         "steps_ms": steps_ms,
         "turns_ms": turns_ms,
         "silent_ms": silent_ms or [],
+        "taken": taken,
         "peak_gib": torch.cuda.max_memory_allocated() / 2**30,
     }
 

@@ -133,12 +133,10 @@ def _numbers(text: str, option: str) -> list[int]:
 def _job(
     job: Job, inherited: Mapping[str, str], library: str, progress: Progress, outcome: Outcome, most_s: float
 ) -> None:
-    """One job, to its end or a limit. Under sennit it says how calls go: of those that are all NCCL's nothing else
-    tells."""
+    """One job, to its end or a limit."""
     preload = torch_jobs.preload(library, inherited)
-    environment = {**inherited, **({"SENNIT_EXPLAIN": "1"} if library else {})}
     limit_s = min(job.limit_s + torch_job.GRACE_S, most_s)
-    torch_job.run(training.RANK, job.text(), job.ranks, environment, preload, limit_s, progress, outcome)
+    torch_job.run(training.RANK, job.text(), job.ranks, inherited, preload, limit_s, progress, outcome)
 
 
 def measured_by(variant: str, job: Job, outcomes: Mapping[str, list[Outcome]]) -> list[Case]:
@@ -164,15 +162,9 @@ def missing(job: Job, outcomes: Mapping[str, list[Outcome]], warnings: list[str]
     ]
 
 
-def why_none_is_sennits(cases: Sequence[Case], outcomes: Sequence[Outcome]) -> str:
-    """Why all calls were NCCL's in those of sennit's jobs that finished any of the cases; empty where one was not, or
-    there is no such job."""
-    whys = [
-        torch_job.why_none_is_sennits(torch_job.ways(outcome.explained))
-        for outcome in outcomes
-        if training.told_of(cases, outcome.rows)
-    ]
-    return whys[0] if all(whys) and whys else ""
+def all_left(told: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether sennit did no call of these rows of its jobs. Unknown is false."""
+    return bool(told) and all(row.get("taken") == 0 for row in told)
 
 
 def document_of(
@@ -185,7 +177,7 @@ def document_of(
     for variant, each in outcomes.items():
         for case in comparable:
             of_case = [row for outcome in each for row in outcome.rows if row.get("case") == case.name]
-            is_left = variant == SENNIT and why_none_is_sennits([case], each)
+            is_left = variant == SENNIT and all_left(of_case)
             rows.append(training.row(case, variant, job.ranks, of_case) | ({"calls": NCCL} if is_left else {}))
     settings = {
         "runs": runs,
@@ -196,8 +188,8 @@ def document_of(
         **({"budget_s": budget_s} if budget_s else {}),
     }
     warnings = told.warnings + missing(job, outcomes, told.warnings)
-    if why := why_none_is_sennits(comparable, outcomes[SENNIT]):
-        warnings.append(torch_job.none_is_sennits(why, "SENNIT_TAKE=all"))
+    if all_left([row for outcome in outcomes[SENNIT] for row in outcome.rows]):
+        warnings.append(torch_job.none_is_sennits("SENNIT_EXPLAIN=1 says why", "SENNIT_TAKE=all"))
     return torch_jobs.document("bench training", told, settings, rows, warnings)
 
 

@@ -118,7 +118,7 @@ def aims(result: TrainingResult) -> list[str]:
         return []
     aim = f"Aimed at: never below {AIM:g} of NCCL's"
     if not known:
-        return [f"{aim}; no case tells, as all calls were NCCL's."]
+        return [f"{aim}; no case tells, as all calls were left to NCCL."]
     said: dict[str, list[str]] = {"missed": [], "undecided": [], "shown": []}
     for own, found in known:
         verdict = reached(found)
@@ -127,7 +127,7 @@ def aims(result: TrainingResult) -> list[str]:
     parts = [f"by more than {NOISE:g} × ± shown in {len(said['shown'])} of {len(known)} cases"]
     parts += [f"{verdict}: {', '.join(said[verdict]) or 'none'}" for verdict in ("missed", "undecided")]
     if others := [case_of(own) for own, _ in compared if is_nccls(own)]:
-        parts.append(f"not told, as all calls were NCCL's: {', '.join(others)}")
+        parts.append(f"all calls left to NCCL: {', '.join(others)}")
     return [f"{aim}; {'; '.join(parts)}."]
 
 

@@ -92,6 +92,13 @@ __attribute__((visibility("default"))) int sennit_leave_to_nccl(int yes) {
   return leave != NULL;
 }
 
+/* For programs that compare, too: how many calls of NCCL's functions sennit has done in this process. */
+__attribute__((visibility("default"))) unsigned long sennit_calls_taken(void) {
+  unsigned long (*taken)(void) = NULL;
+  if (sennit_nccl_drop_in != NULL) *(void**)&taken = dlsym(sennit_nccl_drop_in, "sennit_calls_taken");
+  return taken != NULL ? taken() : 0;
+}
+
 /* Stands for what this NCCL has not: a program cannot call it but through this library. */
 static int nccl_lacking(void) {
   enum { kInvalidUsage = 5 };

@@ -357,6 +357,11 @@ __attribute__((visibility("default"))) void sennit_leave_to_nccl(int yes) {
   if (auto* const here = sennit::shim::nccl::here) here->leave(yes != 0);
 }
 
+__attribute__((visibility("default"))) unsigned long sennit_calls_taken() {
+  auto* const here = sennit::shim::nccl::here;
+  return here != nullptr ? here->taken() : 0;
+}
+
 __attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
   sennit::shim::nccl::DropIn* const here = sennit::shim::nccl::here;
   return here != nullptr ? here->memories().allocate_emulated(device, bytes) : nullptr;

@@ -66,6 +66,7 @@ int DropIn::perform(const Call& call, Known& known, std::string_view how, bool g
   // Of a group, all begin before any is waited for.
   if (status.ok() && !grouped) status = counterpart.finish_emulated();
   if (!status.ok()) return failed(known, call, status);
+  taken_.fetch_add(1, std::memory_order_relaxed);
   count(call, how, start, &known);
   return kSuccess;
 }
@@ -234,6 +235,7 @@ int DropIn::perform_messages(const Run& run, Known& known) {
   for (const Grouped& each : run.calls) calls.push_back(each.call);
   if (auto status = known.counterpart->perform_messages(calls, run.aside); !status)
     return failed(known, calls.front(), status);
+  taken_.fetch_add(calls.size(), std::memory_order_relaxed);
   for (const Grouped& each : run.calls) {
     count(each.call, each.how, start, &known);
     start = begin_count();  // the first one is said to have taken it all

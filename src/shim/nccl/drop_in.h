@@ -90,6 +90,8 @@ class DropIn {
 
   /// From now on calls are NCCL's, or as they were; the same on all ranks between the same calls.
   void leave(bool to_nccl) { left_.store(to_nccl, std::memory_order_relaxed); }
+  /// How many calls of this process sennit has done.
+  unsigned long taken() const { return taken_.load(std::memory_order_relaxed); }
 
   /// At the program's end.
   void report() const;
@@ -188,6 +190,7 @@ class DropIn {
   static constexpr auto kLook = std::chrono::microseconds(50);
 
   std::atomic<bool> left_{false};
+  std::atomic<unsigned long> taken_{0};
   const Functions nccl_;
   const Switches switches_;
   const std::unique_ptr<Memories> memories_;
