@@ -142,7 +142,8 @@ SENNIT_API sennit_result sennit_comm_split(sennit_comm* comm, int color, int key
 
 /* Collective. Waits for this communicator's transfers, then for all ranks, and frees it with its memory and windows:
  * nothing of them may be used any more, by any thread; while it waits, sennit_comm_check and sennit_comm_abort may be
- * called. Also frees when it fails (a dead rank is not waited for). Null does nothing. Errors: what ended the communicator, if anything did. */
+ * called. Also frees when it fails (a dead rank is not waited for). Null does nothing. Errors: what ended the
+ * communicator, if anything did. */
 SENNIT_API sennit_result sennit_comm_destroy(sennit_comm* comm) SENNIT_NOEXCEPT;
 
 /* This rank; the number of ranks; the index of this rank's device among those this process sees; the number of ranks

@@ -220,6 +220,8 @@ Status Communicator::compare(const std::vector<comm::Bytes>& cards, Call call, s
 Status Communicator::meet(Call call, std::uint64_t number) {
   comm::Group& group = node_->group();
   if (group.failed()) return group.check();
+  if (leaving_ && call != Call::leave)
+    return Status(Code::invalid_argument, "comm is being destroyed by another thread", {}, "Make calls before that");
   auto cards = comm::agree(group.exchange(), executor_->fault(),
                            comm::Writer().number(std::uint64_t(call)).number(number).take());
   if (cards.ok()) return compare(*cards, call, number);

@@ -27,6 +27,8 @@ FILES = {
         "ends",
         "restarts",
         "abandoned",
+        "called_off",
+        "unwanted",
         "patient",
         "together",
         "late",

@@ -73,6 +73,19 @@ def test_a_call_at_once_runs_on_the_callers_stream(site: Site) -> None:
     assert site.log == ["another waits for current"]
 
 
+def test_an_abort_is_told_by_an_exception_of_its_own_each_time(site: Site) -> None:
+    """One that is raised again and again would keep what every failed step had."""
+    member = Member(dist.HashStore(), 0, 2, timedelta(seconds=1))
+    member.abort("it was told to")
+    raised = []
+    for call in (member.check, lambda: member.communicator(DEVICE), lambda: site.call(member, asynchronous=False)):
+        with pytest.raises(SennitError, match="it was told to") as error:
+            call()
+        raised.append(error.value)
+    assert len({id(error) for error in raised}) == 3
+    assert {error.code for error in raised} == {Code.ABORTED}
+
+
 def test_an_asynchronous_call_runs_beside_it(site: Site) -> None:
     work, said = site.call(site.member(), asynchronous=True)
     assert said == ["beside waits for current", "a call on 77", "beside records beside#0"]

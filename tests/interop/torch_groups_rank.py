@@ -164,6 +164,45 @@ def abandoned() -> None:
     say("abandoned")
 
 
+def called_off() -> None:
+    """An abort ends first calls and first messages of ranks that wait for this one."""
+    begin()
+    if RANK == SIZE - 1:
+        wait_for("waits", list(RANKS[:-1]))
+        dist.group.WORLD.abort()
+        wait_for("called off", list(RANKS[:-1]))
+        return
+    coming = dist.irecv(torch.empty(10, device=DEVICE), SIZE - 1)
+    say("waits")
+    since = time.monotonic()
+    expect_error(Code.ABORTED, "the process group was aborted", lambda: dist.all_reduce(of(RANK)))
+    expect_error(Code.ABORTED, "the process group was aborted", coming.wait)
+    assert time.monotonic() - since < 10
+    say("called off")
+
+
+def unwanted() -> None:
+    """An abort in another thread ends a group's end that waits for a rank, and leaves tensors that empty() gave."""
+    begin()
+    lent: Any = sennit.torch.empty([1000])
+    lent[:] = of(RANK)
+    dist.all_reduce(of(RANK))
+    group: Any = dist.new_group()
+    dist.all_reduce(of(RANK), group=group)
+    dist.barrier()
+    if RANK == 0:
+        threading.Timer(0.5, group.abort).start()
+        since = time.monotonic()
+        group.shutdown()
+        assert time.monotonic() - since < 10
+        say("ended")
+    wait_for("ended", [0])
+    dist.group.WORLD.abort()
+    time.sleep(0.5)
+    expect(lent, of(RANK))
+    expect_error(Code.ABORTED, "the process group was aborted", lambda: dist.all_reduce(of(RANK)))
+
+
 def patient() -> None:
     """Who wants no limit gives a long one."""
     begin(60 * 60 * 24 * 30)

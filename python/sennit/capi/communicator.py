@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import threading
 from collections.abc import Callable, Sequence
 from ctypes import c_uint64, c_void_p
 from dataclasses import dataclass
@@ -48,7 +49,16 @@ class _Meeting:
         self._size, self._gather = size, gather
         self._function = AllGather(self._all_gather)  # alive as long as the communicator
         self.exchange = Exchange(rank, size, self._function, None)
-        self.raised: BaseException | None = None
+        self._here = threading.local()  # the function is called in the thread that called C
+
+    @property
+    def raised(self) -> BaseException | None:
+        """What it raised in this thread."""
+        return getattr(self._here, "raised", None)
+
+    @raised.setter
+    def raised(self, error: BaseException | None) -> None:
+        self._here.raised = error
 
     def _all_gather(self, context: int | None, send: int, receive: int, count: int) -> int:  # noqa: ARG002
         try:

@@ -16,6 +16,10 @@ class SennitError(RuntimeError):
         self.where = where
         self.remedy = remedy
 
+    def again(self) -> SennitError:
+        """The same, to be raised once more: an exception that is raised keeps what was going on then."""
+        return SennitError(self.code, self.what, self.where, self.remedy)
+
     def __str__(self) -> str:
         where = f" ({self.where})" if self.where else ""
         remedy = f". {self.remedy}" if self.remedy else ""

@@ -50,7 +50,7 @@ class Direction:
             )  # fmt: skip
         with self._changed:
             if self._error is not None:
-                raise self._error
+                raise self._error.again()
             if self._stream is not None and self._communicator is not None and not self._pending:
                 if not message.captured:  # nor in the thread: the program may be capturing
                     self._in_flight.let_go()
@@ -136,7 +136,7 @@ class Direction:
         try:
             background.check()
             if self._error is not None:
-                raise self._error
+                raise self._error.again()
             self._alive()
         except SennitError as error:
             self._why = error
@@ -151,7 +151,7 @@ class Direction:
         except SennitError as error:
             raise self._named(error) from error
         if communicator is None and self._error is not None:
-            raise self._error
+            raise self._error.again()
 
     def _where(self) -> str:
         return "message from rank {} to rank {}".format(*self._names)
@@ -181,11 +181,16 @@ class Direction:
     def close(self) -> None:
         """Collective for the two ranks, after finish(). Whether it ended well nobody asks any more."""
         self._thread.join()
-        communicator, self._communicator = self._communicator, None
+        communicator = self._communicator
         if communicator is not None:
-            with contextlib.suppress(SennitError):
+            try:
                 communicator.destroy()
-            if self._error is None:
+                ended_well = True
+            except SennitError:
+                ended_well = False
+            finally:
+                self._communicator = None  # not before: abort() ends the wait
+            if ended_well:
                 with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
                     self._meeting.leave()
         self._in_flight.clear()

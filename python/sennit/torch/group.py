@@ -63,10 +63,13 @@ class Group(Identity):
 
     def _by_other(self, name: str, *arguments: Any) -> dist.Work:
         """A call of Gloo's side of this group."""
-        if self._gloo is None:
+        gloo = self._gloo
+        if gloo is None and self._no_gloo is None:
+            raise SennitError(Code.ABORTED, "the process group has ended", "", "Make another one")
+        if gloo is None:
             raise SennitError(Code.NOT_FOUND, f"Gloo has no group for CPU tensors: {self._no_gloo}", "",
                               "Move the tensor to the GPU") from self._no_gloo  # fmt: skip
-        return self._collect(getattr(self._gloo, name)(*arguments))
+        return self._collect(getattr(gloo, name)(*arguments))
 
     def _run(self, call: Call, outputs: Sequence[torch.Tensor], kept: Sequence[torch.Tensor], opts: Any) -> Work:
         """Enqueues a call on what `kept` and `outputs` hold, behind what the current stream has: on that stream, or,
@@ -139,16 +142,20 @@ class Group(Identity):
 
     def abort(self) -> None:
         """Ends the group's communicators on every rank; calls that wait raise ABORTED."""
-        self._messages.abort("the process group was aborted")
         self._member.abort("the process group was aborted")
+        self._messages.abort("the process group was aborted")
         # Programs that abort and begin anew do not call shutdown(). Ended communicators wait for no rank, but for
         # this one's streams.
         background.start(self._end)
 
     def _end(self) -> None:
         with contextlib.suppress(SennitError), background.meeting():
+            self._member.end_aborted()
             self._messages.close()
-            self._member.close()
+        gloo, self._gloo = self._gloo, None
+        if gloo is not None:
+            with contextlib.suppress(AttributeError, RuntimeError):  # older ones have no abort
+                gloo.abort()
 
     def shutdown(self) -> None:
         """Collective; destroy_process_group() calls it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -57,6 +58,18 @@ class Meeting:
                 Code.TIMED_OUT, str(error.__cause__), first,
                 "Make it on all of its ranks; the group's timeout allows more time",
             ) from error  # fmt: skip
+
+    def note(self, why: str) -> None:
+        """For ranks that have not met yet: this one will not come."""
+        with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
+            self._store.set("aborted", why)
+
+    def noted(self) -> str | None:
+        """What another rank has noted so."""
+        with contextlib.suppress(RuntimeError):
+            if self._store.check(["aborted"]):
+                return bytes(self._store.get("aborted")).decode()
+        return None
 
     def leave(self) -> None:
         """After the last round: the rank whose process may hold the store stays until the others have read it all."""

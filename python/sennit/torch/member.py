@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
@@ -21,6 +22,7 @@ from sennit.torch.work import InFlight, Work
 Call = Callable[[Communicator, "int | None"], None]
 
 _LEGACY_STREAM = 1  # cudaStreamLegacy, which PyTorch calls 0; to sennit that is no stream
+_LOOK = 0.2  # seconds between looks at whether another rank has aborted: a default
 _numbers = itertools.count(1)
 
 
@@ -49,7 +51,9 @@ class Member:
         self._in_flight = InFlight()
         self._lock = threading.RLock()
         self._aborted: SennitError | None = None
+        self._looked = time.monotonic()  # for a note of an abort
         self._meeting.check = self._go_on
+        self.lends_memory = False  # tensors are of the communicator's memory
 
     @property
     def device(self) -> torch.device | None:
@@ -79,8 +83,13 @@ class Member:
 
     def _go_on(self) -> None:
         """While there is no communicator. Raises why there will be none."""
+        now = time.monotonic()
+        if self._aborted is None and self._device is None and now - self._looked > _LOOK:
+            self._looked = now
+            if (why := self._meeting.noted()) is not None:
+                self._aborted = SennitError(Code.ABORTED, why)
         if self._aborted is not None:
-            raise self._aborted
+            raise self._aborted.again()
 
     def check(self) -> None:
         """Raises what ended the communicator, if anything did."""
@@ -97,8 +106,8 @@ class Member:
         """Enqueues a call behind what the current stream has: on that stream, or, asynchronously, on one beside it.
         `outputs` are what it writes, `kept` whatever must live until it is done. On the host executor it is done at
         return. Raises SennitError."""
-        communicator = self.communicator(device)
         with self._lock:
+            communicator = self.communicator(device)
             if device.type == "cpu":
                 call(communicator, None)
                 communicator.synchronize()
@@ -153,17 +162,30 @@ class Member:
         with contextlib.suppress(SennitError), background.meeting():
             self.close()
 
+    def end_aborted(self) -> None:
+        """After abort(), in a thread of its own: tells ranks that still make their communicator, and frees this
+        one's, unless the program has tensors in its memory."""
+        if self._aborted is not None:
+            self._meeting.note(self._aborted.what)
+        if not self.lends_memory:
+            self.close()
+
     def close(self) -> None:
         """Collective: waits for what was enqueued, then for all ranks. Whether it ended well nobody asks any more."""
         with self._lock:
-            communicator, self._communicator = self._communicator, None
+            communicator = self._communicator
             if communicator is None:
                 return
-            with contextlib.suppress(SennitError):
+            try:
                 communicator.destroy()
+                ended_well = True
+            except SennitError:
+                ended_well = False
+            finally:
+                self._communicator = None  # not before: abort() ends the wait
             self._in_flight.clear()
             if self._device is not None and self._device.type == "cuda":
                 turns.of(self._device).leave()
-            if self._aborted is None:
+            if ended_well:
                 with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
                     self._meeting.leave()

@@ -24,6 +24,7 @@ class Message(Work):
         self.captured = tensor.is_cuda and capturing(tensor.device)
         # It begins behind what the stream has on which it was posted.
         self.behind = torch.cuda.current_stream(tensor.device).record_event() if tensor.is_cuda else None
+        self.is_to_itself = False  # who waits for it before it begins is who would have to begin it
         self._begun = threading.Event()
         self._work: Work | None = None
         self._error: SennitError | None = None
@@ -52,7 +53,7 @@ class Message(Work):
         if not self._begun.wait(timeout.total_seconds() if timeout else None):
             raise SennitError(Code.TIMED_OUT, f"the message is not done after {timeout}", "", "Allow more time")
         if self._error is not None:
-            raise self._error
+            raise self._error.again()
         assert self._work is not None
         left = (
             max(timeout - timedelta(seconds=time.monotonic() - since), timedelta(microseconds=1)) if timeout else None
@@ -67,6 +68,9 @@ class Message(Work):
 
     def get_future(self) -> torch.futures.Future[list[torch.Tensor]]:
         if self.tensor.is_cuda:  # PyTorch's waits for streams, which it must have when it is made
+            if self.is_to_itself and not self._begun.is_set():
+                raise SennitError(Code.INVALID_ARGUMENT, "a message to itself has no other half yet", "",
+                                  "Post both, then ask for futures")  # fmt: skip
             self._begun.wait()
             if self._work is not None:
                 return self._work.get_future()

@@ -40,9 +40,11 @@ class Messages:
         self._store, self._rank, self._size, self._alive = store, rank, size, alive
         self.timeout = timeout  # of communicators that are not made yet
         self._directions: dict[tuple[int, int], Direction] = {}
+        self._ending: dict[tuple[int, int], Direction] = {}  # those that close() waits for
         self._to_itself = ToItself(rank)
         self._making, self._closing = threading.Lock(), threading.Lock()
         self._closed = threading.Event()
+        self._aborted: SennitError | None = None
 
     def send(self, tensor: torch.Tensor, receiver: int) -> Message:
         """Raises SennitError: INVALID_ARGUMENT where the tensor is not contiguous, what ended the communicator."""
@@ -64,6 +66,8 @@ class Messages:
 
     def _direction(self, sender: int, receiver: int, device: torch.device) -> Direction:
         with self._making:
+            if self._aborted is not None:
+                raise self._aborted.again()
             if not self._directions:
                 background.start(self._watch)
             if (sender, receiver) not in self._directions:
@@ -73,6 +77,8 @@ class Messages:
                 most_blocks = of_a_message(device, self._size)
                 made = Direction(meeting, sender, receiver, sends, device, most_blocks, self._alive)
                 self._directions[sender, receiver] = made
+                if self._aborted is not None:  # abort() came too early to find it
+                    made.abort(self._aborted.what)
             return self._directions[sender, receiver]
 
     def _watch(self) -> None:
@@ -87,8 +93,10 @@ class Messages:
                 return
 
     def abort(self, why: str) -> None:
+        """Waits for nothing."""
+        self._aborted = self._aborted or SennitError(Code.ABORTED, why)
         self._to_itself.abort(why)
-        for direction in list(self._directions.values()):
+        for direction in [*self._directions.values(), *self._ending.values()]:
             direction.abort(why)
 
     def close(self) -> None:
@@ -96,10 +104,11 @@ class Messages:
         take. All ranks go through directions in one order, so that none waits for one that waits for it. From any
         thread, and again."""
         with self._closing:
-            directions = sorted(self._directions.items())
-            for _, direction in directions:
+            with self._making:
+                self._ending, self._directions = self._directions, {}
+            for direction in self._ending.values():
                 direction.finish()
-            for _, direction in directions:
+            for _, direction in sorted(self._ending.items()):
                 direction.close()
-            self._directions.clear()
+            self._ending = {}
             self._closed.set()

@@ -34,8 +34,9 @@ class ToItself:
             self._post(message, self._received, self._sent)
 
     def _post(self, message: Message, own: deque[Message], others: deque[Message]) -> None:
+        message.is_to_itself = True
         if self._aborted is not None:
-            raise self._aborted
+            raise self._aborted.again()
         if not others:
             own.append(message)
             return
@@ -43,8 +44,11 @@ class ToItself:
         sent, received = (message, other) if own is self._sent else (other, message)
         try:
             work = self._copy(sent.tensor, received.tensor, other)
-        except SennitError as error:
-            other.fails(error)
+        except Exception as error:  # PyTorch's, too: of a device that failed, of a capture
+            told = (
+                error if isinstance(error, SennitError) else SennitError(Code.DEVICE_ERROR, str(error), self._where)
+            )
+            other.fails(told.again())
             raise
         other.begins(work)
         message.begins(work)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 
 import torch
@@ -22,9 +23,11 @@ class Window:
     """A tensor of every rank of a group, registered with all. Ended by close(), which all ranks call, or at the end
     of a `with`."""
 
-    def __init__(self, tensor: torch.Tensor, window: capi.Window, comm: Communicator, group: object) -> None:
-        """`group`: with which the communicator would end."""
-        self.tensor, self._window, self._comm, self._group = tensor, window, comm, group
+    def __init__(
+        self, tensor: torch.Tensor, window: capi.Window, comm: Communicator, group: object, check: Callable[[], None]
+    ) -> None:  # fmt: skip
+        """`group`: with which the communicator would end; `check` raises what has ended it."""
+        self.tensor, self._window, self._comm, self._group, self._check = tensor, window, comm, group, check
 
     def __enter__(self) -> Window:
         return self
@@ -42,8 +45,9 @@ class Window:
         SennitError."""
         self._expect_type(src)
         place, at = offset * self.tensor.element_size(), address(src, "source")
-        self._window.put(peer, place, at, bytes_of(src), self._stream(stream))
-        self._settle()
+        with self._named():
+            self._window.put(peer, place, at, bytes_of(src), self._stream(stream))
+            self._settle()
 
     def get(
         self, peer: int, dst: torch.Tensor, offset: int = 0, stream: torch.cuda.Stream | None = None
@@ -51,20 +55,32 @@ class Window:
         """Reads the peer's tensor, from `offset` of its elements on, into `dst`, and returns that; as put() does."""
         self._expect_type(dst)
         place, at = offset * self.tensor.element_size(), address(dst, "destination")
-        self._window.get(peer, place, at, bytes_of(dst), self._stream(stream))
-        self._settle()
+        with self._named():
+            self._window.get(peer, place, at, bytes_of(dst), self._stream(stream))
+            self._settle()
         return dst
 
     def arrive(self, stream: torch.cuda.Stream | None = None) -> None:
         """Collective: after it every rank's host knows that what all put on `stream` before is there. Raises
         SennitError."""
-        self._comm.synchronize(self._stream(stream))
-        self._comm.meet()
+        with self._named():
+            self._comm.synchronize(self._stream(stream))
+            self._comm.meet()
 
     def close(self) -> None:
         """Collective. Raises SennitError, and has ended the window also then."""
-        self._window.deregister()
+        with self._named():
+            self._window.deregister()
         self._group = None
+
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """An abort frees what the group had, its windows too: what they say then is not why."""
+        try:
+            yield
+        except SennitError:
+            self._check()
+            raise
 
     def _stream(self, stream: torch.cuda.Stream | None) -> int | None:
         if not self.tensor.is_cuda:
@@ -88,9 +104,10 @@ def register(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> Wi
     """Collective: makes a contiguous tensor of each rank one that the others put to and get from. Types and sizes may
     differ between ranks. On the host executor it must come from empty(). The window keeps the tensor. Raises
     SennitError."""
-    comm = member_of(group).communicator(tensor.device)
+    member = member_of(group)
+    comm = member.communicator(tensor.device)
     window = comm.register(address(tensor, "tensor"), bytes_of(tensor))
-    return Window(tensor, window, comm, group or dist.group.WORLD)
+    return Window(tensor, window, comm, group or dist.group.WORLD, member.check)
 
 
 def put(
@@ -115,7 +132,9 @@ def empty(
     count = math.prod(size) * dtype.itemsize
     if not on_host():
         return torch.empty(tuple(size), dtype=dtype, device="cuda")
-    at = member_of(group).communicator(torch.device("cpu")).allocate(count)
+    member = member_of(group)
+    at = member.communicator(torch.device("cpu")).allocate(count)
+    member.lends_memory = True
     if count == 0:
         return torch.empty(tuple(size), dtype=dtype)
     memory = (ctypes.c_char * count).from_address(at)
