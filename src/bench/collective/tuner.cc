@@ -220,8 +220,8 @@ class Tuner {
   const machine::Machine* machine_ = nullptr;
   plan::Layout layout_;
   coll::Figures figures_;
-  plan::Table table_;  // what was there, with what is found
-  plan::Table found_;  // by this run alone; one case is always finished, whatever the budget
+  plan::Table table_;           // what was there, with what is found
+  plan::Table found_;           // by this run alone; one case is always finished, whatever the budget
   std::filesystem::path file_;  // rank 0's
   Clock::time_point start_;
   std::vector<std::string> warnings_;
