@@ -184,15 +184,9 @@ class Direction:
         communicator = self._communicator
         if communicator is not None:
             try:
-                communicator.destroy()
-                ended_well = True
-            except SennitError:
-                ended_well = False
+                self._meeting.end(communicator)
             finally:
                 self._communicator = None  # not before: abort() ends the wait
-            if ended_well:
-                with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
-                    self._meeting.leave()
         self._in_flight.clear()
         if self._stream is not None:
             streams.give_back(self._stream)

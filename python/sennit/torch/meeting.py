@@ -71,7 +71,17 @@ class Meeting:
                 return bytes(self._store.get("aborted")).decode()
         return None
 
-    def leave(self) -> None:
+    def end(self, communicator: Communicator) -> None:
+        """Collective: destroys one that was made here. Whether it ended well nobody asks any more; where it did not,
+        others are not waited for."""
+        try:
+            communicator.destroy()
+        except SennitError:
+            return
+        with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
+            self._leave()
+
+    def _leave(self) -> None:
         """After the last round: the rank whose process may hold the store stays until the others have read it all."""
         self._store.add("left", 1)
         until = time.monotonic() + 5

@@ -177,15 +177,9 @@ class Member:
             if communicator is None:
                 return
             try:
-                communicator.destroy()
-                ended_well = True
-            except SennitError:
-                ended_well = False
+                self._meeting.end(communicator)
             finally:
                 self._communicator = None  # not before: abort() ends the wait
             self._in_flight.clear()
             if self._device is not None and self._device.type == "cuda":
                 turns.of(self._device).leave()
-            if ended_well:
-                with contextlib.suppress(RuntimeError):  # whose process held the store may be gone
-                    self._meeting.leave()
