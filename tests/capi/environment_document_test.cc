@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "base/environment.h"
+#include "places.h"
 
 namespace sennit::capi {
 namespace {
@@ -16,7 +17,7 @@ TEST(EnvironmentDocument, ListsEveryVariable) {
   for (const Variable& variable : variables())
     table += fmt::format("| `{}` | {} | {} |\n", variable.name,
                          variable.fallback.empty() ? "" : fmt::format("`{}`", variable.fallback), variable.meaning);
-  std::ifstream file(SENNIT_SOURCE_DIR "/docs/environment.md");
+  std::ifstream file(places::source("docs/environment.md"));
   const std::string document(std::istreambuf_iterator<char>(file), {});
   EXPECT_THAT(document, testing::HasSubstr("\n" + table + "\n")) << "Put this table into docs/environment.md:\n"
                                                                  << table;

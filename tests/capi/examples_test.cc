@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/launch.h"
+#include "places.h"
 
 namespace sennit::capi {
 namespace {
@@ -20,7 +21,7 @@ std::vector<std::string> run(const std::string& program, int ranks) {
 }
 
 TEST(Examples, PutOnFourRanks) {
-  for (const char* program : {SENNIT_PUT_C, SENNIT_PUT_CPP})
+  for (const std::string& program : {places::built("put_c"), places::built("put_cpp")})
     EXPECT_THAT(run(program, 4), testing::UnorderedElementsAre("rank 0 of 4: 1048576 numbers from rank 3, 0 wrong",
                                                                "rank 1 of 4: 1048576 numbers from rank 0, 0 wrong",
                                                                "rank 2 of 4: 1048576 numbers from rank 1, 0 wrong",
@@ -28,13 +29,14 @@ TEST(Examples, PutOnFourRanks) {
 }
 
 TEST(Examples, AllreduceOnThreeRanks) {
-  EXPECT_THAT(run(SENNIT_ALLREDUCE_C, 3), testing::UnorderedElementsAre("rank 0 of 3: 1048576 sums, 0 wrong",
-                                                                        "rank 1 of 3: 1048576 sums, 0 wrong",
-                                                                        "rank 2 of 3: 1048576 sums, 0 wrong"));
+  EXPECT_THAT(
+      run(places::built("allreduce_c"), 3),
+      testing::UnorderedElementsAre("rank 0 of 3: 1048576 sums, 0 wrong", "rank 1 of 3: 1048576 sums, 0 wrong",
+                                    "rank 2 of 3: 1048576 sums, 0 wrong"));
 }
 
 TEST(Header, IsC11) {
-  EXPECT_THAT(run(SENNIT_C_PROGRAM, 1), testing::ElementsAre("0 failures"));
+  EXPECT_THAT(run(places::built("capi_c"), 1), testing::ElementsAre("0 failures"));
 }
 
 }  // namespace

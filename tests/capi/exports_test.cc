@@ -9,12 +9,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "places.h"
+
 namespace sennit::capi {
 namespace {
 
 std::set<std::string> exported() {
   std::set<std::string> names;
-  const std::string command = "nm -D --defined-only --format=just-symbols '" SENNIT_LIBRARY "'";
+  const std::string command = "nm -D --defined-only --format=just-symbols '" + places::built("sennit") + "'";
   const std::unique_ptr<FILE, int (*)(FILE*)> out(popen(command.c_str(), "r"), pclose);
   std::array<char, 512> line{};
   while (out != nullptr && std::fgets(line.data(), int(line.size()), out.get()) != nullptr) {
@@ -25,7 +27,7 @@ std::set<std::string> exported() {
 }
 
 std::set<std::string> declared() {
-  std::ifstream header(SENNIT_SOURCE_DIR "/include/sennit/sennit.h");
+  std::ifstream header(places::source("include/sennit/sennit.h"));
   const std::string text(std::istreambuf_iterator<char>(header), {});
   std::set<std::string> names;
   // A declaration's name is the word before its first parenthesis.

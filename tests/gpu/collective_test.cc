@@ -8,6 +8,7 @@
 #include "device/reduction.h"
 #include "device/type.h"
 #include "gpu_jobs.h"
+#include "places.h"
 
 namespace sennit::gpu {
 namespace {
@@ -50,7 +51,7 @@ TEST_F(GpuCollectives, EveryAlgorithmOnNumbersOfEveryType) {
                                      ? std::vector<std::string>{"sum", "average", "premultiplied_sum"}
                                      : std::vector<std::string>{"sum", others[turn++ % 5]}) {
       const std::string command =
-          std::string(SENNIT_BENCH_COLLECTIVE) +
+          places::built("sennit-bench-collective") +
           " --executor cuda --operations allreduce,reduce_scatter,reduce --algorithms all"
           " --blocks 4 --registered --sizes 4K,300008 --seconds 0.001 --nccl /nonexistent --type " +
           std::string(device::name(type)) + " --op " + op + " > /dev/null";

@@ -9,11 +9,12 @@
 
 #include "machine/catalogue.h"
 #include "machine/machine.h"
+#include "places.h"
 
 namespace sennit::machine {
 
 inline std::filesystem::path data_folder() {
-  return std::filesystem::path(SENNIT_SOURCE_DIR) / "tests" / "machine" / "data";
+  return places::source("tests/machine/data");
 }
 
 inline std::string text_of(const std::filesystem::path& file) {

@@ -1,4 +1,5 @@
 #include "machine/nvml.h"
+#include "places.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +11,7 @@ namespace {
 
 TEST(ReadNvml, ReadsGpusLinksAndPairs) {
   unsetenv("FAKE_NVML");
-  const NvmlReadings readings = read_nvml(SENNIT_FAKE_NVML);
+  const NvmlReadings readings = read_nvml(places::built("fake_nvml"));
   ASSERT_TRUE(readings.present) << readings.problem;
   EXPECT_EQ(readings.driver, "580.159");
   EXPECT_EQ(readings.cuda, "13.1");
@@ -41,7 +42,7 @@ TEST(ReadNvml, SaysWhyThereIsNone) {
   EXPECT_FALSE(missing.present);
   EXPECT_THAT(missing.problem, testing::HasSubstr("libnvidia-ml-of-nobody.so.1"));
   setenv("FAKE_NVML", "no_driver", 1);
-  const NvmlReadings asleep = read_nvml(SENNIT_FAKE_NVML);
+  const NvmlReadings asleep = read_nvml(places::built("fake_nvml"));
   unsetenv("FAKE_NVML");
   EXPECT_FALSE(asleep.present);
   EXPECT_THAT(asleep.problem, testing::HasSubstr("Driver Not Loaded"));

@@ -8,12 +8,13 @@
 #include "base/json.h"
 #include "machine/document.h"
 #include "machine/made_up.h"
+#include "places.h"
 
 namespace sennit::machine {
 namespace {
 
 Json schema() {
-  return *read_json(std::filesystem::path(SENNIT_SOURCE_DIR) / "schemas" / "machine.schema.json");
+  return *read_json(places::source("schemas/machine.schema.json"));
 }
 
 std::set<std::string> keys(const Json& object) {

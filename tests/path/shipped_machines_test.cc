@@ -6,12 +6,13 @@
 #include "base/units.h"
 #include "machine/document.h"
 #include "path/split.h"
+#include "places.h"
 
 namespace sennit::path {
 namespace {
 
 Split planned(const std::string& name, const char* from, const char* to, std::uint64_t bytes) {
-  const auto machine = machine::load(SENNIT_SOURCE_DIR "/machines/" + name + ".json");
+  const auto machine = machine::load(places::source("machines/" + name + ".json"));
   EXPECT_TRUE(machine.ok()) << machine.status().text();
   if (!machine.ok()) return {};
   auto result = split(*machine, from, to, bytes);

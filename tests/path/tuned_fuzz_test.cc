@@ -10,13 +10,14 @@
 #include "machines.h"
 #include "path/split.h"
 #include "path/tuned.h"
+#include "places.h"
 
 namespace sennit::path {
 namespace {
 
 std::string measured_table() {
   std::ostringstream text;
-  text << std::ifstream(std::string(SENNIT_SOURCE_DIR) + "/results/hgx-h200-4/put-table.json").rdbuf();
+  text << std::ifstream(places::source("results/hgx-h200-4/put-table.json")).rdbuf();
   return text.str();
 }
 

@@ -1,4 +1,5 @@
 #include "job.h"
+#include "places.h"
 
 #include <chrono>
 #include <numeric>
@@ -31,7 +32,7 @@ Job run_job(int ranks, std::vector<std::string> scenario, const Variables& varia
   Launch launch_job;
   launch_job.ranks = ranks;
   launch_job.command = std::move(under);
-  launch_job.command.emplace_back(SENNIT_RANK_PROGRAM);
+  launch_job.command.emplace_back(places::built("rank"));
   launch_job.command.insert(launch_job.command.end(), scenario.begin(), scenario.end());
   launch_job.announce = announce;
   launch_job.stop_on_failure = false;

@@ -11,6 +11,7 @@
 #include "comm/rendezvous_file.h"
 #include "comm/secret.h"
 #include "job.h"
+#include "places.h"
 
 namespace sennit::comm {
 namespace {
@@ -118,8 +119,7 @@ std::vector<std::string> under(std::vector<std::string> command, const std::stri
   Launch job;
   job.announce = false;
   job.command = std::move(command);
-  for (const std::string& word : {std::string(SENNIT_RANK_PROGRAM), scenario, std::string("20")})
-    job.command.push_back(word);
+  for (const std::string& word : {places::built("rank"), scenario, std::string("20")}) job.command.push_back(word);
   job.environment = [&](int) {
     auto all = no_launcher();
     all["XDG_RUNTIME_DIR"] = runtime;

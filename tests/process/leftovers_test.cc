@@ -12,6 +12,7 @@
 
 #include "comm/secret.h"
 #include "job.h"
+#include "places.h"
 
 namespace sennit::comm {
 namespace {
@@ -40,7 +41,7 @@ TEST(Leftovers, NoneAfterKillOfAllRanks) {
   const auto before = shared_memory();
   Launch job;
   job.ranks = 3;
-  job.command = {SENNIT_RANK_PROGRAM, "idle"};
+  job.command = {places::built("rank"), "idle"};
   job.output = [&](int, std::string_view line, bool) {
     std::istringstream words{std::string(line)};
     std::string ready, socket;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/known.h"
+#include "places.h"
 #include "sim/predict.h"
 
 namespace sennit::sim {
@@ -62,7 +63,7 @@ TEST(Bound, IsTheNarrowestCut) {
 TEST(Bound, IsNeverAboveWhatIsSimulated) {
   for (const char* name : {"mist", "cedar", "hgx-h200-4", "dgx-1v"}) {
     const machine::Machine machine =
-        machine::known_machine(SENNIT_SOURCE_DIR "/machines/" + std::string(name) + ".json", "").value().machine;
+        machine::known_machine(places::source("machines/" + std::string(name) + ".json"), "").value().machine;
     Question question;
     question.what.operation = Operation::allreduce;
     question.what.bytes = 16 << 20;

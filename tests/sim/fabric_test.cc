@@ -6,12 +6,13 @@
 #include <algorithm>
 
 #include "machine/known.h"
+#include "places.h"
 
 namespace sennit::sim {
 namespace {
 
 machine::Machine machine_called(const std::string& name) {
-  return machine::known_machine(SENNIT_SOURCE_DIR "/machines/" + name + ".json", "").value().machine;
+  return machine::known_machine(places::source("machines/" + name + ".json"), "").value().machine;
 }
 
 std::vector<std::string> names(const Fabric& fabric, const std::vector<path::Usage>& uses) {

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "machine/known.h"
+#include "places.h"
 
 namespace sennit::sim {
 namespace {
@@ -109,7 +110,7 @@ TEST(Messages, BetweenNodesGoByTheNearestNics) {
 TEST(Messages, TakeSocketsForNodesWhereThereIsOneNode) {
   const auto of = [](const char* name, int nodes) {
     const machine::Machine machine =
-        machine::known_machine(SENNIT_SOURCE_DIR "/machines/" + std::string(name) + ".json", "").value().machine;
+        machine::known_machine(places::source("machines/" + std::string(name) + ".json"), "").value().machine;
     const auto fabric = Fabric::create(machine, nodes, 1000);
     return all_ranks(*fabric).a_node;
   };

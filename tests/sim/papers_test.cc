@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "machine/known.h"
+#include "places.h"
 #include "sim/costs.h"
 #include "sim/papers/broadcast.h"
 #include "sim/papers/mpi_allreduce.h"
@@ -16,7 +17,7 @@ namespace sennit::sim {
 namespace {
 
 machine::Machine machine_of(std::string_view name) {
-  return machine::known_machine(SENNIT_SOURCE_DIR "/machines/" + std::string(name) + ".json", "").value().machine;
+  return machine::known_machine(places::source("machines/" + std::string(name) + ".json"), "").value().machine;
 }
 
 class Papers : public testing::TestWithParam<std::string_view> {};

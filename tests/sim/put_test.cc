@@ -5,12 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "machine/known.h"
+#include "places.h"
 
 namespace sennit::sim {
 namespace {
 
 machine::Machine cedar() {
-  return machine::known_machine(SENNIT_SOURCE_DIR "/machines/cedar.json", "").value().machine;
+  return machine::known_machine(places::source("machines/cedar.json"), "").value().machine;
 }
 
 Put straight(double bytes) {

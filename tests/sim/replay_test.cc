@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "machine/known.h"
+#include "places.h"
 #include "sim/job.h"
 #include "sim/predict.h"
 
@@ -190,7 +191,7 @@ TEST(Replay, ALinkTwiceAsFastHalvesWhatItHoldsUp) {
 /// root's link idles; apart, one's pause is the others' time.
 TEST(Predict, RanksThatNeedNotWaitStayApart) {
   const machine::Machine machine =
-      machine::known_machine(SENNIT_SOURCE_DIR "/machines/hgx-h200-4.json", "").value().machine;
+      machine::known_machine(places::source("machines/hgx-h200-4.json"), "").value().machine;
   const auto back_to_back = [&](Operation operation, Algorithm algorithm, double skew_us) {
     Question question;
     question.what = {operation, {}, std::uint64_t{1} << 20, 0, false, {}};

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "machine/known.h"
+#include "places.h"
 
 namespace sennit::sim {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 
 machine::Machine mist() {
-  return machine::known_machine(SENNIT_SOURCE_DIR "/machines/mist.json", "").value().machine;
+  return machine::known_machine(places::source("machines/mist.json"), "").value().machine;
 }
 
 TEST(WhatIf, AFactorChangesEveryLinkOfAKind) {
@@ -39,7 +40,7 @@ TEST(WhatIf, ALinkIsNamedByItsEndsInEitherOrder) {
 
 TEST(WhatIf, LimitsOfTheGpusAtTheEndsFollow) {
   const machine::Machine before =
-      machine::known_machine(SENNIT_SOURCE_DIR "/machines/hgx-h200-4.json", "").value().machine;
+      machine::known_machine(places::source("machines/hgx-h200-4.json"), "").value().machine;
   machine::Machine machine = before;
   ASSERT_TRUE(apply_what_if(machine, "gpu0-nvswitch0.bandwidth=0.5x").ok());
   EXPECT_DOUBLE_EQ(machine.find("gpu0")->read_gbps->value, 0.5 * before.find("gpu0")->read_gbps->value);

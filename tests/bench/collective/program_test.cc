@@ -6,6 +6,7 @@
 
 #include "base/json.h"
 #include "comm/launch.h"
+#include "places.h"
 
 namespace sennit::bench::collective {
 namespace {
@@ -19,7 +20,7 @@ struct Ran {
 
 Ran run(std::vector<std::string> arguments) {
   comm::Launch job;
-  job.command = {SENNIT_BENCH_COLLECTIVE, "--executor", "host", "--seconds", "0.005"};
+  job.command = {places::built("sennit-bench-collective"), "--executor", "host", "--seconds", "0.005"};
   job.command.insert(job.command.end(), arguments.begin(), arguments.end());
   job.announce = false;
   job.environment = [](int) {

@@ -7,6 +7,7 @@
 
 #include "bench/doctor/ask.h"
 #include "made_up.h"
+#include "places.h"
 
 namespace sennit::bench::doctor {
 namespace {
@@ -20,7 +21,7 @@ struct Ran {
 
 Ran doctor(const std::vector<std::string>& arguments) {
   std::vector<Question> questions(1);
-  questions[0].program = SENNIT_DOCTOR;
+  questions[0].program = places::built("sennit-doctor");
   questions[0].arguments = arguments;
   questions[0].plain = true;
   questions[0].opening = std::chrono::seconds(60);
@@ -59,7 +60,7 @@ TEST(Doctor, LacksWhatIsForbidden) {
 }
 
 TEST(Doctor, SurvivesADriverThatCrashesOrDoesNotStart) {
-  setenv("LD_LIBRARY_PATH", std::filesystem::path(SENNIT_FAKE_DRIVER).parent_path().c_str(), 1);
+  setenv("LD_LIBRARY_PATH", std::filesystem::path(places::built("fake_driver")).parent_path().c_str(), 1);
   setenv("FAKE_DRIVER", "crash", 1);
   const Ran crashed = doctor({"--executor", "cuda"});
   setenv("FAKE_DRIVER", "not_ready", 1);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/launch.h"
+#include "places.h"
 
 namespace sennit::bench::mpi {
 namespace {
@@ -18,7 +19,7 @@ struct Ran {
 
 Ran run(std::vector<std::string> arguments) {
   comm::Launch job;
-  job.command = {SENNIT_BENCH_MPI};
+  job.command = {places::built("sennit-bench-mpi")};
   job.command.insert(job.command.end(), arguments.begin(), arguments.end());
   job.announce = false;
   Ran ran;

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "comm/launch.h"
+#include "places.h"
 
 namespace sennit::bench::put {
 namespace {
@@ -67,7 +68,7 @@ class BenchPut : public testing::Test {
 
   Ran run(std::vector<std::string> arguments, const std::function<void(std::string_view)>& on_error_line = {}) {
     comm::Launch job;
-    job.command = {SENNIT_BENCH_PUT, "--executor", "host"};
+    job.command = {places::built("sennit-bench-put"), "--executor", "host"};
     job.command.insert(job.command.end(), arguments.begin(), arguments.end());
     job.announce = false;
     job.environment = [this](int) {
