@@ -1,6 +1,8 @@
 /* Parts of one matrix in GPU memory that lie between each other: what is received into one leaves the others alone,
  * also what was written there meanwhile. test_c_programs.py compiles it for each MPI. */
 #define _GNU_SOURCE
+#include <sched.h>
+
 #include "c_ranks.h"
 
 enum { kMost = 300, kKinds = 3, kMostRanks = 8 };
@@ -86,7 +88,7 @@ static void told_before_it_is_completed(int size, int kind) {
   MPI_Irecv(theirs, 1, type, left, 3, MPI_COMM_WORLD, &request);
   MPI_Request sent;
   MPI_Isend(mine, size, MPI_INT, right, 3, MPI_COMM_WORLD, &sent);
-  while (!flag) MPI_Request_get_status(request, &flag, &status);
+  for (; !flag; sched_yield()) MPI_Request_get_status(request, &flag, &status);
   for (int row = 0; row < size; ++row) {
     check(theirs[row * size] == given(left, 6, row), "a column that is told", row);
     theirs[row * size] = -3;

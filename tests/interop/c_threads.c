@@ -7,6 +7,7 @@
  */
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 
 #include "c_ranks.h"
@@ -101,7 +102,7 @@ static void messages(struct worker* me, enum operation what, int call, int lengt
       break;
     case matched:
       MPI_Isend(mine, length, MPI_INT, right, tag, comm, &requests[0]);
-      while (!flag) MPI_Improbe(left, tag, comm, &flag, &message, &status);
+      for (; !flag; sched_yield()) MPI_Improbe(left, tag, comm, &flag, &message, &status);
       MPI_Get_count(&status, MPI_INT, &flag);
       if (flag != length) fail(me, call, what, flag, "is what the probe tells");
       MPI_Mrecv(came, length, MPI_INT, &message, MPI_STATUS_IGNORE);
@@ -110,7 +111,7 @@ static void messages(struct worker* me, enum operation what, int call, int lengt
     case tested:
       MPI_Irecv(came, length, MPI_INT, left, tag, comm, &requests[0]);
       MPI_Issend(mine, length, MPI_INT, right, tag, comm, &requests[1]);
-      while (!flag) MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
+      for (; !flag; sched_yield()) MPI_Testall(2, requests, &flag, MPI_STATUSES_IGNORE);
       break;
     default: /* a window of parts, the last of which takes the rest */
       for (int i = 0; i < kAtOnce; ++i) {

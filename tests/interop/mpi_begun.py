@@ -6,6 +6,7 @@ emulated GPU memory, you with CuPy on GPUs.
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 import tempfile
@@ -177,7 +178,7 @@ def completed_in_every_way(requests: list[MPI.Request], way: int) -> None:
         MPI.Request.Waitall(requests)
     elif way == 1:
         while not MPI.Request.Testall(requests):
-            pass
+            os.sched_yield()
     elif way == 2:
         for _ in range(left):
             assert MPI.Request.Waitany(requests) != MPI.UNDEFINED
@@ -188,19 +189,19 @@ def completed_in_every_way(requests: list[MPI.Request], way: int) -> None:
             left -= flag and index != MPI.UNDEFINED
     elif way == 4:
         while MPI.Request.Waitsome(requests) is not None:
-            pass
+            os.sched_yield()
     elif way == 5:
         while MPI.Request.Testsome(requests) is not None:
-            pass
+            os.sched_yield()
     elif way == 6:
         for request in reversed(requests):
             while not request.Get_status():
-                pass
+                os.sched_yield()
             request.Wait()
     else:
         for request in reversed(requests):
             while not request.Test():
-                pass
+                os.sched_yield()
     assert all(request == MPI.REQUEST_NULL for request in requests)
 
 
@@ -298,7 +299,7 @@ def what_a_look_has_brought_is_the_programs() -> None:
     mine, theirs = filled(GPU, 100, RANK + 1), filled(GPU if RANK == 0 else Host, 100, -1)
     request = WORLD.Iallreduce(mine.mpi(), theirs.mpi())
     while not request.Get_status():
-        pass
+        os.sched_yield()
     assert theirs.get() == [ALL] * 100
     theirs.fill(7)
     request.Wait()
@@ -397,14 +398,14 @@ def persistent_ones_start_again_and_again() -> None:
         request.Start()
         if turn % 4 == 1:
             while not request.Test():
-                pass
+                os.sched_yield()
         elif turn % 8 == 2:
             assert MPI.Request.Waitany([MPI.REQUEST_NULL, request]) == 1
         elif turn % 8 == 6:
             assert MPI.Request.Waitsome([request, MPI.REQUEST_NULL]) == [0]
         elif turn % 4 == 3:
             while not request.Get_status():
-                pass
+                os.sched_yield()
             request.Wait()
         else:
             request.Wait()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import itertools
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -64,13 +65,13 @@ def matched_probe(data: Any, status: MPI.Status) -> None:
 def poll(data: Any, status: MPI.Status) -> None:
     request = WORLD.Irecv(data, 1, 3)
     while not request.Test(status):
-        pass
+        os.sched_yield()
 
 
 def look_and_wait(data: Any, status: MPI.Status) -> None:
     request = WORLD.Irecv(data, 1, 3)
     while not request.Get_status(status):
-        pass
+        os.sched_yield()
     request.Wait(status)
 
 
@@ -133,12 +134,12 @@ def both_may_send_before_they_receive() -> None:
     def test_until_over(data: Any) -> None:
         request = begin(data)
         while not MPI.Request.Testall([MPI.REQUEST_NULL, request]):
-            pass
+            os.sched_yield()
 
     def look_until_over(data: Any) -> None:
         request = begin(data)
         while not request.Get_status():
-            pass
+            os.sched_yield()
         request.Free()
 
     sends: list[Callable[[Any], object]] = [
@@ -168,7 +169,7 @@ def a_send_that_is_over_may_be_cancelled() -> None:
     if RANK == 0:
         request, status = WORLD.Isend(mine.mpi(), 1, 6), MPI.Status()
         while not request.Get_status():
-            pass
+            os.sched_yield()
         request.Cancel()
         request.Wait(status)
         cancelled[0] = status.Is_cancelled()
@@ -355,7 +356,7 @@ def what_a_look_has_brought_is_the_programs() -> None:
         elif RANK == 0:
             request, status = WORLD.Irecv(data.mpi(), 1, 9), MPI.Status()
             while not request.Get_status(status):
-                pass
+                os.sched_yield()
             assert data.get() == [repeat] * 64, "a look has not brought what came"
             data.fill(77)
             request.Wait(status)
