@@ -1,6 +1,6 @@
 # What a newcomer needs; each line below is a script in scripts/. `make demo` and `make test` do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo test gpu-test soak lint build format docs clean setup
+.PHONY: help demo test test-all gpu-test soak lint build format docs clean setup
 
 help:      ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
@@ -8,6 +8,8 @@ demo: build  ## doctor, topology, tuning and the put benchmark, on the GPUs ther
 	@scripts/demo
 test: setup  ## everything that can be tested here: C++ (also under sanitizers), command line, lint
 	@.venv/bin/python scripts/run_tests.py
+test-all: setup  ## the same, with every test over every MPI and number of ranks
+	@.venv/bin/python scripts/run_tests.py --all
 gpu-test: setup  ## the tests that need GPUs
 	@scripts/gpu-test
 soak: setup  ## ten minutes of random collectives against references; SECONDS=N for another time

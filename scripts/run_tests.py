@@ -2,7 +2,9 @@
 
 Stages: the C++ tests as users get them (with CUDA where there is a compiler; on GPUs where there are any), again
 under AddressSanitizer with UBSan and under ThreadSanitizer, the command line, lint. A failing stage does not stop
-the next ones: one run tells everything. Exit code 1 when anything failed."""
+the next ones: one run tells everything. Exit code 1 when anything failed.
+
+    run_tests.py [--all]: also what repeats tests over other MPIs and with other ranks (tests/interop/repeats.py)"""
 
 from __future__ import annotations
 
@@ -95,11 +97,11 @@ def cpp(preset: str) -> Outcome:
     return outcome
 
 
-def command_line() -> Outcome:
+def command_line(repeats: bool) -> Outcome:
     """The Python tests, against made-up programs and against those just built."""
     report = REPORTS / "cli.xml"
     report.unlink(missing_ok=True)
-    command = [str(BIN / "python"), "-m", "pytest", f"--junitxml={report}"]
+    command = [str(BIN / "python"), "-m", "pytest", f"--junitxml={report}", *(["-m", ""] if repeats else [])]
     environment = os.environ | own_cache() | {"SENNIT_TEST_PROGRAMS": str(ROOT / "build" / "release" / "bin")}
     done = subprocess.run(command, cwd=ROOT, check=False, env=environment)
     outcome = read_junit("cli", report)
@@ -156,7 +158,7 @@ def main() -> int:
         timed(lambda: cpp("release"), "C++ tests, optimised"),
         timed(lambda: cpp("asan"), "C++ tests under AddressSanitizer and UBSan"),
         timed(lambda: cpp("tsan"), "C++ tests under ThreadSanitizer"),
-        timed(command_line, "command line"),
+        timed(lambda: command_line("--all" in sys.argv[1:]), "command line"),
         timed(linting, "lint"),
     ]
     print("\n".join(summary(outcomes)))

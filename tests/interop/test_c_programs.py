@@ -9,6 +9,7 @@ from pathlib import Path
 import c_programs
 import drop_in
 import pytest
+import repeats
 
 
 def have(name: str, source: str) -> tuple[c_programs.Program, Path]:
@@ -398,8 +399,9 @@ def test_a_thread_in_the_background_reduces_over_nodes(name: str) -> None:
     assert "by rails" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize(("threads", "seed"), [(2, 1), (6, 2), (6, 3)])
-@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+@pytest.mark.parametrize(
+    ("name", "threads", "seed"), repeats.in_turn(c_programs.LIBRARIES, [(2, 1), (6, 2), (6, 3)], 2)
+)
 def test_threads_communicate_all_at_once(name: str, threads: int, seed: int) -> None:
     """Requests of one thread end while others begin theirs, which may get the same handles."""
     program, library = have(name, "c_threads.c")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import c_programs
 import drop_in
 import pytest
+import repeats
 
 
 def run(
@@ -34,8 +35,10 @@ def run(
     return done.returncode, done.stdout, done.stderr[-4000:]
 
 
-@pytest.mark.parametrize(("ranks", "where"), [(2, "all"), (3, "even"), (4, "all"), (2, "none")])
-@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+@pytest.mark.parametrize(
+    ("name", "ranks", "where"),
+    repeats.in_turn(c_programs.LIBRARIES, [(2, "all"), (3, "even"), (4, "all"), (2, "none")], 2),
+)
 def test_one_sided_calls_reach_gpu_memory(name: str, ranks: int, where: str) -> None:
     code, said, errors = run(name, ranks, where)
     assert (code, said) == (0, "all arrived\n"), said + errors
@@ -46,8 +49,10 @@ def test_one_sided_calls_reach_gpu_memory(name: str, ranks: int, where: str) -> 
         assert "staged: the target is in host memory" in errors, errors
 
 
-@pytest.mark.parametrize(("ranks", "where", "node"), [(2, "all", "$rank"), (3, "even", "$((rank / 2))")])
-@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+@pytest.mark.parametrize(
+    ("name", "ranks", "where", "node"),
+    repeats.in_turn(c_programs.LIBRARIES, [(2, "all", "$rank"), (3, "even", "$((rank / 2))")], 2),
+)
 def test_one_sided_calls_of_several_nodes_go_through_mirrors(name: str, ranks: int, where: str, node: str) -> None:
     code, said, errors = run(name, ranks, where, node=node)
     assert (code, said) == (0, "all arrived\n"), said + errors
@@ -62,8 +67,9 @@ def test_the_program_is_right_without_the_drop_in(name: str) -> None:
 
 
 # From how many bytes on a GPU accumulates: some, all, none.
-@pytest.mark.parametrize(("ranks", "start"), [(2, "16K"), (3, ""), (2, "1G")])
-@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+@pytest.mark.parametrize(
+    ("name", "ranks", "start"), repeats.in_turn(c_programs.LIBRARIES, [(2, "16K"), (3, ""), (2, "1G")], 2)
+)
 def test_gpus_and_the_host_accumulate_the_same_bits(name: str, ranks: int, start: str) -> None:
     code, said, errors = run(name, ranks, "", source="c_accumulates.c", more={"SENNIT_ACCUMULATE": start})
     assert (code, said) == (0, "all arrived\n"), said + errors

@@ -1,0 +1,30 @@
+"""What every run of the tests leaves out: the same again, over another MPI or with other ranks. Ranks of an MPI look
+for each other's messages all the time, so on two cores these are most of what the tests take. `make test-all` runs
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+REPEATS = pytest.mark.repeats
+
+
+def but(cases: Sequence[tuple[Any, ...]], kept: Callable[..., bool]) -> list[Any]:
+    """Cases for parametrize(); those that are not kept repeat others."""
+    return [pytest.param(*case, marks=() if kept(*case) else REPEATS) for case in cases]
+
+
+def in_turn(names: Sequence[str], cases: Sequence[Any], times: int = 1) -> list[Any]:
+    """Each name with each case, as cases for parametrize(): every run has each case with so many of the names, which
+    take turns; the others repeat them."""
+    step = len(names) // times
+    kept = {(names[(i + k * step) % len(names)], i) for i in range(len(cases)) for k in range(times)}
+    parts = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [
+        pytest.param(name, *part, marks=() if (name, i) in kept else REPEATS)
+        for i, part in enumerate(parts)
+        for name in names
+    ]
