@@ -5,44 +5,82 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from types import FrameType
+from typing import Any
 
 import typer
 from rich.text import Text
 
 from sennit import console
 from sennit.problem import Problem
-from sennit.verbs import bench, compare, doctor, explain, reproduce, run, sim, table, topo, tune, version
 from sennit.verbs.options import examples
 
-app = typer.Typer(
-    name="sennit",
-    help="One message, every path: measures how a machine's GPUs are really linked, and plans every transfer by it.",
-    epilog=examples("sennit doctor", "sennit topo --measure", "sennit tune", "sennit bench put --html put.html"),
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
-app.command("topo", epilog=topo.EXAMPLES)(topo.topo)
-app.command("tune", epilog=tune.EXAMPLES)(tune.tune)
-app.add_typer(table.app, name="table")
-app.add_typer(bench.app, name="bench")
-app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
-app.add_typer(explain.app, name="explain")
-app.add_typer(sim.app, name="sim")
-app.command("check", epilog=sim.CHECK_EXAMPLES)(sim.check)
-app.command("reproduce", epilog=reproduce.REPRODUCE_EXAMPLES)(reproduce.reproduce)
-# What follows the command is its own, dashes included.
-app.command("run", epilog=run.EXAMPLES, context_settings={"allow_interspersed_args": False})(run.run)
-app.command("version", epilog=version.EXAMPLES)(version.version)
+HELP = "One message, every path: measures how a machine's GPUs are really linked, and plans every transfer by it."
 
 
-@app.callback()
+@dataclass(frozen=True)
+class Verb:
+    """Where a verb is: a function in a module of sennit.verbs, or, without one, what that module has below it."""
+
+    module: str
+    function: str = ""
+    examples: str = "EXAMPLES"
+    own_arguments: bool = True  # else what follows its first argument is somebody else's, dashes included
+
+    def add(self, app: typer.Typer, name: str) -> None:
+        """Imports it: what a verb stands on may take a good part of a second."""
+        module: Any = import_module(f"sennit.verbs.{self.module}")
+        if not self.function:
+            app.add_typer(module.app, name=name)
+            return
+        app.command(
+            name,
+            epilog=getattr(module, self.examples),
+            context_settings={"allow_interspersed_args": self.own_arguments},
+        )(getattr(module, self.function))
+
+
+# In the order in which they are listed.
+VERBS = {
+    "doctor": Verb("doctor", "doctor"),
+    "topo": Verb("topo", "topo"),
+    "tune": Verb("tune", "tune"),
+    "table": Verb("table"),
+    "bench": Verb("bench"),
+    "compare": Verb("compare", "compare"),
+    "explain": Verb("explain"),
+    "sim": Verb("sim"),
+    "check": Verb("sim", "check", "CHECK_EXAMPLES"),
+    "reproduce": Verb("reproduce", "reproduce"),
+    "run": Verb("run", "run", own_arguments=False),
+    "version": Verb("version", "version"),
+}
+
+
 def _root() -> None:
     """Nothing of its own: the verbs do everything. Named here so that typer always expects a verb."""
+
+
+def command_line(arguments: Sequence[str]) -> typer.Typer:
+    """What understands these arguments: the verb that they begin with alone, or every verb."""
+    app = typer.Typer(
+        name="sennit",
+        help=HELP,
+        epilog=examples("sennit doctor", "sennit topo --measure", "sennit tune", "sennit bench put --html put.html"),
+        no_args_is_help=True,
+        add_completion=False,
+        rich_markup_mode="rich",
+        pretty_exceptions_enable=False,
+        context_settings={"help_option_names": ["-h", "--help"]},
+    )
+    app.callback()(_root)
+    first = arguments[0] if arguments else ""
+    for name in (first,) if first in VERBS else VERBS:
+        VERBS[name].add(app, name)
+    return app
 
 
 class Ended(BaseException):
@@ -62,7 +100,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _end)
     try:
-        app(prog_name="sennit")
+        command_line(sys.argv[1:])(prog_name="sennit")
     except Problem as problem:
         screen = console.messages()
         screen.print(Text.assemble(("sennit: ", "bold red"), problem.what), soft_wrap=True)

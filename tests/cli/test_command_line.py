@@ -42,6 +42,15 @@ def test_every_verb_has_help_with_examples(programs: Programs, verb: list[str]) 
     assert "$ sennit " in done.stdout
 
 
+def test_a_verb_does_not_wait_for_what_others_stand_on() -> None:
+    """`sennit run` stands before programs, where each start counts."""
+    code = "import sys; from sennit.__main__ import command_line; command_line(['run', 'true']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "sennit.verbs.run" in loaded
+    assert not loaded & {"sennit.verbs.bench", "sennit.verbs.sim", "pydantic"}
+
+
 @pytest.mark.parametrize("verb", ["profile", "map"])
 def test_what_does_not_exist_yet_is_not_shown(programs: Programs, verb: str) -> None:
     assert f" {verb} " not in programs.sennit("--help").stdout

@@ -190,7 +190,7 @@ def test_a_tuner_keeps_what_another_one_has_measured_meanwhile(tmp_path: Path) -
 
 
 def test_tune_offers_what_its_programs_do() -> None:
-    offered = options_of("tune", __main__.app)
+    offered = options_of("tune", __main__.command_line([]))
     assert options_of_program("sennit-tune", "collectives") - offered == {"--progress"}
     assert options_of_program("sennit-tune", "put") - offered == {"--progress"}
 
@@ -205,7 +205,9 @@ def test_sim_offers_what_its_program_does() -> None:
     offered = options_of("allreduce", sim.app) | options_of("broadcast", sim.app)
     assert options_of_program("sennit-sim", "collective") - offered == asked
     assert options_of_program("sennit-sim", "replay") - options_of("replay", sim.app) == set()
-    assert options_of_program("sennit-sim", "check") - options_of("check", __main__.app) == {"--progress"}
+    assert options_of_program("sennit-sim", "check") - options_of("check", __main__.command_line([])) == {
+        "--progress"
+    }
 
 
 def test_check_proves_every_algorithm(tmp_path: Path) -> None:

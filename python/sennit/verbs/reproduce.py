@@ -21,7 +21,7 @@ from sennit.views.reproduction import print_reproduction, reproduction_markdown
 LEFT_OUT = ("-late", "-eager", "-peers", "-bfloat16", "-table")  # by the ends of their names
 OTHERS = "-second"  # ends a folder of another machine of the kind, whose host memory is faster than its document says
 PAPERS = ("mist", "cedar", "helios", "ri2", "cscs")  # the machines of papers that src/sim/papers/ has
-REPRODUCE_EXAMPLES = examples(
+EXAMPLES = examples(
     "sennit reproduce hgx-h200-4",
     "sennit reproduce mist",
     "sennit reproduce beyond",
