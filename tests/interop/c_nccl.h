@@ -64,6 +64,9 @@ void ended_in_wait(void);
 void ended_in_vain(void);
 void ended_too_soon(void);
 void aborted_in_the_making(void);
+void aborted_in_destroy(void);
+void aborted_in_finalize(void);
+void finalized_later(void);
 /* What other processes get of them. */
 void starting(void);
 /* What is registered with them. */

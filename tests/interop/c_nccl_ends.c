@@ -330,3 +330,73 @@ void aborted_in_the_making(void) {
   expect_sums(out, 100, "again");
   end();
 }
+
+static void* destroy_alone(void* result) {
+  *(ncclResult_t*)result = ncclCommDestroy(comm);
+  return NULL;
+}
+
+static void* finalize_alone(void* result) {
+  *(ncclResult_t*)result = ncclCommFinalize(comm);
+  return NULL;
+}
+
+/* Rank 0 does not come to a call; on the others a thread ends the communicator in order, which waits for that call,
+ * and a watchdog's thread aborts it. */
+static void abort_the_end(void* (*end_it)(void*)) {
+  init();
+  buffers();
+  fill(100);
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  if (rank != 0) {
+    pthread_t threads[2];
+    ncclResult_t reduced = ncclSuccess, ended = ncclSuccess;
+    pthread_create(&threads[0], NULL, reduce_alone, &reduced);
+    usleep(200000);
+    pthread_create(&threads[1], NULL, end_it, &ended);
+    usleep(200000);
+    check(ncclCommAbort(comm), "abort");
+    for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+    expect(reduced != ncclSuccess, "what waited ended well", 0);
+    expect(ended != ncclSuccess, "the end of what was aborted", 0);
+  } else {
+    usleep(600000);
+    check(ncclCommAbort(comm), "abort");
+  }
+  check(ncclCommInitRank(&comm, size, meet("again"), rank), "again");
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  expect_sums(out, 100, "again");
+  end();
+}
+void aborted_in_destroy(void) {
+  abort_the_end(destroy_alone);
+}
+void aborted_in_finalize(void) {
+  abort_the_end(finalize_alone);
+}
+
+/* One that does not block is done with once its calls are: rank 0 comes late to the last one. */
+void finalized_later(void) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  const ncclResult_t begun = ncclCommInitRankConfig(&comm, size, meet("id"), rank, &config);
+  expect(begun == ncclInProgress || begun == ncclSuccess, "begin", begun);
+  ncclResult_t state = ncclInProgress, result = ncclSuccess;
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(comm, &state), "ask");
+  buffers();
+  fill(100);
+  pthread_t thread;
+  if (rank == 0) usleep(500000);
+  pthread_create(&thread, NULL, reduce_alone, &result);
+  usleep(rank == 0 ? 0 : 200000);
+  const ncclResult_t finalized = ncclCommFinalize(comm);
+  check(ncclCommGetAsyncError(comm, &state), "ask");
+  if (rank != 0) expect(finalized == ncclInProgress && state == ncclInProgress, "finalize", finalized);
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(comm, &state), "ask at the end");
+  expect(state == ncclSuccess, "the end", state);
+  pthread_join(thread, NULL);
+  check(result, "allreduce");
+  expect_sums(out, 100, "allreduce");
+  check(ncclCommDestroy(comm), "destroy");
+  printf("all right\n");
+}

@@ -172,6 +172,21 @@ def test_an_abort_waits_for_no_rank_that_makes_the_communicator() -> None:
     expect_right(program.run("aborted_in_the_making", 3, library))
 
 
+@pytest.mark.parametrize("test", ["aborted_in_destroy", "aborted_in_finalize"])
+def test_an_abort_ends_another_threads_wait_for_the_end(test: str) -> None:
+    """And NCCL is asked nothing of what the abort has freed."""
+    program, library = have()
+    job = program.run(test, 3, library)
+    expect_right(job)
+    # Of the one that came after it.
+    assert (job.asked("CommFinalize"), job.asked("CommDestroy")) == (3, 3), job.text
+
+
+def test_one_that_does_not_block_is_done_with_once_its_calls_are() -> None:
+    program, library = have()
+    expect_right(program.run("finalized_later", 3, library))
+
+
 def test_calls_while_the_program_ends() -> None:
     """After sennit has reported."""
     program, library = have()

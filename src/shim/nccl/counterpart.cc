@@ -342,6 +342,11 @@ bool Counterpart::may_go() {
   return others_are(kUnmapped);
 }
 
+bool Counterpart::is_idle() {
+  const auto idle = collectives_->idle();
+  return !idle.ok() || *idle;
+}
+
 Status Counterpart::flush() {
   for (;;) {
     const auto idle = collectives_->idle();

@@ -106,6 +106,8 @@ class Counterpart {
   /// To be told when the program has done with the communicator, before NCCL is: what NCCL does for this object ends,
   /// `in_order` or by force.
   void part_from_nccl(bool in_order);
+  /// Whether nothing of this rank is under way; after an error of the device nothing is.
+  bool is_idle();
   /// Waits for the work of this rank. Errors: those of check(), and what the work failed with.
   Status flush();
   /// Whether another rank is of this process.

@@ -306,6 +306,8 @@ int DropIn::async_error(Comm comm, int* error) {
   if (auto status = known->counterpart->check(); !status) {
     *error = result_of(status);
     say(fmt::format("sennit: rank {}: {}", known->shape.rank, status.text()));
+  } else if (is_under_way(*known)) {
+    *error = kInProgress;
   }
   return code;
 }

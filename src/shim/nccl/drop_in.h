@@ -148,8 +148,15 @@ class DropIn {
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.
   void leave_to_nccl(Comm comm, std::string why);
   Shape shape_of(Comm comm);
-  /// Errors, where it is to end `in_order`: those of Counterpart::flush().
-  Status end(Comm comm, bool in_order);
+  /// Once what sennit does there is over. Not `is_ours` any more: another thread has ended it meanwhile, and NCCL's
+  /// communicator, too. Errors: those of Counterpart::flush().
+  Status end_in_order(Comm comm, std::shared_ptr<Known> known, bool& is_ours);
+  /// Whatever sennit does there: whoever waits for it hears of that.
+  void end_at_once(Comm comm);
+  /// Whether a communicator that does not block, and that is to be finalized, still does something here.
+  static bool is_under_way(Known& known);
+  /// For who waited for the end of what another thread has aborted.
+  int aborted_meanwhile();
   /// What NCCL's `code` is of a call that ends what did not end well.
   int ended(int code, const Status& status);
 

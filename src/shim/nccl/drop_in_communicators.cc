@@ -143,7 +143,8 @@ int DropIn::make_without(Comm* made, std::string why, const std::function<int()>
 
 void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
   if (code != kSuccess && code != kInProgress) return;
-  known_.let_go();
+  // That may wait for what runs on a GPU, so not where the program does not want to wait.
+  if (code == kSuccess && !waiting.empty()) known_.let_go();
   std::vector<std::shared_ptr<Known>> begun;
   for (Waiting& each : waiting) {
     const Comm comm = each.made != nullptr ? *each.made : nullptr;
@@ -261,59 +262,67 @@ void DropIn::settle(Known& known, Comm comm, const Announced& announced, bool ow
     known.why_not = kNoMemory;
   }
   known.settled = true;
-  // Nobody waited for it: see end().
+  // Nobody waited for it: see end_at_once().
   if (known.given_up && known.counterpart != nullptr) known.counterpart->abort();
 }
 
 int DropIn::finalize(Comm comm) {
   const auto known = known_.find(comm);
-  // One that does not block is done with at its end.
   Status flushed;
-  if (known != nullptr && known->config.blocking && known->settled && known->counterpart != nullptr)
-    flushed = known->counterpart->flush();
-  return ended(nccl_.comm_finalize(comm), flushed);
+  if (known != nullptr) {
+    known->finalizing = !known->config.blocking;
+    if (known->config.blocking && known->settled && known->counterpart != nullptr)
+      flushed = known->counterpart->flush();
+    if (known->given_up) return aborted_meanwhile();
+  }
+  const int code = nccl_.comm_finalize(comm);
+  return code == kSuccess && known != nullptr && is_under_way(*known) ? kInProgress : ended(code, flushed);
 }
 
-Status DropIn::end(Comm comm, bool in_order) {
-  begin_parts(comm, in_order);
-  auto known = known_.take(comm);
-  if (known == nullptr) return {};
-  if (!in_order) {
-    Look::end(*known);
-    // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, but for
-    // rails, and ends it then.
-    if (!known->settled && !switches_.rails_for_nccl) {
-      known_.retire(std::move(known));
-      return {};
-    }
-  }
-  if (known->making.joinable()) known->making.join();
-  if (known->counterpart == nullptr) return {};
-  Counterpart& counterpart = *known->counterpart;
-  Status flushed;
-  if (in_order) flushed = counterpart.flush();
-  const bool is_done = in_order && flushed.ok();
+bool DropIn::is_under_way(Known& known) {
+  return known.finalizing && known.settled && known.counterpart != nullptr && !known.counterpart->is_idle();
+}
+
+Status DropIn::end_in_order(Comm comm, std::shared_ptr<Known> known, bool& is_ours) {
+  known->join();
+  const auto counterpart = known->counterpart.get();
+  // Until that is over others find it: an abort ends the wait.
+  const Status flushed = counterpart != nullptr ? counterpart->flush() : Status();
+  is_ours = known_.take(comm, *known);
+  if (!is_ours || counterpart == nullptr) return flushed;
   // What waits in vain would keep the memory, and the process.
-  if (is_done)
-    counterpart.end_in_order();
+  if (flushed.ok())
+    counterpart->end_in_order();
   else
-    counterpart.abort();
-  counterpart.part_from_nccl(is_done);
-  // To free memory may wait for all that runs on a GPU, and another communicator's kernel may wait there until the
-  // program aborts that one, too, perhaps next: nothing is freed in an abort.
-  if (!in_order) {
-    known_.retire(std::move(known));
-    return {};
-  }
+    counterpart->abort();
+  counterpart->part_from_nccl(flushed.ok());
   const auto until = std::chrono::steady_clock::now() + kLastWait;
-  bool goes = counterpart.may_go();
-  while (!goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
+  bool goes = counterpart->may_go();
+  while (!goes && !counterpart->has_siblings() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kLook);
-    goes = counterpart.may_go();
+    goes = counterpart->may_go();
   }
   if (!goes) known_.retire(std::move(known));
   known_.let_go();
   return flushed;
+}
+
+void DropIn::end_at_once(Comm comm) {
+  begin_parts(comm, false);
+  auto known = known_.find(comm);
+  if (known == nullptr || !known_.take(comm, *known)) return;
+  Look::end(*known);
+  // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, but for
+  // rails, and ends it then.
+  if (known->settled || switches_.rails_for_nccl) {
+    known->join();
+    if (known->counterpart == nullptr) return;
+    known->counterpart->abort();
+    known->counterpart->part_from_nccl(false);
+  }
+  // To free memory may wait for all that runs on a GPU, and another communicator's kernel may wait there until the
+  // program aborts that one, too, perhaps next: nothing is freed in an abort.
+  known_.retire(std::move(known));
 }
 
 int DropIn::ended(int code, const Status& status) {
@@ -322,20 +331,28 @@ int DropIn::ended(int code, const Status& status) {
   return result_of(status);
 }
 
+int DropIn::aborted_meanwhile() {
+  return ended(kSuccess, Status(Code::aborted, "another thread ended the communicator", "ncclCommAbort"));
+}
+
 int DropIn::destroy(Comm comm) {
-  const Status status = end(comm, true);
-  return ended(nccl_.comm_destroy(comm), status);
+  begin_parts(comm, true);
+  bool is_ours = true;
+  Status flushed;
+  if (auto known = known_.find(comm)) flushed = end_in_order(comm, std::move(known), is_ours);
+  // That thread has ended NCCL's, too.
+  return is_ours ? ended(nccl_.comm_destroy(comm), flushed) : aborted_meanwhile();
 }
 
 int DropIn::abort(Comm comm) {
-  (void)end(comm, false);
+  end_at_once(comm);
   return from_nccl(nccl_.comm_abort(comm));
 }
 
 void DropIn::leave_to_nccl(Comm comm, std::string why) {
   const auto before = known_.find(comm);
   if (before == nullptr) return;
-  (void)end(comm, false);
+  end_at_once(comm);
   auto after = std::make_shared<Known>();
   // Of one that was still being made nothing is known, and parts of it are NCCL's.
   if (before->settled) {

@@ -44,13 +44,20 @@ struct Known {
   std::string why_not;
   std::shared_ptr<const void> announced;  ///< what was in vain: later ranks see that this one was there
   std::atomic<bool> settled{false};
-  std::thread making;                 ///< of one that NCCL makes while the program goes on
-  std::atomic<bool> given_up{false};  ///< the program has aborted it: NCCL must not be asked of it any more
-  std::atomic<int> looking{0};        ///< how many threads ask NCCL of it at the moment
-  std::atomic<int> last_error{0};     ///< what NCCL said when it was last asked for errors
-  Config config;                      ///< of this rank
+  std::thread making;                   ///< of one that NCCL makes while the program goes on
+  std::mutex joining;                   ///< of `making`, by whoever ends it: a destroy, and an abort meanwhile
+  std::atomic<bool> finalizing{false};  ///< it does not block, and is done with once nothing of it is under way
+  std::atomic<bool> given_up{false};    ///< the program has aborted it: NCCL must not be asked of it any more
+  std::atomic<int> looking{0};          ///< how many threads ask NCCL of it at the moment
+  std::atomic<int> last_error{0};       ///< what NCCL said when it was last asked for errors
+  Config config;                        ///< of this rank
 
   ~Known() {
+    if (making.joinable()) making.join();
+  }
+  /// Waits until it is made, or not.
+  void join() {
+    const std::lock_guard lock(joining);
     if (making.joinable()) making.join();
   }
   /// Whether it may go: see Counterpart::may_go().
@@ -103,13 +110,13 @@ class KnownOnes {
     const std::unique_lock lock(mutex_);
     all_[comm] = std::move(known);
   }
-  std::shared_ptr<Known> take(Comm comm) {
+  /// Whoever takes it ends it. False: somebody else has, and NCCL may have given its name to another one since.
+  bool take(Comm comm, const Known& known) {
     const std::unique_lock lock(mutex_);
     const auto found = all_.find(comm);
-    if (found == all_.end()) return nullptr;
-    auto known = std::move(found->second);
+    if (found == all_.end() || found->second.get() != &known) return false;
     all_.erase(found);
-    return known;
+    return true;
   }
 
   /// Keeps one that the program has ended, which is still being made, or whose counterpart's memory other ranks may
