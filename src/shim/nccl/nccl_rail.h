@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "device/executor.h"
 #include "net/lane_rail.h"
@@ -27,6 +28,7 @@ class NcclRail final : public net::LaneRail {
 
  private:
   const Functions& nccl_;
+  mutable std::mutex mutex_;  // one thread may ask while another one ends it
   Comm comm_;
   const std::unique_ptr<device::Lane> lane_;
   const bool emulated_;
