@@ -296,7 +296,12 @@ int group_simulate_end(void* info) {
 namespace {
 
 int attach(const sennit_nccl_front& front) {
-  if (front.entries != kEntries) return 1;
+  if (front.entries != kEntries) {
+    std::fputs(
+        "sennit: the program runs without sennit: libsennit-preload.so and libsennit-nccl.so are of two builds\n",
+        stderr);
+    return 1;
+  }
   auto switches = Switches::from_environment();
   if (!switches) {
     std::fprintf(stderr, "sennit: the program runs without sennit: %s\n", switches.status().text().c_str());
