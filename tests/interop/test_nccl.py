@@ -180,6 +180,10 @@ def test_a_call_behind_one_of_nccls_that_sennit_never_does() -> None:
     job = program.run("configured", 2, library)
     expect_right(job)
     assert job.asked("AllReduce") == job.asked("AllReduceConfig") == 2 * 4
+    told = re.search(
+        r"^all_reduce_config +\S+ \S+ \S+ +4 .* NCCL: sennit has no such call$", job.errors[0], re.MULTILINE
+    )
+    assert told, job.text
     # From one to other, and in the group.
     assert job.asked("Send") == job.asked("Recv") == 2 * 2
 
@@ -281,3 +285,14 @@ def test_older_versions(version: int) -> None:
         job = program.run(test, 4, library)
         expect_right(job)
         assert job.asked("AllReduce") == 0, job.text
+        assert "newer" not in job.errors[0], job.text
+
+
+def test_a_version_that_nobody_knew_is_taken_and_told_of_once() -> None:
+    program, library = have(29900)
+    job = program.run("collectives", 2, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 0, job.text
+    assert [each.count("sennit: NCCL 2.99.0 is newer than this sennit knows") for each in job.errors] == [1, 0], (
+        job.text
+    )

@@ -3,6 +3,7 @@ those of other versions declare."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,6 +58,14 @@ def types(parameters: list[str] | tuple[str, ...]) -> list[str]:
 
 def test_the_oldest_version_that_is_taken_is_among_those_that_are_kept() -> None:
     assert KEPT[0].numbers[:2] == GENERATE.OLDEST
+
+
+def test_the_newest_version_that_is_known_is_the_newest_that_is_kept() -> None:
+    known = re.search(r"kNewestKnown = (\d+);", (SHIM / "attach.cc").read_text(encoding="utf-8"))
+    major, minor = KEPT[-1].numbers[:2]
+    assert known is not None
+    assert int(known[1]) == 10_000 * major + 100 * minor + 99
+    assert f"than this sennit knows ({major}.{minor})" in (SHIM / "attach.cc").read_text(encoding="utf-8")
 
 
 @each_version

@@ -19,6 +19,7 @@
 #include <fmt/format.h>
 
 #include "base/nccl_name.h"
+#include "comm/job_place.h"
 #include "shim/front/front.h"
 #include "shim/nccl/drop_in.h"
 
@@ -76,9 +77,10 @@ int answer_call(const void* caller, const Call& call) noexcept {
 }
 
 template <class Theirs>
-int answer_enqueuing(const void* caller, Comm comm, Stream stream, const Theirs& theirs) noexcept {
+int answer_enqueuing(const void* caller, std::string_view name, Comm comm, Stream stream,
+                     const Theirs& theirs) noexcept {
   return answer(
-      caller, [&](DropIn& to) { return to.enqueue(comm, stream, [&] { return theirs(to.nccl()); }); }, theirs);
+      caller, [&](DropIn& to) { return to.enqueue(name, comm, stream, [&] { return theirs(to.nccl()); }); }, theirs);
 }
 
 /// Of a part of a communicator; none: that one's, where the program gives it no other.
@@ -295,6 +297,19 @@ int group_simulate_end(void* info) {
 
 namespace {
 
+/// The newest whose functions were all looked at: the newest of tests/interop/nccl_headers, with any patch.
+constexpr int kNewestKnown = 23299;
+
+/// Once a job, where the environment says which rank this is.
+void tell_of_newer(const std::string& version) {
+  if (const auto place = comm::place_from_environment(); place.ok() && place->rank != 0) return;
+  std::fprintf(
+      stderr,
+      "sennit: NCCL %s is newer than this sennit knows (2.32): functions that are new in it are NCCL's alone, "
+      "and not in order with sennit's calls; SENNIT_DISABLE=1 leaves all calls to NCCL\n",
+      version.c_str());
+}
+
 int attach(const sennit_nccl_front& front) {
   if (front.entries != kEntries) {
     std::fputs(
@@ -322,6 +337,7 @@ int attach(const sennit_nccl_front& front) {
   }
   int version = 0;
   if (nccl.get_version(&version) == kSuccess) switches->nccl = nccl_name(nccl_version_text(version));
+  if (version > kNewestKnown) tell_of_newer(nccl_version_text(version));
   Dl_info library{};
   if (dladdr(reinterpret_cast<const void*>(nccl.get_version), &library) != 0 && library.dli_fname != nullptr)
     switches->nccl_file = library.dli_fname;

@@ -43,7 +43,7 @@ class DropIn {
 
   /// What NCCL alone does on the stream, by `make`, in the order of the communicator's other calls. In a group it
   /// comes before those: NCCL may look at what the program passes by address now and never again.
-  int enqueue(Comm comm, Stream stream, const std::function<int()>& make);
+  int enqueue(std::string_view name, Comm comm, Stream stream, const std::function<int()>& make);
 
   int group_start();
   int group_end();

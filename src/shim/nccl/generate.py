@@ -134,7 +134,7 @@ def enqueuing(function: Function) -> str:
     listed = ", ".join(f"{kind} {name}" for kind, name in zip(function.types(), function.names(), strict=True))
     name = snake(function.name)
     return f"""int {name}({listed}) {{
-  return answer_enqueuing(__builtin_return_address(0), comm, stream,
+  return answer_enqueuing(__builtin_return_address(0), "{name}", comm, stream,
                           [&](const Functions& nccl) {{ return nccl.{name}({", ".join(function.names())}); }});
 }}
 """
