@@ -1,4 +1,4 @@
-"""scripts/measure-pytorch, with a made-up Python that notes what it is asked."""
+"""scripts/measure-pytorch, with a made-up Python that notes what it is asked, and fails where FAILS says so."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ PYTHON = """#!{python}
 import json, os, sys
 with open({file!r}, "a") as calls:
     calls.write(json.dumps([os.getcwd(), os.environ["PYTHONPATH"], *sys.argv[1:]]) + "\\n")
+sys.exit(os.environ.get("FAILS", "nothing") in " ".join(sys.argv))
 """
 
 Measure = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -51,7 +52,7 @@ def test_folder_and_python_are_the_callers(tmp_path: Path, measure: Measure) -> 
     assert (tmp_path / "figures").is_dir()
     file = str(tmp_path / "figures" / "torch.json")
     where = [str(ROOT), f"{ROOT / 'python'}:/own", "-m", "sennit", "bench"]
-    assert calls(tmp_path) == [[*where, "torch", "--runs", "1", "--json", file], [*where, "show", file]]
+    assert calls(tmp_path)[1:] == [[*where, "torch", "--runs", "1", "--json", file], [*where, "show", file]]
 
 
 def test_tests_are_those_of_the_programs_that_are_asked_for(tmp_path: Path, measure: Measure) -> None:
@@ -64,9 +65,9 @@ def test_tests_are_those_of_the_programs_that_are_asked_for(tmp_path: Path, meas
 
 
 def test_a_python_on_path_is_found_there(tmp_path: Path, measure: Measure) -> None:
-    done = measure(str(tmp_path / "figures"), "calls", PYTHON="python", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    done = measure(str(tmp_path / "figures"), "tune", PYTHON="python", PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
-    assert len(calls(tmp_path)) == 2
+    assert len(calls(tmp_path)) == 1
 
 
 def test_nothing_is_begun_where_a_part_or_a_python_is_not_there(tmp_path: Path, measure: Measure) -> None:
@@ -82,7 +83,43 @@ def test_alone_it_lists_its_parts(measure: Measure, tmp_path: Path) -> None:
     done = measure(script=os.path.relpath(ROOT / "scripts" / "measure-pytorch", tmp_path))
     assert done.returncode == 2
     assert "sharded  FSDP2" in done.stderr
-    assert done.stderr.rstrip().endswith("the exit code is 1.")
+    assert done.stderr.rstrip().endswith("The exit code is then 1.")
+
+
+def verbs(folder: Path) -> list[str]:
+    """What was asked, in two words each: those of sennit's verbs, or a file with its first option."""
+    asked = [call[2:] for call in calls(folder)]
+    return [" ".join(call[2:4] if call[0] == "-m" else call[:2]) for call in asked]
+
+
+def test_nothing_is_measured_without_a_table(tmp_path: Path, measure: Measure) -> None:
+    done = measure("figures", "ddp", "calls", FAILS="table check")
+    assert done.returncode == 1
+    assert f"begin with scripts/measure-pytorch {tmp_path}/figures tune" in done.stderr
+    assert verbs(tmp_path) == ["table check"]
+
+
+def test_a_table_is_looked_for_once_and_where_it_is_needed(tmp_path: Path, measure: Measure) -> None:
+    assert measure("figures", "tune", "tests", FAILS="table check").returncode == 0
+    assert "table check" not in verbs(tmp_path)
+    before = len(calls(tmp_path))
+    assert measure("figures", "tune", "ddp", "sharded").returncode == 0
+    asked = verbs(tmp_path)[before:]
+    assert asked[:3] == ["tune collectives", "table check", "bench training"]
+    assert asked.count("table check") == 1
+
+
+def test_nothing_follows_tuning_that_fails(tmp_path: Path, measure: Measure) -> None:
+    done = measure("figures", "tune", "tests", "ddp", FAILS="tune collectives")
+    assert (done.returncode, verbs(tmp_path)) == (1, ["tune collectives"])
+    assert "tune ended with 1" in done.stderr
+
+
+def test_where_another_part_fails_the_others_still_run(measure: Measure) -> None:
+    done = measure("figures", "graphs", "ddp", FAILS="training-graphs.json")
+    assert done.returncode == 1
+    assert "graphs ended with 1" in done.stderr
+    assert "ddp ended with 0" in done.stderr
 
 
 def test_every_part_that_is_listed_measures_something(measure: Measure, tmp_path: Path) -> None:
