@@ -1,4 +1,5 @@
-"""scripts/measure-pytorch, with a made-up Python that notes what it is asked, and fails where FAILS says so."""
+"""scripts/measure-pytorch, with a made-up Python that notes what it is asked, and fails or
+hangs where FAILS or HANGS says so."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,13 @@ import pytest
 from conftest import ROOT
 
 PYTHON = """#!{python}
-import json, os, sys
+import json, os, signal, sys, time
 with open({file!r}, "a") as calls:
     calls.write(json.dumps([os.getcwd(), os.environ["PYTHONPATH"], *sys.argv[1:]]) + "\\n")
-sys.exit(os.environ.get("FAILS", "nothing") in " ".join(sys.argv))
+if os.environ.get("HANGS", " nothing ") in " ".join(sys.argv[1:]):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
+    time.sleep(60)
+sys.exit(os.environ.get("FAILS", " nothing ") in " ".join(sys.argv[1:]))
 """
 
 Measure = Callable[..., "subprocess.CompletedProcess[str]"]
@@ -120,6 +125,22 @@ def test_where_another_part_fails_the_others_still_run(measure: Measure) -> None
     assert done.returncode == 1
     assert "graphs ended with 1" in done.stderr
     assert "ddp ended with 0" in done.stderr
+
+
+def test_a_command_is_asked_to_end_at_the_limit(measure: Measure) -> None:
+    began = time.monotonic()
+    done = measure("figures", "graphs", "ddp", HANGS="training-graphs.json", LIMIT="2")
+    assert (done.returncode, time.monotonic() - began < 30) == (1, True)
+    assert done.stderr.count("asked to end") == 1
+    assert "graphs ended with 124" in done.stderr
+    assert "ddp ended with 0" in done.stderr
+
+
+@pytest.mark.parametrize("limit", ["0", "ten", "-1", "1.5"])
+def test_a_limit_that_is_none_is_refused(tmp_path: Path, measure: Measure, limit: str) -> None:
+    done = measure("figures", "ddp", LIMIT=limit)
+    assert (done.returncode, f"LIMIT={limit} is no number of seconds" in done.stderr) == (2, True)
+    assert calls(tmp_path) == []
 
 
 def test_every_part_that_is_listed_measures_something(measure: Measure, tmp_path: Path) -> None:
