@@ -127,6 +127,25 @@ def test_where_another_part_fails_the_others_still_run(measure: Measure) -> None
     assert "ddp ended with 0" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("settings", "asked"),
+    [
+        ({}, ["--budget", "300"]),
+        ({"BUDGET": "100"}, ["--budget", "100"]),
+        ({"BUDGET": "100", "TUNE_BUDGET": "60"}, ["--budget", "60"]),
+        ({"TUNE_OPERATIONS": "allreduce,allgather"}, ["--budget", "300", "--operations", "allreduce,allgather"]),
+    ],
+)
+def test_tuning_has_settings_of_its_own(
+    tmp_path: Path, measure: Measure, settings: dict[str, str], asked: list[str]
+) -> None:
+    assert measure("figures", "tune", **settings).returncode == 0
+    (call,) = calls(tmp_path)
+    options = call[6:]
+    at = options.index("--json")
+    assert options[:at] + options[at + 2 :] == asked
+
+
 def test_a_command_is_asked_to_end_at_the_limit(measure: Measure) -> None:
     began = time.monotonic()
     done = measure("figures", "graphs", "ddp", HANGS="training-graphs.json", LIMIT="2")
