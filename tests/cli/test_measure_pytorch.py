@@ -69,6 +69,16 @@ def test_tests_are_those_of_the_programs_that_are_asked_for(tmp_path: Path, meas
     assert second[-2:] == ["--library", "/there/lib/libsennit-preload.so"]
 
 
+def test_tests_are_all_scenarios_or_those_that_are_named(tmp_path: Path, measure: Measure) -> None:
+    assert measure("figures", "tests").returncode == 0
+    every = [call[3:] for call in calls(tmp_path)]
+    done = measure("figures", "tests", TORCH_SCENARIOS="reductions fsdp", PRELOADED_SCENARIOS="collectives killed")
+    assert done.returncode == 0, done.stderr
+    first, second = (call[3:] for call in calls(tmp_path)[2:])
+    assert first == [*every[0], "reductions", "fsdp"]
+    assert second == [*every[1], "collectives", "killed"]
+
+
 def test_a_python_on_path_is_found_there(tmp_path: Path, measure: Measure) -> None:
     done = measure(str(tmp_path / "figures"), "tune", PYTHON="python", PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert done.returncode == 0, done.stderr
