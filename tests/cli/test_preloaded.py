@@ -3,8 +3,10 @@ any."""
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import preloaded
@@ -109,6 +111,42 @@ def test_a_scenario_that_a_rank_leaves_has_a_job_of_each(
     assert preloaded.run(killed, str(python), 2, None, False) == []
     said = capsys.readouterr().out
     assert (said.count("under sennit it ended"), said.count("under NCCL alone it ended")) == (1, 2)
+
+
+HANGING = """#!{python}
+import os, signal, sys, time
+if "-c" in sys.argv:
+    print("2.11 True 2")
+    sys.exit()
+def end(*_):
+    open({folder!r} + f"/ended-{{os.getpid()}}", "w").close()
+    sys.exit(1)
+signal.signal(signal.SIGTERM, end)
+open({folder!r} + f"/began-{{os.getpid()}}", "w").close()
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("program", "scenario", "jobs"), [("preloaded", "killed", 1), ("torch_jobs", "fsdp", 2)])
+def test_what_it_started_ends_with_it(tmp_path: Path, program: str, scenario: str, jobs: int) -> None:
+    python = tmp_path / "python"
+    python.write_text(HANGING.format(python=sys.executable, folder=str(tmp_path)))
+    python.chmod(0o755)
+    command = [sys.executable, str(ROOT / "tests" / "gpu" / f"{program}.py"), "--python", str(python), scenario]
+    command += ["--library", str(python)] if program == "preloaded" else []
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        until = time.monotonic() + 60
+        while len(list(tmp_path.glob("began-*"))) < jobs and time.monotonic() < until:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 1
+    assert "stopped by SIGTERM" in errors
+    began = [file.name.removeprefix("began-") for file in tmp_path.glob("began-*")]
+    assert len(began) == jobs
+    assert not any(Path(f"/proc/{each}").exists() for each in began)
+    if program == "preloaded":
+        assert (tmp_path / f"ended-{began[0]}").exists(), "torchrun is asked, as its ranks are to end, too"
 
 
 def test_every_scenario_has_ranks_that_do_it() -> None:

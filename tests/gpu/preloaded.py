@@ -23,6 +23,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FrameType
 
 import preloaded_children
 
@@ -30,6 +31,7 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
 PREFIX = "preloaded: "  # before what rank 0 tells
 LIMIT_S = 240
+ENDING_S = 12  # for ranks that are asked to end; less than the 20 s that scripts/measure-pytorch leaves
 GOING_LIMIT_S = 60  # of a job that a rank leaves: it takes some ten seconds, most of them to begin
 LONGER_S = 5  # than under NCCL alone nobody waits after a rank is gone
 ASK = (
@@ -190,6 +192,25 @@ def free_port() -> int:
         return int(one.getsockname()[1])
 
 
+def end(process: subprocess.Popen[bytes]) -> None:
+    """Ends torchrun and its ranks, where they have not ended: whatever has become of the one who waits for them."""
+    process.send_signal(signal.SIGTERM)  # which torchrun hands to its ranks
+    try:
+        process.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+
+
+def stop_at_sigterm() -> None:
+    """Has SIGTERM (timeout) end this program by an exception, so that what it started is ended first. Once."""
+
+    def stop(number: int, _frame: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_IGN)
+        raise SystemExit("stopped by SIGTERM; what is told above counts")
+
+    signal.signal(signal.SIGTERM, stop)
+
+
 def job(
     python: str, name: str, ranks: int, library: Path | None, shares: bool, settings: Mapping[str, str],
     limit_s: int = LIMIT_S,
@@ -215,12 +236,9 @@ def job(
             try:
                 code = process.wait(limit_s + 30)  # its ranks end themselves before
             except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGTERM)  # which torchrun hands to its ranks
+                pass
             finally:
-                try:
-                    process.wait(20)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+                end(process)
             gone = Path(folder) / "gone"
             after_s = time.time() - float(gone.read_text(encoding="utf-8")) if gone.exists() else None
             out.seek(0)
@@ -285,6 +303,7 @@ def told(what: str, problems: Sequence[str]) -> bool:
 
 def main() -> int:
     """The program."""
+    stop_at_sigterm()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     names = [CHILDREN, *(scenario.name for scenario in SCENARIOS)]
     parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=f"any of {', '.join(names)}; default: all")

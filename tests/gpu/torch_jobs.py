@@ -17,7 +17,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent / "interop"), str(HERE.parent.parent / "python")]
 
 import rank_jobs  # noqa: E402
-from preloaded import ask  # noqa: E402
+from preloaded import ask, stop_at_sigterm  # noqa: E402
 
 # By file: the scenarios that it has for as many ranks as there are GPUs, and those for one.
 FILES = {
@@ -72,6 +72,7 @@ def run(name: str, ranks: int, python: str) -> bool:
 
 def main() -> int:
     """The program."""
+    stop_at_sigterm()
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ranks", type=int, help="as many as there are GPUs, but at most 4, by default")
     parser.add_argument("--python", help="one with PyTorch; default: this one, else python3")

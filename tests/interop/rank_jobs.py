@@ -73,13 +73,18 @@ def run(
     ]  # fmt: skip
     until = time.monotonic() + SECONDS
     ended = []
-    for process in started:
-        try:
-            said = process.communicate(timeout=max(until - time.monotonic(), 0.1))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            said = process.communicate()
-        ended.append(Rank(process.returncode, *said))
+    try:
+        for process in started:
+            try:
+                said = process.communicate(timeout=max(until - time.monotonic(), 0.1))
+            except subprocess.TimeoutExpired:
+                process.kill()
+                said = process.communicate()
+            ended.append(Rank(process.returncode, *said))
+    finally:
+        for process in started:
+            process.kill()  # nothing where it has ended
+            process.wait()
     return ended
 
 
