@@ -57,7 +57,7 @@ def test_folder_and_python_are_the_callers(tmp_path: Path, measure: Measure) -> 
     assert (tmp_path / "figures").is_dir()
     file = str(tmp_path / "figures" / "torch.json")
     where = [str(ROOT), f"{ROOT / 'python'}:/own", "-m", "sennit", "bench"]
-    assert calls(tmp_path)[1:] == [[*where, "torch", "--runs", "1", "--json", file], [*where, "show", file]]
+    assert calls(tmp_path)[1:] == [[*where, "torch", "--runs", "1", "--json", file]]
 
 
 def test_tests_are_those_of_the_programs_that_are_asked_for(tmp_path: Path, measure: Measure) -> None:
