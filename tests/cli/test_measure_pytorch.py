@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
+from sennit.peers.training import cases
 
 PYTHON = """#!{python}
 import json, os, signal, sys, time
@@ -97,7 +98,7 @@ def test_nothing_is_begun_where_a_part_or_a_python_is_not_there(tmp_path: Path, 
 def test_alone_it_lists_its_parts(measure: Measure, tmp_path: Path) -> None:
     done = measure(script=os.path.relpath(ROOT / "scripts" / "measure-pytorch", tmp_path))
     assert done.returncode == 2
-    assert "sharded  FSDP2" in done.stderr
+    assert "sharded     FSDP2" in done.stderr
     assert done.stderr.rstrip().endswith("The exit code is then 1.")
 
 
@@ -170,6 +171,25 @@ def test_a_limit_that_is_none_is_refused(tmp_path: Path, measure: Measure, limit
     done = measure("figures", "ddp", LIMIT=limit)
     assert (done.returncode, f"LIMIT={limit} is no number of seconds" in done.stderr) == (2, True)
     assert calls(tmp_path) == []
+
+
+def test_models_are_those_that_there_are_the_most_important_first(tmp_path: Path, measure: Measure) -> None:
+    parts = ["graphs", "accumulate", "compile", "ddp", "buckets", "sharded"]
+    assert measure("figures", *parts).returncode == 0
+    asked = {}
+    for call in calls(tmp_path)[1:]:
+        options = dict(zip(call[6::2], call[7::2], strict=True))
+        batches = [int(each) for each in options["--batches"].split(",")]
+        asked[Path(options["--json"]).name] = cases(options["--models"].split(","), batches, [25])
+    assert list(asked) == [f"training-{part}.json" for part in parts]
+    assert {case.step for case in asked["training-compile.json"]} == {"compile"}
+    assert {case.step for case in asked["training-accumulate.json"]} == {"accumulate"}
+    assert [case.batch for case in asked["training-compile.json"]] == [32, 8] * 2
+    sharded = asked["training-sharded.json"]
+    assert {case.parallel for case in sharded} == {"fsdp", "tensor"}
+    assert [case.model for case in sharded if case.parallel == "fsdp" and case.batch == 32] == [
+        "transformer", "vgg16", "alexnet", "resnet50", "resnet152", "densenet201",
+    ]  # fmt: skip
 
 
 def test_every_part_that_is_listed_measures_something(measure: Measure, tmp_path: Path) -> None:
