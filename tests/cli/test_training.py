@@ -94,10 +94,10 @@ def test_the_exposed_part_is_shown_where_it_is_known() -> None:
 
 
 def test_what_is_aimed_at_is_missed_undecided_or_shown() -> None:
-    assert reached(Ratio(0.95, 0.01)) == "missed"
-    assert reached(Ratio(0.98, 0.01)) == "undecided: ± 0.01"
-    assert reached(Ratio(1.02, 0.02)) == "undecided: ± 0.02"
-    assert reached(Ratio(1.0, 0.004)) == "shown"
+    assert reached(Ratio(0.95, 0.01), True) == "missed"
+    assert reached(Ratio(0.98, 0.01), True) == "undecided: ± 0.01"
+    assert reached(Ratio(1.02, 0.02), True) == "undecided: ± 0.02"
+    assert reached(Ratio(1.0, 0.004), True) == "shown"
     assert aims(result()) == [
         "Aimed at: never below 0.99 of NCCL's; by more than 2 × ± shown in 2 of 3 cases; missed: none; "
         "undecided: transformer fsdp 8 (± 0.01)."
@@ -109,6 +109,25 @@ def test_what_is_aimed_at_is_missed_undecided_or_shown() -> None:
     )
     document["rows"] = document["rows"][:1]
     assert aims(TrainingResult.model_validate(document)) == []
+
+
+def test_few_ratios_decide_nothing() -> None:
+    assert reached(Ratio(0.95, 0.01), False) == "undecided: ± 0.01"
+
+    def of(steps: int, gain: float) -> TrainingResult:
+        document = data("training")
+        document["rows"] = document["rows"][:2]
+        own = next(row for row in document["rows"] if row["variant"] == "sennit")
+        own |= {"steps": steps, "gain": gain, "gain_spread": 0.001, "left_ms": own["median_ms"] * gain}
+        return TrainingResult.model_validate(document)
+
+    for gain in (0.9, 1.1):
+        assert "undecided: resnet50 ddp 32 25 MB (± 0.001, 5 ratios)" in aims(of(5, gain))[0]
+        assert "shown in 0 of 1 cases; missed: none" in aims(of(5, gain))[0]
+    assert "missed: resnet50 ddp 32 25 MB (0.900 ± 0.001); undecided: none" in aims(of(6, 0.9))[0]
+    assert "shown in 1 of 1 cases" in aims(of(6, 1.1))[0]
+    assert "shown in 0 of 1 cases" in gains(of(5, 1.1))[0]
+    assert "shown in 1 of 1 cases" in gains(of(6, 1.1))[0]
 
 
 def test_where_communication_is_exposed_training_is_to_be_faster() -> None:

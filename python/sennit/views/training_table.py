@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit.model.training import TrainingResult, TrainingRow
+from sennit.peers.timing import LEAST_VALUES
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.peers.training import difference, tolerance
 from sennit.ratio import NOISE, Ratio, speedup
@@ -93,8 +94,15 @@ def case_of(row: TrainingRow) -> str:
     return f"{row.name} {row.batch}" + (f" {row.bucket_mb} MB" if row.bucket_mb else "")
 
 
-def reached(found: Ratio) -> str:
-    """Whether training is as fast as is aimed at, as far as its spread tells."""
+def tells(own: TrainingRow) -> bool:
+    """Whether there are so many pairs of blocks that their spread says how sharp they are, where there are any."""
+    return not own.gain or own.steps >= LEAST_VALUES
+
+
+def reached(found: Ratio, is_told: bool) -> str:
+    """Whether training is as fast as is aimed at, as far as its spread tells, where it does."""
+    if not is_told:
+        return f"undecided: {spread(found)}"
     if found.below(AIM):
         return "missed"
     return "shown" if found.reaches(AIM) else f"undecided: {spread(found)}"
@@ -121,8 +129,8 @@ def aims(result: TrainingResult) -> list[str]:
         return [f"{aim}; no case tells, as all calls were left to NCCL."]
     said: dict[str, list[str]] = {"missed": [], "undecided": [], "shown": []}
     for own, found in known:
-        verdict = reached(found)
-        shown = found if verdict == "missed" else spread(found)
+        verdict = reached(found, tells(own))
+        shown = f"{found if verdict == 'missed' else spread(found)}{'' if tells(own) else f', {own.steps} ratios'}"
         said[verdict.partition(":")[0]].append(f"{case_of(own)} ({shown})")
     parts = [f"by more than {NOISE:g} × ± shown in {len(said['shown'])} of {len(known)} cases"]
     parts += [f"{verdict}: {', '.join(said[verdict]) or 'none'}" for verdict in ("missed", "undecided")]
@@ -144,7 +152,7 @@ def gains(result: TrainingResult) -> list[str]:
     ]
     if not exposed:
         return []
-    above = [case for case, found in exposed if found.value - NOISE * found.spread > 1]
+    above = [case for case, found in exposed if tells(case) and found.value - NOISE * found.spread > 1]
     rest = [f"{case_of(own)} ({found})" for own, found in exposed if own not in above]
     return [f"Aimed at: above NCCL's where communication is exposed; shown in {len(above)} of {len(exposed)} cases; "
             f"not shown: {', '.join(rest) or 'none'}."]  # fmt: skip
@@ -233,7 +241,7 @@ def print_training(result: TrainingResult, out: Console) -> None:
     for own, other in pairs(result):
         texts = [Text(cell) for cell in cells(own, other)]
         found = ratio(own, other)
-        if found is not None and not is_nccls(own):
+        if own is not None and found is not None and tells(own) and not is_nccls(own):
             texts[HEADINGS.index("× NCCL")].stylize(COLOURS[found.verdict])
         table.add_row(*texts)
     out.print(table)
