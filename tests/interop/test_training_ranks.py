@@ -15,9 +15,10 @@ HERE = Path(__file__).resolve().parent
 LIMIT_S = 60
 
 
-def ran(*models: str, limit_s: int = LIMIT_S) -> tuple[Outcome, float]:
+def ran(*models: str | Case, limit_s: int = LIMIT_S) -> tuple[Outcome, float]:
     """What a job of three ranks told, and how long it took. `limit_s`: after which ranks end themselves."""
-    job = Job(3, [Case(model, "ddp", 4) for model in models], 4, limit_s=limit_s)
+    cases = [each if isinstance(each, Case) else Case(each, "ddp", 4) for each in models]
+    job = Job(3, cases, 4, limit_s=limit_s)
     began = time.monotonic()
     outcome = torch_job.run(
         "training_rank_cpu",
@@ -52,3 +53,31 @@ def test_a_job_that_reaches_its_limit_says_so() -> None:
     outcome, took_s = ran("endless", limit_s=10)
     assert outcome.reason == "it did not end within 10 s", outcome.errors
     assert took_s < LIMIT_S / 2
+
+
+def compiled(batch: int) -> Case:
+    return Case("alexnet", "ddp", batch, step="compile")
+
+
+def test_a_model_that_does_not_compile_is_left_out() -> None:
+    outcome, _ = ran("mlp", compiled(5), compiled(6), compiled(4), "transformer")
+    assert outcome.reason == "", outcome.errors
+    assert [row["case"].split()[0] for row in outcome.rows] == ["mlp", "alexnet", "transformer"]
+    first, second = outcome.warnings
+    assert first.startswith("alexnet ddp compile, batch 5")
+    assert "is left out: torch.compile failed (" in first
+    assert first.endswith("(backend='compiler' raised: ValueError: No such kernel.)")
+    assert second.startswith("alexnet ddp compile, batch 6")
+    assert "is left out: torch.compile failed (" in second
+
+
+def test_what_is_no_failure_to_compile_ends_the_job() -> None:
+    outcome, _ = ran("mlp", compiled(7), "transformer")
+    assert "not of compiling" in outcome.reason
+    assert [row["case"].split()[0] for row in outcome.rows] == ["mlp"]
+
+
+def test_another_batch_is_compiled_for_itself() -> None:
+    outcome, _ = ran(compiled(32), compiled(8), compiled(16))
+    assert (outcome.reason, outcome.warnings) == ("", []), outcome.errors
+    assert len(outcome.rows) == 3

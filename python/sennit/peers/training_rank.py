@@ -6,8 +6,8 @@ from __future__ import annotations
 import ctypes
 import gc
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,6 +23,7 @@ Step = Callable[[], torch.Tensor]  # one step of training; its loss
 
 # Steps before one is captured: DistributedDataParallel times its first ten, by events that no graph may have.
 BEFORE_CAPTURE = 11
+COMPILERS = ("torch._dynamo.", "torch._inductor.", "triton.")  # modules whose exceptions torch.compile lets through
 
 
 def eager(case: Case, trained: Trained, silent: bool, optimizer: Any) -> Step:
@@ -56,6 +57,24 @@ def captured(step: Step) -> Step:
         return found
 
     return replay
+
+
+@contextmanager
+def compiling(case: Case) -> Iterator[None]:
+    """Around a case whose model may be compiled: nothing is known of the case before then, or another batch's size
+    would be compiled as one that may change. Raises Refused for what torch.compile raises in it."""
+    if case.step != "compile":
+        yield
+        return
+    torch.compiler.reset()
+    try:
+        yield
+    except Exception as error:
+        if not any(each.__module__.startswith(COMPILERS) for each in type(error).__mro__):
+            raise
+        # The first line may only say who raised it.
+        said = [line.strip() for line in str(error).splitlines() if line.strip()][:2]
+        raise Refused(f"torch.compile failed ({' '.join(said)[:300] or type(error).__name__})") from None
 
 
 def measured(step: Step, job: Job) -> list[float]:
@@ -200,7 +219,7 @@ def run(text: str, rank: int) -> None:
         # What a graph is captured on, the model has to be made on as well.
         on = torch.cuda.stream(torch.cuda.Stream(device)) if case.step == "graph" else nullcontext()
         try:
-            with on:
+            with on, compiling(case):
                 found = train(case, job, rank, device, known.get(same), job.share_s(begun[-1], number))
         except (Refused, torch.cuda.OutOfMemoryError) as error:
             why = str(error).splitlines()[0]
