@@ -370,18 +370,19 @@ def test_cases_share_the_time_that_is_left() -> None:
 
 
 def test_cases_that_are_timed_on_leave_time_for_the_last() -> None:
-    job = Job(2, [Case("vgg16", "ddp", 8)] * 6, 40, until_s=40.0)
-    begun: list[float] = []
+    job = Job(2, [Case("vgg16", "ddp", 8, bucket) for bucket in range(6)], 40, until_s=40.0)
+    took: dict[Case, float] = {}
     now = 0.0
-    for number in range(6):
-        begun.append(now)
-        assert job.begins(begun), f"case {number}"
+    for number, case in enumerate(job.cases):
+        begun = now
+        assert job.begins(case, took, now), f"case {number}"
         # Two seconds of losses, rounds of one and a half, and then a step without communication.
         rounds = 1
         now += 3.5
-        while training.times_on([(1.0, 1.0), (2.0, 1.0)], rounds, 1.5, job.share_s(begun[-1], number) - now):
+        while training.times_on([(1.0, 1.0), (2.0, 1.0)], rounds, 1.5, job.share_s(begun, number) - now):
             rounds, now = rounds + 1, now + 1.5
         now += 0.8
+        took[case] = now - begun
     assert rounds > 1
 
 

@@ -96,12 +96,37 @@ def test_a_job_that_fails_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_case_is_begun_where_there_is_time_for_the_longest_so_far() -> None:
     job = Job(2, [], 40, until_s=100.0)
-    assert job.begins([99.0])
-    assert job.begins([200.0]), "the first one, always"
-    assert job.begins([10.0, 40.0, 70.0])
-    assert not job.begins([10.0, 41.0, 70.0])
-    assert Job(2, [], 40).begins([0.0, 1e9]), "no budget"
+    case, one, other = (Case(model, "ddp", 8) for model in ("resnet50", "densenet201", "resnet152"))
+    assert job.begins(case, {one: 1.0}, 99.0)
+    assert job.begins(case, {}, 200.0), "the first one, always"
+    assert job.begins(case, {one: 30.0, other: 30.0}, 70.0)
+    assert not job.begins(case, {one: 31.0, other: 29.0}, 70.0)
+    assert Job(2, [], 40).begins(case, {one: 1e9}, 1e9), "no budget"
     assert Job.read(job.text()) == job
+
+
+def test_a_case_takes_no_longer_than_one_of_far_more_work() -> None:
+    job = Job(2, [], 40, until_s=100.0)
+    took = {Case("transformer", "fsdp", 32): 30.0, Case("vgg16", "fsdp", 32): 9.0}
+    assert job.begins(Case("vgg16", "fsdp", 8), took, 90.0)
+    assert job.begins(Case("alexnet", "fsdp", 32), took, 90.0)
+    assert not job.begins(Case("alexnet", "fsdp", 32), took, 92.0)
+    assert not job.begins(Case("vgg16", "fsdp", 16), took, 90.0), "so much less is not sure to take less"
+    assert not job.begins(Case("alexnet", "ddp", 32), took, 90.0), "another way"
+    compiled = {Case("vgg16", "ddp", 32, step="compile"): 9.0, Case("resnet152", "ddp", 32, step="compile"): 30.0}
+    assert job.begins(Case("vgg16", "ddp", 8, step="compile"), compiled, 90.0)
+    assert not job.begins(Case("densenet201", "ddp", 8, step="compile"), compiled, 90.0), "by its layers"
+    refused = {Case("vgg16", "fsdp", 0): 40.0, Case("vgg16", "fsdp", 32): 9.0}
+    assert job.begins(Case("vgg16", "fsdp", 8), refused, 90.0)
+    assert not job.begins(Case("resnet50", "fsdp", 32), refused, 61.0), "a case that was refused took its time, too"
+    assert all(Case(model, "ddp", 1).work > 0 for names in training.PARALLEL.values() for model in names)
+
+
+def test_a_case_that_does_not_fit_leaves_the_others_their_time() -> None:
+    made = MadeUp({"vgg16": 8.0, "resnet152": 30.0, "densenet201": 15.0, "alexnet": 2.0}, start_s=0)
+    found = made.measure(240, 1)
+    assert made.ran == ["nccl 3/4", "sennit 3/3"], "of 60 s 22 are left, and densenet201 may take 30, alexnet 8"
+    assert {row.model for row in found.rows} == {"vgg16", "resnet152", "alexnet"}
 
 
 @dataclass
@@ -121,11 +146,11 @@ class MadeUp:
     def start(self, job: Job, variant: str, _: Any, outcome: Outcome, most_s: float) -> None:
         end = self.now + most_s
         self.now += self.start_s
-        begun: list[float] = []
+        took: dict[Case, float] = {}
         for case in job.cases:
-            begun.append(self.now)
-            if not job.begins(begun):
-                break
+            if not job.begins(case, took, self.now):
+                continue
+            begun = self.now
             never = math.inf if variant == "sennit" and case.model == self.hangs else 0
             self.now += self.case_s[case.model] * (self.slower if variant == "sennit" else 1) + never
             if self.now > end:
@@ -133,6 +158,7 @@ class MadeUp:
                 outcome.reason = f"it did not end within {most_s:g} s"
                 break
             outcome.rows.append(row_of(case))
+            took[case] = self.now - begun
         outcome.reason = "" if outcome.reason == STOPPED else outcome.reason
         self.ran.append(f"{variant} {len(outcome.rows)}/{len(job.cases)}")
 

@@ -9,7 +9,6 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 from sennit.peers.timing import LEAST_VALUES, half_range, median_and_spread
@@ -29,6 +28,13 @@ BLOCK = 4  # steps in a row by one library, where a job has both in turns: a def
 SPREAD = 0.005  # of what both compare as; where it is more, steps are timed on
 TIMED_ON = 0.7  # of a case's share of the time that a budget leaves; a guess: steps without communication follow
 MOST_ROUNDS = 4  # so many times as many steps as asked for are timed at most, unless those are too few pairs
+FAR_LESS = 4  # times the work, beyond what models of as much differ by; a guess
+
+# 10^9 of a sample: as torchvision says of its models, and of linear layers as many as they have weights, a token.
+MULTIPLY_ADDS = {
+    "resnet50": 4.1, "resnet152": 11.5, "densenet201": 4.3, "vgg16": 15.5, "alexnet": 0.7,
+    "transformer": 12 * 12 * WIDTH**2 * TOKENS / 1e9, "mlp": 2 * 4 * TENSOR_WIDTH**2 * TOKENS / 1e9,
+}  # fmt: skip
 DEFAULT = ("resnet50:ddp", "vgg16:ddp", "transformer:fsdp", "transformer:tensor")
 
 
@@ -58,6 +64,17 @@ class Case:
     def batches(self) -> int:
         """Of a step."""
         return ACCUMULATED if self.step == "accumulate" else 1
+
+    @property
+    def work(self) -> float:
+        """10^9 multiply-adds of a step's way forward on a rank, if it had the whole model."""
+        return MULTIPLY_ADDS[self.model] * self.batch * self.batches
+
+    def is_far_less_than(self, other: Case) -> bool:
+        """Whether it surely takes no longer. What compiling takes does not go by the batch."""
+        if (self.parallel, self.step) != (other.parallel, other.step):
+            return False
+        return (self.step != "compile" or self.model == other.model) and FAR_LESS * self.work <= other.work
 
     @property
     def unit(self) -> tuple[str, int]:
@@ -92,11 +109,12 @@ class Job:
         that the rest of it has time, too, and the last case does not find less left than the longest took."""
         return begun_s + TIMED_ON * (self.until_s - begun_s) / (len(self.cases) - case) if self.until_s else math.inf
 
-    def begins(self, begun: Sequence[float]) -> bool:
-        """Whether there is time for another case, which takes as long as the longest so far. `begun`: when each of
-        those began, and now. The first is always begun."""
-        took = [after - before for before, after in pairwise(begun)]
-        return not self.until_s or not took or begun[-1] + max(took) <= self.until_s
+    def begins(self, case: Case, took_s: Mapping[Case, float], now_s: float) -> bool:
+        """Whether there is time for another case, which takes as long as the longest so far, or no longer than one of
+        far more work. `took_s`: of the cases before. The first is always begun."""
+        heavier = [took for other, took in took_s.items() if case.is_far_less_than(other)]
+        most_s = min([max(took_s.values(), default=0.0), *heavier])
+        return not self.until_s or not took_s or now_s + most_s <= self.until_s
 
 
 def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int]) -> list[Case]:

@@ -194,11 +194,11 @@ def train(
     }
 
 
-def goes_on(job: Job, begun: list[float], device: torch.device) -> bool:
+def begins(job: Job, case: Case, took_s: dict[Case, float], device: torch.device) -> bool:
     """Whether another case is begun: rank 0's clock decides for all."""
     if not job.until_s:
         return True
-    return decided(job.begins(begun), device)
+    return decided(job.begins(case, took_s, time.monotonic()), device)
 
 
 def run(text: str, rank: int) -> None:
@@ -207,11 +207,11 @@ def run(text: str, rank: int) -> None:
     torch.backends.cudnn.deterministic = True  # two runs are compared bit by bit
     device = begin(rank, job.ranks, "nccl")
     known: dict[Case, list[float]] = {}  # steps without communication, which are the same whatever the buckets
-    begun: list[float] = []  # when each case was
+    took_s: dict[Case, float] = {}
     for number, case in enumerate(job.cases):
-        begun.append(time.monotonic())
-        if not goes_on(job, begun, device):
-            break
+        if not begins(job, case, took_s, device):
+            continue  # another one may take less
+        begun_s = time.monotonic()
         tell(rank, progress=[number, len(job.cases), case.name])
         gc.collect()  # models and graphs of the case before
         torch.cuda.reset_peak_memory_stats()
@@ -220,15 +220,17 @@ def run(text: str, rank: int) -> None:
         on = torch.cuda.stream(torch.cuda.Stream(device)) if case.step == "graph" else nullcontext()
         try:
             with on, compiling(case):
-                found = train(case, job, rank, device, known.get(same), job.share_s(begun[-1], number))
+                found = train(case, job, rank, device, known.get(same), job.share_s(begun_s, number))
         except (Refused, torch.cuda.OutOfMemoryError) as error:
             why = str(error).splitlines()[0]
             if not alike(f"{number} is left out", job.ranks):  # a GPU may have less memory left than the others
                 end_job(f"{case.name} cannot be trained on rank {rank}, while others go on: {why}")
             tell(rank, warning=f"{left_out(case)}: {why}")
+            took_s[replace(case, batch=0)] = time.monotonic() - begun_s  # says nothing of cases of less work
             continue
         known[same] = found["silent_ms"]
         tell(rank, row=found)
+        took_s[case] = time.monotonic() - begun_s
     gc.collect()  # graphs end before the communicator that they use
     dist.barrier()
     dist.destroy_process_group()
