@@ -83,6 +83,9 @@ def command_line(arguments: Sequence[str]) -> typer.Typer:
     return app
 
 
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
 class Ended(BaseException):
     """Somebody wants this process to end: what it has started is ended first."""
 
@@ -91,13 +94,16 @@ class Ended(BaseException):
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
+    # timeout asks the process and then its group: a second time would end what is done at the first.
+    for each in ENDING:
+        signal.signal(each, signal.SIG_IGN)
     raise Ended(number)
 
 
 def main() -> None:
     """Runs the command line. Problems become two lines on stderr and their exit code; a reader that closes the pipe
     early (head, less) is no problem. SIGTERM and SIGHUP (timeout, a closed terminal) leave nothing behind."""
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDING:
         signal.signal(number, _end)
     try:
         command_line(sys.argv[1:])(prog_name="sennit")

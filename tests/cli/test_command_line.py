@@ -417,6 +417,25 @@ def test_whoever_ends_it_ends_the_program_too(programs: Programs, number: signal
     assert _running(programs.folder / "sennit-bench-put") == []
 
 
+ASKED_TWICE = """
+import os, signal
+from sennit import __main__ as sennit
+for number in sennit.ENDING:
+    signal.signal(number, sennit._end)
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+except sennit.Ended:
+    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), signal.SIGHUP)
+    print("what was measured is kept")
+"""
+
+
+def test_asked_twice_it_still_keeps_what_it_has() -> None:
+    done = subprocess.run([sys.executable, "-c", ASKED_TWICE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "what was measured is kept\n", "")
+
+
 def _running(program: Path) -> list[str]:
     """Processes whose command line names `program`."""
     found = []
