@@ -162,10 +162,10 @@ TEST_F(DropInBesideNccl, SoDoMessagesOfWhichNcclHasSome) {
 
 TEST_F(DropInBesideNccl, AndOneThatSennitNeverDoes) {
   const auto make = [] { return ++asked, kSuccess; };
-  EXPECT_NE(drop_in.enqueue(comm(0), foreign, make), kSuccess);
+  EXPECT_NE(drop_in.enqueue("signal", comm(0), foreign, make), kSuccess);
   EXPECT_THAT(drop_in.last_error(comm(0)), HasSubstr("no foreign streams"));
   EXPECT_EQ(asked, 0);
-  EXPECT_EQ(drop_in.enqueue(comm(0), nullptr, make), kSuccess);
+  EXPECT_EQ(drop_in.enqueue("signal", comm(0), nullptr, make), kSuccess);
   EXPECT_EQ(asked, 1);
 }
 
