@@ -1,5 +1,5 @@
-// Where things are that a test program reads or starts. Its places.cc is written by sennit_tests(): what differs between
-// checkouts stands in that file alone, so that a compiler cache serves all the others to any checkout.
+// Where things are that a test program reads or starts. Its places.cc is written by sennit_tests(): what differs
+// between checkouts stands in that file alone, so that a compiler cache serves all the others to any checkout.
 #pragma once
 
 #include <string>
