@@ -432,6 +432,8 @@ int main(int count, char** arguments) {
     {"scalable", scalable},
     {"begun_in_simulation", begun_in_simulation},
     {"revoked", revoked},
+    {"revoked_in_destroy", revoked_in_destroy},
+    {"revoked_in_finalize", revoked_in_finalize},
     {"latest", latest},
 #endif
   };

@@ -55,6 +55,8 @@ void ended_late(void);
 void mistaken(void);
 void aborted(void);
 void revoked(void);
+void revoked_in_destroy(void);
+void revoked_in_finalize(void);
 void freed_input(void);
 void freed_output(void);
 void lost(void);

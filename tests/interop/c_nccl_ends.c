@@ -342,8 +342,8 @@ static void* finalize_alone(void* result) {
 }
 
 /* Rank 0 does not come to a call; on the others a thread ends the communicator in order, which waits for that call,
- * and a watchdog's thread aborts it. */
-static void abort_the_end(void* (*end_it)(void*)) {
+ * and a watchdog's thread ends what it waits for. */
+static void end_in_the_end(void* (*end_it)(void*), ncclResult_t (*end_the_call)(ncclComm_t)) {
   init();
   buffers();
   fill(100);
@@ -355,10 +355,10 @@ static void abort_the_end(void* (*end_it)(void*)) {
     usleep(200000);
     pthread_create(&threads[1], NULL, end_it, &ended);
     usleep(200000);
-    check(ncclCommAbort(comm), "abort");
+    check(end_the_call(comm), "end the call");
     for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
     expect(reduced != ncclSuccess, "what waited ended well", 0);
-    expect(ended != ncclSuccess, "the end of what was aborted", 0);
+    expect(ended != ncclSuccess, "the end of a call that was ended", 0);
   } else {
     usleep(600000);
     check(ncclCommAbort(comm), "abort");
@@ -369,11 +369,22 @@ static void abort_the_end(void* (*end_it)(void*)) {
   end();
 }
 void aborted_in_destroy(void) {
-  abort_the_end(destroy_alone);
+  end_in_the_end(destroy_alone, ncclCommAbort);
 }
 void aborted_in_finalize(void) {
-  abort_the_end(finalize_alone);
+  end_in_the_end(finalize_alone, ncclCommAbort);
 }
+#if NCCL_VERSION_CODE >= 22800 && !defined(OLD)
+static ncclResult_t revoke_it(ncclComm_t of) {
+  return ncclCommRevoke(of, NCCL_REVOKE_DEFAULT);
+}
+void revoked_in_destroy(void) {
+  end_in_the_end(destroy_alone, revoke_it);
+}
+void revoked_in_finalize(void) {
+  end_in_the_end(finalize_alone, revoke_it);
+}
+#endif
 
 /* One that does not block is done with once its calls are: rank 0 comes late to the last one. */
 void finalized_later(void) {

@@ -182,6 +182,16 @@ def test_an_abort_ends_another_threads_wait_for_the_end(test: str) -> None:
     assert (job.asked("CommFinalize"), job.asked("CommDestroy")) == (3, 3), job.text
 
 
+def test_a_revoke_ends_another_threads_wait_for_the_end() -> None:
+    """But not NCCL's communicator, which is ended as the program wants it."""
+    program, library = have()
+    for test, finalized in (("revoked_in_destroy", 3), ("revoked_in_finalize", 3 + 2)):
+        job = program.run(test, 3, library)
+        expect_right(job)
+        assert job.asked("CommFinalize") == finalized, job.text
+        assert job.asked("CommDestroy") == (3 + 2 if test == "revoked_in_destroy" else 3), job.text
+
+
 def test_one_that_does_not_block_is_done_with_once_its_calls_are() -> None:
     program, library = have()
     expect_right(program.run("finalized_later", 3, library))

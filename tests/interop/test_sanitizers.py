@@ -57,7 +57,7 @@ def test_no_threads_race(name: str, what: str, tmp_path: Path) -> None:
 NCCL = (
     *("collectives", "messages", "streams", "groups", "types", "windows", "patient", "pairs", "shrunk", "grown"),
     *("divided", "crossed", "early", "aborted", "compared", "simulated", "forked"),
-    *("aborted_in_destroy", "finalized_later"),
+    *("aborted_in_destroy", "revoked_in_destroy", "finalized_later"),
 )
 
 

@@ -100,10 +100,7 @@ int DropIn::enqueue(std::string_view name, Comm comm, Stream stream, const std::
   if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
     if (auto status = known->counterpart->passes_on(stream); !status) return failed_before_nccl(*known, status);
   const int code = from_nccl(make());
-  if (switches_.report) {
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-    report_.count(name, 0, "NCCL: sennit has no such call", took.count());  // how much it moves is not looked at
-  }
+  count(name, 0, "NCCL: sennit has no such call", start);
   return code;
 }
 
@@ -133,12 +130,16 @@ int DropIn::from_nccl(int code) {
 
 void DropIn::count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start,
                    const Known* known) {
-  if (switches_.report) {
-    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
-    report_.count(name_of(call.entry), bytes_of(call), how, took.count());
-  }
+  if (switches_.report) count(name_of(call.entry), bytes_of(call), how, start);
   if (switches_.explain && known != nullptr && known->shape.rank == 0)
     explanations_.say(name_of(call.entry), bytes_of(call), how);
+}
+
+void DropIn::count(std::string_view name, std::uint64_t bytes, std::string_view how,
+                   std::chrono::steady_clock::time_point start) {
+  if (!switches_.report) return;
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - start;
+  report_.count(name, bytes, how, took.count());
 }
 
 // ---- groups -------------------------------------------------------------------------------------------------------

@@ -42,7 +42,8 @@ class DropIn {
   int call(const Call& call);
 
   /// What NCCL alone does on the stream, by `make`, in the order of the communicator's other calls. In a group it
-  /// comes before those: NCCL may look at what the program passes by address now and never again.
+  /// comes before those: NCCL may look at what the program passes by address now and never again. `name`: in the
+  /// report, where it has no bytes.
   int enqueue(std::string_view name, Comm comm, Stream stream, const std::function<int()>& make);
 
   int group_start();
@@ -148,11 +149,10 @@ class DropIn {
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.
   void leave_to_nccl(Comm comm, std::string why);
   Shape shape_of(Comm comm);
-  /// Once what sennit does there is over. Not `is_ours` any more: another thread has ended it meanwhile, and NCCL's
-  /// communicator, too. Errors: those of Counterpart::flush().
-  Status end_in_order(Comm comm, std::shared_ptr<Known> known, bool& is_ours);
-  /// Whatever sennit does there: whoever waits for it hears of that.
-  void end_at_once(Comm comm);
+  /// Ends what nothing is under way of any more, or (not `is_done`) what cannot come to its end.
+  void part_in_order(std::shared_ptr<Known> known, bool is_done);
+  /// Whatever sennit does there: whoever waits for it hears of that. `frees`: NCCL's communicator is ended next.
+  void end_at_once(Comm comm, bool frees);
   /// Whether a communicator that does not block, and that is to be finalized, still does something here.
   static bool is_under_way(Known& known);
   /// For who waited for the end of what another thread has aborted.
@@ -192,6 +192,8 @@ class DropIn {
     return switches_.report ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   }
   void count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start, const Known* known);
+  void count(std::string_view name, std::uint64_t bytes, std::string_view how,
+             std::chrono::steady_clock::time_point start);
 
   /// How often a communicator that NCCL is still at work on is looked at: a default.
   static constexpr auto kLook = std::chrono::microseconds(50);

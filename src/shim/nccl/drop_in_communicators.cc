@@ -273,7 +273,7 @@ int DropIn::finalize(Comm comm) {
     known->finalizing = !known->config.blocking;
     if (known->config.blocking && known->settled && known->counterpart != nullptr)
       flushed = known->counterpart->flush();
-    if (known->given_up) return aborted_meanwhile();
+    if (known->freed) return aborted_meanwhile();
   }
   const int code = nccl_.comm_finalize(comm);
   return code == kSuccess && known != nullptr && is_under_way(*known) ? kInProgress : ended(code, flushed);
@@ -283,34 +283,30 @@ bool DropIn::is_under_way(Known& known) {
   return known.finalizing && known.settled && known.counterpart != nullptr && !known.counterpart->is_idle();
 }
 
-Status DropIn::end_in_order(Comm comm, std::shared_ptr<Known> known, bool& is_ours) {
-  known->join();
-  const auto counterpart = known->counterpart.get();
-  // Until that is over others find it: an abort ends the wait.
-  const Status flushed = counterpart != nullptr ? counterpart->flush() : Status();
-  is_ours = known_.take(comm, *known);
-  if (!is_ours || counterpart == nullptr) return flushed;
+void DropIn::part_in_order(std::shared_ptr<Known> known, bool is_done) {
+  if (known->counterpart == nullptr) return;
+  Counterpart& counterpart = *known->counterpart;
   // What waits in vain would keep the memory, and the process.
-  if (flushed.ok())
-    counterpart->end_in_order();
+  if (is_done)
+    counterpart.end_in_order();
   else
-    counterpart->abort();
-  counterpart->part_from_nccl(flushed.ok());
+    counterpart.abort();
+  counterpart.part_from_nccl(is_done);
   const auto until = std::chrono::steady_clock::now() + kLastWait;
-  bool goes = counterpart->may_go();
-  while (!goes && !counterpart->has_siblings() && std::chrono::steady_clock::now() < until) {
+  bool goes = counterpart.may_go();
+  while (!goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kLook);
-    goes = counterpart->may_go();
+    goes = counterpart.may_go();
   }
   if (!goes) known_.retire(std::move(known));
   known_.let_go();
-  return flushed;
 }
 
-void DropIn::end_at_once(Comm comm) {
+void DropIn::end_at_once(Comm comm, bool frees) {
   begin_parts(comm, false);
   auto known = known_.find(comm);
   if (known == nullptr || !known_.take(comm, *known)) return;
+  known->freed = frees;
   Look::end(*known);
   // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, but for
   // rails, and ends it then.
@@ -337,22 +333,29 @@ int DropIn::aborted_meanwhile() {
 
 int DropIn::destroy(Comm comm) {
   begin_parts(comm, true);
-  bool is_ours = true;
-  Status flushed;
-  if (auto known = known_.find(comm)) flushed = end_in_order(comm, std::move(known), is_ours);
-  // That thread has ended NCCL's, too.
-  return is_ours ? ended(nccl_.comm_destroy(comm), flushed) : aborted_meanwhile();
+  auto known = known_.find(comm);
+  if (known == nullptr) return from_nccl(nccl_.comm_destroy(comm));
+  known->join();
+  // Until that is over others find it: an abort or a revoke ends the wait.
+  const Status flushed = known->counterpart != nullptr ? known->counterpart->flush() : Status();
+  if (known_.take(comm, *known))
+    part_in_order(std::move(known), flushed.ok());
+  else if (known->freed)
+    return aborted_meanwhile();
+  else if (const auto revoked = known_.find(comm))
+    known_.take(comm, *revoked);
+  return ended(nccl_.comm_destroy(comm), flushed);
 }
 
 int DropIn::abort(Comm comm) {
-  end_at_once(comm);
+  end_at_once(comm, true);
   return from_nccl(nccl_.comm_abort(comm));
 }
 
 void DropIn::leave_to_nccl(Comm comm, std::string why) {
   const auto before = known_.find(comm);
   if (before == nullptr) return;
-  end_at_once(comm);
+  end_at_once(comm, false);
   auto after = std::make_shared<Known>();
   // Of one that was still being made nothing is known, and parts of it are NCCL's.
   if (before->settled) {

@@ -48,13 +48,12 @@ struct Known {
   std::mutex joining;                   ///< of `making`, by whoever ends it: a destroy, and an abort meanwhile
   std::atomic<bool> finalizing{false};  ///< it does not block, and is done with once nothing of it is under way
   std::atomic<bool> given_up{false};    ///< the program has aborted it: NCCL must not be asked of it any more
+  std::atomic<bool> freed{false};       ///< and that has ended NCCL's communicator, which a revoke leaves
   std::atomic<int> looking{0};          ///< how many threads ask NCCL of it at the moment
   std::atomic<int> last_error{0};       ///< what NCCL said when it was last asked for errors
   Config config;                        ///< of this rank
 
-  ~Known() {
-    if (making.joinable()) making.join();
-  }
+  ~Known() { join(); }
   /// Waits until it is made, or not.
   void join() {
     const std::lock_guard lock(joining);

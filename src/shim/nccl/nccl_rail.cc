@@ -9,10 +9,9 @@ namespace sennit::shim::nccl {
 Status NcclRail::all_reduce(std::byte* data, std::uint64_t bytes, const device::Reduction& reduction) {
   const auto type = number_of(reduction.type);
   const auto op = number_of(reduction.op);
-  const Comm comm = [this] {
-    const std::lock_guard lock(mutex_);
-    return comm_;
-  }();
+  std::unique_lock lock(mutex_);
+  const Comm comm = comm_;
+  lock.unlock();  // an abort ends the call
   if (!type || !op || comm == nullptr)
     return Status(Code::unsupported, "NCCL has no such sum between nodes", {}, "Leave the call to NCCL");
   if (emulated_)
@@ -34,10 +33,9 @@ Status NcclRail::check() const {
 }
 
 void NcclRail::end(bool in_order) {
-  const Comm comm = [this] {
-    const std::lock_guard lock(mutex_);
-    return std::exchange(comm_, nullptr);
-  }();
+  std::unique_lock lock(mutex_);
+  const Comm comm = std::exchange(comm_, nullptr);
+  lock.unlock();
   if (comm == nullptr) return;
   (void)(in_order ? nccl_.comm_destroy(comm) : nccl_.comm_abort(comm));
 }
