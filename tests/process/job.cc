@@ -1,10 +1,11 @@
 #include "job.h"
-#include "places.h"
 
 #include <chrono>
 #include <numeric>
 
 #include <gtest/gtest.h>
+
+#include "places.h"
 
 namespace sennit::comm {
 
