@@ -6,7 +6,7 @@ help:      ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
 demo: build  ## doctor, topology, tuning and the put benchmark, on the GPUs there are or on four host ranks
 	@scripts/demo
-test: setup  ## everything that can be tested here: C++ (also under sanitizers), command line, lint
+test: setup  ## what can be tested here: C++ (also under sanitizers), command line, lint
 	@.venv/bin/python scripts/run_tests.py
 test-all: setup  ## the same, with every test over every MPI and number of ranks
 	@.venv/bin/python scripts/run_tests.py --all

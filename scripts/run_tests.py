@@ -1,13 +1,12 @@
-"""Everything that can be tested on this machine, in stages, and one line at the end that says how it went.
+"""What can be tested on this machine, in stages, and one line at the end that says how it went.
 
 Stages: the C++ tests as users get them (with CUDA where there is a compiler; on GPUs where there are any), again
 under AddressSanitizer with UBSan and under ThreadSanitizer, the command line, lint. A failing stage does not stop
-the next ones: one run tells everything. Exit code 1 when anything failed.
-
-    run_tests.py [--all]: also what repeats tests over other MPIs and with other ranks (tests/interop/repeats.py)"""
+the next ones: one run tells everything. Exit code 1 when anything failed."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -153,12 +152,15 @@ def summary(outcomes: list[Outcome]) -> list[str]:
 
 def main() -> int:
     """The program."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", action="store_true", help="with what repeats tests (tests/interop/repeats.py)")
+    repeats = parser.parse_args().all
     REPORTS.mkdir(parents=True, exist_ok=True)
     outcomes = [
         timed(lambda: cpp("release"), "C++ tests, optimised"),
         timed(lambda: cpp("asan"), "C++ tests under AddressSanitizer and UBSan"),
         timed(lambda: cpp("tsan"), "C++ tests under ThreadSanitizer"),
-        timed(lambda: command_line("--all" in sys.argv[1:]), "command line"),
+        timed(lambda: command_line(repeats), "command line"),
         timed(linting, "lint"),
     ]
     print("\n".join(summary(outcomes)))
