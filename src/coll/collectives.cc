@@ -102,33 +102,53 @@ Status Collectives::meet() {
   return node_.size() == 1 ? Status() : prepare();
 }
 
-Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
-  Turn& before = turns_[lane.capture()];
-  if (before.end == nullptr) {
-    // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
-    constexpr std::size_t kMostTurns = 64;
-    if (turns_.size() > kMostTurns) turns_.erase(turns_.upper_bound(0));
+Result<Collectives::Turn*> Collectives::turn_of(std::uint64_t capture, int device) {
+  Turn& turn = turns_[capture];
+  if (turn.end == nullptr) {
     const device::SetUp set_up(&node_.executor());
-    auto event = node_.executor().event(lane.device());
+    auto event = node_.executor().event(device);
     if (!event) return event.status();
-    before.end = std::move(*event);
+    turn.end = std::move(*event);
+    turn.capture = capture;
   }
-  // What was enqueued outside of a capture, or in another one, cannot be waited for inside.
-  if (before.stream && *before.stream != lane.stream())
-    if (auto status = lane.wait(*before.end); !status) return status;
-  return &before;
+  return &turn;
+}
+
+bool Collectives::is_behind(device::Lane& lane, const Turn& turn) const {
+  const bool may_be_replayed = turn.capture == 0 && has_captured_;
+  return may_be_replayed || (turn.stream && *turn.stream != lane.stream());
+}
+
+Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
+  const std::uint64_t capture = lane.capture();
+  // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
+  constexpr std::size_t kMostTurns = 64;
+  if (turns_.size() > kMostTurns && !turns_.contains(capture)) turns_.erase(turns_.upper_bound(0));
+  auto turn = turn_of(capture, lane.device());
+  if (!turn) return turn;
+  if (capture != 0 && !(*turn)->stream) {
+    // What was enqueued outside of the capture cannot be waited for inside, but by each replay.
+    auto at_once = turn_of(0, lane.device());
+    if (!at_once) return at_once;
+    has_captured_ = true;
+    if (auto status = lane.wait_in_replays(*(*at_once)->end); !status) return status;
+  } else if (is_behind(lane, **turn)) {
+    if (auto status = lane.wait(*(*turn)->end); !status) return status;
+  }
+  return turn;
 }
 
 Status Collectives::end_turn(device::Lane& lane, Turn& turn) {
   turn.stream = lane.stream();
-  return lane.record(*turn.end);
+  if (auto status = lane.record(*turn.end); !status) return status;
+  return turn.capture == 0 ? Status() : lane.record_in_replays(*turns_.at(0).end, turn.replayed);
 }
 
 Status Collectives::follow(device::Lane& lane) {
   const std::lock_guard lock(mutex_);
   const auto latest = turns_.find(lane.capture());
-  if (latest == turns_.end() || !latest->second.stream || *latest->second.stream == lane.stream()) return {};
-  return lane.wait(*latest->second.end);
+  const bool waits = latest != turns_.end() && latest->second.end != nullptr && is_behind(lane, latest->second);
+  return waits ? lane.wait(*latest->second.end) : Status();
 }
 
 Plan Collectives::plan(const Case& which) {

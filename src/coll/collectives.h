@@ -86,10 +86,11 @@ class Collectives {
   Status explain(Status status);
 
   /// Lets `lane` wait for the calls so far, where the latest was on another stream; of those that a capture recorded,
-  /// where the lane is part of it. Nothing is asked of that stream: it may be gone.
+  /// where the lane is part of it; of those that graphs replay, always. Nothing is asked of that stream: it may be
+  /// gone.
   Status follow(device::Lane& lane);
 
-  /// Whether all calls are done, but for those captured into graphs. Never blocks.
+  /// Whether all calls are done, those of replays as far as they have begun. Never blocks.
   Result<bool> idle();
 
   /// Collective, and harmless where no collective was called: for when all calls are done.
@@ -110,7 +111,12 @@ class Collectives {
   Status check_buffer(const void* data, std::uint64_t bytes, device::Access access, std::string_view what) const;
   Status check_memory(const void* data, std::uint64_t bytes, device::Access access) const;
   struct Turn;
-  /// Lets `lane` wait for the call before, where that was on another stream. What is to be handed to end_turn().
+  /// With its event.
+  Result<Turn*> turn_of(std::uint64_t capture, int device);
+  /// Whether the call before may have been elsewhere than in `lane`, which then has to wait for it.
+  bool is_behind(device::Lane& lane, const Turn& turn) const;
+  /// Lets `lane` wait for the call before, where that was on another stream or may be part of a graph. What is to be
+  /// handed to end_turn().
   Result<Turn*> take_turn(device::Lane& lane);
   Status end_turn(device::Lane& lane, Turn& turn);
 
@@ -126,8 +132,13 @@ class Collectives {
   struct Turn {
     std::unique_ptr<device::Event> end;
     std::optional<std::uint64_t> stream;  // none: there was no call
+    std::uint64_t capture = 0;            // whose calls, as turns_ has it
+    device::ReplayRecord replayed;        // of a capture: where its graph records the end of all its calls
   };
-  std::map<std::uint64_t, Turn> turns_;  // by capture; 0: of calls that run at once
+  /// By capture. 0: of calls that run at once, whose end the replays of graphs wait for and record as well: to them
+  /// all calls of a graph are one.
+  std::map<std::uint64_t, Turn> turns_;
+  bool has_captured_ = false;  // the latest call may be a replay's, on any stream
 
   /// The latest call, as other ranks see it too. Read without the mutex, so in one piece.
   struct alignas(8) Noted {

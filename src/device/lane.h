@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/status.h"
 #include "device/program.h"
@@ -20,6 +21,13 @@ class Event {
   virtual Result<bool> done() = 0;
   /// Microseconds from `start`'s latest record to this one's; both made with timing, of one device, and done.
   virtual Result<double> since(Event& start) = 0;
+};
+
+/// Where a graph that is being captured records an event at each of its replays: see Lane::record_in_replays(). Of
+/// one capture; says nothing that outlives it.
+struct ReplayRecord {
+  void* node = nullptr;       ///< a cudaGraphNode_t; null: there is none yet
+  std::vector<void*> behind;  ///< the nodes it waits for
 };
 
 class Lane {
@@ -60,9 +68,25 @@ class Lane {
   virtual Status synchronize() = 0;
   /// True only when all work so far is done; false where that cannot be told. Never blocks.
   virtual Result<bool> idle() = 0;
-  /// Names the capture into a CUDA graph that the lane's work is part of; 0: it is not being captured.
-  virtual std::uint64_t capture() = 0;
+  /// Names the capture into a CUDA graph that the lane's work is part of; 0: it is not being captured, as no other
+  /// executor's ever is.
+  virtual std::uint64_t capture() { return 0; }
   bool capturing() { return capture() != 0; }
+
+  /// In a capture, and an error outside: what follows in the lane waits, at each replay, for the latest record of
+  /// `event` that was enqueued before the replay was, by a lane or by the replay of a graph.
+  virtual Status wait_in_replays(Event&) { return not_captured(); }
+  /// In a capture, and an error outside: each replay records `event` behind what the lane has captured by now. Given
+  /// the same `at` again the place moves here, so that a replay records the event once. Nothing waits for it.
+  virtual Status record_in_replays(Event&, ReplayRecord&) { return not_captured(); }
+
+ protected:
+  static Status not_captured() {
+    return {Code::invalid_argument,
+            "the lane is not being captured, or its capture has failed",
+            {},
+            "Begin a capture first"};
+  }
 };
 
 }  // namespace sennit::device

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <utility>
+#include <vector>
 
 #include "comm/thread_exchange.h"
 
@@ -16,6 +17,7 @@ class NamedLane final : public device::Lane {
   NamedLane(std::unique_ptr<device::Lane> real, std::uint64_t stream) : real_(std::move(real)), stream_(stream) {}
 
   int waits = 0;
+  std::vector<device::Event*> awaited_in_replays, recorded_in_replays;
   unsigned blocks = 0;  ///< of the latest launch
   std::uint64_t captured = 0;
 
@@ -36,6 +38,15 @@ class NamedLane final : public device::Lane {
   Status synchronize() override { return real_->synchronize(); }
   Result<bool> idle() override { return real_->idle(); }
   std::uint64_t capture() override { return captured; }
+  Status wait_in_replays(device::Event& event) override {
+    awaited_in_replays.push_back(&event);
+    return {};
+  }
+  Status record_in_replays(device::Event& event, device::ReplayRecord& at) override {
+    if (at.node == nullptr) recorded_in_replays.push_back(&event);  // else it moves
+    at.node = this;
+    return {};
+  }
 
  private:
   const std::unique_ptr<device::Lane> real_;
@@ -90,6 +101,54 @@ TEST_F(Streams, ALaneFollowsTheCallsOfOtherStreams) {
   other.captured = 5;
   EXPECT_TRUE(collectives.follow(other).ok());
   EXPECT_EQ(other.waits, 1) << "a capture cannot wait for what runs outside";
+}
+
+TEST_F(Streams, TheReplaysOfAGraphTakeTheirTurnAmongOtherCalls) {
+  NamedLane one = lane(1);
+  call(one);
+  NamedLane inside = lane(2), beside = lane(3), next = lane(2);
+  inside.captured = beside.captured = 5;
+  call(inside);
+  call(beside);
+  call(inside);
+  EXPECT_EQ(inside.waits + beside.waits, 2) << "those of one capture wait for each other";
+  ASSERT_EQ(inside.awaited_in_replays.size(), 1U) << "before the first call only";
+  EXPECT_TRUE(beside.awaited_in_replays.empty());
+  EXPECT_EQ(inside.recorded_in_replays, inside.awaited_in_replays) << "by the same event, once a replay";
+  EXPECT_TRUE(beside.recorded_in_replays.empty());
+  next.captured = 6;
+  call(next);
+  EXPECT_EQ(next.awaited_in_replays, inside.awaited_in_replays) << "so do the graphs among each other";
+  EXPECT_EQ(next.recorded_in_replays, inside.recorded_in_replays);
+
+  call(one);
+  EXPECT_EQ(one.waits, 1) << "though the call before was on the same stream: a replay may be in between";
+  NamedLane other = lane(4);
+  EXPECT_TRUE(collectives.follow(other).ok());
+  EXPECT_TRUE(collectives.follow(one).ok());
+  EXPECT_EQ(other.waits, 1);
+  EXPECT_EQ(one.waits, 2);
+}
+
+TEST_F(Streams, ACallAfterGraphsAloneWaitsForTheirReplays) {
+  NamedLane inside = lane(1), outside = lane(1), before = lane(1);
+  EXPECT_TRUE(collectives.follow(before).ok());
+  EXPECT_EQ(before.waits, 0);
+  inside.captured = 5;
+  call(inside);
+  EXPECT_TRUE(collectives.follow(before).ok());
+  EXPECT_EQ(before.waits, 1);
+  call(outside);
+  EXPECT_EQ(outside.waits, 1);
+}
+
+TEST(Lane, OutsideOfACaptureThereAreNoReplays) {
+  auto executor = *device::open_host_executor();
+  auto lane = *executor->lane(0);
+  auto event = *executor->event(0);
+  device::ReplayRecord record;
+  EXPECT_EQ(lane->wait_in_replays(*event).code(), Code::invalid_argument);
+  EXPECT_EQ(lane->record_in_replays(*event, record).code(), Code::invalid_argument);
 }
 
 /// Plans six blocks for whatever there is.

@@ -99,6 +99,11 @@ TEST_F(GpuCollectives, CapturedWhileOthersAreCalled) {
     expect_all_right(run_on_gpus(gpus(), {"captures_beside_calls", count}));
 }
 
+TEST_F(GpuCollectives, ReplaysOfGraphsBesideEachOtherAndBesideCalls) {
+  for (const char* count : {"100", "100000", "3000000"})
+    expect_all_right(run_on_gpus(gpus(), {"replays_beside_calls", count, "20"}));
+}
+
 TEST_F(GpuCollectives, WindowsThatCannotBeMappedAreNoUseButNoHarm) {
   expect_all_right(run_on_gpus(gpus(), {"between_windows", "malloc", "4099"}, {{"SENNIT_IPC", "0"}}));
 }

@@ -73,6 +73,7 @@ SCENARIOS = (
     Scenario("messages", ("send", "recv")),
     Scenario("streams", ("allreduce", "bcast")),
     Scenario("graphs", ("allreduce", "reduce_scatter", "allgather")),
+    Scenario("beside", ("allreduce",)),
     Scenario("communicators", ("allreduce", "allgather"), ("NCCL: a rank alone",)),
     Scenario("life", ("allreduce",), ("NCCL: a rank alone",)),
     Scenario("left", ("allreduce",)),

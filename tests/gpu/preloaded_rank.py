@@ -28,6 +28,7 @@ SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "messages": preloaded_messages.messages,
     "streams": preloaded_streams.streams,
     "graphs": preloaded_streams.graphs,
+    "beside": preloaded_streams.beside,
     "communicators": preloaded_streams.communicators,
     "life": preloaded_life.life,
     "left": preloaded_life.left,

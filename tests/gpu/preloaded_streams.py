@@ -130,6 +130,45 @@ def graphs(place: Place) -> dict[str, float]:
     return {}
 
 
+def beside(place: Place) -> dict[str, float]:
+    """Two graphs and calls outside, of one communicator, at the same time: nothing but it orders them."""
+    device = place.device
+    side = torch.cuda.Stream(device)
+    for count in (64, 9000, 700000):
+        called = torch.zeros(count, device=device)
+        held = [torch.zeros(count, device=device) for _ in range(2)]
+        graphs_ = [torch.cuda.CUDAGraph() for _ in held]
+        dist.all_reduce(called)
+        torch.cuda.synchronize()
+        for graph, data in zip(graphs_, held, strict=True):
+            with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                dist.all_reduce(data)
+                data.add_(1)
+                dist.all_reduce(data)
+        for replay in range(3 if place.shares else 50):
+            given = [place.given(count, torch.float32, 3 * replay + number) for number in range(3)]
+            for data, of_all in zip((*held, called), given, strict=True):
+                data.copy_(of_all[place.rank])
+            side.wait_stream(torch.cuda.current_stream(device))
+            work = dist.all_reduce(called, async_op=True)
+            graphs_[0].replay()
+            with torch.cuda.stream(side):
+                graphs_[1].replay()
+            other = dist.all_reduce(called, async_op=True)
+            work.wait()
+            other.wait()
+            torch.cuda.current_stream(device).wait_stream(side)
+            what = f"beside other calls, replay {replay} of {count}"
+            for data, of_all in zip(held, given, strict=False):
+                expect(data, (sum_of(of_all) + 1) * place.ranks, f"graph {what}")
+            expect(called, sum_of(given[2]) * place.ranks, f"call {what}")
+        torch.cuda.synchronize()
+        del graph
+        graphs_.clear()
+    dist.destroy_process_group()
+    return {}
+
+
 def communicators(place: Place) -> dict[str, float]:
     """Several at once, on streams of their own, and none waits for another."""
     everybody = list(range(place.ranks))

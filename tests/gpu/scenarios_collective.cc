@@ -173,6 +173,50 @@ int allreduce_graphs(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// COUNT ROUNDS: two graphs of two allreduces each and an eager one, on three streams that nothing orders; each round
+// enqueues them several times before it waits.
+int replays_beside_calls(const Arguments& arguments) {
+  const Member job;
+  constexpr std::size_t kSets = 3, kCalls = 2;  // the last set is the eager call's
+  const std::array<Stream, kSets> streams;
+  const std::uint64_t count = std::stoull(arguments.at(0)), set = count * kCalls;
+  Buffer input("malloc", kSets * set * 4), output("malloc", kSets * set * 4);
+  auto* const from = reinterpret_cast<std::int32_t*>(input.data());
+  auto* const to = reinterpret_cast<std::int32_t*>(output.data());
+  const auto enqueue = [&](std::size_t which, std::uint64_t call) {
+    const std::uint64_t at = which * set + call * count;
+    must(sennit_allreduce(job.comm, from + at, to + at, count, SENNIT_INT32, SENNIT_SUM, nullptr,
+                          streams[which].handle));
+  };
+  std::array<cudaGraphExec_t, kSets - 1> replayable{};
+  for (std::size_t which = 0; which < replayable.size(); ++which) {
+    cudaGraph_t graph = nullptr;
+    must(cudaStreamBeginCapture(streams[which].handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    for (std::uint64_t call = 0; call < kCalls; ++call) enqueue(which, call);
+    must(cudaStreamEndCapture(streams[which].handle, &graph), "cudaStreamEndCapture");
+    must(cudaGraphInstantiate(&replayable[which], graph, 0), "cudaGraphInstantiate");
+    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  }
+  bool good = true;
+  for (std::uint64_t round = 0; round < std::stoull(arguments.at(1)) && good; ++round) {
+    const auto mine = samples(job.rank, kSets * set, round);
+    must(cudaMemcpy(from, mine.data(), kSets * set * 4, cudaMemcpyDefault), "cudaMemcpy");
+    must(cudaMemset(to, 0xA5, kSets * set * 4), "cudaMemset");
+    must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    for (int again = 0; again < 5; ++again) {
+      for (std::size_t which = 0; which < replayable.size(); ++which)
+        must(cudaGraphLaunch(replayable[which], streams[which].handle), "cudaGraphLaunch");
+      for (std::uint64_t call = 0; call < kCalls; ++call) enqueue(kSets - 1, call);
+    }
+    for (const Stream& each : streams) must(sennit_synchronize(job.comm, each.handle));
+    good = right(job, to, kSets * set, round);
+  }
+  must(sennit_comm_barrier(job.comm));
+  for (cudaGraphExec_t each : replayable) (void)cudaGraphExecDestroy(each);
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
 // CALLS: calls of all sizes on two streams in turn, without waiting in between; each adds ranks' ones to a counter.
 int allreduce_streams(const Arguments& arguments) {
   const Member job;
@@ -472,6 +516,7 @@ std::vector<capi::Scenario> collective_scenarios() {
           {"between_windows", between_windows},
           {"captured_on_two_streams", captured_on_two_streams},
           {"captures_beside_calls", captures_beside_calls},
+          {"replays_beside_calls", replays_beside_calls},
           {"allreduce_killed", allreduce_killed}};
 }
 

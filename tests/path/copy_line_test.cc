@@ -50,7 +50,6 @@ class MadeUpLane final : public device::Lane {
   Status wait(device::Event&) override { return {}; }
   Status synchronize() override { return {}; }
   Result<bool> idle() override { return true; }
-  std::uint64_t capture() override { return 0; }
 
  private:
   MadeUp& here_;

@@ -1,12 +1,60 @@
 #include "device/cuda/lane.h"
 
 #include <cstring>
+#include <vector>
 
 #include "base/environment.h"
 #include "device/cuda/check.h"
 #include "device/fault.h"
 
 namespace sennit::device {
+
+namespace {
+
+/// The graph that a stream's work is captured into, null where it is not, and the nodes that its next work would wait
+/// for.
+struct Captured {
+  cudaGraph_t graph = nullptr;
+  std::vector<cudaGraphNode_t> last;
+};
+
+Result<Captured> captured_by_now(cudaStream_t stream) {
+  cudaStreamCaptureStatus state = cudaStreamCaptureStatusNone;
+  cudaGraph_t graph = nullptr;
+  const cudaGraphNode_t* nodes = nullptr;
+  std::size_t count = 0;
+  const cudaGraphEdgeData* edges = nullptr;
+#if CUDART_VERSION >= 13000
+  const auto error = cudaStreamGetCaptureInfo(stream, &state, nullptr, &graph, &nodes, &edges, &count);
+#else
+  const auto error = cudaStreamGetCaptureInfo_v3(stream, &state, nullptr, &graph, &nodes, &edges, &count);
+#endif
+  if (auto status = check(error, "look at a capture"); !status) return status;
+  Captured captured;
+  if (state == cudaStreamCaptureStatusActive) captured = {graph, {nodes, nodes + count}};
+  return captured;
+}
+
+/// Edges from each of `from` to `to`, of the ordinary kind: all of the one is over before the other begins.
+cudaError_t link(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& from, cudaGraphNode_t to) {
+  const std::vector<cudaGraphNode_t> each(from.size(), to);
+#if CUDART_VERSION >= 13000
+  return cudaGraphAddDependencies(graph, from.data(), each.data(), nullptr, from.size());
+#else
+  return cudaGraphAddDependencies(graph, from.data(), each.data(), from.size());
+#endif
+}
+
+cudaError_t unlink(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& from, cudaGraphNode_t to) {
+  const std::vector<cudaGraphNode_t> each(from.size(), to);
+#if CUDART_VERSION >= 13000
+  return cudaGraphRemoveDependencies(graph, from.data(), each.data(), nullptr, from.size());
+#else
+  return cudaGraphRemoveDependencies(graph, from.data(), each.data(), from.size());
+#endif
+}
+
+}  // namespace
 
 CudaLimits::CudaLimits() {
   const auto allowed = environment_switch("SENNIT_EARLY");
@@ -154,6 +202,41 @@ std::uint64_t CudaLane::capture() {
   const bool active =
       cudaStreamGetCaptureInfo(stream_, &state, &id) == cudaSuccess && state == cudaStreamCaptureStatusActive;
   return active ? id + 1 : 0;
+}
+
+Status CudaLane::wait_in_replays(Event& event) {
+  if (!capturing()) return not_captured();  // CUDA would wait at once, and not say so
+  const CurrentDevice current(device_);
+  return check(cudaStreamWaitEvent(stream_, static_cast<CudaEvent&>(event).event_, cudaEventWaitExternal),
+               "wait for an event in replays");
+}
+
+Status CudaLane::record_in_replays(Event& event, ReplayRecord& at) {
+  const CurrentDevice current(device_);
+  const auto captured = captured_by_now(stream_);
+  if (!captured) return captured.status();
+  const auto& [graph, last] = *captured;
+  if (graph == nullptr) return not_captured();
+  if (at.node == nullptr) {
+    cudaGraphNode_t node = nullptr;
+    const auto error =
+        cudaGraphAddEventRecordNode(&node, graph, last.data(), last.size(), static_cast<CudaEvent&>(event).event_);
+    if (auto status = check(error, "record an event in replays"); !status) return status;
+    at.node = node;
+  } else {
+    // Not removed and added again: of a graph that is being captured no node may be removed.
+    auto* const node = static_cast<cudaGraphNode_t>(at.node);
+    std::vector<cudaGraphNode_t> before;
+    for (void* const each : at.behind) before.push_back(static_cast<cudaGraphNode_t>(each));
+    if (before == last) return {};
+    if (auto status = check(unlink(graph, before, node), "move the record of an event in replays"); !status)
+      return status;
+    at.behind.clear();
+    if (auto status = check(link(graph, last, node), "move the record of an event in replays"); !status)
+      return status;
+  }
+  at.behind.assign(last.begin(), last.end());
+  return {};
 }
 
 }  // namespace sennit::device

@@ -69,6 +69,8 @@ class CudaLane final : public Lane {
   Status synchronize() override;
   Result<bool> idle() override;
   std::uint64_t capture() override;
+  Status wait_in_replays(Event& event) override;
+  Status record_in_replays(Event& event, ReplayRecord& at) override;
 
  private:
   const int device_;

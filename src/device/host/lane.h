@@ -59,7 +59,6 @@ class HostLane final : public Lane {
   Status wait(Event& event) override;
   Status synchronize() override;
   Result<bool> idle() override;
-  std::uint64_t capture() override { return 0; }
 
  private:
   void push(std::function<void()> work);

@@ -87,7 +87,6 @@ class TraceLane final : public Lane {
   }
   Status synchronize() override { return {}; }
   Result<bool> idle() override { return true; }
-  std::uint64_t capture() override { return 0; }
 
  private:
   void step(Act act, std::uint32_t event, Word times) {

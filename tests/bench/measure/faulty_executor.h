@@ -62,7 +62,6 @@ class FaultyLane final : public device::Lane {
     if (hangs_) return false;
     return real_->idle();
   }
-  std::uint64_t capture() override { return 0; }
 
  private:
   Status smudge(std::byte* at) {
