@@ -27,6 +27,7 @@ FILES = {
         "ends",
         "restarts",
         "abandoned",
+        "ends_at_once",
         "called_off",
         "unwanted",
         "patient",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 import threading
 import time
 from datetime import timedelta
@@ -162,6 +163,21 @@ def abandoned() -> None:
         expect_error(Code.ABORTED, "the process group was aborted", lambda: dist.all_reduce(of(RANK)))
     assert time.monotonic() - since < 10
     say("abandoned")
+
+
+def ends_at_once() -> None:
+    """A process that ends right behind an abort ends well, though a thread still ends what there was."""
+    begin()
+    group: Any = dist.group.WORLD
+    if not ON_GPUS:  # what there is beside a group for GPUs
+        store = dist.PrefixStore("gloo/", group.get_group_store())
+        group._gloo = dist.ProcessGroupGloo(store, RANK, SIZE, timeout=timedelta(seconds=20))
+    dist.all_reduce(of(RANK))
+    say("done")
+    wait_for("done", list(RANKS))
+    group.abort()
+    print("all right")
+    sys.exit()  # without destroy_process_group()
 
 
 def called_off() -> None:

@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterator
 from sennit.capi import Code, SennitError
 
 _changed = threading.Condition()
-_meeting = 0  # threads in calls that call back
+_meeting = 0  # threads in such calls
 _ends = False
+
+
+class ProcessEndsError(SennitError):
+    """What a thread began comes too late."""
+
+    def __init__(self) -> None:
+        super().__init__(Code.ABORTED, "the process ends", "", "Call torch.distributed.destroy_process_group() first")
 
 
 def start(body: Callable[[], None]) -> threading.Thread:
@@ -23,8 +30,9 @@ def start(body: Callable[[], None]) -> threading.Thread:
 
 @contextlib.contextmanager
 def meeting() -> Iterator[None]:
-    """Around calls of such a thread in which C++ calls Python back, to let ranks meet: after Python's end that would
-    end the process badly. What is called back asks check() while it waits."""
+    """Around calls of such a thread into C++ that come back to Python, as those of PyTorch's stores and groups do and
+    those that let ranks meet: after Python's end that would end the process badly. It waits for them at most 5 s;
+    what is called back asks check() while it waits. Raises ProcessEndsError."""
     global _meeting
     with _changed:
         check()
@@ -38,11 +46,9 @@ def meeting() -> Iterator[None]:
 
 
 def check() -> None:
-    """Raises SennitError (ABORTED) when the process is about to end."""
+    """Raises ProcessEndsError when the process is about to end."""
     if _ends:
-        raise SennitError(
-            Code.ABORTED, "the process ends", "", "Call torch.distributed.destroy_process_group() first"
-        )
+        raise ProcessEndsError
 
 
 @atexit.register

@@ -152,10 +152,12 @@ class Group(Identity):
         with contextlib.suppress(SennitError), background.meeting():
             self._member.end_aborted()
             self._messages.close()
-        gloo, self._gloo = self._gloo, None
-        if gloo is not None:
-            with contextlib.suppress(AttributeError, RuntimeError):  # older ones have no abort
-                gloo.abort()
+        with contextlib.suppress(background.ProcessEndsError), background.meeting():
+            gloo, self._gloo = self._gloo, None
+            if gloo is not None:
+                with contextlib.suppress(AttributeError, RuntimeError):  # older ones have no abort
+                    gloo.abort()
+            del gloo  # here, where its end is waited for
 
     def shutdown(self) -> None:
         """Collective; destroy_process_group() calls it."""

@@ -86,7 +86,10 @@ class Messages:
         rank ended does not: messages between others go on."""
         while not self._closed.wait(_LOOK):
             try:
-                self._alive()
+                with background.meeting():
+                    self._alive()
+            except background.ProcessEndsError:
+                return
             except SennitError as error:
                 if error.code == Code.ABORTED:
                     self.abort(error.what)
