@@ -31,7 +31,7 @@ Plan choose(const Case& which, const Team& team, device::Kind kind, const Figure
   std::vector<Plan> plans = candidates(which, team, kind, most_blocks);
   // Nowhere faster than two_shot when this was written (docs/algorithms/copy_engines.md): taken where it was tuned.
   std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::copy_engines; });
-  // Of more than two ranks it was not measured when this was written: taken where it was tuned.
+  // Between four GPUs no faster than packets, by more blocks (docs/algorithms/whole.md): taken where it was tuned.
   if (team.size > 2)
     std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::one_shot_whole; });
   return *std::ranges::min_element(plans, {},
