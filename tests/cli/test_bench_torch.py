@@ -13,7 +13,7 @@ import pytest
 from conftest import Programs, check_snapshot, data, fill, shown
 from sennit import launcher
 from sennit.model.document import parse
-from sennit.model.torch import Added, TorchResult
+from sennit.model.torch import TorchResult
 from sennit.peers import torch_calls, torch_job
 from sennit.peers.run import Outcome
 from sennit.peers.torch_calls import PASSED_ON, Case, Job
@@ -109,7 +109,24 @@ def test_one_job_of_each_says_nothing_of_what_the_host_takes_longer() -> None:
     [(0.1, 0.09, "shown"), (0.1, 0.1, "undecided"), (0.5, 0.11, "undecided"), (0.5, 0.1, "missed")],
 )
 def test_an_aim_is_reached_as_far_as_the_spread_tells(median: float, spread: float, said: str) -> None:
-    assert reached(Added(median_us=median, spread_us=spread, rounds=1), 0.3) == said
+    assert reached(median, spread, 0.3) == said
+
+
+def test_what_a_communicator_takes_longer_is_of_all_rounds_of_all_jobs() -> None:
+    jobs: list[list[dict[str, Any]]] = [
+        [{"made_ms": [[230.0, 200.0], [240.0, 205.0]]}, {"case": "it"}], [{"made_ms": []}],
+        [{"made_ms": [[231.0, 199.0]]}],
+    ]  # fmt: skip
+    found = torch_calls.made(jobs)
+    assert found is not None
+    assert (found["median_ms"], found["nccl_ms"], found["rounds"]) == (32, 200, 3)
+    document = data("torch") | {"made": found | {"spread_ms": 2.0}}
+    said = added(TorchResult.model_validate(document))
+    assert (
+        "A communicator of all ranks takes 32 ± 2 ms more to make than NCCL's own, 200 ms; aimed at: under 100 ms, "
+        "shown." in said
+    )
+    assert torch_calls.made([[], [{"case": "it"}]]) is None
 
 
 # ---- jobs ---------------------------------------------------------------------------------------------------------

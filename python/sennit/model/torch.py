@@ -55,6 +55,17 @@ class Added(Part):
     bytes: int = Field(default=0, ge=0, description="Of the buffer; 0: 1 KiB")
 
 
+class Made(Part):
+    """What the drop-in adds to the making of a communicator of all ranks, by ncclCommInitRank: measured in turns with
+    NCCL's own, in one process, on the slowest rank."""
+
+    median_ms: float = Field(description="More than that")
+    spread_ms: float = Field(default=0, ge=0, description="A quarter of the interval that holds the median in 19 of "
+                             "20 runs")  # fmt: skip
+    nccl_ms: float = Field(gt=0, description="NCCL's own")
+    rounds: int = Field(ge=1, description="Of one communicator of each, of all jobs")
+
+
 class TorchResult(Part):
     """The whole document."""
 
@@ -69,4 +80,5 @@ class TorchResult(Part):
                                 "function on the same communicator; none where it could not be measured")  # fmt: skip
     added_to_taken: Added | None = Field(default=None, description="To a call that sennit takes, over "
                                          "sennit_allreduce on a communicator of the same ranks")  # fmt: skip
+    made: Made | None = Field(default=None, description="None where it could not be measured, or sennit has no part")
     warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

@@ -173,6 +173,17 @@ def added(told: Sequence[Sequence[Mapping[str, Any]]], name: str, size: int) -> 
     return {"median_us": median, "spread_us": max(spread, between), "rounds": len(every), "bytes": size}
 
 
+def made(told: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
+    """What the drop-in adds to the making of a communicator, of all rounds of all jobs; none where no rank could
+    tell."""
+    every = [tuple(each) for job in told for row in job for each in row.get("made_ms", ())]
+    if not every:
+        return None
+    median, spread = median_and_spread([through - own for through, own in every])
+    nccl = statistics.median(own for _, own in every)
+    return {"median_ms": median, "spread_ms": spread, "nccl_ms": nccl, "rounds": len(every)}
+
+
 def rows(
     asked: Sequence[Case], ranks: int, told: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
     hows: Mapping[Case, str],

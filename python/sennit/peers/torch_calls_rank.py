@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from sennit.capi import Communicator, SennitError
 from sennit.capi.library import NAME
-from sennit.peers import numbers, torch_passing
+from sennit.peers import numbers, torch_creation, torch_passing
 from sennit.peers.layout import ROOT, Layout
 from sennit.peers.timing import LEAST_US, calls_for, runs_for
 from sennit.peers.torch_calls import EAGER, GRAPH, PASSED_BYTES, QUEUED, Case, Job
@@ -130,6 +130,7 @@ class Rank:
             tell(self._rank, row={"added_us": self._added()})
         if self._job.taken_bytes:
             tell(self._rank, row={"added_to_taken_us": self._added_to_taken(self._job.taken_bytes)})
+            tell(self._rank, row={"made_ms": self._made()})
         self._go = lambda: None
         gc.collect()  # graphs end before the communicator that they use
         self._agree(0, 0)
@@ -236,11 +237,22 @@ class Rank:
                 (torch_passing.SUCCESS,),
             )  # fmt: skip
 
+    def _made(self) -> list[tuple[float, float]]:
+        """What making a communicator takes under the drop-in and by NCCL alone."""
+        both = torch_creation.makers()
+        if self._agree(float(both is None))[0]:
+            return []
+        assert both is not None
+        ranks = torch_creation.Ranks(
+            self._rank, self._job.ranks, lambda mine: self._gather(mine)[0], lambda ms: self._agree(ms)[0]
+        )
+        return torch_creation.all_ms(both, ranks)
+
     def _nccl(self) -> tuple[tuple[torch_passing.Function, torch_passing.Function], int] | None:
         """ncclAllReduce as a program reaches it and the library's own, and PyTorch's communicator."""
         backend = dist.group.WORLD._get_backend(self._device)
         comm = backend._comm_ptr() if hasattr(backend, "_comm_ptr") else 0  # since PyTorch 2.6
-        calls = torch_passing.entries() if comm else None
+        calls = torch_passing.functions("ncclAllReduce") if comm else None
         return (calls, comm) if calls is not None else None
 
     def _sum(self, data: torch.Tensor) -> torch_passing.Sum:

@@ -60,17 +60,18 @@ def library_of(maps: str) -> str:
     return found[1] if found else ""
 
 
-def entries() -> tuple[Function, Function] | None:
-    """ncclAllReduce as a program reaches it, and the library's own; none where no NCCL is loaded, or nothing is
-    between them."""
+def functions(name: str, *, same: bool = False) -> tuple[Function, Function] | None:
+    """NCCL's function of this name as a program reaches it, and the library's own; none where no NCCL is loaded, or
+    nothing is between them, unless they may be the `same`."""
     file = library_of(Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace"))
     if not file:
         return None
-    through, own = (getattr(ctypes.CDLL(name), "ncclAllReduce", None) for name in (None, file))
-    if through is None or own is None:  # PyTorch's alone is in no scope that a name is looked up in
+    through, own = (getattr(ctypes.CDLL(where), name, None) for where in (None, file))
+    if own is None or (through is None and not same):  # PyTorch's is in no scope that a name is looked up in
         return None
+    through = through or own
     addresses = [ctypes.cast(each, ctypes.c_void_p).value for each in (through, own)]
-    return (through, own) if addresses[0] != addresses[1] else None
+    return (through, own) if same or addresses[0] != addresses[1] else None
 
 
 def added_us(
