@@ -83,12 +83,15 @@ int attach(const sennit_front& front) {
 }
 
 int attach_to(const sennit_front& front) {
-  if (front.entries != kEntries) return 1;
-  switch (static_cast<Flavour>(front.flavour)) {
-    case Flavour::standard: return attach<Standard>(front);
-    case Flavour::mpich: return attach<Mpich>(front);
-    case Flavour::openmpi: return attach<OpenMpi>(front);
+  if (front.entries == kEntries) {
+    switch (static_cast<Flavour>(front.flavour)) {
+      case Flavour::standard: return attach<Standard>(front);
+      case Flavour::mpich: return attach<Mpich>(front);
+      case Flavour::openmpi: return attach<OpenMpi>(front);
+    }
   }
+  std::fputs("sennit: the program runs without sennit: libsennit-preload.so and libsennit-mpi.so are of two builds\n",
+             stderr);
   return 1;
 }
 
