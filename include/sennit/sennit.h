@@ -294,9 +294,9 @@ typedef enum sennit_operator {
  *   threads and addresses are each rank's own. Calls on one communicator run in the order made, also on different
  *   streams. The first one meets all ranks to make scratch memory (SENNIT_SCRATCH); later ones wait for no rank's
  *   host.
- * - `stream` is as for put. They return when the work is enqueued, and may be captured into a CUDA graph; graphs and
- *   calls on one communicator must not run at the same time unless a stream or event orders them, and run in the same
- *   order on every rank.
+ * - `stream` is as for put. They return when the work is enqueued, and may be captured into a CUDA graph. Its replay
+ *   is one call among the communicator's others: it waits for those that were enqueued before it, on whatever stream,
+ *   and they for it. Ranks replay and call in one order, and launch no graph of a communicator that was destroyed.
  * - A large call takes all of a GPU. Calls on several communicators at the same time must be ordered alike on every
  *   rank, by streams or events, or have `most_blocks` that find room together; otherwise they may wait for each other
  *   until the time limit.
