@@ -296,7 +296,8 @@ typedef enum sennit_operator {
  *   host.
  * - `stream` is as for put. They return when the work is enqueued, and may be captured into a CUDA graph. Its replay
  *   is one call among the communicator's others: it waits for those that were enqueued before it, on whatever stream,
- *   and they for it. Ranks replay and call in one order, and launch no graph of a communicator that was destroyed.
+ *   and those enqueued after it wait for it. Ranks replay and call in one order. Graphs of a communicator that was
+ *   destroyed may be destroyed too, and not launched.
  * - A large call takes all of a GPU. Calls on several communicators at the same time must be ordered alike on every
  *   rank, by streams or events, or have `most_blocks` that find room together; otherwise they may wait for each other
  *   until the time limit.

@@ -141,6 +141,11 @@ Status Communicator::settle() {
   Status first;
   for (Adopted* adopted : used)
     if (auto status = wait(*adopted); first.ok()) first = std::move(status);
+  if (collectives_->has_graphs()) {  // which are replayed on whatever streams
+    auto status = collectives_->follow(node_->lane());
+    if (status.ok()) status = collectives_->explain(node_->synchronize(node_->lane()));
+    if (first.ok()) first = std::move(status);
+  }
   return first;
 }
 

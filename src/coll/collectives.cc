@@ -130,10 +130,13 @@ Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
     // What was enqueued outside of the capture cannot be waited for inside, but by each replay.
     auto at_once = turn_of(0, lane.device());
     if (!at_once) return at_once;
+    if (auto status = lane.keep_in_replays(graphs_); !status) return status;
     has_captured_ = true;
     if (auto status = lane.wait_in_replays(*(*at_once)->end); !status) return status;
   } else if (is_behind(lane, **turn)) {
     if (auto status = lane.wait(*(*turn)->end); !status) return status;
+    // That was for the replays of all that are gone by now.
+    if (capture == 0 && !has_graphs()) has_captured_ = false;
   }
   return turn;
 }
@@ -142,6 +145,12 @@ Status Collectives::end_turn(device::Lane& lane, Turn& turn) {
   turn.stream = lane.stream();
   if (auto status = lane.record(*turn.end); !status) return status;
   return turn.capture == 0 ? Status() : lane.record_in_replays(*turns_.at(0).end, turn.replayed);
+}
+
+void Collectives::note(const Call& call) {
+  const Noted noted{call.operation, noted_.load(std::memory_order_relaxed).sequence + 1};
+  noted_.store(noted, std::memory_order_relaxed);
+  node_.group().note(name(noted.operation), noted.sequence, -1, call.bytes);
 }
 
 Status Collectives::follow(device::Lane& lane) {
@@ -304,9 +313,6 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   }
   if (auto status = prepare(); !status) return status;
   if (call.bytes == 0 && !always) return {};
-  const Noted noted{call.operation, noted_.load(std::memory_order_relaxed).sequence + 1};
-  noted_.store(noted, std::memory_order_relaxed);
-  node_.group().note(name(noted.operation), noted.sequence, -1, call.bytes);
   call.reach = windows_.reach(call, node_.size());
   const Case which = case_of(call.operation, call.reduction, call.bytes, call.reach.has_value());
   const Plan plan = forced != nullptr ? *forced : chooser_->call(which);
@@ -318,6 +324,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   }
   auto turn = take_turn(lane);
   if (!turn) return turn.status();
+  if ((*turn)->capture == 0) note(call);
   if (forced == nullptr)
     if (auto status = chooser_->starts(lane); !status) return status;
   if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;

@@ -90,8 +90,11 @@ class Collectives {
   /// gone.
   Status follow(device::Lane& lane);
 
-  /// Whether all calls are done, those of replays as far as they have begun. Never blocks.
+  /// Whether all calls are done, also those of the replays that were enqueued. Never blocks.
   Result<bool> idle();
+
+  /// Whether there are graphs with calls in them, which may be replayed any time.
+  bool has_graphs() const { return graphs_.use_count() > 1; }
 
   /// Collective, and harmless where no collective was called: for when all calls are done.
   Status close();
@@ -119,6 +122,8 @@ class Collectives {
   /// handed to end_turn().
   Result<Turn*> take_turn(device::Lane& lane);
   Status end_turn(device::Lane& lane, Turn& turn);
+  /// For other ranks to see that this one has made it. Not of a captured call: who replays it how often nobody knows.
+  void note(const Call& call);
 
   path::Node& node_;
   std::unique_ptr<Chooser> chooser_;
@@ -138,7 +143,8 @@ class Collectives {
   /// By capture. 0: of calls that run at once, whose end the replays of graphs wait for and record as well: to them
   /// all calls of a graph are one.
   std::map<std::uint64_t, Turn> turns_;
-  bool has_captured_ = false;  // the latest call may be a replay's, on any stream
+  bool has_captured_ = false;                                    // the latest call may be a replay's, on any stream
+  const std::shared_ptr<int> graphs_ = std::make_shared<int>();  // each of them holds it, too
 
   /// The latest call, as other ranks see it too. Read without the mutex, so in one piece.
   struct alignas(8) Noted {

@@ -79,6 +79,9 @@ class Lane {
   /// In a capture, and an error outside: each replay records `event` behind what the lane has captured by now. Given
   /// the same `at` again the place moves here, so that a replay records the event once. Nothing waits for it.
   virtual Status record_in_replays(Event&, ReplayRecord&) { return not_captured(); }
+  /// In a capture, and an error outside: `what` lives until the graph, and all that was made of it, are gone and run
+  /// no more. It ends in a thread that may call nothing of the device's.
+  virtual Status keep_in_replays(std::shared_ptr<void>) { return not_captured(); }
 
  protected:
   static Status not_captured() {

@@ -43,6 +43,9 @@ std::uint64_t EnqueuedAllreduce::part_of(const Chunk& chunk) const {
 
 Status EnqueuedAllreduce::call(const void* input, void* output, std::uint64_t bytes,
                                const device::Reduction& reduction, device::Lane& lane) {
+  if (const auto capture = rail_.lane().capture(); capture != 0 && capture != lane.capture())
+    return Status(Code::unsupported, "a capture that has not ended holds what crosses the nodes", {},
+                  "End that capture before other calls of the communicator");
   const std::vector<Chunk> all = chunks(bytes);
   // A slot is free again for the chunk after the next one: its spread is before that one's gather on the lane. So it
   // is from call to call, since collectives of the node follow one another on whatever lanes.

@@ -44,7 +44,8 @@ class EnqueuedAllreduce {
   /// Enqueues it in the order of `lane`; collective over all ranks of all nodes. Input and output, of `bytes` bytes,
   /// are whole elements in memory of the node's device, and the same or apart. Operators do not scale (average,
   /// premultiplied_sum). The call may be part of a graph's capture, which the rail's lane then joins. Calls on
-  /// several lanes follow one another. Errors: those of Collectives::call, and of the rail.
+  /// several lanes follow one another. Errors: those of Collectives::call, and of the rail; unsupported outside of a
+  /// capture that the lane has joined and that has not ended.
   Status call(const void* input, void* output, std::uint64_t bytes, const device::Reduction& reduction,
               device::Lane& lane);
 

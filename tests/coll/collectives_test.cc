@@ -18,7 +18,8 @@ class NamedLane final : public device::Lane {
 
   int waits = 0;
   std::vector<device::Event*> awaited_in_replays, recorded_in_replays;
-  unsigned blocks = 0;  ///< of the latest launch
+  std::shared_ptr<void> kept;  ///< with a captured graph
+  unsigned blocks = 0;         ///< of the latest launch
   std::uint64_t captured = 0;
 
   int device() const override { return real_->device(); }
@@ -40,6 +41,10 @@ class NamedLane final : public device::Lane {
   std::uint64_t capture() override { return captured; }
   Status wait_in_replays(device::Event& event) override {
     awaited_in_replays.push_back(&event);
+    return {};
+  }
+  Status keep_in_replays(std::shared_ptr<void> what) override {
+    kept = std::move(what);
     return {};
   }
   Status record_in_replays(device::Event& event, device::ReplayRecord& at) override {
@@ -142,6 +147,24 @@ TEST_F(Streams, ACallAfterGraphsAloneWaitsForTheirReplays) {
   EXPECT_EQ(outside.waits, 1);
 }
 
+TEST_F(Streams, WithoutGraphsThereIsNothingToWaitForAnyMore) {
+  NamedLane inside = lane(1), outside = lane(1);
+  EXPECT_FALSE(collectives.has_graphs());
+  inside.captured = 5;
+  call(inside);
+  call(inside);
+  EXPECT_TRUE(collectives.has_graphs());
+  call(outside);
+  call(outside);
+  EXPECT_EQ(outside.waits, 2);
+  inside.kept = nullptr;  // the graph is gone
+  EXPECT_FALSE(collectives.has_graphs());
+  call(outside);
+  EXPECT_EQ(outside.waits, 3) << "once more: a replay may be on its way";
+  call(outside);
+  EXPECT_EQ(outside.waits, 3);
+}
+
 TEST(Lane, OutsideOfACaptureThereAreNoReplays) {
   auto executor = *device::open_host_executor();
   auto lane = *executor->lane(0);
@@ -149,6 +172,7 @@ TEST(Lane, OutsideOfACaptureThereAreNoReplays) {
   device::ReplayRecord record;
   EXPECT_EQ(lane->wait_in_replays(*event).code(), Code::invalid_argument);
   EXPECT_EQ(lane->record_in_replays(*event, record).code(), Code::invalid_argument);
+  EXPECT_EQ(lane->keep_in_replays(nullptr).code(), Code::invalid_argument);
 }
 
 /// Plans six blocks for whatever there is.

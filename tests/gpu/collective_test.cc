@@ -104,6 +104,10 @@ TEST_F(GpuCollectives, ReplaysOfGraphsBesideEachOtherAndBesideCalls) {
     expect_all_right(run_on_gpus(gpus(), {"replays_beside_calls", count, "20"}));
 }
 
+TEST_F(GpuCollectives, ACommunicatorEndsBehindTheReplaysOfItsGraphs) {
+  expect_all_right(run_on_gpus(gpus(), {"ends_behind_a_replay", "300000"}));
+}
+
 TEST_F(GpuCollectives, WindowsThatCannotBeMappedAreNoUseButNoHarm) {
   expect_all_right(run_on_gpus(gpus(), {"between_windows", "malloc", "4099"}, {{"SENNIT_IPC", "0"}}));
 }

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <thread>
 
 #include "base/units.h"
@@ -73,6 +74,48 @@ TEST_F(CudaExecutor, SaysTheSameOfAMessageAndOfMoreThanTheAllocationHolds) {
   ASSERT_EQ(cudaStreamSynchronize(cudaStreamPerThread), cudaSuccess);
   expect_same(static_cast<const std::byte*>(of_pool) + 4096);
   ASSERT_EQ(cudaFreeAsync(of_pool, cudaStreamPerThread), cudaSuccess);
+}
+
+TEST_F(CudaExecutor, AReplayRecordsAnEventAndKeepsWhatItWasGiven) {
+  auto lane = *executor->lane(0), other = *executor->lane(0);
+  auto event = *executor->event(0), behind = *executor->event(0);
+  auto kept = std::make_shared<int>();
+  auto* const stream = static_cast<cudaStream_t>(lane->native());
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t replayable = nullptr;
+  device::ReplayRecord record;
+  std::atomic<int> passed{0};
+  const auto wait = [](void* to) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ++*static_cast<std::atomic<int>*>(to);
+  };
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+  EXPECT_TRUE(lane->keep_in_replays(kept).ok());
+  EXPECT_TRUE(lane->wait_in_replays(*event).ok());
+  for (int part = 0; part < 2; ++part) {
+    ASSERT_EQ(cudaLaunchHostFunc(stream, wait, &passed), cudaSuccess);
+    EXPECT_TRUE(lane->record_in_replays(*event, record).ok());
+  }
+  ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  std::size_t nodes = 0;
+  ASSERT_EQ(cudaGraphGetNodes(graph, nullptr, &nodes), cudaSuccess);
+  EXPECT_EQ(nodes, 4U) << "it waits, does two things, and records once";
+  ASSERT_EQ(cudaGraphInstantiate(&replayable, graph, 0), cudaSuccess);
+  ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_TRUE(*event->done()) << "nothing was replayed";
+  ASSERT_EQ(cudaGraphLaunch(replayable, stream), cudaSuccess);
+  EXPECT_FALSE(*event->done()) << "from the launch on";
+  EXPECT_TRUE(other->wait(*event).ok());
+  EXPECT_TRUE(other->synchronize().ok());
+  EXPECT_EQ(passed, 2);
+  EXPECT_TRUE(*event->done());
+
+  EXPECT_EQ(kept.use_count(), 2);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  ASSERT_EQ(cudaGraphExecDestroy(replayable), cudaSuccess);
+  for (int look = 0; kept.use_count() > 1 && look < 5000; ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_EQ(kept.use_count(), 1);
 }
 
 TEST_F(CudaExecutor, WhoSeesASignalOfALaneSeesWhatWasBefore) {

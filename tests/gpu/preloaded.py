@@ -73,11 +73,14 @@ SCENARIOS = (
     Scenario("messages", ("send", "recv")),
     Scenario("streams", ("allreduce", "bcast")),
     Scenario("graphs", ("allreduce", "reduce_scatter", "allgather")),
-    Scenario("beside", ("allreduce",)),
+    Scenario("beside", ("allreduce", "allgather")),
+    Scenario("beside_nccl", ("allreduce",), ("NCCL: not in SENNIT_OPS",), {"SENNIT_OPS": "allreduce"}),
+    Scenario("behind", ("allreduce",)),
     Scenario("communicators", ("allreduce", "allgather"), ("NCCL: a rank alone",)),
     Scenario("life", ("allreduce",), ("NCCL: a rank alone",)),
     Scenario("left", ("allreduce",)),
     Scenario("killed", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
+    Scenario("killed_in_graphs", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
     Scenario("raised", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
 )  # fmt: skip
 CHILDREN = "children"  # of no ranks

@@ -42,6 +42,7 @@ def life(place: Place) -> dict[str, float]:
     for loop in range(LOOPS):
         for group in [dist.new_group(list(range(place.ranks))) for _ in range(2)]:
             added_up(place, loop, group)
+            replayed(place, loop, group)
             dist.destroy_process_group(group)
         dist.barrier()
         dist.destroy_process_group()
@@ -65,6 +66,19 @@ def added_up(place: Place, loop: int, group: dist.ProcessGroup | None) -> None:
         expect(given[place.rank], sum_of(place.given(count, torch.float32, loop)), f"allreduce in loop {loop}")
 
 
+def replayed(place: Place, loop: int, group: dist.ProcessGroup) -> None:
+    """A graph, which ends before its group: it keeps nothing of it."""
+    data = torch.zeros(60000, device=place.device)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        dist.all_reduce(data, group=group)
+    given = place.given(data.numel(), torch.float32, loop)
+    data.copy_(given[place.rank])
+    graph.replay()
+    expect(data, sum_of(given), f"replay in loop {loop}")
+
+
 def left(place: Place) -> dict[str, float]:
     """Ends without destroy_process_group."""
     data = place.numbers(60000, torch.float32, place.rank)
@@ -80,6 +94,17 @@ def killed(place: Place) -> dict[str, float]:
     return until_one_goes(place, lambda: os.kill(os.getpid(), signal.SIGKILL))
 
 
+def killed_in_graphs(place: Place) -> dict[str, float]:
+    """The same of a program that replays a graph."""
+    data = place.numbers(60000, torch.float32, place.rank)
+    dist.all_reduce(data, op=dist.ReduceOp.MAX)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        dist.all_reduce(data, op=dist.ReduceOp.MAX)
+    return until_one_goes(place, lambda: os.kill(os.getpid(), signal.SIGKILL), graph.replay)
+
+
 def raised(place: Place) -> dict[str, float]:
     """A rank raises, and nobody catches it."""
 
@@ -89,15 +114,18 @@ def raised(place: Place) -> dict[str, float]:
     return until_one_goes(place, go)
 
 
-def until_one_goes(place: Place, go: Callable[[], None]) -> dict[str, float]:
+def until_one_goes(
+    place: Place, go: Callable[[], None], step: Callable[[], object] | None = None
+) -> dict[str, float]:
     """Allreduces without end: the last rank leaves them, and notes when; the others wait there until they are ended,
-    by torchrun or by their watchdog."""
+    by torchrun or by their watchdog. `step`: one of them, made beforehand."""
     data = place.numbers(60000, torch.float32, place.rank)
+    step = step or (lambda: dist.all_reduce(data, op=dist.ReduceOp.MAX))
     for call in itertools.count():
         if call == BEFORE and place.rank == place.ranks - 1:
             (Path(os.environ["PRELOADED_FOLDER"]) / "gone").write_text(repr(time.time()), encoding="utf-8")
             go()
-        dist.all_reduce(data, op=dist.ReduceOp.MAX)
+        step()
         if call % 10 == 0:
             torch.cuda.synchronize()
     return {}

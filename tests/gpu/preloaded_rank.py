@@ -29,10 +29,13 @@ SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "streams": preloaded_streams.streams,
     "graphs": preloaded_streams.graphs,
     "beside": preloaded_streams.beside,
+    "beside_nccl": preloaded_streams.beside,
+    "behind": preloaded_streams.behind,
     "communicators": preloaded_streams.communicators,
     "life": preloaded_life.life,
     "left": preloaded_life.left,
     "killed": preloaded_life.killed,
+    "killed_in_graphs": preloaded_life.killed_in_graphs,
     "raised": preloaded_life.raised,
 }
 

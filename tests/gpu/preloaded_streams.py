@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -137,12 +138,14 @@ def beside(place: Place) -> dict[str, float]:
     for count in (64, 9000, 700000):
         called = torch.zeros(count, device=device)
         held = [torch.zeros(count, device=device) for _ in range(2)]
+        parts = [torch.zeros(count * place.ranks, device=device) for _ in held]
         graphs_ = [torch.cuda.CUDAGraph() for _ in held]
         dist.all_reduce(called)
         torch.cuda.synchronize()
-        for graph, data in zip(graphs_, held, strict=True):
+        for graph, data, whole in zip(graphs_, held, parts, strict=True):
             with torch.cuda.graph(graph, capture_error_mode="thread_local"):
                 dist.all_reduce(data)
+                dist.all_gather_into_tensor(whole, data)
                 data.add_(1)
                 dist.all_reduce(data)
         for replay in range(3 if place.shares else 50):
@@ -159,12 +162,34 @@ def beside(place: Place) -> dict[str, float]:
             other.wait()
             torch.cuda.current_stream(device).wait_stream(side)
             what = f"beside other calls, replay {replay} of {count}"
-            for data, of_all in zip(held, given, strict=False):
+            for data, whole, of_all in zip(held, parts, given, strict=False):
                 expect(data, (sum_of(of_all) + 1) * place.ranks, f"graph {what}")
+                expect(whole, sum_of(of_all).repeat(place.ranks), f"allgather in a graph {what}")
             expect(called, sum_of(given[2]) * place.ranks, f"call {what}")
         torch.cuda.synchronize()
         del graph
         graphs_.clear()
+    dist.destroy_process_group()
+    return {}
+
+
+def behind(place: Place) -> dict[str, float]:
+    """The end of the program comes while a replay is still waiting, on all ranks but the first."""
+    data = place.numbers(60000, torch.float32, place.rank)
+    graph = torch.cuda.CUDAGraph()
+    dist.all_reduce(torch.zeros(1, device=place.device))
+    torch.cuda.synchronize()
+    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+        dist.all_reduce(data)
+    if place.rank != 0:
+        torch.cuda._sleep(500_000_000)
+    graph.replay()
+    del graph  # CUDA keeps it until it is done
+    if place.rank != 0:
+        dist.destroy_process_group()
+        os._exit(0)  # which ends what is still in a stream
+    torch.cuda.synchronize()
+    expect(data, sum_of(place.given(60000, torch.float32)), "the replay that the others left behind")
     dist.destroy_process_group()
     return {}
 

@@ -217,6 +217,39 @@ int replays_beside_calls(const Arguments& arguments) {
   return good ? 0 : 1;
 }
 
+// COUNT: a communicator that ends while a replay waits in a stream that it does not know. One capture was thrown
+// away.
+int ends_behind_a_replay(const Arguments& arguments) {
+  const std::uint64_t count = std::stoull(arguments.at(0));
+  auto job = std::make_unique<Member>();  // selects the device of what follows
+  const Stream captured, replayed;
+  Buffer input("malloc", count * 4), output("malloc", count * 4);
+  auto* const from = reinterpret_cast<std::int32_t*>(input.data());
+  auto* const to = reinterpret_cast<std::int32_t*>(output.data());
+  const auto mine = samples(job->rank, count, 1);
+  must(cudaMemcpy(from, mine.data(), count * 4, cudaMemcpyDefault), "cudaMemcpy");
+  cudaGraphExec_t replayable = nullptr;
+  for (const bool kept : {false, true}) {
+    cudaGraph_t graph = nullptr;
+    must(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    must(sennit_allreduce(job->comm, from, to, count, SENNIT_INT32, SENNIT_SUM, nullptr, captured.handle));
+    must(cudaStreamEndCapture(captured.handle, &graph), "cudaStreamEndCapture");
+    if (kept) must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
+    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  }
+  must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  const auto late = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
+  must(cudaLaunchHostFunc(replayed.handle, late, nullptr), "cudaLaunchHostFunc");
+  must(cudaGraphLaunch(replayable, replayed.handle), "cudaGraphLaunch");
+  job = nullptr;
+  must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+  job = std::make_unique<Member>();
+  const bool good = right(*job, to, count, 1);
+  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
+  say("{}", good ? "all right" : "wrong");
+  return good ? 0 : 1;
+}
+
 // CALLS: calls of all sizes on two streams in turn, without waiting in between; each adds ranks' ones to a counter.
 int allreduce_streams(const Arguments& arguments) {
   const Member job;
@@ -517,6 +550,7 @@ std::vector<capi::Scenario> collective_scenarios() {
           {"captured_on_two_streams", captured_on_two_streams},
           {"captures_beside_calls", captures_beside_calls},
           {"replays_beside_calls", replays_beside_calls},
+          {"ends_behind_a_replay", ends_behind_a_replay},
           {"allreduce_killed", allreduce_killed}};
 }
 

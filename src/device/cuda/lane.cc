@@ -1,6 +1,7 @@
 #include "device/cuda/lane.h"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "base/environment.h"
@@ -237,6 +238,23 @@ Status CudaLane::record_in_replays(Event& event, ReplayRecord& at) {
   }
   at.behind.assign(last.begin(), last.end());
   return {};
+}
+
+Status CudaLane::keep_in_replays(std::shared_ptr<void> what) {
+  const CurrentDevice current(device_);
+  const auto captured = captured_by_now(stream_);
+  if (!captured) return captured.status();
+  if (captured->graph == nullptr) return not_captured();
+  using Kept = std::shared_ptr<void>;
+  auto kept = std::make_unique<Kept>(std::move(what));
+  const auto drop = [](void* held) { delete static_cast<Kept*>(held); };
+  cudaUserObject_t object = nullptr;
+  const auto error = cudaUserObjectCreate(&object, kept.get(), drop, 1, cudaUserObjectNoDestructorSync);
+  if (auto status = check(error, "keep something with a graph"); !status) return status;
+  (void)kept.release();  // the object's now
+  const auto retained = cudaGraphRetainUserObject(captured->graph, object, 1, cudaGraphUserObjectMove);
+  if (retained != cudaSuccess) (void)cudaUserObjectRelease(object, 1);
+  return check(retained, "keep something with a graph");
 }
 
 }  // namespace sennit::device

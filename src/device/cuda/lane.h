@@ -71,6 +71,7 @@ class CudaLane final : public Lane {
   std::uint64_t capture() override;
   Status wait_in_replays(Event& event) override;
   Status record_in_replays(Event& event, ReplayRecord& at) override;
+  Status keep_in_replays(std::shared_ptr<void> what) override;
 
  private:
   const int device_;

@@ -318,7 +318,7 @@ void Counterpart::part_from_nccl(bool in_order) {
 
 bool Counterpart::may_go() {
   // A graph may run, now or later, whatever the program has said of the communicator.
-  if (is_captured_.load(std::memory_order_relaxed)) return false;
+  if (has_graphs()) return false;
   comm::Group& group = node_->group();
   const auto others_are = [&](std::uint64_t state) {
     for (int rank = 0; rank < shape_.size; ++rank)

@@ -112,15 +112,24 @@ class Counterpart {
   Status flush();
   /// Whether another rank is of this process.
   bool has_siblings() const { return has_siblings_; }
+  /// Whether there are graphs with calls of this communicator, which may run any time.
+  bool has_graphs() const { return collectives_->has_graphs(); }
   /// Whether this object may go, once the program has done with it: no rank will touch another one's memory any more,
   /// nor has it mapped. To be asked again until it is so; never blocks.
   bool may_go();
 
  private:
   Counterpart() = default;
+  /// A lane of sennit's own. One that has joined a capture belongs to that until the capture ends.
+  struct Aside {
+    std::unique_ptr<device::Lane> lane;
+    std::unique_ptr<device::Event> begin, end;
+  };
   Result<device::Lane*> lane(Stream stream);
   /// That of its own, behind the streams.
   Result<device::Lane*> lane_aside(std::span<const Stream> streams);
+  /// One for what is part of this capture, or of none.
+  Result<Aside*> aside_for(std::uint64_t capture);
   Result<coll::Request> request_of(const Call& call);
   Verdict decide(const Call& call, const coll::Case& which);
   Verdict decide_across(const coll::Case& which) const;
@@ -146,16 +155,15 @@ class Counterpart {
   plan::Chooser* chooser_ = nullptr;  // collectives_' own
   Switches switches_;
   bool emulated_ = false, has_siblings_ = false;
-  bool any_siblings_ = false;             // some process has several ranks, whichever
-  std::atomic<bool> is_captured_{false};  // some call is part of a graph
+  bool any_siblings_ = false;  // some process has several ranks, whichever
 
   std::mutex mutex_;
   std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket
   Call judged_;                                                         // the latest
   const Verdict* judged_verdict_ = nullptr;
   std::map<Stream, std::unique_ptr<device::Lane>> lanes_;
-  std::unique_ptr<device::Lane> aside_;
-  std::unique_ptr<device::Event> begin_, end_;
+  std::vector<std::unique_ptr<Aside>> asides_;
+  Aside* to_join_ = nullptr;  // the latest that was used
   device::Memory own_message_;
   std::map<WindowHandle, std::shared_ptr<path::Window>> windows_;
   std::vector<std::shared_ptr<path::Window>> left_;  // the program has given them up; still mapped

@@ -63,7 +63,6 @@ Result<bool> Counterpart::divides(Stream taken, Stream passed_on) {
 Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   auto request = request_of(call);
   if (!request) return request.status();
-  if (lane.capturing()) is_captured_.store(true, std::memory_order_relaxed);
   if (across_ != nullptr) return across_->call(*request, lane);
   const Verdict& verdict = judge(call);
   return collectives_->call(*request, lane, verdict.forced ? &*verdict.forced : nullptr);
@@ -81,25 +80,33 @@ Status Counterpart::perform(const Call& call) {
   return enqueue(call, *on);
 }
 
+Result<Counterpart::Aside*> Counterpart::aside_for(std::uint64_t capture) {
+  for (const std::uint64_t joined : {capture, std::uint64_t{0}})
+    for (const auto& aside : asides_)
+      if (aside->lane->capture() == joined) return aside.get();
+  const device::SetUp set_up(executor_.get());
+  auto lane = executor_->lane(shape_.device);
+  auto begin = executor_->event(shape_.device), end = executor_->event(shape_.device);
+  for (const Status& status : {lane.status(), begin.status(), end.status()})
+    if (!status.ok()) return status;
+  asides_.push_back(std::make_unique<Aside>(Aside{std::move(*lane), std::move(*begin), std::move(*end)}));
+  return asides_.back().get();
+}
+
 Result<device::Lane*> Counterpart::lane_aside(std::span<const Stream> streams) {
   if (emulated_) return &node_->lane();
-  const device::SetUp set_up(executor_.get());
-  if (aside_ == nullptr) {
-    auto made = executor_->lane(shape_.device);
-    auto begin = executor_->event(shape_.device), end = executor_->event(shape_.device);
-    for (const Status& status : {made.status(), begin.status(), end.status()})
-      if (!status.ok()) return status;
-    aside_ = std::move(*made);
-    begin_ = std::move(*begin);
-    end_ = std::move(*end);
-  }
+  const auto first = lane(streams.front());
+  if (!first) return first.status();
+  const auto aside = aside_for((*first)->capture());
+  if (!aside) return aside.status();
   for (Stream stream : streams) {
     const auto behind = lane(stream);
     if (!behind) return behind.status();
-    if (auto status = (*behind)->record(*begin_); !status) return status;
-    if (auto status = aside_->wait(*begin_); !status) return status;
+    if (auto status = (*behind)->record(*(*aside)->begin); !status) return status;
+    if (auto status = (*aside)->lane->wait(*(*aside)->begin); !status) return status;
   }
-  return aside_.get();
+  to_join_ = *aside;
+  return (*aside)->lane.get();
 }
 
 Status Counterpart::perform_aside(const Call& call) {
@@ -135,18 +142,18 @@ Status Counterpart::perform_messages(std::span<const Call> calls, bool aside) {
     if (!found) return found.status();
     on = *found;
   }
-  if (on->capturing()) is_captured_.store(true, std::memory_order_relaxed);
   return collectives_->send_receive(messages, *on);
 }
 
 Status Counterpart::join(std::span<const Stream> streams) {
   const std::lock_guard lock(mutex_);
-  if (aside_ == nullptr) return {};
-  if (auto status = aside_->record(*end_); !status) return status;
+  if (to_join_ == nullptr) return {};
+  const Aside& aside = *to_join_;
+  if (auto status = aside.lane->record(*aside.end); !status) return status;
   for (Stream stream : streams) {
     const auto behind = lane(stream);
     if (!behind) return behind.status();
-    if (auto status = (*behind)->wait(*end_); !status) return status;
+    if (auto status = (*behind)->wait(*aside.end); !status) return status;
   }
   return {};
 }

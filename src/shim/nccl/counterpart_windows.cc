@@ -56,7 +56,7 @@ void Counterpart::close_window(WindowHandle handle) {
 
 void Counterpart::unmap_left() {
   // A graph may run, now or later.
-  if (is_captured_.load(std::memory_order_relaxed)) return;
+  if (has_graphs()) return;
   if (const auto idle = collectives_->idle(); idle.ok() && !*idle) return;
   const std::lock_guard lock(mutex_);
   for (const auto& window : std::exchange(left_, {})) node_->forget(window);

@@ -218,13 +218,18 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
     } else {
       const auto place = comm::place_from_environment();
       const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
+      // A job has many communicators of the same ranks: the rest is for who asks.
+      static std::atomic<bool> said_own{false}, said_all{false};
+      const auto level = [](std::atomic<bool>& said) {
+        return said.exchange(true) ? LogLevel::info : LogLevel::warning;
+      };
       // What kept a rank from it, no other can know.
       if (const Status& own = meeting.announced(); one_host && !own)
-        log(LogLevel::warning,
+        log(level(said_own),
             fmt::format("rank {} cannot announce itself, so a communicator of {} ranks is left to NCCL: {}",
                         shape.rank, shape.size, own.text()));
       else if (one_host && !present.empty() && present.front() == meeting.index())
-        log(LogLevel::warning,
+        log(level(said_all),
             fmt::format(
                 "not all {} ranks of a communicator run with this build of sennit, or can say so: it is left to NCCL",
                 shape.size));
@@ -294,7 +299,9 @@ void DropIn::part_in_order(std::shared_ptr<Known> known, bool is_done) {
   counterpart.part_from_nccl(is_done);
   const auto until = std::chrono::steady_clock::now() + kLastWait;
   bool goes = counterpart.may_go();
-  while (!goes && !counterpart.has_siblings() && std::chrono::steady_clock::now() < until) {
+  // While there are graphs with its calls it is kept anyway.
+  const auto waits = [&] { return !goes && !counterpart.has_siblings() && !counterpart.has_graphs(); };
+  while (waits() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kLook);
     goes = counterpart.may_go();
   }
