@@ -360,7 +360,7 @@ static void end_in_the_end(void* (*end_it)(void*), ncclResult_t (*end_the_call)(
     expect(reduced != ncclSuccess, "what waited ended well", 0);
     expect(ended != ncclSuccess, "the end of a call that was ended", 0);
   } else {
-    usleep(600000);
+    usleep(2000000); /* the others have to be first: their waits would end by this */
     check(ncclCommAbort(comm), "abort");
   }
   check(ncclCommInitRank(&comm, size, meet("again"), rank), "again");
