@@ -1,9 +1,9 @@
 """A budget of seconds for jobs of NCCL and of sennit in turns, each of which trains several cases: what each job gets
 of it. Pure: clocks are read elsewhere.
 
-1. All jobs have the same share. NCCL's first one begins no case that would end after half of its own, so that as many
-   cases are left as there is time for: in sennit's jobs steps of both libraries are timed, which takes up to twice as
-   long.
+1. A job of NCCL has one part, and one of sennit two: steps of both libraries are timed there, which takes up to twice
+   as long. NCCL's first one begins no case that would end after its part, so that as many cases are left as there is
+   time for.
 2. Every later job gets the cases that all jobs before it finished, and begins none that would end after the budget.
 3. A further run, which is a job of each, is begun where as much is left as the longest before took.
 4. A job that has not ended by then is ended; what its cases told counts.
@@ -46,4 +46,4 @@ def share(cases: Sequence[Case], runs: int, budget_s: float, did: Sequence[Did],
     is_further = bool(did) and len(did) % 2 == 0
     if not left or now_s >= end_s or (is_further and now_s + max(took) > end_s):
         return None
-    return Share(left, end_s if did else budget_s / (2 * runs) / 2, end_s)
+    return Share(left, end_s if did else budget_s / (3 * runs), end_s)
