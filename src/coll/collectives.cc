@@ -128,6 +128,7 @@ Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
   if (!turn) return turn;
   if (capture != 0 && !(*turn)->stream) {
     // What was enqueued outside of the capture cannot be waited for inside, but by each replay.
+    const device::SetUp set_up(&node_.executor());
     auto at_once = turn_of(0, lane.device());
     if (!at_once) return at_once;
     if (auto status = lane.keep_in_replays(graphs_); !status) return status;
@@ -144,7 +145,9 @@ Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
 Status Collectives::end_turn(device::Lane& lane, Turn& turn) {
   turn.stream = lane.stream();
   if (auto status = lane.record(*turn.end); !status) return status;
-  return turn.capture == 0 ? Status() : lane.record_in_replays(*turns_.at(0).end, turn.replayed);
+  if (turn.capture == 0) return {};
+  const device::SetUp set_up(&node_.executor());
+  return lane.record_in_replays(*turns_.at(0).end, turn.replayed);
 }
 
 void Collectives::note(const Call& call) {

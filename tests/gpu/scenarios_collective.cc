@@ -189,9 +189,10 @@ int replays_beside_calls(const Arguments& arguments) {
                           streams[which].handle));
   };
   std::array<cudaGraphExec_t, kSets - 1> replayable{};
+  constexpr std::array modes{cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeGlobal};
   for (std::size_t which = 0; which < replayable.size(); ++which) {
     cudaGraph_t graph = nullptr;
-    must(cudaStreamBeginCapture(streams[which].handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+    must(cudaStreamBeginCapture(streams[which].handle, modes[which]), "cudaStreamBeginCapture");
     for (std::uint64_t call = 0; call < kCalls; ++call) enqueue(which, call);
     must(cudaStreamEndCapture(streams[which].handle, &graph), "cudaStreamEndCapture");
     must(cudaGraphInstantiate(&replayable[which], graph, 0), "cudaGraphInstantiate");
