@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "device/joined.h"
 #include "device/launch.h"
 
 namespace sennit::coll {
@@ -61,10 +62,7 @@ Result<CopyEngines::Engine> CopyEngines::make_engine() {
 }
 
 Result<CopyEngines::Engine*> CopyEngines::engine_for(device::Lane& lane) {
-  const std::uint64_t capture = lane.capture();
-  for (const std::uint64_t joined : {capture, std::uint64_t{0}})
-    for (const auto& engine : engines_)
-      if (engine->lane->capture() == joined) return engine.get();
+  if (Engine* const engine = device::joined_or_free(engines_, lane.capture())) return engine;
   auto made = make_engine();
   if (!made) return made.status();
   engines_.push_back(std::make_unique<Engine>(std::move(*made)));

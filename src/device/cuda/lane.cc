@@ -36,22 +36,15 @@ Result<Captured> captured_by_now(cudaStream_t stream) {
   return captured;
 }
 
-/// Edges from each of `from` to `to`, of the ordinary kind: all of the one is over before the other begins.
-cudaError_t link(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& from, cudaGraphNode_t to) {
+/// Adds or removes edges from each of `from` to `to`, of the ordinary kind: all of the one is over before the other
+/// begins.
+cudaError_t change_edges(decltype(&cudaGraphAddDependencies) change, cudaGraph_t graph,
+                         const std::vector<cudaGraphNode_t>& from, cudaGraphNode_t to) {
   const std::vector<cudaGraphNode_t> each(from.size(), to);
 #if CUDART_VERSION >= 13000
-  return cudaGraphAddDependencies(graph, from.data(), each.data(), nullptr, from.size());
+  return change(graph, from.data(), each.data(), nullptr, from.size());
 #else
-  return cudaGraphAddDependencies(graph, from.data(), each.data(), from.size());
-#endif
-}
-
-cudaError_t unlink(cudaGraph_t graph, const std::vector<cudaGraphNode_t>& from, cudaGraphNode_t to) {
-  const std::vector<cudaGraphNode_t> each(from.size(), to);
-#if CUDART_VERSION >= 13000
-  return cudaGraphRemoveDependencies(graph, from.data(), each.data(), nullptr, from.size());
-#else
-  return cudaGraphRemoveDependencies(graph, from.data(), each.data(), from.size());
+  return change(graph, from.data(), each.data(), from.size());
 #endif
 }
 
@@ -230,11 +223,12 @@ Status CudaLane::record_in_replays(Event& event, ReplayRecord& at) {
     std::vector<cudaGraphNode_t> before;
     for (void* const each : at.behind) before.push_back(static_cast<cudaGraphNode_t>(each));
     if (before == last) return {};
-    if (auto status = check(unlink(graph, before, node), "move the record of an event in replays"); !status)
-      return status;
+    constexpr auto what = "move the record of an event in replays";
+    const auto removed = change_edges(cudaGraphRemoveDependencies, graph, before, node);
+    if (auto status = check(removed, what); !status) return status;
     at.behind.clear();
-    if (auto status = check(link(graph, last, node), "move the record of an event in replays"); !status)
-      return status;
+    const auto added = change_edges(cudaGraphAddDependencies, graph, last, node);
+    if (auto status = check(added, what); !status) return status;
   }
   at.behind.assign(last.begin(), last.end());
   return {};

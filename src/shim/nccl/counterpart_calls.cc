@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "device/joined.h"
 #include "shim/nccl/counterpart.h"
 #include "shim/nccl/translate.h"
 
@@ -81,9 +82,7 @@ Status Counterpart::perform(const Call& call) {
 }
 
 Result<Counterpart::Aside*> Counterpart::aside_for(std::uint64_t capture) {
-  for (const std::uint64_t joined : {capture, std::uint64_t{0}})
-    for (const auto& aside : asides_)
-      if (aside->lane->capture() == joined) return aside.get();
+  if (Aside* const aside = device::joined_or_free(asides_, capture)) return aside;
   const device::SetUp set_up(executor_.get());
   auto lane = executor_->lane(shape_.device);
   auto begin = executor_->event(shape_.device), end = executor_->event(shape_.device);
