@@ -9,5 +9,6 @@ namespace sennit::gpu {
 
 std::vector<capi::Scenario> scenarios();
 std::vector<capi::Scenario> collective_scenarios();
+std::vector<capi::Scenario> graph_scenarios();
 
 }  // namespace sennit::gpu
