@@ -16,6 +16,8 @@ struct GpuExtra {
   std::string pci;  ///< any spelling; matched as an address
   int sm_count = 0;
   int copy_engines = 0;
+
+  bool operator==(const GpuExtra&) const = default;
 };
 
 struct Readings {

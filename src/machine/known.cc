@@ -6,8 +6,19 @@
 #include "base/environment.h"
 #include "machine/cache.h"
 #include "machine/document.h"
+#include "machine/look.h"
 
 namespace sennit::machine {
+
+namespace {
+
+/// GPUs are looked at once. Devices of the host executor are as many as the environment says by now.
+Result<Machine> look_here(std::string_view executor, const std::vector<GpuExtra>& extras) {
+  static Look gpus([](const std::vector<GpuExtra>& wanted) { return this_machine("cuda", wanted); });
+  return executor == "cuda" ? gpus.at(extras) : this_machine(executor, extras);
+}
+
+}  // namespace
 
 Result<Known> known_machine(std::string_view named, std::string_view executor, const std::vector<GpuExtra>& extras) {
   if (const std::string name = named.empty() ? environment("SENNIT_MACHINE") : std::string(named); !name.empty()) {
@@ -15,7 +26,7 @@ Result<Known> known_machine(std::string_view named, std::string_view executor, c
     if (!loaded) return loaded.status();
     return Known{std::move(*loaded), false};
   }
-  auto here = this_machine(executor, extras);
+  auto here = look_here(executor, extras);
   if (!here) return here.status();
   auto measured = load_cached(here->fingerprint);
   if (measured.ok()) return Known{std::move(*measured), false};

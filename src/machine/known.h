@@ -15,6 +15,7 @@ struct Known {
 
 /// The machine called `named` (a shipped one's name, or a file), or by SENNIT_MACHINE where that is empty; else this
 /// machine as it was measured; else as it can be discovered, with `executor` and `extras` as for this_machine().
+/// GPUs ("cuda") are discovered once in a process (look.h).
 /// Errors: those of load() and this_machine().
 Result<Known> known_machine(std::string_view named, std::string_view executor,
                             const std::vector<GpuExtra>& extras = {});
