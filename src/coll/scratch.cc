@@ -106,7 +106,11 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
   if (auto known = find_leaders(*sockets, team); !known) return known;
   team.counts = reinterpret_cast<BlockCounts*>(scratch->counts_.data());
 
-  if (status = scratch->create_on_device(scratch->bytes_); status.code() == Code::unsupported) {
+  status = scratch->create_on_device(scratch->bytes_, &device::Executor::allocate_for_peers);
+  // Where files of GPU memory cannot be passed on, the driver's own handles may be.
+  if (status.code() == Code::unsupported)
+    status = scratch->create_on_device(scratch->bytes_, &device::Executor::allocate);
+  if (status.code() == Code::unsupported) {
     log(LogLevel::info, fmt::format("collectives go by way of host memory: {}", status.text()));
     status = scratch->create_in_host_memory(scratch->bytes_);
   }
@@ -114,9 +118,9 @@ Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t
   return scratch;
 }
 
-Status Scratch::create_on_device(std::uint64_t bytes) {
+Status Scratch::create_on_device(std::uint64_t bytes, Allocate allocate) {
   comm::Group& group = node_.group();
-  auto memory = node_.executor().allocate(node_.device(), bytes);
+  auto memory = (node_.executor().*allocate)(node_.device(), bytes);
   Status status = memory.status();
   // Slots need no zeros: nobody reads one before its count says so.
   if (status.ok()) status = clear(node_.lane(), memory->data(), Shape::kSlotsOffset);
@@ -126,13 +130,13 @@ Status Scratch::create_on_device(std::uint64_t bytes) {
   if (!window) return window.status();
   window_ = std::move(*window);
   for (int rank = 0; rank < group.size() && status.ok(); ++rank) {
-    auto end = window_->end(rank, 0, bytes);
-    if (!end)
-      status = end.status();
-    else if (end->data == nullptr)
+    auto seen = window_->seen_here(rank);
+    if (!seen)
+      status = seen.status();
+    else if (*seen == nullptr)
       status = Status(Code::unsupported, fmt::format("rank {} cannot map the memory of rank {}", group.rank(), rank));
     else
-      team_.scratch[rank] = end->data;
+      team_.scratch[rank] = *seen;
   }
   auto agreed = comm::agree(group.exchange(), status, {});
   if (agreed.ok()) return {};
@@ -179,11 +183,23 @@ Status Scratch::create_in_host_memory(std::uint64_t bytes) {
   return agreed.status();
 }
 
+// CUDA frees the counts once all programs on the device are over, as it does with all memory of cudaMalloc; what
+// others have mapped of cuMemCreate's it would unmap at once.
+void Scratch::wait_for_programs() {
+  counts_ = {};
+}
+
+Scratch::~Scratch() {
+  wait_for_programs();
+}
+
 void Scratch::unmap() {
+  wait_for_programs();
   if (window_ != nullptr) window_->unmap();
 }
 
 Status Scratch::close() {
+  wait_for_programs();
   return window_ == nullptr ? Status() : node_.close(std::exchange(window_, nullptr));
 }
 

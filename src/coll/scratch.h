@@ -21,6 +21,10 @@ class Scratch {
   static Result<std::unique_ptr<Scratch>> create(path::Node& node, std::uint64_t bytes,
                                                  unsigned blocks = kMostBlocks);
 
+  ~Scratch();
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
   /// As a program on this rank's device sees it.
   const Team& team() const { return team_; }
   /// True where it lies in host memory.
@@ -42,8 +46,10 @@ class Scratch {
   };
 
   explicit Scratch(path::Node& node) : node_(node) {}
-  Status create_on_device(std::uint64_t bytes);
+  using Allocate = Result<device::Memory> (device::Executor::*)(int, std::size_t);
+  Status create_on_device(std::uint64_t bytes, Allocate allocate);
   Status create_in_host_memory(std::uint64_t bytes);
+  void wait_for_programs();
 
   path::Node& node_;
   std::uint64_t bytes_ = 0;

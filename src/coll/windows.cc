@@ -21,10 +21,10 @@ Result<std::optional<Windows::One>> Windows::look_at(path::Node& node, path::Win
   if (size > kMostRanks || one.bytes == 0) return std::optional<One>();
   std::string why_not;
   for (int rank = 0; rank < size; ++rank) {
-    auto end = window.end(rank, 0, one.bytes);
-    if (!end) why_not = end.status().what();
-    if (end.ok() && end->data == nullptr) why_not = fmt::format("the memory of rank {} cannot be mapped", rank);
-    if (end.ok()) one.at[rank] = end->data;
+    auto seen = window.seen_here(rank);
+    if (!seen) why_not = seen.status().what();
+    if (seen.ok() && *seen == nullptr) why_not = fmt::format("the memory of rank {} cannot be mapped", rank);
+    if (seen.ok()) one.at[rank] = *seen;
   }
   auto all = node.group().exchange().all_gather(comm::Writer().text(why_not).take());
   if (!all) return all.status();

@@ -41,6 +41,11 @@ class Executor {
   /// was asked and, for pinned memory, names the locked-memory limit.
   virtual Result<Memory> allocate(int device, std::size_t bytes) = 0;
   virtual Result<Memory> allocate_pinned(std::size_t bytes) = 0;
+  /// As allocate(), of a kind that other processes map without peer access, where there is one. CUDA takes 0.3 s to
+  /// switch peer access on (measured, H200), makes a context on the peer's device for it, and maps to peers whatever
+  /// is allocated from then on. Who frees such memory, or unmaps a peer's, waits for the programs that use it first:
+  /// CUDA does not.
+  virtual Result<Memory> allocate_for_peers(int device, std::size_t bytes) { return allocate(device, bytes); }
 
   /// Makes host memory of the caller reachable by devices and engines, until the value goes away.
   virtual Result<Memory> pin(void* data, std::size_t bytes) = 0;
@@ -64,6 +69,8 @@ class Executor {
 
   /// True when `device` can read and write memory of `peer`; switches it on at first use. SENNIT_PEER=0 forbids it.
   virtual bool reaches(int device, int peer) = 0;
+  /// The same, without switching it on: memory that travels as files (memory.h) needs no more.
+  virtual bool could_reach(int device, int peer) { return reaches(device, peer); }
 
   /// What another process needs to map the allocation around `pointer`, or all that `bytes` reach into. Errors:
   /// unsupported names the kind of allocation or switch that stands in the way.

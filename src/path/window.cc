@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -155,7 +156,7 @@ void Window::unmap() {
 }
 
 void Window::map(int rank, Part& part) {
-  part.tried = true;
+  if (std::exchange(part.tried, true)) return;
   const device::SetUp set_up(&executor_);  // the first message may be one that is captured
   const Status mapped = try_to_map(rank, part);
   if (!mapped.ok())
@@ -166,41 +167,61 @@ void Window::map(int rank, Part& part) {
 
 Status Window::try_to_map(int rank, Part& part) {
   if (!part.shareable) return Status(Code::unsupported, part.why_not);
-  for (const FileCard& card : part.files) {
-    auto file = group_.fetch(rank, card.number);
-    if (!file) return file.status();
-    part.shareable_memory.files.push_back({std::move(*file), card.bytes});
-  }
-  if (part.device >= 0 && !executor_.reaches(device_, part.device))
+  const bool as_files = part.shareable_memory.kind == device::Shareable::Kind::files;
+  if (part.device >= 0 &&
+      !(as_files ? executor_.could_reach(device_, part.device) : executor_.reaches(device_, part.device)))
     return Status(Code::unsupported, "the GPUs have no peer access");
-  auto mapping = mappings_.map(rank, part.shareable_memory, device_);
+  auto mapping = map_for(device_, rank, part);
   if (!mapping) return mapping.status();
   part.mapping = std::move(*mapping);
-  // A second mapping, for the engines of the peer's own device; without it only the direct path is left.
-  if (part.device >= 0 && part.device != device_) {
-    auto at_owner = mappings_.map(rank, part.shareable_memory, part.device);
-    if (at_owner.ok()) part.mapping_at_owner = std::move(*at_owner);
-  }
-  part.shareable_memory.files.clear();  // a mapping needs them no more
   return {};
 }
 
-Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {
+void Window::map_at_owner(int rank, Part& part) {
+  if (part.mapping == nullptr || part.device < 0 || part.device == device_) return;
+  if (std::exchange(part.tried_at_owner, true)) return;
+  const device::SetUp set_up(&executor_);
+  // Engines of both devices are to reach either's memory.
+  if (!executor_.reaches(device_, part.device)) return;
+  auto mapping = map_for(part.device, rank, part);
+  if (mapping.ok()) part.mapping_at_owner = std::move(*mapping);
+}
+
+Result<std::shared_ptr<const Mapping>> Window::map_for(int device, int rank, Part& part) {
+  std::vector<device::Shareable::File>& files = part.shareable_memory.files;
+  for (const FileCard& card : part.files) {
+    auto file = group_.fetch(rank, card.number);
+    if (!file) return file.status();
+    files.push_back({std::move(*file), card.bytes});
+  }
+  auto mapping = mappings_.map(rank, part.shareable_memory, device);
+  files.clear();  // a mapping needs them no more
+  return mapping;
+}
+
+Status Window::check(int rank, std::uint64_t offset, std::uint64_t bytes) const {
   if (rank < 0 || rank >= static_cast<int>(parts_.size()))
     return Status(Code::invalid_argument, fmt::format("there is no rank {}", rank), {},
                   fmt::format("Ranks are 0 to {}", parts_.size() - 1));
-  Part& part = parts_[static_cast<std::size_t>(rank)];
+  const Part& part = parts_[static_cast<std::size_t>(rank)];
   if (offset > part.bytes || bytes > part.bytes - offset)
     return Status(Code::invalid_argument,
                   fmt::format("{} at offset {} reach beyond rank {}'s window of {}", format_bytes(bytes), offset,
                               rank, format_bytes(part.bytes)),
                   {}, "Register more memory there, or send less");
-  if (rank == group_.rank()) return End::local(data_ + offset, data_device_);
   if (!group_.same_node(rank))
     return Status(Code::unsupported, fmt::format("rank {} is on another node", rank), {},
                   "Put and get work between ranks that can map each other's memory");
+  return {};
+}
+
+Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {
+  if (auto status = check(rank, offset, bytes); !status) return status;
+  if (rank == group_.rank()) return End::local(data_ + offset, data_device_);
   const std::lock_guard lock(mutex_);
-  if (!part.tried) map(rank, part);
+  Part& part = parts_[static_cast<std::size_t>(rank)];
+  map(rank, part);
+  map_at_owner(rank, part);
   End end;
   end.rank = rank;
   end.window = number_;
@@ -211,6 +232,15 @@ Result<End> Window::end(int rank, std::uint64_t offset, std::uint64_t bytes) {
   if (std::byte* const seen = part.seen_through(part.mapping_at_owner)) end.at_owner = seen + offset;
   if (part.device == device_) end.at_owner = end.data;
   return end;
+}
+
+Result<std::byte*> Window::seen_here(int rank) {
+  if (auto status = check(rank, 0, 0); !status) return status;
+  if (rank == group_.rank()) return data_;
+  const std::lock_guard lock(mutex_);
+  Part& part = parts_[static_cast<std::size_t>(rank)];
+  map(rank, part);
+  return part.seen_through(part.mapping);
 }
 
 }  // namespace sennit::path

@@ -47,13 +47,17 @@ class Window {
   /// and is still reached through the peer's service. Errors: invalid_argument (outside of the part, naming its
   /// size); unsupported (another node).
   Result<End> end(int rank, std::uint64_t offset, std::uint64_t bytes);
+  /// The first byte of `rank`'s part as lanes of this rank's device see it, which is all that collectives need; null
+  /// where it cannot be mapped. Unlike end(), which maps it for the part's own device too, it needs no context there.
+  /// Errors: those of end().
+  Result<std::byte*> seen_here(int rank);
 
  private:
   struct Part {
     std::uint64_t bytes = 0;
     int device = -1;  // index here of the device that holds it; -1 where this process does not see it
     bool shareable = false;
-    bool tried = false;
+    bool tried = false, tried_at_owner = false;
     device::Shareable shareable_memory;
     std::vector<FileCard> files;  // the shareable's
     std::shared_ptr<const Mapping> mapping, mapping_at_owner;
@@ -66,9 +70,14 @@ class Window {
 
   Window(comm::Group& group, device::Executor& executor, Mappings& mappings, int device)
       : group_(group), executor_(executor), mappings_(mappings), device_(device) {}
-  /// Maps a part, or logs why not.
+  /// Whose memory is a part of this node. Errors: those of end().
+  Status check(int rank, std::uint64_t offset, std::uint64_t bytes) const;
+  /// Maps a part for this rank's device, or logs why not.
   void map(int rank, Part& part);
   Status try_to_map(int rank, Part& part);
+  /// Maps a part that is mapped here for engines of its own device; without it only the direct path is left.
+  void map_at_owner(int rank, Part& part);
+  Result<std::shared_ptr<const Mapping>> map_for(int device, int rank, Part& part);
 
   comm::Group& group_;
   device::Executor& executor_;

@@ -79,6 +79,27 @@ TEST(Node, RefusesWhatIsOutsideAWindow) {
   });
 }
 
+TEST(Node, ShowsItsOwnDeviceAPeersPartOfAWindow) {
+  on_nodes([](Node& node) {
+    const int me = node.rank(), peer = 1 - me;
+    auto mine = std::move(*node.executor().allocate_for_peers(node.device(), 4096));
+    std::memset(mine.data(), 'a' + me, 4096);
+    const auto window = *node.open(mine.data(), 4096);
+    EXPECT_EQ(*window->seen_here(me), mine.data());
+    EXPECT_EQ(window->seen_here(2).status().code(), Code::invalid_argument);
+    EXPECT_EQ(window->seen_here(-1).status().code(), Code::invalid_argument);
+    std::byte* const seen = *window->seen_here(peer);
+    ASSERT_NE(seen, nullptr);
+    EXPECT_EQ(seen[4095], static_cast<std::byte>('a' + peer));
+    // Who asks for more later gets it: the peer's own device had no mapping yet.
+    const End there = *window->end(peer, 96, 4000);
+    EXPECT_EQ(there.data, seen + 96);
+    ASSERT_NE(there.at_owner, nullptr);
+    EXPECT_EQ(there.at_owner[3999], static_cast<std::byte>('a' + peer));
+    EXPECT_TRUE(node.close(window).ok());
+  });
+}
+
 /// A rank frees its memory, then forgets the window, while the other still reads what is mapped.
 TEST(Node, ForgetsAWindowWithoutTheOtherRanks) {
   on_nodes([](Node& node) {

@@ -88,6 +88,12 @@ class CudaExecutor final : public Executor {
     });
   }
 
+  Result<Memory> allocate_for_peers(int device, std::size_t bytes) override {
+    if (auto status = known(device); !status) return status;
+    auto made = create_exportable(device, bytes);
+    return made.ok() ? std::move(made) : allocate(device, bytes);
+  }
+
   Result<Memory> allocate_pinned(std::size_t bytes) override {
     void* data = nullptr;
     const auto error =
@@ -179,22 +185,27 @@ class CudaExecutor final : public Executor {
     return attributes.type == cudaMemoryTypeHost ? -1 : attributes.device;
   }
 
-  bool reaches(int device, int peer) override {
-    const auto count = static_cast<int>(devices_.size());
-    if (device < 0 || peer < 0 || device >= count || peer >= count) return false;
+  bool could_reach(int device, int peer) override {
+    if (!may_reach(device, peer)) return false;
     if (device == peer) return true;
-    if (const auto allowed = environment_switch("SENNIT_PEER"); allowed.ok() && !*allowed) return false;
+    int possible = 0;
+    if (cudaDeviceCanAccessPeer(&possible, device, peer) != cudaSuccess) (void)cudaGetLastError();
+    return possible != 0;
+  }
+
+  bool reaches(int device, int peer) override {
+    if (!may_reach(device, peer)) return false;
+    if (device == peer) return true;
     const std::lock_guard lock(mutex_);
     int& known = reach_[static_cast<std::size_t>(device) * devices_.size() + static_cast<std::size_t>(peer)];
     if (known >= 0) return known == 1;
-    int possible = 0;
     known = 0;
-    if (cudaDeviceCanAccessPeer(&possible, device, peer) == cudaSuccess && possible != 0) {
+    if (could_reach(device, peer)) {
       const CurrentDevice current(device);
       const auto error = cudaDeviceEnablePeerAccess(peer, 0);
       known = error == cudaSuccess || error == cudaErrorPeerAccessAlreadyEnabled ? 1 : 0;
+      (void)cudaGetLastError();
     }
-    (void)cudaGetLastError();
     return known == 1;
   }
 
@@ -262,6 +273,15 @@ class CudaExecutor final : public Executor {
   }
 
  private:
+  /// Whether both are devices, and it is not forbidden.
+  bool may_reach(int device, int peer) const {
+    const auto count = static_cast<int>(devices_.size());
+    if (device < 0 || peer < 0 || device >= count || peer >= count) return false;
+    if (device == peer) return true;
+    const auto allowed = environment_switch("SENNIT_PEER");
+    return !allowed.ok() || *allowed;
+  }
+
   Status known(int device) const {
     const auto count = static_cast<int>(devices_.size());
     if (device >= 0 && device < count) return {};

@@ -85,6 +85,17 @@ Result<std::vector<Shareable::File>> export_pool(const Location& location, cudaM
   return files;
 }
 
+/// Whether the driver's own handles may be for it; asked first, as tools report calls of CUDA that fail.
+bool may_have_ipc_handle(const Location& location) {
+  int capable = 1;
+  const Driver& driver = Driver::get();
+  if (driver.pointer_attribute != nullptr &&
+      driver.pointer_attribute(&capable, CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE,
+                               reinterpret_cast<CUdeviceptr>(location.base)) != CUDA_SUCCESS)
+    capable = 1;
+  return location.allocations == 1 && capable != 0;
+}
+
 Status map_handle(const Shareable::File& file, CUdeviceptr at) {
   const Driver& driver = Driver::get();
   Handle handle;
@@ -175,7 +186,7 @@ Result<Shareable> share_cuda(const void* pointer, const Location& location, cons
   shareable.address = static_cast<std::byte*>(const_cast<void*>(pointer));
   const CurrentDevice current(location.device);
   cudaIpcMemHandle_t handle{};
-  if (location.allocations == 1 && cudaIpcGetMemHandle(&handle, location.base) == cudaSuccess) {
+  if (may_have_ipc_handle(location) && cudaIpcGetMemHandle(&handle, location.base) == cudaSuccess) {
     shareable.kind = Shareable::Kind::ipc_handle;
     std::memcpy(shareable.handle.data(), &handle, sizeof handle);
     return shareable;
