@@ -129,6 +129,24 @@ def test_what_a_communicator_takes_longer_is_of_all_rounds_of_all_jobs() -> None
     assert torch_calls.made([[], [{"case": "it"}]]) is None
 
 
+def test_what_the_first_communicator_takes_longer_is_told_by_jobs_in_turns() -> None:
+    said: dict[str, list[list[dict[str, Any]]]] = {
+        "sennit": [[{"met_ms": 700.0}, {"case": "it"}], [{"met_ms": 660.0}]],
+        "nccl": [[{"met_ms": 600.0}], [{"met_ms": 580.0}]],
+    }
+    found = torch_calls.met(said)
+    assert found is not None
+    assert (found["median_ms"], found["spread_ms"], found["nccl_ms"], found["rounds"]) == (90, 5, 590, 2)
+    document = data("torch") | {"met": found}
+    sentence = "The first communicator of a process takes 90 ± 5 ms more than in jobs without sennit, 590 ms"
+    assert any(line.startswith(sentence) and line.endswith("under 100 ms, undecided.")
+               for line in added(TorchResult.model_validate(document)))  # fmt: skip
+    once = data("torch") | {"met": found | {"rounds": 1, "spread_ms": 0.0}}
+    assert any(line.endswith("under 100 ms.") for line in added(TorchResult.model_validate(once)))
+    assert torch_calls.met({"sennit": said["sennit"]}) is None
+    assert torch_calls.met({"sennit": [[{"case": "it"}]], "nccl": said["nccl"]}) is None
+
+
 # ---- jobs ---------------------------------------------------------------------------------------------------------
 
 

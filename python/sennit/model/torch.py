@@ -81,4 +81,6 @@ class TorchResult(Part):
     added_to_taken: Added | None = Field(default=None, description="To a call that sennit takes, over "
                                          "sennit_allreduce on a communicator of the same ranks")  # fmt: skip
     made: Made | None = Field(default=None, description="None where it could not be measured, or sennit has no part")
+    met: Made | None = Field(default=None, description="Of the first communicator of a process, by jobs of each in "
+                             "turns, with what PyTorch does to meet")  # fmt: skip
     warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

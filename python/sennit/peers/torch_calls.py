@@ -184,6 +184,19 @@ def made(told: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
     return {"median_ms": median, "spread_ms": spread, "nccl_ms": nccl, "rounds": len(every)}
 
 
+def met(said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, Any] | None:
+    """What the drop-in adds to the first communicator of a process: what each job of sennit's took longer to meet
+    than NCCL's of the same turn. `said`: by variant, what rank 0 of each job said; none where a variant has no job.
+    """
+    pairs = list(zip(*([row["met_ms"] for job in said.get(variant, ()) for row in job if "met_ms" in row]
+                       for variant in (SENNIT, NCCL)), strict=False))  # fmt: skip
+    if not pairs:
+        return None
+    median, spread = median_and_spread([sennits - nccls for sennits, nccls in pairs])
+    return {"median_ms": median, "spread_ms": spread, "nccl_ms": statistics.median(nccl for _, nccl in pairs),
+            "rounds": len(pairs)}  # fmt: skip
+
+
 def rows(
     asked: Sequence[Case], ranks: int, told: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
     hows: Mapping[Case, str],

@@ -42,7 +42,10 @@ def begin(rank: int, ranks: int, backend: str) -> torch.device:
         raise Refused("this PyTorch sees no GPU")
     device = torch.device("cuda", rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
+    torch.cuda.synchronize()  # CUDA's own beginning is not the communicator's
+    start = time.perf_counter()
     dist.init_process_group(backend, rank=rank, world_size=ranks, device_id=device)
+    tell(rank, row={"met_ms": (time.perf_counter() - start) * 1e3})
     nccl = ".".join(map(str, torch.cuda.nccl.version()))
     tell(rank, versions={"torch": torch.__version__, "nccl": nccl})
     tell(rank, row={"machine": machine()})

@@ -140,6 +140,7 @@ def document_of(
     return torch_jobs.document("bench torch", told, settings, rows, warnings) | {
         "added": torch_calls.added(said.get(PASSED_ON, []), "added_us", torch_calls.PASSED_BYTES),
         "made": torch_calls.made(said.get(SENNIT, [])),
+        "met": torch_calls.met(said),
         "added_to_taken": torch_calls.added(said.get(SENNIT, []), "added_to_taken_us", torch_calls.taken_bytes(hows)),
     }
 

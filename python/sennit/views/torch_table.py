@@ -150,6 +150,14 @@ def added(result: TorchResult) -> list[str]:
             f"NCCL's own, {made.nccl_ms:.0f} ms; aimed at: under {MADE_AIM_MS:g} ms, "
             f"{reached(made.median_ms, made.spread_ms, MADE_AIM_MS)}."
         )
+    if met := result.met:
+        # Two jobs of each say how much jobs differ.
+        known = f", {reached(met.median_ms, met.spread_ms, MADE_AIM_MS)}" if met.rounds > 1 else ""
+        said.append(
+            f"The first communicator of a process takes {met.median_ms:.0f} ± {met.spread_ms:.0f} ms more than in "
+            f"jobs without sennit, {met.nccl_ms:.0f} ms, until PyTorch's ranks have met; aimed at: under "
+            f"{MADE_AIM_MS:g} ms{known}."
+        )
     for row in result.rows:
         others = alone.get((row.operation, row.type, row.bytes, row.way), [])
         differences = [one - other for one, other in zip(row.host_of_runs_us, others, strict=False)]
