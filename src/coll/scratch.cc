@@ -183,23 +183,17 @@ Status Scratch::create_in_host_memory(std::uint64_t bytes) {
   return agreed.status();
 }
 
-// CUDA frees the counts once all programs on the device are over, as it does with all memory of cudaMalloc; what
-// others have mapped of cuMemCreate's it would unmap at once.
-void Scratch::wait_for_programs() {
+Scratch::~Scratch() {
+  // Where a rank gave up, programs may not be over. CUDA frees these once they are, as it does with all memory of
+  // cudaMalloc; what is of cuMemCreate it would unmap at once.
   counts_ = {};
 }
 
-Scratch::~Scratch() {
-  wait_for_programs();
-}
-
 void Scratch::unmap() {
-  wait_for_programs();
   if (window_ != nullptr) window_->unmap();
 }
 
 Status Scratch::close() {
-  wait_for_programs();
   return window_ == nullptr ? Status() : node_.close(std::exchange(window_, nullptr));
 }
 

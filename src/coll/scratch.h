@@ -49,7 +49,6 @@ class Scratch {
   using Allocate = Result<device::Memory> (device::Executor::*)(int, std::size_t);
   Status create_on_device(std::uint64_t bytes, Allocate allocate);
   Status create_in_host_memory(std::uint64_t bytes);
-  void wait_for_programs();
 
   path::Node& node_;
   std::uint64_t bytes_ = 0;
