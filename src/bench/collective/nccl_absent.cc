@@ -15,5 +15,8 @@ int Nccl::number_of(device::Operator) {
 Status Nccl::call(const NcclCall&, void*) {
   return Status(Code::unsupported, "this build has no CUDA");
 }
+Status Nccl::make_windows(path::Node&, std::uint64_t) {
+  return Status(Code::unsupported, "this build has no CUDA");
+}
 
 }  // namespace sennit::bench::collective
