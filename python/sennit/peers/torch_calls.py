@@ -176,12 +176,7 @@ def added(told: Sequence[Sequence[Mapping[str, Any]]], name: str, size: int) -> 
 def made(told: Sequence[Sequence[Mapping[str, Any]]]) -> dict[str, Any] | None:
     """What the drop-in adds to the making of a communicator, of all rounds of all jobs; none where no rank could
     tell."""
-    every = [tuple(each) for job in told for row in job for each in row.get("made_ms", ())]
-    if not every:
-        return None
-    median, spread = median_and_spread([through - own for through, own in every])
-    nccl = statistics.median(own for _, own in every)
-    return {"median_ms": median, "spread_ms": spread, "nccl_ms": nccl, "rounds": len(every)}
+    return _longer([(through, own) for job in told for row in job for through, own in row.get("made_ms", ())])
 
 
 def met(said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, Any] | None:
@@ -190,11 +185,16 @@ def met(said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, 
     """
     pairs = list(zip(*([row["met_ms"] for job in said.get(variant, ()) for row in job if "met_ms" in row]
                        for variant in (SENNIT, NCCL)), strict=False))  # fmt: skip
+    return _longer(pairs)
+
+
+def _longer(pairs: Sequence[tuple[float, float]]) -> dict[str, Any] | None:
+    """How much longer the first of each pair is than NCCL's, in milliseconds; None of no pair."""
     if not pairs:
         return None
-    median, spread = median_and_spread([sennits - nccls for sennits, nccls in pairs])
-    return {"median_ms": median, "spread_ms": spread, "nccl_ms": statistics.median(nccl for _, nccl in pairs),
-            "rounds": len(pairs)}  # fmt: skip
+    median, spread = median_and_spread([through - own for through, own in pairs])
+    nccl = statistics.median(own for _, own in pairs)
+    return {"median_ms": median, "spread_ms": spread, "nccl_ms": nccl, "rounds": len(pairs)}
 
 
 def rows(
