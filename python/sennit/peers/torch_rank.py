@@ -43,8 +43,10 @@ def begin(rank: int, ranks: int, backend: str) -> torch.device:
     device = torch.device("cuda", rank % torch.cuda.device_count())
     torch.cuda.set_device(device)
     torch.cuda.synchronize()  # CUDA's own beginning is not the communicator's
+    # Rank 0 goes on when all have come: what the last one takes to start is not the communicator's either.
+    store = dist.TCPStore(os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"]), ranks, is_master=rank == 0)
     start = time.perf_counter()
-    dist.init_process_group(backend, rank=rank, world_size=ranks, device_id=device)
+    dist.init_process_group(backend, store=store, rank=rank, world_size=ranks, device_id=device)
     tell(rank, row={"met_ms": (time.perf_counter() - start) * 1e3})
     nccl = ".".join(map(str, torch.cuda.nccl.version()))
     tell(rank, versions={"torch": torch.__version__, "nccl": nccl})
