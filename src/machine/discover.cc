@@ -22,14 +22,11 @@ Result<Machine> host_executor_machine() {
   return host_machine(int(*devices), read_sysfs(), today());
 }
 
-Machine assemble_with(NvmlReadings nvml, const std::vector<GpuExtra>& extras) {
-  Readings readings;
+Readings read_with(NvmlReadings nvml, const std::vector<GpuExtra>& extras) {
+  Readings readings = read_beside_nvml();
   readings.nvml = std::move(nvml);
-  readings.sysfs = read_sysfs();
-  readings.hwloc = read_hwloc();
   readings.extras = extras;
-  readings.date = today();
-  return assemble(readings);
+  return readings;
 }
 
 }  // namespace
@@ -39,7 +36,23 @@ std::string today() {
 }
 
 Machine discover(const std::vector<GpuExtra>& extras) {
-  return assemble_with(read_nvml(), extras);
+  return assemble(read_with(read_nvml(), extras));
+}
+
+Readings read_beside_nvml() {
+  Readings readings;
+  readings.sysfs = read_sysfs();
+  readings.hwloc = read_hwloc();
+  readings.date = today();
+  return readings;
+}
+
+Result<Machine> machine_of_gpus(const Readings& readings) {
+  const NvmlReadings& nvml = readings.nvml;
+  if (nvml.gpus.empty())
+    return Status(Code::unsupported, "no GPU answers", nvml.present ? "NVML lists none" : nvml.problem,
+                  "Install the NVIDIA driver and give this process access to a GPU, or use --executor host");
+  return assemble(readings);
 }
 
 Result<Machine> this_machine(std::string_view executor, const std::vector<GpuExtra>& extras) {
@@ -49,10 +62,8 @@ Result<Machine> this_machine(std::string_view executor, const std::vector<GpuExt
     return Status(Code::invalid_argument, fmt::format("'{}' is not an executor", printable(wanted)), {},
                   "Use auto, cuda or host");
   NvmlReadings nvml = read_nvml();
-  if (!nvml.gpus.empty()) return assemble_with(std::move(nvml), extras);
-  if (wanted == "auto") return host_executor_machine();
-  return Status(Code::unsupported, "no GPU answers", nvml.present ? "NVML lists none" : nvml.problem,
-                "Install the NVIDIA driver and give this process access to a GPU, or use --executor host");
+  if (wanted == "auto" && nvml.gpus.empty()) return host_executor_machine();
+  return machine_of_gpus(read_with(std::move(nvml), extras));
 }
 
 }  // namespace sennit::machine

@@ -12,13 +12,25 @@ namespace sennit::machine {
 
 namespace {
 
-/// GPUs are looked at once. Devices of the host executor are as many as the environment says by now.
+/// GPUs are looked at once.
+Look& gpus() {
+  static Look look([] { return read_nvml(); }, &read_beside_nvml);
+  return look;
+}
+
+/// Devices of the host executor are as many as the environment says by now.
 Result<Machine> look_here(std::string_view executor, const std::vector<GpuExtra>& extras) {
-  static Look gpus([](const std::vector<GpuExtra>& wanted) { return this_machine("cuda", wanted); });
-  return executor == "cuda" ? gpus.at(extras) : this_machine(executor, extras);
+  if (executor != "cuda") return this_machine(executor, extras);
+  Readings readings = *gpus().readings();
+  readings.extras = extras;
+  return machine_of_gpus(readings);
 }
 
 }  // namespace
+
+void look_ahead() {
+  if (environment("SENNIT_MACHINE").empty()) gpus().begin();
+}
 
 Result<Known> known_machine(std::string_view named, std::string_view executor, const std::vector<GpuExtra>& extras) {
   if (const std::string name = named.empty() ? environment("SENNIT_MACHINE") : std::string(named); !name.empty()) {

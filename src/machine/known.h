@@ -20,4 +20,8 @@ struct Known {
 Result<Known> known_machine(std::string_view named, std::string_view executor,
                             const std::vector<GpuExtra>& extras = {});
 
+/// Begins to look at this machine's GPUs on a thread, so that known_machine("cuda") has less to wait for later; once
+/// in a process, and not where SENNIT_MACHINE names another machine.
+void look_ahead();
+
 }  // namespace sennit::machine

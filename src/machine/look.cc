@@ -1,13 +1,57 @@
 #include "machine/look.h"
 
+#include <csignal>
+#include <new>
+#include <utility>
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include "base/thread.h"
+
 namespace sennit::machine {
 
-Result<Machine> Look::at(const std::vector<GpuExtra>& extras) {
+Look::~Look() {
+  if (!thread_) return;
+  if (::getpid() == owner_)
+    thread_->join();
+  else
+    (void)thread_.release();
+}
+
+void Look::begin() {
+  std::call_once(begun_, [this] {
+    // The thread takes no signals: a program's handlers expect to run on the program's own threads.
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    auto started = start_thread([this] {
+      ::pthread_setname_np(::pthread_self(), "sennit-look");
+      try {
+        const std::lock_guard lock(mutex_);
+        look_at_gpus();
+      } catch (const std::bad_alloc&) {  // whoever asks reads again
+      }
+    });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!started) return;
+    owner_ = ::getpid();
+    thread_ = std::make_unique<std::thread>(std::move(*started));
+  });
+}
+
+std::shared_ptr<const Readings> Look::readings() {
   const std::lock_guard lock(mutex_);
-  if (found_ && found_->extras == extras) return found_->machine;
-  auto seen = look_(extras);
-  if (seen.ok()) found_ = Found{extras, *seen};
-  return seen;
+  if (found_ != nullptr) return found_;
+  look_at_gpus();
+  auto readings = std::make_shared<Readings>(read_rest_());
+  readings->nvml = *std::exchange(gpus_, std::nullopt);
+  if (!readings->nvml.gpus.empty()) found_ = readings;
+  return readings;
+}
+
+void Look::look_at_gpus() {
+  if (found_ == nullptr && !gpus_) gpus_ = read_gpus_();
 }
 
 }  // namespace sennit::machine

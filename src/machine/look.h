@@ -1,38 +1,48 @@
-// A machine that is looked at once in the life of a process.
+// A machine that is looked at once in the life of a process, also ahead of time.
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
-#include <vector>
+#include <thread>
 
-#include "base/status.h"
+#include <sys/types.h>
+
 #include "machine/assemble.h"
-#include "machine/machine.h"
 
 namespace sennit::machine {
 
-/// Keeps what a look at the machine found: NVML and hwloc take tens of milliseconds or more, which every communicator
+/// Keeps what a look at the machine read: NVML and hwloc take tens of milliseconds or more, which every communicator
 /// of a program would wait for, and its GPUs are the same as long as a process runs. From any thread; one that comes
 /// while another looks waits for it.
 class Look {
  public:
-  using Function = std::function<Result<Machine>(const std::vector<GpuExtra>&)>;
+  /// `gpus`: what begin() has read ahead; not null. `rest`: everything else, in the thread that asks.
+  Look(std::function<NvmlReadings()> gpus, std::function<Readings()> rest)
+      : read_gpus_(std::move(gpus)), read_rest_(std::move(rest)) {}
+  /// Waits for what was begun; in a child made by fork() it was not.
+  ~Look();
+  Look(const Look&) = delete;
+  Look& operator=(const Look&) = delete;
 
-  explicit Look(Function look) : look_(std::move(look)) {}
+  /// Begins to read GPUs on a thread of its own, the first time; nothing where no thread is to be had.
+  void begin();
 
-  /// As it was found before with the same `extras`; else looks, and keeps the latest unless it is an error.
-  Result<Machine> at(const std::vector<GpuExtra>& extras);
+  /// As they were read before, else reads, and keeps them if there are GPUs. Never null.
+  std::shared_ptr<const Readings> readings();
 
  private:
-  struct Found {
-    std::vector<GpuExtra> extras;
-    Machine machine;
-  };
+  void look_at_gpus();
 
-  Function look_;
-  std::mutex mutex_;
-  std::optional<Found> found_;
+  const std::function<NvmlReadings()> read_gpus_;
+  const std::function<Readings()> read_rest_;
+  std::once_flag begun_;
+  pid_t owner_ = 0;
+  std::unique_ptr<std::thread> thread_;
+  std::mutex mutex_;  // guards what follows; held while reading
+  std::optional<NvmlReadings> gpus_;
+  std::shared_ptr<const Readings> found_;
 };
 
 }  // namespace sennit::machine

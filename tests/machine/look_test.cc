@@ -1,45 +1,118 @@
 #include "machine/look.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <thread>
+
 #include <gtest/gtest.h>
 
 namespace sennit::machine {
 namespace {
 
-const std::vector<GpuExtra> kTwo = {{"0000:01:00.0", 132, 4}, {"0000:02:00.0", 132, 4}};
+/// Readings of one GPU, called `name`.
+NvmlReadings named(std::string name) {
+  NvmlReadings readings;
+  readings.gpus.emplace_back().name = std::move(name);
+  return readings;
+}
+
+Readings of_host(std::string host) {
+  Readings readings;
+  readings.sysfs.host = std::move(host);
+  return readings;
+}
 
 TEST(Look, IsTakenOnce) {
-  int looks = 0;
-  Look look([&](const std::vector<GpuExtra>&) -> Result<Machine> {
-    Machine machine;
-    machine.name = std::to_string(++looks);
-    return machine;
-  });
-  EXPECT_EQ(look.at(kTwo)->name, "1");
-  EXPECT_EQ(look.at(kTwo)->name, "1");
-  EXPECT_EQ(looks, 1);
+  int looks = 0, rests = 0;
+  Look look([&] { return named(std::to_string(++looks)); }, [&] { return of_host(std::to_string(++rests)); });
+  for (int i = 0; i < 2; ++i) {
+    const auto readings = look.readings();
+    EXPECT_EQ(readings->nvml.gpus.at(0).name, "1");
+    EXPECT_EQ(readings->sysfs.host, "1");
+  }
+  look.begin();
+  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "1");
 }
 
-TEST(Look, IsTakenAgainForOtherGpus) {
-  std::vector<std::size_t> counts;
-  Look look([&](const std::vector<GpuExtra>& extras) -> Result<Machine> {
-    counts.push_back(extras.size());
-    return Machine();
-  });
-  EXPECT_TRUE(look.at(kTwo).ok());
-  EXPECT_TRUE(look.at({}).ok());
-  EXPECT_TRUE(look.at(kTwo).ok());
-  EXPECT_EQ(counts, (std::vector<std::size_t>{2, 0, 2}));
-}
-
-TEST(Look, ThatFailedIsTakenAgain) {
+TEST(Look, WithoutGpusIsTakenAgain) {
   bool asleep = true;
-  Look look([&](const std::vector<GpuExtra>&) -> Result<Machine> {
-    if (asleep) return Status(Code::unsupported, "no GPU answers");
-    return Machine();
-  });
-  EXPECT_EQ(look.at(kTwo).status().code(), Code::unsupported);
+  Look look([&] { return asleep ? NvmlReadings() : named("awake"); }, [] { return of_host("here"); });
+  EXPECT_TRUE(look.readings()->nvml.gpus.empty());
   asleep = false;
-  EXPECT_TRUE(look.at(kTwo).ok());
+  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "awake");
+}
+
+TEST(Look, AheadIsWaitedFor) {
+  std::atomic<bool> has_begun{false}, may_end{false};
+  std::atomic<int> looks{0};
+  std::thread::id reader;
+  bool takes_signals = true;
+  Look look(
+      [&] {
+        reader = std::this_thread::get_id();
+        sigset_t blocked;
+        pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+        takes_signals = sigismember(&blocked, SIGTERM) == 0;
+        has_begun = true;
+        has_begun.notify_all();
+        may_end.wait(false);
+        return named(std::to_string(++looks));
+      },
+      [] { return of_host("here"); });
+  look.begin();
+  look.begin();
+  has_begun.wait(false);
+  std::thread other([&] {
+    may_end = true;
+    may_end.notify_all();
+  });
+  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "1");
+  other.join();
+  EXPECT_EQ(looks, 1);
+  EXPECT_NE(reader, std::this_thread::get_id());
+  EXPECT_FALSE(takes_signals);
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  EXPECT_EQ(sigismember(&blocked, SIGTERM), 0) << "the caller's signals stay its own";
+}
+
+TEST(Look, AheadIsOverBeforeItsEnd) {
+  std::atomic<bool> is_over{false};
+  {
+    Look look(
+        [&] {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          is_over = true;
+          return named("late");
+        },
+        [] { return of_host("here"); });
+    look.begin();
+  }
+  EXPECT_TRUE(is_over);
+}
+
+TEST(Look, AheadIsNotWaitedForInAForkedChild) {
+  std::atomic<bool> may_end{false};
+  auto look = std::make_unique<Look>(
+      [&] {
+        may_end.wait(false);
+        return named("parent's");
+      },
+      [] { return of_host("here"); });
+  look->begin();
+  const pid_t child = fork();
+  if (child == 0) {
+    look.reset();  // hangs where it waits for a thread that is not here
+    _exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  may_end = true;
+  may_end.notify_all();
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "comm/job_place.h"
 #include "comm/secret.h"
+#include "machine/known.h"
 #include "shim/nccl/drop_in.h"
 
 namespace sennit::shim::nccl {
@@ -44,6 +45,8 @@ int DropIn::unique_id(UniqueId* id) {
 
 int DropIn::make(std::string key, const UniqueId* id, int index, int most, const Config& config, Comm* made,
                  const std::function<int()>& make) {
+  // The first rank of a node looks at its GPUs. NCCL takes longer to meet than that takes.
+  if (index == 0 && most > 1 && !switches_.emulate) machine::look_ahead();
   Announced announced{std::make_shared<Meeting>(key, index, most)};
   if (id != nullptr && switches_.rails_for_nccl) announced.rendezvous = Rendezvous::announce(*id, key, index, most);
   return make_here({made, std::move(key), std::move(announced), config}, make);
