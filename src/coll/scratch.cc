@@ -131,12 +131,8 @@ Status Scratch::create_on_device(std::uint64_t bytes, Allocate allocate) {
   window_ = std::move(*window);
   for (int rank = 0; rank < group.size() && status.ok(); ++rank) {
     auto seen = window_->seen_here(rank);
-    if (!seen)
-      status = seen.status();
-    else if (*seen == nullptr)
-      status = Status(Code::unsupported, fmt::format("rank {} cannot map the memory of rank {}", group.rank(), rank));
-    else
-      team_.scratch[rank] = *seen;
+    status = seen.status();
+    if (seen.ok()) team_.scratch[rank] = *seen;
   }
   auto agreed = comm::agree(group.exchange(), status, {});
   if (agreed.ok()) return {};

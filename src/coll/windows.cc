@@ -22,9 +22,10 @@ Result<std::optional<Windows::One>> Windows::look_at(path::Node& node, path::Win
   std::string why_not;
   for (int rank = 0; rank < size; ++rank) {
     auto seen = window.seen_here(rank);
-    if (!seen) why_not = seen.status().what();
-    if (seen.ok() && *seen == nullptr) why_not = fmt::format("the memory of rank {} cannot be mapped", rank);
-    if (seen.ok()) one.at[rank] = *seen;
+    if (seen.ok())
+      one.at[rank] = *seen;
+    else
+      why_not = seen.status().what();
   }
   auto all = node.group().exchange().all_gather(comm::Writer().text(why_not).take());
   if (!all) return all.status();

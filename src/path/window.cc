@@ -240,7 +240,8 @@ Result<std::byte*> Window::seen_here(int rank) {
   const std::lock_guard lock(mutex_);
   Part& part = parts_[static_cast<std::size_t>(rank)];
   map(rank, part);
-  return part.seen_through(part.mapping);
+  if (std::byte* const seen = part.seen_through(part.mapping)) return seen;
+  return Status(Code::unsupported, fmt::format("rank {} cannot map the memory of rank {}", group_.rank(), rank));
 }
 
 }  // namespace sennit::path

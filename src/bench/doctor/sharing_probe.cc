@@ -10,11 +10,11 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "bench/doctor/created_memory.h"
 #include "bench/doctor/pattern.h"
 #include "bench/doctor/sharing.h"
 #include "bench/doctor/status_json.h"
 #include "comm/frame.h"
+#include "device/cuda/exportable.h"
 #include "device/executor.h"
 
 namespace sennit::bench::doctor {
@@ -119,7 +119,7 @@ Result<std::shared_ptr<Executor>> open(bool host) {
 }
 
 Result<Memory> allocate(Executor& executor, Sharing sharing) {
-  return sharing == Sharing::file ? create_exportable(0, kSharedBytes) : executor.allocate(0, kSharedBytes);
+  return sharing == Sharing::file ? device::create_exportable(0, kSharedBytes) : executor.allocate(0, kSharedBytes);
 }
 
 std::vector<Sharing> kinds(bool host) {

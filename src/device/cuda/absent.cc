@@ -1,11 +1,24 @@
 // A build without CUDA.
+#include "device/cuda/exportable.h"
 #include "device/executor.h"
 
 namespace sennit::device {
 
-Result<std::shared_ptr<Executor>> open_cuda_executor(int) {
+namespace {
+
+Status absent() {
   return Status(Code::unsupported, "this build of sennit has no cuda executor", {},
                 "Install a CUDA toolkit (12.5 or newer), put nvcc on PATH and build again");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Executor>> open_cuda_executor(int) {
+  return absent();
+}
+
+Result<Memory> create_exportable(int, std::size_t) {
+  return absent();
 }
 
 }  // namespace sennit::device

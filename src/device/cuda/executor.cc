@@ -14,6 +14,7 @@
 #include "base/environment.h"
 #include "base/units.h"
 #include "device/cuda/check.h"
+#include "device/cuda/exportable.h"
 #include "device/cuda/lane.h"
 #include "device/cuda/share.h"
 #include "device/fault.h"

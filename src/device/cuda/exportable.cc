@@ -1,5 +1,6 @@
+#include "device/cuda/exportable.h"
+
 #include "device/cuda/check.h"
-#include "device/cuda/share.h"
 
 namespace sennit::device {
 

@@ -6,10 +6,10 @@
 #include "base/status.h"
 #include "device/memory.h"
 
-namespace sennit::bench::doctor {
+namespace sennit::device {
 
 /// At least `bytes` on `device`, exportable as a file descriptor. Errors: unsupported where the driver or this build
 /// cannot; out_of_memory.
-Result<device::Memory> create_exportable(int device, std::size_t bytes);
+Result<Memory> create_exportable(int device, std::size_t bytes);
 
-}  // namespace sennit::bench::doctor
+}  // namespace sennit::device
