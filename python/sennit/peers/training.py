@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -140,6 +141,17 @@ def cases(models: Sequence[str], batches: Sequence[int], buckets: Sequence[int])
 def left_out(case: Case) -> str:
     """How a warning begins that says why a case was not measured."""
     return f"{case.name} is left out"
+
+
+def unfinished(lacks: str, names: Sequence[str]) -> str:
+    """The warning of cases that no job under a library, or under both, finished. `names`: of the cases."""
+    return f"Left out, as no job under {lacks} finished it: {'; '.join(names)}. Measure it again."
+
+
+def read_unfinished(warning: str) -> tuple[str, list[str]] | None:
+    """What such a warning was made of; none of another."""
+    found = re.fullmatch(r"Left out, as no job under (.*?) finished it: (.*)\. Measure it again\.", warning)
+    return (found[1], found[2].split("; ")) if found else None
 
 
 def told_of(cases: Sequence[Case], rows: Sequence[Mapping[str, Any]]) -> list[Case]:

@@ -156,10 +156,7 @@ def missing(job: Job, outcomes: Mapping[str, list[Outcome]], warnings: list[str]
         lacks = [variant for variant in outcomes if case not in measured_by(variant, job, outcomes)]
         if lacks and not any(warning.startswith(training.left_out(case)) for warning in warnings):
             found.setdefault(" and ".join(lacks), []).append(case.name)
-    return [
-        f"Left out, as no job under {lacks} finished it: {'; '.join(names)}. Measure it again."
-        for lacks, names in found.items()
-    ]
+    return [training.unfinished(lacks, names) for lacks, names in found.items()]
 
 
 def all_left(told: Sequence[Mapping[str, Any]]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from sennit.model.collective import CollectiveResult
 from sennit.model.mpi import MpiResult
-from sennit.model.result import Result
+from sennit.model.result import MeasuredOn, Result
 from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 
@@ -15,7 +16,12 @@ Measured = Result | CollectiveResult | MpiResult | TorchResult | TrainingResult
 
 def origin(result: Measured) -> str:
     """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
-    machine = result.machine
+    measured = f"Measured {result.date[:10]} on {place(result.machine, result.versions)}."
+    return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
+
+
+def place(machine: MeasuredOn, versions: Mapping[str, str]) -> str:
+    """The machine and its software, for example: hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, …"""
     devices = [f"{count} × {model}" for model, count in Counter(machine.devices).items()]
     if machine.host_cpu:
         devices.append(machine.host_cpu)
@@ -23,12 +29,9 @@ def origin(result: Measured) -> str:
         devices.append(f"{machine.cores} cores")
     software = [f"driver {machine.driver}"] if machine.driver else []
     software += [f"CUDA {machine.cuda}"] if machine.cuda else []
-    software += [f"{name} {version}" for name, version in result.versions.items() if version]
+    software += [f"{name} {version}" for name, version in versions.items() if version]
     hardware = f" ({', '.join(devices)})" if devices else ""
-    measured = (
-        f"Measured {result.date[:10]} on {machine.name}{hardware}{', ' if software else ''}{', '.join(software)}."
-    )
-    return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
+    return ", ".join([f"{machine.name}{hardware}", *software])
 
 
 def _set_up(result: Measured) -> str:

@@ -118,11 +118,16 @@ def is_nccls(own: TrainingRow | None) -> bool:
     return own is not None and own.calls == NCCL
 
 
+def compared(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
+    """The cases of which both libraries' figures are known: sennit's row, and how many times as fast it is."""
+    return [(own, found) for own, other in pairs(result) if own is not None and (found := ratio(own, other))]
+
+
 def aims(result: TrainingResult) -> list[str]:
     """What is aimed at, and what of it is missed, undecided and shown; and which cases cannot tell."""
-    compared = [(own, found) for own, other in pairs(result) if own is not None and (found := ratio(own, other))]
-    known = [(own, found) for own, found in compared if not is_nccls(own)]
-    if not compared:
+    every = compared(result)
+    known = [(own, found) for own, found in every if not is_nccls(own)]
+    if not every:
         return []
     aim = f"Aimed at: never below {AIM:g} of NCCL's"
     if not known:
@@ -134,14 +139,19 @@ def aims(result: TrainingResult) -> list[str]:
         said[verdict.partition(":")[0]].append(f"{case_of(own)} ({shown})")
     parts = [f"by more than {NOISE:g} × ± shown in {len(said['shown'])} of {len(known)} cases"]
     parts += [f"{verdict}: {', '.join(said[verdict]) or 'none'}" for verdict in ("missed", "undecided")]
-    if others := [case_of(own) for own, _ in compared if is_nccls(own)]:
+    if others := [case_of(own) for own, _ in every if is_nccls(own)]:
         parts.append(f"all calls left to NCCL: {', '.join(others)}")
     return [f"{aim}; {'; '.join(parts)}."]
 
 
-def gains(result: TrainingResult) -> list[str]:
-    """Whether training is faster than under NCCL where communication is known to be exposed."""
-    exposed = [
+def is_above(own: TrainingRow, found: Ratio) -> bool:
+    """Whether training is faster than under NCCL, beyond the noise."""
+    return tells(own) and found.value - NOISE * found.spread > 1
+
+
+def exposed_cases(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
+    """Those of which communication is known to be exposed, and whose calls were not all NCCL's."""
+    return [
         (own, found)
         for own, other in pairs(result)
         if own is not None
@@ -150,9 +160,14 @@ def gains(result: TrainingResult) -> list[str]:
         and is_exposed(other, own)
         and not is_nccls(own)
     ]
+
+
+def gains(result: TrainingResult) -> list[str]:
+    """Whether training is faster than under NCCL where communication is known to be exposed."""
+    exposed = exposed_cases(result)
     if not exposed:
         return []
-    above = [case for case, found in exposed if tells(case) and found.value - NOISE * found.spread > 1]
+    above = [case for case, found in exposed if is_above(case, found)]
     rest = [f"{case_of(own)} ({found})" for own, found in exposed if own not in above]
     return [f"Aimed at: above NCCL's where communication is exposed; shown in {len(above)} of {len(exposed)} cases; "
             f"not shown: {', '.join(rest) or 'none'}."]  # fmt: skip
@@ -164,26 +179,41 @@ def is_exposed(row: TrainingRow, other: TrainingRow) -> bool:
     return row.exposed is not None and spread < EXPOSED_SPREAD and row.exposed > NOISE * spread
 
 
-def left(result: TrainingResult) -> list[str]:
+def left_known(result: TrainingResult) -> list[tuple[TrainingRow, TrainingRow]]:
+    """Both rows of the cases of whose steps sennit's jobs left some to NCCL."""
+    return [(own, other) for own, other in pairs(result) if own is not None and other is not None and own.left_ms]
+
+
+def left_parts(result: TrainingResult) -> dict[str, float]:
     """What the drop-in costs steps whose calls are all NCCL's: their time in sennit's jobs as a part of that in
-    NCCL's, where they vary so little that it tells."""
-    known = [(own, other) for own, other in pairs(result) if own is not None and other is not None and own.left_ms]
-    if not known:
-        return []
-    told = {
+    NCCL's, where they vary so little that it tells. By the name of the case."""
+    return {
         case_of(own): own.left_ms / other.median_ms
-        for own, other in known
+        for own, other in left_known(result)
         if max(own.spread_ms, own.left_spread_ms) < STEADY * own.left_ms
         and other.spread_ms < STEADY * other.median_ms
     }
+
+
+def left(result: TrainingResult) -> list[str]:
+    """What the drop-in costs steps whose calls are all NCCL's, in words."""
+    known = left_known(result)
+    if not known:
+        return []
+    told = left_parts(result)
     if not told:
         return [f"What the drop-in costs a program whose calls it leaves to NCCL: steps of all cases vary by "
                 f"{STEADY:.1%} or more, which cannot tell."]  # fmt: skip
     more = f". Steps of the other cases vary by {STEADY:.1%} or more" if len(told) < len(known) else ""
-    missed = [case for case, part in told.items() if part - 1 > COST_AIM]
+    missed = [case for case, part in told.items() if costs(part)]
     parts = ", ".join(f"{part:.3f} ({case})" for case, part in told.items())
     return [f"Left to NCCL under sennit, of a step's time without it: {parts}; aimed at: within {COST_AIM:.0%}, "
             f"missed: {', '.join(missed) or 'none'}{more}."]  # fmt: skip
+
+
+def costs(part: float) -> bool:
+    """Whether steps whose calls are all NCCL's take longer under sennit than is aimed at."""
+    return part - 1 > COST_AIM
 
 
 def rate(per_second: float | None) -> str:
@@ -250,9 +280,14 @@ def print_training(result: TrainingResult, out: Console) -> None:
     out.print(EXPLAINED, style="dim")
 
 
+def markdown_lines(result: TrainingResult) -> list[list[str]]:
+    """The table as Markdown has it: headings, how columns are aligned, and a line for each case."""
+    aligned = [":--" if name in LEFT else "--:" for name in HEADINGS]
+    return [HEADINGS, aligned, *(cells(own, other) for own, other in pairs(result))]
+
+
 def training_markdown(result: TrainingResult) -> str:
     """The same as Markdown."""
-    lines = [HEADINGS, [":--" if name in LEFT else "--:" for name in HEADINGS]]
-    table = pipes([*lines, *(cells(own, other) for own, other in pairs(result))])
+    table = pipes(markdown_lines(result))
     said = [line for sentence in sentences(result) for line in (sentence, "")]
     return "\n".join([origin(result), "", f"**{title(result)}**", "", table, "", *said, EXPLAINED, ""])
