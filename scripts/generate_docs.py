@@ -58,7 +58,7 @@ from sennit.views.mpi_table import mpi_markdown
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
-from sennit.views.training_table import training_markdown
+from training_sections import training_sections
 
 
 def schema(model: type[Part], title: str, explained: str) -> str:
@@ -97,7 +97,7 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-Ranks = TypeVar("Ranks", CollectiveResult, MpiResult, TorchResult, TrainingResult)
+Ranks = TypeVar("Ranks", CollectiveResult, MpiResult, TorchResult)
 
 
 def sections_of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Callable[[Ranks], str]) -> str:
@@ -210,11 +210,7 @@ def generated(root: Path) -> dict[Path, str]:
             TORCH,
             sections_of_ranks(root, TORCH, TorchResult, torch_table.torch_markdown),
         ),
-        (
-            root / "docs" / "bench-training.md",
-            TRAINING,
-            sections_of_ranks(root, TRAINING, TrainingResult, training_markdown),
-        ),
+        (root / "docs" / "bench-training.md", TRAINING, training_sections(root)),
         (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
         (root / "docs" / "reproduction.md", PAPER, again),
         (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),
