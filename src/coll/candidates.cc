@@ -45,7 +45,7 @@ unsigned most_candidate_blocks(Algorithm algorithm, device::Kind kind) {
 }
 
 bool has_room_beside_messages(const Case& which, const Plan& plan, Team team) {
-  team.shape.blocks = kMostBlocks - kBlocksForMessages;
+  team.shape.blocks = kBlocksBesideMessages;
   return plan.blocks <= team.shape.blocks && which.bytes <= most_bytes(which.operation, plan, team);
 }
 

@@ -51,7 +51,7 @@ class Collectives {
   /// On every rank, before the first call: the last kBlocksForMessages are left to messages, and every plan must do
   /// with the others. `most`: that one message has, whatever is planned; the same on every rank, at least 1.
   void keep_blocks_for_messages(unsigned most = kBlocksForMessages) {
-    blocks_ = {kMostBlocks - kBlocksForMessages, kBlocksForMessages, false};
+    blocks_ = {kBlocksBesideMessages, kBlocksForMessages, false};
     most_of_a_message_ = std::min(most, kBlocksForMessages);
   }
   bool keeps_blocks_for_messages() const { return !blocks_.shared; }

@@ -26,6 +26,8 @@ inline constexpr int kMostRanks = device::kMostOperands;
 inline constexpr unsigned kMostBlocks = 256;
 /// Of these, for messages, where a communicator keeps some for them. A default: no plan of a message has more.
 inline constexpr unsigned kBlocksForMessages = kMostBlocks / 4;
+/// The others, where messages have theirs.
+inline constexpr unsigned kBlocksBesideMessages = kMostBlocks - kBlocksForMessages;
 /// Which peers send to a block, and how many chunks of one may be under way: an algorithm has a layout, and the fewer
 /// share a block's slots, the longer are its chunks.
 enum class Layout : std::uint8_t {
@@ -107,10 +109,11 @@ struct Shape {
   /// chunks. Slots of blocks for messages are left out, whether this communicator keeps them or not: what was
   /// measured in one is so in the other.
   constexpr Shape of_launch(unsigned launched, int ranks) const {
-    constexpr unsigned kOfCollectives = kMostBlocks - kBlocksForMessages;
     Shape shape = *this;
     if (launched >= kLeastSharing && launched <= kMostSharing && blocks > kMostSharing)
-      shape.lay_apart(whole((blocks < kOfCollectives ? blocks : kOfCollectives) * block_bytes / kMostSharing), ranks);
+      shape.lay_apart(
+          whole((blocks < kBlocksBesideMessages ? blocks : kBlocksBesideMessages) * block_bytes / kMostSharing),
+          ranks);
     return shape;
   }
   /// Defaults.
