@@ -13,8 +13,8 @@ namespace sennit::plan {
 
 namespace {
 
-/// Slots of a rank in the control segment: beyond those of path/.
-constexpr int kStateSlot = 3072, kSampleSlot = 3073;
+constexpr int kStateSlot = Chooser::kFirstSlot, kSampleSlot = kStateSlot + 1;
+static_assert(Chooser::kSlots == 2);
 
 /// Calls are timed that should take at least so long, in µs: shorter ones are mostly launch.
 constexpr double kLeastSampled = 20;

@@ -16,6 +16,7 @@ namespace sennit::plan {
 namespace {
 
 constexpr std::string_view kKind = "collective table";
+constexpr std::string_view kTableEnd = ".collectives.json";  // of its file's name
 
 auto key(const Entry& entry) {
   const coll::Case& which = entry.which;
@@ -216,7 +217,18 @@ std::string hash(const Table& table) {
 Result<std::filesystem::path> table_file(const std::string& fingerprint) {
   auto file = machine::cache_file(fingerprint);
   if (!file) return file.status();
-  return file->replace_extension(".collectives.json");
+  return file->replace_extension(kTableEnd);
+}
+
+bool has_table() {
+  const std::string named = environment("SENNIT_TABLE");
+  if (!named.empty()) return named != "none";
+  const auto folder = machine::cache_folder();
+  if (!folder) return false;
+  std::error_code error;
+  for (std::filesystem::directory_iterator file(*folder, error), end; !error && file != end; file.increment(error))
+    if (file->path().filename().string().ends_with(kTableEnd)) return true;
+  return false;
 }
 
 Result<Table> load_table(const std::filesystem::path& file, std::string_view named_by) {

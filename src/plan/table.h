@@ -100,6 +100,8 @@ struct Kept {
   std::filesystem::path file;  ///< empty where none is looked for
   std::optional<Table> table;  ///< none where there is none
 };
+/// Whether there may be one, of this machine or of another, without a look at it.
+bool has_table();
 /// The table that SENNIT_TABLE names, else the machine's own. Errors: those of load_table(), but for one of its own
 /// that was never made.
 Result<Kept> kept_table(const machine::Machine& machine);

@@ -396,6 +396,7 @@ int main(int count, char** arguments) {
     {"shared_out", shared_out},
     {"divided", divided},
     {"patient", patient},
+    {"patient_beside", patient_beside},
     {"patient_parts", patient_parts},
     {"pairs", pairs},
     {"all_in_one", all_in_one},

@@ -38,6 +38,7 @@ extern float* out;
 
 /* How communicators are made. */
 void patient(void);
+void patient_beside(void);
 void pairs(void);
 void all_in_one(void);
 void of_threads(void);

@@ -38,6 +38,33 @@ void patient(void) {
   end();
 }
 
+/* A group with another communicator, which does not block and is NCCL's alone. */
+void patient_beside(void) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclComm_t alone = NULL;
+  ncclUniqueId id;
+  check(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  ncclResult_t state = ncclCommInitRankConfig(&alone, 1, id, 0, &config);
+  expect(state == ncclInProgress || state == ncclSuccess, "begin", state);
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(alone, &state), "ask");
+  check(state, "made");
+  init();
+  buffers();
+  fill(200);
+  check(ncclGroupStart(), "start");
+  check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, alone, NULL), "allreduce alone");
+  check(ncclAllReduce(in + 100, out + 100, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
+  const ncclResult_t done = ncclGroupEnd();
+  check(ncclCommGetAsyncError(alone, &state), "ask");
+  expect(done == ncclInProgress || (done == ncclSuccess && state == ncclSuccess), "done while NCCL is at work", done);
+  while (state == ncclInProgress) check(ncclCommGetAsyncError(alone, &state), "ask");
+  check(state, "the group");
+  for (size_t i = 0; i < 200; ++i) expect(out[i] == (i < 100 ? value(rank, i) : sum(i)), "a group", i);
+  check(ncclCommDestroy(alone), "destroy");
+  end();
+}
+
 /* Two communicators, made in one group; rank 0 in another order. */
 void pairs(void) {
   ncclComm_t made[2];

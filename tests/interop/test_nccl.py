@@ -31,9 +31,9 @@ def test_collectives_are_sennits_and_right(ranks: int) -> None:
 
 
 @pytest.mark.parametrize("test", ["collectives", "compared", "types", "groups", "streams", "configured", "messages",
-                                  "crossed", "divided", "patient", "patient_parts", "pairs", "all_in_one",
-                                  "of_threads", "at_once", "scalable", "ended_late", "forked", "starting",
-                                  "simulated", "shrunk", "shrunk_aside", "windows", "grown",
+                                  "crossed", "divided", "patient", "patient_beside", "patient_parts", "pairs",
+                                  "all_in_one", "of_threads", "at_once", "scalable", "ended_late", "forked",
+                                  "starting", "simulated", "shrunk", "shrunk_aside", "windows", "grown",
                                   "grown_patiently"])  # fmt: skip
 def test_the_program_is_right_without_the_drop_in(test: str) -> None:
     program, _ = have()
@@ -117,6 +117,23 @@ def test_operations_that_are_not_listed_are_nccls() -> None:
     assert job.asked("AllReduce") == job.asked("Broadcast") == 0
     assert job.asked("Reduce") > 0
     assert re.search("reduce .* NCCL: not in SENNIT_OPS", job.errors[0]), job.errors[0]
+
+
+def test_without_an_operation_there_is_nothing_to_make() -> None:
+    program, library = have()
+    job = program.run("collectives", 2, library, {"SENNIT_OPS": "none"})
+    expect_right(job)
+    assert job.asked("AllReduce") == 2 * 4 * 4
+    assert "NCCL: SENNIT_OPS names none of its calls" in job.errors[0], job.errors[0]
+
+
+def test_rank_0_of_the_job_reports_and_no_other_communicators() -> None:
+    program, library = have()
+    others = {0: {"RANK": "2", "LOCAL_RANK": "2"}, 1: {"RANK": "3", "LOCAL_RANK": "3"}}
+    settings = {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "4", "SENNIT_EXPLAIN": "1"}
+    job = program.run("collectives", 2, library, settings, own=others)
+    expect_right(job)
+    assert job.errors == ["", ""]
 
 
 def test_a_switch_that_means_nothing_is_named() -> None:

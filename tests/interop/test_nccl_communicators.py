@@ -18,6 +18,13 @@ def test_one_that_is_made_while_the_program_goes_on(operations: str) -> None:
     assert job.asked("Reduce") == 3 * (0 if ",reduce" in operations or operations == "reduce" else 2)
 
 
+def test_a_group_is_not_over_while_nccl_is_at_work_on_another_one() -> None:
+    program, library = have()
+    job = program.run("patient_beside", 2, library)
+    expect_right(job)
+    assert job.asked("AllReduce") == 2
+
+
 def test_two_that_are_made_in_one_group() -> None:
     program, library = have()
     job = program.run("pairs", 3, library)

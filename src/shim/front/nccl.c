@@ -105,6 +105,15 @@ static int nccl_lacking(void) {
   return kInvalidUsage;
 }
 
+static const char* nccl_lacking_text(void) {
+  return "";
+}
+
+/* What stands for entry `number`. */
+static void* nccl_lacking_for(size_t number) {
+  return strcmp(nccl_names[number], "ncclGetLastError") == 0 ? (void*)&nccl_lacking_text : (void*)&nccl_lacking;
+}
+
 /* Where ncclNAME, entry `number`, leads that is called from `from`. */
 __attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, const void* from) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -112,7 +121,7 @@ __attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, c
   if (!atomic_load_explicit(&bound, memory_order_acquire)) {
     void* const own = own_of(nccl_names[number], from);
     if (own != NULL) return own;
-    if (nccl_binds) return nccl_real[number] != NULL ? nccl_real[number] : (void*)&nccl_lacking;
+    if (nccl_binds) return nccl_real[number] != NULL ? nccl_real[number] : nccl_lacking_for(number);
     sennit_front_see();
     nccl_caller = from;
     pthread_once(&once, bind_nccl);
@@ -123,5 +132,5 @@ __attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, c
   if (!atomic_flag_test_and_set(&said))
     sennit_front_say(nccl_names[number], nccl_front.library != NULL ? "this version of NCCL has no such function"
                                                                     : "it is called, and no NCCL is loaded");
-  return (void*)&nccl_lacking;
+  return nccl_lacking_for(number);
 }

@@ -1,5 +1,7 @@
 #include "shim/nccl/call.h"
 
+#include "shim/switches.h"
+
 namespace sennit::shim::nccl {
 
 coll::Operation operation_of(Entry entry) {
@@ -36,8 +38,13 @@ std::string_view name_of(Entry entry) {
   }
 }
 
-std::string_view switch_of(Entry entry) {
-  return entry == Entry::send || entry == Entry::recv ? "sendrecv" : name_of(entry);
+std::string_view switch_of(coll::Operation operation) {
+  switch (operation) {
+    case coll::Operation::broadcast: return "bcast";
+    case coll::Operation::all_to_all: return "alltoall";
+    case coll::Operation::sendrecv: return Switches::kMessages;
+    default: return coll::name(operation);
+  }
 }
 
 int pass_on(const Functions& nccl, const Call& call) {

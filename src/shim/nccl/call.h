@@ -33,8 +33,8 @@ struct Call {
 coll::Operation operation_of(Entry entry);
 /// In reports, as the drop-in for MPI says it: "allreduce", "bcast".
 std::string_view name_of(Entry entry);
-/// In SENNIT_OPS: the same, but one for both sides of a message.
-std::string_view switch_of(Entry entry);
+/// In SENNIT_OPS.
+std::string_view switch_of(coll::Operation operation);
 
 /// Hands the call to NCCL as it is.
 int pass_on(const Functions& nccl, const Call& call);

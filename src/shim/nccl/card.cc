@@ -8,6 +8,7 @@
 #include <fmt/ranges.h>
 
 #include "device/memory.h"
+#include "plan/table.h"
 
 namespace sennit::shim::nccl {
 
@@ -17,8 +18,10 @@ plan::Room room_on(unsigned concurrent_blocks, unsigned allowed) {
   return {allowed > 0 ? std::min(blocks, allowed) : blocks, quarter};
 }
 
-std::string operations_of(const Switches& switches) {
-  return switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all";
+std::string told_of(const Switches& switches) {
+  return fmt::format("{} {} {}", switches.take == Take::all ? "all" : "measured",
+                     switches.rails_for_nccl ? "rails" : "nodes",
+                     switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all");
 }
 
 Status differs(std::size_t rank, std::string_view what) {
@@ -26,9 +29,9 @@ Status differs(std::size_t rank, std::string_view what) {
                 "Give all ranks the same");
 }
 
-Card Card::of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes, bool no_blocks) {
-  return {room,          device::this_process(), switches.take, operations_of(switches),
-          switches.nccl, scratch_bytes,          no_blocks};
+Card Card::of(const Switches& switches, const Config& config, const plan::Room& room, std::uint64_t scratch_bytes) {
+  return {room,          device::this_process(),  told_of(switches), switches.nccl,
+          scratch_bytes, wants_no_blocks(config), config.blocking,   plan::has_table()};
 }
 
 Result<Card> Card::read(std::span<const std::byte> bytes) {
@@ -37,11 +40,12 @@ Result<Card> Card::read(std::span<const std::byte> bytes) {
   card.room.blocks = static_cast<unsigned>(reader.number());
   card.room.of_messages = static_cast<unsigned>(reader.number());
   card.process = reader.number();
-  card.take = static_cast<Take>(reader.number());
-  card.operations = reader.text();
+  card.told = reader.text();
   card.nccl = reader.text();
   card.scratch_bytes = reader.number();
   card.no_blocks = reader.number() != 0;
+  card.blocking = reader.number() != 0;
+  card.has_table = reader.number() != 0;
   if (auto status = reader.finish(); !status) return status;
   return card;
 }
@@ -51,11 +55,12 @@ comm::Bytes Card::write() const {
       .number(room.blocks)
       .number(room.of_messages)
       .number(process)
-      .number(std::uint64_t(take))
-      .text(operations)
+      .text(told)
       .text(nccl)
       .number(scratch_bytes)
       .number(no_blocks ? 1 : 0)
+      .number(blocking ? 1 : 0)
+      .number(has_table ? 1 : 0)
       .take();
 }
 
@@ -66,8 +71,7 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards, int rank) {
     if (!card) return card.status();
     read.push_back(*std::move(card));
     const Card &first = read.front(), &latest = read.back();
-    if (latest.take != first.take || latest.operations != first.operations)
-      return differs(read.size() - 1, "SENNIT_TAKE or SENNIT_OPS");
+    if (latest.told != first.told) return differs(read.size() - 1, kTold);
     if (latest.nccl != first.nccl) return differs(read.size() - 1, "NCCL or NCCL_NVLS_ENABLE");
   }
   Agreed agreed;
@@ -77,6 +81,8 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards, int rank) {
     agreed.room.blocks = std::min(agreed.room.blocks, card.room.blocks);
     agreed.room.of_messages = std::min(agreed.room.of_messages, card.room.of_messages);
     agreed.no_blocks = agreed.no_blocks || card.no_blocks;
+    agreed.blocking = agreed.blocking && card.blocking;
+    agreed.any_table = agreed.any_table || card.has_table;
     agreed.any_siblings = ++ranks[card.process] > 1 || agreed.any_siblings;
   }
   agreed.siblings = ranks[read[static_cast<std::size_t>(rank)].process] > 1;

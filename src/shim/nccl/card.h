@@ -10,6 +10,7 @@
 
 #include "comm/wire.h"
 #include "plan/lookup.h"
+#include "shim/nccl/config.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::nccl {
@@ -27,8 +28,9 @@ namespace sennit::shim::nccl {
 /// is.
 plan::Room room_on(unsigned concurrent_blocks, unsigned allowed);
 
-/// SENNIT_OPS as ranks compare it: "allreduce,bcast", or "all".
-std::string operations_of(const Switches& switches);
+/// The switches that have to be the same on all ranks, as they compare them.
+std::string told_of(const Switches& switches);
+inline constexpr std::string_view kTold = "SENNIT_TAKE, SENNIT_OPS or SENNIT_RAILS";  ///< what differs() calls them
 /// What all ranks say where rank `rank` differs from rank 0 in `what`.
 Status differs(std::size_t rank, std::string_view what);
 
@@ -36,13 +38,14 @@ Status differs(std::size_t rank, std::string_view what);
 struct Card {
   plan::Room room;
   std::uint64_t process = 0;  ///< device::this_process()
-  Take take = Take::measured;
-  std::string operations;  ///< of SENNIT_OPS
-  std::string nccl;        ///< as Switches has it
+  std::string told;           ///< as told_of() has it
+  std::string nccl;           ///< as Switches has it
   std::uint64_t scratch_bytes = 0;
   bool no_blocks = false;  ///< as wants_no_blocks() has it
+  bool blocking = true;    ///< as Config has it
+  bool has_table = false;  ///< some machine's: whether of this one, a look at it tells
 
-  static Card of(const Switches& switches, const plan::Room& room, std::uint64_t scratch_bytes, bool no_blocks);
+  static Card of(const Switches& switches, const Config& config, const plan::Room& room, std::uint64_t scratch_bytes);
   /// Errors: corrupt.
   static Result<Card> read(std::span<const std::byte> bytes);
   comm::Bytes write() const;
@@ -57,6 +60,8 @@ struct Agreed {
   plan::Room room;                  ///< the least
   std::uint64_t scratch_bytes = 0;  ///< rank 0's, as coll::Collectives has it
   bool no_blocks = false;           ///< some rank wants none
+  bool blocking = true;             ///< on every rank
+  bool any_table = false;           ///< some rank has one
 
   bool operator==(const Agreed&) const = default;
 };

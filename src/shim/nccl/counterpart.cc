@@ -34,8 +34,8 @@ constexpr std::size_t kMostElements = std::size_t{1} << 56;
 
 constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
 
-/// Slot of a rank in the control segment, beyond those of plan/chooser.cc, and its words.
-constexpr int kLeavingSlot = 3074;
+/// Slot of a rank in the control segment, and its words.
+constexpr int kLeavingSlot = plan::Chooser::kFirstSlot + plan::Chooser::kSlots;
 enum LeavingWord : std::size_t {
   kProgress,  ///< how far it has come with leaving: 0, kQuiet, kUnmapped
   kMistakes,  ///< of rank 0: whether a mistake of the program's was told
@@ -54,16 +54,25 @@ std::string another_nccl(std::string_view measured, const Switches& switches) {
                      measured.empty() ? "another one" : measured, switches.nccl, switches.nccl_file);
 }
 
+constexpr const char* kNoPlan = "no plan was measured here beside this NCCL (sennit tune collectives)";
+
 /// Why no call is sennit's by this table; nothing where some may be, for having measured faster. What is made for
 /// calls takes memory of all GPUs.
 std::optional<std::string> no_use(const Switches& switches, const plan::Table& table) {
-  const auto is_beside_this = [&](const plan::Entry& entry) {
-    return entry.nccl_us > 0 && entry.nccl == switches.nccl;
-  };
-  if (switches.rails_for_nccl || std::ranges::any_of(table.entries, is_beside_this)) return std::nullopt;
-  for (const plan::Entry& entry : table.entries)
-    if (entry.nccl_us > 0) return another_nccl(entry.nccl, switches);
-  return "no plan was measured here beside this NCCL (sennit tune collectives)";
+  std::optional<std::string> other_nccl;
+  bool others = false;
+  for (const plan::Entry& entry : table.entries) {
+    if (entry.nccl_us <= 0) continue;
+    if (entry.nccl != switches.nccl) {
+      if (!other_nccl) other_nccl = another_nccl(entry.nccl, switches);
+    } else if (switches.takes(switch_of(entry.which.operation))) {
+      return std::nullopt;
+    } else {
+      others = true;
+    }
+  }
+  if (others) return "no plan was measured here for what SENNIT_OPS names";
+  return other_nccl.value_or(kNoPlan);
 }
 
 /// What NCCL's numbers say; none where sennit has no such, or where other ranks may say otherwise.
@@ -83,9 +92,11 @@ double clock_now() {
 
 /// Collective over the node's ranks: the table that all go by, since they would decide differently by different ones.
 /// One that is of no use ends no program: NCCL is there.
-Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
+/// `always`: also one of no use has to be the same.
+Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches,
+                                 bool always) {
   auto own = plan::own_table(node.mover().machine(), scratch_bytes);
-  const bool of_use = own.ok() && !no_use(switches, *own);
+  const bool of_use = own.ok() && (always || !no_use(switches, *own));
   const auto tables =
       comm::agree(node.group().exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
   if (!tables) return tables.status();
@@ -114,21 +125,28 @@ class Stages {
 
 Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
                                               const Config& config, Memories& memories, const Switches& switches,
-                                              bool own_thread) {
+                                              bool own_thread, bool across) {
   Stages stages;
   auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
   const plan::Room room =
       executor.ok() ? room_on((*executor)->concurrent_blocks(shape.device), allowed_blocks(config)) : plan::Room();
-  auto own_message = executor.ok() ? (*executor)->allocate(shape.device, 2) : executor.status();
   const auto scratch = coll::wanted_scratch();
-  auto cards = comm::agree(*exchange, own_message.ok() ? scratch.status() : own_message.status(),
-                           Card::of(switches, room, scratch.ok() ? *scratch : 0, wants_no_blocks(config)).write());
+  auto cards = comm::agree(*exchange, executor.ok() ? scratch.status() : executor.status(),
+                           Card::of(switches, config, room, scratch.ok() ? *scratch : 0).write());
   if (!cards) return cards.status();
   const auto agreed = compare(*cards, shape.rank);
   if (!agreed) return agreed.status();
   // Kernels of sennit's would take SMs all the same.
   if (agreed->no_blocks) return Made{nullptr, "a rank wants no CTAs (NCCL_CTA_POLICY)"};
+  const auto is_named = [&](coll::Operation operation) { return switches.takes(switch_of(operation)); };
+  if (!std::ranges::any_of(coll::all_operations(), is_named))
+    return Made{nullptr, "SENNIT_OPS names none of its calls"};
+  // Over several nodes it is tried which is faster.
+  const bool by_table = switches.take == Take::measured && !across;
+  if (by_table && !agreed->any_table) return Made{nullptr, kNoPlan};
+  auto own_message = (*executor)->allocate(shape.device, 2);
+  if (auto all = comm::agree(*exchange, own_message.status(), {}); !all) return all.status();
   stages.end("switches");
   std::unique_ptr<Counterpart> made(new Counterpart());
   made->shape_ = shape;
@@ -138,6 +156,7 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
   made->emulated_ = switches.emulate;
   made->has_siblings_ = agreed->siblings;
   made->any_siblings_ = agreed->any_siblings;
+  made->all_block_ = agreed->blocking;
   path::Node::Options options;
   options.device = shape.device;
   options.outlast_failure = true;
@@ -153,9 +172,9 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
   group.excuse([&group](int rank) { return leaving(group, rank, kHasEnded).load(std::memory_order_acquire) != 0; });
   std::optional<plan::Table> table;
   if (switches.take == Take::measured) {
-    auto common = common_table(*made->node_, agreed->scratch_bytes, switches);
+    auto common = common_table(*made->node_, agreed->scratch_bytes, switches, across);
     if (!common) return common.status();
-    if (auto why = no_use(switches, *common)) return Made{nullptr, *std::move(why)};
+    if (auto why = by_table ? no_use(switches, *common) : std::nullopt) return Made{nullptr, *std::move(why)};
     table = *std::move(common);
   }
   auto chooser = std::make_unique<plan::Chooser>(std::move(table), false, agreed->room);
@@ -190,7 +209,7 @@ const Verdict& Counterpart::judge(const Call& call) {
   const std::uint64_t bytes = call.count * device::bytes_of(reduction->type);
   const coll::Case which = coll::bucket_of(coll::case_of(operation, *reduction, bytes));
   auto [found, is_new] = verdicts_.try_emplace(which);
-  if (is_new) found->second = decide(call, which);
+  if (is_new) found->second = decide(which);
   if (found->second.taken && is_between_windows(call, *reduction)) {
     const Verdict& otherwise = found->second;
     coll::Case between = which;
@@ -209,8 +228,8 @@ Verdict Counterpart::decide_across(const coll::Case& which) const {
   return {false, "NCCL: faster over these nodes when the communicator was made"};
 }
 
-Verdict Counterpart::decide(const Call& call, const coll::Case& which) {
-  if (!switches_.takes(switch_of(call.entry))) return {false, "NCCL: not in SENNIT_OPS"};
+Verdict Counterpart::decide(const coll::Case& which) {
+  if (!switches_.takes(switch_of(which.operation))) return {false, "NCCL: not in SENNIT_OPS"};
   if (across_ != nullptr) return decide_across(which);
   const coll::Plan plan = collectives_->plan(which);
   if (switches_.take == Take::all) return {true, coll::name(plan)};

@@ -46,15 +46,17 @@ class Counterpart {
   /// beside this NCCL, and where a rank asked NCCL for no kernels. Errors, the same on every rank: mismatch (switches
   /// or tables that differ), unsupported (too many ranks, not one node), those of plan::own_table, of Node::create
   /// and of Collectives::meet. `config`: this rank's; all go by the one that allows the fewest blocks. `own_thread`:
-  /// the caller is a thread of sennit's, which has no device yet.
+  /// the caller is a thread of sennit's, which has no device yet. `across`: for go_across().
   static Result<Made> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape, const Config& config,
-                             Memories& memories, const Switches& switches, bool own_thread);
+                             Memories& memories, const Switches& switches, bool own_thread, bool across = false);
 
   /// From now on this counterpart is that of a communicator over several nodes, whose ranks here are this one's.
   /// Before the first call.
   void go_across(std::unique_ptr<Across> across) { across_ = std::move(across); }
   path::Node& node() { return *node_; }
   coll::Collectives& collectives() { return *collectives_; }
+  /// Whether NCCL is done on every rank when its functions return.
+  bool all_block() const { return all_block_; }
 
   /// The same on every rank for calls that belong together: it looks at the operation, the bytes, the type and the
   /// operator, and at what the ranks agreed on; of a message at its bytes. Stays valid.
@@ -131,7 +133,7 @@ class Counterpart {
   /// One for what is part of this capture, or of none.
   Result<Aside*> aside_for(std::uint64_t capture);
   Result<coll::Request> request_of(const Call& call);
-  Verdict decide(const Call& call, const coll::Case& which);
+  Verdict decide(const coll::Case& which);
   Verdict decide_across(const coll::Case& which) const;
   Verdict decide_between_windows(const Verdict& otherwise, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
@@ -156,6 +158,7 @@ class Counterpart {
   Switches switches_;
   bool emulated_ = false, has_siblings_ = false;
   bool any_siblings_ = false;  // some process has several ranks, whichever
+  bool all_block_ = true;
 
   std::mutex mutex_;
   std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "comm/job_place.h"
 #include "shim/nccl/translate.h"
 
 namespace sennit::shim::nccl {
@@ -44,8 +45,9 @@ std::shared_ptr<Known> DropIn::settled(Comm comm) {
 int DropIn::call(const Call& call) {
   const auto known = settled(call.comm);
   if (known == nullptr || known->counterpart == nullptr)
-    return pass(call, known.get(),
-                known != nullptr ? known->why_not : "NCCL: a communicator that sennit does not know");
+    return pass(
+        call, known.get(),
+        known != nullptr ? std::string_view(known->why_not) : "NCCL: a communicator that sennit does not know");
   static const Verdict left{false, "NCCL: the program leaves its calls there"};
   const Verdict& verdict = left_.load(std::memory_order_relaxed) ? left : known->counterpart->judge(call);
   const bool to_itself = call.is_message() && call.root == known->shape.rank;
@@ -131,7 +133,7 @@ int DropIn::from_nccl(int code) {
 void DropIn::count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start,
                    const Known* known) {
   if (switches_.report) count(name_of(call.entry), bytes_of(call), how, start);
-  if (switches_.explain && known != nullptr && known->shape.rank == 0)
+  if (switches_.explain && known != nullptr && speaks(known->shape))
     explanations_.say(name_of(call.entry), bytes_of(call), how);
 }
 
@@ -186,8 +188,10 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     const int code = from_nccl(nccl_.group_end());
     return first == kSuccess || first == kInProgress ? code : first;
   }
-  // What else the program has put into it comes first.
-  int first = from_nccl(await(nccl_.group_end(), calls));
+  // What else the program has put into it comes first. Of communicators that have no calls here, and do not block, it
+  // may be under way for long: the program asks those itself, as the code tells it to.
+  const int others = nccl_.group_end();
+  int first = from_nccl(await(others, calls));
   std::vector<const Run*> begun;  // of sennit's
   auto run = runs.begin();
   for (; run != runs.end() && !run->messages && first == kSuccess; ++run) {
@@ -203,7 +207,8 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     begun.push_back(&*run);
   }
   first = join_all(begun, first);
-  return first == kSuccess ? end_messages(std::span(run, runs.end())) : first;
+  if (first == kSuccess) first = end_messages(std::span(run, runs.end()));
+  return first == kSuccess && others == kInProgress ? kInProgress : first;
 }
 
 int DropIn::end_messages(std::span<const Run> runs) {
@@ -324,8 +329,13 @@ const char* DropIn::last_error(Comm comm) {
   return said_[0] != '\0' ? said_ : nccl_.get_last_error(comm);
 }
 
+bool DropIn::speaks(const Shape& shape) {
+  static const auto place = comm::place_from_environment();
+  return place.ok() && place->size > 1 ? place->rank == 0 : shape.rank == 0;
+}
+
 void DropIn::report() const {
-  if (!switches_.report || largest_.rank != 0 || largest_.size == 0) return;
+  if (!switches_.report || largest_.size == 0 || !speaks(largest_)) return;
   std::fputs(report_.empty() ? "sennit: no collective of NCCL was called on rank 0\n"
                              : report_.text("sennit: NCCL's calls on rank 0, and the host's time for them").c_str(),
              stderr);

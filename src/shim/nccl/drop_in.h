@@ -167,7 +167,8 @@ class DropIn {
   int pass(const Call& call, Known* known, std::string_view why, bool tells = true);
   /// As one group. `told`: communicators whose counterparts know of it.
   int pass_group(const std::vector<Grouped>& calls, std::span<const Comm> told);
-  /// What NCCL's `code` is once it is done with these communicators: of one that does not block it may be on its way.
+  /// What NCCL's `code` is once it is done with these calls' communicators: of one that does not block it may be on
+  /// its way.
   int await(int code, const std::vector<Grouped>& calls);
   /// What NCCL says of a communicator once it is not at work on it any more, or when the program has aborted it.
   int wait_for_nccl(Known* known, Comm comm);
@@ -187,6 +188,8 @@ class DropIn {
   void say(std::string_view text);
   /// NCCL's `code`, which the program gets: where it is an error, that is the latest one.
   int from_nccl(int code);
+  /// Whether this process is the one that reports and explains: rank 0 of the job, else of the communicator.
+  static bool speaks(const Shape& shape);
   /// For count(). Where nobody asked for a report the clock is not looked at: that is a tenth of what a call costs.
   std::chrono::steady_clock::time_point begin_count() const {
     return switches_.report ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();

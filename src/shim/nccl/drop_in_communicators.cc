@@ -12,6 +12,7 @@
 #include "comm/job_place.h"
 #include "comm/secret.h"
 #include "machine/known.h"
+#include "plan/table.h"
 #include "shim/nccl/drop_in.h"
 
 namespace sennit::shim::nccl {
@@ -45,8 +46,9 @@ int DropIn::unique_id(UniqueId* id) {
 
 int DropIn::make(std::string key, const UniqueId* id, int index, int most, const Config& config, Comm* made,
                  const std::function<int()>& make) {
-  // The first rank of a node looks at its GPUs. NCCL takes longer to meet than that takes.
-  if (index == 0 && most > 1 && !switches_.emulate) machine::look_ahead();
+  // The first rank of a node looks at its GPUs, for its table. NCCL takes longer to meet than that takes.
+  const bool looks = switches_.take == Take::all || plan::has_table();
+  if (index == 0 && most > 1 && looks && !switches_.emulate) machine::look_ahead();
   Announced announced{std::make_shared<Meeting>(key, index, most)};
   if (id != nullptr && switches_.rails_for_nccl) announced.rendezvous = Rendezvous::announce(*id, key, index, most);
   return make_here({made, std::move(key), std::move(announced), config}, make);

@@ -47,7 +47,7 @@ Result<Layout> layout_by(const std::vector<comm::Bytes>& cards, int rank) {
     if (seen.empty()) told = card->told;
     if (card->own_thread)
       return Status(Code::unsupported, "over several nodes, and not made alone by a call that blocks");
-    if (card->told != told) return differs(seen.size(), "SENNIT_TAKE or SENNIT_OPS");
+    if (card->told != told) return differs(seen.size(), kTold);
     seen.push_back(std::move(card->node));
   }
   auto layout = layout_of(seen, rank);
@@ -65,8 +65,7 @@ Result<Counterpart::Made> DropIn::meet_across(const Known& known, Comm comm, con
   auto all = rendezvous.meet();
   if (!all) return all.status();
   // 1. Who is where.
-  const std::string told = fmt::format("{} {}", static_cast<int>(switches_.take), operations_of(switches_));
-  const NodeCard card{own_thread, told, {present.begin(), present.end()}};
+  const NodeCard card{own_thread, told_of(switches_), {present.begin(), present.end()}};
   const auto cards = comm::agree(**all, Status(), card.write());
   if (!cards) return cards.status();
   const auto layout = layout_by(*cards, known.shape.rank);
@@ -77,7 +76,7 @@ Result<Counterpart::Made> DropIn::meet_across(const Known& known, Comm comm, con
   Counterpart::Made made;
   if (status.ok()) {
     auto here = Counterpart::create(std::move(*exchange), {layout->place, layout->ranks, known.shape.device},
-                                    known.config, *memories_, switches_, own_thread);
+                                    known.config, *memories_, switches_, own_thread, true);
     status = here.status();
     if (here.ok()) made = *std::move(here);
   }

@@ -22,8 +22,9 @@ int DropIn::open_window(const Registering& what, int flags, const std::function<
 void DropIn::open_windows(std::vector<Registering> windows) {
   std::vector<std::pair<std::shared_ptr<Known>, const Registering*>> known;
   for (const Registering& each : windows)
-    // Where it does not block NCCL is not done, on no rank.
-    if (auto found = settled(each.comm); found != nullptr && found->counterpart != nullptr && found->config.blocking)
+    // Where it does not block NCCL may not be done.
+    if (auto found = settled(each.comm);
+        found != nullptr && found->counterpart != nullptr && found->counterpart->all_block())
       known.emplace_back(std::move(found), &each);
   // A group may have its communicators in another order on each rank; those of one are in order.
   std::ranges::stable_sort(known, {}, [](const auto& each) { return each.first->key; });

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +15,7 @@ namespace {
 constexpr std::uint64_t kScratch = 64 << 20;
 
 Card card_of(std::uint64_t process) {
-  return {{32, 66}, process, Take::measured, "allreduce,bcast", "2.28.9", kScratch};
+  return {{32, 66}, process, "measured allreduce,bcast", "2.28.9", kScratch};
 }
 
 std::vector<comm::Bytes> written(const std::vector<Card>& cards) {
@@ -39,21 +41,34 @@ TEST(Card, IsReadAsItWasWritten) {
   const auto read = Card::read(card_of(7).write());
   ASSERT_TRUE(read.ok()) << read.status().text();
   EXPECT_EQ(*read, card_of(7));
-  Card all = card_of(8);
-  all.take = Take::all;
-  ASSERT_TRUE(Card::read(all.write()).ok());
-  EXPECT_EQ(*Card::read(all.write()), all);
+  Card other = card_of(8);
+  other.no_blocks = true;
+  other.blocking = false;
+  other.has_table = true;
+  ASSERT_TRUE(Card::read(other.write()).ok());
+  EXPECT_EQ(*Card::read(other.write()), other);
 }
 
-TEST(Card, SaysWhatTheSwitchesAre) {
+TEST(Card, SaysWhatARankHas) {
+  setenv("SENNIT_TABLE", "some.json", 1);
   Switches switches;
   switches.nccl = "2.28.9";
-  EXPECT_EQ(Card::of(switches, {4, 66}, 7, true),
-            (Card{{4, 66}, device::this_process(), Take::measured, "all", "2.28.9", 7, true}));
-  switches.take = Take::all;
-  switches.operations = {"allreduce", "bcast"};
-  EXPECT_EQ(Card::of(switches, {4, 66}, 7, true),
-            (Card{{4, 66}, device::this_process(), Take::all, "allreduce,bcast", "2.28.9", 7, true}));
+  Config config;
+  config.blocking = false;
+  EXPECT_EQ(Card::of(switches, config, {4, 66}, 7),
+            (Card{{4, 66}, device::this_process(), told_of(switches), "2.28.9", 7, false, false, true}));
+  setenv("SENNIT_TABLE", "none", 1);
+  EXPECT_FALSE(Card::of(switches, config, {4, 66}, 7).has_table);
+  unsetenv("SENNIT_TABLE");
+}
+
+TEST(Card, TellsSwitchesApart) {
+  Switches all, some, none, rails;
+  all.take = Take::all;
+  some.operations = {"allreduce", "bcast"};
+  none.operations = {"none"};
+  rails.rails_for_nccl = true;
+  EXPECT_EQ((std::set{told_of({}), told_of(all), told_of(some), told_of(none), told_of(rails)}).size(), 5U);
 }
 
 TEST(Card, ThatEndsEarlyOrHoldsTooMuchIsNone) {
@@ -89,6 +104,19 @@ TEST(Cards, ARankThatWantsNoBlocksIsEnough) {
   for (int rank = 0; rank < 2; ++rank) EXPECT_TRUE(compare(written({card_of(1), without}), rank)->no_blocks) << rank;
 }
 
+TEST(Cards, AllHaveToBlockAndOneTableIsEnough) {
+  Card patient = card_of(2), tuned = card_of(3);
+  patient.blocking = false;
+  tuned.has_table = true;
+  EXPECT_TRUE(compare(written({card_of(1), tuned}), 0)->blocking);
+  EXPECT_FALSE(compare(written({card_of(1), patient}), 0)->any_table);
+  for (int rank = 0; rank < 3; ++rank) {
+    const auto agreed = compare(written({card_of(1), patient, tuned}), rank);
+    EXPECT_FALSE(agreed->blocking) << rank;
+    EXPECT_TRUE(agreed->any_table) << rank;
+  }
+}
+
 TEST(Cards, RanksOfOneProcessKnowIt) {
   const auto bytes = written({card_of(1), card_of(2), card_of(1)});
   EXPECT_EQ(*compare(bytes, 0), (Agreed{true, true, {32, 66}, kScratch}));
@@ -97,13 +125,13 @@ TEST(Cards, RanksOfOneProcessKnowIt) {
 }
 
 TEST(Cards, WhatDiffersIsNamedWithTheRank) {
-  Card takes_all = card_of(2), other_operations = card_of(2), other_nccl = card_of(2);
-  takes_all.take = Take::all;
-  other_operations.operations = "all";
+  Card takes_all = card_of(2), other_nccl = card_of(2);
+  takes_all.told = "all allreduce,bcast";
   other_nccl.nccl = "2.28.9 without multicast";
-  EXPECT_EQ(refused({card_of(1), takes_all}), "rank 1 has another SENNIT_TAKE or SENNIT_OPS than rank 0");
-  EXPECT_EQ(refused({card_of(1), card_of(3), other_operations}),
-            "rank 2 has another SENNIT_TAKE or SENNIT_OPS than rank 0");
+  EXPECT_EQ(refused({card_of(1), takes_all}),
+            "rank 1 has another SENNIT_TAKE, SENNIT_OPS or SENNIT_RAILS than rank 0");
+  EXPECT_EQ(refused({card_of(1), card_of(3), takes_all}),
+            "rank 2 has another SENNIT_TAKE, SENNIT_OPS or SENNIT_RAILS than rank 0");
   EXPECT_EQ(refused({card_of(1), other_nccl, takes_all}), "rank 1 has another NCCL or NCCL_NVLS_ENABLE than rank 0");
 }
 
