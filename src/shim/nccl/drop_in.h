@@ -136,11 +136,15 @@ class DropIn {
   int make_later(Comm parent, Waiting waiting, const std::function<int()>& make);
   /// NCCL has made these, or is about to.
   void begin_all(std::vector<Waiting> waiting, int code);
+  /// Once NCCL has made it, on a thread for which `known` waits before it goes.
+  void make_aside(Known& known, Comm comm, Announced announced);
   /// Begins the parts that NCCL has made; those of `ended` that it has not, it will not, and if that did not end in
   /// order, none.
   void begin_parts(Comm ended = nullptr, bool in_order = true);
   void settle(Known& known, Comm comm, const Announced& announced, bool own_thread);
   Status meet(Known& known, Comm comm, const Announced& announced, bool own_thread);
+  /// Collective over its ranks, as far as sennit is there.
+  Result<Counterpart::Made> make_counterpart(Known& known, Comm comm, const Announced& announced, bool own_thread);
   /// The counterpart where some ranks are on other nodes.
   Result<Counterpart::Made> meet_across(const Known& known, Comm comm, const Meeting& meeting,
                                         std::span<const int> present, Rendezvous& rendezvous, bool own_thread);

@@ -28,6 +28,25 @@ constexpr auto kLastPart = std::chrono::minutes(1);
 /// Short enough for a string that has none either.
 constexpr const char* kNoMemory = "NCCL: no memory";
 
+/// Only `present` of the ranks can be met. Where they should all have been there, one of them warns of it, once: a
+/// job has many communicators of the same ranks, and the rest is for who asks.
+void tell_who_is_missing(const Shape& shape, const Meeting& meeting, std::span<const int> present) {
+  static std::atomic<bool> said_own{false}, said_all{false};
+  const auto level = [](std::atomic<bool>& said) { return said.exchange(true) ? LogLevel::info : LogLevel::warning; };
+  const auto place = comm::place_from_environment();
+  const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
+  // What kept a rank from it, no other can know.
+  if (const Status& own = meeting.announced(); one_host && !own)
+    log(level(said_own),
+        fmt::format("rank {} cannot announce itself, so a communicator of {} ranks is left to NCCL: {}", shape.rank,
+                    shape.size, own.text()));
+  else if (one_host && !present.empty() && present.front() == meeting.index())
+    log(level(said_all),
+        fmt::format(
+            "not all {} ranks of a communicator run with this build of sennit, or can say so: it is left to NCCL",
+            shape.size));
+}
+
 }  // namespace
 
 Shape DropIn::shape_of(Comm comm) {
@@ -166,27 +185,7 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
       settle(*known, comm, each.announced, false);
       continue;
     }
-    Known& one = *known;  // which waits for the thread before it goes
-    try {
-      auto started = start_thread([this, comm, &one, announced = std::move(each.announced)] {
-        const int state = wait_for_nccl(&one, comm);
-        bool is_there = false;
-        if (const Look look(&one); look && state == kSuccess) {
-          one.shape = shape_of(comm);
-          is_there = true;
-        }
-        if (is_there) return settle(one, comm, announced, true);
-        one.settled.store(true, std::memory_order_release);
-      });
-      if (started) {
-        known->making = std::move(*started);
-        continue;
-      }
-      one.why_not = "NCCL: " + started.status().what();
-    } catch (const std::bad_alloc&) {
-      one.why_not = kNoMemory;
-    }
-    one.settled.store(true, std::memory_order_release);
+    make_aside(*known, comm, std::move(each.announced));
   }
   // Several at once: each with other ranks, in any order.
   if (code == kSuccess)
@@ -194,64 +193,64 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
       if (known->making.joinable()) known->making.join();
 }
 
+void DropIn::make_aside(Known& known, Comm comm, Announced announced) {
+  try {
+    auto started = start_thread([this, comm, &known, announced = std::move(announced)] {
+      const int state = wait_for_nccl(&known, comm);
+      bool is_there = false;
+      if (const Look look(&known); look && state == kSuccess) {
+        known.shape = shape_of(comm);
+        is_there = true;
+      }
+      if (is_there) return settle(known, comm, announced, true);
+      known.settled.store(true, std::memory_order_release);
+    });
+    if (started) {
+      known.making = std::move(*started);
+      return;
+    }
+    known.why_not = "NCCL: " + started.status().what();
+  } catch (const std::bad_alloc&) {
+    known.why_not = kNoMemory;
+  }
+  known.settled.store(true, std::memory_order_release);
+}
+
 Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool own_thread) {
+  auto made = make_counterpart(known, comm, announced, own_thread);
+  if (!made && known.shape.rank == 0)
+    log(LogLevel::warning,
+        fmt::format("a communicator of {} ranks is left to NCCL: {}", known.shape.size, made.status().text()));
+  if (!made) return made.status();
+  known.counterpart = std::move(made->counterpart);
+  // Users have to expect that there is none, and are warned of nothing.
+  return known.counterpart != nullptr ? Status() : Status(Code::unsupported, std::move(made->why_none));
+}
+
+Result<Counterpart::Made> DropIn::make_counterpart(Known& known, Comm comm, const Announced& announced,
+                                                   bool own_thread) {
+  using Made = Counterpart::Made;
   const Shape& shape = known.shape;
-  if (shape.size == 1) return Status(Code::unsupported, "a rank alone");
+  if (shape.size == 1) return Made{nullptr, "a rank alone"};
   if (shape.size > coll::kMostRanks && announced.rendezvous == nullptr)
-    return Status(Code::unsupported, fmt::format("more than {} ranks", coll::kMostRanks));
-  std::unique_ptr<comm::Exchange> exchange;
-  Counterpart::Made made;
-  Status status;
+    return Made{nullptr, fmt::format("more than {} ranks", coll::kMostRanks)};
+  const auto create = [&](Result<std::unique_ptr<comm::Exchange>> met) -> Result<Made> {
+    if (!met) return met.status();
+    return Counterpart::create(*std::move(met), shape, known.config, *memories_, switches_, own_thread);
+  };
   if (announced.growth != nullptr) {
     auto met = announced.growth->meet(shape.rank, shape.size);
-    status = met.status();
-    if (met.ok()) {
-      known.key = std::move(met->key);
-      exchange = std::move(met->exchange);
-    }
-  } else {
-    const Meeting& meeting = *announced.meeting;
-    const std::vector<int> present = meeting.present();
-    if (present.size() == static_cast<std::size_t>(shape.size)) {
-      auto met = meeting.meet(shape.rank, shape.size);
-      status = met.status();
-      if (met.ok()) exchange = std::move(*met);
-    } else if (announced.rendezvous != nullptr) {
-      auto across = meet_across(known, comm, meeting, present, *announced.rendezvous, own_thread);
-      status = across.status();
-      if (across.ok()) made = *std::move(across);
-    } else {
-      const auto place = comm::place_from_environment();
-      const bool one_host = place.ok() && place->size > 1 && place->local_size == place->size;
-      // A job has many communicators of the same ranks: the rest is for who asks.
-      static std::atomic<bool> said_own{false}, said_all{false};
-      const auto level = [](std::atomic<bool>& said) {
-        return said.exchange(true) ? LogLevel::info : LogLevel::warning;
-      };
-      // What kept a rank from it, no other can know.
-      if (const Status& own = meeting.announced(); one_host && !own)
-        log(level(said_own),
-            fmt::format("rank {} cannot announce itself, so a communicator of {} ranks is left to NCCL: {}",
-                        shape.rank, shape.size, own.text()));
-      else if (one_host && !present.empty() && present.front() == meeting.index())
-        log(level(said_all),
-            fmt::format(
-                "not all {} ranks of a communicator run with this build of sennit, or can say so: it is left to NCCL",
-                shape.size));
-      return Status(Code::unsupported, "its ranks are not all on this machine, with this sennit");
-    }
+    if (!met) return met.status();
+    known.key = std::move(met->key);
+    return create(std::move(met->exchange));
   }
-  if (exchange != nullptr) {
-    auto here = Counterpart::create(std::move(exchange), shape, known.config, *memories_, switches_, own_thread);
-    status = here.status();
-    if (here.ok()) made = *std::move(here);
-  }
-  if (!status.ok() && shape.rank == 0)
-    log(LogLevel::warning, fmt::format("a communicator of {} ranks is left to NCCL: {}", shape.size, status.text()));
-  known.counterpart = std::move(made.counterpart);
-  // Users have to expect that there is none, and are warned of nothing.
-  if (status.ok() && known.counterpart == nullptr) return Status(Code::unsupported, std::move(made.why_none));
-  return status;
+  const Meeting& meeting = *announced.meeting;
+  const std::vector<int> present = meeting.present();
+  if (present.size() == static_cast<std::size_t>(shape.size)) return create(meeting.meet(shape.rank, shape.size));
+  if (announced.rendezvous != nullptr)
+    return meet_across(known, comm, meeting, present, *announced.rendezvous, own_thread);
+  tell_who_is_missing(shape, meeting, present);
+  return Made{nullptr, "its ranks are not all on this machine, with this sennit"};
 }
 
 void DropIn::settle(Known& known, Comm comm, const Announced& announced, bool own_thread) {
