@@ -34,16 +34,9 @@ inline bool right(const Member& job, const std::int32_t* result, std::uint64_t c
 
 inline void replay(void* on, int replays, const std::function<void()>& enqueue) {
   auto* const stream = static_cast<cudaStream_t>(on);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replayable = nullptr;
-  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  enqueue();
-  must(cudaStreamEndCapture(stream, &graph), "cudaStreamEndCapture");
-  must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
-  for (int i = 0; i < replays; ++i) must(cudaGraphLaunch(replayable, stream), "cudaGraphLaunch");
+  const Graph graph(stream, enqueue);
+  for (int i = 0; i < replays; ++i) graph.launch(stream);
   must(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
-  must(cudaGraphDestroy(graph), "cudaGraphDestroy");
 }
 
 }  // namespace sennit::gpu

@@ -1,6 +1,8 @@
 // What every scenario on GPUs begins with: a communicator with its device made current, and streams.
 #pragma once
 
+#include <utility>
+
 #include "buffer.h"
 #include "capi_rank.h"
 
@@ -23,6 +25,29 @@ struct Stream {
   Stream& operator=(const Stream&) = delete;
   ~Stream() { (void)cudaStreamDestroy(handle); }
   void synchronize() const { must(cudaStreamSynchronize(handle), "cudaStreamSynchronize"); }
+};
+
+/// What `enqueue` does on a stream, captured, to be replayed.
+class Graph {
+ public:
+  template <class Enqueue>
+  Graph(cudaStream_t stream, const Enqueue& enqueue, cudaStreamCaptureMode mode = cudaStreamCaptureModeThreadLocal) {
+    must(cudaStreamBeginCapture(stream, mode), "cudaStreamBeginCapture");
+    enqueue();
+    cudaGraph_t captured = nullptr;
+    must(cudaStreamEndCapture(stream, &captured), "cudaStreamEndCapture");
+    must(cudaGraphInstantiate(&replayable_, captured, 0), "cudaGraphInstantiate");
+    must(cudaGraphDestroy(captured), "cudaGraphDestroy");
+  }
+  Graph(Graph&& other) noexcept : replayable_(std::exchange(other.replayable_, nullptr)) {}
+  Graph& operator=(Graph&&) = delete;
+  ~Graph() {
+    if (replayable_ != nullptr) (void)cudaGraphExecDestroy(replayable_);
+  }
+  void launch(cudaStream_t stream) const { must(cudaGraphLaunch(replayable_, stream), "cudaGraphLaunch"); }
+
+ private:
+  cudaGraphExec_t replayable_ = nullptr;
 };
 
 }  // namespace sennit::gpu

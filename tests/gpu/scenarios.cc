@@ -88,17 +88,14 @@ int graphs(const Arguments& arguments) {
   const std::uint64_t bytes = std::stoull(arguments.at(0)), room = bytes + 2 * kGuard;
   Buffer inbox("malloc", 2 * room);
   std::array<std::unique_ptr<Buffer>, 2> sources;
-  std::array<cudaGraphExec_t, 2> replayable{};
+  std::vector<Graph> replayable;
   sennit_window* window = nullptr;
   must(sennit_register(ring.comm, inbox.data(), inbox.bytes(), &window));
   for (std::size_t i = 0; i < 2; ++i) {
     sources[i] = std::make_unique<Buffer>("malloc", bytes);
-    cudaGraph_t graph = nullptr;
-    must(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    must(sennit_put(window, ring.next, i * room + kGuard, sources[i]->data(), bytes, stream.handle));
-    must(cudaStreamEndCapture(stream.handle, &graph), "cudaStreamEndCapture");
-    must(cudaGraphInstantiate(&replayable[i], graph, 0), "cudaGraphInstantiate");
-    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+    replayable.emplace_back(stream.handle, [&] {
+      must(sennit_put(window, ring.next, i * room + kGuard, sources[i]->data(), bytes, stream.handle));
+    });
   }
   bool good = true;
   for (std::uint64_t replay = 0; replay < std::stoull(arguments.at(1)); ++replay) {
@@ -106,13 +103,13 @@ int graphs(const Arguments& arguments) {
     inbox.poison();
     sources[which]->fill(0, bytes, number_of(ring.rank, replay));
     must(sennit_comm_barrier(ring.comm));
-    must(cudaGraphLaunch(replayable[which], stream.handle), "cudaGraphLaunch");
+    replayable[which].launch(stream.handle);
     stream.synchronize();
     must(sennit_comm_barrier(ring.comm));
     good = arrived("replayed put", inbox, which * room + kGuard, bytes, number_of(ring.before, replay)) && good;
     must(sennit_comm_barrier(ring.comm));
   }
-  for (cudaGraphExec_t graph : replayable) must(cudaGraphExecDestroy(graph), "cudaGraphExecDestroy");
+  replayable.clear();
   must(sennit_deregister(window));
   say("{}", good ? "all right" : "wrong");
   return good ? 0 : 1;
@@ -143,17 +140,12 @@ int captures(const Arguments& arguments) {
       good = arrived(what, inbox, i * room + kGuard, bytes, number_of(ring.before, 2 * number + i)) && good;
     must(sennit_comm_barrier(ring.comm));
   };
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replayable{};
-  must(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  put_both();
-  must(cudaStreamEndCapture(stream.handle, &graph), "cudaStreamEndCapture");
-  must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
-  must(cudaGraphDestroy(graph), "cudaGraphDestroy");
   const std::uint64_t replays = std::stoull(arguments.at(1));
-  for (std::uint64_t replay = 0; replay < replays; ++replay)
-    once("replayed put", replay, [&] { must(cudaGraphLaunch(replayable, stream.handle), "cudaGraphLaunch"); });
-  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
+  {
+    const Graph graph(stream.handle, put_both);
+    for (std::uint64_t replay = 0; replay < replays; ++replay)
+      once("replayed put", replay, [&] { graph.launch(stream.handle); });
+  }
 
   once("put before", replays, put_both);  // what is set up at first use is not the matter here
   inbox.poison();
@@ -162,6 +154,7 @@ int captures(const Arguments& arguments) {
   std::promise<void> begun, sent;
   std::thread captor([&] {
     must(cudaSetDevice(sennit_comm_device(ring.comm)), "cudaSetDevice");
+    cudaGraph_t graph = nullptr;
     must(cudaStreamBeginCapture(other.handle, cudaStreamCaptureModeGlobal), "cudaStreamBeginCapture");
     begun.set_value();
     sent.get_future().wait();

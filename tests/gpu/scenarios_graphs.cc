@@ -25,25 +25,21 @@ int allreduce_graphs(const Arguments& arguments) {
   Buffer eager("malloc", 64), input("malloc", 2 * most * 4), output("malloc", 2 * most * 4);
   auto* const from = reinterpret_cast<std::int32_t*>(input.data());
   auto* const to = reinterpret_cast<std::int32_t*>(output.data());
-  std::array<cudaGraphExec_t, 2> replayable{};
-  for (std::size_t which = 0; which < 2; ++which) {
-    cudaGraph_t graph = nullptr;
-    must(cudaStreamBeginCapture(stream.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-    for (std::uint64_t part = 0; part < 3; ++part) {
-      const std::uint64_t at = which * most + part * count;
-      must(sennit_allreduce(job.comm, from + at, to + at, count, SENNIT_INT32, SENNIT_SUM, nullptr, stream.handle));
-    }
-    must(cudaStreamEndCapture(stream.handle, &graph), "cudaStreamEndCapture");
-    must(cudaGraphInstantiate(&replayable[which], graph, 0), "cudaGraphInstantiate");
-    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
-  }
+  std::vector<Graph> graphs;
+  for (std::size_t which = 0; which < 2; ++which)
+    graphs.emplace_back(stream.handle, [&] {
+      for (std::uint64_t part = 0; part < 3; ++part) {
+        const std::uint64_t at = which * most + part * count;
+        must(sennit_allreduce(job.comm, from + at, to + at, count, SENNIT_INT32, SENNIT_SUM, nullptr, stream.handle));
+      }
+    });
   bool good = true;
   for (std::uint64_t replay = 0; replay < std::stoull(arguments.at(1)); ++replay) {
     const std::size_t which = replay % 2;
     const auto mine = samples(job.rank, most, replay);
     must(cudaMemcpy(from + which * most, mine.data(), most * 4, cudaMemcpyDefault), "cudaMemcpy");
     must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    must(cudaGraphLaunch(replayable[which], stream.handle), "cudaGraphLaunch");
+    graphs[which].launch(stream.handle);
     must(cudaStreamSynchronize(stream.handle), "cudaStreamSynchronize");
     good = right(job, to + which * most, most, replay) && good;
     auto* const one = reinterpret_cast<std::int32_t*>(eager.data());
@@ -54,7 +50,6 @@ int allreduce_graphs(const Arguments& arguments) {
     good = right(job, one, 1, replay) && good;
   }
   must(sennit_comm_barrier(job.comm));
-  for (cudaGraphExec_t each : replayable) (void)cudaGraphExecDestroy(each);
   say("{}", good ? "all right" : "wrong");
   return good ? 0 : 1;
 }
@@ -74,15 +69,14 @@ int replays_beside_calls(const Arguments& arguments) {
     must(sennit_allreduce(job.comm, from + at, to + at, count, SENNIT_INT32, SENNIT_SUM, nullptr,
                           streams[which].handle));
   };
-  std::array<cudaGraphExec_t, kSets - 1> replayable{};
-  constexpr std::array modes{cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeGlobal};
-  for (std::size_t which = 0; which < replayable.size(); ++which) {
-    cudaGraph_t graph = nullptr;
-    must(cudaStreamBeginCapture(streams[which].handle, modes[which]), "cudaStreamBeginCapture");
+  const auto enqueue_all = [&](std::size_t which) {
     for (std::uint64_t call = 0; call < kCalls; ++call) enqueue(which, call);
-    must(cudaStreamEndCapture(streams[which].handle, &graph), "cudaStreamEndCapture");
-    must(cudaGraphInstantiate(&replayable[which], graph, 0), "cudaGraphInstantiate");
-    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
+  };
+  std::vector<Graph> graphs;
+  for (const auto mode : {cudaStreamCaptureModeThreadLocal, cudaStreamCaptureModeGlobal}) {
+    const std::size_t which = graphs.size();
+    graphs.emplace_back(
+        streams[which].handle, [&] { enqueue_all(which); }, mode);
   }
   bool good = true;
   for (std::uint64_t round = 0; round < std::stoull(arguments.at(1)) && good; ++round) {
@@ -91,15 +85,13 @@ int replays_beside_calls(const Arguments& arguments) {
     must(cudaMemset(to, 0xA5, kSets * set * 4), "cudaMemset");
     must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     for (int again = 0; again < 5; ++again) {
-      for (std::size_t which = 0; which < replayable.size(); ++which)
-        must(cudaGraphLaunch(replayable[which], streams[which].handle), "cudaGraphLaunch");
-      for (std::uint64_t call = 0; call < kCalls; ++call) enqueue(kSets - 1, call);
+      for (std::size_t which = 0; which < graphs.size(); ++which) graphs[which].launch(streams[which].handle);
+      enqueue_all(kSets - 1);
     }
     for (const Stream& each : streams) must(sennit_synchronize(job.comm, each.handle));
     good = right(job, to, kSets * set, round);
   }
   must(sennit_comm_barrier(job.comm));
-  for (cudaGraphExec_t each : replayable) (void)cudaGraphExecDestroy(each);
   say("{}", good ? "all right" : "wrong");
   return good ? 0 : 1;
 }
@@ -115,24 +107,23 @@ int ends_behind_a_replay(const Arguments& arguments) {
   auto* const to = reinterpret_cast<std::int32_t*>(output.data());
   const auto mine = samples(job->rank, count, 1);
   must(cudaMemcpy(from, mine.data(), count * 4, cudaMemcpyDefault), "cudaMemcpy");
-  cudaGraphExec_t replayable = nullptr;
-  for (const bool kept : {false, true}) {
-    cudaGraph_t graph = nullptr;
-    must(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  const auto enqueue = [&] {
     must(sennit_allreduce(job->comm, from, to, count, SENNIT_INT32, SENNIT_SUM, nullptr, captured.handle));
-    must(cudaStreamEndCapture(captured.handle, &graph), "cudaStreamEndCapture");
-    if (kept) must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
-    must(cudaGraphDestroy(graph), "cudaGraphDestroy");
-  }
+  };
+  cudaGraph_t thrown_away = nullptr;
+  must(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+  enqueue();
+  must(cudaStreamEndCapture(captured.handle, &thrown_away), "cudaStreamEndCapture");
+  must(cudaGraphDestroy(thrown_away), "cudaGraphDestroy");
+  const Graph graph(captured.handle, enqueue);
   must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   const auto late = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(300)); };
   must(cudaLaunchHostFunc(replayed.handle, late, nullptr), "cudaLaunchHostFunc");
-  must(cudaGraphLaunch(replayable, replayed.handle), "cudaGraphLaunch");
+  graph.launch(replayed.handle);
   job = nullptr;
   must(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
   job = std::make_unique<Member>();
   const bool good = right(*job, to, count, 1);
-  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
   say("{}", good ? "all right" : "wrong");
   return good ? 0 : 1;
 }
@@ -212,28 +203,23 @@ int captures_beside_calls(const Arguments& arguments) {
     return true;
   };
   for (const std::size_t which : {0u, 1u, 2u}) prepare(which);
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t replayable = nullptr;
-  must(cudaStreamBeginCapture(captured.handle, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
-  gather(0, captured.handle);
-  gather(1, called.handle);
-  gather(2, captured.handle);
-  gather(1, called.handle);
-  must(cudaStreamEndCapture(captured.handle, &graph), "cudaStreamEndCapture");
+  const Graph graph(captured.handle, [&] {
+    gather(0, captured.handle);
+    gather(1, called.handle);
+    gather(2, captured.handle);
+    gather(1, called.handle);
+  });
   must(sennit_synchronize(job.comm, called.handle));
   bool good = gathered(1);
-  must(cudaGraphInstantiate(&replayable, graph, 0), "cudaGraphInstantiate");
-  must(cudaGraphDestroy(graph), "cudaGraphDestroy");
   for (int replays = 0; replays < 3; ++replays) {
     for (const std::size_t which : {0u, 1u, 2u}) prepare(which);
-    must(cudaGraphLaunch(replayable, captured.handle), "cudaGraphLaunch");
+    graph.launch(captured.handle);
     must(sennit_synchronize(job.comm, captured.handle));
     gather(1, called.handle);
     must(sennit_synchronize(job.comm, called.handle));
     for (const std::size_t which : {0u, 1u, 2u}) good = gathered(which) && good;
   }
   must(sennit_comm_barrier(job.comm));
-  must(cudaGraphExecDestroy(replayable), "cudaGraphExecDestroy");
   for (Exchange& each : exchanges) must(sennit_deregister(each.window));
   say("{}", good ? "all right" : "wrong");
   return good ? 0 : 1;
