@@ -88,6 +88,10 @@ def test_what_measured_faster_is_taken_and_nothing_else() -> None:
     assert re.search(r"allreduce +to 4 MiB .*NCCL: measured faster at 256 KiB \(0.5 µs, sennit", said), said
     assert re.search("allgather .*NCCL: this size was not measured here", said), said
     assert job.asked("AllReduce") == 2 * (2 + 4 + 1), "sums and averages of 280 KB, and maxima"
+    others = {"SENNIT_TAKE": "measured", "SENNIT_CACHE": str(cache), "SENNIT_OPS": "bcast"}
+    job = program.run("collectives", 2, library, others)
+    expect_right(job)
+    assert "NCCL: no plan was measured here for what SENNIT_OPS names" in job.errors[0], job.errors[0]
 
 
 def test_between_two_sizes_sennit_has_to_be_faster_at_both() -> None:
