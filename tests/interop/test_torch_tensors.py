@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
 
 import needs_torch  # noqa: F401
 import pytest
@@ -16,28 +13,9 @@ import torch.distributed as dist
 from sennit.capi import Code, Operator, SennitError, Type
 from sennit.torch import copying, local, tensors
 from sennit.torch.elements import TYPES, Reduction, reduction
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch_copies import CAPTURED, STREAM, Copies, OnGpu, Pinned
 
 BASE = torch.arange(24.0).view(2, 3, 4)
-
-
-class OnGpu(torch.Tensor):  # type: ignore[misc]
-    """A tensor that says that it is on a GPU."""
-
-    @property
-    def is_cuda(self) -> bool:
-        return True
-
-    @property
-    def device(self) -> torch.device:
-        return torch.device("cuda", 0)
-
-
-class Pinned(torch.Tensor):  # type: ignore[misc]
-    """A tensor that says that it is pinned."""
-
-    def is_pinned(self, device: object = None) -> bool:  # noqa: ARG002
-        return True
 
 
 @pytest.mark.parametrize(
@@ -109,28 +87,6 @@ def test_only_what_lies_alike_in_pinned_memory_and_on_gpus_spreads() -> None:
     assert copying.least(gpu, gpu) == copying.LEAST_BETWEEN_GPUS > copying.LEAST_WITH_HOST
 
 
-class Copies(TorchDispatchMode):  # type: ignore[misc]
-    """Records the memory that torch's own copies read, the streams they are on, and whether the host goes on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.stream: object = None
-        self.seen: list[tuple[int, object, bool]] = []
-
-    def __torch_dispatch__(
-        self, function: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
-    ) -> object:
-        if function is torch.ops.aten.copy_.default:
-            self.seen.append((args[1].untyped_storage().data_ptr(), self.stream, args[2]))
-        return function(*args, **kwargs or {})
-
-    @contextlib.contextmanager
-    def on(self, stream: object) -> Iterator[None]:
-        self.stream = stream
-        yield
-        self.stream = None
-
-
 @pytest.fixture
 def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
     """copy_() without a GPU: its communicator copies nothing, and its streams are those that the test makes up."""
@@ -141,15 +97,6 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
     monkeypatch.setattr(local, "communicator", lambda _: nothing)
     monkeypatch.setattr(copying, "capturing", lambda _: seen.stream == CAPTURED)
     return seen
-
-
-def made_up_stream(number: int) -> SimpleNamespace:
-    """One that is never done."""
-    event = SimpleNamespace(query=lambda: False)
-    return SimpleNamespace(cuda_stream=number, device=torch.device("cpu"), record_event=lambda: event)
-
-
-STREAM, CAPTURED = made_up_stream(7), made_up_stream(8)
 
 
 @pytest.mark.parametrize("to_gpu", [True, False])
