@@ -93,7 +93,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
     seen = Copies()
     monkeypatch.setattr(torch.cuda, "stream", seen.on)
     monkeypatch.setattr(copying, "LEAST_WITH_HOST", 0)
-    nothing = SimpleNamespace(copy=lambda *_: None)
+    nothing = SimpleNamespace(copy=lambda *_: seen.by_sennit.append(seen.stream))
     monkeypatch.setattr(local, "communicator", lambda _: nothing)
     monkeypatch.setattr(copying, "capturing", lambda _: seen.stream == CAPTURED)
     return seen
@@ -125,3 +125,82 @@ def test_memory_of_captured_copies_is_the_callers_to_keep(copies: Copies) -> Non
     with copies:
         copying.copy_(torch.empty(6).as_subclass(OnGpu), torch.zeros(6).as_subclass(Pinned), CAPTURED)
     assert copies.seen == []
+
+
+@pytest.fixture(params=["sennit's size", "torch's size"])
+def any_size(copies: Copies, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Copies:
+    """copy_() of tensors for which several paths pay, and of shorter ones."""
+    if request.param == "torch's size":
+        monkeypatch.setattr(copying, "LEAST_WITH_HOST", 1 << 20)
+    return copies
+
+
+def on_gpu(number: float) -> torch.Tensor:
+    return torch.full((6,), float(number)).as_subclass(OnGpu)
+
+
+def pinned(number: float) -> torch.Tensor:
+    return torch.full((6,), float(number)).as_subclass(Pinned)
+
+
+def test_a_leaf_that_requires_grad_is_not_overwritten_behind_autograd(any_size: Copies) -> None:
+    leaf = on_gpu(1).requires_grad_()
+    with pytest.raises(
+        RuntimeError, match="a leaf Variable that requires grad is being used in an in-place operation"
+    ):
+        copying.copy_(leaf, pinned(2), STREAM)
+    assert any_size.by_sennit == []
+    assert leaf.tolist() == [1] * 6
+
+
+def test_a_copy_that_has_a_gradient_is_recorded(any_size: Copies) -> None:
+    src = pinned(2).requires_grad_()
+    dst = copying.copy_(on_gpu(1), src, STREAM)
+    assert dst.grad_fn is not None
+    (dst * 3).sum().backward()
+    assert src.grad is not None
+    assert src.grad.tolist() == [3] * 6
+    assert any_size.by_sennit == []
+    leaf = on_gpu(1).requires_grad_()
+    middle = (leaf * 2).as_subclass(OnGpu)
+    copying.copy_(middle, pinned(2), STREAM)
+    middle.sum().backward()
+    assert middle._version == 1
+    assert leaf.grad is not None
+    assert leaf.grad.tolist() == [0] * 6, "what it had was overwritten"
+
+
+def test_backward_notices_that_a_copy_overwrote_what_it_needs(any_size: Copies) -> None:  # noqa: ARG001
+    weights, factor = on_gpu(1).requires_grad_(), on_gpu(2)
+    result = (weights * factor).sum()
+    copying.copy_(factor, pinned(3), STREAM)
+    assert factor._version == 1
+    with pytest.raises(RuntimeError, match="has been modified by an inplace operation"):
+        result.backward()
+
+
+def test_without_grad_mode_sennit_copies_and_the_version_says_so(copies: Copies) -> None:
+    leaf, shared = on_gpu(1).requires_grad_(), on_gpu(1).requires_grad_()
+    with torch.no_grad():
+        copying.copy_(leaf, pinned(2), STREAM)
+        copying.copy_(leaf, pinned(2).requires_grad_(), STREAM)
+    copying.copy_(shared.detach().as_subclass(OnGpu), pinned(2), STREAM)
+    copying.copy_(shared.data.as_subclass(OnGpu), pinned(2), STREAM)
+    assert len(copies.by_sennit) == 4
+    assert (leaf._version, leaf.grad_fn) == (2, None)
+    assert shared._version == 1, "detach() shares the counter, .data does not"
+
+
+def test_inference_tensors_are_as_torchs(any_size: Copies) -> None:
+    normal = on_gpu(1)
+    with torch.inference_mode():
+        made, given = on_gpu(1), pinned(2)
+        copying.copy_(made, given, STREAM)
+        copying.copy_(normal, given, STREAM)
+    assert normal._version == 1
+    copying.copy_(normal, given, STREAM)
+    assert normal._version == 2
+    assert len(any_size.by_sennit) in (0, 3)
+    with pytest.raises(RuntimeError, match="Inplace update to inference tensor outside InferenceMode"):
+        copying.copy_(made, given, STREAM)
+    assert len(any_size.by_sennit) in (0, 3)

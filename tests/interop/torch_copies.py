@@ -15,6 +15,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 class OnGpu(torch.Tensor):  # type: ignore[misc]
     """A tensor that says that it is on a GPU."""
 
+    __torch_function__ = torch._C._disabled_torch_function_impl  # results are ordinary; both kinds go into one call
+
     @property
     def is_cuda(self) -> bool:
         return True
@@ -27,17 +29,21 @@ class OnGpu(torch.Tensor):  # type: ignore[misc]
 class Pinned(torch.Tensor):  # type: ignore[misc]
     """A tensor that says that it is pinned."""
 
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
     def is_pinned(self, device: object = None) -> bool:  # noqa: ARG002
         return True
 
 
 class Copies(TorchDispatchMode):  # type: ignore[misc]
-    """Records the memory that torch's own copies read, the streams they are on, and whether the host goes on."""
+    """Records the memory that torch's own copies read, the streams they are on, and whether the host goes on; and of
+    sennit's copies what a test writes down."""
 
     def __init__(self) -> None:
         super().__init__()
         self.stream: object = None
         self.seen: list[tuple[int, object, bool]] = []
+        self.by_sennit: list[object] = []
 
     def __torch_dispatch__(
         self, function: Any, types: object, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from sennit.capi import Code, SennitError
-from sennit.torch import local
+from sennit.torch import autograd, local
 from sennit.torch.member import capturing, handle
 from sennit.torch.tensors import bytes_of, dense
 
@@ -30,6 +30,9 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
     is torch's own copy, on the same stream and with the same promise: pageable memory, tensors of several types, with
     gaps, that are broadcast, or within one GPU or the host; and few bytes (LEAST_WITH_HOST, LEAST_BETWEEN_GPUS).
 
+    To autograd all of them are torch's: a copy that it would record (in grad mode, of tensors of which one requires
+    grad) or refuse is torch's own, and every other one counts as a change of `dst` in place.
+
     Raises SennitError where a shape does not fit, and what sennit_copy() fails with."""
     if dst.shape != src.shape and not _fits(dst, src):
         raise SennitError(
@@ -40,13 +43,14 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
     if device.type != "cuda":
         return dst.copy_(src)
     stream = stream or torch.cuda.current_stream(device)
-    if not spreads(dst, src) or bytes_of(src) < least(dst, src):
+    if not spreads(dst, src) or bytes_of(src) < least(dst, src) or autograd.has_a_say(dst, src):
         with torch.cuda.stream(stream):
             return dst.copy_(src, non_blocking=True)
     other = torch.cuda.current_stream(dst.device) if src.is_cuda and dst.is_cuda else None
     if other is not None:
         stream.wait_stream(other)
     local.communicator(device).copy(int(dst.data_ptr()), int(src.data_ptr()), bytes_of(src), handle(stream))
+    autograd.written(dst)
     if other is not None:
         other.wait_stream(stream)
     for each in (dst, src):
