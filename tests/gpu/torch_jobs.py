@@ -34,7 +34,7 @@ FILES = {
     "../interop/torch_training.py": (["buckets", "views", "static", "gathered", "fsdp", "tensor_parallel"], []),
     "../gpu/torch_rank_gpu.py": (
         ["streams", "memory", "graphs", "several_groups", "large_messages", "crossing_messages",
-         "message_graphs", "times"],
+         "message_graphs", "pinned_windows", "times"],
         ["all_copies"],
     ),
 }  # fmt: skip

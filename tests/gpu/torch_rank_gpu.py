@@ -262,6 +262,25 @@ def all_copies() -> None:
                   f"{size * MiB / theirs / 1e6:6.1f} GB/s: {theirs / ours:.2f} x", file=sys.stderr)  # fmt: skip
 
 
+def pinned_windows() -> None:
+    """Pinned memory that nobody keeps, put to a peer and got into: it is not another tensor's before that is done."""
+    begin()
+    count, peer, before = 4 * MiB, (RANK + 1) % SIZE, (RANK - 1) % SIZE
+    inbox = sennit.torch.empty([count])
+    with sennit.torch.register(inbox) as window:
+        for number in range(10):
+            torch.cuda._sleep(LONG)
+            window.put(peer, torch.full((count,), float(10 * RANK + number)).pin_memory())
+            torch.full((count,), -1.0).pin_memory()
+            window.arrive()
+            expect_all(inbox, 10 * before + number)
+            torch.cuda._sleep(LONG)
+            window.get(peer, torch.empty(count, pin_memory=True))
+            other = torch.empty(count, pin_memory=True).fill_(-1)
+            window.arrive()
+            expect_all(other, -1)
+
+
 def times() -> None:
     """Collectives through torch.distributed, of both backends: on the stream, and what a call takes of the host."""
     begin()

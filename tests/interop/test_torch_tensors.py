@@ -95,7 +95,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
     monkeypatch.setattr(copying, "LEAST_WITH_HOST", 0)
     nothing = SimpleNamespace(copy=lambda *_: seen.by_sennit.append(seen.stream))
     monkeypatch.setattr(local, "communicator", lambda _: nothing)
-    monkeypatch.setattr(copying, "capturing", lambda _: seen.stream == CAPTURED)
+    monkeypatch.setattr("sennit.torch.pinned.capturing", lambda _: seen.stream == CAPTURED)
     return seen
 
 

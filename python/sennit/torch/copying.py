@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from sennit.capi import Code, SennitError
-from sennit.torch import autograd, local
-from sennit.torch.member import capturing, handle
+from sennit.torch import autograd, local, pinned
+from sennit.torch.member import handle
 from sennit.torch.tensors import bytes_of, dense
 
 # Shorter copies are torch's own, since a call from Python takes longer than what further paths save: those with host
@@ -55,7 +55,7 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
         other.wait_stream(stream)
     for each in (dst, src):
         if not each.is_cuda:
-            _keep(each, stream)
+            pinned.keep(each, stream)
     return dst
 
 
@@ -79,16 +79,3 @@ def spreads(dst: torch.Tensor, src: torch.Tensor) -> bool:
 def least(dst: torch.Tensor, src: torch.Tensor) -> int:
     """From how many bytes on several paths pay."""
     return LEAST_BETWEEN_GPUS if dst.is_cuda and src.is_cuda else LEAST_WITH_HOST
-
-
-def _keep(pinned: torch.Tensor, stream: torch.cuda.Stream) -> None:
-    """Keeps torch from using host memory again before the copy is done, even if nobody has the tensor any more. In a
-    graph it is the caller's to keep, as ever."""
-    with torch.cuda.stream(stream):
-        if capturing(stream.device):
-            return
-        # A copy of torch's own, of one byte: behind it torch's allocator of pinned memory gives the whole block to
-        # nobody until the stream is done with it. Torch has no other public way to say so.
-        byte = torch.empty(0, dtype=torch.uint8, device="cpu")
-        byte.set_(pinned.untyped_storage(), pinned.storage_offset() * pinned.element_size(), (1,), (1,))
-        torch.empty(1, dtype=torch.uint8, device=stream.device).copy_(byte, non_blocking=True)

@@ -13,6 +13,7 @@ import torch.distributed as dist
 
 from sennit import capi
 from sennit.capi import Code, Communicator, SennitError
+from sennit.torch import autograd, pinned
 from sennit.torch.attach import member_of
 from sennit.torch.group import on_host
 from sennit.torch.member import handle
@@ -41,30 +42,37 @@ class Window:
 
     def put(self, peer: int, src: torch.Tensor, offset: int = 0, stream: torch.cuda.Stream | None = None) -> None:
         """Writes `src` to the peer's tensor, `offset` of its elements into it. It returns when that is enqueued on
-        `stream`, by default the current one. The peer learns of it by arrive(), or by what the program does. Raises
-        SennitError."""
+        `stream`, by default the current one. Until it is done `src` must not be written; pinned memory of torch's may
+        be let go at once, and is used again when it is done. The peer learns of it by arrive(), or by what the
+        program does; autograd learns of it on neither side. Raises SennitError."""
         self._expect_type(src)
         place, at = offset * self.tensor.element_size(), address(src, "source")
+        on = self._stream(stream)
         with self._named():
-            self._window.put(peer, place, at, bytes_of(src), self._stream(stream))
-            self._settle()
+            self._window.put(peer, place, at, bytes_of(src), _number(on))
+            self._settle(src, on)
 
     def get(
         self, peer: int, dst: torch.Tensor, offset: int = 0, stream: torch.cuda.Stream | None = None
     ) -> torch.Tensor:
-        """Reads the peer's tensor, from `offset` of its elements on, into `dst`, and returns that; as put() does."""
+        """Reads the peer's tensor, from `offset` of its elements on, into `dst`, and returns that; as put() does. To
+        autograd that is a change of `dst` in place, which it cannot record: INVALID_ARGUMENT in grad mode where
+        `dst` requires grad."""
         self._expect_type(dst)
+        autograd.expect_no_say(dst, "destination")
         place, at = offset * self.tensor.element_size(), address(dst, "destination")
+        on = self._stream(stream)
         with self._named():
-            self._window.get(peer, place, at, bytes_of(dst), self._stream(stream))
-            self._settle()
+            self._window.get(peer, place, at, bytes_of(dst), _number(on))
+            autograd.written(dst)
+            self._settle(dst, on)
         return dst
 
     def arrive(self, stream: torch.cuda.Stream | None = None) -> None:
         """Collective: after it every rank's host knows that what all put on `stream` before is there. Raises
         SennitError."""
         with self._named():
-            self._comm.synchronize(self._stream(stream))
+            self._comm.synchronize(_number(self._stream(stream)))
             self._comm.meet()
 
     def close(self) -> None:
@@ -82,15 +90,17 @@ class Window:
             self._check()
             raise
 
-    def _stream(self, stream: torch.cuda.Stream | None) -> int | None:
-        if not self.tensor.is_cuda:
-            return None
-        return handle(stream or torch.cuda.current_stream(self.tensor.device))
+    def _stream(self, stream: torch.cuda.Stream | None) -> torch.cuda.Stream | None:
+        """None on the host executor."""
+        return (stream or torch.cuda.current_stream(self.tensor.device)) if self.tensor.is_cuda else None
 
-    def _settle(self) -> None:
-        """On the host executor no stream keeps memory from being used again: there it waits."""
-        if not self.tensor.is_cuda:
+    def _settle(self, other: torch.Tensor, stream: torch.cuda.Stream | None) -> None:
+        """Behind a transfer from or to `other`: its memory is not used again before that is done. No stream sees to
+        that on the host executor: there it waits."""
+        if stream is None:
             self._comm.synchronize()
+        elif not other.is_cuda and other.is_pinned():
+            pinned.keep(other, stream)
 
     def _expect_type(self, other: torch.Tensor) -> None:
         if other.dtype != self.tensor.dtype:
@@ -98,6 +108,10 @@ class Window:
                 Code.INVALID_ARGUMENT, f"a tensor of {other.dtype} for a window of {self.tensor.dtype}", "",
                 "Use one type",
             )  # fmt: skip
+
+
+def _number(stream: torch.cuda.Stream | None) -> int | None:
+    return None if stream is None else handle(stream)
 
 
 def register(tensor: torch.Tensor, group: dist.ProcessGroup | None = None) -> Window:
