@@ -27,8 +27,8 @@ FILES = {
     ),
     "../interop/torch_messages_rank.py": (["messages", "orders", "itself", "no_message", "left"], []),
     "../interop/torch_groups_rank.py": (
-        ["groups", "forgotten", "ends", "restarts", "abandoned", "ends_at_once", "called_off", "unwanted", "together",
-         "late", "lost", "aborted"],
+        ["groups", "outsiders", "forgotten", "ends", "restarts", "abandoned", "ends_at_once", "called_off",
+         "unwanted", "together", "late", "lost", "aborted"],
         [],
     ),
     "../interop/torch_training.py": (["buckets", "views", "static", "gathered", "fsdp", "tensor_parallel"], []),

@@ -23,6 +23,7 @@ FILES = {
     "torch_messages_rank.py": ["messages", "orders", "itself"],
     "torch_groups_rank.py": [
         "groups",
+        "outsiders",
         "forgotten",
         "ends",
         "restarts",

@@ -7,6 +7,7 @@ import os
 import sys
 import threading
 import time
+import warnings
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -58,6 +59,30 @@ def groups() -> None:
     tensor = of(RANK)
     dist.all_reduce(tensor)
     expect(tensor, torch.stack([of(rank) for rank in RANKS]).sum(0))
+
+
+def outsiders() -> None:
+    """On a rank that is not in the group allreduce() warns and does nothing, as torch's does; the rest raises."""
+    begin()
+    members = list(RANKS[:-1])
+    for backend in (BACKEND, "gloo"):
+        group: Any = dist.new_group(members, backend=backend)
+        tensor = of(RANK)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always")
+            assert sennit.torch.allreduce(tensor, group=group) is tensor
+        if RANK in members:
+            assert [str(each.message) for each in warned if "group" in str(each.message)] == []
+            expect(tensor, torch.stack([of(rank) for rank in members]).sum(0))
+            continue
+        expect(tensor, of(RANK))
+        assert [str(each.message) for each in warned] == [
+            f"allreduce() on global rank {RANK}, which is not in the group, does nothing"
+        ]
+        assert warned[0].filename == __file__
+        for call in (partial(sennit.torch.register, tensor, group), partial(sennit.torch.empty, [10], group=group)):
+            error = expect_error(Code.INVALID_ARGUMENT, "this rank is not in the group", call)
+            assert "members alone" in error.remedy
 
 
 def forgotten() -> None:

@@ -19,8 +19,23 @@ _making = threading.RLock()  # the collector may end a group meanwhile, in this 
 _TIMEOUT = timedelta(minutes=30)  # what torch.distributed gives a group that is not NCCL's
 
 
+def is_member(group: dist.ProcessGroup | None) -> bool:
+    """Whether this rank is in the group: what torch.distributed.new_group() gives others is none."""
+    return bool(group is None or group != dist.GroupMember.NON_GROUP_MEMBER)
+
+
+def expect_member(group: dist.ProcessGroup | None) -> None:
+    """Raises SennitError (INVALID_ARGUMENT) where it is not."""
+    if not is_member(group):
+        raise SennitError(
+            Code.INVALID_ARGUMENT, "this rank is not in the group", "", "Call it on the group's members alone"
+        )
+
+
 def member_of(group: dist.ProcessGroup | None) -> Member:
-    """None means the default group. Raises SennitError (INVALID_ARGUMENT) where there is none."""
+    """None means the default group. Raises SennitError (INVALID_ARGUMENT) where there is none, or this rank is not in
+    the group."""
+    expect_member(group)
     if group is None:
         if not dist.is_initialized():
             raise SennitError(

@@ -14,7 +14,7 @@ import torch.distributed as dist
 from sennit import capi
 from sennit.capi import Code, Communicator, SennitError
 from sennit.torch import autograd, pinned
-from sennit.torch.attach import member_of
+from sennit.torch.attach import expect_member, member_of
 from sennit.torch.group import on_host
 from sennit.torch.member import handle
 from sennit.torch.tensors import address, bytes_of
@@ -143,6 +143,7 @@ def empty(
 ) -> torch.Tensor:
     """A tensor that register() takes on every executor: on the current GPU torch's own, on the host executor shared
     memory, which lives as long as the group. Raises SennitError."""
+    expect_member(group)  # on every executor
     count = math.prod(size) * dtype.itemsize
     if not on_host():
         return torch.empty(tuple(size), dtype=dtype, device="cuda")
