@@ -80,13 +80,13 @@ class Counterpart {
 
   /// To be told before a call on `stream` goes to NCCL: it waits there for what sennit does on another stream.
   /// Errors: those of Executor::adopt and of Collectives::follow; the call would have no order then.
-  Status passes_on(Stream stream);
+  Status hand_on(Stream stream);
   /// To be told before a call that was taken: whether the latest call was NCCL's, on another stream, and this one is
   /// to be put behind it, which NCCL alone can do.
-  bool takes_over(Stream stream);
+  bool take_over(Stream stream);
   /// Both, before messages of a group of which some are taken and some go to NCCL: those do not wait for each other,
-  /// and what follows waits for both. Errors: those of passes_on().
-  Result<bool> divides(Stream taken, Stream passed_on);
+  /// and what follows waits for both. Errors: those of hand_on().
+  Result<bool> divide(Stream taken, Stream passed_on);
   /// Device memory of two bytes, for a message of this rank to itself.
   std::byte* own_message() const { return own_message_.data(); }
 

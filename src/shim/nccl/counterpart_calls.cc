@@ -30,7 +30,7 @@ Counterpart::Queue Counterpart::queue_of(Stream stream) {
   return {stream, per_thread ? std::this_thread::get_id() : std::thread::id()};
 }
 
-Status Counterpart::passes_on(Stream stream) {
+Status Counterpart::hand_on(Stream stream) {
   const std::lock_guard lock(mutex_);
   const Queue next = queue_of(stream);
   if (ours_ && *ours_ != next) {
@@ -43,19 +43,19 @@ Status Counterpart::passes_on(Stream stream) {
   return {};
 }
 
-bool Counterpart::takes_over(Stream stream) {
+bool Counterpart::take_over(Stream stream) {
   const std::lock_guard lock(mutex_);
   ours_ = queue_of(stream);
   const auto before = std::exchange(nccls_, std::nullopt);
   return before && *before != *ours_;
 }
 
-Result<bool> Counterpart::divides(Stream taken, Stream passed_on) {
+Result<bool> Counterpart::divide(Stream taken, Stream passed_on) {
   const auto nccls_before = [&] {
     const std::lock_guard lock(mutex_);
     return nccls_;
   }();
-  if (auto status = passes_on(passed_on); !status) return status;
+  if (auto status = hand_on(passed_on); !status) return status;
   const std::lock_guard lock(mutex_);
   ours_ = queue_of(taken);
   return nccls_before && *nccls_before != *ours_;

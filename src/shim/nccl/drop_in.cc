@@ -62,7 +62,7 @@ int DropIn::call(const Call& call) {
 int DropIn::perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside) {
   const auto start = begin_count();
   Counterpart& counterpart = *known.counterpart;
-  if (counterpart.takes_over(call.stream))
+  if (counterpart.take_over(call.stream))
     if (const int code = come_behind_nccl(call, known); code != kSuccess) return code;
   auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call);
   // Of a group, all begin before any is waited for.
@@ -91,7 +91,7 @@ int DropIn::come_behind_nccl(const Call& call, Known& known) {
 int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tells) {
   const auto start = begin_count();
   if (tells && known != nullptr && known->counterpart != nullptr)
-    if (auto status = known->counterpart->passes_on(call.stream); !status) return failed_before_nccl(*known, status);
+    if (auto status = known->counterpart->hand_on(call.stream); !status) return failed_before_nccl(*known, status);
   const int code = from_nccl(pass_on(nccl_, call));
   count(call, why, start, known);
   return code;
@@ -100,7 +100,7 @@ int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tell
 int DropIn::enqueue(std::string_view name, Comm comm, Stream stream, const std::function<int()>& make) {
   const auto start = begin_count();
   if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
-    if (auto status = known->counterpart->passes_on(stream); !status) return failed_before_nccl(*known, status);
+    if (auto status = known->counterpart->hand_on(stream); !status) return failed_before_nccl(*known, status);
   const int code = from_nccl(make());
   count(name, 0, "NCCL: sennit has no such call", start);
   return code;
@@ -230,7 +230,7 @@ int DropIn::end_messages(std::span<const Run> runs) {
     });
     if (divides) divided.push_back(call.comm);
     Result<bool> follows =
-        divides ? known->counterpart->divides(call.stream, other) : known->counterpart->takes_over(call.stream);
+        divides ? known->counterpart->divide(call.stream, other) : known->counterpart->take_over(call.stream);
     if (!follows)
       first = failed_before_nccl(*known, follows.status());
     else if (*follows)
