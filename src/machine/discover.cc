@@ -42,7 +42,8 @@ Machine discover(const std::vector<GpuExtra>& extras) {
 Readings read_beside_nvml() {
   Readings readings;
   readings.sysfs = read_sysfs();
-  readings.hwloc = read_hwloc();
+  // Tens of milliseconds on large machines, which say all that it could add.
+  if (has_gaps(readings.sysfs)) readings.hwloc = read_hwloc();
   readings.date = today();
   return readings;
 }

@@ -227,4 +227,10 @@ SysfsReadings read_sysfs(const fs::path& root) {
   return readings;
 }
 
+bool has_gaps(const SysfsReadings& readings) {
+  return readings.processor.empty() || std::ranges::any_of(readings.nodes, [&](const NumaNode& node) {
+           return node.memory_bytes == 0 && (node.processors > 0 || readings.nodes.size() == 1);
+         });
+}
+
 }  // namespace sennit::machine

@@ -141,6 +141,21 @@ TEST(ReadSysfs, SurvivesAnEmptyRootAndNonsense) {
   EXPECT_TRUE(readings.devices.empty());
 }
 
+TEST(ReadSysfs, HasGapsWhereAProcessorOrItsMemoryIsUnknown) {
+  SysfsReadings readings;
+  readings.processor = "some processor";
+  readings.nodes = {{0, 1 << 20, 4, 0}, {1, 0, 0, -1}};  // the other one is a device's memory
+  EXPECT_FALSE(has_gaps(readings));
+  readings.nodes[0].memory_bytes = 0;
+  EXPECT_TRUE(has_gaps(readings));
+  readings.nodes = {{0, 0, 0, -1}};
+  EXPECT_TRUE(has_gaps(readings)) << "the only one is the processor's";
+  readings.nodes[0].memory_bytes = 1 << 20;
+  EXPECT_FALSE(has_gaps(readings));
+  readings.processor.clear();
+  EXPECT_TRUE(has_gaps(readings));
+}
+
 TEST(ReadSysfs, DescribesThisMachine) {
   const SysfsReadings readings = read_sysfs();
   EXPECT_GT(readings.processors, 0);
