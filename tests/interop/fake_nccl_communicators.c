@@ -231,6 +231,7 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
 #if FAKE_VERSION >= 22800
 ncclResult_t ncclCommRevoke(ncclComm_t comm, int flags) {
   note("CommRevoke %d", flags);
+  usleep(50000); /* the communicator is still looked at: who destroys it meanwhile is too early */
   return atomic_exchange(&comm->aborted, true) ? ncclInvalidArgument : ncclSuccess;
 }
 #endif

@@ -282,6 +282,7 @@ int DropIn::finalize(Comm comm) {
     known->finalizing = !known->config.blocking;
     if (known->config.blocking && known->settled && known->counterpart != nullptr)
       flushed = known->counterpart->flush();
+    known->wait_for_revokes();
     if (known->freed) return aborted_meanwhile();
   }
   const int code = nccl_.comm_finalize(comm);
@@ -349,6 +350,7 @@ int DropIn::destroy(Comm comm) {
   known->join();
   // Until that is over others find it: an abort or a revoke ends the wait.
   const Status flushed = known->counterpart != nullptr ? known->counterpart->flush() : Status();
+  known->wait_for_revokes();
   if (known_.take(comm, *known))
     part_in_order(std::move(known), flushed.ok());
   else if (known->freed)
@@ -381,6 +383,7 @@ void DropIn::leave_to_nccl(Comm comm, std::string why) {
 }
 
 int DropIn::revoke(Comm comm, int flags) {
+  const Known::Revoke revoke(known_.find(comm));
   leave_to_nccl(comm, "NCCL: it was revoked");
   return from_nccl(nccl_.comm_revoke(comm, flags));
 }

@@ -50,6 +50,7 @@ struct Known {
   std::atomic<bool> given_up{false};    ///< the program has aborted it: NCCL must not be asked of it any more
   std::atomic<bool> freed{false};       ///< and that has ended NCCL's communicator, which a revoke leaves
   std::atomic<int> looking{0};          ///< how many threads ask NCCL of it at the moment
+  std::atomic<int> revoking{0};         ///< how many threads are in a Revoke
   std::atomic<int> last_error{0};       ///< what NCCL said when it was last asked for errors
   Config config;                        ///< of this rank
 
@@ -58,6 +59,25 @@ struct Known {
   void join() {
     const std::lock_guard lock(joining);
     if (making.joinable()) making.join();
+  }
+  /// While the program revokes it: what that has ended here NCCL has yet to end, of a communicator that is there.
+  class Revoke {
+   public:
+    explicit Revoke(std::shared_ptr<Known> known) : known_(std::move(known)) {
+      if (known_ != nullptr) ++known_->revoking;
+    }
+    ~Revoke() {
+      if (known_ != nullptr) --known_->revoking;
+    }
+    Revoke(const Revoke&) = delete;
+    Revoke& operator=(const Revoke&) = delete;
+
+   private:
+    const std::shared_ptr<Known> known_;
+  };
+  /// For another thread that ends it, and waited for what that ended.
+  void wait_for_revokes() const {
+    while (revoking != 0) std::this_thread::yield();
   }
   /// Whether it may go: see Counterpart::may_go().
   bool may_go() {
