@@ -1,6 +1,8 @@
 // Collectives between processes on GPUs; each rank has one of its own.
 #include <cuda_runtime.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -41,23 +43,28 @@ TEST_F(GpuCollectives, EveryOperation) {
     expect_all_right(run_on_gpus(ranks, {"family", "1", "1000", "65537", "1000003"}));
 }
 
+class GpuNumbers : public GpuCollectives, public testing::WithParamInterface<device::Type> {};
+
 /// The benchmark verifies every plan before it times it. Each type with its sum, where products and extremes of
 /// others and averages take turns; those whose loops sums share, all of them.
-TEST_F(GpuCollectives, EveryAlgorithmOnNumbersOfEveryType) {
-  const char* const others[] = {"max", "average", "premultiplied_sum", "product", "min"};
-  std::size_t turn = 0;
-  for (const device::Type type : device::all_types())
-    for (const std::string& op : device::is_fast({type, device::Operator::sum})
-                                     ? std::vector<std::string>{"sum", "average", "premultiplied_sum"}
-                                     : std::vector<std::string>{"sum", others[turn++ % 5]}) {
-      const std::string command =
-          places::built("sennit-bench-collective") +
-          " --executor cuda --operations allreduce,reduce_scatter,reduce --algorithms all"
-          " --blocks 4 --registered --sizes 4K,300008 --seconds 0.001 --nccl /nonexistent --type " +
-          std::string(device::name(type)) + " --op " + op + " > /dev/null";
-      EXPECT_EQ(std::system(command.c_str()), 0) << command;
-    }
+TEST_P(GpuNumbers, AreRightByEveryAlgorithm) {
+  constexpr std::array others{"max", "average", "premultiplied_sum", "product", "min"};
+  const auto types = device::all_types();
+  const auto turn = static_cast<std::size_t>(std::ranges::find(types, GetParam()) - types.begin());
+  const bool is_fast = device::is_fast({GetParam(), device::Operator::sum});
+  for (const std::string& op : is_fast ? std::vector<std::string>{"sum", "average", "premultiplied_sum"}
+                                       : std::vector<std::string>{"sum", others[turn % others.size()]}) {
+    const std::string command =
+        places::built("sennit-bench-collective") +
+        " --executor cuda --operations allreduce,reduce_scatter,reduce --algorithms all"
+        " --blocks 4 --registered --sizes 4K,300008 --seconds 0.001 --nccl /nonexistent --type " +
+        std::string(device::name(GetParam())) + " --op " + op + " > /dev/null";
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+  }
 }
+
+INSTANTIATE_TEST_SUITE_P(Types, GpuNumbers, testing::ValuesIn(device::all_types()),
+                         [](const auto& each) { return std::string(device::name(each.param)); });
 
 TEST_F(GpuCollectives, RandomOperationsOnTwoStreamsAndAsGraphs) {
   expect_all_right(run_on_gpus(gpus(), {"soak", "60", "20261122"}));
