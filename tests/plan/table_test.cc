@@ -167,6 +167,21 @@ TEST_F(OwnTable, IsTheMachinesOrTheOneThatIsNamed) {
   EXPECT_TRUE(found()->entries.empty());
 }
 
+TEST_F(OwnTable, IsLookedForWithoutAMachine) {
+  ASSERT_TRUE(write_json(folder_ / "0123456789abcdef.json", Json::object()).ok());
+  EXPECT_FALSE(has_table()) << "a measured machine is no table";
+  setenv("SENNIT_TABLE", "wherever.json", 1);
+  EXPECT_TRUE(has_table()) << "whether it is there, who reads it says";
+  unsetenv("SENNIT_TABLE");
+  ASSERT_TRUE(write_json(own(), to_json(small_table())).ok());
+  EXPECT_TRUE(has_table());
+  setenv("SENNIT_TABLE", "none", 1);
+  EXPECT_FALSE(has_table());
+  unsetenv("SENNIT_TABLE");
+  setenv("SENNIT_CACHE", (folder_ / "nowhere").c_str(), 1);
+  EXPECT_FALSE(has_table());
+}
+
 TEST_F(OwnTable, SaysWhyOneIsOfNoUse) {
   ASSERT_TRUE(write_json(own(), to_json(small_table())).ok());
   EXPECT_EQ(own_table(machine_, 2 * small_table().scratch_bytes).status().code(), Code::mismatch);
