@@ -21,6 +21,7 @@ Look::~Look() {
 
 void Look::begin() {
   std::call_once(begun_, [this] {
+    auto thread = std::make_unique<std::thread>();
     // The thread takes no signals: a program's handlers expect to run on the program's own threads.
     sigset_t all, before;
     ::sigfillset(&all);
@@ -36,7 +37,8 @@ void Look::begin() {
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!started) return;
     owner_ = ::getpid();
-    thread_ = std::make_unique<std::thread>(std::move(*started));
+    *thread = std::move(*started);
+    thread_ = std::move(thread);
   });
 }
 

@@ -65,9 +65,10 @@ int DropIn::unique_id(UniqueId* id) {
 
 int DropIn::make(std::string key, const UniqueId* id, int index, int most, const Config& config, Comm* made,
                  const std::function<int()>& make) {
-  // The first rank of a node looks at its GPUs, for its table. NCCL takes longer to meet than that takes.
-  const bool looks = switches_.take == Take::all || plan::has_table();
-  if (index == 0 && most > 1 && looks && !switches_.emulate) machine::look_ahead();
+  // A node's first rank looks at its GPUs, for its table, and who that is of several nodes nobody knows yet. NCCL
+  // takes longer to meet than that takes.
+  if (index == 0 && most > 1 && !switches_.emulate && (switches_.take == Take::all || plan::has_table()))
+    machine::look_ahead();
   Announced announced{std::make_shared<Meeting>(key, index, most)};
   if (id != nullptr && switches_.rails_for_nccl) announced.rendezvous = Rendezvous::announce(*id, key, index, most);
   return make_here({made, std::move(key), std::move(announced), config}, make);
