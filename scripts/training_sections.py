@@ -23,6 +23,7 @@ from sennit.views.training_table import (
     COST_AIM,
     EXPLAINED,
     STEADY,
+    by_verdict,
     case_of,
     compared,
     costs,
@@ -34,8 +35,8 @@ from sennit.views.training_table import (
     left_parts,
     markdown_lines,
     pairs,
-    reached,
     spread,
+    telling,
     tells,
     title,
 )
@@ -181,17 +182,14 @@ def listed(cases: Sequence[tuple[TrainingRow, Ratio]]) -> str:
 
 def never_below(result: TrainingResult) -> list[str]:
     """What training_table.aims says, of more cases than one wants to read the names of."""
-    every = compared(result)
-    known = [(own, found) for own, found in every if not is_nccls(own)]
+    every, known = compared(result), telling(result)
     if not every:
         return []
     said = f"Aimed at: never below {AIM:g} of NCCL's"
     if known:
-        by_verdict: dict[str, list[tuple[TrainingRow, Ratio]]] = {"missed": [], "undecided": [], "shown": []}
-        for own, found in known:
-            by_verdict[reached(found, tells(own)).partition(":")[0]].append((own, found))
-        said += f"; by more than {NOISE:g} × ± shown in {len(by_verdict['shown'])} of {counted(len(known), 'case')}"
-        said += f"; missed: {listed(by_verdict['missed'])}; undecided: {undecided(by_verdict['undecided'])}"
+        found = by_verdict(known)
+        said += f"; by more than {NOISE:g} × ± shown in {len(found['shown'])} of {counted(len(known), 'case')}"
+        said += f"; missed: {listed(found['missed'])}; undecided: {undecided(found['undecided'])}"
     if nccls := len(every) - len(known):
         said += f". {counted(nccls, 'further case' if known else 'case')} cannot tell, as all calls were left to NCCL"
     return [f"{said}."]
@@ -208,7 +206,7 @@ def undecided(cases: Sequence[tuple[TrainingRow, Ratio]]) -> str:
 
 def above(result: TrainingResult) -> list[str]:
     """Which cases are faster than NCCL's, and what of that is aimed at."""
-    known = [(own, found) for own, found in compared(result) if not is_nccls(own)]
+    known = telling(result)
     if not known:
         return []
     said = f"By more than {NOISE:g} × ± above NCCL's: {listed([case for case in known if is_above(*case)])}."

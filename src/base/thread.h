@@ -1,6 +1,7 @@
-// Threads that may not be had: std::thread throws then, and nothing of sennit's may throw into a program.
+// Threads of sennit's own in a program: they may not be had, and take none of its signals.
 #pragma once
 
+#include <csignal>
 #include <new>
 #include <system_error>
 #include <thread>
@@ -10,10 +11,30 @@
 
 namespace sennit {
 
-/// A thread that runs `run`; to be joined or detached. Errors: system_error where the system has none left,
-/// out_of_memory; `run` is as it was then.
+/// While it lives, the calling thread takes no signals but for its own mistakes; nor do threads that it starts, ever.
+class WithoutSignals {
+ public:
+  WithoutSignals() {
+    sigset_t all;
+    ::sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT}) ::sigdelset(&all, fault);
+    ::pthread_sigmask(SIG_BLOCK, &all, &before_);
+  }
+  WithoutSignals(const WithoutSignals&) = delete;
+  WithoutSignals& operator=(const WithoutSignals&) = delete;
+  ~WithoutSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
+ private:
+  sigset_t before_;
+};
+
+/// A thread that runs `run`; to be joined or detached. A program's handlers expect to run on the program's own
+/// threads, so it takes no signals. Errors: system_error where the system has none left, out_of_memory; `run` is as
+/// it was then.
 template <class Run>
 Result<std::thread> start_thread(Run&& run) {
+  const WithoutSignals mask;
+  // std::thread throws, and nothing of sennit's may throw into a program.
   try {
     return std::thread(std::forward<Run>(run));
   } catch (const std::system_error& error) {

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <new>
 
 #include <fmt/format.h>
@@ -52,13 +51,8 @@ Result<std::unique_ptr<Agent>> Agent::start(int rank, const std::vector<Member>&
     if (::epoll_ctl(agent->epoll_.get(), EPOLL_CTL_ADD, agent->links_.back()->peer.fd.get(), &watched) != 0)
       return system_status("watch connections", errno, "Raise fs.epoll limits");
   }
-  // The thread takes no signals: a program's handlers expect to run on the program's own threads.
-  sigset_t all, before;
-  ::sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);
   agent->owner_ = ::getpid();
   auto started = start_thread([self = agent.get()] { self->run(); });
-  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (!started) return started.status();
   agent->thread_ = std::make_unique<std::thread>(std::move(*started));
   ForkGuard::watch(agent.get());

@@ -1,6 +1,5 @@
 #include "machine/look.h"
 
-#include <csignal>
 #include <new>
 #include <utility>
 
@@ -22,10 +21,6 @@ Look::~Look() {
 void Look::begin() {
   std::call_once(begun_, [this] {
     auto thread = std::make_unique<std::thread>();
-    // The thread takes no signals: a program's handlers expect to run on the program's own threads.
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
     auto started = start_thread([this] {
       ::pthread_setname_np(::pthread_self(), "sennit-look");
       try {
@@ -34,7 +29,6 @@ void Look::begin() {
       } catch (const std::bad_alloc&) {  // whoever asks reads again
       }
     });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     if (!started) return;
     owner_ = ::getpid();
     *thread = std::move(*started);

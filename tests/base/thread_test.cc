@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <fstream>
 #include <new>
@@ -21,6 +22,24 @@ TEST(Thread, OneThatCanBeHadRuns) {
   ASSERT_TRUE(started.ok()) << started.status().text();
   started->join();
   EXPECT_EQ(ran, 7);
+}
+
+TEST(Thread, TakesNoSignalsOfThePrograms) {
+  const auto takes = [](int signal) {
+    sigset_t blocked;
+    pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+    return sigismember(&blocked, signal) == 0;
+  };
+  bool takes_them = true, takes_faults = false;
+  auto started = start_thread([&] {
+    takes_them = takes(SIGTERM) || takes(SIGINT) || takes(SIGUSR1) || takes(SIGCHLD);
+    takes_faults = takes(SIGSEGV) && takes(SIGABRT);
+  });
+  ASSERT_TRUE(started.ok());
+  EXPECT_TRUE(takes(SIGTERM)) << "the caller's signals stay its own";
+  started->join();
+  EXPECT_FALSE(takes_them);
+  EXPECT_TRUE(takes_faults) << "who looks into crashes sees this thread's, too";
 }
 
 struct NeedsMemory {

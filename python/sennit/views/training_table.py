@@ -123,22 +123,33 @@ def compared(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
     return [(own, found) for own, other in pairs(result) if own is not None and (found := ratio(own, other))]
 
 
+def telling(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
+    """Those whose calls were not all NCCL's."""
+    return [(own, found) for own, found in compared(result) if not is_nccls(own)]
+
+
+def by_verdict(known: list[tuple[TrainingRow, Ratio]]) -> dict[str, list[tuple[TrainingRow, Ratio]]]:
+    """By whether they are as fast as is aimed at: missed, undecided and shown."""
+    said: dict[str, list[tuple[TrainingRow, Ratio]]] = {"missed": [], "undecided": [], "shown": []}
+    for own, found in known:
+        said[reached(found, tells(own)).partition(":")[0]].append((own, found))
+    return said
+
+
 def aims(result: TrainingResult) -> list[str]:
     """What is aimed at, and what of it is missed, undecided and shown; and which cases cannot tell."""
-    every = compared(result)
-    known = [(own, found) for own, found in every if not is_nccls(own)]
+    every, known = compared(result), telling(result)
     if not every:
         return []
     aim = f"Aimed at: never below {AIM:g} of NCCL's"
     if not known:
         return [f"{aim}; no case tells, as all calls were left to NCCL."]
-    said: dict[str, list[str]] = {"missed": [], "undecided": [], "shown": []}
-    for own, found in known:
-        verdict = reached(found, tells(own))
-        shown = f"{found if verdict == 'missed' else spread(found)}{'' if tells(own) else f', {own.steps} ratios'}"
-        said[verdict.partition(":")[0]].append(f"{case_of(own)} ({shown})")
+    said = by_verdict(known)
+    missed = [f"{case_of(own)} ({found})" for own, found in said["missed"]]
+    undecided = [f"{case_of(own)} ({spread(found)}{'' if tells(own) else f', {own.steps} ratios'})"
+                 for own, found in said["undecided"]]  # fmt: skip
     parts = [f"by more than {NOISE:g} × ± shown in {len(said['shown'])} of {len(known)} cases"]
-    parts += [f"{verdict}: {', '.join(said[verdict]) or 'none'}" for verdict in ("missed", "undecided")]
+    parts += [f"missed: {', '.join(missed) or 'none'}", f"undecided: {', '.join(undecided) or 'none'}"]
     if others := [case_of(own) for own, _ in every if is_nccls(own)]:
         parts.append(f"all calls left to NCCL: {', '.join(others)}")
     return [f"{aim}; {'; '.join(parts)}."]

@@ -43,10 +43,11 @@ class Counterpart {
     std::string why_none;
   };
   /// Collective over the exchange's ranks, all of this machine. None, on every rank, where nothing was measured
-  /// beside this NCCL, and where a rank asked NCCL for no kernels. Errors, the same on every rank: mismatch (switches
-  /// or tables that differ), unsupported (too many ranks, not one node), those of plan::own_table, of Node::create
-  /// and of Collectives::meet. `config`: this rank's; all go by the one that allows the fewest blocks. `own_thread`:
-  /// the caller is a thread of sennit's, which has no device yet. `across`: for go_across().
+  /// beside this NCCL of what SENNIT_OPS names, and where a rank asked NCCL for no kernels. Errors, the same on every
+  /// rank: mismatch (switches or tables that differ), unsupported (too many ranks, not one node), those of
+  /// plan::own_table, of Node::create and of Collectives::meet. `config`: this rank's; all go by the one that allows
+  /// the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no device yet. `across`: for
+  /// go_across().
   static Result<Made> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape, const Config& config,
                              Memories& memories, const Switches& switches, bool own_thread, bool across = false);
 
