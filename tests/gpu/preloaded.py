@@ -15,7 +15,6 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -25,9 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 
-import preloaded_children
-
 HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent.parent / "python")]
+
+import preloaded_children  # noqa: E402
+from sennit.peers.port import free_port  # noqa: E402
+
 LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
 PREFIX = "preloaded: "  # before what rank 0 tells
 LIMIT_S = 240
@@ -187,13 +189,6 @@ class Ended:
         # What torchrun says of it comes behind what the ranks said.
         said = self.errors.split("torch/distributed/elastic/multiprocessing/api.py")[0]
         return [how, *self.output.splitlines()[-20:], *said.splitlines()[-60:]]
-
-
-def free_port() -> int:
-    """One that nobody listens at now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

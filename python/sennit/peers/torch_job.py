@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from sennit.peers.port import free_port
 from sennit.peers.run import Outcome
 from sennit.peers.run import run as run_ranks
 
@@ -51,13 +51,6 @@ def environment(inherited: Mapping[str, str], rank: int, ranks: int, port: int, 
     if not preload:
         del result["LD_PRELOAD"]
     return result
-
-
-def free_port() -> int:
-    """One that nobody listens at now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
 
 
 def run(

@@ -1,0 +1,53 @@
+"""A port at which a job's ranks meet."""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+
+HANDED_OUT = Path("/proc/sys/net/ipv4/ip_local_port_range")
+USUAL = (32768, 60999)  # what Linux hands out where nothing else is set
+FIRST = 10000  # well-known services lie below
+TRIES = 64
+
+
+def handed_out(text: str) -> range:
+    """What the system gives to whoever asks for any port, as HANDED_OUT has it."""
+    try:
+        first, last = (int(word) for word in text.split())
+    except ValueError:
+        first, last = USUAL
+    return range(first, last + 1)
+
+
+def others(than: range) -> list[int]:
+    """Ports that one gets only by their number."""
+    return [port for port in range(FIRST, 65536) if port not in than]
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens there on any address; 0 is."""
+    with socket.socket() as one:
+        try:
+            one.bind(("", port))
+        except OSError:
+            return False
+        return True
+
+
+def free_port(ports: Iterable[int] | None = None) -> int:
+    """The first of `ports` (some at random) that nobody listens at. A job's first rank listens there seconds later:
+    until then only one who names it can take it, as the system hands such ports to nobody. Where none of them is
+    free, and where it hands out all, one that it hands out now."""
+    if ports is None:
+        text = HANDED_OUT.read_text(encoding="utf-8") if HANDED_OUT.exists() else ""
+        known = others(handed_out(text))
+        ports = random.sample(known, min(TRIES, len(known)))
+    for port in ports:
+        if is_free(port):
+            return port
+    with socket.socket() as one:
+        one.bind(("", 0))
+        return int(one.getsockname()[1])
