@@ -4,7 +4,7 @@
 
 #include <array>
 #include <cctype>
-#include <memory>
+#include <span>
 
 #include <fmt/format.h>
 
@@ -56,7 +56,7 @@ struct FabricInfo {
 constexpr unsigned kFabricVersion = unsigned(sizeof(FabricInfo)) | (2u << 24);
 constexpr unsigned char kFabricCompleted = 3;
 
-constexpr int kPeerRead = 0, kPeerWrite = 1, kPeerNvlink = 2;  ///< nvmlGpuP2PCapsIndex_t
+constexpr int kPeerRead = 0, kPeerNvlink = 2;  ///< nvmlGpuP2PCapsIndex_t
 
 /// The opened library. A missing function leaves a null pointer: older drivers lack the newer ones.
 class Library {
@@ -89,16 +89,13 @@ class Library {
     find(name, "nvmlDeviceGetName");
     find(uuid, "nvmlDeviceGetUUID");
     find(memory, "nvmlDeviceGetMemoryInfo");
-    find(pcie_generation, "nvmlDeviceGetCurrPcieLinkGeneration");
     find(pcie_max_generation, "nvmlDeviceGetMaxPcieLinkGeneration");
     find(pcie_width, "nvmlDeviceGetCurrPcieLinkWidth");
     find(pcie_max_width, "nvmlDeviceGetMaxPcieLinkWidth");
     find(link_state, "nvmlDeviceGetNvLinkState");
-    find(link_version, "nvmlDeviceGetNvLinkVersion");
     find(link_remote_pci, "nvmlDeviceGetNvLinkRemotePciInfo_v2");
     find(link_remote_type, "nvmlDeviceGetNvLinkRemoteDeviceType");
     find(field_values, "nvmlDeviceGetFieldValues");
-    find(ancestor, "nvmlDeviceGetTopologyCommonAncestor");
     find(peer_status, "nvmlDeviceGetP2PStatus");
     find(fabric, "nvmlDeviceGetGpuFabricInfoV");
     return true;
@@ -116,16 +113,13 @@ class Library {
   int (*uuid)(Handle, char*, unsigned) = nullptr;
   int (*memory)(Handle, Memory*) = nullptr;
   int (*pci_info)(Handle, PciInfo*) = nullptr;
-  int (*pcie_generation)(Handle, unsigned*) = nullptr;
   int (*pcie_max_generation)(Handle, unsigned*) = nullptr;
   int (*pcie_width)(Handle, unsigned*) = nullptr;
   int (*pcie_max_width)(Handle, unsigned*) = nullptr;
   int (*link_state)(Handle, unsigned, unsigned*) = nullptr;
-  int (*link_version)(Handle, unsigned, unsigned*) = nullptr;
   int (*link_remote_pci)(Handle, unsigned, PciInfo*) = nullptr;
   int (*link_remote_type)(Handle, unsigned, int*) = nullptr;
   int (*field_values)(Handle, int, FieldValue*) = nullptr;
-  int (*ancestor)(Handle, Handle, int*) = nullptr;
   int (*peer_status)(Handle, Handle, int, int*) = nullptr;
   int (*fabric)(Handle, FabricInfo*) = nullptr;
 
@@ -167,17 +161,27 @@ double number(const FieldValue& field) {
   }
 }
 
-double link_speed(const Library& nvml, Handle gpu, unsigned link) {
-  if (nvml.field_values == nullptr) return 0;
-  // Newer drivers answer per link; older ones only for all links together.
-  for (const unsigned id : {kSpeedOfLink, kSpeedCommon}) {
-    FieldValue field{};
-    field.field = id;
-    field.scope = id == kSpeedOfLink ? link : 0;
-    if (nvml.field_values(gpu, 1, &field) == kSuccess && field.status == kSuccess && number(field) > 0)
-      return number(field) / 1000;  // MB/s
+/// MB/s; 0 where NVML does not say.
+double speed_in(const FieldValue& field) {
+  return field.status == kSuccess && number(field) > 0 ? number(field) : 0;
+}
+
+/// Speeds of active links, asked for at once: a question takes as long for all of a GPU's as for one.
+void read_speeds(const Library& nvml, Handle gpu, std::vector<NvmlNvlink>& links) {
+  if (nvml.field_values == nullptr || links.empty()) return;
+  std::vector<FieldValue> fields(links.size() + 1);
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    fields[i].field = kSpeedOfLink;
+    fields[i].scope = unsigned(links[i].index);
   }
-  return 0;
+  // Older drivers answer only for all links together.
+  FieldValue& common = fields.back();
+  common.field = kSpeedCommon;
+  if (nvml.field_values(gpu, int(fields.size()), fields.data()) != kSuccess) return;
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    const double own = speed_in(fields[i]);
+    if (links[i].active) links[i].raw_gbps = (own > 0 ? own : speed_in(common)) / 1000;
+  }
 }
 
 NvlinkRemote remote_type(const Library& nvml, Handle gpu, unsigned link) {
@@ -199,17 +203,14 @@ std::vector<NvmlNvlink> read_nvlinks(const Library& nvml, Handle gpu) {
     link.index = int(index);
     link.active = active != 0;
     if (link.active) {
-      unsigned version = 0;
-      if (nvml.link_version != nullptr && nvml.link_version(gpu, index, &version) == kSuccess)
-        link.version = int(version);
       link.remote = remote_type(nvml, gpu, index);
       PciInfo info{};
       if (nvml.link_remote_pci != nullptr && nvml.link_remote_pci(gpu, index, &info) == kSuccess)
         link.remote_pci = address(info);
-      link.raw_gbps = link_speed(nvml, gpu, index);
     }
     links.push_back(link);
   }
+  read_speeds(nvml, gpu, links);
   return links;
 }
 
@@ -221,7 +222,6 @@ NvmlGpu read_gpu(const Library& nvml, Handle gpu) {
   if (nvml.pci_info(gpu, &info) == kSuccess) one.pci = address(info);
   Memory memory{};
   if (nvml.memory != nullptr && nvml.memory(gpu, &memory) == kSuccess) one.memory_bytes = memory.total;
-  one.pcie_generation = read_count(nvml.pcie_generation, gpu);
   one.pcie_width = read_count(nvml.pcie_width, gpu);
   one.pcie_max_generation = read_count(nvml.pcie_max_generation, gpu);
   one.pcie_max_width = read_count(nvml.pcie_max_width, gpu);
@@ -234,25 +234,21 @@ NvmlGpu read_gpu(const Library& nvml, Handle gpu) {
 }
 
 std::optional<bool> peer(const Library& nvml, Handle one, Handle other, int capability) {
-  int there = 0, back = 0;
-  if (nvml.peer_status == nullptr || nvml.peer_status(one, other, capability, &there) != kSuccess ||
-      nvml.peer_status(other, one, capability, &back) != kSuccess)
+  int status = 0;
+  if (nvml.peer_status == nullptr || nvml.peer_status(one, other, capability, &status) != kSuccess)
     return std::nullopt;
-  return there == 0 && back == 0;
+  return status == 0;
 }
 
-Ancestor read_ancestor(const Library& nvml, Handle one, Handle other) {
-  int level = -1;
-  if (nvml.ancestor == nullptr || nvml.ancestor(one, other, &level) != kSuccess) return Ancestor::unknown;
-  switch (level) {
-    case 0: return Ancestor::board;
-    case 10: return Ancestor::one_switch;
-    case 20: return Ancestor::switches;
-    case 30: return Ancestor::host_bridge;
-    case 40: return Ancestor::socket;
-    case 50: return Ancestor::system;
-    default: return Ancestor::unknown;
-  }
+NvmlPair read_pair(const Library& nvml, std::span<const Handle> gpus, std::size_t one, std::size_t other) {
+  NvmlPair pair;
+  pair.one = int(one);
+  pair.other = int(other);
+  pair.peer_nvlink = peer(nvml, gpus[one], gpus[other], kPeerNvlink);  // a link is both's
+  if (pair.peer_nvlink == true) return pair;
+  pair.peer_read = peer(nvml, gpus[one], gpus[other], kPeerRead);
+  if (pair.peer_read == true) pair.peer_read = peer(nvml, gpus[other], gpus[one], kPeerRead);
+  return pair;
 }
 
 }  // namespace
@@ -283,16 +279,8 @@ NvmlReadings read_nvml(const std::string& file) {
     readings.gpus.push_back(read_gpu(nvml, gpu));
   }
   for (std::size_t one = 0; one < handles.size(); ++one)
-    for (std::size_t other = one + 1; other < handles.size(); ++other) {
-      NvmlPair pair;
-      pair.one = int(one);
-      pair.other = int(other);
-      pair.ancestor = read_ancestor(nvml, handles[one], handles[other]);
-      pair.peer_read = peer(nvml, handles[one], handles[other], kPeerRead);
-      pair.peer_write = peer(nvml, handles[one], handles[other], kPeerWrite);
-      pair.peer_nvlink = peer(nvml, handles[one], handles[other], kPeerNvlink);
-      readings.pairs.push_back(pair);
-    }
+    for (std::size_t other = one + 1; other < handles.size(); ++other)
+      readings.pairs.push_back(read_pair(nvml, handles, one, other));
   return readings;
 }
 

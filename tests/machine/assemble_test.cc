@@ -26,7 +26,7 @@ NvmlGpu nvml_gpu(int index, const std::string& pci, const std::string& model) {
 }
 
 void add_links(NvmlGpu& gpu, int count, NvlinkRemote remote, const std::string& target, double raw) {
-  for (int i = 0; i < count; ++i) gpu.nvlinks.push_back({int(gpu.nvlinks.size()), true, 6, remote, target, raw});
+  for (int i = 0; i < count; ++i) gpu.nvlinks.push_back({int(gpu.nvlinks.size()), true, remote, target, raw});
 }
 
 PciDevice pci_gpu(const std::string& pci, int numa, std::vector<std::string> switches = {}) {
@@ -65,7 +65,7 @@ Readings h200_in_a_vm() {
     readings.nvml.gpus.push_back(gpu);
     readings.sysfs.devices.push_back(pci_gpu(pci, -1));
     readings.extras.push_back({fmt::format("00000000:00:{:02X}.0", 6 + i), 132, 3});
-    for (int j = 0; j < i; ++j) readings.nvml.pairs.push_back({j, i, Ancestor::host_bridge, true, true, true});
+    for (int j = 0; j < i; ++j) readings.nvml.pairs.push_back({j, i, true, std::nullopt});
   }
   return readings;
 }
@@ -133,9 +133,7 @@ TEST(Assemble, HybridCubeMeshWithoutSwitch) {
     for (int j = 0; j < 8; ++j) add_links(gpu, kMesh[i][j], NvlinkRemote::gpu, address(j), 25.781);
     readings.nvml.gpus.push_back(gpu);
     readings.sysfs.devices.push_back(pci_gpu(address(i), i / 4));
-    for (int j = 0; j < i; ++j)
-      readings.nvml.pairs.push_back(
-          {j, i, Ancestor::system, i / 4 == j / 4 || kMesh[i][j] > 0, true, kMesh[i][j] > 0});
+    for (int j = 0; j < i; ++j) readings.nvml.pairs.push_back({j, i, kMesh[i][j] > 0, i / 4 == j / 4});
   }
   const Machine machine = assemble(readings);
   expect_valid(machine);
@@ -166,9 +164,7 @@ TEST(Assemble, PcieOnlyWithTwoSwitchesAndTwoSockets) {
     gpu.pcie_max_generation = 4;
     readings.nvml.gpus.push_back(gpu);
     readings.sysfs.devices.push_back(pci_gpu(pci, i / 2, {above}));
-    for (int j = 0; j < i; ++j)
-      readings.nvml.pairs.push_back(
-          {j, i, i / 2 == j / 2 ? Ancestor::one_switch : Ancestor::system, i / 2 == j / 2, true, false});
+    for (int j = 0; j < i; ++j) readings.nvml.pairs.push_back({j, i, false, i / 2 == j / 2});
   }
   readings.sysfs.devices.push_back(pci_switch("0000:16:00.0", 0));
   readings.sysfs.devices.push_back(pci_switch("0000:a6:00.0", 1));
@@ -200,7 +196,7 @@ TEST(Assemble, RemembersThatPeersCannotReachEachOtherOverPcie) {
   readings.sysfs.nodes = {{0, 1ull << 38, 16, 0}};
   for (int i = 0; i < 2; ++i)
     readings.nvml.gpus.push_back(nvml_gpu(i, fmt::format("0000:0{}:00.0", i + 1), "NVIDIA L40"));
-  readings.nvml.pairs.push_back({0, 1, Ancestor::host_bridge, false, false, false});
+  readings.nvml.pairs.push_back({0, 1, false, false});
   EXPECT_FALSE(assemble(readings).link("gpu0", "host0")->peer_access);
   readings.nvml.pairs[0].peer_read = true;
   EXPECT_TRUE(assemble(readings).link("gpu0", "host0")->peer_access);

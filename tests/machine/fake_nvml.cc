@@ -1,6 +1,6 @@
 // A stand-in for libnvidia-ml.so.1, loaded by nvml_test.cc: two GPUs, the first with two active NVLinks to the
 // second, one active link to a hidden NVSwitch and one inactive link. The environment variable FAKE_NVML makes it
-// fail.
+// fail, have no P2P over NVLink, or be of a newer driver.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -89,9 +89,6 @@ EXPORT int nvmlDeviceGetPciInfo_v3(void* gpu, PciInfo* info) {
   std::snprintf(info->bus_id, sizeof(info->bus_id), "00000000:%cB:00.0", index_of(gpu) == 0 ? '1' : '2');
   return kOk;
 }
-EXPORT int nvmlDeviceGetCurrPcieLinkGeneration(void*, unsigned* value) {
-  return *value = 1, kOk;
-}
 EXPORT int nvmlDeviceGetMaxPcieLinkGeneration(void*, unsigned* value) {
   return *value = 5, kOk;
 }
@@ -106,9 +103,6 @@ EXPORT int nvmlDeviceGetNvLinkState(void* gpu, unsigned link, unsigned* active) 
   *active = link == 3 ? 0 : 1;
   return kOk;
 }
-EXPORT int nvmlDeviceGetNvLinkVersion(void*, unsigned, unsigned* version) {
-  return *version = 6, kOk;
-}
 EXPORT int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* gpu, unsigned link, PciInfo* info) {
   const char* target = link == 2 ? "FFFFFFFF:FF:FF.0" : index_of(gpu) == 0 ? "00000000:2B:00.0" : "00000000:1B:00.0";
   std::snprintf(info->bus_id, sizeof(info->bus_id), "%s", target);
@@ -119,20 +113,23 @@ EXPORT int nvmlDeviceGetNvLinkRemoteDeviceType(void*, unsigned link, int* type) 
 }
 EXPORT int nvmlDeviceGetFieldValues(void*, int count, FieldValue* values) {
   for (int i = 0; i < count; ++i) {
-    // An older driver: only the speed common to all links is known.
-    values[i].status = values[i].field == 90 ? kOk : kNotSupported;
+    // To an older driver only the speed common to all links is known.
+    const bool is_common = values[i].field == 90;
+    values[i].status = is_common || mode("newer") ? kOk : kNotSupported;
     values[i].type = 1;
-    values[i].value = 26562;
+    values[i].value = is_common ? 26562 : 50000 + values[i].scope;
   }
   return kOk;
 }
-EXPORT int nvmlDeviceGetTopologyCommonAncestor(void*, void*, int* level) {
-  return *level = 20, kOk;
+extern "C" {
+__attribute__((visibility("default"))) int fake_nvml_questions = 0;  // of pairs
 }
 EXPORT int nvmlDeviceGetP2PStatus(void* one, void*, int capability, int* status) {
-  // Writes work from the first GPU only: a pair counts when both directions do.
-  *status = capability == 1 && index_of(one) != 0 ? 5 : 0;
-  return capability == 3 ? kNotSupported : kOk;
+  ++fake_nvml_questions;
+  // Without NVLink the second GPU cannot read the first: a pair counts when both directions do.
+  const bool works = capability == 2 ? !mode("no_links") : index_of(one) == 0;
+  *status = works ? 0 : 5;
+  return kOk;
 }
 EXPORT int nvmlDeviceGetGpuFabricInfoV(void*, FabricInfo* info) {
   if (info->version >> 24 != 2) return kNotSupported;

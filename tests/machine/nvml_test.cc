@@ -6,11 +6,41 @@
 
 #include <cstdlib>
 
+#include <dlfcn.h>
+
 namespace sennit::machine {
 namespace {
 
+/// What the stand-in is like, while it lives.
+class Mode {
+ public:
+  explicit Mode(const char* name) { setenv("FAKE_NVML", name, 1); }
+  Mode(const Mode&) = delete;
+  Mode& operator=(const Mode&) = delete;
+  ~Mode() { unsetenv("FAKE_NVML"); }
+};
+
+/// How often the stand-in is asked of a pair, while it lives.
+class Questions {
+ public:
+  Questions() : library_(dlopen(places::built("fake_nvml").c_str(), RTLD_NOW)) {
+    count_ = library_ != nullptr ? static_cast<int*>(dlsym(library_, "fake_nvml_questions")) : nullptr;
+    before_ = count_ != nullptr ? *count_ : 0;
+  }
+  Questions(const Questions&) = delete;
+  Questions& operator=(const Questions&) = delete;
+  ~Questions() {
+    if (library_ != nullptr) dlclose(library_);
+  }
+  int asked() const { return count_ != nullptr ? *count_ - before_ : -1; }
+
+ private:
+  void* library_;
+  const int* count_;
+  int before_;
+};
+
 TEST(ReadNvml, ReadsGpusLinksAndPairs) {
-  unsetenv("FAKE_NVML");
   const NvmlReadings readings = read_nvml(places::built("fake_nvml"));
   ASSERT_TRUE(readings.present) << readings.problem;
   EXPECT_EQ(readings.driver, "580.159");
@@ -32,18 +62,39 @@ TEST(ReadNvml, ReadsGpusLinksAndPairs) {
   EXPECT_EQ(gpu.nvlinks[2].remote_pci, "");
   EXPECT_FALSE(gpu.nvlinks[3].active);
   ASSERT_EQ(readings.pairs.size(), 1u);
-  EXPECT_EQ(readings.pairs[0].ancestor, Ancestor::switches);
-  EXPECT_EQ(readings.pairs[0].peer_read, true);
-  EXPECT_EQ(readings.pairs[0].peer_write, false);
+  EXPECT_EQ(readings.pairs[0].peer_nvlink, true);
+}
+
+TEST(ReadNvml, ReadsTheSpeedOfEachLinkWhereTheDriverKnowsIt) {
+  const Mode newer("newer");
+  const NvmlReadings readings = read_nvml(places::built("fake_nvml"));
+  ASSERT_EQ(readings.gpus.size(), 2u);
+  EXPECT_DOUBLE_EQ(readings.gpus[0].nvlinks[0].raw_gbps, 50.0);
+  EXPECT_DOUBLE_EQ(readings.gpus[0].nvlinks[2].raw_gbps, 50.002);
+  EXPECT_DOUBLE_EQ(readings.gpus[0].nvlinks[3].raw_gbps, 0) << "it is not active";
+}
+
+TEST(ReadNvml, PairsOverNvlinkAreAskedOneQuestion) {
+  Questions questions;
+  EXPECT_EQ(read_nvml(places::built("fake_nvml")).pairs[0].peer_read, std::nullopt);
+  EXPECT_EQ(questions.asked(), 1);
+}
+
+TEST(ReadNvml, OtherPairsReachEachOtherInBothDirections) {
+  const Mode without("no_links");
+  Questions questions;
+  const NvmlReadings readings = read_nvml(places::built("fake_nvml"));
+  EXPECT_EQ(readings.pairs[0].peer_nvlink, false);
+  EXPECT_EQ(readings.pairs[0].peer_read, false);
+  EXPECT_EQ(questions.asked(), 3);
 }
 
 TEST(ReadNvml, SaysWhyThereIsNone) {
   const NvmlReadings missing = read_nvml("libnvidia-ml-of-nobody.so.1");
   EXPECT_FALSE(missing.present);
   EXPECT_THAT(missing.problem, testing::HasSubstr("libnvidia-ml-of-nobody.so.1"));
-  setenv("FAKE_NVML", "no_driver", 1);
+  const Mode without_driver("no_driver");
   const NvmlReadings asleep = read_nvml(places::built("fake_nvml"));
-  unsetenv("FAKE_NVML");
   EXPECT_FALSE(asleep.present);
   EXPECT_THAT(asleep.problem, testing::HasSubstr("Driver Not Loaded"));
   EXPECT_TRUE(asleep.gpus.empty());

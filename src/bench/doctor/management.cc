@@ -64,10 +64,8 @@ void probe_management() {
   for (const NvmlPair& pair : nvml.pairs)
     pairs.push_back({{"one", pair.one},
                      {"other", pair.other},
-                     {"ancestor", int(pair.ancestor)},
-                     {"read", optional(pair.peer_read)},
-                     {"write", optional(pair.peer_write)},
-                     {"nvlink", optional(pair.peer_nvlink)}});
+                     {"nvlink", optional(pair.peer_nvlink)},
+                     {"read", optional(pair.peer_read)}});
   tell({{"nvml",
          {{"present", nvml.present},
           {"problem", nvml.problem},
@@ -93,10 +91,8 @@ NvmlReadings management_readings(const Answer& answer) {
     NvmlPair pair;
     pair.one = each.value("one", 0);
     pair.other = each.value("other", 0);
-    pair.ancestor = machine::Ancestor(each.value("ancestor", int(machine::Ancestor::unknown)));
-    pair.peer_read = optional(each, "read");
-    pair.peer_write = optional(each, "write");
     pair.peer_nvlink = optional(each, "nvlink");
+    pair.peer_read = optional(each, "read");
     nvml.pairs.push_back(pair);
   }
   return nvml;

@@ -39,16 +39,14 @@ TEST(ManagementReadings, ReadWhatWasTold) {
   answer.lines.push_back(Json::parse(R"({"nvml": {"present": true, "problem": "", "driver": "580", "cuda": "13.0",
     "gpus": [{"name": "A", "uuid": "GPU-1", "pci": "0000:01:00.0", "fabric": true,
               "nvlinks": [{"index": 3, "active": true, "remote": 2, "pci": ""}]}],
-    "pairs": [{"one": 0, "other": 1, "ancestor": 4, "read": true, "write": false, "nvlink": null}]}})"));
+    "pairs": [{"one": 0, "other": 1, "nvlink": null, "read": false}]}})"));
   const NvmlReadings nvml = management_readings(answer);
   ASSERT_EQ(nvml.gpus.size(), 1u);
   ASSERT_EQ(nvml.gpus[0].nvlinks.size(), 1u);
   EXPECT_EQ(nvml.gpus[0].nvlinks[0].remote, NvlinkRemote::nvswitch);
   ASSERT_EQ(nvml.pairs.size(), 1u);
-  EXPECT_EQ(nvml.pairs[0].peer_read, true);
-  EXPECT_EQ(nvml.pairs[0].peer_write, false);
+  EXPECT_EQ(nvml.pairs[0].peer_read, false);
   EXPECT_EQ(nvml.pairs[0].peer_nvlink, std::nullopt);
-  EXPECT_EQ(nvml.pairs[0].ancestor, machine::Ancestor::socket);
 }
 
 TEST(Labels, FollowPciAddresses) {
