@@ -406,6 +406,7 @@ int main(int count, char** arguments) {
     {"wrong", wrong},
     {"aborted", aborted},
     {"mistaken", mistaken},
+    {"mistaken_between", mistaken_between},
     {"freed_input", freed_input},
     {"freed_output", freed_output},
     {"lost", lost},

@@ -54,6 +54,7 @@ void patient_parts(void);
 /* How they end. */
 void ended_late(void);
 void mistaken(void);
+void mistaken_between(void);
 void aborted(void);
 void revoked(void);
 void revoked_in_destroy(void);

@@ -36,15 +36,21 @@ static void* reduce_more(void* result) {
   return NULL;
 }
 
+static void* reduce_or_broadcast(void* result) {
+  *(ncclResult_t*)result = rank == 0 ? ncclAllReduce(in, out, 1000, ncclFloat, ncclSum, comm, NULL)
+                                     : ncclBroadcast(in, out, 1000, ncclFloat, 1, comm, NULL);
+  return NULL;
+}
+
 /* The ranks' calls do not belong together; a watchdog's thread looks, and ends them. */
-void mistaken(void) {
+static void mistake(void* (*calls)(void*)) {
   init();
   buffers();
   fill(2000);
   check(ncclAllReduce(in, out, 100, ncclFloat, ncclSum, comm, NULL), "allreduce");
   pthread_t thread;
   ncclResult_t result = ncclSuccess;
-  pthread_create(&thread, NULL, reduce_more, &result);
+  pthread_create(&thread, NULL, calls, &result);
   for (int i = 0; i < 10; ++i) {
     ncclResult_t state = ncclInternalError;
     usleep(50000);
@@ -59,6 +65,12 @@ void mistaken(void) {
   check(ncclCommAbort(comm), "abort");
   pthread_join(thread, NULL);
   printf("all right\n");
+}
+void mistaken(void) {
+  mistake(reduce_more);
+}
+void mistaken_between(void) {
+  mistake(reduce_or_broadcast);
 }
 
 /* Rank 0 does not come, and the others end what waits for it. */

@@ -129,6 +129,16 @@ def test_calls_that_do_not_belong_together_are_told_of_once() -> None:
                      said[0]), said  # fmt: skip
 
 
+def test_calls_of_which_each_library_has_some_are_told_of_once() -> None:
+    """Where SENNIT_OPS has allreduces alone, rank 0's is sennit's, and the others' broadcast at its place NCCL's."""
+    program, library = have()
+    job = program.run("mistaken_between", 3, library, {"SENNIT_OPS": "allreduce"})
+    expect_right(job)
+    said = [line for each in job.errors for line in each.splitlines() if "at the same place" in line]
+    assert len(said) == 1, job.text
+    assert re.search("rank 0 of 3 calls allreduce of 4000 bytes .* rank [12] .* which NCCL does", said[0]), said
+
+
 def test_a_rank_that_dies_is_told_of() -> None:
     program, library = have()
     job = program.run("lost", 3, library)

@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "coll/team.h"
 #include "shim/nccl/card.h"
-#include "shim/nccl/mistakes.h"
 #include "shim/nccl/translate.h"
 
 namespace sennit::shim::nccl {
@@ -35,17 +34,18 @@ constexpr std::size_t kMostElements = std::size_t{1} << 56;
 constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
 
 /// Slot of a rank in the control segment, and its words.
-constexpr int kLeavingSlot = plan::Chooser::kFirstSlot + plan::Chooser::kSlots;
-enum LeavingWord : std::size_t {
-  kProgress,  ///< how far it has come with leaving: 0, kQuiet, kUnmapped
+constexpr int kRanksSlot = plan::Chooser::kFirstSlot + plan::Chooser::kSlots;
+enum Word : std::size_t {
+  kLeaving,   ///< how far it has come with leaving: 0, kQuiet, kUnmapped
   kMistakes,  ///< of rank 0: whether a mistake of the program's was told
   kHasEnded,  ///< whether all of its work was done when the program ended the communicator
+  kShares,    ///< which library has had how many of its collectives
 };
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
 
-std::atomic<std::uint64_t>& leaving(const comm::Group& group, int rank, LeavingWord word) {
-  return group.control().slot(group.node_index(rank), kLeavingSlot).words[word];
+std::atomic<std::uint64_t>& word_of(const comm::Group& group, int rank, Word word) {
+  return group.control().slot(group.node_index(rank), kRanksSlot).words[word];
 }
 
 /// `measured`: as a table has it.
@@ -168,8 +168,9 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
   group.on_abort([failed = made->failed_](const Status&) { failed->store(clock_now()); });
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
+  made->shares_ = &word_of(group, shape.rank, kShares);
   // What the program has ended may be kept until the process ends, without a goodbye: see end_in_order().
-  group.excuse([&group](int rank) { return leaving(group, rank, kHasEnded).load(std::memory_order_acquire) != 0; });
+  group.excuse([&group](int rank) { return word_of(group, rank, kHasEnded).load(std::memory_order_acquire) != 0; });
   std::optional<plan::Table> table;
   if (switches.take == Take::measured) {
     auto common = common_table(*made->node_, agreed->scratch_bytes, switches, across);
@@ -303,12 +304,15 @@ Status Counterpart::look_for_mistakes() {
   const comm::Group& group = node_->group();
   std::vector<comm::Operation> latest;
   std::vector<bool> ended;
+  std::vector<Shares> shares;
   for (int rank = 0; rank < shape_.size; ++rank) {
     latest.push_back(group.last_operation(rank));
-    ended.push_back(leaving(group, rank, kHasEnded).load(std::memory_order_acquire) != 0);
+    ended.push_back(word_of(group, rank, kHasEnded).load(std::memory_order_acquire) != 0);
+    shares.push_back(Shares::of(word_of(group, rank, kShares).load(std::memory_order_relaxed)));
   }
   const auto gone = ended_before(latest, ended, shape_.rank);
-  const auto mistake = mistake_among(latest, shape_.rank);
+  auto mistake = mistake_among(latest, shape_.rank);
+  if (!mistake) mistake = mistake_between(latest, shares, shape_.rank);
   if (!gone && !mistake) return {};
   if (const auto idle = collectives_->idle(); !idle.ok() || *idle) return {};
   if (gone)
@@ -316,7 +320,7 @@ Status Counterpart::look_for_mistakes() {
                   fmt::format("rank {} has ended the communicator, and does not come to this call", *gone), {},
                   "Let all ranks make the same calls before they end it");
   // One rank's word is enough.
-  auto& said = leaving(group, 0, kMistakes);
+  auto& said = word_of(group, 0, kMistakes);
   if (said.exchange(1, std::memory_order_relaxed) == 0) log(LogLevel::warning, *mistake);
   return {};
 }
@@ -328,7 +332,7 @@ void Counterpart::abort() {
 }
 
 void Counterpart::end_in_order() {
-  leaving(node_->group(), shape_.rank, kHasEnded).store(1, std::memory_order_release);
+  word_of(node_->group(), shape_.rank, kHasEnded).store(1, std::memory_order_release);
 }
 
 void Counterpart::part_from_nccl(bool in_order) {
@@ -341,12 +345,12 @@ bool Counterpart::may_go() {
   comm::Group& group = node_->group();
   const auto others_are = [&](std::uint64_t state) {
     for (int rank = 0; rank < shape_.size; ++rank)
-      if (rank != shape_.rank && leaving(group, rank, kProgress).load(std::memory_order_acquire) < state &&
+      if (rank != shape_.rank && word_of(group, rank, kLeaving).load(std::memory_order_acquire) < state &&
           !group.has_left(rank))
         return false;
     return true;
   };
-  auto& own = leaving(group, shape_.rank, kProgress);
+  auto& own = word_of(group, shape_.rank, kLeaving);
   if (own.load(std::memory_order_relaxed) == 0) {
     // After an error of the device nothing runs any more either.
     if (const auto idle = collectives_->idle(); idle.ok() && !*idle) return false;

@@ -19,6 +19,7 @@
 #include "shim/nccl/across.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/config.h"
+#include "shim/nccl/mistakes.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::nccl {
@@ -88,6 +89,8 @@ class Counterpart {
   /// Both, before messages of a group of which some are taken and some go to NCCL: those do not wait for each other,
   /// and what follows waits for both. Errors: those of hand_on().
   Result<bool> divide(Stream taken, Stream passed_on);
+  /// To be told before a collective goes to NCCL, in the order of all ranks.
+  void note_passed() { shares_->fetch_add(Shares::kNccls, std::memory_order_relaxed); }
   /// Device memory of two bytes, for a message of this rank to itself.
   std::byte* own_message() const { return own_message_.data(); }
 
@@ -155,7 +158,8 @@ class Counterpart {
   std::unique_ptr<Across> across_;  // null: all ranks are here
   /// When the group failed; the group's thread writes it.
   std::shared_ptr<std::atomic<double>> failed_ = std::make_shared<std::atomic<double>>(0);
-  plan::Chooser* chooser_ = nullptr;  // collectives_' own
+  plan::Chooser* chooser_ = nullptr;              // collectives_' own
+  std::atomic<std::uint64_t>* shares_ = nullptr;  // in the control segment of the node's group
   Switches switches_;
   bool emulated_ = false, has_siblings_ = false;
   bool any_siblings_ = false;  // some process has several ranks, whichever

@@ -64,6 +64,7 @@ Result<bool> Counterpart::divide(Stream taken, Stream passed_on) {
 Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   auto request = request_of(call);
   if (!request) return request.status();
+  shares_->fetch_add(Shares::kSennits, std::memory_order_relaxed);
   if (across_ != nullptr) return across_->call(*request, lane);
   const Verdict& verdict = judge(call);
   return collectives_->call(*request, lane, verdict.forced ? &*verdict.forced : nullptr);

@@ -90,8 +90,11 @@ int DropIn::come_behind_nccl(const Call& call, Known& known) {
 
 int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tells) {
   const auto start = begin_count();
-  if (tells && known != nullptr && known->counterpart != nullptr)
-    if (auto status = known->counterpart->hand_on(call.stream); !status) return failed_before_nccl(*known, status);
+  if (known != nullptr && known->counterpart != nullptr) {
+    if (!call.is_message()) known->counterpart->note_passed();
+    if (auto status = tells ? known->counterpart->hand_on(call.stream) : Status(); !status)
+      return failed_before_nccl(*known, status);
+  }
   const int code = from_nccl(pass_on(nccl_, call));
   count(call, why, start, known);
   return code;

@@ -40,4 +40,21 @@ std::optional<int> ended_before(std::span<const comm::Operation> latest, const s
   return std::nullopt;
 }
 
+std::optional<std::string> mistake_between(std::span<const comm::Operation> latest, std::span<const Shares> shares,
+                                           int own) {
+  const comm::Operation& call = latest[static_cast<std::size_t>(own)];
+  if (!is_call(call)) return std::nullopt;
+  const Shares& ours = shares[static_cast<std::size_t>(own)];
+  for (std::size_t rank = 0; rank < shares.size(); ++rank) {
+    const auto more_of_sennits = static_cast<std::int32_t>(ours.sennits - shares[rank].sennits);
+    const auto more_of_nccls = static_cast<std::int32_t>(ours.nccls - shares[rank].nccls);
+    if (more_of_sennits <= 0 || more_of_nccls >= 0) continue;
+    return fmt::format(
+        "rank {} of {} calls {} of {} bytes of NCCL, which sennit does, and rank {} at the same place another one, "
+        "which NCCL does: they wait for each other until the program ends that",
+        own, latest.size(), call.name, call.bytes, rank);
+  }
+  return std::nullopt;
+}
+
 }  // namespace sennit::shim::nccl

@@ -41,5 +41,37 @@ TEST(Mistakes, AreCallsThatARankHasEndedBefore) {
   EXPECT_EQ(ended_before(waits, {false, true}, 0), std::nullopt) << "a note of a wait counts otherwise";
 }
 
+TEST(Mistakes, AreCallsOfWhichEachLibraryHasSome) {
+  const std::array<comm::Operation, 3> latest{
+      {{"allreduce", 5, -1, 4000}, {"allreduce", 5, -1, 4000}, {"reduce", 4}}};
+  const auto mistake = [&](const std::array<Shares, 3>& shares, int own) {
+    return mistake_between(latest, shares, own);
+  };
+  EXPECT_EQ(
+      mistake({{{5, 7}, {5, 7}, {4, 8}}}, 0),
+      "rank 0 of 3 calls allreduce of 4000 bytes of NCCL, which sennit does, and rank 2 at the same place another "
+      "one, which NCCL does: they wait for each other until the program ends that");
+  EXPECT_EQ(mistake({{{5, 7}, {5, 7}, {4, 8}}}, 2), std::nullopt) << "it waits in NCCL; the others tell of it";
+  EXPECT_EQ(mistake({{{5, 7}, {5, 7}, {3, 7}}}, 0), std::nullopt) << "it may still come";
+  EXPECT_EQ(mistake({{{5, 7}, {5, 7}, {9, 8}}}, 0), std::nullopt) << "it is ahead";
+  EXPECT_EQ(mistake({{{5, 7}, {5, 7}, {3, 2}}}, 0), std::nullopt) << "it is behind";
+}
+
+TEST(Mistakes, AreNoneWhereCountsBeginAgain) {
+  const std::array<comm::Operation, 2> latest{{{"allreduce", 5, -1, 4000}, {"allreduce", 4, -1, 4000}}};
+  std::uint64_t ours = 0xffffffff, theirs = ours;
+  const auto mistake = [&](int own) {
+    return mistake_between(latest, std::array{Shares::of(ours), Shares::of(theirs)}, own);
+  };
+  ours += Shares::kSennits;  // which counts as a call of NCCL's, too
+  EXPECT_EQ(mistake(0), std::nullopt);
+  EXPECT_EQ(mistake(1), std::nullopt);
+  ours += Shares::kSennits;
+  theirs += Shares::kNccls;
+  EXPECT_EQ(mistake(0), std::nullopt);
+  theirs += Shares::kNccls;
+  EXPECT_NE(mistake(0), std::nullopt);
+}
+
 }  // namespace
 }  // namespace sennit::shim::nccl
