@@ -58,22 +58,17 @@ constexpr unsigned char kFabricCompleted = 3;
 
 constexpr int kPeerRead = 0, kPeerNvlink = 2;  ///< nvmlGpuP2PCapsIndex_t
 
-/// The opened library. A missing function leaves a null pointer: older drivers lack the newer ones.
+/// The opened library. A missing function leaves a null pointer: older drivers lack the newer ones. It stays open and
+/// started: the driver's libraries keep threads and thread-local state of their own, and the last shutdown has NVML
+/// forget what it found out of each GPU in 7 ms, which the program's NCCL asks next.
 class Library {
  public:
   explicit Library(const std::string& file) : handle_(::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL)) {
     if (handle_ == nullptr) problem = fmt::format("{} cannot be opened", file);
   }
-  // NVML is shut down but stays mapped: the driver's libraries keep threads and thread-local state of their own.
-  ~Library() {
-    if (started_) shutdown();
-  }
-  Library(const Library&) = delete;
-  Library& operator=(const Library&) = delete;
-
   bool start() {
     if (handle_ == nullptr) return false;
-    if (!find(init, "nvmlInit_v2") || !find(shutdown, "nvmlShutdown") || !find(count, "nvmlDeviceGetCount_v2") ||
+    if (!find(init, "nvmlInit_v2") || !find(count, "nvmlDeviceGetCount_v2") ||
         !find(by_index, "nvmlDeviceGetHandleByIndex_v2") || !find(pci_info, "nvmlDeviceGetPciInfo_v3")) {
       problem = "the library lacks functions that every NVML since 2018 has";
       return false;
@@ -83,7 +78,6 @@ class Library {
       problem = fmt::format("NVML did not start: {}", error_string != nullptr ? error_string(code) : "unknown error");
       return false;
     }
-    started_ = true;
     find(driver_version, "nvmlSystemGetDriverVersion");
     find(cuda_version, "nvmlSystemGetCudaDriverVersion_v2");
     find(name, "nvmlDeviceGetName");
@@ -103,7 +97,6 @@ class Library {
 
   std::string problem;
   int (*init)() = nullptr;
-  int (*shutdown)() = nullptr;
   const char* (*error_string)(int) = nullptr;
   int (*driver_version)(char*, unsigned) = nullptr;
   int (*cuda_version)(int*) = nullptr;
@@ -131,7 +124,6 @@ class Library {
   }
 
   void* handle_;
-  bool started_ = false;
 };
 
 std::string read_text(int (*function)(Handle, char*, unsigned), Handle gpu) {

@@ -45,11 +45,18 @@ bool mode(const char* name) {
 
 }  // namespace
 
+extern "C" {
+__attribute__((visibility("default"))) int fake_nvml_users = 0;      // that have not shut it down
+__attribute__((visibility("default"))) int fake_nvml_questions = 0;  // of pairs
+}
+
 EXPORT int nvmlInit_v2() {
-  return mode("no_driver") ? kDriverNotLoaded : kOk;
+  if (mode("no_driver")) return kDriverNotLoaded;
+  ++fake_nvml_users;
+  return kOk;
 }
 EXPORT int nvmlShutdown() {
-  return kOk;
+  return --fake_nvml_users, kOk;
 }
 EXPORT const char* nvmlErrorString(int code) {
   return code == kDriverNotLoaded ? "Driver Not Loaded" : "Other";
@@ -120,9 +127,6 @@ EXPORT int nvmlDeviceGetFieldValues(void*, int count, FieldValue* values) {
     values[i].value = is_common ? 26562 : 50000 + values[i].scope;
   }
   return kOk;
-}
-extern "C" {
-__attribute__((visibility("default"))) int fake_nvml_questions = 0;  // of pairs
 }
 EXPORT int nvmlDeviceGetP2PStatus(void* one, void*, int capability, int* status) {
   ++fake_nvml_questions;

@@ -20,19 +20,19 @@ class Mode {
   ~Mode() { unsetenv("FAKE_NVML"); }
 };
 
-/// How often the stand-in is asked of a pair, while it lives.
-class Questions {
+/// What the stand-in counts, while it lives.
+class Count {
  public:
-  Questions() : library_(dlopen(places::built("fake_nvml").c_str(), RTLD_NOW)) {
-    count_ = library_ != nullptr ? static_cast<int*>(dlsym(library_, "fake_nvml_questions")) : nullptr;
+  explicit Count(const char* name) : library_(dlopen(places::built("fake_nvml").c_str(), RTLD_NOW)) {
+    count_ = library_ != nullptr ? static_cast<int*>(dlsym(library_, name)) : nullptr;
     before_ = count_ != nullptr ? *count_ : 0;
   }
-  Questions(const Questions&) = delete;
-  Questions& operator=(const Questions&) = delete;
-  ~Questions() {
+  Count(const Count&) = delete;
+  Count& operator=(const Count&) = delete;
+  ~Count() {
     if (library_ != nullptr) dlclose(library_);
   }
-  int asked() const { return count_ != nullptr ? *count_ - before_ : -1; }
+  int added() const { return count_ != nullptr ? *count_ - before_ : -1; }
 
  private:
   void* library_;
@@ -75,18 +75,24 @@ TEST(ReadNvml, ReadsTheSpeedOfEachLinkWhereTheDriverKnowsIt) {
 }
 
 TEST(ReadNvml, PairsOverNvlinkAreAskedOneQuestion) {
-  Questions questions;
+  const Count questions("fake_nvml_questions");
   EXPECT_EQ(read_nvml(places::built("fake_nvml")).pairs[0].peer_read, std::nullopt);
-  EXPECT_EQ(questions.asked(), 1);
+  EXPECT_EQ(questions.added(), 1);
 }
 
 TEST(ReadNvml, OtherPairsReachEachOtherInBothDirections) {
   const Mode without("no_links");
-  Questions questions;
+  const Count questions("fake_nvml_questions");
   const NvmlReadings readings = read_nvml(places::built("fake_nvml"));
   EXPECT_EQ(readings.pairs[0].peer_nvlink, false);
   EXPECT_EQ(readings.pairs[0].peer_read, false);
-  EXPECT_EQ(questions.asked(), 3);
+  EXPECT_EQ(questions.added(), 3);
+}
+
+TEST(ReadNvml, WhatItFoundOutStaysForOthersWhoAsk) {
+  const Count users("fake_nvml_users");
+  (void)read_nvml(places::built("fake_nvml"));
+  EXPECT_EQ(users.added(), 1) << "the last one that shuts it down has it forget";
 }
 
 TEST(ReadNvml, SaysWhyThereIsNone) {
