@@ -147,6 +147,23 @@ def test_what_the_first_communicator_takes_longer_is_told_by_jobs_in_turns() -> 
     assert torch_calls.met({"sennit": [[{"case": "it"}]], "nccl": said["nccl"]}) is None
 
 
+def test_what_a_process_takes_until_its_first_allreduce_is_done() -> None:
+    said: dict[str, list[list[dict[str, Any]]]] = {
+        "sennit": [[{"met_ms": 460.0}, {"first_ms": 1.0}], [{"met_ms": 440.0}, {"first_ms": 3.0}]],
+        "nccl": [[{"met_ms": 420.0}, {"first_ms": 150.0}], [{"met_ms": 420.0}, {"first_ms": 154.0}]],
+    }
+    found = torch_calls.begun(said)
+    assert found is not None
+    assert (found["median_ms"], found["spread_ms"], found["nccl_ms"], found["rounds"]) == (-120, 5.5, 572, 2)
+    sentence = (
+        "Until its first allreduce is done, of 1 KiB, it takes 120 ± 6 ms less than in jobs without sennit, 572 ms."
+    )
+    assert sentence in added(TorchResult.model_validate(data("torch") | {"begun": found}))
+    later = data("torch") | {"begun": found | {"median_ms": 7.0}}
+    assert any("takes 7 ± 6 ms more than" in line for line in added(TorchResult.model_validate(later)))
+    assert torch_calls.begun({name: [[{"met_ms": 400.0}]] for name in said}) is None
+
+
 # ---- jobs ---------------------------------------------------------------------------------------------------------
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -183,8 +183,24 @@ def met(said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, 
     """What the drop-in adds to the first communicator of a process: what each job of sennit's took longer to meet
     than NCCL's of the same turn. `said`: by variant, what rank 0 of each job said; none where a variant has no job.
     """
-    pairs = list(zip(*([row["met_ms"] for job in said.get(variant, ()) for row in job if "met_ms" in row]
-                       for variant in (SENNIT, NCCL)), strict=False))  # fmt: skip
+    return _longer_in_turns(said, lambda job: job.get("met_ms"))
+
+
+def begun(said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, Any] | None:
+    """The same until the first collective is done, for which NCCL has still to load its kernels and to connect."""
+    return _longer_in_turns(
+        said, lambda job: job["met_ms"] + job["first_ms"] if {"met_ms", "first_ms"} <= job.keys() else None
+    )
+
+
+def _longer_in_turns(
+    said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
+    took_ms: Callable[[Mapping[str, Any]], float | None],
+) -> dict[str, Any] | None:
+    """By jobs in turns. `took_ms`: of all that a job said; None where it did not say."""
+    of_jobs = [[took_ms({name: value for row in job for name, value in row.items()}) for job in said.get(variant, ())]
+               for variant in (SENNIT, NCCL)]  # fmt: skip
+    pairs = list(zip(*([each for each in jobs if each is not None] for jobs in of_jobs), strict=False))
     return _longer(pairs)
 
 

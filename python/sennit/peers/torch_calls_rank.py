@@ -30,6 +30,7 @@ MARGIN = 64  # numbers behind the output that must stay as they were
 POISON = -7
 MOST_CALLS = 50  # of a batch: with more, the driver's queue would be full before a busy stream is free
 CYCLES = 2000  # of a GPU's clock in a µs: a limit, none is faster
+FIRST = 256  # numbers of the first collective
 AHEAD_US = 300.0  # by which the host is ahead of the stream where it should be
 
 
@@ -108,6 +109,7 @@ class Rank:
     def __init__(self, job: Job, rank: int) -> None:
         self._job, self._rank = job, rank
         self._device = begin(rank, job.ranks, "cpu:gloo,cuda:nccl")
+        tell(rank, row={"first_ms": self._first_ms()})
         self._mark = torch.zeros(1, device=self._device)
         self._begin, self._end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
         self._go: Callable[[], object] = lambda: None
@@ -135,6 +137,15 @@ class Rank:
         gc.collect()  # graphs end before the communicator that they use
         self._agree(0, 0)
         dist.destroy_process_group()
+
+    def _first_ms(self) -> float:
+        """Of the first collective, which libraries load their kernels for, or connect."""
+        one = torch.ones(FIRST, device=self._device)
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        dist.all_reduce(one)
+        torch.cuda.synchronize()
+        return (time.perf_counter() - start) * 1e3
 
     def _agree(self, *values: float) -> list[float]:
         """The largest of all ranks, who meet by this on the host."""

@@ -141,6 +141,7 @@ def document_of(
         "added": torch_calls.added(said.get(PASSED_ON, []), "added_us", torch_calls.PASSED_BYTES),
         "made": torch_calls.made(said.get(SENNIT, [])),
         "met": torch_calls.met(said),
+        "begun": torch_calls.begun(said),
         "added_to_taken": torch_calls.added(said.get(SENNIT, []), "added_to_taken_us", torch_calls.taken_bytes(hows)),
     }
 

@@ -158,6 +158,12 @@ def added(result: TorchResult) -> list[str]:
             f"jobs without sennit, {met.nccl_ms:.0f} ms, until PyTorch's ranks have met; aimed at: under "
             f"{MADE_AIM_MS:g} ms{known}."
         )
+    if begun := result.begun:
+        than = "less" if begun.median_ms < 0 else "more"
+        said.append(
+            f"Until its first allreduce is done, of 1 KiB, it takes {abs(begun.median_ms):.0f} ± "
+            f"{begun.spread_ms:.0f} ms {than} than in jobs without sennit, {begun.nccl_ms:.0f} ms."
+        )
     for row in result.rows:
         others = alone.get((row.operation, row.type, row.bytes, row.way), [])
         differences = [one - other for one, other in zip(row.host_of_runs_us, others, strict=False)]
