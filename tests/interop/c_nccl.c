@@ -407,6 +407,7 @@ int main(int count, char** arguments) {
     {"aborted", aborted},
     {"mistaken", mistaken},
     {"mistaken_between", mistaken_between},
+    {"uneven", uneven},
     {"freed_input", freed_input},
     {"freed_output", freed_output},
     {"lost", lost},

@@ -55,6 +55,7 @@ void patient_parts(void);
 void ended_late(void);
 void mistaken(void);
 void mistaken_between(void);
+void uneven(void);
 void aborted(void);
 void revoked(void);
 void revoked_in_destroy(void);

@@ -73,6 +73,35 @@ void mistaken_between(void) {
   mistake(reduce_or_broadcast);
 }
 
+/* Calls that move nothing, and those that NCCL refuses, meet nobody: that this rank comes late afterwards is no
+ * mistake. */
+void uneven(void) {
+  init();
+  buffers();
+  fill(100);
+  if (rank == 1) {
+    check(ncclAllReduce(in, out, 0, ncclFloat, ncclSum, comm, NULL), "an empty allreduce");
+    const ncclResult_t refused = ncclAllReduce(in, out, 100, (ncclDataType_t)99, ncclSum, comm, NULL);
+    expect(refused == ncclInvalidArgument, "a type that there is not", refused);
+  }
+  pthread_t thread;
+  ncclResult_t result = ncclSuccess;
+  if (rank != 1) pthread_create(&thread, NULL, reduce_alone, &result);
+  for (int i = 0; i < 10; ++i) {
+    ncclResult_t state = ncclInternalError;
+    usleep(20000);
+    check(ncclCommGetAsyncError(comm, &state), "ask");
+    expect(state == ncclSuccess, "an error that is none", state);
+  }
+  if (rank == 1)
+    reduce_alone(&result);
+  else
+    pthread_join(thread, NULL);
+  check(result, "allreduce");
+  expect_sums(out, 100, "allreduce");
+  end();
+}
+
 /* Rank 0 does not come, and the others end what waits for it. */
 void aborted(void) {
   init();

@@ -139,6 +139,13 @@ def test_calls_of_which_each_library_has_some_are_told_of_once() -> None:
     assert re.search("rank 0 of 3 calls allreduce of 4000 bytes .* rank [12] .* which NCCL does", said[0]), said
 
 
+def test_calls_that_meet_nobody_are_part_of_no_mistake() -> None:
+    program, library = have()
+    job = program.run("uneven", 3, library)
+    expect_right(job)
+    assert "at the same place" not in job.text, job.text
+
+
 def test_a_rank_that_dies_is_told_of() -> None:
     program, library = have()
     job = program.run("lost", 3, library)

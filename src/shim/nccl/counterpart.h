@@ -89,8 +89,9 @@ class Counterpart {
   /// Both, before messages of a group of which some are taken and some go to NCCL: those do not wait for each other,
   /// and what follows waits for both. Errors: those of hand_on().
   Result<bool> divide(Stream taken, Stream passed_on);
-  /// To be told before a collective goes to NCCL, in the order of all ranks.
-  void note_passed() { shares_->fetch_add(Shares::kNccls, std::memory_order_relaxed); }
+  /// To be told before a call goes to NCCL, in the order of all ranks; and of one that NCCL then refused.
+  void note_nccls(const Call& call);
+  void note_refused(const Call& call);
   /// Device memory of two bytes, for a message of this rank to itself.
   std::byte* own_message() const { return own_message_.data(); }
 

@@ -12,6 +12,15 @@
 
 namespace sennit::shim::nccl {
 
+namespace {
+
+/// Whether it is a collective in which ranks wait for each other: NCCL ends one that moves nothing at once.
+bool meets_others(const Call& call) {
+  return !call.is_message() && call.count > 0;
+}
+
+}  // namespace
+
 Result<device::Lane*> Counterpart::lane(Stream stream) {
   if (emulated_) return &node_->lane();
   auto& known = lanes_[stream];
@@ -64,10 +73,20 @@ Result<bool> Counterpart::divide(Stream taken, Stream passed_on) {
 Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   auto request = request_of(call);
   if (!request) return request.status();
-  shares_->fetch_add(Shares::kSennits, std::memory_order_relaxed);
   if (across_ != nullptr) return across_->call(*request, lane);
   const Verdict& verdict = judge(call);
-  return collectives_->call(*request, lane, verdict.forced ? &*verdict.forced : nullptr);
+  auto status = collectives_->call(*request, lane, verdict.forced ? &*verdict.forced : nullptr);
+  // What is captured waits for nobody yet.
+  if (status.ok() && lane.capture() == 0) shares_->fetch_add(Shares::kSennits, std::memory_order_relaxed);
+  return status;
+}
+
+void Counterpart::note_nccls(const Call& call) {
+  if (meets_others(call)) shares_->fetch_add(Shares::kNccls, std::memory_order_relaxed);
+}
+
+void Counterpart::note_refused(const Call& call) {
+  if (meets_others(call)) shares_->fetch_sub(Shares::kNccls, std::memory_order_relaxed);
 }
 
 Status Counterpart::perform(const Call& call) {

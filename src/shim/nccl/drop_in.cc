@@ -90,12 +90,14 @@ int DropIn::come_behind_nccl(const Call& call, Known& known) {
 
 int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tells) {
   const auto start = begin_count();
-  if (known != nullptr && known->counterpart != nullptr) {
-    if (!call.is_message()) known->counterpart->note_passed();
-    if (auto status = tells ? known->counterpart->hand_on(call.stream) : Status(); !status)
+  Counterpart* const counterpart = known != nullptr ? known->counterpart.get() : nullptr;
+  if (counterpart != nullptr) {
+    if (auto status = tells ? counterpart->hand_on(call.stream) : Status(); !status)
       return failed_before_nccl(*known, status);
+    counterpart->note_nccls(call);  // NCCL may wait for the others to connect
   }
   const int code = from_nccl(pass_on(nccl_, call));
+  if (counterpart != nullptr && code != kSuccess && code != kInProgress) counterpart->note_refused(call);
   count(call, why, start, known);
   return code;
 }

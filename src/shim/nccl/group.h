@@ -17,7 +17,7 @@
 // Why messages of both libraries never keep ranks waiting that NCCL alone would not: both ends of a message look at
 // its bytes alone, so they agree whose it is, and between two ranks each library gets its messages in the order in
 // which both ends have them. Of a group, sennit's launch and NCCL's are on streams of their own, behind what came
-// before the group and before what follows it, and find room on a GPU at the same time (Counterpart: most_blocks). So
+// before the group and before what follows it, and find room on a GPU at the same time (plan::Room). So
 // a rank is at one group at a time, as under NCCL, and everything in it can move: within a launch of sennit's no
 // message waits for another one but for those before it to or from the same peer (coll/messages.h). If all ranks
 // waited, then each for a message whose other end is in a later group of a rank that waits, too; and so would they

@@ -1,5 +1,5 @@
 // Calls of a program's ranks that do not belong together. Under NCCL, too, they wait for each other for ever, or
-// compute nonsense; here the ranks' notes of what they do last show it, where nothing else would.
+// compute nonsense; here it shows by what ranks note, of their last calls and of how many each library has had.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ std::optional<std::string> mistake_among(std::span<const comm::Operation> latest
 /// Pure.
 std::optional<int> ended_before(std::span<const comm::Operation> latest, const std::vector<bool>& ended, int own);
 
-/// How many of a rank's collectives each library has had, each modulo 2^32. In one word, so that other ranks read
-/// both as they were at the same time.
+/// How many of a rank's collectives each library has had. In one word, so that other ranks read both as they were at
+/// the same time; where sennit's count begins again that counts as one of NCCL's, on all ranks at the same call.
 struct Shares {
   static constexpr std::uint64_t kSennits = 1, kNccls = std::uint64_t{1} << 32;  ///< what a call adds to the word
   static constexpr Shares of(std::uint64_t word) {
