@@ -13,6 +13,7 @@ import torch.distributed as dist
 from sennit.capi import Code, Operator, SennitError, Type
 from sennit.torch import copying, local, tensors
 from sennit.torch.elements import TYPES, Reduction, reduction
+from torch.autograd import forward_ad
 from torch_copies import CAPTURED, STREAM, Copies, OnGpu, Pinned
 
 BASE = torch.arange(24.0).view(2, 3, 4)
@@ -151,6 +152,16 @@ def test_a_leaf_that_requires_grad_is_not_overwritten_behind_autograd(any_size: 
         copying.copy_(leaf, pinned(2), STREAM)
     assert any_size.by_sennit == []
     assert leaf.tolist() == [1] * 6
+
+
+def test_a_copy_passes_tangents_on(any_size: Copies) -> None:
+    with forward_ad.dual_level():
+        src = forward_ad.make_dual(torch.full((6,), 2.0), torch.full((6,), 5.0)).as_subclass(Pinned)
+        dst = copying.copy_(on_gpu(1), src, STREAM)
+        tangent = forward_ad.unpack_dual(dst).tangent
+        assert tangent is not None
+        assert (dst.tolist(), tangent.tolist()) == ([2] * 6, [5] * 6)
+    assert any_size.by_sennit == []
 
 
 def test_a_copy_that_has_a_gradient_is_recorded(any_size: Copies) -> None:

@@ -13,6 +13,7 @@ import torch
 from sennit.capi import Code, SennitError
 from sennit.torch import windows
 from sennit.torch.windows import Window
+from torch.autograd import forward_ad
 from torch_copies import CAPTURED, STREAM, Copies, OnGpu, Pinned
 
 asked: list[tuple[Any, ...]] = []  # what was asked of the C API
@@ -111,6 +112,15 @@ def test_what_autograd_would_have_to_record_is_not_got(copies: Copies) -> None: 
     with torch.no_grad():
         window.get(1, leaf)
     assert (leaf._version, len(asked)) == (2, 2)
+
+
+def test_what_has_a_tangent_is_not_got(copies: Copies) -> None:  # noqa: ARG001
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(on_gpu(), torch.ones(on_gpu().shape)).as_subclass(OnGpu)
+        with pytest.raises(SennitError, match="the destination has a tangent") as error:
+            window_of(on_gpu()).get(1, dual)
+    assert (error.value.code, error.value.remedy) == (Code.INVALID_ARGUMENT, "Pass .detach()")
+    assert asked == []
 
 
 def test_inference_tensors_are_got_in_inference_mode(copies: Copies) -> None:  # noqa: ARG001
