@@ -140,6 +140,15 @@ def test_rank_0_of_the_job_reports_and_no_other_communicators() -> None:
     assert job.errors == ["", ""]
 
 
+def test_ranks_that_the_launcher_does_not_know_of_report_once() -> None:
+    """Two of its tasks have started three."""
+    program, library = have()
+    tasks = {rank: {"RANK": task, "LOCAL_RANK": task} for rank, task in enumerate("001")}
+    job = program.run("collectives", 3, library, {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2"}, own=tasks)
+    expect_right(job)
+    assert ["sennit: NCCL's calls on rank 0" in each for each in job.errors] == [True, False, False], job.text
+
+
 def test_a_switch_that_means_nothing_is_named() -> None:
     program, library = have()
     job = program.run("collectives", 2, library, {"SENNIT_TAKE": "some"})
