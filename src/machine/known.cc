@@ -1,5 +1,6 @@
 #include "machine/known.h"
 
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -12,9 +13,14 @@ namespace sennit::machine {
 
 namespace {
 
-/// GPUs are looked at once.
+/// GPUs are looked at once. Never destroyed, as a program may make communicators while its globals are taken down;
+/// but its thread ends before the driver's libraries do.
 Look& gpus() {
-  static Look look([] { return read_nvml(); }, &read_beside_nvml);
+  static Look& look = *[] {
+    static Look* const only = new Look([] { return read_nvml(); }, &read_beside_nvml);
+    (void)std::atexit([] { only->end(); });
+    return only;
+  }();
   return look;
 }
 

@@ -10,12 +10,13 @@
 
 namespace sennit::machine {
 
-Look::~Look() {
+void Look::end() {
   if (!thread_) return;
+  auto thread = std::move(thread_);
   if (::getpid() == owner_)
-    thread_->join();
+    thread->join();
   else
-    (void)thread_.release();
+    (void)thread.release();
 }
 
 void Look::begin() {

@@ -21,13 +21,15 @@ class Look {
   /// `gpus`: what begin() has read ahead; not null. `rest`: everything else, in the thread that asks.
   Look(std::function<NvmlReadings()> gpus, std::function<Readings()> rest)
       : read_gpus_(std::move(gpus)), read_rest_(std::move(rest)) {}
-  /// Waits for what was begun; in a child made by fork() it was not.
-  ~Look();
+  ~Look() { end(); }
   Look(const Look&) = delete;
   Look& operator=(const Look&) = delete;
 
   /// Begins to read GPUs on a thread of its own, the first time; nothing where no thread is to be had.
   void begin();
+
+  /// Waits for what was begun; in a child made by fork() it was not. Whoever asks still gets an answer.
+  void end();
 
   /// As they were read before, else reads, and keeps them if there are GPUs. Never null.
   std::shared_ptr<const Readings> readings();

@@ -85,6 +85,18 @@ TEST(Look, AheadIsOverBeforeItsEnd) {
   EXPECT_TRUE(is_over);
 }
 
+TEST(Look, AnswersBehindItsEnd) {
+  std::atomic<int> looks{0};
+  Look look([&] { return named(std::to_string(++looks)); }, [] { return of_host("here"); });
+  look.begin();
+  look.end();
+  EXPECT_EQ(looks, 1);
+  look.end();
+  EXPECT_EQ(look.readings()->nvml.gpus.at(0).name, "1");
+  look.begin();
+  EXPECT_EQ(looks, 1);
+}
+
 TEST(Look, AheadIsNotWaitedForInAForkedChild) {
   std::atomic<bool> may_end{false};
   auto look = std::make_unique<Look>(
