@@ -431,6 +431,7 @@ int main(int count, char** arguments) {
 #if NCCL_VERSION_CODE >= 22700 && !defined(OLD)
     {"shrunk", shrunk},
     {"shrunk_aside", shrunk_aside},
+    {"shrunk_in_destroy", shrunk_in_destroy},
     {"windows", windows},
     {"scalable", scalable},
     {"begun_in_simulation", begun_in_simulation},

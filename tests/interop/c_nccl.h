@@ -60,6 +60,7 @@ void aborted(void);
 void revoked(void);
 void revoked_in_destroy(void);
 void revoked_in_finalize(void);
+void shrunk_in_destroy(void);
 void freed_input(void);
 void freed_output(void);
 void lost(void);

@@ -426,6 +426,17 @@ void revoked_in_finalize(void) {
   end_in_the_end(finalize_alone, revoke_it);
 }
 #endif
+#if NCCL_VERSION_CODE >= 22700 && !defined(OLD)
+static ncclResult_t shrink_it(ncclComm_t of) {
+  int without[] = {0};
+  ncclComm_t rest = NULL;
+  const ncclResult_t shrunk = ncclCommShrink(of, without, 1, &rest, NULL, NCCL_SHRINK_ABORT);
+  return shrunk != ncclSuccess ? shrunk : ncclCommDestroy(rest);
+}
+void shrunk_in_destroy(void) {
+  end_in_the_end(destroy_alone, shrink_it);
+}
+#endif
 
 /* One that does not block is done with once its calls are: rank 0 comes late to the last one. */
 void finalized_later(void) {

@@ -161,6 +161,7 @@ ncclResult_t ncclCommShrink(ncclComm_t comm, int* excluded, int count, ncclComm_
                             int flags) {
   note("CommShrink %d %d", count, flags);
   (void)config;
+  if (flags & NCCL_SHRINK_ABORT) usleep(50000); /* as of a revoke */
   int rank = 0, size = 0;
   unsigned staying = 0;
   for (int other = 0; other < comm->size; ++other) {

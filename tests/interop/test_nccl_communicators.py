@@ -217,6 +217,14 @@ def test_a_revoke_ends_another_threads_wait_for_the_end() -> None:
         assert job.asked("CommDestroy") == (3 + 2 if test == "revoked_in_destroy" else 3), job.text
 
 
+def test_a_shrink_ends_another_threads_wait_for_the_end() -> None:
+    """Where it is to end what the communicator does, and of that communicator, which the other thread ends later."""
+    program, library = have()
+    job = program.run("shrunk_in_destroy", 3, library)
+    expect_right(job)
+    assert job.asked("CommDestroy") == 2 * 2 + 3, job.text
+
+
 def test_one_that_does_not_block_is_done_with_once_its_calls_are() -> None:
     program, library = have()
     expect_right(program.run("finalized_later", 3, library))

@@ -1,6 +1,6 @@
 #include "shim/nccl/call.h"
 
-#include "shim/switches.h"
+#include <algorithm>
 
 namespace sennit::shim::nccl {
 
@@ -45,6 +45,11 @@ std::string_view switch_of(coll::Operation operation) {
     case coll::Operation::sendrecv: return Switches::kMessages;
     default: return coll::name(operation);
   }
+}
+
+bool takes_any(const Switches& switches) {
+  return std::ranges::any_of(coll::all_operations(),
+                             [&](coll::Operation operation) { return switches.takes(switch_of(operation)); });
 }
 
 int pass_on(const Functions& nccl, const Call& call) {

@@ -6,6 +6,7 @@
 
 #include "coll/operation.h"
 #include "shim/nccl/abi.h"
+#include "shim/switches.h"
 
 namespace sennit::shim::nccl {
 
@@ -35,6 +36,8 @@ coll::Operation operation_of(Entry entry);
 std::string_view name_of(Entry entry);
 /// In SENNIT_OPS.
 std::string_view switch_of(coll::Operation operation);
+/// Whether SENNIT_OPS names any of NCCL's calls, or is not set.
+bool takes_any(const Switches& switches);
 
 /// Hands the call to NCCL as it is.
 int pass_on(const Functions& nccl, const Call& call);

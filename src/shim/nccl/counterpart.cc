@@ -31,6 +31,7 @@ constexpr std::chrono::nanoseconds kWithoutEnd = std::chrono::hours(24 * 365);
 /// A limit: with more, bytes of all ranks are no 64-bit number.
 constexpr std::size_t kMostElements = std::size_t{1} << 56;
 
+constexpr const char* kNoPlan = "no plan was measured here beside this NCCL (sennit tune collectives)";
 constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
 
 /// Slot of a rank in the control segment, and its words.
@@ -53,8 +54,6 @@ std::string another_nccl(std::string_view measured, const Switches& switches) {
   return fmt::format("{} was measured here, this is {} (sennit tune collectives --nccl {})",
                      measured.empty() ? "another one" : measured, switches.nccl, switches.nccl_file);
 }
-
-constexpr const char* kNoPlan = "no plan was measured here beside this NCCL (sennit tune collectives)";
 
 /// Why no call is sennit's by this table; nothing where some may be, for having measured faster. What is made for
 /// calls takes memory of all GPUs.
@@ -139,9 +138,7 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
   if (!agreed) return agreed.status();
   // Kernels of sennit's would take SMs all the same.
   if (agreed->no_blocks) return Made{nullptr, "a rank wants no CTAs (NCCL_CTA_POLICY)"};
-  const auto is_named = [&](coll::Operation operation) { return switches.takes(switch_of(operation)); };
-  if (!std::ranges::any_of(coll::all_operations(), is_named))
-    return Made{nullptr, "SENNIT_OPS names none of its calls"};
+  if (!takes_any(switches)) return Made{nullptr, "SENNIT_OPS names none of its calls"};
   // Over several nodes it is tried which is faster.
   const bool by_table = switches.take == Take::measured && !across;
   if (by_table && !agreed->any_table) return Made{nullptr, kNoPlan};

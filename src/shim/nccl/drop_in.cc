@@ -299,8 +299,8 @@ int DropIn::await(int code, const std::vector<Grouped>& calls) {
 int DropIn::wait_for_nccl(Known* known, Comm comm) {
   int state = kInProgress;
   for (;; std::this_thread::sleep_for(kLook)) {
-    const Look look(known);
-    if (!look || nccl_.comm_get_async_error(comm, &state) != kSuccess || state != kInProgress) return state;
+    const Hold hold(known);
+    if (!hold || nccl_.comm_get_async_error(comm, &state) != kSuccess || state != kInProgress) return state;
   }
 }
 

@@ -47,6 +47,11 @@ void tell_who_is_missing(const Shape& shape, const Meeting& meeting, std::span<c
             shape.size));
 }
 
+/// Whether calls may be sennit's, as far as this rank knows.
+bool may_take(const Switches& switches) {
+  return !switches.emulate && takes_any(switches) && (switches.take == Take::all || plan::has_table());
+}
+
 }  // namespace
 
 Shape DropIn::shape_of(Comm comm) {
@@ -67,8 +72,7 @@ int DropIn::make(std::string key, const UniqueId* id, int index, int most, const
                  const std::function<int()>& make) {
   // A node's first rank looks at its GPUs, for its table, and who that is of several nodes nobody knows yet. NCCL
   // takes longer to meet than that takes.
-  if (index == 0 && most > 1 && !switches_.emulate && (switches_.take == Take::all || plan::has_table()))
-    machine::look_ahead();
+  if (index == 0 && most > 1 && may_take(switches_)) machine::look_ahead();
   Announced announced{std::make_shared<Meeting>(key, index, most)};
   if (id != nullptr && switches_.rails_for_nccl) announced.rendezvous = Rendezvous::announce(*id, key, index, most);
   return make_here({made, std::move(key), std::move(announced), config}, make);
@@ -190,8 +194,7 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
   }
   // Several at once: each with other ranks, in any order.
   if (code == kSuccess)
-    for (const auto& known : begun)
-      if (known->making.joinable()) known->making.join();
+    for (const auto& known : begun) known->join();
 }
 
 void DropIn::make_aside(Known& known, Comm comm, Announced announced) {
@@ -199,7 +202,7 @@ void DropIn::make_aside(Known& known, Comm comm, Announced announced) {
     auto started = start_thread([this, comm, &known, announced = std::move(announced)] {
       const int state = wait_for_nccl(&known, comm);
       bool is_there = false;
-      if (const Look look(&known); look && state == kSuccess) {
+      if (const Hold hold(&known); hold && state == kSuccess) {
         known.shape = shape_of(comm);
         is_there = true;
       }
@@ -207,7 +210,7 @@ void DropIn::make_aside(Known& known, Comm comm, Announced announced) {
       known.settled.store(true, std::memory_order_release);
     });
     if (started) {
-      known.making = std::move(*started);
+      known.make_by(std::move(*started));
       return;
     }
     known.why_not = "NCCL: " + started.status().what();
@@ -283,7 +286,7 @@ int DropIn::finalize(Comm comm) {
     known->finalizing = !known->config.blocking;
     if (known->config.blocking && known->settled && known->counterpart != nullptr)
       flushed = known->counterpart->flush();
-    known->wait_for_revokes();
+    known->wait_for_endings();
     if (known->freed) return aborted_meanwhile();
   }
   const int code = nccl_.comm_finalize(comm);
@@ -320,7 +323,7 @@ void DropIn::end_at_once(Comm comm, bool frees) {
   auto known = known_.find(comm);
   if (known == nullptr || !known_.take(comm, *known)) return;
   known->freed = frees;
-  Look::end(*known);
+  Hold::end(*known);
   // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, but for
   // rails, and ends it then.
   if (known->settled || switches_.rails_for_nccl) {
@@ -351,7 +354,7 @@ int DropIn::destroy(Comm comm) {
   known->join();
   // Until that is over others find it: an abort or a revoke ends the wait.
   const Status flushed = known->counterpart != nullptr ? known->counterpart->flush() : Status();
-  known->wait_for_revokes();
+  known->wait_for_endings();
   if (known_.take(comm, *known))
     part_in_order(std::move(known), flushed.ok());
   else if (known->freed)
@@ -384,7 +387,7 @@ void DropIn::leave_to_nccl(Comm comm, std::string why) {
 }
 
 int DropIn::revoke(Comm comm, int flags) {
-  const Known::Revoke revoke(known_.find(comm));
+  const Known::Ending ending(known_.find(comm));
   leave_to_nccl(comm, "NCCL: it was revoked");
   return from_nccl(nccl_.comm_revoke(comm, flags));
 }
@@ -392,7 +395,9 @@ int DropIn::revoke(Comm comm, int flags) {
 int DropIn::shrink(Comm comm, const std::set<int>& excluded, int flags, std::optional<Config> config, Comm* made,
                    const std::function<int()>& make) {
   constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
-  if ((flags & kShrinkAbort) != 0) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
+  const bool ends = (flags & kShrinkAbort) != 0;
+  const Known::Ending ending(ends ? known_.find(comm) : nullptr);
+  if (ends) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
   return make_child(comm, fmt::format("shrink without {}", fmt::join(excluded, ",")), {}, config, made, make);
 }
 

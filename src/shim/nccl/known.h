@@ -50,34 +50,39 @@ struct Known {
   std::atomic<bool> given_up{false};    ///< the program has aborted it: NCCL must not be asked of it any more
   std::atomic<bool> freed{false};       ///< and that has ended NCCL's communicator, which a revoke leaves
   std::atomic<int> looking{0};          ///< how many threads ask NCCL of it at the moment
-  std::atomic<int> revoking{0};         ///< how many threads are in a Revoke
+  std::atomic<int> ending{0};           ///< how many threads are in an Ending
   std::atomic<int> last_error{0};       ///< what NCCL said when it was last asked for errors
   Config config;                        ///< of this rank
 
   ~Known() { join(); }
+  /// Has a thread make it, which join() waits for.
+  void make_by(std::thread thread) {
+    const std::lock_guard lock(joining);
+    making = std::move(thread);
+  }
   /// Waits until it is made, or not.
   void join() {
     const std::lock_guard lock(joining);
     if (making.joinable()) making.join();
   }
-  /// While the program revokes it: what that has ended here NCCL has yet to end, of a communicator that is there.
-  class Revoke {
+  /// While a thread has ended here what NCCL has yet to end, of a communicator that has to be there for that.
+  class Ending {
    public:
-    explicit Revoke(std::shared_ptr<Known> known) : known_(std::move(known)) {
-      if (known_ != nullptr) ++known_->revoking;
+    explicit Ending(std::shared_ptr<Known> known) : known_(std::move(known)) {
+      if (known_ != nullptr) ++known_->ending;
     }
-    ~Revoke() {
-      if (known_ != nullptr) --known_->revoking;
+    ~Ending() {
+      if (known_ != nullptr) --known_->ending;
     }
-    Revoke(const Revoke&) = delete;
-    Revoke& operator=(const Revoke&) = delete;
+    Ending(const Ending&) = delete;
+    Ending& operator=(const Ending&) = delete;
 
    private:
     const std::shared_ptr<Known> known_;
   };
   /// For another thread that ends it, and waited for what that ended.
-  void wait_for_revokes() const {
-    while (revoking != 0) std::this_thread::yield();
+  void wait_for_endings() const {
+    while (ending != 0) std::this_thread::yield();
   }
   /// Whether it may go: see Counterpart::may_go().
   bool may_go() {
@@ -85,21 +90,21 @@ struct Known {
   }
 };
 
-/// Holds NCCL's communicator while it is asked something, so that an abort does not free it meanwhile; or says that
+/// Keeps NCCL's communicator while it is asked something, so that an abort does not free it meanwhile; or says that
 /// there was one. Short: the abort waits.
-class Look {
+class Hold {
  public:
   /// Null: one that sennit does not know, and so cannot hold.
-  explicit Look(Known* known) : known_(known) {
+  explicit Hold(Known* known) : known_(known) {
     if (known_ == nullptr) return;
     ++known_->looking;
     if (known_->given_up) leave();
   }
-  ~Look() {
+  ~Hold() {
     if (!is_over_) leave();
   }
-  Look(const Look&) = delete;
-  Look& operator=(const Look&) = delete;
+  Hold(const Hold&) = delete;
+  Hold& operator=(const Hold&) = delete;
   explicit operator bool() const { return !is_over_; }
 
   /// Ends those to come, and waits for those there are.

@@ -62,6 +62,19 @@ TEST(Call, BothNamesOfABroadcastAreOneOperation) {
   EXPECT_EQ(switch_of(coll::Operation::allreduce), name_of(Entry::all_reduce));
 }
 
+TEST(Call, AreTakenWhereSwitchesNameOneAtLeast) {
+  Switches switches;
+  EXPECT_TRUE(takes_any(switches));
+  switches.operations = {"bcast"};
+  EXPECT_TRUE(takes_any(switches));
+  switches.operations = {"sendrecv"};
+  EXPECT_TRUE(takes_any(switches));
+  switches.operations = std::vector<std::string>{};
+  EXPECT_FALSE(takes_any(switches));
+  switches.operations = {"scan"};
+  EXPECT_FALSE(takes_any(switches)) << "MPI's alone";
+}
+
 TEST(Call, AlikeAreThoseThatDifferInBuffersAndStreams) {
   char one = 0, other = 0;
   auto* const comm = reinterpret_cast<Comm>(&one);
