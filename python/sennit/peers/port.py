@@ -28,7 +28,7 @@ def others(than: range) -> list[int]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens there on any address; 0 is."""
+    """Whether nobody listens there on any address."""
     with socket.socket() as one:
         try:
             one.bind(("", port))
