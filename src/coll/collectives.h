@@ -90,6 +90,9 @@ class Collectives {
   /// gone.
   Status follow(device::Lane& lane);
 
+  /// How many calls this rank has made that others are to make, too, at once: all but captured ones. From any thread.
+  std::uint64_t calls() const { return noted_.load(std::memory_order_relaxed).sequence; }
+
   /// Whether all calls are done, also those of the replays that were enqueued. Never blocks.
   Result<bool> idle();
 

@@ -13,7 +13,7 @@
 namespace sennit::shim::nccl {
 
 plan::Room room_on(unsigned concurrent_blocks, unsigned allowed) {
-  const unsigned quarter = std::max(concurrent_blocks / 2, 1U);
+  const unsigned quarter = std::max(concurrent_blocks / 2, 1U);  // of two an SM
   const unsigned blocks = std::min(quarter, plan::Entry::kBesideKernels);
   return {allowed > 0 ? std::min(blocks, allowed) : blocks, quarter};
 }

@@ -75,9 +75,10 @@ Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   if (!request) return request.status();
   if (across_ != nullptr) return across_->call(*request, lane);
   const Verdict& verdict = judge(call);
+  const std::uint64_t before = collectives_->calls();
   auto status = collectives_->call(*request, lane, verdict.forced ? &*verdict.forced : nullptr);
-  // What is captured waits for nobody yet.
-  if (status.ok() && lane.capture() == 0) shares_->fetch_add(Shares::kSennits, std::memory_order_relaxed);
+  // None where it is captured: nobody waits for it yet.
+  if (status.ok()) shares_->fetch_add(Shares::kSennits * (collectives_->calls() - before), std::memory_order_relaxed);
   return status;
 }
 
