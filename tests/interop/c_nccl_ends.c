@@ -382,8 +382,9 @@ static void* finalize_alone(void* result) {
   return NULL;
 }
 
-/* Rank 0 does not come to a call; on the others a thread ends the communicator in order, which waits for that call,
- * and a watchdog's thread ends what it waits for. */
+/* Rank 0 does not come to a call; on the other a thread ends the communicator in order, which waits for that call,
+ * and a watchdog's thread ends what it waits for. Of two ranks: a third one's watchdog would end the second one's
+ * wait, and with that the communicator, before its own watchdog comes. */
 static void end_in_the_end(void* (*end_it)(void*), ncclResult_t (*end_the_call)(ncclComm_t)) {
   init();
   buffers();

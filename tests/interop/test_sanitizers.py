@@ -61,7 +61,8 @@ NCCL = (
 )
 
 
-RANKS = {"grown": 4, "divided": 4, "streams": 2, "compared": 2, "simulated": 2, "forked": 2}
+RANKS = {"grown": 4, "divided": 4, "streams": 2, "compared": 2, "simulated": 2, "forked": 2,
+         "aborted_in_destroy": 2, "revoked_in_destroy": 2}  # fmt: skip
 
 
 def check_nccl(sanitizer: sanitized.Sanitizer, test: str) -> None:
