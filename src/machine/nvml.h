@@ -44,9 +44,9 @@ struct NvmlReadings {
   std::vector<NvmlPair> pairs;  ///< each pair once
 };
 
-/// Reads what is above and no more, as programs wait for it: of a pair of GPUs NVML answers in 1.7 ms whether they are
-/// peers, and in 16 where PCIe joins them (measured, two H200). Never fails: what cannot be read keeps its default.
-/// `library` is for tests.
+/// Reads what is above and no more, as programs wait for it: of a pair of GPUs NVML answers in 1.7 ms whether they
+/// are peers, and in 16 where PCIe joins them (measured, two H200). Never fails: what cannot be read keeps its
+/// default. `library` is for tests.
 NvmlReadings read_nvml(const std::string& library = "libnvidia-ml.so.1");
 
 }  // namespace sennit::machine
