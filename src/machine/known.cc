@@ -16,11 +16,8 @@ namespace {
 /// GPUs are looked at once. Never destroyed, as a program may make communicators while its globals are taken down;
 /// but its thread ends before the driver's libraries do.
 Look& gpus() {
-  static Look& look = *[] {
-    static Look* const only = new Look([] { return read_nvml(); }, &read_beside_nvml);
-    (void)std::atexit([] { only->end(); });
-    return only;
-  }();
+  static Look& look = *new Look([] { return read_nvml(); }, &read_beside_nvml);
+  [[maybe_unused]] static const int at_exit = std::atexit([] { look.end(); });
   return look;
 }
 

@@ -1,4 +1,4 @@
-"""How many calls a rank of `sennit bench torch` times back to back."""
+"""How a rank of `sennit bench torch` measures: its first call, and how many it times back to back."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from collections.abc import Iterator
 
 import needs_torch  # noqa: F401
 import pytest
+import torch
+import torch.distributed as dist
 from sennit.peers.torch_calls import EAGER, Job
 from sennit.peers.torch_calls_rank import MOST_CALLS, Rank
+from sennit.peers.torch_rank import Refused
 
 CALL_US = 10.0
 SLOW_US = 1e5  # of a batch in which something else held the machine up
@@ -31,3 +34,18 @@ def test_one_slow_batch_leaves_no_batches_of_one_call(monkeypatch: pytest.Monkey
     found = rank._measure(lambda: None, EAGER)
     assert (prepared, found["calls"]) == ([4, MOST_CALLS, MOST_CALLS], MOST_CALLS)
     assert len(found["us"]) == 12, "as many as there is time for: neither is that the slow one's"
+
+
+@pytest.mark.parametrize("ranks", [2, 3])
+def test_the_first_call_is_checked(monkeypatch: pytest.MonkeyPatch, ranks: int) -> None:
+    rank = Rank.__new__(Rank)
+    monkeypatch.setattr(rank, "_job", Job(2, [], 0.01), raising=False)
+    monkeypatch.setattr(rank, "_device", torch.device("cpu"), raising=False)
+    monkeypatch.setattr(rank, "_agree", lambda *values: list(values))
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
+    monkeypatch.setattr(dist, "all_reduce", lambda data: data.mul_(ranks))
+    if ranks == 2:
+        assert rank._first_ms() > 0
+        return
+    with pytest.raises(Refused, match="the first allreduce gave wrong numbers"):
+        rank._first_ms()

@@ -83,5 +83,5 @@ class TorchResult(Part):
     made: Made | None = Field(default=None, description="None where it could not be measured, or sennit has no part")
     met: Made | None = Field(default=None, description="Of the first communicator of a process, by jobs of each in "
                              "turns, with what PyTorch does to meet")  # fmt: skip
-    begun: Made | None = Field(default=None, description="The same until the first allreduce, of 1 KiB, is done")
+    begun: Made | None = Field(default=None, description="The same until the first allreduce is done")
     warnings: list[str] = Field(default=[], description="Why figures may mislead, each ending with what to do")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import random
 import socket
 from collections.abc import Iterable
@@ -27,27 +28,25 @@ def others(than: range) -> list[int]:
     return [port for port in range(FIRST, 65536) if port not in than]
 
 
-def is_free(port: int) -> bool:
-    """Whether nobody listens there on any address."""
+def bound(port: int) -> int | None:
+    """It, or for 0 one that the system hands out, where nobody listens there on any address."""
     with socket.socket() as one:
         try:
             one.bind(("", port))
         except OSError:
-            return False
-        return True
+            return None
+        return int(one.getsockname()[1])
 
 
 def free_port(ports: Iterable[int] | None = None) -> int:
     """The first of `ports` (some at random) that nobody listens at. A job's first rank listens there seconds later:
     until then only one who names it can take it, as the system hands such ports to nobody. Where none of them is
-    free, and where it hands out all, one that it hands out now."""
+    free, and where it hands out all, one that it hands out now. Raises OSError where there is none of those."""
     if ports is None:
         text = HANDED_OUT.read_text(encoding="utf-8") if HANDED_OUT.exists() else ""
         known = others(handed_out(text))
         ports = random.sample(known, min(TRIES, len(known)))
-    for port in ports:
-        if is_free(port):
-            return port
-    with socket.socket() as one:
-        one.bind(("", 0))
-        return int(one.getsockname()[1])
+    for port in (*ports, 0):
+        if found := bound(port):
+            return found
+    raise OSError(errno.EADDRINUSE, "no port is free for a job's ranks to meet; end programs that listen")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.problem import Exit, Problem
 
 RANK = "sennit.peers.torch_calls_rank"  # the module that a rank runs
+FIRST_BYTES = 1024  # of a job's first allreduce
 PASSED_BYTES = 1024  # of a call of NCCL's own function that is handed on
 PASSED_ON = "passed_on"  # the variant whose calls the drop-in hands to NCCL, all of them
 
@@ -183,25 +184,22 @@ def met(said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, 
     """What the drop-in adds to the first communicator of a process: what each job of sennit's took longer to meet
     than NCCL's of the same turn. `said`: by variant, what rank 0 of each job said; none where a variant has no job.
     """
-    return _longer_in_turns(said, lambda job: job.get("met_ms"))
+    return _longer_in_turns(said, ("met_ms",))
 
 
 def begun(said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]]) -> dict[str, Any] | None:
     """The same until the first collective is done, for which NCCL has still to load its kernels and to connect."""
-    return _longer_in_turns(
-        said, lambda job: job["met_ms"] + job["first_ms"] if {"met_ms", "first_ms"} <= job.keys() else None
-    )
+    return _longer_in_turns(said, ("met_ms", "first_ms"))
 
 
 def _longer_in_turns(
-    said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]],
-    took_ms: Callable[[Mapping[str, Any]], float | None],
+    said: Mapping[str, Sequence[Sequence[Mapping[str, Any]]]], parts: Sequence[str]
 ) -> dict[str, Any] | None:
-    """By jobs in turns. `took_ms`: of all that a job said; None where it did not say."""
-    of_jobs = [[took_ms({name: value for row in job for name, value in row.items()}) for job in said.get(variant, ())]
-               for variant in (SENNIT, NCCL)]  # fmt: skip
-    pairs = list(zip(*([each for each in jobs if each is not None] for jobs in of_jobs), strict=False))
-    return _longer(pairs)
+    """By jobs in turns, of which `parts`, by name, are added up; one that did not say all is left out."""
+    told = {variant: [{name: value for row in job for name, value in row.items()} for job in said.get(variant, ())]
+            for variant in (SENNIT, NCCL)}  # fmt: skip
+    took = [[sum(job[part] for part in parts) for job in jobs if job.keys() >= set(parts)] for jobs in told.values()]
+    return _longer(list(zip(*took, strict=False)))
 
 
 def _longer(pairs: Sequence[tuple[float, float]]) -> dict[str, Any] | None:

@@ -1,6 +1,6 @@
 """A rank that calls torch.distributed's collectives: started by `sennit bench torch` with a file of cases and the
 rank. What its calls go through, its environment decides. Every number is compared with what should come of it before
-anything is timed.
+anything is timed; of the first call of all, behind it.
 
 A batch of calls is timed between two events on the GPU. A collective that is not counted comes before it, so that all
 ranks begin together; what ranks agree on meanwhile goes through the host (gloo)."""
@@ -21,7 +21,7 @@ from sennit.capi.library import NAME
 from sennit.peers import numbers, torch_creation, torch_passing
 from sennit.peers.layout import ROOT, Layout
 from sennit.peers.timing import LEAST_US, calls_for, runs_for
-from sennit.peers.torch_calls import EAGER, GRAPH, PASSED_BYTES, QUEUED, Case, Job
+from sennit.peers.torch_calls import EAGER, FIRST_BYTES, GRAPH, PASSED_BYTES, QUEUED, Case, Job
 from sennit.peers.torch_rank import Refused, begin, main, tell
 from sennit.places import find_library
 from sennit.problem import Problem
@@ -30,7 +30,6 @@ MARGIN = 64  # numbers behind the output that must stay as they were
 POISON = -7
 MOST_CALLS = 50  # of a batch: with more, the driver's queue would be full before a busy stream is free
 CYCLES = 2000  # of a GPU's clock in a µs: a limit, none is faster
-FIRST = 256  # numbers of the first collective
 AHEAD_US = 300.0  # by which the host is ahead of the stream where it should be
 
 
@@ -139,13 +138,17 @@ class Rank:
         dist.destroy_process_group()
 
     def _first_ms(self) -> float:
-        """Of the first collective, which libraries load their kernels for, or connect."""
-        one = torch.ones(FIRST, device=self._device)
+        """Of the first collective, which libraries load their kernels for, or connect; it can be checked only then.
+        Raises Refused, on every rank alike."""
+        one = torch.ones(FIRST_BYTES // 4, device=self._device)
         torch.cuda.synchronize()
         start = time.perf_counter()
         dist.all_reduce(one)
         torch.cuda.synchronize()
-        return (time.perf_counter() - start) * 1e3
+        took_ms = (time.perf_counter() - start) * 1e3
+        if self._agree(float(bool((one != self._job.ranks).any())))[0]:
+            raise Refused("the first allreduce gave wrong numbers")
+        return took_ms
 
     def _agree(self, *values: float) -> list[float]:
         """The largest of all ranks, who meet by this on the host."""

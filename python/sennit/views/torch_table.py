@@ -14,7 +14,7 @@ from rich.text import Text
 from sennit import units
 from sennit.model.torch import TorchResult, TorchRow
 from sennit.peers.timing import half_range
-from sennit.peers.torch_calls import EAGER, GRAPH, PASSED_BYTES, PASSED_ON, QUEUED
+from sennit.peers.torch_calls import EAGER, FIRST_BYTES, GRAPH, PASSED_BYTES, PASSED_ON, QUEUED
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.ratio import NOISE, Ratio, speedup
 from sennit.views.columns import NOTHING
@@ -161,7 +161,7 @@ def added(result: TorchResult) -> list[str]:
     if begun := result.begun:
         than = "less" if begun.median_ms < 0 else "more"
         said.append(
-            f"Until its first allreduce is done, of 1 KiB, it takes {abs(begun.median_ms):.0f} ± "
+            f"Until its first allreduce is done, of {units.size(FIRST_BYTES)}, it takes {abs(begun.median_ms):.0f} ± "
             f"{begun.spread_ms:.0f} ms {than} than in jobs without sennit, {begun.nccl_ms:.0f} ms."
         )
     for row in result.rows:
