@@ -114,36 +114,38 @@ Result<Collectives::Turn*> Collectives::turn_of(std::uint64_t capture, int devic
   return &turn;
 }
 
-bool Collectives::is_behind(device::Lane& lane, const Turn& turn) const {
+bool Collectives::is_behind(const device::Queue& queue, const Turn& turn) const {
   const bool may_be_replayed = turn.capture == 0 && has_captured_;
-  return may_be_replayed || (turn.stream && *turn.stream != lane.stream());
+  return may_be_replayed || (turn.queue && !turn.queue->is_same_stream(queue));
 }
 
-Result<Collectives::Turn*> Collectives::take_turn(device::Lane& lane) {
-  const std::uint64_t capture = lane.capture();
+Result<Collectives::TakenTurn> Collectives::take_turn(device::Lane& lane) {
+  const device::Queue queue = lane.queue();
+  const std::uint64_t capture = queue.capture;
   // Captures are numbered as they begin; nobody keeps so many open that the oldest is not over.
   constexpr std::size_t kMostTurns = 64;
   if (turns_.size() > kMostTurns && !turns_.contains(capture)) turns_.erase(turns_.upper_bound(0));
   auto turn = turn_of(capture, lane.device());
-  if (!turn) return turn;
-  if (capture != 0 && !(*turn)->stream) {
+  if (!turn) return turn.status();
+  if (capture != 0 && !(*turn)->queue) {
     // What was enqueued outside of the capture cannot be waited for inside, but by each replay.
     const device::SetUp set_up(&node_.executor());
     auto at_once = turn_of(0, lane.device());
-    if (!at_once) return at_once;
+    if (!at_once) return at_once.status();
     if (auto status = lane.keep_in_replays(graphs_); !status) return status;
     has_captured_ = true;
     if (auto status = lane.wait_in_replays(*(*at_once)->end); !status) return status;
-  } else if (is_behind(lane, **turn)) {
+  } else if (is_behind(queue, **turn)) {
     if (auto status = lane.wait(*(*turn)->end); !status) return status;
     // That was for the replays of all that are gone by now.
     if (capture == 0 && !has_graphs()) has_captured_ = false;
   }
-  return turn;
+  return TakenTurn{*turn, queue};
 }
 
-Status Collectives::end_turn(device::Lane& lane, Turn& turn) {
-  turn.stream = lane.stream();
+Status Collectives::end_turn(device::Lane& lane, const TakenTurn& taken) {
+  Turn& turn = *taken.turn;
+  turn.queue = taken.queue;
   if (auto status = lane.record(*turn.end); !status) return status;
   if (turn.capture == 0) return {};
   const device::SetUp set_up(&node_.executor());
@@ -158,8 +160,9 @@ void Collectives::note(const Call& call) {
 
 Status Collectives::follow(device::Lane& lane) {
   const std::lock_guard lock(mutex_);
-  const auto latest = turns_.find(lane.capture());
-  const bool waits = latest != turns_.end() && latest->second.end != nullptr && is_behind(lane, latest->second);
+  const device::Queue queue = lane.queue();
+  const auto latest = turns_.find(queue.capture);
+  const bool waits = latest != turns_.end() && latest->second.end != nullptr && is_behind(queue, latest->second);
   return waits ? lane.wait(*latest->second.end) : Status();
 }
 
@@ -286,7 +289,7 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
 }
 
 Status Collectives::call(const Request& request, device::Lane& lane, const Plan* forced) {
-  if (auto status = node_.check(); !status) return status;
+  if (auto status = node_.admits(); !status) return status;
   if (auto status = check(request); !status) return status;
   Call call{request.operation,
             static_cast<const std::byte*>(request.input),
@@ -312,7 +315,7 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
     auto turn = take_turn(lane);
     if (!turn) return turn.status();
     if (auto status = do_alone(call, lane); !status) return status;
-    return end_turn(lane, **turn);
+    return end_turn(lane, *turn);
   }
   if (auto status = prepare(); !status) return status;
   if (call.bytes == 0 && !always) return {};
@@ -327,17 +330,17 @@ Status Collectives::call(const Request& request, device::Lane& lane, const Plan*
   }
   auto turn = take_turn(lane);
   if (!turn) return turn.status();
-  if ((*turn)->capture == 0) note(call);
+  if (turn->turn->capture == 0) note(call);
   if (forced == nullptr)
     if (auto status = chooser_->starts(lane); !status) return status;
   if (auto status = launch(plan, call, scratch_->team(), engines_.get(), lane); !status) return status;
   if (forced == nullptr)
     if (auto status = chooser_->ends(lane); !status) return status;
-  return end_turn(lane, **turn);
+  return end_turn(lane, *turn);
 }
 
 Status Collectives::send_receive(std::span<const Message> messages, device::Lane& lane) {
-  if (auto status = node_.check(); !status) return status;
+  if (auto status = node_.admits(); !status) return status;
   std::vector<Message> planned;
   for (const Message& one : messages) {
     if (one.peer < 0 || one.peer >= node_.size())
@@ -363,7 +366,7 @@ Status Collectives::send_receive(std::span<const Message> messages, device::Lane
   }
   const Team team = is_alone ? Team{} : scratch_->team();
   if (auto status = coll::send_receive(planned, team, blocks_, lane); !status) return status;
-  return end_turn(lane, **turn);
+  return end_turn(lane, *turn);
 }
 
 Status Collectives::explain(Status status) {

@@ -59,7 +59,8 @@ class Collectives {
   /// order of `lane` and behind the calls so far; between two ranks they are in the order in which both have them,
   /// whatever calls they are in. Their blocks and threads are chosen here, by their bytes alone. Errors:
   /// invalid_argument (null, freed, pageable or too short memory, but where there are no bytes; no such peer; as
-  /// coll::send_receive), peer_lost, aborted.
+  /// coll::send_receive), peer_lost, aborted: see
+  /// path::Node::admits().
   Status send_receive(std::span<const Message> messages, device::Lane& lane);
 
   /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
@@ -120,11 +121,15 @@ class Collectives {
   /// With its event.
   Result<Turn*> turn_of(std::uint64_t capture, int device);
   /// Whether the call before may have been elsewhere than in `lane`, which then has to wait for it.
-  bool is_behind(device::Lane& lane, const Turn& turn) const;
+  bool is_behind(const device::Queue& queue, const Turn& turn) const;
   /// Lets `lane` wait for the call before, where that was on another stream or may be part of a graph. What is to be
   /// handed to end_turn().
-  Result<Turn*> take_turn(device::Lane& lane);
-  Status end_turn(device::Lane& lane, Turn& turn);
+  struct TakenTurn {
+    Turn* turn;
+    device::Queue queue;
+  };
+  Result<TakenTurn> take_turn(device::Lane& lane);
+  Status end_turn(device::Lane& lane, const TakenTurn& taken);
   /// For other ranks to see that this one has made it. Not of a captured call: who replays it how often nobody knows.
   void note(const Call& call);
 
@@ -139,9 +144,9 @@ class Collectives {
   /// The end of the call before, and where it was.
   struct Turn {
     std::unique_ptr<device::Event> end;
-    std::optional<std::uint64_t> stream;  // none: there was no call
-    std::uint64_t capture = 0;            // whose calls, as turns_ has it
-    device::ReplayRecord replayed;        // of a capture: where its graph records the end of all its calls
+    std::optional<device::Queue> queue;  // none: there was no call
+    std::uint64_t capture = 0;           // whose calls, as turns_ has it
+    device::ReplayRecord replayed;       // of a capture: where its graph records the end of all its calls
   };
   /// By capture. 0: of calls that run at once, whose end the replays of graphs wait for and record as well: to them
   /// all calls of a graph are one.

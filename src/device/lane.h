@@ -30,14 +30,26 @@ struct ReplayRecord {
   std::vector<void*> behind;  ///< the nodes it waits for
 };
 
+/// The queue of work behind a lane at one moment.
+struct Queue {
+  std::uint64_t capture = 0;  ///< as Lane::capture()
+  std::uint64_t stream = 0;   ///< the same for all lanes over one stream; CUDA gives it again once that is destroyed
+  std::uint64_t id = 0;       ///< of this stream alone, for ever; 0 in a capture, which CUDA ends when asked for it
+
+  /// True for two lanes over one stream. A capture keeps its streams, so there the handle is enough.
+  bool is_same_stream(const Queue& other) const {
+    return stream == other.stream && (id == other.id || capture != 0 || other.capture != 0);
+  }
+};
+
 class Lane {
  public:
   virtual ~Lane() = default;
 
   virtual int device() const = 0;
-  /// Names the queue of work behind the lane: the same for all lanes over one stream, and for no other that exists.
-  /// Over cudaStreamPerThread: of the calling thread.
-  virtual std::uint64_t stream() = 0;
+  /// Says where the lane's next work goes. Over cudaStreamPerThread: in the calling thread. Keep the answer rather
+  /// than the stream's handle to compare with later: the program may destroy the stream while its work goes on.
+  virtual Queue queue() = 0;
   /// What other libraries enqueue on, to be in the lane's order: a cudaStream_t; null where there is none.
   virtual void* native() { return nullptr; }
 

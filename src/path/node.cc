@@ -82,6 +82,7 @@ Result<std::unique_ptr<Node>> Node::create(std::unique_ptr<comm::Exchange> excha
   if (auto alike = comm::agree(members.exchange(), transport.status(), {}); !alike) return alike.status();
   node->transport_ = std::move(*transport);
   // Whatever ends the group must also end kernels that wait for it.
+  node->outlasts_failure_ = options.outlast_failure;
   if (!options.outlast_failure) members.on_abort([executor = node->executor_](const Status&) { executor->abort(); });
   return node;
 }
@@ -233,6 +234,10 @@ Status Node::copy(void* dst, const void* src, std::uint64_t bytes, device::Lane&
 Status Node::check() const {
   if (group_->failed()) return group_->check();
   return executor_->fault();
+}
+
+Status Node::admits() const {
+  return outlasts_failure_ ? executor_->fault() : check();
 }
 
 Status Node::synchronize(device::Lane& lane) {

@@ -62,6 +62,9 @@ class Node {
 
   /// ok; or what ended the communicator: a lost peer, an abort, a transfer that gave up.
   Status check() const;
+  /// Says what a new call of this rank would fail with: check(), but where kernels outlast a failure of the group,
+  /// such a failure is no error of a call. The call is enqueued and waits, as those before it do.
+  Status admits() const;
   /// Waits for the lane. Errors: those of check().
   Status synchronize(device::Lane& lane);
 
@@ -83,6 +86,7 @@ class Node {
 
   std::shared_ptr<device::Executor> executor_;
   int device_ = 0;
+  bool outlasts_failure_ = false;
   std::unique_ptr<comm::Group> group_;
   std::unique_ptr<device::Lane> lane_;
   std::mutex windows_mutex_;  // held for moments: the service needs it to help a peer, whatever is being set up here

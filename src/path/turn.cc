@@ -3,13 +3,13 @@
 namespace sennit::path {
 
 Result<bool> Turn::open_to(device::Lane& lane) const {
-  if (fork_ == nullptr || stream_ == lane.stream()) return true;
+  if (fork_ == nullptr || queue_.is_same_stream(lane.queue())) return true;
   // Messages before the last one started before it did: it was asked the same of them.
   return fork_->done();
 }
 
 void Turn::take(device::Lane& lane, SharedEvent fork) {
-  stream_ = lane.stream();
+  queue_ = lane.queue();
   fork_ = std::move(fork);
 }
 

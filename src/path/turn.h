@@ -18,7 +18,7 @@ class Turn {
   void take(device::Lane& lane, SharedEvent fork);
 
  private:
-  std::uint64_t stream_ = 0;
+  device::Queue queue_;
   SharedEvent fork_;  // null: no message yet
 };
 

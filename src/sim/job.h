@@ -52,7 +52,7 @@ class Job {
     std::byte *from = nullptr, *to = nullptr;
   };
   std::uint32_t lane_of(int rank) const {
-    return static_cast<std::uint32_t>(lanes_[static_cast<std::size_t>(rank)]->stream() - 1);
+    return static_cast<std::uint32_t>(lanes_[static_cast<std::size_t>(rank)]->queue().stream - 1);
   }
   /// What callers do around a call: they fill their buffers, and read what they get.
   void begin(const Collective& what, int rank, const Buffers& own);

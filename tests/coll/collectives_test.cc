@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,9 +22,10 @@ class NamedLane final : public device::Lane {
   std::shared_ptr<void> kept;  ///< with a captured graph
   unsigned blocks = 0;         ///< of the latest launch
   std::uint64_t captured = 0;
+  std::uint64_t id = 0;  ///< another one: another stream of the same handle
 
   int device() const override { return real_->device(); }
-  std::uint64_t stream() override { return stream_; }
+  device::Queue queue() override { return {captured, stream_, captured != 0 ? 0 : id}; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override { return real_->copy(dst, src, bytes); }
   Status post(device::Word* there, const device::Word* here) override { return real_->post(there, here); }
   Status signal(device::Word* there, device::Word value) override { return real_->signal(there, value); }
@@ -89,6 +91,23 @@ TEST_F(Streams, ACallWaitsForTheOneBeforeItOnAnotherStream) {
     call(other);
     EXPECT_EQ(other.waits, before + 1) << "of its own stream nothing has to be waited for";
   }
+}
+
+TEST_F(Streams, AStreamWithTheHandleOfOneThatIsGoneIsAnotherStream) {
+  NamedLane gone = lane(7), next = lane(7), captured = lane(7);
+  gone.id = 1;
+  next.id = 2;
+  call(gone);
+  EXPECT_TRUE(collectives.follow(next).ok());
+  EXPECT_EQ(next.waits, 1);
+  call(next);
+  EXPECT_EQ(next.waits, 2);
+  call(next);
+  EXPECT_EQ(next.waits, 2);
+  captured.captured = 5;
+  call(captured);
+  call(captured);
+  EXPECT_EQ(captured.waits, 0) << "a capture keeps its streams";
 }
 
 TEST_F(Streams, ALaneFollowsTheCallsOfOtherStreams) {
@@ -206,6 +225,40 @@ TEST(KeptBlocks, AMessageTakesNoMoreThanWasAgreedOn) {
       EXPECT_EQ(lane.blocks, std::min(most, 6u));
       EXPECT_EQ(got, std::vector<int>(10'000, 1 - rank));
       EXPECT_TRUE(collectives.close().ok());
+    });
+  }
+}
+
+TEST(Losses, ACallWaitsForARankThatHasLeftWhereKernelsOutlastIt) {
+  for (const bool outlasts : {true, false}) {
+    comm::Table table(2);
+    comm::on_ranks(2, [&](int rank) {
+      path::Node::Options options;
+      options.device = rank;
+      options.timeout = std::chrono::seconds(20);
+      options.outlast_failure = outlasts;
+      const auto executor = *device::open_host_executor();
+      auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(table, rank), executor, options);
+      ASSERT_TRUE(node.ok()) << node.status().text();
+      Collectives collectives(**node);
+      ASSERT_TRUE(collectives.meet().ok());
+      comm::Group& group = (*node)->group();
+      if (rank == 1) group.abort(Status(Code::aborted, "rank 1 leaves"));
+      while (!group.failed()) std::this_thread::yield();
+      if (rank == 1) return;
+      std::vector<float> numbers(16, 1);
+      Request request;
+      request.operation = Operation::allreduce;
+      request.input = request.output = numbers.data();
+      request.count = numbers.size();
+      request.reduction = {device::Type::float32, device::Operator::sum};
+      const auto called = collectives.call(request, (*node)->lane());
+      EXPECT_EQ(called.ok(), outlasts) << called.text();
+      if (!outlasts) return;
+      EXPECT_FALSE(*collectives.idle()) << "nobody else has come to the call";
+      executor->abort();
+      EXPECT_EQ((*node)->lane().synchronize().code(), Code::aborted);
+      EXPECT_FALSE(collectives.call(request, (*node)->lane()).ok()) << "a kernel has given up";
     });
   }
 }

@@ -8,15 +8,19 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <thread>
 
 #include "base/units.h"
+#include "device/cuda/check.h"
 #include "device/executor.h"
 
 namespace sennit::gpu {
 namespace {
 
+using device::CurrentDevice;
+using device::Queue;
 using testing::HasSubstr;
 
 struct CudaExecutor : testing::Test {
@@ -167,12 +171,12 @@ TEST_F(CudaExecutor, AThreadsOwnStreamIsAnotherOneInEveryThread) {
   auto again = executor->adopt(0, cudaStreamPerThread);
   auto legacy = executor->adopt(0, nullptr);
   ASSERT_TRUE(lane.ok()) << lane.status().text();
-  const std::uint64_t here = (*lane)->stream();
-  EXPECT_EQ((*again)->stream(), here);
-  EXPECT_NE((*legacy)->stream(), here);
-  std::uint64_t there = 0;
-  std::thread([&] { there = (*lane)->stream(); }).join();
-  EXPECT_NE(there, here);
+  const Queue here = (*lane)->queue();
+  EXPECT_TRUE((*again)->queue().is_same_stream(here));
+  EXPECT_FALSE((*legacy)->queue().is_same_stream(here));
+  Queue there;
+  std::thread([&] { there = (*lane)->queue(); }).join();
+  EXPECT_FALSE(there.is_same_stream(here));
   auto memory = executor->allocate(0, 64);
   ASSERT_TRUE(memory.ok());
   const int sent = 7;
@@ -181,6 +185,42 @@ TEST_F(CudaExecutor, AThreadsOwnStreamIsAnotherOneInEveryThread) {
   ASSERT_TRUE((*lane)->copy(&received, memory->data(), sizeof received).ok());
   ASSERT_TRUE((*lane)->synchronize().ok());
   EXPECT_EQ(received, sent);
+}
+
+TEST_F(CudaExecutor, AStreamWithTheHandleOfADestroyedOneIsAnotherStream) {
+  const CurrentDevice current(0);
+  std::map<cudaStream_t, Queue> destroyed;
+  bool came_again = false;
+  for (int round = 0; round < 100 && !came_again; ++round) {
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+    auto lane = executor->adopt(0, stream);
+    ASSERT_TRUE(lane.ok()) << lane.status().text();
+    const Queue queue = (*lane)->queue();
+    EXPECT_TRUE(queue.is_same_stream((*lane)->queue()));
+    const auto [before, is_new] = destroyed.try_emplace(stream, queue);
+    came_again = !is_new;
+    if (came_again) EXPECT_FALSE(queue.is_same_stream(before->second));
+    ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  }
+  EXPECT_TRUE(came_again) << "CUDA gave no handle again";
+}
+
+TEST_F(CudaExecutor, AskingForTheQueueLeavesACaptureAsItIs) {
+  const CurrentDevice current(0);
+  cudaStream_t stream = nullptr;
+  cudaGraph_t graph = nullptr;
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  auto lane = executor->adopt(0, stream);
+  ASSERT_TRUE(lane.ok()) << lane.status().text();
+  const Queue before = (*lane)->queue();
+  ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), cudaSuccess);
+  const Queue inside = (*lane)->queue();
+  EXPECT_NE(inside.capture, 0U);
+  EXPECT_TRUE(inside.is_same_stream(before));
+  EXPECT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+  EXPECT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
 }
 
 TEST_F(CudaExecutor, GivesAReallocationAnotherIdentity) {

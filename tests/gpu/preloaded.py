@@ -84,6 +84,10 @@ SCENARIOS = (
     Scenario("killed", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
     Scenario("killed_in_graphs", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
     Scenario("raised", ("allreduce",), settings={"SENNIT_EXPLAIN": "1"}, goes=True),
+    Scenario("aborted_by_all", ("allreduce",)),
+    Scenario("shrunk", ("allreduce",), ("NCCL: what it did was ended to shrink it",), ranks=(3, 4, 6, 8)),
+    Scenario("gone", ("allreduce",), ranks=(3, 4, 6, 8)),
+    Scenario("operators", ("allreduce",)),
 )  # fmt: skip
 CHILDREN = "children"  # of no ranks
 SMALL_SCRATCH = {"SENNIT_SCRATCH": "16M"}
@@ -334,7 +338,7 @@ def main() -> int:
         if asked.scenarios and scenario.name not in asked.scenarios:
             continue
         if scenario.ranks and ranks not in scenario.ranks:
-            print(f"preloaded: {scenario.name}: skipped: it takes two nodes alike, of two ranks at least")
+            print(f"preloaded: {scenario.name}: skipped: it takes {' or '.join(map(str, scenario.ranks))} ranks")
             continue
         problems = run(scenario, python, ranks, None if asked.without else asked.library, shares)
         failed += told(f"{scenario.name}, {ranks} ranks{' on one GPU' if shares else ''}", problems)

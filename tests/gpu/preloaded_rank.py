@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import preloaded_calls
 import preloaded_life
+import preloaded_losses
 import preloaded_messages
 import preloaded_streams
 import torch
@@ -37,6 +38,10 @@ SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "killed": preloaded_life.killed,
     "killed_in_graphs": preloaded_life.killed_in_graphs,
     "raised": preloaded_life.raised,
+    "aborted_by_all": preloaded_losses.aborted_by_all,
+    "shrunk": preloaded_losses.shrunk,
+    "gone": preloaded_losses.gone,
+    "operators": preloaded_losses.operators,
 }
 
 
@@ -54,7 +59,7 @@ def main() -> None:
     scenario = sys.argv[1]
     if scenario == "rails":  # two nodes, for all that sennit knows
         os.environ["SENNIT_NODE"] = str(2 * RANK // RANKS)
-    bound = {"device_id": device} if scenario in ("bound", "nonblocking") else {}
+    bound = {"device_id": device} if scenario in ("bound", "nonblocking", "shrunk") else {}
     dist.init_process_group("nccl", **bound)
     told = SCENARIOS[scenario](Place(RANK, RANKS, device, shares))
     torch.cuda.synchronize()

@@ -16,8 +16,8 @@ PER_THREAD = 2  # the handle of cudaStreamPerThread
 
 
 @contextmanager
-def foreign_stream(place: Place) -> Iterator[torch.cuda.Stream]:
-    """One that is not PyTorch's, and gone afterwards."""
+def foreign_stream(place: Place, waits: bool = True) -> Iterator[torch.cuda.Stream]:
+    """One that is not PyTorch's, and gone afterwards; its work may not be (not `waits`)."""
     runtime = torch.cuda.cudart()
     handle = ctypes.c_void_p()
     assert int(runtime.cudaStreamCreate(ctypes.addressof(handle))) == 0
@@ -25,7 +25,8 @@ def foreign_stream(place: Place) -> Iterator[torch.cuda.Stream]:
     stream = torch.cuda.ExternalStream(handle.value, device=place.device)
     try:
         yield stream
-        stream.synchronize()
+        if waits:
+            stream.synchronize()
     finally:
         assert int(runtime.cudaStreamDestroy(handle.value)) == 0
 
@@ -65,6 +66,16 @@ def streams(place: Place) -> dict[str, float]:
         with foreign_stream(place) as foreign, torch.cuda.stream(foreign):
             dist.all_reduce(data, op=dist._make_nccl_premul_sum(1.0) if call % 2 else dist.ReduceOp.SUM)
         expect(data, sum_of(place.given(777, torch.float32)), f"call {call} on a stream that is gone")
+    # Its work goes on, while the next stream gets its handle.
+    for call in range(3 if place.shares else 60):
+        given = place.given(300_000, torch.float32, call)
+        data, wanted = given[place.rank], sum_of(given)
+        torch.cuda.synchronize()
+        with foreign_stream(place, waits=False) as foreign, torch.cuda.stream(foreign):
+            dist.all_reduce(data)
+        with foreign_stream(place) as foreign, torch.cuda.stream(foreign):
+            dist.all_reduce(data, op=dist._make_nccl_premul_sum(1.0) if call % 2 else dist.ReduceOp.MAX)
+        expect(data, wanted * place.ranks if call % 2 else wanted, f"call {call} behind a stream that is gone")
     awaited(place)
     dist.destroy_process_group()
     return {}

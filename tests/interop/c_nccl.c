@@ -125,6 +125,23 @@ static void types(void) {
     expect(out[i] == expected, "a weighted sum", i);
   }
   check(ncclRedOpDestroy(scaled, comm), "let it go");
+  /* One that is gone before its group ends. */
+  check(ncclRedOpCreatePreMulSum(&scaled, &scale, ncclFloat, ncclScalarHostImmediate, comm), "make another");
+  check(ncclGroupStart(), "start");
+  check(ncclAllReduce(in, in, n, ncclFloat, ncclSum, comm, NULL), "a sum");
+  check(ncclAllReduce(out, out, n, ncclFloat, scaled, comm, NULL), "a weighted sum");
+  check(ncclRedOpDestroy(scaled, comm), "let it go");
+  check(ncclGroupEnd(), "end");
+  for (size_t i = 0; i < (size_t)n; ++i) {
+    float expected = 0, weights = 0;
+    for (int of = 0; of < size; ++of) {
+      expected += value(of, i) * (float)(of + 1);
+      weights += (float)(of + 1);
+    }
+    expect(in[i] == sum(i), "a sum beside it", i);
+    expect(out[i] == expected * weights, "a weighted sum in a group", i);
+  }
+  expect(ncclRedOpDestroy(scaled, comm) != ncclSuccess, "it was let go", 0);
   end();
 }
 

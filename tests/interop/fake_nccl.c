@@ -42,6 +42,7 @@ struct Call {
   size_t count;
   int type, op, root;
   struct ncclComm* comm;
+  float scale; /* of an operator that the program made */
 };
 static _Thread_local struct {
   int depth, calls, made;
@@ -109,11 +110,10 @@ static void reduce_slots(const struct Call* call, char* out, size_t bytes) {
 static void scale_own(const struct Call* call, size_t bytes) {
   const struct ncclComm* comm = call->comm;
   const size_t width = width_of(call->type);
-  for (int i = 0; i < comm->scales; ++i)
-    for (size_t at = 0; comm->scale[i].op == call->op && at < bytes; at += width) {
-      char* const one = (char*)comm->shared->slot[comm->rank] + at;
-      store(one, call->type, number(one, call->type) * comm->scale[i].value);
-    }
+  for (size_t at = 0; at < bytes; at += width) {
+    char* const one = (char*)comm->shared->slot[comm->rank] + at;
+    store(one, call->type, number(one, call->type) * call->scale);
+  }
 }
 
 /* Every rank gives bytes of its own at `in`; `take` is called on those that take them, with each piece. */
@@ -221,7 +221,14 @@ static ncclResult_t call(const char* name, const void* in, void* out, size_t cou
                          ncclComm_t comm) {
   note("%s %zu %d %d %d depth %d", name, count, type, op, root, group.depth);
   if (comm == NULL || width_of(type) == 0 || root < 0 || root >= comm->size) return ncclInvalidArgument;
-  const struct Call one = {name, in, out, count, type, op, root, comm};
+  struct Call one = {name, in, out, count, type, op, root, comm, 1};
+  if (op >= ncclNumOps) { /* copied now: the program may destroy it before the group ends */
+    const struct Scale* scale = NULL;
+    for (int i = 0; i < comm->scales; ++i)
+      if (comm->scale[i].op == op) scale = &comm->scale[i];
+    if (scale == NULL) return ncclInvalidArgument;
+    one.scale = scale->value;
+  }
   if (group.depth == 0) return run(&one, 1);
   if (group.calls == 64) return ncclInternalError;
   group.call[group.calls++] = one;

@@ -303,6 +303,11 @@ ncclResult_t ncclRedOpCreatePreMulSum(ncclRedOp_t* op, void* scalar, ncclDataTyp
   return ncclSuccess;
 }
 ncclResult_t ncclRedOpDestroy(ncclRedOp_t op, ncclComm_t comm) {
-  (void)op, (void)comm;
-  return ncclSuccess;
+  for (int i = 0; i < comm->scales; ++i) {
+    if (comm->scale[i].op != (int)op) continue;
+    comm->scale[i].op = -1;
+    note("RedOpDestroy");
+    return ncclSuccess;
+  }
+  return ncclInvalidArgument;
 }

@@ -177,7 +177,8 @@ def test_types_and_operators() -> None:
     program, library = have()
     job = program.run("types", 3, library)
     expect_right(job)
-    assert job.asked("AllReduce") == 3
+    assert job.asked("AllReduce") == 2 * 3
+    assert job.asked("RedOpDestroy") == 2 * 3
     assert "NCCL: its type or operator" in job.errors[0], job.errors[0]
 
 

@@ -59,6 +59,7 @@ const Driver& Driver::get() {
     look_up("cuMemSetAccess", table.set_access);
     look_up("cuMemRelease", table.release);
     look_up("cuStreamWriteValue32", table.write_value);
+    look_up("cuStreamGetId", table.stream_id);
     look_up("cuGetErrorString", table.error_string);
     return table;
   }();

@@ -53,6 +53,7 @@ struct Driver {
   decltype(&cuMemSetAccess) set_access = nullptr;
   decltype(&cuMemRelease) release = nullptr;
   decltype(&cuStreamWriteValue32) write_value = nullptr;
+  decltype(&cuStreamGetId) stream_id = nullptr;
   decltype(&cuGetErrorString) error_string = nullptr;
 
   /// The table of this process; functions that the installed driver lacks stay null.

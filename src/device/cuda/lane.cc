@@ -109,16 +109,25 @@ CudaLane::~CudaLane() {
   (void)cudaStreamDestroy(stream_);  // CUDA finishes what was enqueued first
 }
 
-std::uint64_t CudaLane::stream() {
+Queue CudaLane::queue() {
+  const auto on_device = [&](std::uint64_t number) { return (number << 8) + static_cast<unsigned>(device_); };
+  const std::uint64_t capture = this->capture();
   if (stream_ == cudaStreamPerThread) {
     // Of every thread it is another stream, of the same handle.
     static std::atomic<std::uint64_t> threads{0};
     thread_local const std::uint64_t thread = ++threads;
     constexpr std::uint64_t kNoHandle = std::uint64_t{1} << 63;
-    return kNoHandle + (thread << 8) + static_cast<unsigned>(device_);
+    return {capture, kNoHandle + on_device(thread), 0};
   }
-  // Not cudaStreamGetId: it ends a capture. Every device has a default stream of the same handle.
-  return (reinterpret_cast<std::uintptr_t>(stream_) << 8) + static_cast<unsigned>(device_);
+  // Every device has a default stream of the same handle, which is never destroyed.
+  const std::uint64_t stream = on_device(reinterpret_cast<std::uintptr_t>(stream_));
+  if (capture != 0 || stream_ == nullptr || stream_ == cudaStreamLegacy) return {capture, stream, 0};
+  unsigned long long id = 0;
+  const auto get_id = Driver::get().stream_id;
+  if (get_id != nullptr && get_id(stream_, &id) == CUDA_SUCCESS) return {0, stream, id + 1};
+  // What cannot be told apart is taken for different streams: a wait too many loses no order.
+  static std::atomic<std::uint64_t> unknown{0};
+  return {0, stream, (std::uint64_t{1} << 63) + ++unknown};
 }
 
 Status CudaLane::copy(void* dst, const void* src, std::uint64_t bytes) {

@@ -58,7 +58,7 @@ class CudaLane final : public Lane {
   ~CudaLane() override;
 
   int device() const override { return device_; }
-  std::uint64_t stream() override;
+  Queue queue() override;
   void* native() override { return stream_; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override;
   Status post(Word* there, const Word* here) override;

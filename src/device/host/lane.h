@@ -50,7 +50,7 @@ class HostLane final : public Lane {
   ~HostLane() override;
 
   int device() const override { return device_; }
-  std::uint64_t stream() override { return stream_; }
+  Queue queue() override { return {0, stream_, stream_}; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override;
   Status post(Word* there, const Word* here) override;
   Status signal(Word* there, Word value) override;

@@ -36,7 +36,7 @@ class TraceLane final : public Lane {
       : recorder_(std::move(recorder)), strand_(recorder_->add_lane(rank)) {}
 
   int device() const override { return 0; }
-  std::uint64_t stream() override { return strand_ + 1; }
+  Queue queue() override { return {0, strand_ + 1, strand_ + 1}; }
 
   Status copy(void* dst, const void* src, std::uint64_t bytes) override {
     if (bytes == 0) return {};

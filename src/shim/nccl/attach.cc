@@ -231,6 +231,12 @@ int comm_window_deregister(Comm comm, WindowHandle window) {
       [&](const Functions& nccl) { return nccl.comm_window_deregister(comm, window); });
 }
 
+int red_op_destroy(int op, Comm comm) {
+  return answer(
+      __builtin_return_address(0), [&](DropIn& to) { return to.destroy_operator(op, comm); },
+      [&](const Functions& nccl) { return nccl.red_op_destroy(op, comm); });
+}
+
 int all_reduce(const void* input, void* output, std::size_t count, int type, int op, Comm comm, Stream stream) {
   return answer_call(__builtin_return_address(0),
                      {Entry::all_reduce, input, output, count, type, op, 0, comm, stream});

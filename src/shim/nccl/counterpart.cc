@@ -15,14 +15,17 @@
 #include "coll/team.h"
 #include "shim/nccl/card.h"
 #include "shim/nccl/translate.h"
+#include "shim/shared_gpu.h"
 
 namespace sennit::shim::nccl {
 
 namespace {
 
-/// For how many seconds what waits is believed to end well after a rank has died, left or aborted: a default. Under
-/// NCCL too, a rank may be gone as soon as it has what it waited for, while others still read what it sent.
-constexpr double kBelief = 1;
+/// For how many seconds the loss of a rank that others wait for is no error of theirs: a default. Under NCCL such a
+/// wait ends by ncclCommAbort alone, and a program that goes on without the rank needs seconds to notice and to
+/// abort; one with a watchdog (PyTorch) ends at the first asynchronous error. The emulation waits in the call, where
+/// no program can abort.
+constexpr double kBelief = 10, kEmulatedBelief = 1;
 
 /// How long a kernel waits for another rank: as long as NCCL's would, since programs have their own ideas of how long
 /// is too long (a rank may write a checkpoint meanwhile), and end what waits by ncclCommAbort.
@@ -143,7 +146,9 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
   const bool by_table = switches.take == Take::measured && !across;
   if (by_table && !agreed->any_table) return Made{nullptr, kNoPlan};
   auto own_message = (*executor)->allocate(shape.device, 2);
-  if (auto all = comm::agree(*exchange, own_message.status(), {}); !all) return all.status();
+  Status ready = claim_gpu(**executor, shape.device);
+  if (switches.take == Take::all || !own_message) ready = own_message.status();
+  if (auto all = comm::agree(*exchange, ready, {}); !all) return all.status();
   stages.end("switches");
   std::unique_ptr<Counterpart> made(new Counterpart());
   made->shape_ = shape;
@@ -292,7 +297,7 @@ Status Counterpart::check() {
     if (auto rail = across_->rail().check(); !rail) return rail;
   if (group.ok()) return across_ == nullptr ? look_for_mistakes() : Status();
   // Nothing is wrong with a rank that is gone and that nobody waits for.
-  if (clock_now() - failed_->load() < kBelief) return {};
+  if (clock_now() - failed_->load() < (emulated_ ? kEmulatedBelief : kBelief)) return {};
   const auto idle = collectives_->idle();
   return idle.ok() && *idle ? Status() : group;
 }
@@ -326,6 +331,7 @@ void Counterpart::abort() {
   // Kernels of others are left to them: what follows on their streams must not begin as if they had ended well.
   node_->group().abort(Status(Code::aborted, "the program ended the communicator", "ncclCommAbort"));
   executor_->abort();
+  is_aborted_.store(true, std::memory_order_release);
 }
 
 void Counterpart::end_in_order() {

@@ -64,7 +64,8 @@ class Counterpart {
   /// operator, and at what the ranks agreed on; of a message at its bytes. Stays valid.
   const Verdict& judge(const Call& call);
 
-  /// Enqueues a call that was taken. Errors: as Collectives::call.
+  /// Enqueues a call that was taken. Errors: aborted, if this rank's program has; as Collectives::call. The loss of
+  /// another rank is none: the call waits until abort(), as it would under NCCL, and check() tells.
   Status perform(const Call& call);
   /// Enqueues messages of a group that were taken, all at the same time. `aside`: as perform_aside(), behind all of
   /// their streams; else they have one. Errors: as Collectives::send_receive.
@@ -84,8 +85,8 @@ class Counterpart {
   /// Errors: those of Executor::adopt and of Collectives::follow; the call would have no order then.
   Status hand_on(Stream stream);
   /// To be told before a call that was taken: whether the latest call was NCCL's, on another stream, and this one is
-  /// to be put behind it, which NCCL alone can do.
-  bool take_over(Stream stream);
+  /// to be put behind it, which NCCL alone can do. Errors: those of Executor::adopt.
+  Result<bool> take_over(Stream stream);
   /// Both, before messages of a group of which some are taken and some go to NCCL: those do not wait for each other,
   /// and what follows waits for both. Errors: those of hand_on().
   Result<bool> divide(Stream taken, Stream passed_on);
@@ -142,6 +143,8 @@ class Counterpart {
   Verdict decide_across(const coll::Case& which) const;
   Verdict decide_between_windows(const Verdict& otherwise, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
+  /// Errors: aborted, once this rank's program has ended the communicator.
+  Status is_open() const;
   /// Whether the call's buffers lie in windows, as on all ranks. Under the mutex.
   bool is_between_windows(const Call& call, const device::Reduction& reduction) const;
   /// Those that the program has given up, if no call uses them any more.
@@ -165,6 +168,7 @@ class Counterpart {
   bool emulated_ = false, has_siblings_ = false;
   bool any_siblings_ = false;  // some process has several ranks, whichever
   bool all_block_ = true;
+  std::atomic<bool> is_aborted_{false};  // by this rank's program
 
   std::mutex mutex_;
   std::unordered_map<coll::Case, Verdict, coll::HashOfCase> verdicts_;  // by bucket
@@ -177,11 +181,9 @@ class Counterpart {
   std::map<WindowHandle, std::shared_ptr<path::Window>> windows_;
   std::vector<std::shared_ptr<path::Window>> left_;  // the program has given them up; still mapped
 
-  /// A stream; cudaStreamPerThread is another one on each thread.
-  using Queue = std::pair<Stream, std::thread::id>;
-  static Queue queue_of(Stream stream);
+  Result<device::Queue> queue_of(Stream stream);
   /// Where the latest call was, by who did it; both where a group had messages of both.
-  std::optional<Queue> ours_, nccls_;
+  std::optional<device::Queue> ours_, nccls_;
 };
 
 }  // namespace sennit::shim::nccl

@@ -1,5 +1,6 @@
 // How calls that were taken get onto the program's streams, in the order that NCCL would keep.
 #include <algorithm>
+#include <functional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -33,30 +34,39 @@ Result<device::Lane*> Counterpart::lane(Stream stream) {
   return known.get();
 }
 
-Counterpart::Queue Counterpart::queue_of(Stream stream) {
-  constexpr std::uintptr_t kPerThread = 2;  // cudaStreamPerThread
-  const bool per_thread = reinterpret_cast<std::uintptr_t>(stream) == kPerThread;
-  return {stream, per_thread ? std::this_thread::get_id() : std::thread::id()};
+Result<device::Queue> Counterpart::queue_of(Stream stream) {
+  if (emulated_) {                            // the one lane there is stands for all streams
+    constexpr std::uintptr_t kPerThread = 2;  // cudaStreamPerThread
+    const auto handle = reinterpret_cast<std::uintptr_t>(stream);
+    const std::size_t thread = std::hash<std::thread::id>()(std::this_thread::get_id());
+    return device::Queue{0, handle, handle == kPerThread ? thread : 0};
+  }
+  const auto found = lane(stream);
+  if (!found) return found.status();
+  return (*found)->queue();
 }
 
 Status Counterpart::hand_on(Stream stream) {
   const std::lock_guard lock(mutex_);
-  const Queue next = queue_of(stream);
-  if (ours_ && *ours_ != next) {
+  const auto next = queue_of(stream);
+  if (!next) return next.status();
+  if (ours_ && !ours_->is_same_stream(*next)) {
     const auto behind = lane(stream);
     if (!behind) return behind.status();
     if (auto status = collectives_->follow(**behind); !status) return status;
   }
-  nccls_ = next;
+  nccls_ = *next;
   ours_.reset();
   return {};
 }
 
-bool Counterpart::take_over(Stream stream) {
+Result<bool> Counterpart::take_over(Stream stream) {
   const std::lock_guard lock(mutex_);
-  ours_ = queue_of(stream);
+  const auto next = queue_of(stream);
+  if (!next) return next.status();
+  ours_ = *next;
   const auto before = std::exchange(nccls_, std::nullopt);
-  return before && *before != *ours_;
+  return before && !before->is_same_stream(*next);
 }
 
 Result<bool> Counterpart::divide(Stream taken, Stream passed_on) {
@@ -66,11 +76,19 @@ Result<bool> Counterpart::divide(Stream taken, Stream passed_on) {
   }();
   if (auto status = hand_on(passed_on); !status) return status;
   const std::lock_guard lock(mutex_);
-  ours_ = queue_of(taken);
-  return nccls_before && *nccls_before != *ours_;
+  const auto next = queue_of(taken);
+  if (!next) return next.status();
+  ours_ = *next;
+  return nccls_before && !nccls_before->is_same_stream(*next);
+}
+
+Status Counterpart::is_open() const {
+  if (!is_aborted_.load(std::memory_order_acquire)) return {};
+  return {Code::aborted, "the program has ended the communicator", "ncclCommAbort"};
 }
 
 Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
+  if (auto status = is_open(); !status) return status;
   auto request = request_of(call);
   if (!request) return request.status();
   if (across_ != nullptr) return across_->call(*request, lane);
@@ -141,6 +159,7 @@ Status Counterpart::perform_aside(const Call& call) {
 }
 
 Status Counterpart::perform_messages(std::span<const Call> calls, bool aside) {
+  if (auto status = is_open(); !status) return status;
   std::vector<coll::Message> messages;
   std::vector<Stream> streams;
   for (const Call& call : calls) {

@@ -52,17 +52,36 @@ int DropIn::call(const Call& call) {
   const Verdict& verdict = left_.load(std::memory_order_relaxed) ? left : known->counterpart->judge(call);
   const bool to_itself = call.is_message() && call.root == known->shape.rank;
   if (Open& group = open(); group.depth > 0) {
-    group.calls.push_back({call, verdict.taken, verdict.how, to_itself, known});
+    group.calls.push_back({call, verdict.taken, verdict.how, to_itself, known, hold_operator(call, known)});
     return kSuccess;
   }
   if (to_itself) return pass(call, known.get(), "NCCL: of a rank to itself, with no other end in its group");
   return verdict.taken ? perform(call, *known, verdict.how, false, false) : pass(call, known.get(), verdict.how);
 }
 
+std::shared_ptr<const void> DropIn::hold_operator(const Call& call, const std::shared_ptr<Known>& known) {
+  if (call.op == 0 || operator_of(call.op)) return nullptr;
+  known->operators.hold(call.op);
+  return {known.get(), [this, op = call.op, comm = call.comm, known](const void*) {
+            // The program may have ended the communicator meanwhile, and its operators with it.
+            const Hold hold(known.get());
+            if (known->operators.release(op) && hold && known_.find(comm) == known)
+              (void)nccl_.red_op_destroy(op, comm);
+          }};
+}
+
+int DropIn::destroy_operator(int op, Comm comm) {
+  const auto known = known_.find(comm);
+  if (known != nullptr && known->operators.destroy_later(op)) return kSuccess;
+  return from_nccl(nccl_.red_op_destroy(op, comm));
+}
+
 int DropIn::perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside) {
   const auto start = begin_count();
   Counterpart& counterpart = *known.counterpart;
-  if (counterpart.take_over(call.stream))
+  const auto follows = counterpart.take_over(call.stream);
+  if (!follows) return failed(known, call, follows.status());
+  if (*follows)
     if (const int code = come_behind_nccl(call, known); code != kSuccess) return code;
   auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call);
   // Of a group, all begin before any is waited for.

@@ -86,6 +86,9 @@ class DropIn {
   int open_window(const Registering& what, int flags, const std::function<int()>& make);
   int close_window(Comm comm, WindowHandle window);
 
+  /// An operator that the program made. Calls of open groups that name it are not affected.
+  int destroy_operator(int op, Comm comm);
+
   int async_error(Comm comm, int* error);
   const char* last_error(Comm comm);
 
@@ -165,6 +168,8 @@ class DropIn {
   int ended(int code, const Status& status);
 
   int perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside);
+  /// Keeps the call's operator until the last copy of the result is gone; null for an operator that NCCL itself has.
+  std::shared_ptr<const void> hold_operator(const Call& call, const std::shared_ptr<Known>& known);
   /// Puts what follows on the call's stream behind NCCL's calls of the communicator, whatever their streams.
   int come_behind_nccl(const Call& call, Known& known);
   /// `tells`: the counterpart, which was not told before.

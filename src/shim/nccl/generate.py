@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "message", "enqueues", "group", "makes", "ends", "state", "window")
+WRAPPED = ("collective", "message", "enqueues", "group", "makes", "ends", "state", "window", "operator")
 PASSED = ("left", "used")
 OLDEST = (2, 19)
 

@@ -42,6 +42,8 @@ struct Grouped {
   bool to_itself = false;  ///< a message of a rank to itself
   /// The call's communicator, which another thread may end meanwhile.
   std::shared_ptr<Known> known = nullptr;
+  std::shared_ptr<const void> held_operator =
+      nullptr;  ///< of the program's, if the call names one: see HeldOperators
 };
 
 /// Calls in a row that one library does, or messages at the same time.

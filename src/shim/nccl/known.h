@@ -16,6 +16,7 @@
 
 #include "shim/nccl/config.h"
 #include "shim/nccl/counterpart.h"
+#include "shim/nccl/held_operators.h"
 
 namespace sennit::shim::nccl {
 
@@ -42,6 +43,7 @@ struct Known {
   /// the other, also when the program has ended the communicator.
   std::unique_ptr<Counterpart> counterpart;
   std::string why_not;
+  HeldOperators operators;
   std::shared_ptr<const void> announced;  ///< what was in vain: later ranks see that this one was there
   std::atomic<bool> settled{false};
   std::thread making;                   ///< of one that NCCL makes while the program goes on
