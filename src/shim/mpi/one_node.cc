@@ -6,6 +6,7 @@
 
 #include "coll/reduce_rows.h"
 #include "plan/chooser.h"
+#include "shim/shared_gpu.h"
 
 namespace sennit::shim::mpi {
 
@@ -32,6 +33,7 @@ Result<std::unique_ptr<OneNode>> OneNode::make(std::unique_ptr<comm::Exchange> e
   path::Node::Options options;
   options.device = device;
   Status ready = executor.status();
+  if (ready.ok() && device >= 0) ready = claim_gpu(**executor, device);
   if (ready.ok() && device >= 0) ready = coll::load_reduce_rows(**executor, device);
   if (auto agreed = comm::agree(*exchange, ready, {}); !agreed) return agreed.status();
   auto node = path::Node::create(std::move(exchange), std::move(*executor), std::move(options));
