@@ -283,7 +283,7 @@ typedef enum sennit_operator {
   SENNIT_BIT_AND = 6,
   SENNIT_BIT_OR = 7,
   SENNIT_BIT_XOR = 8,
-  SENNIT_LOGICAL_AND = 9, /* 1 or 0 */
+  SENNIT_LOGICAL_AND = 9, /* 1 or 0; one rank alone keeps its numbers */
   SENNIT_LOGICAL_OR = 10,
   SENNIT_LOGICAL_XOR = 11
 } sennit_operator;

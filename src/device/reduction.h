@@ -161,15 +161,18 @@ struct Bitwise {
   SENNIT_DEVICE Value lower(Value value, bool) const { return value; }
 };
 
+/// A number alone stays as it is, as with MPI's.
 template <class T, Operator kOp>
 struct Logical {
   using Stored = T;
-  using Value = bool;
-  SENNIT_DEVICE bool lift(T stored, bool) const { return stored != 0; }
-  SENNIT_DEVICE bool combine(bool a, bool b) const {
-    return kOp == Operator::logical_and ? a && b : kOp == Operator::logical_or ? a || b : a != b;
+  using Value = T;
+  SENNIT_DEVICE T lift(T stored, bool) const { return stored; }
+  SENNIT_DEVICE T combine(T first, T second) const {
+    const bool a = first != 0, b = second != 0;
+    const bool result = kOp == Operator::logical_and ? a && b : kOp == Operator::logical_or ? a || b : a != b;
+    return static_cast<T>(result ? 1 : 0);
   }
-  SENNIT_DEVICE T lower(bool value, bool) const { return static_cast<T>(value ? 1 : 0); }
+  SENNIT_DEVICE T lower(T value, bool) const { return value; }
 };
 
 /// Of a sum, an average of floating-point numbers, or a premultiplied sum: what inputs are multiplied with.

@@ -38,7 +38,7 @@ enum class Operator : std::uint8_t {
   bit_and,
   bit_or,
   bit_xor,
-  logical_and,  ///< 1 or 0
+  logical_and,  ///< 1 or 0, but for one input alone
   logical_or,
   logical_xor,
 };

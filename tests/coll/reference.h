@@ -129,7 +129,6 @@ inline double reduce(const device::Reduction& reduction, const std::vector<doubl
                                                                            : reduction.real_scale;
   double result = inputs[0] * scale;
   for (std::size_t i = 1; i < inputs.size(); ++i) result = combine(reduction.op, result, inputs[i] * scale);
-  if (reduction.op >= device::Operator::logical_and && inputs.size() == 1) result = result != 0 ? 1 : 0;
   if (reduction.op == device::Operator::average) result /= double(inputs.size());
   return integer ? std::trunc(result) : result;
 }

@@ -168,6 +168,7 @@ TEST(Reduction, LogicMakesOnesAndZeros) {
   EXPECT_EQ(reduced<std::int32_t>(Operator::logical_and, Type::int32, {5, -7}), 1);
   EXPECT_EQ(reduced<std::int32_t>(Operator::logical_xor, Type::int32, {5, -7}), 0);
   EXPECT_EQ(reduced<std::uint8_t>(Operator::logical_or, Type::uint8, {0, 0}), 0);
+  EXPECT_EQ(reduced<std::int32_t>(Operator::logical_or, Type::int32, {-7}), -7) << "there is no other one";
   EXPECT_EQ(reduced<std::uint8_t>(Operator::bit_xor, Type::uint8, {0xF0, 0x3C}), 0xCC);
 }
 

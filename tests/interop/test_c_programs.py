@@ -134,6 +134,18 @@ def test_what_mpi_says_is_what_it_says_alone(name: str, what: str) -> None:
 
 
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_types_and_operators_are_reduced_as_in_host_memory(name: str) -> None:
+    """Whatever the MPI makes of them; and sums of characters, which benchmarks have for bytes, by GPUs."""
+    program, library = have(name, "c_reductions.c")
+    for arguments in ((), ("char",)):
+        done = program.run(3, library, {"SENNIT_REPORT": "1"}, program.start(3, *arguments))
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    for call in ("allreduce", "reduce", "scan", "exscan", "iscan", "reduce_scatter_block"):
+        assert re.search(rf"^{call} ", done.stderr, re.MULTILINE), done.stderr
+    assert "staged" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_memory_is_held_between_two_calls(name: str, tmp_path: Path) -> None:
     program, library = have(name, "c_halves.c")
     for drop_in_of in (None, library):

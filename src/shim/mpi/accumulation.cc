@@ -43,11 +43,9 @@ Status Accumulation::enqueue(device::Lane& lane) const {
 }
 
 std::optional<device::Reduction> reduction_of(const Mpi& mpi, Handle element, Handle op) {
-  const auto uniform = mpi.uniform(element);
   const auto known = mpi.op(op);
-  if (!uniform || !known) return std::nullopt;
-  const auto numbers = numbers_of(uniform->meaning, *known);
-  if (!numbers) return std::nullopt;
+  const auto numbers = mpi.numbers(element, op);
+  if (!known || !numbers) return std::nullopt;
   device::Reduction reduction;
   reduction.type = numbers->type;
   reduction.op = *known;

@@ -60,6 +60,7 @@ class Library final : public Mpi {
 
   const Profiling<Abi>& call() const { return call_; }
   Datatype byte() const { return byte_; }
+  Info info_null() const { return from_handle<Info>(info_null_); }
   Handle datatype_null() const { return datatype_null_; }
   Handle op_null() const { return op_null_; }
 
@@ -141,6 +142,15 @@ class Library final : public Mpi {
     const auto found = ops_.find(op);
     return found != ops_.end() ? std::optional(found->second) : std::nullopt;
   }
+
+  std::optional<Numbers> numbers(Handle type, Handle op) const override {
+    const auto found = ops_.find(op);
+    return found != ops_.end() ? types_.numbers(type, found->second, op) : std::nullopt;
+  }
+  /// Whether the MPI reduces such elements. `type`: a predefined one.
+  bool accepts(Handle type, Handle op) const { return types_.accepts(type, op); }
+  /// For a collective call of this process alone.
+  typename LibraryTypes<Abi>::Alone alone() const { return types_.alone(); }
 
   Handle op_of(device::Operator op) const override {
     const auto found = handles_of_ops_.find(op);

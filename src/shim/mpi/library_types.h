@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <memory>
@@ -26,6 +28,7 @@ class LibraryTypes {
  public:
   using Comm = typename Abi::Comm;
   using Datatype = typename Abi::Datatype;
+  using Op = typename Abi::Op;
 
   /// It is called through `call`, which outlives this.
   explicit LibraryTypes(const Profiling<Abi>& call) : call_(call) {}
@@ -35,7 +38,7 @@ class LibraryTypes {
   /// One that is the library's own; in the table's order.
   void add(Handle handle, const Meaning& meaning) {
     types_[handle].meaning = meaning;
-    if (meaning.count == 1 && meaning.rule == Rule::as_numbers) handles_of_types_.emplace_back(meaning.type, handle);
+    if (meaning.count == 1 && !meaning.truths) handles_of_types_.emplace_back(meaning.type, handle);
   }
   /// The communicator that packs as long as there is none of check_on().
   void pack_on(Handle comm) { self_ = comm; }
@@ -69,6 +72,28 @@ class LibraryTypes {
     return known ? rows_of<Abi>(*made, *one, shape.extent) : std::nullopt;
   }
 
+  /// `given`: `op` as the MPI has it.
+  std::optional<Numbers> numbers(Handle type, device::Operator op, Handle given) const {
+    const Known* const known = predefined(type);
+    if (known == nullptr || !known->as_meant()) return std::nullopt;
+    auto& answer = known->answers[static_cast<std::size_t>(op)];
+    if (answer.load(std::memory_order_acquire) == kNotAsked)
+      answer.store(ask(type, *known, op, given), std::memory_order_release);
+    const std::uint8_t told = answer.load(std::memory_order_acquire);
+    if (told < kFirstType) return std::nullopt;
+    return Numbers{static_cast<device::Type>(told - kFirstType), known->meaning.count};
+  }
+
+  bool accepts(Handle type, Handle op) const {
+    Shape one;
+    if (shape(type, one) != 0 || one.extent < 0) return false;
+    std::vector<std::byte> in(static_cast<std::size_t>(one.extent)), out(in.size());
+    // Of one rank nothing is reduced, so that what an MPI fails at (MPICH 4.0 at MPI_LAND of MPI_FLOAT) does no harm.
+    const Alone here = alone();
+    return checks_ != kNoHandle && call_.allreduce(in.data(), out.data(), 1, from_handle<Datatype>(type),
+                                                   from_handle<Op>(op), here.comm) == 0;
+  }
+
   Handle type_of(device::Type type) const {
     // The first in the table's order, which is that of all ranks.
     for (const auto& [known, handle] : handles_of_types_)
@@ -81,6 +106,13 @@ class LibraryTypes {
     keeper = std::shared_ptr<void>(nullptr, [this, same](void*) mutable { (void)call_.type_free(&same); });
     return to_handle(same);
   }
+
+  /// A communicator of this process alone, as long as this lives: it takes one collective call at a time.
+  struct Alone {
+    Comm comm;
+    std::unique_lock<std::mutex> lock;
+  };
+  Alone alone() const { return {quiet(), std::unique_lock(alone_)}; }
 
   int pack(const void* buffer, Handle handle, std::int64_t bytes, void* packed) const {
     Shape one;
@@ -150,9 +182,7 @@ class LibraryTypes {
   /// As uniform(), of a type that need not be committed: what others are made of.
   std::optional<Uniform> made_of(Handle handle) const {
     if (const Known* const known = predefined(handle)) {
-      // Some names mean what a compiler's options say: Fortran's INTEGER has 8 bytes with -i8.
-      if (known->shape.size != bytes_of(known->meaning)) return std::nullopt;
-      return Uniform{known->meaning, 1};
+      return known->as_meant() ? std::optional(Uniform{known->meaning, 1}) : std::nullopt;
     }
     auto made = contents_.of(call_, from_handle<Datatype>(handle));
     if (!made) return std::nullopt;
@@ -173,10 +203,31 @@ class LibraryTypes {
                       from_handle<Comm>(checks_)) == 0;
   }
 
+  static constexpr std::uint8_t kNotAsked = 0, kRefused = 1, kFirstType = 2;
+
   struct Known {
     Meaning meaning;
     Shape shape{-1, 0, 0, 0, 0};  ///< a negative size: the library does not say
+    /// By operator: one of these, or kFirstType and what the numbers are.
+    mutable std::array<std::atomic<std::uint8_t>, device::kOperators> answers{};
+
+    /// Some names mean what a compiler's options say: Fortran's INTEGER has 8 bytes with -i8.
+    bool as_meant() const { return shape.size == bytes_of(meaning); }
   };
+
+  /// What the answer is. An error must not get to the program, and MPI_Reduce_local has no communicator to return it
+  /// on; so it is called for what the MPI accepts elsewhere. Several threads may ask the same.
+  std::uint8_t ask(Handle type, const Known& known, device::Operator op, Handle given) const {
+    // MPICH 4.0 ends the job at some pairs that it accepts, which are none of sennit's.
+    if (!device::supports(known.meaning.type, op)) return kRefused;
+    if (!accepts(type, given)) return checks_ != kNoHandle ? kRefused : kNotAsked;
+    const auto numbers = numbers_like(
+        [&](const void* in, void* inout, int count) {
+          return call_.reduce_local(in, inout, count, from_handle<Datatype>(type), from_handle<Op>(given));
+        },
+        known.meaning, op);
+    return numbers ? static_cast<std::uint8_t>(kFirstType + static_cast<unsigned>(numbers->type)) : kRefused;
+  }
 
   /// Null: a derived type. Once MPI has begun.
   const Known* predefined(Handle type) const {
@@ -194,6 +245,7 @@ class LibraryTypes {
   Handle self_ = 0;
   Handle checks_ = kNoHandle;
   mutable std::once_flag shapes_asked_;
+  mutable std::mutex alone_;
   mutable std::unordered_map<Handle, Known> types_;
   std::vector<std::pair<device::Type, Handle>> handles_of_types_;
 };

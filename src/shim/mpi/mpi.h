@@ -82,6 +82,9 @@ class Mpi {
   /// Where the data of one element lies, if that is in rows; none otherwise.
   virtual std::optional<path::Rows> rows(Handle type) const = 0;
   virtual std::optional<device::Operator> op(Handle op) const = 0;
+  /// How sennit reduces elements of a predefined type by one of MPI's operators as this MPI does; none where it
+  /// refuses them, or sennit does not. Cheap but for the first time of each pair.
+  virtual std::optional<Numbers> numbers(Handle type, Handle op) const = 0;
   /// The other way round; kNoHandle where the MPI has none.
   virtual Handle type_of(device::Type type) const = 0;
   virtual Handle op_of(device::Operator op) const = 0;

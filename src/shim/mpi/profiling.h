@@ -52,6 +52,7 @@ struct Profiling {
   int (*comm_free)(Comm*);
   int (*allreduce)(const void*, void*, int, Datatype, Op, Comm);
   int (*reduce)(const void*, void*, int, Datatype, Op, int, Comm);
+  int (*reduce_local)(const void*, void*, int, Datatype, Op);
   int (*bcast)(void*, int, Datatype, int, Comm);
   int (*get_count)(const Status*, Datatype, int*);
   int (*get_elements_x)(const Status*, Datatype, Count*);
@@ -118,6 +119,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.comm_free, "PMPI_Comm_free");
   set(functions.allreduce, "PMPI_Allreduce");
   set(functions.reduce, "PMPI_Reduce");
+  set(functions.reduce_local, "PMPI_Reduce_local");
   set(functions.bcast, "PMPI_Bcast");
   set(functions.get_count, "PMPI_Get_count");
   set(functions.get_elements_x, "PMPI_Get_elements_x");

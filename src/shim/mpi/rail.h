@@ -18,7 +18,10 @@ class MpiRail final : public net::Rail {
 
   /// Whether the MPI reduces such numbers.
   static bool knows(const Mpi& mpi, const device::Reduction& reduction) {
-    return mpi.type_of(reduction.type) != kNoHandle && mpi.op_of(reduction.op) != kNoHandle;
+    const Handle type = mpi.type_of(reduction.type), op = mpi.op_of(reduction.op);
+    if (type == kNoHandle || op == kNoHandle) return false;
+    const auto numbers = mpi.numbers(type, op);
+    return numbers && numbers->type == reduction.type;
   }
 
   Status all_gather(std::byte* rows, std::uint64_t bytes) override {

@@ -41,7 +41,7 @@ std::uint32_t signature_of(const Work& work) {
   // Nothing is of any type.
   if ((reduces(work) || work.scan) && work.bytes != 0) {
     const device::Reduction& reduction = work.scan ? work.scan->reduction : request.reduction;
-    hash.add(std::uint64_t(reduction.type));
+    hash.add(std::uint64_t(work.reduced));  // not what the MPI of this rank's processor makes of it
     hash.add(std::uint64_t(reduction.op));
   }
   for (const std::uint64_t part : work.parts) hash.add(part);

@@ -70,8 +70,9 @@ class Translation {
     if (!uniform) return kTypes;
     if (!op) return "operator of the program, or of positions";
     if (uniform->derived) return kTypes;  // MPI's operators are for its own types, and it says so
-    const auto numbers = numbers_of(uniform->meaning, *op);
+    const auto numbers = mpi_.numbers(type, call_.op);
     if (!numbers || elements < 0) return "no such reduction of this type on GPUs";
+    work_.reduced = uniform->meaning.type;
     work_.request.operation = operation;
     work_.request.count = static_cast<std::uint64_t>(elements) * numbers->per_element;
     work_.request.reduction.type = numbers->type;

@@ -14,7 +14,8 @@ namespace sennit::shim::mpi {
 
 /// What sennit is to do for a call.
 struct Work {
-  Family family{};  ///< of the call
+  Family family{};         ///< of the call
+  device::Type reduced{};  ///< what a reduction's numbers are by the type's name: the MPI may take them for others
   coll::Request request;
   /// All-to-all-v: what the request's arrays refer to.
   std::vector<std::uint64_t> sent, sent_from, received, received_to;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -9,14 +10,11 @@
 
 namespace sennit::shim::mpi {
 
-/// Which operators MPI defines for a predefined type (5.0, 6.9.2).
-enum class Rule : std::uint8_t { as_numbers, as_bits, as_truths, as_sums, none };
-
 /// A predefined type as sennit has it.
 struct Meaning {
   device::Type type;
-  unsigned count = 1;  ///< numbers in one: complex ones have two
-  Rule rule = Rule::as_numbers;
+  unsigned count = 1;   ///< numbers in one: complex ones have two
+  bool truths = false;  ///< 0 and 1 are its only values
 };
 
 /// The meaning called so in handles.txt.
@@ -36,8 +34,12 @@ struct Numbers {
   unsigned per_element = 1;  ///< of the predefined type
 };
 
-/// How `op` is done on elements of such a type; none where MPI does not define it, or sennit has no such reduction:
-/// products of complex numbers.
-std::optional<Numbers> numbers_of(Meaning meaning, device::Operator op);
+/// What an MPI does to elements that it reduces: `inout` = `in` op `inout`, so many of them; its error code.
+using ReduceLocal = std::function<int(const void* in, void* inout, int count)>;
+
+/// How sennit does `op` on elements of such a type so that it gives what `mpis` gives; none where the MPI refuses, or
+/// sennit has no such reduction: products of complex numbers. It is tried out on a few elements, since MPIs take more
+/// pairs than the standard defines, and differ: what is signed, what a truth is.
+std::optional<Numbers> numbers_like(const ReduceLocal& mpis, Meaning meaning, device::Operator op);
 
 }  // namespace sennit::shim::mpi

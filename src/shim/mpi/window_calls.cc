@@ -40,7 +40,10 @@ Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCa
     return outcome;
   }
   if (!window->targets[rank].gpu) return staged(call, remote, real, request);
-  if (const int code = tools_.windows.check(remote.window, remote.rank); code != 0) return {code};
+  const int refused = remote.op == kNoHandle
+                          ? tools_.windows.check(remote.window, remote.rank)
+                          : tools_.windows.check(remote.window, remote.rank, remote.type, remote.op);
+  if (refused != 0) return {refused};
   if (const int code = await_lock(remote, *window, window->targets[rank]); code != 0) return {code};
   std::unique_lock lock(window->mutex);
   Outcome outcome = direct(call, remote, request != nullptr, *window, window->targets[rank]);

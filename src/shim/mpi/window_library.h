@@ -30,6 +30,10 @@ class WindowLibrary final : public WindowMpi {
     };
     set(call_errhandler_, "PMPI_Win_call_errhandler");
     set(get_errhandler_, "PMPI_Win_get_errhandler");
+    set(accumulate_, "PMPI_Accumulate");
+    set(create_, "PMPI_Win_create");
+    set(free_, "PMPI_Win_free");
+    set(fence_, "PMPI_Win_fence");
     set(put_, "PMPI_Put");
     set(rput_, "PMPI_Rput");
     set(get_, "PMPI_Get");
@@ -38,7 +42,6 @@ class WindowLibrary final : public WindowMpi {
     set(isend_, "PMPI_Isend");
     set(irecv_, "PMPI_Irecv");
     set(request_free_, "PMPI_Request_free");
-    set(reduce_local_, "PMPI_Reduce_local");
     for (const Predefined& one : kPredefined) {
       if (one.name == "MPI_REPLACE") replace_ = Library<Abi>::predefined(one, library);
       if (one.name == "MPI_NO_OP") no_op_ = Library<Abi>::predefined(one, library);
@@ -60,6 +63,12 @@ class WindowLibrary final : public WindowMpi {
   int check(Handle window, int rank) const override {
     char nothing = 0;
     return put_(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window));
+  }
+  int check(Handle window, int rank, Handle type, Handle op) const override {
+    if (op == no_op_) return check(window, rank);  // which is none of MPI_Accumulate's
+    char nothing = 0;
+    const auto element = from_handle<Datatype>(type);
+    return accumulate_(&nothing, 0, element, rank, 0, 0, element, from_handle<Op>(op), from_handle<Win>(window));
   }
   int hold(Handle window, int rank) const override {
     std::uint64_t unused = 0;
@@ -139,25 +148,46 @@ class WindowLibrary final : public WindowMpi {
       std::memcpy(to, from, static_cast<std::size_t>(count * shape.extent));
       return 0;
     }
+    const bool reduces = rest_.numbers(type, op).has_value() || rest_.accepts(type, op);  // the first is soon told
     // In pieces that an int counts.
     constexpr std::int64_t kMost = 1 << 30;
-    for (std::int64_t done = 0; done < count; done += kMost)
-      if (const int code = reduce_local_(from + done * shape.extent, to + done * shape.extent,
-                                         static_cast<int>(std::min(kMost, count - done)), from_handle<Datatype>(type),
-                                         from_handle<Op>(op));
-          code != 0)
-        return code;
+    for (std::int64_t done = 0; done < count; done += kMost) {
+      const auto* const piece = from + done * shape.extent;
+      auto* const into = to + done * shape.extent;
+      const auto now = static_cast<int>(std::min(kMost, count - done));
+      const auto element = from_handle<Datatype>(type);
+      const int code = reduces ? rest_.call().reduce_local(piece, into, now, element, from_handle<Op>(op))
+                               : accumulate(piece, into, now * shape.extent, now, element, from_handle<Op>(op));
+      if (code != 0) return code;
+    }
     return 0;
   }
   bool is_no_op(Handle op) const override { return op == no_op_; }
   bool is_replace(Handle op) const override { return op == replace_; }
 
  private:
+  /// What an MPI accumulates and does not reduce: MPICH does all pairs of windows that it has code for.
+  int accumulate(const void* in, void* inout, std::int64_t bytes, int count, Datatype type, Op op) const {
+    const auto alone = rest_.alone();
+    Win own;
+    int code = create_(inout, bytes, 1, rest_.info_null(), alone.comm, &own);
+    if (code != 0) return code;
+    code = fence_(0, own);
+    if (code == 0) code = accumulate_(in, count, type, 0, 0, count, type, op, own);
+    if (code == 0) code = fence_(0, own);
+    const int freed = free_(&own);
+    return code != 0 ? code : freed;
+  }
+
   const Library<Abi>& rest_;
   bool complete_ = true;
   Handle replace_ = 0, no_op_ = 0;
   int (*call_errhandler_)(Win, int);
   int (*get_errhandler_)(Win, typename Abi::Errhandler*);
+  int (*accumulate_)(const void*, int, Datatype, int, Aint, int, Datatype, Op, Win);
+  int (*create_)(void*, Aint, int, typename Abi::Info, Comm, Win*);
+  int (*free_)(Win*);
+  int (*fence_)(int, Win);
   int (*put_)(const void*, int, Datatype, int, Aint, int, Datatype, Win);
   int (*rput_)(const void*, int, Datatype, int, Aint, int, Datatype, Win, Request*);
   int (*get_)(void*, int, Datatype, int, Aint, int, Datatype, Win);
@@ -166,7 +196,6 @@ class WindowLibrary final : public WindowMpi {
   int (*isend_)(const void*, int, Datatype, int, int, Comm, Request*);
   int (*irecv_)(void*, int, Datatype, int, int, Comm, Request*);
   int (*request_free_)(Request*);
-  int (*reduce_local_)(const void*, void*, int, Datatype, Op);
 };
 
 }  // namespace sennit::shim::mpi

@@ -21,6 +21,8 @@ class WindowMpi {
 
   /// A call to `rank` that moves nothing: finds a wrong window or rank, and no epoch. Calls the error handler itself.
   virtual int check(Handle window, int rank) const = 0;
+  /// The same of an accumulating one: finds what the MPI does not accumulate, too.
+  virtual int check(Handle window, int rank, Handle type, Handle op) const = 0;
   /// Within a lock or lock_all: returns once the lock at `rank` is held, which those functions themselves need not
   /// wait for. Eight bytes of the window's memory there must be readable.
   virtual int hold(Handle window, int rank) const = 0;

@@ -127,9 +127,8 @@ TEST(Accumulation, KernelsTakeNumbersAtMultiplesOfTheirLength) {
 
 TEST(Accumulation, OperatorsAreThoseOfTheElementsType) {
   M mpi;
-  constexpr Handle kComplex = 40, kBand = 41, kCharacter = 42;
+  constexpr Handle kComplex = 40, kBand = 41;
   mpi.uniforms[kComplex] = {*parse_meaning("complex64"), 1};
-  mpi.uniforms[kCharacter] = {*parse_meaning("characters"), 1};
   mpi.operators[kBand] = Operator::bit_and;
   const auto sum = reduction_of(mpi, kComplex, M::kSum);
   ASSERT_TRUE(sum);
@@ -138,7 +137,6 @@ TEST(Accumulation, OperatorsAreThoseOfTheElementsType) {
   EXPECT_EQ(reduction_of(mpi, M::kByte, kBand)->type, Type::uint8);
   EXPECT_FALSE(reduction_of(mpi, M::kFloat, kBand));
   EXPECT_FALSE(reduction_of(mpi, M::kFloat, M::kMine));
-  EXPECT_FALSE(reduction_of(mpi, kCharacter, M::kSum));
   EXPECT_FALSE(reduction_of(mpi, M::kGaps, M::kSum));
 }
 

@@ -25,7 +25,7 @@ class MadeUpMpi : public Mpi {
   std::map<Handle, Uniform> uniforms{{kFloat, {*parse_meaning("float32"), 1}},
                                      {kDouble, {*parse_meaning("float64"), 1}},
                                      {kFourFloats, {*parse_meaning("float32"), 4, true}},
-                                     {kByte, {*parse_meaning("bytes"), 1}}};
+                                     {kByte, {*parse_meaning("uint8"), 1}}};
 
   Handle comm_world() const override { return kComm; }
   Handle comm_null() const override { return 99; }
@@ -79,6 +79,12 @@ class MadeUpMpi : public Mpi {
   std::optional<device::Operator> op(Handle op) const override {
     const auto found = operators.find(op);
     return found != operators.end() ? std::optional(found->second) : std::nullopt;
+  }
+  std::optional<Numbers> numbers(Handle type, Handle op) const override {
+    const auto made_of = uniform(type);
+    const auto known = this->op(op);
+    if (!made_of || !known || !device::supports(made_of->meaning.type, *known)) return std::nullopt;
+    return Numbers{made_of->meaning.type, made_of->meaning.count};
   }
   Handle type_of(device::Type type) const override {
     for (const auto& [handle, uniform] : uniforms)
