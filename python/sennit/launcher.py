@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sennit.handed_on import command_line
 from sennit.problem import Exit, Problem
-from sennit.verbs.run import command_line, is_openmpi, version_of
+from sennit.verbs.run import is_openmpi, version_of
 
 OPENMPI, HYDRA, OTHER = "openmpi", "hydra", "other"
 USUAL = ("mpirun", "mpiexec")
@@ -56,7 +57,7 @@ class Launcher:
             needed += ["--allow-run-as-root"] if root else []
             needed += ["--map-by", ":OVERSUBSCRIBE"] if ranks > cores and "--map-by" not in self.options else []
         whole = [str(self.program), *needed, *self.options, "-n", str(ranks), *program]
-        return command_line(whole, self.kind == OPENMPI, variables)
+        return command_line(whole, OPENMPI if self.kind == OPENMPI else "mpiexec", variables)[0]
 
 
 def kind_of(name: str, said: str) -> str:

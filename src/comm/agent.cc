@@ -112,6 +112,7 @@ void Agent::run_out_of_memory() {
   {
     const std::lock_guard lock(mutex_);
     if (failure_.ok()) failure_ = Status(Code::out_of_memory, "no host memory");
+    if (other_failure_.ok()) other_failure_ = failure_;
     failed_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
@@ -139,7 +140,8 @@ void Agent::handle(Link& link, Frame frame) {
     case Kind::failure: {
       Reader reader(frame.body);
       const Status why = reader.status();
-      if (!why.ok()) fail(why, &link);
+      const auto dead = static_cast<int>(reader.number());
+      if (!why.ok() && reader.finish().ok()) fail(why, &link, dead);
       return;
     }
     case Kind::word: return hear_word(std::move(frame));
@@ -192,7 +194,7 @@ void Agent::lost(Link& link) {
     has_ended = has_ended_;
   }
   if (has_ended && has_ended(peer)) return part(peer);
-  fail(died(members_[std::size_t(peer)]), &link);
+  fail(died(members_[std::size_t(peer)]), &link, peer);
 }
 
 void Agent::part(int peer) {
@@ -213,16 +215,23 @@ void Agent::close(Link& link) {
   link.peer.fd.reset();
 }
 
-void Agent::fail(const Status& why, const Link* from) {
+void Agent::fail(const Status& why, const Link* from, int dead) {
+  bool first = false;
   {
     const std::lock_guard lock(mutex_);
-    if (!failure_.ok()) return;
-    failure_ = why;
+    Status& same = dead == kNobody ? other_failure_ : deaths_[dead];
+    if (!same.ok()) return;
+    same = why;
+    first = failure_.ok();
+    if (first) failure_ = why;
     failed_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
+  // Of a further death the node's ranks hear by their own links, or where it is of another node by the leader.
+  const bool node_knows = !first && dead != kNobody && (from != nullptr ? from->peer.same_node : same_node(dead));
   for (auto& link : links_)
-    if (link.get() != from) send(*link, {Kind::failure, Writer().status(why).take(), {}});
+    if (link.get() != from && !(node_knows && link->peer.same_node))
+      send(*link, {Kind::failure, Writer().status(why).number(static_cast<std::uint64_t>(dead)).take(), {}});
   wake();
 }
 
@@ -252,6 +261,20 @@ Status Agent::failure() const {
   if (!failed()) return {};
   const std::lock_guard lock(mutex_);
   return failure_;
+}
+
+Status Agent::failure(std::span<const int> peers) const {
+  if (!failed()) return {};
+  const std::lock_guard lock(mutex_);
+  if (!other_failure_.ok()) return other_failure_;
+  const auto leader_of = [this](int rank) { return leaders_[std::size_t(rank)]; };
+  for (const int peer : peers) {
+    if (peer < 0) continue;
+    const int way[] = {peer, leader_of(peer), leader_of(rank_), 0};
+    for (const int rank : std::span(way).first(same_node(peer) ? 1 : 4))
+      if (const auto death = deaths_.find(rank); death != deaths_.end()) return death->second;
+  }
+  return {};
 }
 
 bool Agent::has_left(int peer) const {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -27,9 +28,9 @@ struct PeerLink {
   bool same_node = true;  ///< a Unix socket: can carry files. Otherwise TCP between leaders.
 };
 
-/// All methods may be called from any thread. News travels by flooding: the first failure that an agent learns
-/// of, from whatever side, it passes on to every other link, once; later ones are ignored, so that every rank
-/// ends up with one cause, and usually the same one.
+/// All methods may be called from any thread. News travels by flooding: each rank's death, and the first other
+/// failure, an agent passes on to every other link, once. The first of all is the group's, so every rank ends up with
+/// one cause, and usually the same one.
 class Agent {
  public:
   /// `members` describes all ranks, `leaders` names the leader of each one's node; both outlive the agent. Errors:
@@ -50,13 +51,16 @@ class Agent {
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// The first failure, ok while there is none.
   Status failure() const;
+  /// The same of what is said to, or waited for from, `peers` alone: the death of one of them, or of a leader by whom
+  /// words to them go; or a failure that is nobody's death. Ok where others have died.
+  Status failure(std::span<const int> peers) const;
   /// Has `peer` said goodbye?
   bool has_left(int peer) const;
   /// From now on a peer that is gone without a goodbye has left, and is not taken to have died, where `has_ended`
   /// says so of it: asked once it is gone, from the agent's thread, which holds no lock then.
   void excuse(std::function<bool(int peer)> has_ended);
   /// Ends the group for everyone, with this as the reason.
-  void fail(const Status& why) { fail(why, nullptr); }
+  void fail(const Status& why) { fail(why, nullptr, kNobody); }
   /// Called once, from the agent's thread, with the first failure; soon, if there was one already.
   void on_failure(std::function<void(const Status&)> call);
 
@@ -97,7 +101,10 @@ class Agent {
   /// Notes that a peer has left.
   void part(int peer);
   void close(Link& link);
-  void fail(const Status& why, const Link* from);
+  static constexpr int kNobody = -1;
+  bool same_node(int peer) const { return leaders_[std::size_t(peer)] == leaders_[std::size_t(rank_)]; }
+  /// `dead`: whose death it is.
+  void fail(const Status& why, const Link* from, int dead);
   bool send(Link& link, Frame frame);
   void flush(Link& link);
   void call_back();
@@ -119,7 +126,8 @@ class Agent {
 
   mutable std::mutex mutex_;  // guards what follows; never held while a link's is being taken
   std::condition_variable changed_;
-  Status failure_;
+  Status failure_, other_failure_;  // the first, and the first that is nobody's death
+  std::map<int, Status> deaths_;    // by rank
   std::set<int> left_;
   std::map<std::uint64_t, UniqueFd> offers_;
   std::map<std::uint64_t, Request> requests_;

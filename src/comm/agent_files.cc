@@ -51,15 +51,20 @@ Result<UniqueFd> Agent::fetch(int peer, std::uint64_t id, Deadline deadline) {
   send(*link, {Kind::fetch, Writer().number(number).number(id).take(), {}});
   lock.lock();
   Request& request = requests_[number];
+  const auto lost = [&]() -> Status {  // with the mutex held
+    const auto death = deaths_.find(peer);
+    return other_failure_.ok() && death != deaths_.end() ? death->second : other_failure_;
+  };
   // In slices: some sanitizers and older C libraries misjudge one long timed wait on the steady clock.
-  while (!request.answered && failure_.ok() && !left_.contains(peer) && !deadline.passed())
+  while (!request.answered && lost().ok() && !left_.contains(peer) && !deadline.passed())
     changed_.wait_for(lock, milliseconds(std::min(deadline.poll_ms(), 1000)));
   Request done = std::move(request);
   requests_.erase(number);
   if (done.answered && !done.found) return nothing;
   if (done.answered && !done.file) return full;
   if (done.answered) return std::move(done.file);
-  if (!failure_.ok()) return Status(failure_).in(fmt::format("fetch file {} of rank {}", id, peer));
+  if (auto status = lost(); !status.ok())
+    return std::move(status).in(fmt::format("fetch file {} of rank {}", id, peer));
   if (left_.contains(peer)) return left(peer).in(fmt::format("fetch file {}", id));
   return Status(Code::timed_out,
                 fmt::format("rank {} did not hand out file {} within {:g} s", peer, id, deadline.seconds()),

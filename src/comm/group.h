@@ -64,6 +64,9 @@ class Group {
   /// ok; or peer_lost, naming the rank that died; or aborted, naming who aborted and why. The first failure
   /// stays. One atomic load while all is well.
   Status check() const { return agent_->failure(); }
+  /// The same of what is waited for from `ranks` alone, ok where only others have died. Ranks of other nodes are lost
+  /// with a leader by whom words to them go. Negative ones count for nothing.
+  Status check(std::span<const int> ranks) const { return agent_->failure(ranks); }
   bool failed() const { return agent_->failed(); }
   /// Has this rank, of this node, left in order? (It may be waited for no longer.)
   bool has_left(int rank) const { return agent_->has_left(rank); }

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from sennit.handed_on import command_line, preloaded
 from sennit.verbs import run
 
 Sennit = Callable[..., subprocess.CompletedProcess[str]]
@@ -34,7 +35,7 @@ Sennit = Callable[..., subprocess.CompletedProcess[str]]
     ],
 )
 def test_the_library_is_in_front_and_there_once(there: str, expected: str) -> None:
-    assert run.preloaded("/s.so", there) == expected
+    assert preloaded("/s.so", there) == expected
 
 
 def test_sennits_library_is_taken_out_of_a_preload_and_nothing_else() -> None:
@@ -48,21 +49,50 @@ VARIABLES = {"LD_PRELOAD": "/s.so:/a.so", "SENNIT_REPORT": "1"}
 
 def test_only_open_mpi_wants_variables_named() -> None:
     command = ["mpirun", "-n", "2", "./a", "-x"]
-    assert run.command_line(command, False, VARIABLES) == command
+    assert command_line(command, "mpiexec", VARIABLES) == (command, "")
     named = ["mpirun", "-x", "LD_PRELOAD", "-x", "SENNIT_REPORT", "-n", "2", "./a", "-x"]
-    assert run.command_line(command, True, VARIABLES) == named
+    assert command_line(command, "openmpi", VARIABLES)[0] == named
 
 
 def test_variables_that_are_named_already_are_not_named_again() -> None:
     command = ["mpirun", "-x", "SENNIT_REPORT=0", "--x", "HOME", "./a"]
-    assert run.command_line(command, True, VARIABLES) == ["mpirun", "-x", "LD_PRELOAD", *command[1:]]
+    assert command_line(command, "openmpi", VARIABLES)[0] == ["mpirun", "-x", "LD_PRELOAD", *command[1:]]
     command = ["mpirun", "-x", "LD_PRELOAD", "./a"]
-    assert run.command_line(command, True, VARIABLES) == ["mpirun", "-x", "SENNIT_REPORT", *command[1:]]
+    assert command_line(command, "openmpi", VARIABLES)[0] == ["mpirun", "-x", "SENNIT_REPORT", *command[1:]]
 
 
-def test_the_library_is_added_to_a_preload_that_the_command_gives() -> None:
-    command = ["mpirun", "-x", "LD_PRELOAD=/b.so", "-x", "SENNIT_REPORT", "./a"]
-    assert run.command_line(command, True, VARIABLES) == [*command[:2], "LD_PRELOAD=/s.so:/b.so", *command[3:]]
+@pytest.mark.parametrize(
+    ("launcher", "command", "expected"),
+    [
+        ("openmpi", "mpirun -x LD_PRELOAD=/b.so -x SENNIT_REPORT ./a",
+         "mpirun -x LD_PRELOAD=/s.so:/b.so -x SENNIT_REPORT ./a"),
+        ("mpiexec", "mpiexec -genv LD_PRELOAD /b.so ./a", "mpiexec -genv LD_PRELOAD /s.so:/b.so ./a"),
+        ("mpiexec", "mpiexec -n 1 --env LD_PRELOAD=/b.so ./a", "mpiexec -n 1 --env LD_PRELOAD=/s.so:/b.so ./a"),
+        ("mpiexec", "mpiexec -envlist A,LD_PRELOAD ./a", "mpiexec -envlist A,LD_PRELOAD,SENNIT_REPORT ./a"),
+        ("mpiexec", "mpiexec -genvnone -genv SENNIT_REPORT 0 ./a",
+         "mpiexec -genv LD_PRELOAD /s.so:/a.so -genvnone -genv SENNIT_REPORT 0 ./a"),
+        ("mpiexec", "mpiexec -n 1 ./a -x LD_PRELOAD=/b.so", "mpiexec -n 1 ./a -x LD_PRELOAD=/b.so"),
+        ("srun", "srun --export ALL,LD_PRELOAD=/b.so ./a", "srun --export ALL,LD_PRELOAD=/s.so:/b.so ./a"),
+        ("srun", "srun --export=A=1 ./a", "srun --export=A=1,LD_PRELOAD,SENNIT_REPORT ./a"),
+        ("mpiexec", "mpiexec env A=1 LD_PRELOAD=/b.so ./a LD_PRELOAD=/c.so",
+         "mpiexec env A=1 LD_PRELOAD=/s.so:/b.so ./a LD_PRELOAD=/c.so"),
+        ("env", "/usr/bin/env -i LD_PRELOAD= ./a", "/usr/bin/env -i LD_PRELOAD=/s.so ./a"),
+    ],
+)  # fmt: skip
+def test_the_library_is_added_to_a_preload_that_the_command_gives(launcher: str, command: str, expected: str) -> None:
+    assert command_line(command.split(), launcher, VARIABLES) == (expected.split(), "")
+
+
+@pytest.mark.parametrize(
+    ("launcher", "command", "lost"),
+    [
+        ("srun", "srun --export=NONE ./a", "srun --export=NONE"),
+        ("openmpi", "mpirun env -i ./a", "env -i"),
+        ("env", "env -u LD_PRELOAD ./a", "env -u LD_PRELOAD"),
+    ],
+)
+def test_what_keeps_the_library_from_the_program_is_said(launcher: str, command: str, lost: str) -> None:
+    assert command_line(command.split(), launcher, VARIABLES)[1] == lost
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import c_programs
 import drop_in
+import guard
 import pytest
 import repeats
 
@@ -100,6 +101,18 @@ def test_a_program_that_begins_a_session_is_right(name: str, arguments: tuple[st
     # Without MPI_Init there is no MPI_Finalize that would report.
     for call in ("allreduce", "iallreduce", "irecv", "put") if arguments else ():
         assert re.search(rf"^{call} ", done.stderr, re.MULTILINE), done.stderr
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_gpu_memory_is_the_last_calls_too(name: str) -> None:
+    """In MPI_Finalize, before the MPI ends, and in a session after it. Open MPI, alone, ends by SIGSEGV there."""
+    program, library = have(name, "c_last_calls.c")
+    after = ("session",) if "mpich" in name or name == "standard" else ()
+    for drop_in_of in (None, library):
+        done = program.run(3, drop_in_of, {"SENNIT_REPORT": "1"}, program.start(3, *after))
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+    for taken in ("^allreduce .* two_shot", "^iallreduce .* two_shot", "^irecv .* into GPU memory"):
+        assert re.search(taken, done.stderr, re.MULTILINE), done.stderr
 
 
 def told_its_node(command: list[str], program: c_programs.Program, how: str) -> list[str]:
@@ -310,6 +323,18 @@ def test_ranks_are_started_behind_a_call_that_waits_for_its_turn(what: str, tmp_
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
 
 
+def test_ranks_of_another_job_need_no_drop_in() -> None:
+    """What Open MPI starts in the program has the launcher's environment, and so no drop-in where sennit comes behind
+    it."""
+    program, library = have("openmpi", "c_spawned.c")
+    start = program.start(2)
+    command = [*start[:-1], *guard.before(program.found, library, program.library), start[-1]]
+    for with_it in (start, command):
+        done = program.run(2, None, {"SENNIT_EMULATE": "1", "SENNIT_TIMEOUT": "5"}, with_it)
+        assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
+        assert "sennit" not in done.stderr, done.stderr
+
+
 # ---- GPU memory that is gone --------------------------------------------------------------------------------------
 
 SHORT, LONG = "2000", "1000000"  # numbers that a receiver pulls or that a sender leaves a copy of, and that are lent
@@ -426,16 +451,30 @@ def test_threads_communicate_all_at_once(name: str, threads: int, seed: int) -> 
     assert "error" not in done.stderr.lower(), done.stderr
 
 
-@pytest.mark.parametrize("name", c_programs.LIBRARIES)
-def test_a_tool_that_is_preloaded_too_sees_calls_once(name: str) -> None:
+def with_tools(name: str, options: tuple[str, ...], where: str) -> subprocess.CompletedProcess[str]:
+    """A program with a profiling tool, compiled with these options, `before` or `behind` the drop-in; behind both the
+    guard."""
     program, library = have(name, "c_faults.c")
-    tool = c_programs.compiled(name, "c_tool.c", shared=True)
+    tool = c_programs.compiled(name, "c_tool.c", shared=True, options=options)
     assert isinstance(tool, c_programs.Program)
-    start = program.start(2, "init", "barrier", "host", "barrier", "finalize")
+    start = program.start(2, "init", "barrier", "host", "sum", "exchange", "barrier", "finalize")
     place = start.index(str(program.path))
+    behind = guard.before(program.found, library, program.library)
+    preloads = [str(library), *(behind[-1].split(":")[1:] if behind else [])]
+    preloads.insert(0 if where == "before" else 1, str(tool.path))
     # Not for the launcher, which has no MPI.
-    command = [*start[:place], "env", f"LD_PRELOAD={library}:{tool.path}", *start[place:]]
-    done = program.run(2, library, {}, command, guarded=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == "tool: 0 sends, 2 barriers, 1 reductions\n"
-    assert "tool" not in done.stderr, done.stderr
+    command = [*start[:place], "env", f"LD_PRELOAD={':'.join(preloads)}", *start[place:]]
+    return program.run(2, library, {"SENNIT_REPORT": "1"}, command, guarded=False)
+
+
+@pytest.mark.parametrize("options", [(), ("-O2",)])  # which may jump to the MPI instead of calling it
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_a_tool_that_is_preloaded_too_sees_calls_once(name: str, options: tuple[str, ...]) -> None:
+    behind = with_tools(name, options, "behind")
+    assert behind.returncode == 0, behind.stderr
+    assert re.match("tool: . sends, 2 barriers, 1 reductions\n", behind.stdout), behind.stdout
+    assert "tool" not in behind.stderr, behind.stderr
+    before = with_tools(name, options, "before")
+    assert (before.returncode, before.stdout) == (0, "tool: 1 sends, 2 barriers, 2 reductions\n"), before.stderr
+    assert re.search("^allreduce .* two_shot", before.stderr, re.MULTILINE), before.stderr
+    assert re.search("^send ", before.stderr, re.MULTILINE), before.stderr

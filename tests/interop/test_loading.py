@@ -7,11 +7,13 @@ import itertools
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
 import c_programs
 import debian_mpi
+import guard
 import pytest
 import test_fortran
 from c_programs import HANGS
@@ -41,6 +43,12 @@ def faults_and_words(name: str, ranks: int, steps: str, before: str = ":") -> su
     return done
 
 
+def guarded(name: str) -> str:
+    """LD_PRELOAD=… with the guard behind the drop-in."""
+    program, library = have(name, "c_faults.c")
+    return next(iter(guard.before(program.found, library, program.library)[1:]), f"LD_PRELOAD={library}")
+
+
 # ---- loaded on some ranks -----------------------------------------------------------------------------------------
 
 
@@ -48,13 +56,15 @@ def faults_and_words(name: str, ranks: int, steps: str, before: str = ":") -> su
 @each_library
 def test_ranks_go_on_without_the_drop_in_where_one_lacks_it(name: str, without: int) -> None:
     steps = "init sum exchange sum finalize said"
-    before = f'test "$rank" = {without} && unset LD_PRELOAD'
+    # Those that have it stage what they have on GPUs: a guard stands behind.
+    before = f'test "$rank" = {without} && unset LD_PRELOAD || export {guarded(name)}'
     done = faults(name, True, 3, steps, {"SENNIT_TIMEOUT": "2"}, before)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("came through") == 3
     said = [line for line in done.stderr.splitlines() if line.startswith("sennit")]
     assert len(said) == 1, done.stderr  # ranks 0 and 1 say it, where they have it
-    assert "runs without sennit: timed_out: not all ranks answered within 2 s" in said[0]
+    assert "runs without sennit, but that its GPU buffers go through host memory: timed_out: not all" in said[0]
+    assert "ranks answered within 2 s" in said[0]
     assert "LD_PRELOAD has to reach every rank" in said[0]
 
 
@@ -77,12 +87,22 @@ def test_ranks_go_on_without_drop_ins_of_two_versions(name: str, tmp_path: Path)
     done = faults(name, True, 3, "init sum exchange sum finalize said", {"SENNIT_TIMEOUT": "5"}, before)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("came through") == 3
-    assert "runs without sennit: mismatch" in done.stderr, done.stderr
+    assert "but that its GPU buffers go through host memory: mismatch" in done.stderr, done.stderr
     assert "0.1.0" in done.stderr, done.stderr
     assert "0.1.9" in done.stderr, done.stderr
 
 
 # ---- loaded late --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_functions_that_are_looked_up_in_an_mpis_library_are_the_drop_ins(name: str) -> None:
+    program, library = have(name, "c_faults.c")
+    start = program.start(2)[:-1]
+    rank = [sys.executable, str(c_programs.HERE / "looked_up.py"), str(program.found.library)]
+    done = program.run(2, library, {"SENNIT_REPORT": "1"}, [*start, *rank], guarded=False)
+    assert (done.returncode, done.stdout) == (0, 2 * "reduced\n"), done.stderr
+    assert re.search(r"^allreduce .*one_shot", done.stderr, re.MULTILINE), done.stderr
 
 
 def test_an_mpi_that_is_not_known_is_passed_on_to(tmp_path: Path) -> None:
@@ -206,11 +226,34 @@ def test_ranks_that_give_other_counts_roots_or_types_end_at_once(name: str, what
     assert re.search(r"sennit error .*MPI_\w+ on MPI_COMM_WORLD: mismatch: rank 1 gives", done.stderr), done.stderr
 
 
+@pytest.mark.parametrize("where", ["reducing", "begun", "receiving", "sending", "host"])
+def test_those_that_a_rank_has_left_go_on(where: str) -> None:
+    """With Open MPI's fault tolerance (ULFM)."""
+    program, library = have("openmpi", "c_survivors.c")
+    launcher, *others = program.start(4, where)
+    start = [launcher, "--personality", "ompi", "--with-ft", "ulfm", *others]
+    for drop_in_of in (None, library):
+        done = program.run(4, drop_in_of, {"SENNIT_TIMEOUT": "10", "SENNIT_REPORT": "1"}, start)
+        assert done.stdout == "all arrived\n", done.stdout + done.stderr[-4000:]
+    for taken in ("allreduce .* two_shot", "isend .* direct copy"):  # it says so in MPI_Finalize
+        assert re.search(taken, done.stderr), done.stderr
+
+
 @each_library
 def test_a_program_may_go_on_after_the_end(name: str) -> None:
     done = faults(name, True, 2, "init sum finalize finalized said")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("came through") == 2
+
+
+def test_a_program_that_may_do_without_an_mpi_finds_none(tmp_path: Path) -> None:
+    """It asks by weak references. A library that comes later finds functions that fail."""
+    _, library = have("openmpi", "c_faults.c")
+    source, program = Path(c_programs.HERE, "c_weak.c"), tmp_path / "weak"
+    for options, output in (["-O2"], "no MPI\n"), (["-O2", "-Wl,-z,relro,-z,now"], "no MPI\n"):
+        subprocess.run(["gcc", *options, str(source), "-o", str(program)], timeout=60, check=True)
+        done = subprocess.run([program], env={"LD_PRELOAD": str(library)}, capture_output=True, text=True, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (0, output, "")
 
 
 # ---- functions that the MPI lacks ---------------------------------------------------------------------------------

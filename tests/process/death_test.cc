@@ -41,6 +41,19 @@ TEST_P(Death, ByKillIsNoticedByAll) {
   const Job job = run_job(4, {"death", std::to_string(victim), "kill"}, on_nodes(ranks_per_node));
   EXPECT_EQ(job.ended.statuses[std::size_t(victim)], 128 + SIGKILL);
   expect_noticed(job, victim, "peer_lost: rank " + std::to_string(victim) + " died");
+  // Who is lost to whom: the one that died, and those of other nodes where words went by way of it.
+  const auto leader = [each = ranks_per_node](int rank) { return rank / each * each; };
+  for (int rank = 0; rank < 4; ++rank) {
+    std::string lost = "; lost:";
+    for (int other = 0; other < 4; ++other) {
+      const bool elsewhere = leader(other) != leader(rank);
+      const bool cut_off = elsewhere && (victim == 0 || leader(other) == victim || leader(rank) == victim);
+      if (other == victim || cut_off) lost += fmt::format(" {}", other);
+    }
+    if (rank != victim) {
+      EXPECT_TRUE(job.line(rank).ends_with(lost)) << job.line(rank) << " and not" << lost;
+    }
+  }
 }
 
 TEST_P(Death, ByAbortReachesAllWithTheReason) {

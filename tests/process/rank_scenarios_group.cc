@@ -188,7 +188,10 @@ int death(const Arguments& arguments) {
   const Waiting what{"put", 7, group->rank(), victim, 3, 1ull << 30};
   const Status status = wait_until([] { return false; }, group.get(), what);
   for (int i = 0; i < 2000 && calls == 0 && group->failed(); ++i) std::this_thread::sleep_for(1ms);
-  say("after {} ms calls {}: {}", ms_since(start), calls.load(), status.text());
+  std::string lost;
+  for (int rank = 0; rank < group->size(); ++rank)
+    if (!group->check({&rank, 1}).ok()) lost += fmt::format(" {}", rank);
+  say("after {} ms calls {}: {}; lost:{}", ms_since(start), calls.load(), status.text(), lost);
   // Stays until the others are through: its leaving must not be taken for the cause.
   std::this_thread::sleep_for(300ms);
   return 0;

@@ -12,13 +12,14 @@ from typing import Annotated, Any
 import typer
 
 from sennit import console, launcher, places, programs
+from sennit.handed_on import preloaded
 from sennit.model.document import parse
 from sennit.model.mpi import UCX, MpiResult
 from sennit.peers import ucx as under
 from sennit.problem import Exit, Problem
 from sennit.progress import Bar, Step
 from sennit.verbs.options import Markdown, ResultFile, examples, show_views
-from sennit.verbs.run import library_to_preload, preloaded
+from sennit.verbs.run import library_to_preload
 from sennit.views.mpi_table import mpi_markdown, print_mpi
 
 PROGRAM = "sennit-bench-mpi"

@@ -9,8 +9,7 @@ import signal
 import stat
 import struct
 import subprocess
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, NoReturn
 
@@ -18,6 +17,7 @@ import typer
 from rich.text import Text
 
 from sennit import console, places
+from sennit.handed_on import command_line, preloaded
 from sennit.problem import Exit, Problem
 from sennit.verbs.options import examples
 
@@ -50,11 +50,6 @@ BY_PRRTE = ("PRTE_LAUNCHED", "PMIX_RANK")  # its ranks may have inherited SLURM_
 # ---- what is started ----------------------------------------------------------------------------------------------
 
 
-def preloaded(library: str, there: str) -> str:
-    """LD_PRELOAD with the library in front of what is there, once."""
-    return ":".join([library, *(each for each in re.split(r"[ :]+", there) if each and each != library)])
-
-
 def not_preloaded(there: str) -> str:
     """LD_PRELOAD without sennit's library, whichever build's, as a program under `sennit run` may have inherited it;
     what else is there stays."""
@@ -71,21 +66,12 @@ def is_openmpi(said: str) -> bool:
     return "Open MPI" in said or "OpenRTE" in said or "PRRTE" in said
 
 
-def command_line(command: Sequence[str], openmpi: bool, variables: Mapping[str, str]) -> list[str]:
-    """The command that hands these variables to ranks on other hosts too: Open MPI's launcher wants each of them
-    named. What the command names already stays as it is; a value it gives LD_PRELOAD gets the library in front."""
-    if not openmpi:
-        return list(command)
-    result, named = [command[0]], set()
-    for before, part in pairwise(command):
-        name, equals, value = part.partition("=")
-        if before in ("-x", "--x"):
-            named.add(name)
-            if name == "LD_PRELOAD" and equals and name in variables:
-                part = f"{name}={preloaded(variables[name].split(':')[0], value)}"
-        result.append(part)
-    added = [part for name in variables if name not in named for part in ("-x", name)]
-    return [result[0], *added, *result[1:]]
+def kind_of(program: Path) -> str:
+    """What handed_on.command_line() knows the launcher as."""
+    name = program.name.split(".")[0]
+    if name not in LAUNCHERS:
+        return name
+    return "openmpi" if is_openmpi(version_of(program)) else "mpiexec"
 
 
 def gpu_of_rank(environment: Mapping[str, str], gpus: int) -> str | None:
@@ -191,14 +177,17 @@ def run(
                           "Put sennit behind the launcher: mpirun -n 4 sennit run --gpu-per-rank ./program",
                           Exit.USAGE)  # fmt: skip
         environment |= {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
-    openmpi = program.name.split(".")[0] in LAUNCHERS and is_openmpi(version_of(program))
     environment["LD_PRELOAD"] = preloaded(str(library_to_preload()), environment.get("LD_PRELOAD", ""))
     passed = [name for name in sorted(environment) if name.startswith("SENNIT_") and environment[name]]
     variables = {name: environment[name] for name in ("LD_PRELOAD", *passed)}
     if why := beyond_reach(program):
         text = f"warning: sennit does not reach {program}: {why}, so LD_PRELOAD is ignored. It runs without sennit."
         console.messages().print(Text(text, style="yellow"), soft_wrap=True)
-    _start(program, command_line(command, openmpi, variables), environment)
+    command, lost = command_line(command, kind_of(program), variables)
+    if lost:
+        text = f"warning: {lost} keeps sennit's library from the program, which runs without sennit"
+        console.messages().print(Text(text, style="yellow"), soft_wrap=True)
+    _start(program, command, environment)
 
 
 def _check_operations(names: str, source: str) -> None:

@@ -9,11 +9,12 @@ from importlib import util
 from typing import Any
 
 from sennit import launcher
+from sennit.handed_on import preloaded
 from sennit.packages import install
 from sennit.peers.torch_job import Told
 from sennit.problem import Exit, Problem
 from sennit.revision import revision
-from sennit.verbs.run import is_off, not_preloaded, preloaded
+from sennit.verbs.run import is_off, not_preloaded
 
 
 def ranks_or_gpus(asked: int | None, need: str, packages: str = "torch") -> int:

@@ -112,4 +112,46 @@ sennit_nccl_table:
 
 #include "nccl_entries.inc"
 
+  /* The loader's own, which tells by the return address whose call it is: so it is jumped to. Only a function of MPI that
+   * is looked for in one library, neither RTLD_DEFAULT nor RTLD_NEXT, goes by sennit_front_look_up(handle, name, caller). */
+  .hidden sennit_front_look_up
+  .hidden sennit_front_find_dlsym
+  .hidden sennit_front_dlsym
+  .text
+  .p2align 4
+  .globl dlsym
+  .type dlsym, @function
+dlsym:
+  endbr64
+  lea 1(%rdi), %rax
+  cmp $1, %rax
+  jbe 1f
+  test %rsi, %rsi
+  je 1f
+  cmpb $'M', (%rsi)
+  jne 1f
+  cmpb $'P', 1(%rsi)
+  jne 1f
+  cmpb $'I', 2(%rsi)
+  jne 1f
+  cmpb $'_', 3(%rsi)
+  jne 1f
+  mov (%rsp), %rdx
+  jmp sennit_front_look_up
+1:
+  mov sennit_front_dlsym(%rip), %rax
+  test %rax, %rax
+  je 2f
+  jmp *%rax
+2:
+  push %rdi
+  push %rsi
+  sub $8, %rsp
+  call sennit_front_find_dlsym
+  add $8, %rsp
+  pop %rsi
+  pop %rdi
+  jmp *%rax
+  .size dlsym, .-dlsym
+
   .section .note.GNU-stack, "", @progbits

@@ -3,6 +3,8 @@
 #define _GNU_SOURCE
 #include "shim/front/front.h"
 
+#include "shim/front/absent.h"
+#include "shim/front/before.h"
 #include "shim/front/fortran.h"
 #include "shim/front/loading.h"
 #include "shim/front/unseen.h"
@@ -41,6 +43,7 @@ static const struct {
              {"libmpi.so.12", SENNIT_FRONT_MPICH},
              {"libmpich.so.12", SENNIT_FRONT_MPICH}};
 
+/* Of the ABIs; -1: of none. */
 static int flavour_of(const char* path) {
   const char* const slash = strrchr(path, '/');
   const char* const file = slash != NULL ? slash + 1 : path;
@@ -52,14 +55,32 @@ static int flavour_of(const char* path) {
   return -1;
 }
 
+/* That of the library where `symbol` lies, which `info` tells of. */
+static int flavour_at(const void* symbol, Dl_info* info) {
+  char path[PATH_MAX];
+  if (symbol == NULL || !dladdr(symbol, info) || info->dli_fname == NULL) return -1;
+  const int flavour = realpath(info->dli_fname, path) != NULL ? flavour_of(path) : -1;
+  return flavour >= 0 ? flavour : flavour_of(info->dli_fname);
+}
+
 /* Where `symbol` lies, if in an MPI that is known. */
 static void* library_of(const void* symbol, int* flavour) {
   Dl_info info;
-  if (symbol == NULL || !dladdr(symbol, &info) || info.dli_fname == NULL) return NULL;
-  char path[PATH_MAX];
-  *flavour = realpath(info.dli_fname, path) != NULL ? flavour_of(path) : -1;
-  if (*flavour < 0) *flavour = flavour_of(info.dli_fname);
+  *flavour = flavour_at(symbol, &info);
   return *flavour < 0 ? NULL : dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+/* Where the program was started without an MPI, it sees none. */
+__attribute__((constructor)) static void begin_without_mpi(void) {
+  bool any = dlsym(RTLD_NEXT, "PMPI_Init") != NULL || dlsym(RTLD_NEXT, "MPI_Init") != NULL;
+  for (size_t i = 0; i < sizeof known / sizeof *known && !any; ++i) {
+    void* const library = dlopen(known[i].soname, RTLD_LAZY | RTLD_NOLOAD);
+    any = library != NULL;
+    if (library != NULL) dlclose(library);
+  }
+  if (any) return;
+  sennit_front_be_absent("MPI_");
+  sennit_front_be_absent("PMPI_");
 }
 
 /* Of the calling library, where its MPI is one that is not known: calls are passed on to that. */
@@ -70,8 +91,12 @@ static int is_own(const void* symbol) {
   return dladdr(symbol, &there) && dladdr((const void*)&unknown, &here) && there.dli_fbase == here.dli_fbase;
 }
 
+/* A function of the first MPI in which the program has looked for one. */
+static _Atomic(void*) looked_up;
+
 static void* find_library(int* flavour) {
   void* library = library_of(dlsym(RTLD_NEXT, "PMPI_Init"), flavour);
+  if (library == NULL) library = library_of(looked_up, flavour);
   if (library != NULL) return library;
   Dl_info info;
   if (dladdr(caller, &info) && info.dli_fname != NULL) {
@@ -154,10 +179,81 @@ static int unsupported(void) {
   return code;
 }
 
+/* Stands for any where there is no MPI: MPI_ERR_OTHER of most. */
+static int without_mpi(void) {
+  return 16;
+}
+
 static void* lacking(size_t number) {
   if (front.library != NULL) return (void*)&unsupported;
-  fprintf(stderr, "sennit: %s is called, and no MPI that is loaded has it\n", without_p(names[number]));
-  abort();
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  if (!atomic_flag_test_and_set(&said))
+    sennit_front_say(without_p(names[number]), "it is called, and no MPI is loaded: it fails, as others will");
+  return (void*)&without_mpi;
+}
+
+/* ---- functions that the program looks for itself ---- */
+
+__attribute__((visibility("hidden"))) void* (*sennit_front_dlsym)(void*, const char*); /* the loader's */
+
+__attribute__((visibility("hidden"))) void* sennit_front_find_dlsym(void) {
+  void* found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
+  if (found == NULL) found = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.34");
+  *(void**)&sennit_front_dlsym = found;
+  return found;
+}
+
+/* The entry point, of this library, that is called `name`; null: it has none. */
+static void* entry_called(const char* name) {
+  Dl_info here;
+  for (size_t i = 0; i < SENNIT_FRONT_ENTRIES; ++i) {
+    if (strcmp(without_p(names[i]), name) != 0) continue;
+    void* const own = dladdr((const void*)&unknown, &here) ? dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return own != NULL ? sennit_front_dlsym(own, name) : NULL;
+  }
+  return NULL;
+}
+
+/* Whether the object with code at `from` has a function of that name itself: a tool's, which wants the next one. */
+static bool has_one_itself(const void* from, const char* name) {
+  Dl_info calling, defining;
+  if (!dladdr(from, &calling) || calling.dli_fname == NULL) return false;
+  void* const library = dlopen(calling.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == NULL) return false;
+  void* const found = sennit_front_dlsym(library, name);
+  const bool has_it = dladdr(found, &defining) && defining.dli_fbase == calling.dli_fbase;
+  dlclose(library);
+  return has_it;
+}
+
+/* What code at `from` finds of MPI's functions in a library that it has opened itself (Julia and ctypes do so): where
+ * it is an MPI's own, the entry point, behind which lies that. */
+__attribute__((visibility("hidden"))) void* sennit_front_look_up(void* handle, const char* name, const void* from) {
+  Dl_info info;
+  if (sennit_front_dlsym == NULL && sennit_front_find_dlsym() == NULL) return NULL;
+  void* const found = sennit_front_dlsym(handle, name);
+  if (flavour_at(found, &info) < 0 || is_own(from) || sennit_front_disabled() || has_one_itself(from, name))
+    return found;
+  if (front.library != NULL && sennit_front_dlsym(front.library, name) != found) return found; /* another MPI's */
+  void* const entry = entry_called(name);
+  if (entry == NULL) return found;
+  void* first_found = NULL;
+  atomic_compare_exchange_strong(&looked_up, &first_found, found);
+  return entry;
+}
+
+/* Whether code at `from` is that of a tool before this library which has wrapped the function (before.c), and now
+ * calls its PMPI_NAME. */
+static bool is_of_tool_before(size_t number, const void* from) {
+  enum { kUnknown, kNo, kYes };
+  static _Atomic unsigned char wrapped[SENNIT_FRONT_ENTRIES]; /* whether MPI_NAME is somebody's before this library */
+  if (!sennit_front_comes_before(from)) return false;
+  unsigned char known_so = atomic_load_explicit(&wrapped[number], memory_order_relaxed);
+  if (known_so == kUnknown) {
+    known_so = sennit_front_comes_before(dlsym(RTLD_DEFAULT, without_p(names[number]))) ? kYes : kNo;
+    atomic_store_explicit(&wrapped[number], known_so, memory_order_relaxed);
+  }
+  return known_so == kYes;
 }
 
 /* ---- entry points ---- */
@@ -200,10 +296,14 @@ __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, 
   return sennit_front_table[number] != first[number] ? sennit_front_table[number] : lacking(number);
 }
 
-/* The same for PMPI_NAME, from where it has not been called before, or not by a library for Fortran. */
+/* The same for PMPI_NAME, from where it has not been called before, or not by a library for Fortran. Where no drop-in
+ * has anything to do with it, it is the MPI's own: a tool that stands behind would be called in a circle. */
 __attribute__((visibility("hidden"))) void* sennit_front_resolve_profiling(size_t number, const void* from) {
   sennit_front_see();
   bind_once(from);
   if (profiling[number] == NULL) return sennit_front_resolve(number, from);
-  return drop_in != NULL && sennit_front_is_fortran(from) ? sennit_front_table[number] : profiling[number];
+  if (drop_in == NULL) return profiling[number];
+  if (is_of_tool_before(number, from))
+    return sennit_front_table[number] != first[number] ? sennit_front_table[number] : profiling[number];
+  return sennit_front_is_fortran(from) ? sennit_front_table[number] : profiling[number];
 }

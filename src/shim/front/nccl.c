@@ -1,6 +1,7 @@
 // The preloaded library's part for NCCL: finds the program's libnccl when the program first calls it, and puts the
 // drop-in between. Until then, and in processes that never call NCCL, it does nothing.
 #define _GNU_SOURCE
+#include "shim/front/absent.h"
 #include "shim/front/front.h"
 #include "shim/front/loading.h"
 #include "shim/front/unseen.h"
@@ -28,6 +29,15 @@ static void* nccl_library_of(const void* symbol) {
   Dl_info info;
   if (symbol == NULL || !dladdr(symbol, &info) || info.dli_fname == NULL) return NULL;
   return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+}
+
+/* Where the program was started without NCCL, it sees none. */
+__attribute__((constructor)) static void begin_without_nccl(void) {
+  void* const library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
+  if (library != NULL)
+    dlclose(library);
+  else if (dlsym(RTLD_NEXT, kSymbol) == NULL)
+    sennit_front_be_absent("nccl");
 }
 
 /* The NCCL that the program's own call would have reached: the next definition in the global scope, else what the

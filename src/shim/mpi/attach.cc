@@ -20,6 +20,7 @@ namespace wrappers {
 /// What stands for hand-written wrappers of functions that the library lacks.
 template <class Abi>
 void fill_substitutes_by_hand(void** table) {
+  table[std::size_t(Entry::Session_init)] = reinterpret_cast<void*>(&no_sessions<Abi>);
   table[std::size_t(Entry::Comm_idup_with_info)] =
       guarded<Abi, &idup_without_info<Abi>, decltype(&idup_without_info<Standard>)>();
   table[std::size_t(Entry::Buffer_attach_c)] =
@@ -78,6 +79,7 @@ int attach(const sennit_front& front) {
   process.memories = &process.drop_in->memories();
   memories_of_program = &process.drop_in->memories();
 
+  process.fill_table = &fill_table<Abi>;
   fill_table<Abi>(front);
   return 0;
 }

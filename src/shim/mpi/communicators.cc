@@ -16,10 +16,10 @@ namespace sennit::shim::mpi {
 
 /// What a rank tells the others of a communicator.
 struct Communicators::Card {
-  std::uint64_t job = 0, key = 0;
-  int world_rank = 0;
+  std::uint64_t key = 0;
   int slot = -1;
   Between between = Between::rails;
+  bool lost = false;  // a rank, or one by whom words go from node to node
 };
 
 /// What MPI works on until all ranks have given their cards.
@@ -27,8 +27,7 @@ struct Communicators::Gathering {
   Card mine;
   std::vector<Card> all;
   Handle request = 0;
-  bool after_loss = false;  // it has begun when a rank was known to be lost: nothing is told by its not ending
-  int code = 0;             // MPI's
+  int code = 0;  // MPI's
 };
 
 Communicators::One::One() = default;
@@ -47,11 +46,14 @@ void Communicators::keep_for_ever(std::shared_ptr<void> begun) {
 
 namespace {
 
+constexpr char kNotAsked[] = "its ranks could not be asked where they are";
+
 constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
 
 /// Slots of a rank: behind path's (bell.h) boards count up, messages have the last ones (messages.h), and this one is
 /// before those.
 constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
+constexpr std::size_t kListens = 0, kAtEnd = 1;            ///< words of that one
 constexpr int kMostBoards = Announcement::kFirstSlot - 2;  ///< before the one of window_calls.cc
 
 }  // namespace
@@ -64,10 +66,12 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
           [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); })),
       exchanges_(std::make_unique<WordExchanges>(
           [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); },
-          [group = group_.get()] { return group->check(); })),
+          [group = group_.get()](std::span<const int> ranks) { return group->check(ranks); })),
       questions_(std::make_unique<Questions>(
           [group = group_.get()](int rank, comm::Bytes word) { group->tell(rank, std::move(word)); },
-          [group = group_.get()] { return group->check(); })),
+          [group = group_.get()](int rank) {
+            return group->check({&rank, 1});
+          })),
       participants_(mpi_, group_->rank()) {
   next_slot_ = path::kOfferSlot + static_cast<int>(group_->node_ranks().size());
   group_->on_word([this](int from, const comm::Bytes& word) {
@@ -81,10 +85,6 @@ Communicators::~Communicators() {
   council_->leave_all();
   all_.clear();
   group_->on_word(nullptr);
-}
-
-comm::Slot& Communicators::slot_of(const Card& card) const {
-  return group_->control().slot(group_->node_index(card.world_rank), card.slot);
 }
 
 Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi, Between between) {
@@ -135,34 +135,44 @@ void Communicators::name(Shared kind, Handle made, Handle comm) {
     participants_.name(kind, made, one->key, one->board->latest());
 }
 
-bool Communicators::both_come(Handle comm, int leader, Handle between, int remote, int tag,
-                              const Meanwhile& meanwhile) {
+Status Communicators::check(Handle comm) const {
+  if (!group_->failed()) return {};
+  if (const One* const one = find(comm)) return check(*one);
+  std::vector<int> ranks;
+  if (comm == mpi_.comm_world() || comm == mpi_.comm_null() || mpi_.all_world_ranks(comm, ranks) != 0)
+    return group_->check();
+  return group_->check(ranks);
+}
+
+Status Communicators::both_come(Handle comm, int leader, Handle between, int remote, int tag,
+                                const Meanwhile& meanwhile) {
   const auto all = participants_.of(comm);
+  const bool whole = all && all->whole;
   CommShape shape;
-  if (mpi_.shape(comm, shape) != 0) return true;
-  if (all && !all_come(comm, meanwhile)) return false;
+  if (mpi_.shape(comm, shape) != 0) return {};
+  if (whole && !all_come(comm, meanwhile)) return check(comm);
   // A leader of another job may have no such message to send; one of this job sends it whoever is in its group.
   if (shape.rank == leader && peer(between, remote).world_rank >= 0) {
     Handle requests[2] = {};
-    if (mpi_.begin_receive(between, nullptr, 0, remote, tag, requests[0]) != 0) return true;
-    if (mpi_.begin_send(between, nullptr, 0, remote, tag, requests[1]) != 0) return true;
+    if (mpi_.begin_receive(between, nullptr, 0, remote, tag, requests[0]) != 0) return {};
+    if (mpi_.begin_send(between, nullptr, 0, remote, tag, requests[1]) != 0) return {};
     for (const Handle request : requests)
-      if (finish(between, request, meanwhile) == kNeverDone) return false;
+      if (finish(between, request, meanwhile) == kNeverDone) return check(between);
   }
-  return !all || all_come(comm, meanwhile);
+  return !whole || all_come(comm, meanwhile) ? Status() : check(comm);
 }
 
 comm::Slot& Communicators::listening(int world_rank) {
-  return group_->control().slot(group_->node_index(world_rank), kListeningSlot);
+  return slot_of(world_rank, kListeningSlot);
 }
 
 void Communicators::listen() {
-  listening(group_->rank()).words[0].store(1, std::memory_order_release);
+  listening(group_->rank()).words[kListens].store(1, std::memory_order_release);
   questions_->listen();
 }
 
 bool Communicators::listens(int world_rank) {
-  return listening(world_rank).words[0].load(std::memory_order_acquire) != 0;
+  return listening(world_rank).words[kListens].load(std::memory_order_acquire) != 0;
 }
 
 bool Communicators::came_elsewhere(const One& one, std::span<const int> awaited) {
@@ -214,24 +224,21 @@ int Communicators::finish(Handle comm, Handle request, const Meanwhile& meanwhil
   bool done = false;
   for (Patience patience;; patience.wait()) {
     if (const int code = mpi_.done(request, done); code != 0 || done) return code;
-    if (group_->failed() || mpi_.revoked(comm)) return kNeverDone;
+    if (!check(comm).ok() || mpi_.revoked(comm)) return kNeverDone;
     meanwhile();
   }
 }
 
 bool Communicators::all_come(Handle comm, const Meanwhile& meanwhile) const {
   Handle request = 0;
-  return mpi_.begin_barrier(comm, request) == 0 && finish(comm, request, meanwhile) == 0;
+  return check(comm).ok() && mpi_.begin_barrier(comm, request) == 0 && finish(comm, request, meanwhile) == 0;
 }
 
 std::string Communicators::look_at(std::span<const Card> cards, One& one) const {
-  if (!std::ranges::all_of(cards, [&](const Card& card) { return card.job == job_; })) return "ranks of several jobs";
-  std::vector<int> ranks, leaders;
-  for (const Card& card : cards) {
-    ranks.push_back(card.world_rank);
-    leaders.push_back(group_->leader_of(card.world_rank));
-  }
-  Nodes nodes = nodes_of(ranks, leaders, one.shape.rank);
+  if (std::ranges::any_of(cards, [](const Card& card) { return card.lost; })) return "a rank was lost";
+  std::vector<int> leaders;
+  for (const int rank : one.ranks) leaders.push_back(group_->leader_of(rank));
+  Nodes nodes = nodes_of(one.ranks, leaders, one.shape.rank);
   std::vector<int> sizes(static_cast<std::size_t>(nodes.count));
   for (const net::Place& place : nodes.places) ++sizes[static_cast<std::size_t>(place.node)];
   if (std::ranges::max(sizes) > coll::kMostRanks) return fmt::format("more than {} ranks", coll::kMostRanks);
@@ -252,7 +259,7 @@ Communicators::One& Communicators::begin_to_meet(Handle comm) {
 
 std::unique_ptr<Communicators::One> Communicators::make(Handle comm) {
   auto one = std::make_unique<One>();
-  Card mine{job_, 0, group_->rank(), -1, between_};
+  Card mine{0, -1, between_};
   {
     const std::unique_lock lock(mutex_);
     mine.slot = take_slot();
@@ -261,17 +268,22 @@ std::unique_ptr<Communicators::One> Communicators::make(Handle comm) {
   one->slot = mine.slot;
   if (comm == mpi_.comm_null() || mpi_.shape(comm, one->shape) != 0)
     one->why_not = "no communicator";
+  else if (mpi_.all_world_ranks(comm, one->ranks) != 0)
+    one->why_not = kNotAsked;
   else if (one->shape.inter)
     one->why_not = "communicator with two groups";
+  // Those of another job may run without sennit, and could then not be asked: each rank sees some of another job.
+  else if (std::ranges::any_of(one->ranks, [](int rank) { return rank < 0; }))
+    one->why_not = "ranks of several jobs";
   if (one->why_not.empty()) {
+    mine.lost = !check(*one).ok();
     if (mine.slot < 0) one->no_slot = std::make_unique<comm::Slot>();
-    comm::Slot& slot = mine.slot >= 0 ? slot_of(mine) : *one->no_slot;
+    comm::Slot& slot = mine.slot >= 0 ? slot_of(group_->rank(), mine.slot) : *one->no_slot;
     for (auto& word : slot.words) word.store(0, std::memory_order_relaxed);
     one->board = std::make_unique<Board>(slot);
     one->gathering = std::make_unique<Gathering>();
     Gathering& gathering = *one->gathering;
     gathering.mine = mine;
-    gathering.after_loss = group_->failed();
     gathering.all.resize(static_cast<std::size_t>(one->shape.size));
     gathering.code =
         mpi_.begin_all_gather(comm, &gathering.mine, gathering.all.data(), sizeof mine, gathering.request);
@@ -314,17 +326,18 @@ bool Communicators::met(Handle comm, One& one) {
   bool done = false;
   if (gathering.code == 0) gathering.code = mpi_.done(gathering.request, done);
   if (gathering.code == 0 && !done) {
-    if (!group_->failed() && !mpi_.revoked(comm)) return false;
-    one.broken = group_->failed() && !gathering.after_loss;
+    const bool lost = !check(one).ok();
+    if (!lost && !mpi_.revoked(comm)) return false;
+    one.broken = lost;
     keep_for_ever(std::move(one.gathering));
-    one.why_not = "its ranks could not be asked where they are";
+    one.why_not = kNotAsked;
     sit_down(one, {});
     return true;
   }
   std::vector<Card> cards;
   if (gathering.code == 0) cards = std::move(gathering.all);
   one.gathering.reset();
-  if (cards.empty()) one.why_not = "its ranks could not be asked where they are";
+  if (cards.empty()) one.why_not = kNotAsked;
   sit_down(one, std::move(cards));
   return true;
 }
@@ -336,10 +349,8 @@ void Communicators::sit_down(One& one, std::vector<Card> cards) {
     cards.clear();
   }
   std::vector<comm::Slot*> seats;
-  for (const Card& card : cards) {
-    one.ranks.push_back(card.job == job_ ? card.world_rank : -1);
-    if (card.job == job_ && group_->same_node(card.world_rank)) seats.push_back(&slot_of(card));
-  }
+  for (std::size_t i = 0; i < cards.size(); ++i)
+    if (const int rank = one.ranks[i]; group_->same_node(rank)) seats.push_back(&slot_of(rank, cards[i].slot));
   if (!seats.empty()) {
     const bool seats_elsewhere = seats.size() < cards.size();
     one.board->seat(std::move(seats));
@@ -445,11 +456,22 @@ void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
   changed();
 }
 
+void Communicators::await_node() {
+  for (const int rank : group_->node_ranks())
+    for (Patience patience; listening(rank).words[kAtEnd].load(std::memory_order_acquire) == 0; patience.wait()) {
+      if (group_->has_left(rank) || !group_->check({&rank, 1}).ok()) break;
+      mpi_.progress();
+    }
+}
+
 bool Communicators::forget_all() {
+  listening(group_->rank()).words[kAtEnd].store(1, std::memory_order_release);
   // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
-  for (auto& [handle, one] : all_)
+  for (auto& [handle, one] : all_) {
     for (Patience patience; !met(handle, *one) && !group_->failed(); patience.wait()) {
     }
+    if (!one->met) keep_for_ever(std::move(one->gathering));
+  }
   std::vector<std::pair<std::uint64_t, Handle>> order;
   for (const auto& [handle, one] : all_)
     if (one->counterpart != nullptr || !one->repeated.empty()) order.emplace_back(one->key, handle);
@@ -457,6 +479,7 @@ bool Communicators::forget_all() {
   std::ranges::sort(order);
   for (const auto& [key, handle] : order) close(handle, *all_[handle], [] {});
   const bool came = all_come(mpi_.comm_world(), [] {});
+  if (!came) await_node();
   if (came && beside_ != kNoHandle) (void)mpi_.free(beside_);
   questions_->leave_all();
   council_->leave_all();

@@ -38,6 +38,7 @@ class Communicators {
     ~One();
 
     CommShape shape;
+    std::vector<int> ranks;  ///< of MPI_COMM_WORLD, negative for those of other jobs; of both groups where it has two
     /// Its ranks have met: what follows is known of all of them. Until then this rank's calls stand on its board.
     std::atomic<bool> met{false};
     std::uint64_t key = 0;         ///< orders communicators alike on all their ranks
@@ -70,7 +71,6 @@ class Communicators {
     friend class Communicators;
     std::unique_ptr<Gathering> gathering;  // while its ranks meet
     std::unique_ptr<comm::Slot> no_slot;   // in the place of a shared one where none is left
-    std::vector<int> ranks;                // of MPI_COMM_WORLD
     std::thread making;                    // the counterpart
     std::atomic<bool> made{false};
     Result<std::unique_ptr<OneNode>> result = std::unique_ptr<OneNode>();
@@ -110,8 +110,12 @@ class Communicators {
   /// A file or a window was made by all ranks of `comm`, in this rank's latest call there.
   void name(Shared kind, Handle made, Handle comm);
   /// Collective over `comm`, whose rank `leader` and the rank `remote` of `between` do the same, in a communicator of
-  /// others: all ranks of both have come. False where one of them will not.
-  bool both_come(Handle comm, int leader, Handle between, int remote, int tag, const Meanwhile& meanwhile);
+  /// others: all ranks of both have come. Errors: one of them was lost.
+  Status both_come(Handle comm, int leader, Handle between, int remote, int tag, const Meanwhile& meanwhile);
+
+  /// ok while all of its ranks live.
+  Status check(const One& one) const { return group_->check(one.ranks); }
+  Status check(Handle comm) const;
 
   /// Null: not seen before.
   One* find(Handle comm) const;
@@ -167,7 +171,11 @@ class Communicators {
   int finish(Handle comm, Handle request, const Meanwhile& meanwhile) const;
   int take_slot();
   comm::Slot& listening(int world_rank);
-  comm::Slot& slot_of(const Card& card) const;
+  comm::Slot& slot_of(int world_rank, int slot) const {
+    return group_->control().slot(group_->node_index(world_rank), slot);
+  }
+  /// Until those of this node that live have come to the end, too: they may still want what was left for them.
+  void await_node();
 
   const Mpi& mpi_;
   const std::unique_ptr<comm::Group> group_;
@@ -177,7 +185,7 @@ class Communicators {
   const std::unique_ptr<Questions> questions_;
   AllParticipants participants_;
   Handle beside_ = kNoHandle;
-  std::uint64_t job_ = 0;  // tells ranks of this job from those of others: spawned ones
+  std::uint64_t job_ = 0;  // known to its ranks alone
   /// A number that no other state of any of these objects has had.
   void changed();
   std::atomic<std::uint64_t> state_{0};

@@ -68,10 +68,14 @@ bool DropIn::start() {
   const auto any =
       agree(*mpi_, world, coll::build_of(SENNIT_VERSION), memories_->possible(), comm::default_wait_limit());
   if (!any) {
+    apart_ = true;
     unmatched_ = any.status().code() != Code::mismatch;
     // Nobody knows which ranks can say it, so some do.
     if (rank_ % 16 < 2)
-      std::fprintf(stderr, "sennit: rank %d runs without sennit: %s\n", rank_, any.status().text().c_str());
+      std::fprintf(stderr, "sennit: rank %d runs without sennit%s: %s\n", rank_,
+                   stages_alone() ? ", but that its GPU buffers go through host memory" : "",
+                   any.status().text().c_str());
+    if (stages_alone()) mpi_->begin_to_check();
     return false;
   }
   if (!*any) {
@@ -95,7 +99,8 @@ void DropIn::finish() {
     progress();
     complete_left(Program::waits);
     mpi_->progress();
-    if (communicators_ != nullptr && communicators_->group().failed()) break;
+    const auto left = requests_.left();
+    if (!left.empty() && std::ranges::none_of(left, [&](const auto& each) { return lost(*each.second).ok(); })) break;
   }
   helper_.reset();
   live_windows_.store(nullptr, std::memory_order_release);
@@ -103,6 +108,7 @@ void DropIn::finish() {
   pieces_.reset();
   Status lost;
   if (communicators_ != nullptr && !communicators_->forget_all()) lost = communicators_->group().check();
+  listening_.store(false, std::memory_order_release);
   live_messages_.store(nullptr, std::memory_order_release);
   messages_.reset();  // others may have waited for what was left for them until all had come
   loans_.reset();
@@ -112,8 +118,8 @@ void DropIn::finish() {
     std::fputs(report_.empty() ? "sennit: no call had a GPU buffer on rank 0\n"
                                : report_.text("sennit: calls with GPU buffers on rank 0").c_str(),
                stderr);
-  // Last, since most programs let MPI end them here.
-  if (!lost.ok()) (void)fail("MPI_Finalize", mpi_->comm_world(), lost);
+  // Last, since most programs let MPI end them here. Its own MPI_Finalize ends where it tells of deaths.
+  if (!lost.ok() && !mpi_->tells_of_deaths()) (void)fail("MPI_Finalize", mpi_->comm_world(), lost);
 }
 
 Gpus* DropIn::gpus() {
@@ -142,28 +148,28 @@ std::optional<int> DropIn::pass(std::string_view what, Handle comm) {
 Result<bool> DropIn::wait_for_all(Communicators::One& one, std::uint64_t number, std::uint32_t signature,
                                   const Call& call) {
   Board& board = *one.board;
-  const auto here = wait_for([&] { return board.answer(number); }, call);
+  const auto here = wait_for([&] { return board.answer(number); }, one, call);
   // Ranks of other nodes do not hear of it: there the MPI says what it says.
   if (here.ok() && !*here && !one.nodes)
     if (const auto odd = board.odd(number)) return disagreement(*odd);
   if (!here.ok() || !*here || !one.nodes) return here;
-  if (!one.speaks()) return wait_for([&] { return board.decision(number); }, call);
+  if (!one.speaks()) return wait_for([&] { return board.decision(number); }, one, call);
   Council& council = communicators_->council();
   council.offer(one.key, number, signature);
-  const auto all = wait_for([&] { return council.answer(one.key, number); }, call);
+  const auto all = wait_for([&] { return council.answer(one.key, number); }, one, call);
   board.decide(number, all.ok() && *all);
   return all;
 }
 
 template <class Answer>
-Result<bool> DropIn::wait_for(const Answer& answer, const Call& call) {
+Result<bool> DropIn::wait_for(const Answer& answer, const Communicators::One& one, const Call& call) {
   // As long as MPI would wait; but a rank that died never comes.
   for (Patience patience;; patience.wait()) {
     if (const std::optional<bool> known = answer()) return *known;
     progress();
-    if (!patience.eager()) mpi_->progress();  // a message of the program's that they wait for may need this rank
-    if (communicators_->group().failed()) return communicators_->group().check();
+    if (!patience.eager()) mpi_->progress();     // a message of the program's that they wait for may need this rank
     if (mpi_->revoked(call.comm)) return false;  // the real function says so
+    if (auto lost = communicators_->check(one); !lost) return lost;
   }
 }
 
@@ -304,12 +310,43 @@ void DropIn::say(std::string_view what, Handle comm, const Status& status) const
 
 int DropIn::fail(std::string_view what, Handle comm, const Status& status) {
   say(what, comm, status);
-  return mpi_->fail(comm, status.code() == Code::out_of_memory ? mpi_->err_no_memory() : mpi_->err_other());
+  return mpi_->fail(comm, code_of(status));
 }
 
-std::optional<int> DropIn::in_vain(std::string_view what, Handle comm) {
-  if (communicators_ == nullptr || !communicators_->group().failed()) return std::nullopt;
-  return fail(what, comm, communicators_->group().check());
+int DropIn::code_of(const Status& status) const {
+  if (status.code() == Code::out_of_memory) return mpi_->err_no_memory();
+  return status.code() == Code::peer_lost ? mpi_->err_lost() : mpi_->err_other();
+}
+
+Status DropIn::check(int world_rank) const {
+  return communicators_ == nullptr ? Status() : communicators_->group().check({&world_rank, 1});
+}
+
+Status DropIn::lost(OpenRequest& open) const {
+  if (communicators_ == nullptr || !communicators_->group().failed()) return {};
+  const Handle comm = open.comm();
+  std::optional<int> source;
+  {
+    const std::lock_guard lock(open.mutex);
+    const OpenRequest& started = open.sent != nullptr ? *open.sent : open;
+    if (started.outgoing != nullptr) return check(started.outgoing->peer());
+    if (open.receive != nullptr && open.receive->incoming != nullptr) return check(open.receive->incoming->peer());
+    if (open.receive != nullptr) source = open.receive->source;
+  }
+  // What the MPI carries.
+  if (mpi_->tells_of_deaths() || comm == kNoHandle) return {};
+  if (source && *source != mpi_->any_source()) return check(communicators_->world_rank(comm, *source));
+  return communicators_->check(comm);
+}
+
+std::optional<int> DropIn::in_vain(std::string_view what, OpenRequest& open) {
+  const Status status = lost(open);
+  return status.ok() ? std::nullopt : std::optional(fail(what, open.comm(), status));
+}
+
+std::optional<int> DropIn::in_vain(std::string_view what, Handle comm, int world_rank) {
+  const Status status = check(world_rank);
+  return status.ok() ? std::nullopt : std::optional(fail(what, comm, status));
 }
 
 void DropIn::forget(Handle comm) {

@@ -52,7 +52,9 @@ class DropIn {
   /// Collective over MPI_COMM_WORLD, at the end of MPI_Init: finds out who is where. False: no process of the job can
   /// have GPU memory, and nothing is left to do.
   bool start();
-  /// After a start() that failed: some ranks may not have taken part in it.
+  /// After a start() that failed: not all ranks have this drop-in, and what this one has on GPUs is staged.
+  bool stages_alone() const { return apart_ && memories_->possible(); }
+  /// Some may not even have taken part in it.
   bool unmatched() const { return unmatched_; }
   /// Collective, at the beginning of MPI_Finalize.
   void finish();
@@ -101,9 +103,10 @@ class DropIn {
   int fail(std::string_view what, Handle comm, const Status& status);
   /// Says alone what went wrong.
   void say(std::string_view what, Handle comm, const Status& status) const;
-  /// Whether a wait, in function `what`, is in vain since a rank was lost: then what the program is told. `comm`: of
-  /// what is waited for.
-  std::optional<int> in_vain(std::string_view what, Handle comm);
+  /// Whether a wait, in function `what`, for a request or for a rank of MPI_COMM_WORLD is in vain, since that was
+  /// lost: then what the program is told. What others' deaths are to it is the MPI's to say.
+  std::optional<int> in_vain(std::string_view what, OpenRequest& open);
+  std::optional<int> in_vain(std::string_view what, Handle comm, int world_rank);
 
   /// What a collective call that ends in a request, or one of neighbours, or what else has to keep their order, is to
   /// wait with for its turn; null where it need not wait, and is to be made at once; `why` it is then staged.
@@ -268,6 +271,8 @@ class DropIn {
   /// has no more of it to find.
   std::optional<std::int64_t> announced(const Communicators::Peer& from, int tag, std::int64_t bytes, bool taken);
   Windows& make_windows(const WindowMpi& of);
+  /// Whether all ranks of the communicator are known to have this drop-in, which alone answers.
+  bool may_ask(Handle comm);
   /// `again`: in the program's own call, which has asked where its memory is.
   Result<std::shared_ptr<Shadows>> begin(const Call& call, bool again);
   /// What has become of a communicator's calls that end in a request.
@@ -282,9 +287,10 @@ class DropIn {
   }
   /// Its ranks have met. Errors: a rank was lost before that, or while calls were under way.
   Status settle(Handle comm, Communicators::One& one, Until until);
-  /// As progress(), until `done` says so, or nothing on `comm` will be done any more. Errors: a rank was lost.
+  /// As progress(), until `done` says so, or nothing on `comm` will be done any more. Errors: one of `ranks`, of
+  /// MPI_COMM_WORLD, was lost.
   template <class Done>
-  Status move_until(Handle comm, const Done& done);
+  Status move_until(Handle comm, std::span<const int> ranks, const Done& done);
   /// Until all ranks of this node have come, and those elsewhere that are awaited. Errors: as move_until().
   Status move_until_all_come(Handle comm, const Communicators::One& one);
   /// As let_all_come(), of calls that no board counts. Errors: as move_until().
@@ -314,7 +320,12 @@ class DropIn {
   Result<bool> wait_for_all(Communicators::One& one, std::uint64_t number, std::uint32_t signature, const Call& call);
   /// What `answer` says in the end; false where the communicator is of no use any more. Errors: a rank was lost.
   template <class Answer>
-  Result<bool> wait_for(const Answer& answer, const Call& call);
+  Result<bool> wait_for(const Answer& answer, const Communicators::One& one, const Call& call);
+  /// The rank, of MPI_COMM_WORLD, lives; or whoever a request waits for, as far as the MPI would not say so.
+  Status check(int world_rank) const;
+  Status lost(OpenRequest& open) const;
+  /// MPI's.
+  int code_of(const Status& status) const;
   // All that explains is to be asked for where explains_ alone.
   void explain_staged(Function function, std::uint64_t bytes, std::string_view how, std::string_view detail);
   /// A message that was sent is taken.
@@ -360,7 +371,7 @@ class DropIn {
   Explanations explanations_;
   bool explains_ = false;  // since MPI_Init, on rank 0
   int rank_ = 0;
-  bool unmatched_ = false;
+  bool apart_ = false, unmatched_ = false;
 };
 
 }  // namespace sennit::shim::mpi

@@ -6,21 +6,21 @@
 namespace sennit::shim::mpi {
 
 template <class Done>
-Status DropIn::move_until(Handle comm, const Done& done) {
+Status DropIn::move_until(Handle comm, std::span<const int> ranks, const Done& done) {
   for (Patience patience; !done(); patience.wait()) {
     progress();
     mpi_->progress();
     // Of a communicator that is of no use any more, some may never come.
     if (comm != kNoHandle && mpi_->revoked(comm)) break;
-    if (communicators_->group().failed()) return communicators_->group().check();
+    if (auto lost = communicators_->group().check(ranks); !lost) return lost;
   }
   return {};
 }
 
 Status DropIn::move_until_all_come(Handle comm, const Communicators::One& one) {
   if (one.board == nullptr) return {};
-  if (auto status = move_until(comm, [&] { return one.board->all_came(); }); !status) return status;
-  return move_until(comm, [&] { return communicators_->came_elsewhere(one, awaited_elsewhere()); });
+  if (auto status = move_until(comm, one.ranks, [&] { return one.board->all_came(); }); !status) return status;
+  return move_until(comm, one.ranks, [&] { return communicators_->came_elsewhere(one, awaited_elsewhere()); });
 }
 
 Status DropIn::let_all_arrive(Handle comm, const Participants& all) {
@@ -28,7 +28,7 @@ Status DropIn::let_all_arrive(Handle comm, const Participants& all) {
   Questions& questions = communicators_->questions();
   const std::uint64_t number = questions.arrive(all.name);
   if (!requests_.busy()) return {};
-  return move_until(comm, [&] {
+  return move_until(comm, all.others, [&] {
     bool came = true;  // each is asked, so that their answers come at the same time
     for (const int rank : all.others) came = questions.arrived(rank, all.name, number) && came;
     return came;
@@ -56,10 +56,9 @@ std::optional<int> DropIn::come(std::string_view what, Handle comm) {
 
 std::optional<int> DropIn::come(std::string_view what, Handle comm, const Leaders& leaders) {
   if (const auto code = pass(what, comm)) return code;
-  if (communicators_ == nullptr || communicators_->both_come(comm, leaders.local, leaders.between, leaders.remote,
-                                                             leaders.tag, [this] { progress(); }))
-    return std::nullopt;
-  const Status lost = communicators_->group().check();
+  if (communicators_ == nullptr) return std::nullopt;
+  const Status lost = communicators_->both_come(comm, leaders.local, leaders.between, leaders.remote, leaders.tag,
+                                                [this] { progress(); });
   return lost.ok() ? std::nullopt : std::optional(fail(what, comm, lost));
 }
 

@@ -77,7 +77,7 @@ int DropIn::wait_until_taken(Outgoing& outgoing, const Call& call) {
     }
     progress();
     mpi_->progress();
-    if (communicators_->group().failed()) return fail(call, communicators_->group().check());
+    if (auto lost = check(outgoing.peer()); !lost) return fail(call, lost);
   }
 }
 
@@ -170,7 +170,7 @@ bool DropIn::arrived(Receive& receive, Handle comm) {
   const auto done = receive.incoming->done();
   if (!done) {
     say("receiving a message", comm, done.status());
-    receive.error = mpi_->err_other();
+    receive.error = code_of(done.status());
     return true;
   }
   if (*done && explains_) explain_fetched(receive);

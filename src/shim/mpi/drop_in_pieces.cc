@@ -42,11 +42,11 @@ std::vector<int> DropIn::awaited_elsewhere() {
   for (const auto& [request, open] : requests_.moving()) {
     const std::lock_guard lock(open->mutex);
     if (!open->active) continue;
-    if (open->outgoing != nullptr) awaited.push_back(open->outgoing->peer_elsewhere());
+    if (open->outgoing != nullptr) awaited.push_back(open->outgoing->peer());
     if (open->receive == nullptr) continue;
     const Receive& receive = *open->receive;
     if (receive.incoming != nullptr) {
-      awaited.push_back(receive.incoming->peer_elsewhere());
+      awaited.push_back(receive.incoming->peer());
     } else if (receive.looked) {
       continue;
     } else if (const Handle comm = open->comm();
@@ -59,7 +59,7 @@ std::vector<int> DropIn::awaited_elsewhere() {
   }
   std::ranges::sort(awaited);
   awaited.erase(std::unique(awaited.begin(), awaited.end()), awaited.end());
-  std::erase(awaited, -1);
+  std::erase_if(awaited, [&](int rank) { return rank < 0 || communicators_->group().same_node(rank); });
   return awaited;
 }
 

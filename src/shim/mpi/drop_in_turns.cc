@@ -36,7 +36,7 @@ class DropIn::Table final : public TurnsTable {
   Result<std::optional<bool>> answer(std::uint64_t number) override {
     const bool program = mover_ == Mover::program;
     if (!one_.met && !(program && all().met(comm_, one_))) return gone();
-    if (one_.broken) return all().group().check();
+    if (one_.broken) return all().check(one_);
     if (!one_.whole || one_.nodes || one_.board == nullptr) return std::optional(false);
     const auto known = one_.board->answer(number);
     if (!known) return gone();
@@ -55,7 +55,7 @@ class DropIn::Table final : public TurnsTable {
     if (has == true) begun.on_node = one_.on_node;
     if (has != false) return has;
     begun.why = one_.why_not;
-    return all().group().failed() ? gone() : has;
+    return all().check(one_).ok() ? has : gone();
   }
 
  private:
@@ -64,7 +64,7 @@ class DropIn::Table final : public TurnsTable {
   /// of a communicator that is of no use any more the real function says so.
   Result<std::optional<bool>> gone() {
     if (mover_ == Mover::program && drop_in_.mpi_->revoked(comm_)) return std::optional(false);
-    if (auto lost = all().group().check(); !lost) return lost;
+    if (auto lost = all().check(one_); !lost) return lost;
     return std::optional<bool>();
   }
 
@@ -115,7 +115,7 @@ Status DropIn::settle(Handle comm, Communicators::One& one, Until until) {
   }
   // Of a communicator that is of no use any more the real function says so.
   const bool in_vain = (waited || one.broken) && !mpi_->revoked(comm);
-  return in_vain ? communicators_->group().check() : Status();
+  return in_vain ? communicators_->check(one) : Status();
 }
 
 std::optional<int> DropIn::settle(std::string_view what, Handle comm) {

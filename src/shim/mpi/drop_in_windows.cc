@@ -35,12 +35,24 @@ Windows& DropIn::make_windows(const WindowMpi& of) {
   return *windows_;
 }
 
+bool DropIn::may_ask(Handle comm) {
+  if (communicators_ == nullptr) return !apart_;
+  const auto& ranks = communicators_->find_or_begin_to_meet(comm).ranks;
+  return std::ranges::none_of(ranks, [](int rank) { return rank < 0; });
+}
+
 int DropIn::create_window(const WindowMpi& of, Handle comm, WindowMemory memory, std::int64_t unit,
                           const Windows::Make& make) {
   bool any = false;
   const bool gpu = memory.bytes > 0 && is_device(memory.base);
-  if (const int code = Windows::any_gpu(*mpi_, comm, gpu, any); code != 0) return code;
   Handle unused = kNoHandle;
+  if (!may_ask(comm)) {
+    if (!gpu) return make(memory.base, memory.bytes, unused);
+    return fail("MPI_Win_create", comm,
+                Status(Code::unsupported, "GPU memory in a window of ranks that may run without sennit", {},
+                       "Start sennit run before the launcher, and let no rank be of another job"));
+  }
+  if (const int code = Windows::any_gpu(*mpi_, comm, gpu, any); code != 0) return code;
   if (!any) return make(memory.base, memory.bytes, unused);
   Status why;
   const int code = make_windows(of).create(comm, memory, unit, make, why);

@@ -30,6 +30,7 @@ class Library final : public Mpi {
     std::unique_ptr<Library> made(new Library());
     if (!find(library, made->call_)) return nullptr;
     made->comm_is_revoked_ = reinterpret_cast<int (*)(Comm, int*)>(dlsym(library, "PMPIX_Comm_is_revoked"));
+    made->is_fault_tolerant_ = static_cast<const bool*>(dlsym(library, "ompi_ftmpi_enabled"));
     made->file_get_group_ = reinterpret_cast<decltype(file_get_group_)>(dlsym(library, "PMPI_File_get_group"));
     made->win_get_group_ = reinterpret_cast<decltype(win_get_group_)>(dlsym(library, "PMPI_Win_get_group"));
     made->buffer_iflush_ = reinterpret_cast<decltype(buffer_iflush_)>(dlsym(library, "PMPI_Buffer_iflush"));
@@ -64,6 +65,18 @@ class Library final : public Mpi {
   Handle datatype_null() const { return datatype_null_; }
   Handle op_null() const { return op_null_; }
 
+  /// Once MPI has begun: MPI_Finalize will call this, first of all that it does itself, and behind what the program
+  /// has it call from now on (MPI 4.0, 11.2.4). MPI's code.
+  int at_end(int (*told)(Comm, int, void*, void*)) const {
+    int key = 0;
+    const auto no_copy = [](Comm, int, void*, void*, void*, int* flag) { return *flag = 0; };
+    int code = call_.comm_create_keyval(no_copy, told, &key, nullptr);
+    if (code != 0) return code;
+    code = call_.comm_set_attr(from_handle<Comm>(self_), key, nullptr);
+    (void)call_.comm_free_keyval(&key);
+    return code;
+  }
+
   Handle comm_world() const override { return world_; }
   Handle comm_null() const override { return comm_null_; }
   Handle request_null() const override { return request_null_; }
@@ -76,6 +89,8 @@ class Library final : public Mpi {
   int err_other() const override { return Abi::kErrOther; }
   int err_no_memory() const override { return Abi::kErrNoMem; }
   int err_truncate() const override { return Abi::kErrTruncate; }
+  int err_lost() const override { return tells_of_deaths() ? kErrProcFailed : Abi::kErrOther; }
+  bool tells_of_deaths() const override { return is_fault_tolerant_ != nullptr && *is_fault_tolerant_; }
 
   int shape(Handle handle, CommShape& shape) const override {
     const auto comm = from_handle<Comm>(handle);
@@ -406,6 +421,8 @@ class Library final : public Mpi {
   int (*win_get_group_)(typename Abi::Win, typename Abi::Group*) = nullptr;
   int (*buffer_iflush_)(typename Abi::Request*) = nullptr;  ///< of MPI 4.1
   int (*comm_is_revoked_)(Comm, int*) = nullptr;            ///< null where the library has no fault tolerance
+  static constexpr int kErrProcFailed = 75;                 ///< MPI_ERR_PROC_FAILED of Open MPI 5
+  const bool* is_fault_tolerant_ = nullptr;                 ///< of Open MPI: whether a job was started so
   LibraryTypes<Abi> types_{call_};
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
   Handle op_null_ = 0;

@@ -14,7 +14,8 @@ template <class Abi>
 void step_aside() {
   const sennit_front& front = *Process<Abi>::instance().front;
   for (std::size_t i = 0; i < front.entries; ++i)
-    if (front.real[i] != nullptr && !Process<Abi>::instance().needed(Entry(i))) front.table[i] = front.first[i];
+    if (front.real[i] != nullptr && !Process<Abi>::instance().needed(Entry(i)) && Entry(i) != Entry::Session_init)
+      front.table[i] = front.first[i];
 }
 
 /// Stands for functions that the library lacks and that nothing can replace: a program that looked for the symbol
@@ -35,13 +36,36 @@ void refuse_unmatched() {
     if (refusing[i] != nullptr && front.real[i] != nullptr) front.table[i] = refusing[i];
 }
 
+/// What the drop-in has is given back while the MPI can still be called.
+template <class Abi>
+void finish() {
+  auto& process = Process<Abi>::instance();
+  try {
+    if (process.started.exchange(false)) process.drop_in->finish();
+  } catch (const std::bad_alloc&) {  // the program's MPI has to end all the same
+    std::fputs("sennit error: MPI_Finalize goes on without sennit, as there is no host memory left\n", stderr);
+  }
+  step_aside<Abi>();
+}
+
+/// MPI_Finalize first calls what the program has set to be called when MPI_COMM_SELF goes, which may communicate; and
+/// last of those this, which was set first.
+template <class Abi>
+int at_end(typename Abi::Comm, int, void*, void*) {
+  finish<Abi>();
+  return 0;
+}
+
 template <class Abi>
 int begin(int code) {
   auto& process = Process<Abi>::instance();
   if (code != 0 || process.started.exchange(true)) return code;
-  if (process.drop_in->start()) return code;
-  step_aside<Abi>();
-  if (process.drop_in->unmatched()) refuse_unmatched<Abi>();
+  DropIn& here = *process.drop_in;
+  if (here.start() || here.stages_alone())
+    process.told_of_end = process.library->at_end(&at_end<Abi>) == 0;
+  else
+    step_aside<Abi>();
+  if (here.unmatched()) refuse_unmatched<Abi>();
   return code;
 }
 
@@ -57,14 +81,22 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 
 template <class Abi>
 int Finalize() {
-  auto& process = Process<Abi>::instance();
-  try {
-    if (process.started.exchange(false)) process.drop_in->finish();
-  } catch (const std::bad_alloc&) {  // the program's MPI has to end all the same
-    std::fputs("sennit error: MPI_Finalize goes on without sennit, as there is no host memory left\n", stderr);
-  }
-  step_aside<Abi>();
+  if (!Process<Abi>::instance().told_of_end) finish<Abi>();
   return Real<Abi>::of(&Finalize<Abi>, Entry::Finalize)();
+}
+
+/// A program may begin sessions when MPI_Finalize has ended, too: GPU memory is then staged as before MPI_Init.
+template <class Abi>
+int Session_init(typename Abi::Info info, typename Abi::Errhandler errhandler, void* session) {
+  auto& process = Process<Abi>::instance();
+  const int code = Real<Abi>::of(&Session_init<Abi>, Entry::Session_init)(info, errhandler, session);
+  if (code == 0 && !process.started && process.memories->possible()) process.fill_table(*process.front);
+  return code;
+}
+/// For a library that lacks it, which need not have begun: then there is no error handler to call.
+template <class Abi>
+int no_sessions(typename Abi::Info, typename Abi::Errhandler, void*) {
+  return Abi::kErrUnsupportedOperation;
 }
 
 template <class Abi>

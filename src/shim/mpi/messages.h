@@ -73,6 +73,7 @@ class Messages {
     Result<bool> taken() override;
     void is_waited_for() override;
     bool is_left() const override { return left_; }
+    int peer() const override { return to_.dest; }
     bool is_wished() const override { return messages_.wish_of(announcement_).is_open(announcement_.number); }
     bool is_claimed() const override { return messages_.wish_of(announcement_).is_claimed(announcement_.number); }
 
@@ -133,6 +134,7 @@ class Messages {
     std::uint64_t bytes() const override { return announcement_.bytes; }
     std::string_view plan() const override { return kPlan; }
     std::string how() const override;
+    int peer() const override { return announcement_.sender; }
     /// The sender is told when it has come. Errors: those of the copy.
     Result<bool> done() override;
 

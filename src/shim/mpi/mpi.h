@@ -64,6 +64,10 @@ class Mpi {
   virtual int err_other() const = 0;
   virtual int err_no_memory() const = 0;
   virtual int err_truncate() const = 0;
+  /// A rank has died.
+  virtual int err_lost() const = 0;
+  /// Whether the program goes on when a rank has died (ULFM): the MPI then says of each call what that is to it.
+  virtual bool tells_of_deaths() const = 0;
 
   virtual int shape(Handle comm, CommShape& shape) const = 0;
   /// What the program, or the MPI, calls it; empty where neither does.

@@ -42,8 +42,8 @@ class Outgoing {
   virtual bool is_claimed() const { return false; }
   /// Whether it is taken without its receiver, which may come at any time: what is sent in its place is still needed.
   virtual bool is_left() const { return false; }
-  /// The receiver, of MPI_COMM_WORLD, where it is on another node; else -1.
-  virtual int peer_elsewhere() const { return -1; }
+  /// The receiver, of MPI_COMM_WORLD.
+  virtual int peer() const = 0;
 };
 
 class Incoming {
@@ -59,8 +59,8 @@ class Incoming {
   virtual std::string how() const { return std::string(plan()); }
   /// Whether it has come. To be asked until it has, as Outgoing::taken(). Errors: it never will.
   virtual Result<bool> done() = 0;
-  /// The sender, as Outgoing::peer_elsewhere().
-  virtual int peer_elsewhere() const { return -1; }
+  /// The sender, of MPI_COMM_WORLD.
+  virtual int peer() const = 0;
 };
 
 }  // namespace sennit::shim::mpi

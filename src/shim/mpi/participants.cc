@@ -28,9 +28,10 @@ std::uint64_t name_of(std::span<const int> ranks) {
 }
 
 std::optional<Participants> AllParticipants::make(std::vector<int> ranks, std::uint64_t salt) const {
+  const bool whole = std::erase_if(ranks, [](int rank) { return rank < 0; }) == 0;
   std::ranges::sort(ranks);
-  if (ranks.empty() || ranks.front() < 0) return std::nullopt;
-  Participants all{name_of(ranks) ^ salt, std::move(ranks)};
+  if (ranks.empty()) return std::nullopt;
+  Participants all{name_of(ranks) ^ salt, std::move(ranks), whole};
   std::erase(all.others, rank_);
   return all;
 }

@@ -27,6 +27,7 @@ std::uint64_t name_of(std::span<const int> ranks);
 struct Participants {
   std::uint64_t name = 0;
   std::vector<int> others;  ///< of MPI_COMM_WORLD, ascending, without this one
+  bool whole = true;        ///< there are none of another job
 };
 
 /// Those of all calls of this process. Local. Thread-safe.
@@ -36,10 +37,10 @@ class AllParticipants {
   AllParticipants(const Mpi& mpi, int rank) : mpi_(mpi), rank_(rank) {}
 
   /// All of a communicator's, of both groups where it has two; of a group's, which are told from those of other calls
-  /// by a tag. None where some are of another job, alike on all of them.
+  /// by a tag. Those of other jobs are left out: what they wait for does not come by way of sennit.
   std::optional<Participants> of(Handle comm) const;
   std::optional<Participants> of(Handle group, int tag) const;
-  /// Of all of a file's or a window's, which are asked for once until it is forgotten; null: some are of another job.
+  /// Of all of a file's or a window's, which are asked for once until it is forgotten; null: the MPI does not say.
   std::shared_ptr<const Participants> of(Shared kind, Handle handle);
   /// One was made by all ranks of a communicator: they agree on its `key`, and on the `number` of that call.
   void name(Shared kind, Handle handle, std::uint64_t key, std::uint64_t number);

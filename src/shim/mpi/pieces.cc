@@ -196,7 +196,7 @@ class Pieces::Leaving final : public Outgoing, private Pieces::Moving {
   int length() const override { return static_cast<int>(sent_.size()); }
   std::uint64_t bytes() const override { return card_.bytes; }
   std::string_view plan() const override { return kByPieces; }
-  int peer_elsewhere() const override { return to_.dest; }
+  int peer() const override { return to_.dest; }
 
   Result<bool> taken() override {
     if (over_) return true;
@@ -292,7 +292,7 @@ class Pieces::Arriving final : public Incoming, private Pieces::Moving {
   int sender() const { return card_.sender; }
   std::uint64_t bytes() const override { return card_.bytes; }
   std::string_view plan() const override { return kByPieces; }
-  int peer_elsewhere() const override { return card_.sender; }
+  int peer() const override { return card_.sender; }
 
   Result<bool> done() override {
     if (!lost_.ok()) return lost_;

@@ -23,6 +23,9 @@ struct Process {
   std::unique_ptr<WindowLibrary<Abi>> windows;
   std::unique_ptr<DropIn> drop_in;
   std::atomic<bool> started{false};  ///< between MPI_Init and MPI_Finalize
+  bool told_of_end = false;          ///< by a callback in MPI_Finalize
+  /// What entry points lead to while the drop-in has something to do.
+  void (*fill_table)(const sennit_front&) = nullptr;
 
   /// Whether the library lacks functions that stand on this one: requests keep arrays for them.
   bool needed(Entry entry) const {

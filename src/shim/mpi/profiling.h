@@ -50,6 +50,10 @@ struct Profiling {
   int (*ibarrier)(Comm, Request*);
   int (*comm_split)(Comm, int, int, Comm*);
   int (*comm_free)(Comm*);
+  int (*comm_create_keyval)(int (*)(Comm, int, void*, void*, void*, int*), int (*)(Comm, int, void*, void*), int*,
+                            void*);
+  int (*comm_set_attr)(Comm, int, void*);
+  int (*comm_free_keyval)(int*);
   int (*allreduce)(const void*, void*, int, Datatype, Op, Comm);
   int (*reduce)(const void*, void*, int, Datatype, Op, int, Comm);
   int (*reduce_local)(const void*, void*, int, Datatype, Op);
@@ -117,6 +121,9 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.ibarrier, "PMPI_Ibarrier");
   set(functions.comm_split, "PMPI_Comm_split");
   set(functions.comm_free, "PMPI_Comm_free");
+  set(functions.comm_create_keyval, "PMPI_Comm_create_keyval");
+  set(functions.comm_set_attr, "PMPI_Comm_set_attr");
+  set(functions.comm_free_keyval, "PMPI_Comm_free_keyval");
   set(functions.allreduce, "PMPI_Allreduce");
   set(functions.reduce, "PMPI_Reduce");
   set(functions.reduce_local, "PMPI_Reduce_local");

@@ -24,7 +24,7 @@ enum class Asked : std::uint64_t {
   has_arrived
 };
 
-/// Between two looks whether all ranks live: a default.
+/// Between two looks whether the asked rank lives: a default.
 constexpr std::chrono::milliseconds kLookAtRanks(20);
 
 /// Before a rank is asked again whether it has come, and most time between two questions. Defaults: somewhat longer
@@ -130,7 +130,7 @@ std::optional<Questions::Announced> Questions::announced(int rank, int slot) {
   tell_(rank, question_word(Asked::announced).number(question).number(static_cast<std::uint64_t>(slot)).take());
   while (!answers_.contains(question)) {
     came_.wait_for(lock, kLookAtRanks);
-    if (!check_().ok()) return std::nullopt;
+    if (!check_(rank).ok()) return std::nullopt;
   }
   auto answer = answers_.extract(question);
   return answer.mapped();

@@ -33,9 +33,9 @@ namespace sennit::shim::mpi {
 class Questions {
  public:
   using Clock = std::chrono::steady_clock;
-  /// As WordExchanges::Tell and Check.
+  /// As WordExchanges::Tell; and ok while the rank lives.
   using Tell = std::function<void(int rank, comm::Bytes word)>;
-  using Check = std::function<Status()>;
+  using Check = std::function<Status(int rank)>;
 
   Questions(Tell tell, Check check) : tell_(std::move(tell)), check_(std::move(check)) {}
 
@@ -74,7 +74,7 @@ class Questions {
   /// What this process announces in this slot, from now on; none: nothing.
   void announce(int slot, std::optional<Announced> what);
   /// What `rank` announces in this slot now, which has to be one of announcers(). Waits for the answer; none, too,
-  /// where a rank was lost.
+  /// where it was lost.
   std::optional<Announced> announced(int rank, int slot);
 
   // Who has come:

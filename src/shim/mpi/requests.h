@@ -36,7 +36,7 @@ int wait_until(std::string_view function, const Need& need, const Look& look) {
   for (Patience patience;; patience.wait()) {
     if (const std::optional<int> code = look()) return *code;
     if (need.own == nullptr) continue;
-    if (const auto code = drop_in<Abi>().in_vain(function, need.own->comm())) return *code;
+    if (const auto code = drop_in<Abi>().in_vain(function, *need.own)) return *code;
   }
 }
 

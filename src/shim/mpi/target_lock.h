@@ -15,14 +15,16 @@ namespace sennit::shim::mpi {
 /// what was written must be there before that.
 class TargetLock {
  public:
-  /// Errors: a rank was lost, and may have held it.
+  /// Errors: a rank was lost that held it.
   static Result<TargetLock> take(comm::Group& group, int target) {
     auto& word = group.control().slot(group.node_index(target), kSlot).words[0];
     for (Patience patience;; patience.wait()) {
       std::uint64_t nobody = 0;
       if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
         return TargetLock(word);
-      if (group.failed()) return group.check();
+      if (!group.failed() || nobody == 0) continue;
+      const int holder = static_cast<int>(nobody - 1);
+      if (auto status = group.check({&holder, 1}); !status) return status;
     }
   }
   TargetLock(TargetLock&& other) noexcept : word_(std::exchange(other.word_, nullptr)) {}

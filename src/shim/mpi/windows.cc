@@ -309,15 +309,23 @@ int Windows::give_back(Handle handle, const Brought& brought) {
   return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
+Status Windows::check(Handle handle) const {
+  if (tools_.group == nullptr || !tools_.group->failed()) return {};
+  const auto window = find(handle);
+  std::vector<int> ranks;
+  if (window != nullptr)
+    for (const Target& target : window->targets) ranks.push_back(target.world);
+  return tools_.group->check(ranks);
+}
+
 int Windows::wait_for(Handle window, Handle request) {
   bool done = false;
   for (Patience patience;; patience.wait()) {
     if (const int code = tools_.mpi.done(request, done); code != 0) return tools_.windows.fail(window, code);
     if (done) return 0;
-    if (tools_.group != nullptr && tools_.group->failed()) {
-      log(LogLevel::error,
-          fmt::format("rank {}: MPI_Win_...: {}", tools_.group->rank(), tools_.group->check().text()));
-      return tools_.windows.fail(window, tools_.mpi.err_other());
+    if (auto lost = check(window); !lost.ok()) {
+      log(LogLevel::error, fmt::format("rank {}: MPI_Win_...: {}", tools_.group->rank(), lost.text()));
+      return tools_.windows.fail(window, tools_.mpi.err_lost());
     }
     tools_.progress();
   }

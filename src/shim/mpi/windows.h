@@ -180,6 +180,8 @@ class Windows {
   /// Errors: on all ranks.
   Status mirror(Handle comm, bool gpu, Window& window);
   int settle(Window& window);
+  /// ok while all ranks of the window live.
+  Status check(Handle window) const;
   int wait_for(Handle window, Handle request);
   /// Whether the call may be made of a target that is mirrored.
   Outcome may_reach_mirror(const Remote& remote, const Target& target) const;

@@ -17,7 +17,7 @@ constexpr std::uint64_t kExchanged = 0x6578'6368'616e'6765;
 /// Longer items come in pieces: four numbers stand before each, and its own length. A limit.
 constexpr std::size_t kLargestPiece = comm::kLargestWord - 5 * sizeof(std::uint64_t);
 
-/// Between two looks whether all ranks live: a default.
+/// Between two looks whether its ranks live: a default.
 constexpr std::chrono::milliseconds kLook(20);
 
 }  // namespace
@@ -43,7 +43,7 @@ class WordExchanges::One final : public comm::Exchange {
     while (round.whole < ranks_.size()) {
       all_.came_.wait_for(lock, kLook);
       if (all_.ended_ || cancelled_) return Status(Code::peer_lost, "the job ended while its ranks met");
-      if (auto status = all_.check_(); !status) return status;
+      if (auto status = all_.check_(ranks_); !status) return status;
     }
     std::vector<comm::Bytes> items;
     for (const int rank : ranks_) items.push_back(std::move(round.items[rank]));

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "comm/exchange.h"
@@ -19,8 +20,8 @@ class WordExchanges {
   /// Sends a rank of MPI_COMM_WORLD a word of at most comm::kLargestWord bytes; never loses one, and keeps the order
   /// of those to one rank.
   using Tell = std::function<void(int rank, comm::Bytes word)>;
-  /// ok while all ranks of MPI_COMM_WORLD live.
-  using Check = std::function<Status()>;
+  /// ok while these ranks of MPI_COMM_WORLD live.
+  using Check = std::function<Status(std::span<const int> ranks)>;
 
   WordExchanges(Tell tell, Check check) : tell_(std::move(tell)), check_(std::move(check)) {}
 

@@ -239,7 +239,7 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
     }
     here.look(*receive, bytes);
     for (Patience patience; !here.arrived(*receive, call.comm); patience.wait()) {
-      if (const auto lost = here.in_vain("MPI_Recv", call.comm)) return *lost;
+      if (const auto lost = here.in_vain("MPI_Recv", call.comm, receive->incoming->peer())) return *lost;
       here.progress();
     }
     const bool fetched = receive->incoming != nullptr;

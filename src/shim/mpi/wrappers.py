@@ -302,11 +302,11 @@ def is_counted(function: Function) -> bool:
 
 
 def unmatched(function: Function) -> Iterator[str]:
-    """The program's own function, but on MPI_COMM_WORLD, where some ranks have counted another number of calls."""
+    """As ever, but on MPI_COMM_WORLD, where some ranks have counted another number of calls."""
     yield "template <class Abi>"
     yield f"int {function.name}_unmatched({signature(function)}) {{"
     yield f'  if (is_world<Abi>(comm)) return refuse<Abi>("MPI_{function.name}");'
-    yield f"  return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
+    yield f"  return {function.name}<Abi>({arguments(function, {})});"
     yield "}"
     yield ""
 

@@ -38,6 +38,8 @@ class MadeUpMpi : public Mpi {
   int err_other() const override { return 16; }
   int err_no_memory() const override { return 39; }
   int err_truncate() const override { return 15; }
+  int err_lost() const override { return 16; }
+  bool tells_of_deaths() const override { return false; }
   int shape(Handle, CommShape& shape) const override {
     shape = comm;
     return 0;

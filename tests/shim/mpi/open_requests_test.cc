@@ -163,6 +163,7 @@ class Sent final : public Outgoing {
   std::uint64_t bytes() const override { return bytes_; }
   std::string_view plan() const override { return "none"; }
   Result<bool> taken() override { return false; }
+  int peer() const override { return 0; }
   bool is_wished() const override { return wished; }
   bool is_claimed() const override { return claimed; }
   bool wished = false, claimed = false;

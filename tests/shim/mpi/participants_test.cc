@@ -33,11 +33,15 @@ class MembersMpi : public MadeUpMpi {
   }
 };
 
-constexpr Handle kThree = 10, kThreeTurned = 11, kPair = 12, kSeveralJobs = 13, kNobody = 14;
+constexpr Handle kThree = 10, kThreeTurned = 11, kPair = 12, kSeveralJobs = 13, kNobody = 14, kNoneOfThisJob = 15;
 
 struct TwoParticipants {
   TwoParticipants() {
-    mpi.of = {{kThree, {0, 3, 1}}, {kThreeTurned, {1, 0, 3}}, {kPair, {0, 1}}, {kSeveralJobs, {0, -32766}}};
+    mpi.of = {{kThree, {0, 3, 1}},
+              {kThreeTurned, {1, 0, 3}},
+              {kPair, {0, 1}},
+              {kSeveralJobs, {1, -32766, 0}},
+              {kNoneOfThisJob, {-32766}}};
   }
   MembersMpi mpi;
   AllParticipants first{mpi, 0}, second{mpi, 1};
@@ -60,9 +64,15 @@ TEST(Participants, OfAGroupAreToldApartByTheirTag) {
   EXPECT_NE(all.first.of(kThree, 0)->name, all.first.of(kThree)->name);
 }
 
-TEST(Participants, OfAnotherJobAreNone) {
+TEST(Participants, OfAnotherJobAreLeftOut) {
   TwoParticipants all;
-  for (const Handle handle : {kSeveralJobs, kNobody}) {
+  const auto some = all.first.of(kSeveralJobs);
+  ASSERT_TRUE(some.has_value());
+  EXPECT_FALSE(some->whole);
+  EXPECT_TRUE(all.first.of(kPair)->whole);
+  EXPECT_EQ(some->name, all.second.of(kSeveralJobs)->name);
+  EXPECT_THAT(some->others, ElementsAre(1));
+  for (const Handle handle : {kNoneOfThisJob, kNobody}) {
     EXPECT_EQ(all.first.of(handle), std::nullopt);
     EXPECT_EQ(all.first.of(handle, 1), std::nullopt);
     EXPECT_EQ(all.first.of(Shared::file, handle), nullptr);
@@ -100,8 +110,8 @@ TEST(Participants, OfFilesAndWindowsThatWereMadeInCallsOfACommunicatorAreToldApa
   EXPECT_EQ(all.first.forget(Shared::window, kThree), here->name);
   EXPECT_NE(all.first.of(Shared::window, kThree)->name, here->name);
   EXPECT_EQ(all.first.forget(Shared::window, kThree), std::nullopt) << "that of its ranks is others' too";
-  all.first.name(Shared::window, kSeveralJobs, 1, 4);
-  EXPECT_EQ(all.first.of(Shared::window, kSeveralJobs), nullptr);
+  all.first.name(Shared::window, kNobody, 1, 4);
+  EXPECT_EQ(all.first.of(Shared::window, kNobody), nullptr);
 }
 
 }  // namespace

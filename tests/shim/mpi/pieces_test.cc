@@ -122,7 +122,7 @@ class PiecesTest : public ::testing::Test {
               [&test, number](int to, comm::Bytes word) {
                 test.words.push_back({number, to, std::move(word)});
               },
-              [] { return Status(); }),
+              [](int) { return Status(); }),
           pieces(mpi, 1, number, kJobOfPieces, questions, gpus, host, look_alikes) {}
     BoxMpi mpi;
     std::shared_ptr<device::Executor> executor;

@@ -35,7 +35,7 @@ struct Asking {
             ++words;
             more.notify_all();
           },
-          [this] {
+          [this](int) {
             const std::lock_guard lock(mutex);
             return state;
           });
@@ -116,13 +116,13 @@ TEST(Questions, WhatIsAnnouncedInASlotIsTold) {
 TEST(Questions, NobodyWaitsForTheAnswerOfALostRank) {
   std::size_t asked = 0;
   Questions questions([&](int, const comm::Bytes&) { ++asked; },
-                      [] { return Status(Code::peer_lost, "rank 1 died"); });
+                      [](int rank) { return rank == 1 ? Status(Code::peer_lost, "rank 1 died") : Status(); });
   comm::Writer word;
   EXPECT_FALSE(questions.listens(1, 1ms));
   questions.listen();
   Asking other;  // whose rank 1 asks rank 0
   comm::Bytes question;
-  Questions asking([&](int, comm::Bytes what) { question = std::move(what); }, [] { return Status(); });
+  Questions asking([&](int, comm::Bytes what) { question = std::move(what); }, [](int) { return Status(); });
   EXPECT_FALSE(asking.listens(0, 0s));
   EXPECT_TRUE(questions.hear(1, question));
   EXPECT_EQ(questions.announced(1, 0), std::nullopt);
@@ -150,7 +150,7 @@ TEST(Questions, ARankThatHasComeToACallSaysSo) {
 
 TEST(Questions, WhoIsAskedInVainIsAskedLessAndLess) {
   std::size_t asked = 0;
-  Questions questions([&](int, const comm::Bytes&) { ++asked; }, [] { return Status(); });
+  Questions questions([&](int, const comm::Bytes&) { ++asked; }, [](int) { return Status(); });
   const auto start = Questions::Clock::now();
   for (auto time = 0us; time < 100ms; time += 10us) EXPECT_FALSE(questions.came(1, 1, 1, start + time));
   EXPECT_GT(asked, 20U);
@@ -199,10 +199,10 @@ TEST(Questions, WhatHasEndedIsStillAnsweredForAWhile) {
 }
 
 TEST(Questions, OtherWordsAreLeftToOthers) {
-  Questions questions([](int, const comm::Bytes&) { FAIL(); }, [] { return Status(); });
+  Questions questions([](int, const comm::Bytes&) { FAIL(); }, [](int) { return Status(); });
   EXPECT_FALSE(questions.hear(1, comm::Writer().number(1).number(2).take()));
   comm::Bytes word;
-  Questions other([&](int, comm::Bytes told) { word = std::move(told); }, [] { return Status(); });
+  Questions other([&](int, comm::Bytes told) { word = std::move(told); }, [](int) { return Status(); });
   EXPECT_FALSE(other.listens(1, 0s));
   word.resize(word.size() + 8);
   EXPECT_TRUE(questions.hear(1, word)) << "one with too much in it is no question, and nobody else's";

@@ -57,6 +57,11 @@ class ThreadWorld {
     came_.notify_all();
     return call;
   }
+  /// How many collective calls of the communicator a thread has made.
+  std::size_t begun(Handle comm, int thread) {
+    const std::lock_guard lock(mutex_);
+    return rooms_.at(comm).calls[thread];
+  }
   /// Whether all ranks have made it: then what they gave. `wait`: until they
   /// have.
   bool look(Handle comm, std::size_t call, std::vector<Item>& given, bool wait) {

@@ -1,0 +1,85 @@
+/* A program that uses GPU memory in its last calls of MPI: in what MPI_Finalize calls when MPI_COMM_SELF goes, where
+ * all of MPI still works, and, with the argument "session", in a session that begins when MPI_Finalize has ended.
+ * test_c_programs.py compiles it for each MPI. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "c_ranks.h"
+
+enum { kLength = 5000 };
+
+static MPI_Comm comm;
+static int *mine, *theirs;
+static int called, kept_called;
+
+static void came(int value, const char* what) {
+  for (int i = 0; i < kLength; ++i) check(theirs[i] == value, what, theirs[i]);
+}
+
+static void use(MPI_Comm of) {
+  MPI_Request requests[2];
+  for (int i = 0; i < kLength; ++i) mine[i] = rank + 1;
+  MPI_Allreduce(mine, theirs, kLength, MPI_INT, MPI_SUM, of);
+  came(ranks * (ranks + 1) / 2, "a sum");
+  MPI_Irecv(theirs, kLength, MPI_INT, left, 1, of, &requests[0]);
+  MPI_Isend(mine, kLength, MPI_INT, right, 1, of, &requests[1]);
+  MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+  came(left + 1, "a message");
+  MPI_Iallreduce(mine, theirs, kLength, MPI_INT, MPI_MAX, of, &requests[0]);
+  MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+  came(ranks, "a maximum");
+}
+
+static int when_kept_goes(MPI_Comm of, int key, void* value, void* extra) {
+  (void)of, (void)key, (void)value, (void)extra;
+  ++kept_called;
+  return MPI_SUCCESS;
+}
+
+static int when_self_goes(MPI_Comm of, int key, void* value, void* extra) {
+  (void)of, (void)key, (void)value, (void)extra;
+  MPI_Comm twin;
+  int finalized = 1;
+  MPI_Finalized(&finalized);
+  check(!finalized, "MPI_Finalized", finalized);
+  ++called;
+  use(comm);
+  MPI_Comm_dup(comm, &twin);
+  use(twin);
+  MPI_Comm_free(&twin);
+  MPI_Comm_free(&comm);
+  check(kept_called == 1, "callbacks of a communicator", kept_called);
+  return MPI_SUCCESS;
+}
+
+static void use_a_session(void) {
+#if MPI_VERSION >= 4
+  MPI_Session session;
+  MPI_Group group;
+  check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS, "a session", 0);
+  MPI_Group_from_session_pset(session, "mpi://WORLD", &group);
+  MPI_Comm_create_from_group(group, "sennit.c_last_calls", MPI_INFO_NULL, MPI_ERRORS_RETURN, &comm);
+  MPI_Group_free(&group);
+  use(comm);
+  MPI_Comm_disconnect(&comm);
+  MPI_Session_finalize(&session);
+#endif
+}
+
+int main(int argc, char** argv) {
+  int key = 0, other = 0, provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  know_ranks();
+  mine = on_gpu(kLength * sizeof(int));
+  theirs = on_gpu(kLength * sizeof(int));
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, when_self_goes, &key, NULL);
+  MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, when_kept_goes, &other, NULL);
+  MPI_Comm_set_attr(comm, other, NULL);
+  MPI_Finalize();
+  if (called != 1) return 5;
+  if (argc > 1 && strcmp(argv[1], "session") == 0) use_a_session();
+  if (rank == 0) fputs("all arrived\n", stdout);
+  return 0;
+}
