@@ -34,8 +34,9 @@ struct CopyRows {
   /// A launch that has few threads with nothing to do, and enough blocks for many short rows. Defaults.
   unsigned threads() const { return rows.bytes <= 512 ? 32 : rows.bytes <= 4096 ? 256 : device::kBlockThreads; }
   unsigned blocks() const {
-    constexpr std::int64_t kMostBlocks = 1024;
-    const std::int64_t all = rows.rows * rows.planes;
+    constexpr std::uint64_t kMostBlocks = 1024;
+    const auto row = static_cast<std::uint64_t>(rows.bytes);
+    const std::uint64_t all = most / row + (most % row != 0 ? 1 : 0);
     return static_cast<unsigned>(all < kMostBlocks ? all : kMostBlocks);
   }
 };

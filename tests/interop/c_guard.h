@@ -84,16 +84,17 @@ static inline int destinations_in(MPI_Comm comm) {
 }
 
 static inline int is_address(const void* pointer) {
-  return pointer != NULL && pointer != MPI_BOTTOM && pointer != MPI_IN_PLACE;
+  return pointer != MPI_IN_PLACE; /* of MPI_BOTTOM places are addresses */
 }
 
-/* One element, whose first byte may lie far from the address that is given: that need be nobody's. */
+/* One element, whose first byte may lie far from the address that is given, which need be nobody's, and whose last
+ * may lie in another memory. */
 static inline int holds_one(const char* address, MPI_Datatype type) {
   int size = 0;
   MPI_Aint lower = 0, extent = 0;
   if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != 0 || size == 0) return 0;
   PMPI_Type_get_true_extent(type, &lower, &extent);
-  return is_emulated(address + lower);
+  return is_emulated(address + lower) || is_emulated(address + lower + extent - 1);
 }
 
 static inline int holds(const void* buffer, MPI_Count count, MPI_Datatype type) {

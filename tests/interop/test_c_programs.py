@@ -132,6 +132,21 @@ def test_the_communicators_error_handler_hears_of_its_messages(name: str) -> Non
     assert "into GPU memory" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_what_the_mpi_refuses_one_handler_hears_of_once(name: str) -> None:
+    program, library = have(name, "c_refused.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout[-2000:] + done.stderr[-4000:]
+
+
+@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+def test_types_may_have_their_data_anywhere(name: str) -> None:
+    program, library = have(name, "c_across.c")
+    done = program.run(2, library, {"SENNIT_REPORT": "1"})
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout[-2000:] + done.stderr[-4000:]
+    assert "into GPU memory" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("what", ["synchronous", "types", "operators", "aliases", "nobody"])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
 def test_what_mpi_says_is_what_it_says_alone(name: str, what: str) -> None:

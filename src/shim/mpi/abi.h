@@ -17,6 +17,9 @@ enum class Flavour { standard, mpich, openmpi };
 template <int Kind>
 struct Opaque;
 
+/// Classes of errors that every ABI has the same number for.
+inline constexpr int kErrCount = 2, kErrType = 3, kErrComm = 5;
+
 /// MPI 5.0, 20: handles are pointers of small numbers.
 struct Standard {
   static constexpr Flavour kFlavour = Flavour::standard;
@@ -41,11 +44,14 @@ struct Standard {
   static constexpr int kCart = 211, kGraph = 212, kDistGraph = 213;
   static constexpr int kCombinerNamed = 101, kCombinerDup = 102, kCombinerContiguous = 103;
   static constexpr int kCombinerVector = 104, kCombinerHvector = 105, kCombinerSubarray = 111, kCombinerResized = 116;
+  static constexpr int kCombinerIndexed = 106, kCombinerHindexed = 107, kCombinerIndexedBlock = 108;
+  static constexpr int kCombinerHindexedBlock = 109, kCombinerStruct = 110;
   static constexpr std::array kCombinersUnnamed = {113, 114, 115, 117};
   static constexpr int kOrderC = 0xC;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 19, kErrPending = 18, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 55;
   static constexpr int kErrRmaRange = 48, kErrRmaAttach = 46;
+  static constexpr int kTagUb = 501;
   static constexpr int kWinBase = 601, kWinSize = 603, kWinModel = 605, kWinSeparate = 322, kModeNocheck = 1024;
 };
 
@@ -74,11 +80,14 @@ struct Mpich {
   static constexpr int kCart = 2, kGraph = 1, kDistGraph = 3;
   static constexpr int kCombinerNamed = 1, kCombinerDup = 2, kCombinerContiguous = 3;
   static constexpr int kCombinerVector = 4, kCombinerHvector = 6, kCombinerSubarray = 13, kCombinerResized = 18;
+  static constexpr int kCombinerIndexed = 7, kCombinerHindexed = 9, kCombinerIndexedBlock = 10;
+  static constexpr int kCombinerHindexedBlock = 19, kCombinerStruct = 12;
   static constexpr std::array kCombinersUnnamed = {15, 16, 17, 20};
   static constexpr int kOrderC = 56;
   static constexpr int kErrTruncate = 14, kErrOther = 15, kErrInStatus = 17, kErrPending = 18, kErrNoMem = 34;
   static constexpr int kErrUnsupportedOperation = 44;
   static constexpr int kErrRmaRange = 55, kErrRmaAttach = 56;
+  static constexpr int kTagUb = 0x64400001;
   static constexpr int kWinBase = 0x66000001, kWinSize = 0x66000003, kWinModel = 0x66000009, kWinSeparate = 1;
   static constexpr int kModeNocheck = 1024;
 };
@@ -108,11 +117,14 @@ struct OpenMpi {
   static constexpr int kCart = 1, kGraph = 2, kDistGraph = 3;
   static constexpr int kCombinerNamed = 0, kCombinerDup = 1, kCombinerContiguous = 2;
   static constexpr int kCombinerVector = 3, kCombinerHvector = 5, kCombinerSubarray = 12, kCombinerResized = 17;
+  static constexpr int kCombinerIndexed = 6, kCombinerHindexed = 8, kCombinerIndexedBlock = 9;
+  static constexpr int kCombinerHindexedBlock = 18, kCombinerStruct = 11;
   static constexpr std::array kCombinersUnnamed = {14, 15, 16};
   static constexpr int kOrderC = 0;
   static constexpr int kErrTruncate = 15, kErrOther = 16, kErrInStatus = 18, kErrPending = 19, kErrNoMem = 39;
   static constexpr int kErrUnsupportedOperation = 52;
   static constexpr int kErrRmaRange = 68, kErrRmaAttach = 69;
+  static constexpr int kTagUb = 0;
   static constexpr int kWinBase = 7, kWinSize = 8, kWinModel = 11, kWinSeparate = 1, kModeNocheck = 1;
 };
 

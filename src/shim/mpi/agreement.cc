@@ -49,7 +49,7 @@ Result<std::vector<Introduction>> introduce(const Mpi& mpi, const CommShape& wor
       mpi.begin_all_gather(mpi.comm_world(), &introducing->mine, introducing->all.data(), sizeof mine, request);
   const auto deadline = comm::Deadline::after(limit);
   for (bool done = false; code == 0 && !done;) {
-    code = mpi.done(request, done);
+    code = mpi.done_quietly(mpi.comm_world(), request, done);
     if (done || code != 0) break;
     if (deadline.passed()) {
       keep_begun(std::move(introducing));

@@ -17,6 +17,14 @@ namespace sennit::shim::mpi::wrappers {
 template <class Abi>
 int Request_free(typename Abi::Request* request);
 
+/// What several ended with, in the order of statuses: MPI's code for the program. Its error handlers have heard.
+template <class Abi>
+int tell_errors(std::span<const int> codes, typename Abi::Status* statuses) {
+  if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
+  for (std::size_t i = 0; !is_ignored<Abi>(statuses) && i < codes.size(); ++i) statuses[i].error = codes[i];
+  return Abi::kErrInStatus;
+}
+
 /// The requests of one call, and which of them the drop-in has to do with.
 template <class Abi>
 class Batch {
@@ -82,13 +90,6 @@ class Batch {
     put_back();
     return code;
   }
-  /// What several ended with, in the order of statuses: MPI's code for the program. Its error handlers have heard.
-  int tell_errors(std::span<const int> codes) {
-    if (std::ranges::all_of(codes, [](int code) { return code == 0; })) return 0;
-    for (std::size_t i = 0; !no_statuses_ && i < codes.size(); ++i) statuses_[i].error = codes[i];
-    return Abi::kErrInStatus;
-  }
-
   /// Whether the drop-in has to do with any of them.
   bool any() const { return any_; }
   /// The first of those; null: none.
@@ -169,6 +170,10 @@ class Batch {
     if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
     here.requests().end(*open);
+    if (open->gone) {
+      here.requests().remove(handles_[at]);
+      requests_[at] = no_request<Abi>();
+    }
     if (open->begun != nullptr) {
       tell_nothing(status);
       return here.complete(*open->begun, open->comm());
@@ -207,7 +212,7 @@ class Batch {
     std::vector<int> codes;
     for (int i = 0; i < count; ++i) codes.push_back(complete(indices[i], statuses[i]));
     const int brought = bring();
-    const int code = tell_errors(codes);
+    const int code = tell_errors<Abi>(codes, statuses);
     return code != 0 ? code : brought;
   }
 
@@ -274,8 +279,15 @@ class Batch {
   }
   void put_back() {
     for (auto& one : claimed_)
-      if (one.mapped()->persistent || one.mapped()->active) drop_in<Abi>().requests().put_back(std::move(one));
+      if (one.mapped()->active || (one.mapped()->persistent && !is_gone(one.key())))
+        drop_in<Abi>().requests().put_back(std::move(one));
     claimed_.clear();
+  }
+
+  /// Whether the real library has ended a persistent one: Open MPI 4.1 frees those that have failed.
+  bool is_gone(Handle handle) const {
+    const auto at = std::ranges::find(handles_, handle) - handles_.begin();
+    return is_none<Abi>(requests_[at]);
   }
 
   void count_watchers(int more) const {

@@ -17,7 +17,7 @@ namespace sennit::shim::mpi {
 class OneNode;
 
 /// The program's call itself, with other memory, in the order of parts; gives its request.
-using BeginReal = std::function<int(void* const* memory, Handle& request)>;
+using BeginReal = std::function<int(const StandIns& memory, Handle& request)>;
 /// Host memory for what of a call is on GPUs.
 using MakeShadows = std::function<Result<std::shared_ptr<Shadows>>(const Call& call)>;
 

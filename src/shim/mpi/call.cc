@@ -74,6 +74,13 @@ std::optional<Overlap> overlap_of(const Call& call) {
   return std::nullopt;
 }
 
+void Call::add(const Part& part) {
+  Part& made = parts[static_cast<std::size_t>(count++)] = part;
+  if (part.address != nullptr || !part.significant || part.count() == 0) return;
+  const auto span = span_of(mpi, part.elements);
+  made.absolute = span && span->bytes() > 0 && span->first != 0;
+}
+
 bool Call::in_place() const {
   return std::ranges::any_of(all(), [&](const Part& part) { return mpi.is_in_place(part.address); });
 }

@@ -55,10 +55,11 @@ struct Part {
   Access access = Access::in;
   bool significant = true;  ///< at this rank
   Elements elements;
+  bool absolute = false;  ///< its address is null, MPI_BOTTOM, and its places are addresses
 
   std::int64_t count() const;
   /// Whether the call touches anything here.
-  bool used() const { return significant && address != nullptr && count() != 0; }
+  bool used() const { return significant && (address != nullptr || absolute) && count() != 0; }
 };
 
 /// One block of elements that has any.
@@ -120,7 +121,7 @@ struct Call {
   int count = 0;  ///< of parts
 
   Function function() const { return {family, form}; }
-  void add(const Part& part) { parts[static_cast<std::size_t>(count++)] = part; }
+  void add(const Part& part);
   std::span<const Part> all() const { return {parts.data(), static_cast<std::size_t>(count)}; }
   bool in_place() const;
 
@@ -142,7 +143,14 @@ struct Overlap {
 };
 std::optional<Overlap> overlap_of(const Call& call);
 
-/// The program's call itself, with other memory: the buffers in the order of parts, and request or status.
-using RealCall = std::function<int(void* const* memory, void* tail)>;
+/// What stands in for a call's buffers, in the order of parts: addresses, and types where the data lies otherwise
+/// there.
+struct StandIns {
+  std::array<void*, 3> at{};
+  std::array<Handle, 3> types{kNoHandle, kNoHandle, kNoHandle};
+  operator void* const*() const { return at.data(); }
+};
+/// The program's call itself, with other memory, and request or status.
+using RealCall = std::function<int(const StandIns& memory, void* tail)>;
 
 }  // namespace sennit::shim::mpi

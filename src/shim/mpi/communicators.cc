@@ -104,7 +104,6 @@ Result<std::unique_ptr<Communicators>> Communicators::create(const Mpi& mpi, Bet
   Handle beside = kNoHandle;
   const bool several = made->group_->leaders().size() > 1;
   if (several && mpi.split(mpi.comm_world(), 0, world.rank, beside) == 0) made->beside_ = beside;
-  if (made->beside_ != kNoHandle) (void)mpi.return_errors(beside);
   return made;
 }
 
@@ -223,7 +222,7 @@ Communicators::One* Communicators::find(Handle comm) const {
 int Communicators::finish(Handle comm, Handle request, const Meanwhile& meanwhile) const {
   bool done = false;
   for (Patience patience;; patience.wait()) {
-    if (const int code = mpi_.done(request, done); code != 0 || done) return code;
+    if (const int code = mpi_.done_quietly(comm, request, done); code != 0 || done) return code;
     if (!check(comm).ok() || mpi_.revoked(comm)) return kNeverDone;
     meanwhile();
   }
@@ -324,7 +323,7 @@ bool Communicators::met(Handle comm, One& one) {
   if (one.met) return true;
   Gathering& gathering = *one.gathering;
   bool done = false;
-  if (gathering.code == 0) gathering.code = mpi_.done(gathering.request, done);
+  if (gathering.code == 0) gathering.code = mpi_.done_quietly(comm, gathering.request, done);
   if (gathering.code == 0 && !done) {
     const bool lost = !check(one).ok();
     if (!lost && !mpi_.revoked(comm)) return false;

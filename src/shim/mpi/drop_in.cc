@@ -286,17 +286,31 @@ Result<std::shared_ptr<Shadows>> DropIn::begin(const Call& call, bool again) {
 
 Result<DropIn::Copy> DropIn::copy(const Call& call) {
   const Part& part = call.parts[0];
-  if (is_device(part.address)) {
-    auto shadows = begin(call);
+  if (gpus() != nullptr) {
+    auto shadows = begin(call, false);
     if (!shadows) return shadows.status();
-    return Copy{(*shadows)->memory()[0], *shadows};
+    if ((*shadows)->bytes() != 0) return Copy{(*shadows)->memory()[0], *shadows, (*shadows)->memory().types[0]};
   }
   auto* const address = const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
   const auto span = part.used() ? span_of(*mpi_, part.elements) : std::nullopt;
   if (!span || span->bytes() <= 0)
-    return Copy{address, nullptr};  // nothing to copy, or the real function's to refuse
+    return Copy{address, nullptr, kNoHandle};  // nothing to copy, or the real function's to refuse
+  // What lies far apart has memory between that nobody can read.
+  Shape shape;
+  const auto data = is_dense(*mpi_, part.elements) ? std::nullopt : mpi_->segments(part.elements.type);
+  const Handle type =
+      data && mpi_->shape(part.elements.type, shape) == 0 ? mpi_->type_of_bytes(shape.size) : kNoHandle;
+  if (type != kNoHandle) {
+    auto packed = std::make_shared<std::vector<std::byte>>();
+    for (std::int64_t element = 0; element < part.count(); ++element)
+      for (const Run& run : *data) {
+        const std::byte* const at = address + element * shape.extent + run.first;
+        packed->insert(packed->end(), at, at + run.bytes);
+      }
+    return Copy{packed->data(), packed, type};
+  }
   auto bytes = std::make_shared<std::vector<std::byte>>(address + span->first, address + span->last);
-  return Copy{bytes->data() - span->first, bytes};
+  return Copy{bytes->data() - span->first, bytes, kNoHandle};
 }
 
 int DropIn::fail(const Call& call, const Status& status) {

@@ -15,7 +15,9 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <unordered_map>
 
 #include "shim/explanations.h"
 #include "shim/memories.h"
@@ -95,6 +97,7 @@ class DropIn {
   struct Copy {
     void* address = nullptr;
     std::shared_ptr<void> kept;
+    Handle type = kNoHandle;  ///< of its elements, where that is another one
   };
   /// Errors: as begin().
   Result<Copy> copy(const Call& call);
@@ -187,6 +190,10 @@ class DropIn {
                                                          : Questions::Silence(communicators_->questions());
   }
   bool busy() const { return requests_.busy(); }
+  /// A probe has taken this message out of a communicator's, for a receive of it alone.
+  void match(Handle message, Handle comm);
+  /// Where that was; kNoHandle: not known.
+  Handle comm_of(Handle message);
   /// How long a message is that a probe found; none: that cannot be said yet, ask again. `taken`: MPI has no more of
   /// it to find.
   std::optional<std::int64_t> probed(Handle comm, int source, int tag, std::int64_t bytes, bool taken);
@@ -353,6 +360,8 @@ class DropIn {
   std::unique_ptr<Windows> windows_;               // made at first use
   std::atomic<Windows*> live_windows_{nullptr};
   std::atomic<bool> listening_{false}, unseen_receives_{false};
+  std::mutex matched_mutex_;
+  std::unordered_map<Handle, Handle> matched_;  // messages that probes have taken, latest of each handle: their comms
   Halves halves_;
   AttachedBuffer attached_buffer_;
   OpenRequests requests_;

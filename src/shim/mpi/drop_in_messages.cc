@@ -50,6 +50,8 @@ std::unique_ptr<Outgoing> DropIn::announce(const Call& call, std::string_view& w
                               bytes_of(uniform->meaning);
   why = "small";
   if (part.count() < 0 || bytes < kLeastAnnounced) return nullptr;
+  why = "a tag that MPI refuses";  // which MPICH need not say of an announcement either, and its receiver never comes
+  if (call.tag < 0 || call.tag > mpi_->largest_tag()) return nullptr;
   why = "SENNIT_OPS";
   if (!wanted(call)) return nullptr;
   why = "to itself, or a process of another job";
@@ -85,7 +87,8 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   const std::size_t index = static_cast<std::size_t>(call.count) - 1;  // the last buffer is what is received into
   const Part& part = call.parts[index];
   Shape shape;
-  if (part.address == nullptr || part.elements.type == kNoHandle || mpi_->shape(part.elements.type, shape) != 0)
+  if ((part.address == nullptr && !part.absolute) || part.elements.type == kNoHandle ||
+      mpi_->shape(part.elements.type, shape) != 0)
     return nullptr;
   const std::int64_t capacity = part.count() * shape.size;
   if (capacity < static_cast<std::int64_t>(kLeastLookedAt)) return nullptr;
@@ -93,12 +96,13 @@ std::unique_ptr<Receive> DropIn::receive_of(const Call& call, const Shadows& sha
   receive->function = call.function();
   if (explains_) receive->detail = shadows.how();
   receive->landed = shadows.memory()[index];
-  receive->buffer = const_cast<void*>(part.address);
-  receive->held = shadows.held(index);
+  receive->goes_on = shadows.scattered(index) && shadows.memory().types[index] != kNoHandle;
+  receive->buffer = receive->goes_on ? receive->landed : const_cast<void*>(part.address);
+  receive->held = receive->goes_on ? Held{} : shadows.held(index);
   receive->capacity = capacity;
   receive->source = call.source;
   receive->tag = call.tag;
-  if (!mpi_->uniform(part.elements.type)) {
+  if (!receive->goes_on && !mpi_->uniform(part.elements.type)) {
     receive->type = mpi_->keep(part.elements.type, receive->type_keeper);
     if (receive->type == kNoHandle) return nullptr;
   }
@@ -203,6 +207,10 @@ int DropIn::complete(Receive& receive, Handle comm, Shadows* shadows, std::int64
     return given.ok() ? 0 : fail("receiving a message", comm, given);
   }
   bytes = static_cast<std::int64_t>(receive.incoming->bytes());
+  if (receive.goes_on) {
+    const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
+    return given.ok() ? 0 : fail("receiving a message", comm, given);
+  }
   if (receive.type == kNoHandle) {
     if (shadows != nullptr) shadows->mark_written(kLongestAnnouncement);
     return 0;
@@ -247,7 +255,11 @@ bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
   }
   Receive& receive = *open.receive;
   if (!receive.looked) {
-    if (const int code = mpi_->look_at(request, open.persistent, done, received); code != 0) {
+    Handle left = request;
+    const int code = open.persistent ? mpi_->look_to_end(left, open.comm(), done, received)
+                                     : mpi_->look_at(request, false, done, received);
+    open.gone = left != request;
+    if (code != 0) {
       receive.looked = true;
       // Of a persistent one this was the end; of others the real function says what is wrong once more.
       open.status = received.status;
@@ -339,7 +351,8 @@ bool DropIn::complete_left(Handle request, OpenRequest& open) {
   bool done = true;
   Received received;
   // A look completes it, as one at a persistent request does.
-  const int code = open.let_go ? mpi_->free_request(request) : mpi_->look_at(request, true, done, received);
+  const int code =
+      open.let_go ? mpi_->free_request(request) : mpi_->look_to_end(request, open.comm(), done, received);
   if (code == 0 && !done) return false;
   requests_.end(open);
   if (code != 0 || open.let_go || open.brought) return true;
@@ -352,6 +365,18 @@ bool DropIn::complete_left(Handle request, OpenRequest& open) {
     if (!given.ok()) (void)fail("completing a request", open.comm(), given);
   }
   return true;
+}
+
+void DropIn::match(Handle message, Handle comm) {
+  if (!listening_.load(std::memory_order_acquire)) return;
+  const std::lock_guard lock(matched_mutex_);
+  matched_[message] = comm;
+}
+
+Handle DropIn::comm_of(Handle message) {
+  const std::lock_guard lock(matched_mutex_);
+  const auto found = matched_.find(message);
+  return found != matched_.end() ? found->second : kNoHandle;
 }
 
 std::optional<std::int64_t> DropIn::announced(const Communicators::Peer& from, int tag, std::int64_t bytes,

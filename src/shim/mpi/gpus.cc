@@ -1,6 +1,8 @@
 #include "shim/mpi/gpus.h"
 
 #include <algorithm>
+#include <limits>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -8,6 +10,13 @@
 #include "path/copy_rows.h"
 
 namespace sennit::shim::mpi {
+
+Gpus::Gpus(std::shared_ptr<device::Executor> executor, std::chrono::microseconds linger)
+    : executor_(std::move(executor)),
+      linger_(linger),
+      // A thread for each block is what emulation has, and 0.1 ms for it.
+      most_blocks_(executor_->kind() == device::Kind::host ? std::max(1U, std::thread::hardware_concurrency())
+                                                           : std::numeric_limits<unsigned>::max()) {}
 
 Result<std::unique_ptr<device::Lane>> Gpus::take(int device) {
   {
@@ -46,6 +55,14 @@ Status Gpus::to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held
   return copy(gpu, host, bytes, held.device);
 }
 
+Status Gpus::to_host(std::span<const path::SmallCopies::Piece> pieces, int device) {
+  return on_lane(device, [&](device::Lane& lane) -> Status {
+    for (const auto& piece : pieces)
+      if (auto status = lane.copy(const_cast<void*>(piece.host), piece.gpu, piece.bytes); !status) return status;
+    return {};
+  });
+}
+
 Status Gpus::to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held& held) {
   while (held.settled && !pieces.empty()) {
     const std::size_t count = path::SmallCopies::together(pieces);
@@ -65,15 +82,17 @@ Status Gpus::to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held
 Status Gpus::copy_rows(std::byte* dst, const std::byte* src, const path::Rows& rows, std::uint64_t most, int device) {
   if (most == 0) return {};
   const path::CopyRows copy{dst, src, rows, most};
-  return on_lane(device,
-                 [&](device::Lane& lane) { return device::launch(lane, copy, copy.blocks(), copy.threads()); });
+  return on_lane(device, [&](device::Lane& lane) {
+    return device::launch(lane, copy, std::min(copy.blocks(), most_blocks_), copy.threads());
+  });
 }
 
 Status Gpus::copy_pieces(const path::CopyPieces& copy, std::uint64_t bytes, int device) {
   const std::uint64_t pieces = copy.count * copy.times;
   if (pieces == 0) return {};
   return on_lane(device, [&](device::Lane& lane) {
-    return device::launch(lane, copy, copy.blocks(), path::CopyPieces::threads(bytes / pieces));
+    return device::launch(lane, copy, std::min(copy.blocks(), most_blocks_),
+                          path::CopyPieces::threads(bytes / pieces));
   });
 }
 
@@ -81,6 +100,12 @@ Status Gpus::still_held(const void* gpu, int device) const {
   if (executor_->holder(gpu) == device) return {};
   return Status(Code::invalid_argument, fmt::format("GPU memory at {} was freed while a request used it", gpu), {},
                 "Free it when the request is over");
+}
+
+bool Gpus::in_one(const void* gpu, std::uint64_t bytes) const {
+  const auto location = executor_->describe(gpu, bytes);
+  if (!location.ok() || location->base == nullptr || location->bytes == 0) return true;  // nobody knows otherwise
+  return static_cast<const std::byte*>(gpu) + bytes <= location->base + location->bytes;
 }
 
 Status Gpus::copy(void* dst, const void* src, std::uint64_t bytes) {

@@ -20,8 +20,7 @@ namespace sennit::shim::mpi {
 class Gpus {
  public:
   /// `linger`: how long a GPU's block waits for the next small copy; 0: there is none.
-  explicit Gpus(std::shared_ptr<device::Executor> executor, std::chrono::microseconds linger = {})
-      : executor_(std::move(executor)), linger_(linger) {}
+  explicit Gpus(std::shared_ptr<device::Executor> executor, std::chrono::microseconds linger = {});
 
   device::Executor& executor() { return *executor_; }
   const std::shared_ptr<device::Executor>& shared_executor() { return executor_; }
@@ -29,6 +28,8 @@ class Gpus {
   /// Copies and waits. `held`: of the memory of a GPU, which does it. Thread-safe. Errors: those of the executor.
   Status to_host(void* host, const void* gpu, std::uint64_t bytes, const Held& held);
   Status to_gpu(void* gpu, const void* host, std::uint64_t bytes, const Held& held);
+  /// Several from memory of one GPU.
+  Status to_host(std::span<const path::SmallCopies::Piece> pieces, int device);
   /// Several of host memory to that of one GPU, of few bytes each: in little more than the time of one.
   Status to_gpu(std::span<const path::SmallCopies::Piece> pieces, const Held& held);
   /// Few bytes to memory of a GPU from where from() says, at once; false: not done (path::SmallCopies::between).
@@ -56,6 +57,9 @@ class Gpus {
   /// copies would take the address for one of the host's. Errors: invalid_argument, where it is no memory of that GPU
   /// any more.
   Status still_held(const void* gpu, int device) const;
+  /// Whether so many bytes from GPU memory on lie in one allocation, or in several side by side that are mapped as
+  /// one.
+  bool in_one(const void* gpu, std::uint64_t bytes) const;
   /// Of memory whose device has to be found out.
   Status copy(void* dst, const void* src, std::uint64_t bytes);
 
@@ -66,6 +70,7 @@ class Gpus {
 
   const std::shared_ptr<device::Executor> executor_;
   const std::chrono::microseconds linger_;
+  const unsigned most_blocks_;  // of a launch whose blocks need not wait for each other
   std::mutex mutex_;
   std::map<int, std::vector<std::unique_ptr<device::Lane>>> idle_;  // by device
   std::map<int, std::unique_ptr<path::SmallCopies>> small_;         // by device

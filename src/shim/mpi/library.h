@@ -4,9 +4,12 @@
 #include <dlfcn.h>
 
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -34,6 +37,8 @@ class Library final : public Mpi {
     made->file_get_group_ = reinterpret_cast<decltype(file_get_group_)>(dlsym(library, "PMPI_File_get_group"));
     made->win_get_group_ = reinterpret_cast<decltype(win_get_group_)>(dlsym(library, "PMPI_Win_get_group"));
     made->buffer_iflush_ = reinterpret_cast<decltype(buffer_iflush_)>(dlsym(library, "PMPI_Buffer_iflush"));
+    made->request_is_complete_ =
+        reinterpret_cast<decltype(request_is_complete_)>(dlsym(library, "PMPIX_Request_is_complete"));
     made->types_.open(library);
     for (const Predefined& one : kPredefined) {
       const Handle handle = made->predefined(one, library);
@@ -43,7 +48,7 @@ class Library final : public Mpi {
       if (one.name == "MPI_COMM_NULL") made->comm_null_ = handle;
       if (one.name == "MPI_REQUEST_NULL") made->request_null_ = handle;
       if (one.name == "MPI_INFO_NULL") made->info_null_ = handle;
-      if (one.name == "MPI_DATATYPE_NULL") made->datatype_null_ = handle;
+      if (one.name == "MPI_DATATYPE_NULL") made->types_.none(made->datatype_null_ = handle);
       if (one.name == "MPI_OP_NULL") made->op_null_ = handle;
       if (one.name == "MPI_ERRORS_ARE_FATAL") made->errors_are_fatal_ = handle;
       if (one.name == "MPI_ERRORS_RETURN") made->errors_return_ = handle;
@@ -92,7 +97,27 @@ class Library final : public Mpi {
   int err_lost() const override { return tells_of_deaths() ? kErrProcFailed : Abi::kErrOther; }
   bool tells_of_deaths() const override { return is_fault_tolerant_ != nullptr && *is_fault_tolerant_; }
 
+  int largest_tag() const override {
+    std::call_once(tag_asked_, [this] {
+      int* most = nullptr;
+      int known = 0;
+      if (call_.comm_get_attr(from_handle<Comm>(world_), Abi::kTagUb, &most, &known) == 0 && known != 0)
+        largest_tag_ = *most;
+    });
+    return largest_tag_;
+  }
+  bool hides_errors(Handle comm) const override {
+    if constexpr (Abi::kFlavour == Flavour::openmpi) return false;
+    typename Abi::Errhandler handler;
+    if (comm == kNoHandle || comm == comm_null_ || call_.comm_get_errhandler(from_handle<Comm>(comm), &handler) != 0)
+      return false;
+    const Handle found = to_handle(handler);
+    (void)call_.errhandler_free(&handler);
+    return found != errors_are_fatal_ && found != errors_return_;
+  }
+
   int shape(Handle handle, CommShape& shape) const override {
+    if (handle == comm_null_) return kErrComm;
     const auto comm = from_handle<Comm>(handle);
     int inter = 0;
     int code = call_.comm_rank(comm, &shape.rank);
@@ -106,11 +131,13 @@ class Library final : public Mpi {
   std::string name(Handle comm) const override {
     char name[1024] = {};  // far more than any MPI_MAX_OBJECT_NAME
     int length = 0;
+    if (comm == comm_null_) return {};
     const int code = call_.comm_get_name(from_handle<Comm>(comm), name, &length);
     return code == 0 ? std::string(name) : std::string();
   }
 
   int neighbours(Handle handle, Neighbours& neighbours) const override {
+    if (handle == comm_null_) return kErrComm;
     const auto comm = from_handle<Comm>(handle);
     int kind = Abi::kUndefined, rank = 0;
     int code = call_.topo_test(comm, &kind);
@@ -131,8 +158,17 @@ class Library final : public Mpi {
   }
 
   int shape(Handle type, Shape& shape) const override { return types_.shape(type, shape); }
+  /// Bytes of data in one element; none of a type that the library refuses.
+  std::optional<std::int64_t> size(Handle type) const { return types_.size(type); }
   std::optional<Uniform> uniform(Handle type) const override { return types_.uniform(type); }
   std::optional<path::Rows> rows(Handle type) const override { return types_.rows(type); }
+  std::optional<std::vector<Run>> segments(Handle type) const override { return types_.segments(type); }
+  std::span<const std::int64_t> far(Handle type) const override { return types_.far(type); }
+  Handle type_of_bytes(std::int64_t bytes) const override { return types_.type_of_bytes(byte_, bytes); }
+  /// Whether it is the library's own: data begins at the address, and is nowhere else.
+  bool is_predefined(Handle type) const { return types_.is_predefined(type); }
+  /// A program has freed some: another one may have its handle.
+  void type_freed() const { types_.freed(); }
   Handle type_of(device::Type type) const override { return types_.type_of(type); }
   Handle keep(Handle type, std::shared_ptr<void>& keeper) const override { return types_.keep(type, keeper); }
   int pack(const void* buffer, Handle type, std::int64_t bytes, void* packed) const override {
@@ -144,9 +180,7 @@ class Library final : public Mpi {
 
   void begin_to_check() override {
     Handle made = kNoHandle;
-    if (split(self_, 0, 0, made) != 0) return;
-    types_.check_on(made);
-    if (return_errors(made) != 0) end_checking();  // an error would end the job
+    if (split(self_, 0, 0, made) == 0) types_.check_on(made);
   }
   void end_checking() override {
     Handle checks = types_.check_on(kNoHandle);
@@ -181,20 +215,24 @@ class Library final : public Mpi {
   }
 
   int all_gather(Handle comm, const void* mine, void* all, int bytes) const override {
+    const Quiet quiet(*this, comm);
     return call_.allgather(mine, bytes, byte_, all, bytes, byte_, from_handle<Comm>(comm));
   }
   int all_gather(Handle comm, const void* mine, int bytes, void* all, std::span<const int> lengths,
                  std::span<const int> places) const override {
+    const Quiet quiet(*this, comm);
     return call_.allgatherv(mine, bytes, byte_, all, lengths.data(), places.data(), byte_, from_handle<Comm>(comm));
   }
   int begin_all_gather(Handle comm, const void* mine, void* all, int bytes, Handle& request) const override {
-    typename Abi::Request made;
+    auto made = no_request();
+    const Quiet quiet(*this, comm);
     const int code = call_.iallgather(mine, bytes, byte_, all, bytes, byte_, from_handle<Comm>(comm), &made);
     request = to_handle(made);
     return code;
   }
   int begin_barrier(Handle comm, Handle& request) const override {
-    typename Abi::Request made;
+    auto made = no_request();
+    const Quiet quiet(*this, comm);
     const int code = call_.ibarrier(from_handle<Comm>(comm), &made);
     request = to_handle(made);
     return code;
@@ -207,15 +245,25 @@ class Library final : public Mpi {
     done = flag != 0;
     return code;
   }
+  int done_quietly(Handle comm, Handle& request, bool& done) const override {
+    const Quiet quiet(*this, comm);
+    return this->done(request, done);
+  }
   bool revoked(Handle comm) const override {
     int flag = 0;
     return comm_is_revoked_ != nullptr && comm_is_revoked_(from_handle<Comm>(comm), &flag) == 0 && flag != 0;
   }
   int split(Handle comm, int colour, int key, Handle& made) const override {
-    Comm part;
+    auto part = from_handle<Comm>(comm_null_);
+    made = kNoHandle;
+    const Quiet quiet(*this, comm);
     const int code = call_.comm_split(from_handle<Comm>(comm), colour < 0 ? Abi::kUndefined : colour, key, &part);
-    made = code == 0 ? to_handle(part) : kNoHandle;
-    return code;
+    if (code != 0) return code;
+    made = to_handle(part);
+    if (made == comm_null_) return 0;
+    const int kept = call_.comm_set_errhandler(part, from_handle<typename Abi::Errhandler>(errors_return_));
+    if (kept != 0) (void)free(made);
+    return kept;
   }
   int free(Handle& comm) const override {
     auto given = from_handle<Comm>(comm);
@@ -260,17 +308,16 @@ class Library final : public Mpi {
     return call_.bcast(data, bytes, byte_, root, from_handle<Comm>(comm));
   }
 
-  int return_errors(Handle comm) const override {
-    return call_.comm_set_errhandler(from_handle<Comm>(comm), from_handle<typename Abi::Errhandler>(errors_return_));
-  }
   int begin_send(Handle comm, const void* data, int bytes, int to, int tag, Handle& request) const override {
-    typename Abi::Request made;
+    auto made = no_request();
+    const Quiet quiet(*this, comm);
     const int code = call_.isend(data, bytes, byte_, to, tag, from_handle<Comm>(comm), &made);
     if (code == 0) request = to_handle(made);
     return code;
   }
   int begin_receive(Handle comm, void* data, int bytes, int from, int tag, Handle& request) const override {
-    typename Abi::Request made;
+    auto made = no_request();
+    const Quiet quiet(*this, comm);
     const int code = call_.irecv(data, bytes, byte_, from, tag, from_handle<Comm>(comm), &made);
     if (code == 0) request = to_handle(made);
     return code;
@@ -284,6 +331,8 @@ class Library final : public Mpi {
     const auto comm = from_handle<Comm>(handle);
     int inter = 0;
     ranks.clear();
+    if (handle == comm_null_) return kErrComm;
+    const Quiet quiet(*this, self_), of_old(*this, world_);
     const int code = call_.comm_test_inter(comm, &inter);
     if (code != 0) return code;
     return add_world_ranks(comm, inter != 0 ? call_.comm_remote_group : call_.comm_group, ranks);
@@ -292,6 +341,8 @@ class Library final : public Mpi {
     const auto comm = from_handle<Comm>(handle);
     int inter = 0;
     ranks.clear();
+    if (handle == comm_null_) return kErrComm;
+    const Quiet quiet(*this, self_), of_old(*this, world_);
     int code = call_.comm_test_inter(comm, &inter);
     if (code == 0) code = add_world_ranks(comm, call_.comm_group, ranks);
     if (code == 0 && inter != 0) code = add_world_ranks(comm, call_.comm_remote_group, ranks);
@@ -299,28 +350,43 @@ class Library final : public Mpi {
   }
   int world_ranks_of_group(Handle group, std::vector<int>& ranks) const override {
     ranks.clear();
+    const Quiet quiet(*this, self_), of_old(*this, world_);
     return add_world_ranks(from_handle<typename Abi::Group>(group), ranks);
   }
 
   int world_ranks_of(Shared kind, Handle handle, std::vector<int>& ranks) const override {
     ranks.clear();
+    const Quiet quiet(*this, self_), of_old(*this, world_);
     if (kind == Shared::file) return add_world_ranks(from_handle<typename Abi::File>(handle), file_get_group_, ranks);
     return add_world_ranks(from_handle<typename Abi::Win>(handle), win_get_group_, ranks);
   }
 
   int look_at(Handle handle, bool persistent, bool& done, Received& received) const override {
-    typename Abi::Status status{};
-    static_assert(sizeof status <= sizeof received.status);
+    if (persistent) return look_to_end(handle, kNoHandle, done, received);
+    done = false;
     auto request = from_handle<typename Abi::Request>(handle);
-    int flag = 0, cancelled = 0;
-    int code = persistent ? call_.test(&request, &flag, &status) : call_.request_get_status(request, &flag, &status);
-    std::memcpy(received.status.data(), &status, sizeof status);
-    done = code == 0 && flag != 0;
-    if (!done) return code;
-    code = call_.test_cancelled(&status, &cancelled);
-    received.cancelled = cancelled != 0;
-    if (code == 0 && !received.cancelled) code = call_.get_elements_x(&status, byte_, &received.bytes);
-    return code;
+    if (request_is_complete_ != nullptr) {
+      progress();
+      if (request_is_complete_(request) == 0) return 0;
+    }
+    // MPICH tells of a message that was too long, and has the handler of no communicator in particular hear it, which
+    // that of the request's hears when the request ends.
+    std::optional<Quiet> quiet, of_old;
+    if constexpr (Abi::kFlavour != Flavour::openmpi) quiet.emplace(*this, self_);
+    if constexpr (Abi::kFlavour == Flavour::mpich) of_old.emplace(*this, world_);
+    typename Abi::Status status{};
+    int flag = 0;
+    const int code = call_.request_get_status(request, &flag, &status);
+    return told(code, flag, status, done, received);
+  }
+  int look_to_end(Handle& handle, Handle comm, bool& done, Received& received) const override {
+    auto request = from_handle<typename Abi::Request>(handle);
+    typename Abi::Status status{};
+    int flag = 0;
+    const Quiet quiet(*this, comm);
+    const int code = call_.test(&request, &flag, &status);
+    handle = to_handle(request);
+    return told(code, flag, status, done, received);
   }
 
   int free_request(Handle request) const override {
@@ -329,19 +395,21 @@ class Library final : public Mpi {
   }
 
   int begin_flush(Handle& request) const override {
-    typename Abi::Request made;
+    auto made = no_request();
     const int code = buffer_iflush_ != nullptr ? buffer_iflush_(&made) : Abi::kErrUnsupportedOperation;
     if (code == 0) request = to_handle(made);
     return code;
   }
   void progress() const override {
+    // Not on MPI_COMM_SELF, of which MPICH knows without looking at anything; and for what is not there, since MPIs
+    // return at once with what is.
     int flag = 0;
-    (void)call_.iprobe(Abi::kAnySource, Abi::kAnyTag, from_handle<Comm>(self_), &flag,
+    (void)call_.iprobe(Abi::kAnySource, largest_tag(), from_handle<Comm>(world_), &flag,
                        reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore));
   }
 
   int begin_placeholder(Handle& request) const override {
-    typename Abi::Request made;
+    auto made = no_request();
     // It asks for the status while the library, and this object, are there.
     const int code = call_.grequest_start(
         [](void* library, typename Abi::Status* status) {
@@ -366,7 +434,7 @@ class Library final : public Mpi {
   }
 
   int fail(Handle comm, int code) const override {
-    const auto told = from_handle<Comm>(comm == kNoHandle ? world_ : comm);
+    const auto told = from_handle<Comm>(comm == kNoHandle || comm == comm_null_ ? world_ : comm);
     typename Abi::Errhandler handler;
     if (call_.comm_get_errhandler(told, &handler) == 0) end_if_fatal(handler, code);
     (void)call_.comm_call_errhandler(told, code);
@@ -391,6 +459,44 @@ class Library final : public Mpi {
   }
 
  private:
+  /// While it lives, an error of a call on this communicator, or kNoHandle, is a code and no more: calls of the
+  /// drop-in's own on communicators of the program's. Some 100 ns, 50 where the program has it so itself.
+  class Quiet {
+   public:
+    Quiet(const Library& library, Handle comm) : library_(library), comm_(from_handle<Comm>(comm)) {
+      typename Abi::Errhandler before;
+      if (comm == kNoHandle || comm == library.comm_null_ || call().comm_get_errhandler(comm_, &before) != 0) return;
+      before_ = before;
+      if (to_handle(before) == library.errors_return_) return;
+      is_set_ = call().comm_set_errhandler(comm_, from_handle<typename Abi::Errhandler>(library.errors_return_)) == 0;
+    }
+    ~Quiet() {
+      if (is_set_) (void)call().comm_set_errhandler(comm_, *before_);
+      if (before_) (void)call().errhandler_free(&*before_);
+    }
+    Quiet(const Quiet&) = delete;
+    Quiet& operator=(const Quiet&) = delete;
+
+   private:
+    const Profiling<Abi>& call() const { return library_.call_; }
+    const Library& library_;
+    const Comm comm_;
+    std::optional<typename Abi::Errhandler> before_;
+    bool is_set_ = false;
+  };
+
+  typename Abi::Request no_request() const { return from_handle<typename Abi::Request>(request_null_); }
+  /// What a look at a request has told.
+  int told(int code, int flag, const typename Abi::Status& status, bool& done, Received& received) const {
+    static_assert(sizeof status <= sizeof received.status);
+    std::memcpy(received.status.data(), &status, sizeof status);
+    done = code == 0 && flag != 0;
+    int cancelled = 0;
+    if (done) code = call_.test_cancelled(&status, &cancelled);
+    received.cancelled = cancelled != 0;
+    if (done && code == 0 && !received.cancelled) code = call_.get_elements_x(&status, byte_, &received.bytes);
+    return code;
+  }
   template <class Of>
   int add_world_ranks(Of of, int (*group_of)(Of, typename Abi::Group*), std::vector<int>& ranks) const {
     typename Abi::Group group;
@@ -419,8 +525,11 @@ class Library final : public Mpi {
   Profiling<Abi> call_{};
   int (*file_get_group_)(typename Abi::File, typename Abi::Group*) = nullptr;  ///< null where it has no files
   int (*win_get_group_)(typename Abi::Win, typename Abi::Group*) = nullptr;
-  int (*buffer_iflush_)(typename Abi::Request*) = nullptr;  ///< of MPI 4.1
-  int (*comm_is_revoked_)(Comm, int*) = nullptr;            ///< null where the library has no fault tolerance
+  int (*buffer_iflush_)(typename Abi::Request*) = nullptr;       ///< of MPI 4.1
+  int (*comm_is_revoked_)(Comm, int*) = nullptr;                 ///< null where the library has no fault tolerance
+  int (*request_is_complete_)(typename Abi::Request) = nullptr;  ///< MPICH's, which lets nothing progress
+  mutable std::once_flag tag_asked_;
+  mutable int largest_tag_ = std::numeric_limits<int>::max();
   static constexpr int kErrProcFailed = 75;                 ///< MPI_ERR_PROC_FAILED of Open MPI 5
   const bool* is_fault_tolerant_ = nullptr;                 ///< of Open MPI: whether a job was started so
   LibraryTypes<Abi> types_{call_};

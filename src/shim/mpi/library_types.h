@@ -6,10 +6,13 @@
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -35,9 +38,14 @@ class LibraryTypes {
 
   /// Once the library is loaded.
   void open(void* library) { contents_ = TypeContents<Abi>(library); }
+  /// The one that is none.
+  void none(Handle handle) { none_ = handle; }
   /// One that is the library's own; in the table's order.
   void add(Handle handle, const Meaning& meaning) {
-    types_[handle].meaning = meaning;
+    Known& known = types_[handle];
+    known.meaning = meaning;
+    Place& place = places_[place_of(handle)];
+    if (place.known == nullptr) place = {handle, &known};
     if (meaning.count == 1 && !meaning.truths) handles_of_types_.emplace_back(meaning.type, handle);
   }
   /// The communicator that packs as long as there is none of check_on().
@@ -50,26 +58,69 @@ class LibraryTypes {
       shape = known->shape;
       return 0;
     }
-    return ask_shape(handle, shape);
+    return is_valid(handle) ? ask_shape(handle, shape) : kErrType;
   }
 
-  std::optional<Uniform> uniform(Handle handle) const {
-    const auto uniform = made_of(handle);
-    return !uniform || !uniform->derived || is_committed(handle) ? uniform : std::nullopt;
+  std::optional<std::int64_t> size(Handle handle) const {
+    Count size = 0;
+    if (const Known* const known = predefined(handle); known != nullptr && known->shape.size >= 0)
+      return known->shape.size;
+    return is_valid(handle) && call_.type_size_x(from_handle<Datatype>(handle), &size) == 0 ? std::optional(size)
+                                                                                            : std::nullopt;
   }
 
-  std::optional<path::Rows> rows(Handle handle) const {
-    if (const auto uniform = this->uniform(handle)) {
-      const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
-      return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
-    }
-    auto made = contents_.of(call_, from_handle<Datatype>(handle));
-    if (!made) return std::nullopt;
-    Shape shape;
-    const auto one = rows(to_handle(made->inner));
-    const bool known = one && this->shape(to_handle(made->inner), shape) == 0;
-    free_contents(made->inner);
-    return known ? rows_of<Abi>(*made, *one, shape.extent) : std::nullopt;
+  /// Whether the library takes messages of it, and so may be asked about it: of another one it would tell an error
+  /// handler of the program's, and not that of the communicator which the program's call is on. No function of MPI
+  /// says so. To pack nothing takes 20 to 40 ns, and every MPI looks at the type before.
+  bool is_valid(Handle handle) const {
+    if (handle == none_) return false;
+    if (checks_ == kNoHandle || types_.contains(handle)) return true;
+    std::byte none{}, packed{};
+    int position = 0;
+    return call_.pack(&none, 0, from_handle<Datatype>(handle), &packed, sizeof packed, &position,
+                      from_handle<Comm>(checks_)) == 0;
+  }
+
+  std::optional<Uniform> uniform(Handle handle) const { return is_valid(handle) ? made_of(handle) : std::nullopt; }
+  std::optional<path::Rows> rows(Handle handle) const { return is_valid(handle) ? rows_in(handle) : std::nullopt; }
+
+  std::optional<std::vector<Run>> segments(Handle handle) const {
+    return is_valid(handle) ? segments_in(handle) : std::nullopt;
+  }
+
+  bool is_predefined(Handle handle) const { return predefined(handle) != nullptr; }
+  void freed() const { freed_.fetch_add(1, std::memory_order_relaxed); }
+
+  /// Asked in every call with a derived type: what was found out is remembered. That a type is still the one that was
+  /// asked about, where another library has freed that without a word, two of its numbers tell.
+  std::span<const std::int64_t> far(Handle handle) const {
+    struct Memo {
+      Handle type = kNoHandle;
+      std::uint64_t freed = 0;
+      Aint lower = 0, extent = 0;
+      std::vector<std::int64_t> places;
+    };
+    thread_local std::array<Memo, 8> memos;
+    if (is_predefined(handle)) return {};
+    Memo& memo = memos[place_of(handle) % memos.size()];
+    const std::uint64_t freed = freed_.load(std::memory_order_relaxed);
+    const bool known = memo.type == handle && memo.freed == freed;
+    Aint lower = 0, extent = 0;
+    if (!known && !is_valid(handle)) return {};
+    if (call_.type_get_true_extent(from_handle<Datatype>(handle), &lower, &extent) != 0) return {};
+    if (!known || memo.lower != lower || memo.extent != extent)
+      memo = {handle, freed, lower, extent, far_places(handle, lower, extent)};
+    return memo.places;
+  }
+
+  Handle type_of_bytes(Datatype byte, std::int64_t bytes) const {
+    const std::lock_guard lock(made_mutex_);
+    if (const auto found = made_.find(bytes); found != made_.end()) return found->second;
+    Datatype made;
+    if (bytes > std::numeric_limits<int>::max() || call_.type_contiguous(static_cast<int>(bytes), byte, &made) != 0 ||
+        call_.type_commit(&made) != 0)
+      return kNoHandle;
+    return made_[bytes] = to_handle(made);
   }
 
   /// `given`: `op` as the MPI has it.
@@ -163,6 +214,88 @@ class LibraryTypes {
     return unpack(whole.data(), one.size, to, handle);
   }
 
+  /// As rows(), of a type that others are made of: it need not be committed.
+  std::optional<path::Rows> rows_in(Handle handle) const {
+    if (const auto uniform = made_of(handle)) {
+      const std::int64_t bytes = uniform->count * bytes_of(uniform->meaning);
+      return bytes > 0 ? std::optional(path::Rows{0, bytes, bytes, 1}) : std::nullopt;
+    }
+    auto made = contents_.of(call_, from_handle<Datatype>(handle));
+    if (!made) return std::nullopt;
+    Shape shape;
+    const auto one = rows_in(to_handle(made->inner));
+    const bool known = one && ask_shape(to_handle(made->inner), shape) == 0;
+    free_contents(made->inner);
+    return known ? rows_of<Abi>(*made, *one, shape.extent) : std::nullopt;
+  }
+
+  /// As segments(), of a type that others are made of.
+  std::optional<std::vector<Run>> segments_in(Handle handle) const {
+    Shape shape;
+    if (ask_shape(handle, shape) != 0) return std::nullopt;
+    if (shape.size == 0) return std::vector<Run>();
+    if (shape.size == shape.true_extent && (is_predefined(handle) || made_of(handle)))
+      return std::vector<Run>{{shape.true_lower, shape.size}};
+    if (const auto rows = rows_in(handle)) return segments_of(*rows);
+    auto whole = contents_.whole(call_, from_handle<Datatype>(handle));
+    if (!whole) return std::nullopt;
+    const auto of = [&]<class Inner>(std::int64_t index) -> std::optional<Inner> {
+      const auto at = static_cast<std::size_t>(index);
+      if (at >= whole->types.size()) return std::nullopt;
+      const Handle inner = to_handle(whole->types[at]);
+      Shape one;
+      auto data = segments_in(inner);
+      if (!data || ask_shape(inner, one) != 0) return std::nullopt;
+      return Inner{std::move(*data), one.extent};
+    };
+    auto found = whole->types.empty() && shape.size == shape.true_extent
+                     ? std::optional(std::vector<Run>{{shape.true_lower, shape.size}})
+                     : mpi::segments_of<Abi>(whole->combiner, whole->numbers, of);
+    for (Datatype& inner : whole->types) free_contents(inner);
+    return found;
+  }
+  static std::optional<std::vector<Run>> segments_of(const path::Rows& rows) {
+    constexpr std::int64_t kMost = 1 << 20;
+    if (rows.rows > kMost / rows.planes) return std::nullopt;
+    std::vector<Run> all;
+    for (std::int64_t plane = 0; plane < rows.planes; ++plane)
+      for (std::int64_t row = 0; row < rows.rows; ++row)
+        all.push_back({rows.first + plane * rows.plane_stride + row * rows.stride, rows.bytes});
+    return all;
+  }
+
+  /// Of a type's first byte, if that is not at the address, and of all else that may lie in another memory. Memory of
+  /// GPUs begins at multiples of 64 KiB and more. What lies at equal distances is an array, if it is not a few; of
+  /// many parts those are told apart that have the longest gaps before them.
+  std::vector<std::int64_t> far_places(Handle handle, Aint lower, Aint extent) const {
+    constexpr Aint kNear = 64 << 10;
+    constexpr std::size_t kFew = 16;
+    std::vector<std::int64_t> places;
+    if (extent <= 0) return places;
+    if (lower != 0) places.push_back(lower);
+    if (extent < kNear) return places;
+    if (const auto rows = rows_in(handle)) {
+      const std::int64_t count = rows->rows * rows->planes;
+      if (count > 1 && count <= static_cast<std::int64_t>(kFew)) places.push_back(lower + extent - 1);
+      return places;
+    }
+    auto data = segments_in(handle);
+    if (!data || data->empty()) {
+      places.push_back(lower + extent - 1);
+      return places;
+    }
+    std::ranges::sort(*data, {}, &Run::first);
+    const auto gap = [&](std::size_t i) { return (*data)[i].first - (*data)[i - 1].first - (*data)[i - 1].bytes; };
+    std::vector<std::size_t> others(data->size() - 1);
+    std::iota(others.begin(), others.end(), std::size_t{1});
+    if (others.size() >= kFew) {
+      std::ranges::nth_element(others, others.begin() + kFew, std::ranges::greater(), gap);
+      others.resize(kFew);
+    }
+    for (const std::size_t i : others) places.push_back((*data)[i].first);
+    return places;
+  }
+
   int ask_shape(Handle handle, Shape& shape) const {
     const auto type = from_handle<Datatype>(handle);
     int code = call_.type_size_x(type, &shape.size);
@@ -193,14 +326,6 @@ class LibraryTypes {
     if (uniform && made->combiner == Abi::kCombinerContiguous) uniform->count *= made->numbers[0];
     free_contents(made->inner);
     return uniform;
-  }
-  /// No function of MPI tells. To pack nothing takes 10 to 50 ns, and every MPI looks at the type before.
-  bool is_committed(Handle type) const {
-    if (checks_ == kNoHandle) return true;
-    std::byte none{}, packed{};
-    int position = 0;
-    return call_.pack(&none, 0, from_handle<Datatype>(type), &packed, sizeof packed, &position,
-                      from_handle<Comm>(checks_)) == 0;
   }
 
   static constexpr std::uint8_t kNotAsked = 0, kRefused = 1, kFirstType = 2;
@@ -236,17 +361,27 @@ class LibraryTypes {
       for (auto& [handle, known] : types_)
         if (ask_shape(handle, known.shape) != 0) known.shape.size = -1;
     });
+    if (const Place& place = places_[place_of(type)]; place.type == type) return place.known;
     const auto found = types_.find(type);
     return found != types_.end() ? &found->second : nullptr;
   }
+  static std::size_t place_of(Handle type) { return static_cast<std::size_t>(type * 0x9e3779b97f4a7c15 >> 56); }
 
   const Profiling<Abi>& call_;
   TypeContents<Abi> contents_;
-  Handle self_ = 0;
+  Handle self_ = 0, none_ = 0;
   Handle checks_ = kNoHandle;
   mutable std::once_flag shapes_asked_;
   mutable std::mutex alone_;
   mutable std::unordered_map<Handle, Known> types_;
+  struct Place {
+    Handle type = kNoHandle;
+    const Known* known = nullptr;
+  };
+  std::array<Place, 256> places_;  // of most of them: one look
+  mutable std::atomic<std::uint64_t> freed_{0};
+  mutable std::mutex made_mutex_;
+  mutable std::unordered_map<std::int64_t, Handle> made_;  // by bytes
   std::vector<std::pair<device::Type, Handle>> handles_of_types_;
 };
 

@@ -117,6 +117,7 @@ int free_when_none_waits(Handle_* handle, Handle none, Free free) {
 
 template <class Abi>
 int Type_free(typename Abi::Datatype* type) {
+  Process<Abi>::instance().library->type_freed();
   return free_when_none_waits<Abi>(type, Process<Abi>::instance().library->datatype_null(),
                                    Real<Abi>::of(&Type_free<Abi>, Entry::Type_free));
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -23,6 +24,13 @@ struct Shape {
   std::int64_t size = 0;  ///< of the data alone
   std::int64_t lower = 0, extent = 0;
   std::int64_t true_lower = 0, true_extent = 0;
+};
+
+/// Bytes side by side.
+struct Run {
+  std::int64_t first;  ///< from an address on: of a buffer, or of an element
+  std::int64_t bytes;
+  bool operator==(const Run&) const = default;
 };
 
 /// A communicator as one of its ranks sees it.
@@ -68,6 +76,10 @@ class Mpi {
   virtual int err_lost() const = 0;
   /// Whether the program goes on when a rank has died (ULFM): the MPI then says of each call what that is to it.
   virtual bool tells_of_deaths() const = 0;
+  virtual int largest_tag() const { return std::numeric_limits<int>::max(); }
+  /// Whether a call on the communicator may return success that the MPI has refused: so MPICH's do where the error
+  /// handler is a function of the program's. No request is made then.
+  virtual bool hides_errors(Handle /*comm*/) const { return false; }
 
   virtual int shape(Handle comm, CommShape& shape) const = 0;
   /// What the program, or the MPI, calls it; empty where neither does.
@@ -85,6 +97,14 @@ class Mpi {
   virtual std::optional<Uniform> uniform(Handle type) const = 0;
   /// Where the data of one element lies, if that is in rows; none otherwise.
   virtual std::optional<path::Rows> rows(Handle type) const = 0;
+  /// Where the data of one element lies, in the order of messages; none where that is not known, or are too many
+  /// runs.
+  virtual std::optional<std::vector<Run>> segments(Handle /*type*/) const { return std::nullopt; }
+  /// Places in an element, but that at its address, whose bytes tell in what memory its data is: where parts of it
+  /// lie that may be in another one. They stay until this thread asks again.
+  virtual std::span<const std::int64_t> far(Handle /*type*/) const { return {}; }
+  /// A type of so many bytes without gaps, for as long as the MPI lives; kNoHandle where there is none.
+  virtual Handle type_of_bytes(std::int64_t /*bytes*/) const { return kNoHandle; }
   virtual std::optional<device::Operator> op(Handle op) const = 0;
   /// How sennit reduces elements of a predefined type by one of MPI's operators as this MPI does; none where it
   /// refuses them, or sennit does not. Cheap but for the first time of each pair.
@@ -103,11 +123,15 @@ class Mpi {
   /// Collective, begun alone; done when done() says so, which lets MPI make progress.
   virtual int begin_all_gather(Handle comm, const void* mine, void* all, int bytes, Handle& request) const = 0;
   virtual int begin_barrier(Handle comm, Handle& request) const = 0;
+  /// An error is for the handler of the request's communicator to hear: of a request of the program's.
   virtual int done(Handle& request, bool& done) const = 0;
+  /// Of one of the drop-in's own on a communicator of the program's.
+  virtual int done_quietly(Handle /*comm*/, Handle& request, bool& done) const { return this->done(request, done); }
   /// Whether nothing on `comm` will be done any more (MPIX_Comm_revoke), which Open MPI 5.0 does not tell of a
   /// collective that was begun before.
   virtual bool revoked(Handle comm) const = 0;
-  /// Collective over `comm`: as MPI_Comm_split; a negative colour gets comm_null().
+  /// Collective over `comm`: as MPI_Comm_split; a negative colour gets comm_null(). Errors on what is made are codes
+  /// and no more.
   virtual int split(Handle comm, int colour, int key, Handle& made) const = 0;
   virtual int free(Handle& comm) const = 0;
   /// Collective over `comm`: every rank has its own of the rows of `bytes` bytes, by rank, and gets all; or `root`
@@ -130,8 +154,6 @@ class Mpi {
   virtual void begin_to_check() = 0;
   /// Before MPI ends.
   virtual void end_checking() = 0;
-  /// From now on an error on `comm`, one of the drop-in's own, is a code and no more.
-  virtual int return_errors(Handle comm) const = 0;
   /// A message of `bytes` bytes, begun. look_at() completes either as a persistent one; until then the memory stays.
   virtual int begin_send(Handle comm, const void* data, int bytes, int to, int tag, Handle& request) const = 0;
   virtual int begin_receive(Handle comm, void* data, int bytes, int from, int tag, Handle& request) const = 0;
@@ -141,6 +163,11 @@ class Mpi {
   /// Whether a request is done; and lets MPI make progress. The request stays as it is, but that a persistent one is
   /// completed: MPICH 5.0 takes a look at one for that, and forgets its status.
   virtual int look_at(Handle request, bool persistent, bool& done, Received& received) const = 0;
+  /// As look_at(), which ends the request: one of the program's on `comm`, kNoHandle if that is not known. Open
+  /// MPI 4.1 frees a persistent one that has failed, and with it `request` is none.
+  virtual int look_to_end(Handle& request, Handle /*comm*/, bool& done, Received& received) const {
+    return look_at(request, true, done, received);
+  }
   /// Gives up a request: the MPI ends it by itself.
   virtual int free_request(Handle request) const = 0;
   /// Lets MPI make progress.

@@ -31,7 +31,6 @@ class Narrow {
   bool fits_ = true;
   std::vector<std::vector<int>> arrays_;
 };
-inline constexpr int kErrCount = 2;  // MPI_ERR_COUNT, in every ABI
 
 /// The arrays stay until the request has completed.
 template <class Abi>

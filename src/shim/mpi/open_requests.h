@@ -38,6 +38,7 @@ struct Receive {
   std::atomic<bool> looked{false};     ///< what came has been looked at
   std::unique_ptr<Incoming> incoming;  ///< null: it was no announcement
   device::Memory packed;               ///< of a type with gaps
+  bool goes_on = false;                ///< it belongs where `shadows` bring it: to several allocations
   int error = 0;                       ///< MPI's code
 };
 
@@ -68,6 +69,7 @@ struct OpenRequest {
   std::unique_ptr<Repeated> repeated;  ///< a persistent one, of which `begun` is the latest start
   std::shared_ptr<OpenRequest> sent;   ///< of such a start that is announced: a send of its own,
   Handle card = kNoHandle;             ///< whose request this is
+  bool gone = false;                   ///< a persistent one that the real library has freed, since it failed
   bool told = false;                   ///< whose end the real library has been told
   bool let_go = false;                 ///< a send that is over though the real library's is not
   std::array<std::byte, 32> status{};  ///< of a persistent one that is finished

@@ -23,6 +23,7 @@ struct Profiling {
   int (*comm_size)(Comm, int*);
   int (*comm_test_inter)(Comm, int*);
   int (*comm_get_name)(Comm, char*, int*);
+  int (*comm_get_attr)(Comm, int, void*, int*);
   int (*comm_remote_size)(Comm, int*);
   int (*comm_call_errhandler)(Comm, int);
   int (*comm_get_errhandler)(Comm, Errhandler*);
@@ -40,6 +41,8 @@ struct Profiling {
   int (*type_get_contents)(Datatype, int, int, int, int*, Aint*, Datatype*);
   int (*type_dup)(Datatype, Datatype*);
   int (*type_free)(Datatype*);
+  int (*type_contiguous)(int, Datatype, Datatype*);
+  int (*type_commit)(Datatype*);
   int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
   int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
   int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
@@ -93,6 +96,7 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.comm_rank, "PMPI_Comm_rank");
   set(functions.comm_size, "PMPI_Comm_size");
   set(functions.comm_get_name, "PMPI_Comm_get_name");
+  set(functions.comm_get_attr, "PMPI_Comm_get_attr");
   set(functions.comm_test_inter, "PMPI_Comm_test_inter");
   set(functions.comm_remote_size, "PMPI_Comm_remote_size");
   set(functions.comm_call_errhandler, "PMPI_Comm_call_errhandler");
@@ -111,6 +115,8 @@ bool find(void* library, Profiling<Abi>& functions) {
   set(functions.type_get_contents, "PMPI_Type_get_contents");
   set(functions.type_dup, "PMPI_Type_dup");
   set(functions.type_free, "PMPI_Type_free");
+  set(functions.type_contiguous, "PMPI_Type_contiguous");
+  set(functions.type_commit, "PMPI_Type_commit");
   set(functions.allgather, "PMPI_Allgather");
   set(functions.allgatherv, "PMPI_Allgatherv");
   set(functions.gather, "PMPI_Gather");

@@ -43,7 +43,7 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   const std::lock_guard lock(open->mutex);
   if (open->receive != nullptr && open->receive->error != 0) return 0;  // what completes it says so
   if (open->receive != nullptr && open->receive->incoming != nullptr) {
-    if (!open->brought && open->receive->type != kNoHandle)
+    if (!open->brought && (open->receive->type != kNoHandle || open->receive->goes_on))
       if (const int code = here.complete(*open->receive, open->comm(), open->shadows.get(), bytes); code != 0)
         return code;
     open->brought = true;
@@ -179,11 +179,6 @@ int Request_get_status_some(int count, const typename Abi::Request* requests, in
 
 // The same where the library has none of the three, which are MPI 4.1's: a program that looks for the symbol finds
 // ours.
-
-template <class Abi>
-bool is_none(typename Abi::Request request) {
-  return to_handle(request) == drop_in<Abi>().mpi().request_null();
-}
 
 template <class Abi>
 int get_status_of_all(int count, const typename Abi::Request* requests, int* flag, typename Abi::Status* statuses) {

@@ -85,20 +85,16 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
   return *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
 }
 
-/// One by one, since MPICH 5.0's MPI_Testall fails with persistent collectives among others; codes are MPI_Waitall's.
+/// Waits for all of them, one by one, for the code of each. MPI's code where the wait itself fails.
 template <class Abi>
-int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
-  const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
+int wait_for_each(std::string_view function, Batch<Abi>& batch, typename Abi::Request* requests,
+                  std::span<int> codes) {
   DropIn& here = drop_in<Abi>();
-  if (here.requests().none() || count <= 0) return real(count, requests, statuses);
-  Batch<Abi> batch(count, requests, statuses);
-  if (batch.plain()) return real(count, requests, statuses);
-  std::vector<int> codes(static_cast<std::size_t>(count));
-  std::vector<int> left(static_cast<std::size_t>(count));
+  std::vector<int> left(codes.size());
   std::iota(left.begin(), left.end(), 0);
   batch.watch();
   batch.gather();
-  return wait_until<Abi>("MPI_Waitall", need_of(batch), [&]() -> std::optional<int> {
+  return wait_until<Abi>(function, need_of(batch), [&]() -> std::optional<int> {
     here.progress();
     const auto over = [&] {
       const Together together;
@@ -112,9 +108,27 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
     // While it waits for more, what has come is copied.
     if (over == 0 || left.empty())
       if (const int code = batch.bring(); code != 0) return code;
-    if (!left.empty()) return std::nullopt;
-    return batch.tell_errors(codes);
+    return left.empty() ? std::optional(0) : std::nullopt;
   });
+}
+
+/// One by one, since MPICH 5.0's MPI_Testall fails with persistent collectives among others; codes are MPI_Waitall's.
+template <class Abi>
+int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
+  const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
+  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, statuses);
+  Batch<Abi> batch(count, requests, statuses);
+  if (batch.plain()) return real(count, requests, statuses);
+  std::vector<int> codes(static_cast<std::size_t>(count));
+  const int code = wait_for_each<Abi>("MPI_Waitall", batch, requests, codes);
+  return code != 0 ? code : tell_errors<Abi>(codes, batch.statuses());
+}
+
+/// The two of an exchange, whose error is one of the two: MPI_Waitall would say that it is in a status.
+template <class Abi>
+int wait_for_two(typename Abi::Request* requests, typename Abi::Status* statuses, std::span<int> codes) {
+  Batch<Abi> batch(2, requests, statuses);
+  return wait_for_each<Abi>("MPI_Sendrecv", batch, requests, codes);
 }
 
 template <class Abi>
@@ -147,6 +161,9 @@ int test_any(int count, typename Abi::Request* requests, int* index, int* flag, 
     *flag = 0;
     *index = Abi::kUndefined;
   }
+  // MPICH 4.0 leaves the status as it was where nothing is active.
+  if (*flag != 0 && *index == Abi::kUndefined && !is_ignored<Abi>(status))
+    *status = Process<Abi>::instance().library->empty_status();
   if (*flag == 0 || *index == Abi::kUndefined || !batch.any()) return code;
   return batch.complete(*index, *batch.statuses());
 }
@@ -256,10 +273,11 @@ bool announce_again(const OpenRequests::Shared& open) {
   } catch (const std::bad_alloc&) {
     why = "no memory";
   }
-  typename Abi::Request card;
+  auto card = no_request<Abi>();
   if (outgoing == nullptr ||
       Real<Abi>::of(&Issend<Abi>, Entry::Issend)(outgoing->sent(), outgoing->length(), byte<Abi>(), call.dest,
-                                                 call.tag, from_handle<typename Abi::Comm>(call.comm), &card) != 0) {
+                                                 call.tag, from_handle<typename Abi::Comm>(call.comm), &card) != 0 ||
+      is_none<Abi>(card)) {
     if (open->shadows != nullptr)
       here.count_staged(call, *open->shadows, why, std::chrono::steady_clock::now() - since);
     return false;

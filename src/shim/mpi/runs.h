@@ -10,12 +10,6 @@
 
 namespace sennit::shim::mpi {
 
-struct Run {
-  std::int64_t first;  ///< from the buffer's address on
-  std::int64_t bytes;
-  bool operator==(const Run&) const = default;
-};
-
 /// Runs in the order of addresses, none next to another, and the same again `times` times, `stride` bytes apart.
 struct Runs {
   std::vector<Run> each;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
+#include <map>
 #include <new>
 #include <utility>
 
@@ -44,9 +46,153 @@ std::uint64_t Shadows::bytes() const {
 std::string_view Shadows::how() const {
   for (const Shadow& shadow : shadows_) {
     if (shadow.dense) continue;
+    if (!shadow.pieces.empty()) return ", piece by piece from several allocations";
     if (shadow.rows) return ", rows alone";
     return shadow.runs.empty() ? ", with what lies between" : ", the data alone";
   }
+  return {};
+}
+
+namespace {
+
+/// Whether data that does not begin in GPU memory goes on there.
+template <class Holder>
+bool goes_on_elsewhere(const Call& call, const Part& part, const Holder& holder) {
+  const auto* const address = static_cast<const std::byte*>(part.address);
+  const Elements& elements = part.elements;
+  std::int64_t left = 0;  // blocks of one type: the first one and the last
+  bool found = false;
+  (void)visit_blocks(call.mpi, elements, [&](const Block&) { return ++left != 0; });
+  (void)visit_blocks(call.mpi, elements, [&](const Block& block) {
+    const bool looked_at = --left == 0 || elements.types != nullptr;
+    const std::int64_t last = block.begin + (block.count - 1) * block.shape.extent;
+    for (const std::int64_t begin : {block.begin, last}) {
+      if (!looked_at && begin == last) break;
+      found = found || (block.shape.size > 0 && holder(address + begin + block.shape.true_lower).device >= 0);
+      if (block.type == kNoHandle) continue;
+      for (const std::int64_t place : call.mpi.far(block.type))
+        found = found || holder(address + begin + place).device >= 0;
+    }
+    return !found;
+  });
+  return found;
+}
+
+/// Whether the call may be given another type for a buffer: an operator or a foreign representation asks what numbers
+/// are in it, and parts of messages are found by its places.
+bool takes_other_types(const Call& call, const Elements& elements) {
+  return call.op == kNoHandle && elements.types == nullptr && elements.type != kNoHandle &&
+         call.family != Family::Pack_external && call.family != Family::Unpack_external &&
+         call.family != Family::Psend_init && call.family != Family::Precv_init;
+}
+
+}  // namespace
+
+Status Shadows::add(const Call& call, int index, const Holder& holder) {
+  const Part& part = call.parts[static_cast<std::size_t>(index)];
+  const auto* const address = static_cast<const std::byte*>(part.address);
+  Held& held = held_[static_cast<std::size_t>(index)];
+  if (is_dense(call.mpi, part.elements)) {
+    held = holder(address);
+    return held.device >= 0 ? add(call, index, held) : Status();
+  }
+  const auto span = span_of(call.mpi, part.elements);
+  if (!span || span->bytes() <= 0) return {};  // the real function finds the fault, and reads nothing before
+  held = holder(address + span->first);
+  const bool scattered = held.device >= 0
+                             ? !gpus_.in_one(address + span->first, static_cast<std::uint64_t>(span->bytes()))
+                             : goes_on_elsewhere(call, part, holder);
+  if (scattered) return without_throwing([&] { return add_pieces(call, index, *span, holder); });
+  return held.device >= 0 ? add(call, index, held) : Status();
+}
+
+Status Shadows::add_pieces(const Call& call, int index, const Span& span, const Holder& holder) {
+  constexpr std::size_t kMost = 1 << 22;
+  const auto at = static_cast<std::size_t>(index);
+  const Part& part = call.parts[at];
+  auto* const address = const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
+  Shape shape;
+  Handle type = kNoHandle;
+  if (takes_other_types(call, part.elements) && call.mpi.shape(part.elements.type, shape) == 0 && shape.extent != 0)
+    type = call.mpi.type_of_bytes(shape.size);
+  std::vector<Piece> pieces;
+  std::optional<std::vector<Run>> data;
+  Handle of = kNoHandle;
+  std::int64_t first = 0, last = 0;  // of the shadow
+  const bool known = visit_blocks(call.mpi, part.elements, [&](const Block& block) {
+    if (!data || of != block.type) {
+      data = block.type != kNoHandle ? call.mpi.segments(block.type) : std::vector<Run>{{0, 1}};
+      of = block.type;
+    }
+    if (!data) return false;
+    for (std::int64_t element = 0; element < block.count; ++element) {
+      std::int64_t here = type != kNoHandle ? (block.begin / shape.extent + element) * shape.size : 0;
+      for (const Run& run : *data) {
+        const std::int64_t there = block.begin + element * block.shape.extent + run.first;
+        if (type == kNoHandle) here = there;
+        if (!pieces.empty() && pieces.back().there + pieces.back().bytes == there &&
+            pieces.back().here + pieces.back().bytes == here && data->size() == 1)
+          pieces.back().bytes += run.bytes;
+        else
+          pieces.push_back({there, here, run.bytes, -1});
+        first = pieces.size() == 1 ? here : std::min(first, here);
+        last = std::max(pieces.size() == 1 ? here : last, here + run.bytes);
+        here += run.bytes;
+      }
+    }
+    return pieces.size() <= kMost;
+  });
+  if (!known)
+    return Status(Code::unsupported, "a type that lies in several allocations, and whose parts cannot be told");
+  if (type == kNoHandle) first = span.first, last = span.last;
+  for (Piece& piece : pieces) {
+    piece.here -= first;
+    piece.device = holder(address + piece.there).device;
+  }
+  auto memory = host_.take(static_cast<std::uint64_t>(last - first), HostMemory::Use::certain);
+  if (!memory) return memory.status();
+  const bool prefix = part.access == Access::out && type != kNoHandle;
+  const bool hidden = call.form == Form::blocking && call.mpi.hides_errors(call.comm);
+  const bool read = part.access != Access::out || call.in_place() || !prefix || hidden;
+  memory_.at[at] = memory->data() - first;
+  memory_.types[at] = type;
+  scattered_[at] = true;
+  shadows_.push_back({address + first,
+                      first,
+                      std::move(*memory),
+                      static_cast<std::uint64_t>(last - first),
+                      held_[at],
+                      read,
+                      part.access != Access::in,
+                      false,
+                      prefix,
+                      std::nullopt,
+                      {},
+                      std::move(pieces)});
+  shadows_.back().there = address;  // which pieces count from
+  return read ? down(shadows_.back()) : Status();
+}
+
+Status Shadows::copy_pieces(const Shadow& shadow, bool up, std::int64_t most) {
+  std::map<int, std::vector<path::SmallCopies::Piece>> of_gpus;
+  for (const Piece& piece : shadow.pieces) {
+    const std::int64_t bytes = std::min(most, piece.bytes);
+    if (bytes <= 0) break;
+    most -= bytes;
+    std::byte* const there = shadow.there + piece.there;
+    std::byte* const here = shadow.here.data() + piece.here;
+    if (piece.device >= 0) {
+      if (auto status = gpus_.still_held(there, piece.device); !status) return status;
+      of_gpus[piece.device].push_back({there, here, static_cast<std::uint64_t>(bytes)});
+    } else if (up) {
+      std::memcpy(there, here, static_cast<std::size_t>(bytes));
+    } else {
+      std::memcpy(here, there, static_cast<std::size_t>(bytes));
+    }
+  }
+  for (const auto& [device, some] : of_gpus)
+    if (auto status = up ? gpus_.to_gpu(some, Held{device, false}) : gpus_.to_host(some, device); !status)
+      return status;
   return {};
 }
 
@@ -72,9 +218,11 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
   // Behind the last element received memory stays as it was, and between them where it is not known where they lie.
   // Of messages in parts each comes whole, and perhaps before the receive is started.
   const bool in_parts = call.family == Family::Precv_init && runs;
-  const bool read = part.access != Access::out || call.in_place() || (!dense && !rows && !in_parts);
+  // What the MPI refuses and does not say so of stays as it was, too.
+  const bool hidden = part.access == Access::out && call.form == Form::blocking && call.mpi.hides_errors(call.comm);
+  const bool read = part.access != Access::out || call.in_place() || (!dense && !rows && !in_parts) || hidden;
   auto* const there = const_cast<std::byte*>(static_cast<const std::byte*>(part.address)) + span->first;
-  memory_[index] = memory->data() - span->first;
+  memory_.at[static_cast<std::size_t>(index)] = memory->data() - span->first;
   shadows_.push_back({there, span->first, std::move(*memory), static_cast<std::uint64_t>(span->bytes()), held, read,
                       written, dense, part.access == Access::out && (dense || rows), rows,
                       runs ? std::move(*runs) : std::vector<Runs>()});
@@ -82,12 +230,19 @@ Status Shadows::add(const Call& call, int index, const Held& held) {
 }
 
 Status Shadows::down(const Shadow& shadow) {
+  if (!shadow.pieces.empty())
+    return without_throwing([&] { return copy_pieces(shadow, false, std::numeric_limits<std::int64_t>::max()); });
   if (!shadow.rows) return gpus_.to_host(shadow.here.data(), shadow.there, shadow.bytes, shadow.held);
   const auto data = static_cast<std::uint64_t>(shadow.rows->data());
   return gpus_.copy_rows(shadow.here.data(), shadow.there, *shadow.rows, data, shadow.held.device);
 }
 
 Status Shadows::up(const Shadow& shadow, std::int64_t received, Bringing* bringing) {
+  if (!shadow.pieces.empty())
+    return without_throwing([&] {
+      return copy_pieces(shadow, true,
+                         shadow.prefix && received >= 0 ? received : std::numeric_limits<std::int64_t>::max());
+    });
   if (auto status = gpus_.still_held(shadow.there, shadow.held.device); !status) return status;
   if (!shadow.runs.empty()) return up(shadow, shadow.runs, 0);
   const std::uint64_t all = shadow.rows ? static_cast<std::uint64_t>(shadow.rows->data()) : shadow.bytes;
@@ -152,7 +307,7 @@ Status Shadows::up_between(const Shadow& shadow, const Runs& runs, std::int64_t 
 Status Shadows::fill() {
   for (const Shadow& shadow : shadows_) {
     if (!shadow.read) continue;
-    auto status = gpus_.still_held(shadow.there, shadow.held.device);
+    auto status = shadow.pieces.empty() ? gpus_.still_held(shadow.there, shadow.held.device) : Status();
     if (status.ok()) status = down(shadow);
     if (!status) return status;
   }

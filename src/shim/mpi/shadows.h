@@ -1,6 +1,9 @@
 // Staging: host memory that stands in for a call's GPU memory, so that an MPI that knows no GPU does the call.
 // Correct for every function, type and communicator; what everything faster falls back to.
 //
+// Where a buffer is, its data tells and not its address: a type may have places far from that. What lies in several
+// allocations, some of them perhaps the host's, is brought together piece by piece.
+//
 // 1. For each buffer that is GPU memory: as much host memory as the call may touch; what it reads is copied there. Of
 //    elements with long gaps, such as a column of a matrix, the data alone.
 // 2. The real function works on that.
@@ -9,7 +12,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -33,24 +38,25 @@ class Shadows {
 
   /// `holder`: says of an address where it is Held. Errors: out_of_memory, those of a copy.
   template <class Holder>
-  Status make(const Call& call, Holder holder) {
+  Status make(const Call& call, const Holder& holder) {
     for (int i = 0; i < call.count; ++i) {
       const Part& part = call.parts[static_cast<std::size_t>(i)];
-      memory_[i] = const_cast<void*>(part.address);
-      const Held held = part.used() ? holder(part.address) : Held{};
-      held_[i] = held;
-      if (held.device >= 0)
-        if (auto status = add(call, i, held); !status) return status;
+      memory_.at[static_cast<std::size_t>(i)] = const_cast<void*>(part.address);
+      if (!part.used() || call.mpi.is_in_place(part.address)) continue;
+      if (auto status = add(call, i, holder); !status) return status;
     }
     return {};
   }
 
   /// The call's buffers in their order, with shadows for those on GPUs.
-  void* const* memory() const { return memory_; }
+  const StandIns& memory() const { return memory_; }
   /// A buffer that has no shadow lies in the other one, and so in that one's shadow.
   void put_inside(const Overlap& overlap) {
-    memory_[overlap.inner] = static_cast<std::byte*>(memory_[overlap.outer]) + overlap.place;
+    memory_.at[overlap.inner] = static_cast<std::byte*>(memory_.at[overlap.outer]) + overlap.place;
   }
+  /// Whether buffer `index` lies in several allocations. Then its shadow has its data alone, in the order of
+  /// messages, if memory() has another type for it.
+  bool scattered(std::size_t index) const { return scattered_[index]; }
   /// Where buffer `index` is held.
   const Held& held(std::size_t index) const { return held_[index]; }
   /// Bytes of all shadows.
@@ -76,6 +82,11 @@ class Shadows {
   void mark_written(std::uint64_t bytes) { written_ = std::max(written_.value_or(0), bytes); }
 
  private:
+  struct Piece {
+    std::int64_t there, here;  // in bytes from the call's address on, and from the shadow's first byte
+    std::int64_t bytes;
+    int device;  // -1: the host's
+  };
   struct Shadow {
     std::byte* there;    // the first byte that the call may touch,
     std::int64_t first;  // so many bytes behind the call's buffer
@@ -86,9 +97,15 @@ class Shadows {
     bool prefix;                     // a message fills as much of it as it has bytes
     std::optional<path::Rows> rows;  // all that is copied, from `there` on
     std::vector<Runs> runs;          // all that is written, where that are no rows; none: every byte
+    std::vector<Piece> pieces{};     // all that is copied, where that is in several allocations
   };
+  using Holder = std::function<Held(const void*)>;
 
+  Status add(const Call& call, int index, const Holder& holder);
   Status add(const Call& call, int index, const Held& held);
+  Status add_pieces(const Call& call, int index, const Span& span, const Holder& holder);
+  /// `most`: bytes of the data, in its order.
+  Status copy_pieces(const Shadow& shadow, bool up, std::int64_t most);
   Status down(const Shadow& shadow);
   Status up(const Shadow& shadow, std::int64_t received, Bringing* bringing);
   Status up(const Shadow& shadow, std::span<const Runs> all, std::int64_t offset);
@@ -98,8 +115,9 @@ class Shadows {
 
   Gpus& gpus_;
   HostMemory& host_;
-  void* memory_[3] = {};
-  Held held_[3];
+  StandIns memory_;
+  std::array<Held, 3> held_{};
+  std::array<bool, 3> scattered_{};
   std::vector<Shadow> shadows_;
   std::optional<std::uint64_t> written_;
 };

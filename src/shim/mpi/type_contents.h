@@ -3,12 +3,14 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "path/rows.h"
+#include "shim/mpi/mpi.h"
 #include "shim/mpi/profiling.h"
 
 namespace sennit::shim::mpi {
@@ -61,6 +63,38 @@ class TypeContents {
     return made;
   }
 
+  /// What any type is made with: numbers, and places behind them, as the functions with large counts have them.
+  struct Whole {
+    int combiner = 0;
+    std::vector<std::int64_t> numbers;
+    std::vector<Datatype> types;  ///< which may be to free
+  };
+  /// None of so many numbers that nobody wants to know.
+  std::optional<Whole> whole(const Functions& call, Datatype type) const {
+    const auto found = envelope(call, type);
+    constexpr Count kMost = 1 << 20;
+    if (!found || std::max({found->integers, found->large, found->addresses, found->types}) > kMost)
+      return std::nullopt;
+    Whole made;
+    made.combiner = found->combiner;
+    if (found->types == 0) return made;
+    std::vector<int> integers(static_cast<std::size_t>(found->integers));
+    std::vector<Aint> places(static_cast<std::size_t>(found->addresses));
+    std::vector<Count> large(static_cast<std::size_t>(found->large));
+    made.types.resize(static_cast<std::size_t>(found->types));
+    const int code = get_contents_ != nullptr
+                         ? get_contents_(type, found->integers, found->addresses, found->large, found->types,
+                                         integers.data(), places.data(), large.data(), made.types.data())
+                         : call.type_get_contents(type, static_cast<int>(found->integers),
+                                                  static_cast<int>(found->addresses), static_cast<int>(found->types),
+                                                  integers.data(), places.data(), made.types.data());
+    if (code != 0) return std::nullopt;
+    made.numbers.assign(integers.begin(), integers.end());
+    made.numbers.insert(made.numbers.end(), large.begin(), large.end());
+    made.numbers.insert(made.numbers.end(), places.begin(), places.end());
+    return made;
+  }
+
  private:
   struct Envelope {
     Count integers = 0, addresses = 0, large = 0, types = 0;
@@ -100,6 +134,64 @@ class TypeContents {
   GetEnvelope get_envelope_ = nullptr;  ///< null before MPI 4.0
   GetContents get_contents_ = nullptr;
 };
+
+/// `count` copies of a type's data, `distance` apart, behind what is there; false: too many.
+inline bool repeat_segments(std::span<const Run> one, std::int64_t count, std::int64_t first, std::int64_t distance,
+                            std::vector<Run>& all) {
+  constexpr std::size_t kMost = 1 << 20;
+  for (std::int64_t i = 0; i < count; ++i)
+    for (const Run& run : one) {
+      const std::int64_t at = first + i * distance + run.first;
+      if (!all.empty() && all.back().first + all.back().bytes == at)
+        all.back().bytes += run.bytes;
+      else if (all.size() == kMost)
+        return false;
+      else if (run.bytes != 0)
+        all.push_back({at, run.bytes});
+    }
+  return true;
+}
+
+/// The data of a type made with such, in its order. of(index): the data and the extent of one of `types`. None of
+/// combiners that are not looked into here.
+template <class Abi, class Of>
+std::optional<std::vector<Run>> segments_of(int combiner, std::span<const std::int64_t> numbers, const Of& of) {
+  struct Inner {
+    std::vector<Run> data;
+    std::int64_t extent = 0;
+  };
+  std::vector<Run> all;
+  const std::optional<Inner> inner = of.template operator()<Inner>(0);
+  if (!inner) return std::nullopt;
+  const std::int64_t count = numbers.empty() ? 1 : numbers[0], extent = inner->extent;
+  const auto at = [&](std::int64_t index) { return numbers[static_cast<std::size_t>(index)]; };
+  bool fits = true;
+  if (combiner == Abi::kCombinerDup || combiner == Abi::kCombinerResized) return inner->data;
+  if (combiner == Abi::kCombinerContiguous) {
+    fits = repeat_segments(inner->data, count, 0, extent, all);
+  } else if (combiner == Abi::kCombinerVector || combiner == Abi::kCombinerHvector) {
+    const std::int64_t stride = combiner == Abi::kCombinerVector ? at(2) * extent : at(2);
+    for (std::int64_t i = 0; i < count && fits; ++i)
+      fits = repeat_segments(inner->data, at(1), i * stride, extent, all);
+  } else if (combiner == Abi::kCombinerIndexed || combiner == Abi::kCombinerHindexed) {
+    const std::int64_t unit = combiner == Abi::kCombinerIndexed ? extent : 1;
+    for (std::int64_t i = 0; i < count && fits; ++i)
+      fits = repeat_segments(inner->data, at(1 + i), at(1 + count + i) * unit, extent, all);
+  } else if (combiner == Abi::kCombinerIndexedBlock || combiner == Abi::kCombinerHindexedBlock) {
+    const std::int64_t unit = combiner == Abi::kCombinerIndexedBlock ? extent : 1;
+    for (std::int64_t i = 0; i < count && fits; ++i)
+      fits = repeat_segments(inner->data, at(1), at(2 + i) * unit, extent, all);
+  } else if (combiner == Abi::kCombinerStruct) {
+    for (std::int64_t i = 0; i < count && fits; ++i) {
+      const std::optional<Inner> one = of.template operator()<Inner>(i);
+      if (!one) return std::nullopt;
+      fits = repeat_segments(one->data, at(1 + i), at(1 + count + i), one->extent, all);
+    }
+  } else {
+    return std::nullopt;
+  }
+  return fits ? std::optional(std::move(all)) : std::nullopt;
+}
 
 /// Where the data of such a type lies, made of types whose data is `one` and whose extent is `extent`, if in rows.
 template <class Abi>

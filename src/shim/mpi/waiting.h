@@ -21,7 +21,7 @@ int Ibarrier(typename Abi::Comm comm, typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Ibarrier<Abi>, Entry::Ibarrier);
   if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, request);
   const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
-  const auto call_real = [=](void* const*, void* made, const Arrays&) {
+  const auto call_real = [=](const StandIns&, void* made, const Arrays&) {
     return real(comm, static_cast<typename Abi::Request*>(made));
   };
   return begin<Abi>(call, call_real, Arrays(), request);
@@ -33,7 +33,7 @@ int Comm_idup(typename Abi::Comm comm, typename Abi::Comm* made, typename Abi::R
   const auto real = Real<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup);
   if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, made, request);
   const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
-  const auto call_real = [=](void* const*, void* hidden, const Arrays&) {
+  const auto call_real = [=](const StandIns&, void* hidden, const Arrays&) {
     return real(comm, made, static_cast<typename Abi::Request*>(hidden));
   };
   return begin<Abi>(call, call_real, Arrays(), request);
@@ -49,7 +49,7 @@ int Comm_idup_with_info(typename Abi::Comm comm, typename Abi::Info info, typena
   typename Abi::Info copied;
   if (const int code = library.copy(info, copied); code != 0) return code;
   const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
-  const auto call_real = [=, &library](void* const*, void* hidden, const Arrays&) {
+  const auto call_real = [=, &library](const StandIns&, void* hidden, const Arrays&) {
     const int code = real(comm, copied, made, static_cast<typename Abi::Request*>(hidden));
     library.release(copied);
     return code;
@@ -84,11 +84,6 @@ bool tell_probed(typename Abi::Comm comm, typename Abi::Status& status, bool tak
 }
 
 template <class Abi>
-bool is_ignored(const typename Abi::Status* status) {
-  return reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
-}
-
-template <class Abi>
 int Iprobe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi::Status* status) {
   drop_in<Abi>().progress();
   const int code = Real<Abi>::of(&Iprobe<Abi>, Entry::Iprobe)(source, tag, comm, flag, status);
@@ -110,7 +105,8 @@ int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* st
 
 /// A probe has taken this message.
 template <class Abi>
-int taken(typename Abi::Comm comm, typename Abi::Status& status) {
+int taken(typename Abi::Comm comm, typename Abi::Message message, typename Abi::Status& status) {
+  drop_in<Abi>().match(to_handle(message), to_handle(comm));
   for (Patience patience; !tell_probed<Abi>(comm, status, true); patience.wait()) drop_in<Abi>().progress();
   return 0;
 }
@@ -122,7 +118,7 @@ int Improbe(int source, int tag, typename Abi::Comm comm, int* flag, typename Ab
   typename Abi::Status own{};
   typename Abi::Status* const told = is_ignored<Abi>(status) ? &own : status;
   const int code = Real<Abi>::of(&Improbe<Abi>, Entry::Improbe)(source, tag, comm, flag, message, told);
-  return code == 0 && *flag != 0 ? taken<Abi>(comm, *told) : code;
+  return code == 0 && *flag != 0 ? taken<Abi>(comm, *message, *told) : code;
 }
 
 template <class Abi>
@@ -132,7 +128,7 @@ int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* 
     typename Abi::Status own{};
     typename Abi::Status* const told = is_ignored<Abi>(status) ? &own : status;
     const int code = Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, told);
-    return code == 0 ? taken<Abi>(comm, *told) : code;
+    return code == 0 ? taken<Abi>(comm, *message, *told) : code;
   }
   for (Patience patience;; patience.wait()) {
     int flag = 0;

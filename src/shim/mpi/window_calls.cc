@@ -71,22 +71,23 @@ Windows::Outcome Windows::may_reach_mirror(const Remote& remote, const Target& t
 }
 
 Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCall& real, void* request) {
-  bool any = false;
-  for (const Part& part : call.all()) any = any || (part.used() && tools_.holder(part.address) >= 0);
-  void* memory[std::tuple_size_v<decltype(call.parts)>] = {};
-  for (std::size_t i = 0; i < call.all().size(); ++i) memory[i] = const_cast<void*>(call.parts[i].address);
-  if (!any || remote.rank < 0) return {real(memory, request)};
+  StandIns memory;
+  for (std::size_t i = 0; i < call.all().size(); ++i) memory.at[i] = const_cast<void*>(call.parts[i].address);
+  if (remote.rank < 0 || tools_.gpus == nullptr) return {real(memory, request)};
 
   auto shadows = std::make_shared<Shadows>(*tools_.gpus, *tools_.host);
   if (auto status = shadows->make(call, [&](const void* at) { return Held{tools_.holder(at)}; }); !status)
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
+  if (shadows->bytes() == 0) return {real(memory, request)};
   const std::string_view how =
       is_mirrored(remote.window) ? "staged: ranks out of reach" : "staged: the target is in host memory";
   Outcome outcome{0, message_size(call), how, {}, shadows->how()};
   Pending pending{remote.rank, shadows};
   for (std::size_t i = 0; i < call.all().size(); ++i) {
     const Part& part = call.parts[i];
-    if (part.access == Access::in || !part.used() || tools_.holder(part.address) < 0) continue;
+    if (part.access == Access::in || shadows->memory()[i] == part.address) continue;
+    pending.scattered = pending.scattered || shadows->scattered(i);
+    if (shadows->scattered(i)) continue;
     auto region = region_of(tools_.mpi, part);
     if (!region) return {tools_.windows.fail(remote.window, tools_.mpi.err_other()), 0, {}, region.status()};
     pending.to = address_of(part);
@@ -103,8 +104,7 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
   }
   // To the end now: the request that the program gets is done.
   outcome.code = tools_.windows.wait(request);
-  if (outcome.code == 0 && pending.to != nullptr)
-    outcome.why = pending.region->write_image(copy_by(tools_.holder(pending.to)), pending.to, pending.image);
+  if (outcome.code == 0) outcome.why = bring(pending);
   if (!outcome.why.ok()) outcome.code = tools_.windows.fail(remote.window, tools_.mpi.err_other());
   if (outcome.code == 0) outcome.code = tools_.windows.begin_nothing(remote.window, remote.rank, request);
   return outcome;
@@ -132,7 +132,7 @@ Windows::Outcome Windows::direct(const Call& call, const Remote& remote, bool wa
   // The GPU at this end copies; where that is host memory, the one at the other.
   int device = -1;
   for (const Part& part : call.all())
-    if (part.used() && device < 0) device = tools_.holder(part.address);
+    if (part.used() && device < 0) device = tools_.holder(data_of(tools_.mpi, part));
   if (device < 0)
     device = target.own != nullptr ? tools_.holder(target.own) : tools_.gpus->executor().find(target.lent.device);
   device = std::max(device, 0);
@@ -180,10 +180,23 @@ Result<std::string_view> Windows::put_or_get(const Call& call, bool put, Window&
     if (auto status = lane->synchronize(); !status) return status;
     return std::string_view();
   }
+  const Copy gpu = copy_by(device);
+  Shadows pieces(*tools_.gpus, *tools_.host);
+  if (!here->dense()) {
+    // The data alone, if it lies in several allocations.
+    const auto holder = [&](const void* pointer) { return Held{tools_.holder(pointer)}; };
+    if (auto status = pieces.make(call, holder); !status) return status;
+    if (pieces.scattered(0) && pieces.memory().types[0] != kNoHandle) {
+      auto* const data = static_cast<std::byte*>(pieces.memory()[0]);
+      auto status = put ? there.write(gpu, at, data) : there.read(gpu, at, data);
+      if (status.ok() && !put) status = pieces.give_back(-1);
+      if (!status) return status;
+      return std::string_view(", packed in host memory: in several allocations");
+    }
+  }
   auto packed = tools_.host->take(there.bytes());
   if (!packed) return packed.status();
-  const Copy gpu = copy_by(device);
-  const Copy local = tools_.holder(mine) >= 0 ? gpu : Copy(plain);
+  const Copy local = tools_.holder(data_of(tools_.mpi, part)) >= 0 ? gpu : Copy(plain);
   auto status = put ? here->read(local, mine, packed->data()) : there.read(gpu, at, packed->data());
   if (status.ok()) status = put ? there.write(gpu, at, packed->data()) : here->write(local, mine, packed->data());
   tools_.host->give(std::move(*packed));

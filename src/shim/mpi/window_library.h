@@ -115,6 +115,8 @@ class WindowLibrary final : public WindowMpi {
 
   Handle element_of(Handle handle) const override {
     const auto type = from_handle<Datatype>(handle);
+    Shape shape;
+    if (rest_.shape(handle, shape) != 0) return handle;
     int integers = 0, addresses = 0, types = 0, combiner = 0;
     if (rest_.call().type_get_envelope(type, &integers, &addresses, &types, &combiner) != 0 ||
         combiner == Abi::kCombinerNamed || types == 0)

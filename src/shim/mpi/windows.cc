@@ -113,13 +113,12 @@ Result<std::byte*> Windows::reach(Target& target, int device) {
 int Windows::any_gpu(const Mpi& mpi, Handle comm, bool mine, bool& any) {
   any = false;
   CommShape shape;
-  if (const int code = mpi.shape(comm, shape); code != 0) return code;
-  if (shape.inter) return 0;  // the real function says so
+  if (mpi.shape(comm, shape) != 0 || shape.inter) return 0;  // the real function says so
   const std::uint8_t gpu = mine ? 1 : 0;
   std::vector<std::uint8_t> gpus(static_cast<std::size_t>(shape.size));
   const int code = mpi.all_gather(comm, &gpu, gpus.data(), 1);
   any = std::ranges::find(gpus, 1) != gpus.end();
-  return code;
+  return code == 0 ? 0 : mpi.fail(comm, code);
 }
 
 int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const Make& make, Status& why) {
@@ -143,16 +142,17 @@ int Windows::create(Handle comm, WindowMemory memory, std::int64_t unit, const M
   if (gpu && tools_.gpus != nullptr && !window->mirrored)
     (void)coll::load_reduce_rows(tools_.gpus->executor(), tools_.holder(memory.base));
   // No duplicate, whose making calls what the program has for its attributes.
-  int code = tools_.mpi.split(comm, 0, 0, window->comm);
-  if (code == 0) code = tools_.mpi.return_errors(window->comm);
+  if (const int code = tools_.mpi.split(comm, 0, 0, window->comm); code != 0) {
+    let_go(*window);
+    return tools_.mpi.fail(comm, code);
+  }
   // What MPI has of this rank: the program's own memory of the host, what stands for it, or something.
   WindowMemory shown = memory;
   if (window->mirror != nullptr)
     shown.base = window->mirror->data();
   else if (gpu)
     shown = {window->anchor.data(), sizeof(std::uint64_t)};
-  if (code == 0) code = make(shown.base, shown.bytes, made);
-  if (code != 0) {
+  if (const int code = make(shown.base, shown.bytes, made); code != 0) {
     let_go(*window);
     return code;
   }
@@ -296,11 +296,16 @@ void Windows::keep_pending(Handle handle, Brought brought) {
                          std::make_move_iterator(brought.end()));
 }
 
+Status Windows::bring(const Pending& one) {
+  if (one.scattered) return one.shadows->give_back(-1);
+  if (one.to == nullptr) return {};
+  return one.region->write_image(copy_by(tools_.holder(one.to + one.region->span().first)), one.to, one.image);
+}
+
 int Windows::give_back(const Brought& brought) {
   int code = 0;
   for (const Pending& one : brought)
-    if (one.to != nullptr && !one.region->write_image(copy_by(tools_.holder(one.to)), one.to, one.image))
-      code = tools_.mpi.err_other();
+    if (!bring(one)) code = tools_.mpi.err_other();
   return code;
 }
 

@@ -124,6 +124,7 @@ class Windows {
     std::byte* to = nullptr;  ///< null: nothing comes
     const std::byte* image = nullptr;
     std::optional<Region> region{};
+    bool scattered = false;  ///< the shadows themselves bring it
   };
   using Brought = std::vector<Pending>;
   /// Before a real function that completes calls to `rank`, or to kEveryRank: those that it completes, and none that
@@ -215,6 +216,7 @@ class Windows {
   Status accumulate_on_host(const Reaching& reaching);
   Result<std::byte*> reach(Target& target, int device);
   Copy copy_by(int device);
+  Status bring(const Pending& one);
   int finish(Window& window);
   int give_back(const Brought& brought);
   /// The window's memory is nobody's any more.

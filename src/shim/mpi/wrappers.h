@@ -68,6 +68,21 @@ Elements placed(const Int* counts, const Place* places, const Type* types,
   return made;
 }
 
+/// What the program has for a request before a call that is to make one. Some MPIs return success for a call that
+/// they have refused (Mpi::hides_errors()): then it still has that.
+template <class Abi>
+typename Abi::Request no_request() {
+  return from_handle<typename Abi::Request>(Process<Abi>::instance().library->request_null());
+}
+template <class Abi>
+void make_none(typename Abi::Request* request) {
+  if (request != nullptr) *request = no_request<Abi>();
+}
+template <class Abi>
+bool is_none(typename Abi::Request request) {
+  return to_handle(request) == Process<Abi>::instance().library->request_null();
+}
+
 /// Bytes that a status tells of. -1: it does not say.
 template <class Abi>
 std::int64_t told(const typename Abi::Status& status) {
@@ -119,6 +134,11 @@ typename Abi::Status* ignored() {
   return reinterpret_cast<typename Abi::Status*>(Abi::kStatusIgnore);
 }
 
+template <class Abi>
+bool is_ignored(const typename Abi::Status* status) {
+  return reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
+}
+
 /// Has the real function called with host memory in the place of GPU memory, and then(that memory, since when) see to
 /// what is left. `tail`: the program's request or status. MPI's code.
 template <class Abi, class CallReal, class Then>
@@ -139,7 +159,9 @@ int stage(const Call& call, const CallReal& real, void* tail, const Then& then) 
 template <class Abi, class CallReal>
 int perform(const Call& call, const CallReal& real, typename Abi::Request* request,
             std::string_view why = "ends in a request") {
+  make_none<Abi>(request);
   return stage<Abi>(call, real, request, [&](std::shared_ptr<Shadows> shadows, auto since) {
+    if (is_none<Abi>(*request)) return 0;
     DropIn& here = drop_in<Abi>();
     auto open = std::make_shared<OpenRequest>();
     open->persistent = call.form == Form::persistent;
@@ -172,10 +194,10 @@ int begin(const Call& call, const CallReal& real, Arrays arrays, typename Abi::R
     const auto begun = here.take_turn(call, why);
     if (begun == nullptr)
       return perform<Abi>(
-          call, [&](void* const* memory, void* tail) { return real(memory, tail, arrays); }, request, why);
+          call, [&](const StandIns& memory, void* tail) { return real(memory, tail, arrays); }, request, why);
     arrays.keep(begun->call);
-    begun->real = [real, arrays](void* const* memory, Handle& hidden) {
-      typename Abi::Request made{};
+    begun->real = [real, arrays](const StandIns& memory, Handle& hidden) {
+      auto made = no_request<Abi>();
       const int code = real(memory, &made, arrays);
       if (code == 0) hidden = to_handle(made);
       return code;
@@ -201,7 +223,7 @@ int repeat(const Call& call, const CallReal& real, typename Abi::Request* reques
     std::string_view why;
     auto repeated = here.repeat(call, why);
     const int code = perform<Abi>(call, real, request, repeated != nullptr ? std::string_view() : why);
-    if (code != 0 || repeated == nullptr) return code;
+    if (code != 0 || repeated == nullptr || is_none<Abi>(*request)) return code;
     auto open = here.requests().find(to_handle(*request));
     if (open == nullptr) {
       open = std::make_shared<OpenRequest>();
@@ -255,7 +277,8 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
 /// Messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
 template <class Abi, class CallReal>
 int begin_partitioned(const Call& call, const CallReal& real, int partitions, typename Abi::Request* request) {
-  if (const int code = perform<Abi>(call, real, request, "in parts"); code != 0) return code;
+  if (const int code = perform<Abi>(call, real, request, "in parts"); code != 0 || is_none<Abi>(*request))
+    return code;
   try {
     const auto open = drop_in<Abi>().requests().find(to_handle(*request));
     if (open == nullptr || partitions <= 0) return 0;
@@ -298,7 +321,9 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
     }
     const std::uint64_t bytes = outgoing->bytes();
     const std::string_view plan = outgoing->plan();
-    if (const int code = call_card(outgoing->sent(), outgoing->length(), request); code != 0) return code;
+    make_none<Abi>(request);
+    const int sent = call_card(outgoing->sent(), outgoing->length(), request);
+    if (sent != 0 || (request != nullptr && is_none<Abi>(*request))) return sent;
     if (request == nullptr) {
       const int code = here.wait_until_taken(*outgoing, call);
       here.count(call, bytes, plan, since);
@@ -324,7 +349,7 @@ int send_again_and_again(const Call& call, const CallReal& real, typename Abi::R
   const Elements& elements = call.parts[0].elements;
   const auto uniform = elements.type != kNoHandle ? call.mpi.uniform(elements.type) : std::nullopt;
   if (!uniform) return perform<Abi>(call, real, request, "derived type with gaps");
-  if (const int code = perform<Abi>(call, real, request, {}); code != 0) return code;
+  if (const int code = perform<Abi>(call, real, request, {}); code != 0 || is_none<Abi>(*request)) return code;
   try {
     const auto open = drop_in<Abi>().requests().find(to_handle(*request));
     if (open == nullptr) return 0;
@@ -342,9 +367,9 @@ int send_again_and_again(const Call& call, const CallReal& real, typename Abi::R
 /// Whether no announcement fits into what a receive has room for.
 template <class Abi>
 bool too_short(std::int64_t count, typename Abi::Datatype type) {
-  Count size = 0;
-  return Process<Abi>::instance().library->call().type_size_x(type, &size) == 0 &&
-         count * size < static_cast<std::int64_t>(kLeastLookedAt);
+  if (count <= 0) return true;
+  const auto size = Process<Abi>::instance().library->size(to_handle(type));
+  return !size || count * *size < static_cast<std::int64_t>(kLeastLookedAt);  // what has no size the MPI refuses
 }
 
 /// Before a send: see DropIn::note().
@@ -353,9 +378,9 @@ LookAlikes::Sending note(std::int64_t count, typename Abi::Datatype type, int de
                          Form form) {
   if (count <= 0 || count > static_cast<std::int64_t>(kLongestAnnouncement)) return {};
   if (!drop_in<Abi>().may_announce()) return {};
-  Count size = 0;
-  if (Process<Abi>::instance().library->call().type_size_x(type, &size) != 0) return {};
-  return drop_in<Abi>().note(count * size, dest, tag, to_handle(comm), form == Form::persistent);
+  const auto size = Process<Abi>::instance().library->size(to_handle(type));
+  if (!size) return {};
+  return drop_in<Abi>().note(count * *size, dest, tag, to_handle(comm), form == Form::persistent);
 }
 
 /// Whether no receive is looked at now, whatever its length, which takes a call of the MPI to know.
@@ -393,6 +418,76 @@ bool is_device(const void* address) {
   return Process<Abi>::instance().memories->is_device(address);
 }
 
+/// Whether data of elements whose address is no GPU's is in memory of one all the same.
+template <class Abi>
+[[gnu::noinline]] bool goes_on_elsewhere(const void* address, std::int64_t count, Handle type) {
+  const auto& process = Process<Abi>::instance();
+  if (count <= 0 || process.library->is_in_place(address)) return false;
+  const auto* const at = static_cast<const std::byte*>(address);
+  const auto places = process.library->far(type);
+  Shape shape;
+  if (places.empty()) return false;
+  for (const std::int64_t place : places)
+    if (is_device<Abi>(at + place)) return true;
+  if (count == 1 || process.library->shape(type, shape) != 0) return false;
+  return is_device<Abi>(at + (count - 1) * shape.extent + shape.true_lower) ||
+         is_device<Abi>(at + (count - 1) * shape.extent + places.back());
+}
+/// Whether a type may have data elsewhere than at the address: asked in every call, also of host memory.
+template <class Abi, class Type>
+bool may_go_on(Type type) {
+  const auto& process = Process<Abi>::instance();
+  return process.memories->awake() && !process.library->is_predefined(to_handle(type));
+}
+/// Whether any of the data is in memory of a GPU.
+template <class Abi, class Type>
+bool touches(const void* address, std::int64_t count, Type type) {
+  if (is_device<Abi>(address)) return true;
+  return may_go_on<Abi>(type) && goes_on_elsewhere<Abi>(address, count, to_handle(type));
+}
+/// The same of what counts at the root alone: elsewhere a type may be anything.
+template <class Abi, class Type>
+bool touches_at(int root, const void* address, std::int64_t count, Type type, typename Abi::Comm comm) {
+  if (is_device<Abi>(address)) return true;
+  if (!may_go_on<Abi>(type)) return false;
+  const Call call(mpi<Abi>(), Family::Bcast, Form::blocking, to_handle(comm));
+  return call.at_root(root) && goes_on_elsewhere<Abi>(address, count, to_handle(type));
+}
+/// Blocks at places. Of a type that begins at the address the first place tells, where there is one.
+template <class Abi, class Int, class Place, class Type>
+bool touches_placed(const void* address, const Int* counts, const Place* places, Type type) {
+  if (is_device<Abi>(address)) return true;
+  const auto& process = Process<Abi>::instance();
+  if (!process.memories->awake() || process.library->is_in_place(address) || counts == nullptr) return false;
+  if (may_go_on<Abi>(type) && goes_on_elsewhere<Abi>(address, 1, to_handle(type))) return true;
+  Shape shape;
+  if (places == nullptr || places[0] == 0 || counts[0] <= 0) return false;
+  if (process.library->shape(to_handle(type), shape) != 0) return false;
+  return is_device<Abi>(static_cast<const std::byte*>(address) + places[0] * shape.extent + shape.true_lower);
+}
+/// Each block of a type of its own, `blocks()` of them.
+template <class Abi, class Int, class Place, class Type, class Blocks>
+bool touches_typed(const void* address, const Int* counts, const Place* places, const Type* types,
+                   const Blocks& blocks) {
+  if (is_device<Abi>(address)) return true;
+  const auto& process = Process<Abi>::instance();
+  if (!process.memories->awake() || process.library->is_in_place(address) || counts == nullptr) return false;
+  const int all = blocks();
+  for (int i = 0; i < all; ++i) {
+    if (counts[i] <= 0) continue;
+    const auto* const at = static_cast<const std::byte*>(address) + places[i];
+    if (may_go_on<Abi>(types[i]) ? goes_on_elsewhere<Abi>(at, counts[i], to_handle(types[i]))
+                                 : address == nullptr && is_device<Abi>(at))
+      return true;
+  }
+  return false;
+}
+/// A buffer's type as the real function gets it.
+template <class Type>
+Type type_in(const StandIns& memory, std::size_t index, Type own) {
+  return memory.types[index] == kNoHandle ? own : from_handle<Type>(memory.types[index]);
+}
+
 template <class Abi>
 typename Abi::Datatype byte() {
   return Process<Abi>::instance().library->byte();
@@ -401,7 +496,12 @@ typename Abi::Datatype byte() {
 template <class Abi>
 int Wait(typename Abi::Request* request, typename Abi::Status* status);
 template <class Abi>
-int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses);
+int wait_for_two(typename Abi::Request* requests, typename Abi::Status* statuses, std::span<int> codes);
+/// The communicator of a message that a probe has found: whose error handler hears of its receive.
+template <class Abi>
+Handle comm_of(const typename Abi::Message* message) {
+  return message != nullptr ? drop_in<Abi>().comm_of(to_handle(*message)) : kNoHandle;
+}
 template <class Abi, class Int>
 int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
                      void* recvbuf, Int recvcount, typename Abi::Datatype recvtype, int source, int recvtag,
@@ -437,25 +537,26 @@ template <class Abi, class Int>
 int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype sendtype, int dest, int sendtag,
                      void* recvbuf, Int recvcount, typename Abi::Datatype recvtype, int source, int recvtag,
                      typename Abi::Comm comm, typename Abi::Status* status) {
-  typename Abi::Request requests[2];
+  typename Abi::Request requests[2] = {no_request<Abi>(), no_request<Abi>()};
   typename Abi::Status statuses[2]{};
   int code;
-  bool received;
   if constexpr (std::is_same_v<Int, int>) {
     code = Irecv<Abi>(recvbuf, recvcount, recvtype, source, recvtag, comm, &requests[0]);
-    received = code == 0;
-    if (received) code = Isend<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
+    if (code == 0 && !is_none<Abi>(requests[0]))
+      code = Isend<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
   } else {
     code = Irecv_c<Abi>(recvbuf, recvcount, recvtype, source, recvtag, comm, &requests[0]);
-    received = code == 0;
-    if (received) code = Isend_c<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
+    if (code == 0 && !is_none<Abi>(requests[0]))
+      code = Isend_c<Abi>(sendbuf, sendcount, sendtype, dest, sendtag, comm, &requests[1]);
   }
-  if (code != 0) {
-    if (received) give_up<Abi>(requests[0]);
+  if (code != 0 || is_none<Abi>(requests[1])) {
+    if (!is_none<Abi>(requests[0])) give_up<Abi>(requests[0]);
     return code;
   }
-  code = Waitall<Abi>(2, requests, statuses);
-  if (code == Abi::kErrInStatus) code = statuses[0].error != 0 ? statuses[0].error : statuses[1].error;
+  int codes[2] = {};
+  code = wait_for_two<Abi>(requests, statuses, codes);
+  if (code != 0) return code;
+  code = codes[0] != 0 ? codes[0] : codes[1];
   if (source == Abi::kProcNull) {
     // MPICH 4.0's MPI_Irecv does not say so.
     statuses[0] = {};
@@ -475,7 +576,9 @@ template <class Abi, class Int>
 int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datatype, int dest, int sendtag,
                               int source, int recvtag, typename Abi::Comm comm, typename Abi::Status* status) {
   DropIn& here = drop_in<Abi>();
-  if (buf == nullptr) {  // MPI_BOTTOM: nobody knows what to copy
+  Call call(mpi<Abi>(), Family::Sendrecv_replace, Form::blocking, to_handle(comm));
+  call.add(part(buf, Access::in, true, elements(count, datatype, 1)));
+  if (buf == nullptr && !call.parts[0].absolute) {  // nobody knows what to copy
     if constexpr (std::is_same_v<Int, int>)
       return Real<Abi>::of(&Sendrecv_replace<Abi>, Entry::Sendrecv_replace)(buf, count, datatype, dest, sendtag,
                                                                             source, recvtag, comm, status);
@@ -483,12 +586,11 @@ int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datat
       return Real<Abi>::of(&Sendrecv_replace_c<Abi>, Entry::Sendrecv_replace_c)(buf, count, datatype, dest, sendtag,
                                                                                 source, recvtag, comm, status);
   }
-  Call call(mpi<Abi>(), Family::Sendrecv_replace, Form::blocking, to_handle(comm));
-  call.add(part(buf, Access::in, true, elements(count, datatype, 1)));
   try {
     const auto copy = here.copy(call);
     if (!copy) return here.fail(call, copy.status());
-    return send_and_receive<Abi, Int>(copy->address, count, datatype, dest, sendtag, buf, count, datatype, source,
+    const auto type = copy->type == kNoHandle ? datatype : from_handle<typename Abi::Datatype>(copy->type);
+    return send_and_receive<Abi, Int>(copy->address, count, type, dest, sendtag, buf, count, datatype, source,
                                       recvtag, comm, status);
   } catch (const std::bad_alloc&) {
     return here.fail(call, Status(Code::out_of_memory, "no memory"));

@@ -63,6 +63,42 @@ def describe_memory(function: Function, memory: Memory) -> str:
     return f"part({memory.name}, {access}, {significant}, {elements})"
 
 
+def touches(function: Function, memory: Memory) -> str:
+    """C++ that is true where data of the buffer is in memory of a GPU, before anything else is known of the call."""
+    name, at_address = memory.name, f"is_device<Abi>({memory.name})"
+    match memory.elements:
+        case (count, type_) if type_ != "bytes" and not count.endswith("]"):
+            counts = function.parameter(count)
+            if counts and counts.type.endswith("*"):
+                return at_address
+            if memory.root == "at":
+                return f"touches_at<Abi>(root, {name}, {count}, {type_}, comm)"
+            there = f"touches<Abi>({name}, {count}, {type_})"
+            # Between two groups who has a negative root may give anything.
+            return f"(root >= 0 ? {there} : {at_address})" if function.parameter("root") else there
+        case (counts, places, types):
+            found = function.parameter(types)
+            assert found, function.name
+            if memory.root == "at":
+                return f"touches_at<Abi>(root, {name}, 1, {types}, comm)"
+            if not found.type.endswith("*"):
+                # Who has no neighbours may have no first place.
+                given = places if function.kind == "collective" else f"static_cast<decltype({places})>(nullptr)"
+                return f"touches_placed<Abi>({name}, {counts}, {given}, {types})"
+            blocks = BLOCKS[memory.who].replace("call.", "")
+            call = f"Call(mpi<Abi>(), Family::{function.family}, Form::{function.form}, to_handle(comm)).{blocks}"
+            return f"touches_typed<Abi>({name}, {counts}, {places}, {types}, [&] {{ return {call}; }})"
+    return at_address
+
+
+def other_types(function: Function) -> dict[str, str]:
+    """What stands for the type of a buffer in the real call: of those that are one buffer's alone."""
+    types = [each.elements[-1] for each in function.memory]
+    found = {each: function.parameter(each) for each in types}
+    return {each: f"type_in(memory, {i}, {each})" for i, each in enumerate(types)
+            if types.count(each) == 1 and (parameter := found[each]) and not parameter.type.endswith("*")}
+
+
 def sibling(function: Function, by_name: dict[str, Function]) -> Function | None:
     """The non-blocking form of a blocking function that may wait for another rank, and can be matched by either."""
     if function.form != "blocking" or (function.kind != "send" and function.family != "Recv"):
@@ -79,10 +115,10 @@ def moving(function: Function, other: Function) -> Iterator[str]:
     yield f"int {function.name}_moving({signature(function)}) {{"
     yield "  if (!busy<Abi>())"
     yield f"    return Real<Abi>::of(&{function.name}<Abi>, Entry::{function.name})({arguments(function, {})});"
-    yield "  typename Abi::Request request;"
+    yield "  auto request = no_request<Abi>();"
     yield (f"  const int code = Real<Abi>::of(&{other.name}<Abi>, Entry::{other.name})"
            f"({arguments(other, {'request': '&request'})});")
-    yield f"  return code != 0 ? code : wait_moving<Abi>(&request, {status});"
+    yield f"  return code != 0 || is_none<Abi>(request) ? code : wait_moving<Abi>(&request, {status});"
     yield "}"
     yield ""
 
@@ -128,13 +164,16 @@ def one_sided(function: Function) -> Iterator[str]:
              else "1, to_handle(datatype)")
     op = "to_handle(op)" if function.parameter("op") else "kNoHandle"
     yield f"  const Remote remote{{to_handle(win), target_rank, target_disp, {there}, {op}}};"
+    if function.parameter("op"):
+        yield "  call.op = to_handle(op);"
     replaced = {each.name: f"static_cast<{cpp_type(function.parameter(each.name))}>(memory[{i}])"
-                for i, each in enumerate(function.memory)}
+                for i, each in enumerate(function.memory)} | other_types(function)
     used, request = "void*", "nullptr"
     if function.parameter("request"):
         used, request = "void* tail", "request"
         replaced["request"] = "static_cast<typename Abi::Request*>(tail)"
-    yield (f"  const auto call_real = [&](void* const* memory, {used}) "
+        yield "  make_none<Abi>(request);"
+    yield (f"  const auto call_real = [&](const StandIns& memory, {used}) "
            f"{{ return real({arguments(function, replaced)}); }};")
     yield f"  return one_sided<Abi>(call, remote, call_real, {request});"
     yield "}"
@@ -212,7 +251,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield f"  const auto sending = note<Abi>({sent}, dest, {tag}, comm, Form::{function.form});"
     if (of_all and not in_turn and not waits) or function.of_all_of_a_file:
         yield from come(function)
-    touched = " || ".join(f"is_device<Abi>({name})" for name in memory)
+    touched = " || ".join(touches(function, each) for each in function.memory)
     if function.kind == "rma":
         touched += " || drop_in<Abi>().windows() != nullptr"
     if function.kind in ("receive", "exchange"):
@@ -239,7 +278,8 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
         yield "}"
         yield ""
         return
-    comm = "to_handle(comm)" if function.parameter("comm") else "kNoHandle"
+    comm = "comm_of<Abi>(message)" if function.parameter("message") else "kNoHandle"
+    comm = "to_handle(comm)" if function.parameter("comm") else comm
     kind = f"Family::{function.family}, Form::{function.form}"
     yield f"  Call call(mpi<Abi>(), {kind}, {comm});"
     for name in ("op", "root", "dest", "source", "tag"):
@@ -250,7 +290,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
     for each in function.memory:
         yield f"  call.add({describe_memory(function, each)});"
     replaced = {each: f"static_cast<{cpp_type(function.parameter(each))}>(memory[{i}])"
-                for i, each in enumerate(memory)}
+                for i, each in enumerate(memory)} | other_types(function)
     if tail:
         replaced[tail] = f"static_cast<{cpp_type(function.parameter(tail))}>(tail)"
     used = "memory, void* tail" if tail else "memory, void*"
@@ -264,7 +304,7 @@ def wrapper(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
             replaced[each.name] = f"arrays.template get<{element}>({index})"
     captured = "=" if in_turn else "&"
     with_other = f"return real({arguments(function, replaced)});"
-    yield f"  const auto call_real = [{captured}](void* const* {used}) {{ {with_other} }};"
+    yield f"  const auto call_real = [{captured}](const StandIns& {used}) {{ {with_other} }};"
     if function.kind == "send" and function.family != "Bsend" and function.form != "persistent":
         replaced |= {"buf": "card", "count": "length", "datatype": "byte<Abi>()"}
         tail_ = "void* tail" if tail else "void*"

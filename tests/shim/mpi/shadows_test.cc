@@ -1,6 +1,7 @@
 #include "shim/mpi/shadows.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -344,6 +345,81 @@ TEST_F(ShadowsTest, WhatWasWrittenOnceIsNotForgottenByAnotherStart) {
   }
   const auto next = host_.take(kLong);
   EXPECT_EQ(next->data()[kLong - 1], std::byte{0});
+}
+
+/// Of one more type, whose data lies in several allocations.
+class AcrossMpi final : public MadeUpMpi {
+ public:
+  static constexpr Handle kAcross = 7, kPacked = 1000;  // and its bytes
+  explicit AcrossMpi(std::vector<Run> runs) : runs_(std::move(runs)) {
+    Shape& shape = shapes[kAcross];
+    std::int64_t first = 0, last = 0;
+    for (const Run& run : runs_) {
+      shape.size += run.bytes;
+      first = std::min(first, run.first);
+      last = std::max(last, run.first + run.bytes);
+      far_.push_back(run.first);
+    }
+    shape.extent = 4;
+    shape.true_lower = first;
+    shape.true_extent = last - first;
+  }
+  std::optional<std::vector<Run>> segments(Handle) const override { return runs_; }
+  std::span<const std::int64_t> far(Handle type) const override {
+    return type == kAcross ? far_ : std::span<const std::int64_t>();
+  }
+  Handle type_of_bytes(std::int64_t bytes) const override { return kPacked + static_cast<Handle>(bytes); }
+
+ private:
+  const std::vector<Run> runs_;
+  std::vector<std::int64_t> far_;
+};
+
+TEST_F(ShadowsTest, DataInSeveralAllocationsIsBroughtTogetherInTheOrderOfMessages) {
+  auto other = std::move(*executor_->allocate(1, 64));
+  std::array<std::uint8_t, 16> here{};
+  auto* const there = reinterpret_cast<std::uint8_t*>(other.data());
+  std::iota(there, there + 16, std::uint8_t{100});
+  std::iota(here.begin(), here.end(), std::uint8_t{200});
+  const auto distance = [&](const void* to) { return static_cast<const std::byte*>(to) - memory_.data(); };
+  const auto holder = [&](const void* at) { return Held{executor_->holder(at).value_or(-1), true}; };
+  const AcrossMpi mpi({{distance(there), 8}, {0, 4}, {distance(here.data()), 4}});
+  for (const auto access : {Access::in, Access::out}) {
+    Shadows shadows(gpus_, host_);
+    Call call(mpi, Family::Recv, Form::nonblocking, M::kComm);
+    call.add({memory_.data(), access, true, run(2, AcrossMpi::kAcross)});
+    ASSERT_TRUE(shadows.make(call, holder).ok());
+    EXPECT_TRUE(shadows.scattered(0));
+    EXPECT_EQ(shadows.bytes(), 32u);
+    EXPECT_EQ(shadows.memory().types[0], AcrossMpi::kPacked + 16);
+    auto* const packed = static_cast<std::uint8_t*>(shadows.memory()[0]);
+    if (access == Access::in) {
+      EXPECT_THAT(std::vector(packed, packed + 32),
+                  ElementsAreArray({100, 101, 102, 103, 104, 105, 106, 107, 1, 2, 3, 4, 200, 201, 202, 203,
+                                    104, 105, 106, 107, 108, 109, 110, 111, 5, 6, 7, 8, 204, 205, 206, 207}));
+      continue;
+    }
+    std::fill_n(packed, 32, std::uint8_t{77});
+    ASSERT_TRUE(shadows.give_back(10).ok());
+    EXPECT_THAT(std::vector(there, there + 9), ElementsAreArray({77, 77, 77, 77, 77, 77, 77, 77, 108}));
+    EXPECT_THAT(std::vector(bytes().begin(), bytes().begin() + 3), ElementsAreArray({77, 77, 3}));
+    ASSERT_TRUE(shadows.give_back(-1).ok());
+    EXPECT_EQ(bytes()[7], 77);
+    EXPECT_EQ(bytes()[8], 9);
+    EXPECT_EQ(here[7], 77);
+    EXPECT_EQ(here[8], 208);
+  }
+}
+
+TEST_F(ShadowsTest, AnAddressBeforeItsDataIsNoMatter) {
+  const AcrossMpi mpi({{64, 8}, {128, 4}});  // and its address before that
+  Shadows shadows(gpus_, host_);
+  Call call(mpi, Family::Send, Form::blocking, M::kComm);
+  call.add({memory_.data() - 32, Access::in, true, run(1, AcrossMpi::kAcross)});
+  make(shadows, call);
+  EXPECT_FALSE(shadows.scattered(0));
+  EXPECT_EQ(shadows.memory().types[0], kNoHandle);
+  EXPECT_NE(shadows.memory()[0], memory_.data() - 32);
 }
 
 }  // namespace
