@@ -72,8 +72,9 @@ def own_cache() -> dict[str, str]:
     return {"SENNIT_CACHE": str(folder)}
 
 
-def cpp(preset: str) -> Outcome:
-    """Builds one preset and runs its tests; those that need GPUs only where there is one."""
+def cpp(preset: str, repeats: bool = False) -> Outcome:
+    """Builds one preset and runs its tests; those that need GPUs only where there is one. `repeats`: also what takes
+    minutes (SENNIT_TEST_ALL)."""
     target = "all" if preset == "release" else "tests"
     if subprocess.run([str(ROOT / "scripts" / "build"), preset, target], cwd=ROOT, check=False).returncode != 0:
         return Outcome(preset, failures=["the build (its messages are above)"])
@@ -85,7 +86,12 @@ def cpp(preset: str) -> Outcome:
     # Tests are listed one by one only in the log; a newcomer reads the failures and the counts.
     prefix = unrandomised() if preset == "tsan" else []
     done = subprocess.run(
-        [*prefix, *command], cwd=ROOT, check=False, capture_output=True, text=True, env=os.environ | own_cache()
+        [*prefix, *command],
+        cwd=ROOT,
+        check=False,
+        capture_output=True,
+        text=True,
+        env=os.environ | own_cache() | ({"SENNIT_TEST_ALL": "1"} if repeats else {}),
     )
     outcome = read_junit(preset, report)
     (REPORTS / f"{preset}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
@@ -153,11 +159,13 @@ def summary(outcomes: list[Outcome]) -> list[str]:
 def main() -> int:
     """The program."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--all", action="store_true", help="with what repeats tests (tests/interop/repeats.py)")
+    parser.add_argument(
+        "--all", action="store_true", help="with what repeats tests (tests/interop/repeats.py), and every case of C++"
+    )
     repeats = parser.parse_args().all
     REPORTS.mkdir(parents=True, exist_ok=True)
     outcomes = [
-        timed(lambda: cpp("release"), "C++ tests, optimised"),
+        timed(lambda: cpp("release", repeats), "C++ tests, optimised"),
         timed(lambda: cpp("asan"), "C++ tests under AddressSanitizer and UBSan"),
         timed(lambda: cpp("tsan"), "C++ tests under ThreadSanitizer"),
         timed(lambda: command_line(repeats), "command line"),

@@ -13,6 +13,7 @@
 #include "path/explain.h"
 #include "path/split.h"
 #include "plan/explain.h"
+#include "sim/predict.h"
 
 namespace sennit::bench {
 
@@ -51,6 +52,26 @@ struct Collective {
   int ranks = 0;  ///< 0: all GPUs of the machine
   bool registered = false;
 };
+
+/// As sennit sim does, so that both have the same answer. Nothing where the links do not let it.
+Result<std::vector<plan::Simulated>> simulate(const plan::Question& asked, const machine::Machine& machine,
+                                              std::uint64_t bytes) {
+  std::vector<plan::Simulated> simulated;
+  if (bytes == 0) return simulated;
+  sim::Question question;
+  question.what.operation = asked.which.operation;
+  question.what.reduction = asked.reduction;
+  question.what.bytes = bytes;
+  question.what.in_place = coll::works_in_place(asked.which.operation);
+  question.ranks = static_cast<int>(asked.layout.size());
+  question.registered = asked.which.windows;
+  question.scratch_bytes = asked.scratch_bytes;
+  const auto predictions = sim::predict(machine, question);
+  if (!predictions && predictions.status().code() == Code::unsupported) return simulated;
+  if (!predictions) return predictions.status();
+  for (const sim::Prediction& each : *predictions) simulated.push_back({each.plan, each.back_to_back_us});
+  return simulated;
+}
 
 Result<Exit> explain_collective(const Collective& asked) {
   plan::Question question;
@@ -92,7 +113,14 @@ Result<Exit> explain_collective(const Collective& asked) {
     kept = std::move(*found);
   }
   const Status suited = kept.table ? plan::suits(*kept.table, known->machine, *scratch) : Status();
-  Json document = plan::explain(question, known->machine, kept.table && suited.ok() ? &*kept.table : nullptr);
+  std::vector<plan::Simulated> simulated;
+  if (!asked.machine.empty() && question.kind == device::Kind::cuda) {
+    auto found = simulate(question, known->machine, *bytes);
+    if (!found) return found.status();
+    simulated = std::move(*found);
+  }
+  Json document =
+      plan::explain(question, known->machine, kept.table && suited.ok() ? &*kept.table : nullptr, simulated);
   document["table"] =
       kept.table ? Json{{"file", kept.file.string()}, {"used", suited.ok()}, {"why", suited.what()}} : Json();
   print(document);

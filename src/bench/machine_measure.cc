@@ -38,6 +38,7 @@ void warn(const std::string& sentence) {
 }
 
 Result<Exit> run_measure(const MeasureOptions& options) {
+  if (auto status = machine::check_cache(); !options.no_cache && !status) return status;
   auto executor = open_named(options.executor);
   if (!executor) return std::move(executor).status();
   std::vector<machine::GpuExtra> extras;

@@ -19,7 +19,6 @@
 #include "sim/bound.h"
 #include "sim/predict.h"
 #include "sim/timeline.h"
-#include "sim/what_if.h"
 
 namespace sennit::bench {
 
@@ -62,10 +61,14 @@ Result<sim::Question> question_of(const Asked& asked) {
   return question;
 }
 
-Json json_of(const sim::Prediction& prediction) {
-  return {{"plan", coll::name(prediction.plan)}, {"algorithm", coll::name(prediction.plan.algorithm)},
-          {"blocks", prediction.plan.blocks},    {"once_us", prediction.once.us},
-          {"us", prediction.back_to_back_us},    {"flows", prediction.once.flows}};
+/// `before`: of the same machine without --what-if.
+Json json_of(const sim::Prediction& prediction, const std::vector<sim::Prediction>& before) {
+  Json json = {{"plan", coll::name(prediction.plan)}, {"algorithm", coll::name(prediction.plan.algorithm)},
+               {"blocks", prediction.plan.blocks},    {"once_us", prediction.once.us},
+               {"us", prediction.back_to_back_us},    {"flows", prediction.once.flows}};
+  const auto same = std::ranges::find(before, prediction.plan, &sim::Prediction::plan);
+  if (same != before.end()) json["before_us"] = same->back_to_back_us;
+  return json;
 }
 
 Status write_timeline(const std::string& file, const sim::Prediction& prediction) {
@@ -80,11 +83,9 @@ Status write_timeline(const std::string& file, const sim::Prediction& prediction
 Result<Exit> simulate(const Asked& asked) {
   auto question = question_of(asked);
   if (!question) return question.status();
-  auto known = machine::known_machine(asked.machine, "");
-  if (!known) return of_arguments(known.status());
-  machine::Machine& machine = known->machine;
-  for (const std::string& text : asked.what_if)
-    if (auto status = sim::apply_what_if(machine, text); !status) return std::move(status).in("--what-if");
+  const auto machines = machines_of(asked.machine, asked.what_if);
+  if (!machines) return machines.status();
+  const machine::Machine& machine = machines->now;
   auto predictions = sim::predict(machine, *question);
   if (!predictions) return predictions.status();
   const sim::Prediction& best = predictions->front();
@@ -96,8 +97,15 @@ Result<Exit> simulate(const Asked& asked) {
     if (auto status = sim::write_schedule(asked.schedule, *schedule); !status)
       return std::move(status).in("--schedule");
   }
+  std::vector<sim::Prediction> before;
+  if (machines->before) {
+    question->timeline = false;
+    auto found = sim::predict(*machines->before, *question);
+    if (!found) return found.status();
+    before = std::move(*found);
+  }
   Json plans = Json::array();
-  for (const sim::Prediction& each : *predictions) plans.push_back(json_of(each));
+  for (const sim::Prediction& each : *predictions) plans.push_back(json_of(each, before));
   const int all = std::min(static_cast<int>(sim::gpus_of(machine).size()), coll::kMostRanks);
   std::vector<std::string> gpus = sim::gpus_of(machine);
   gpus.resize(static_cast<std::size_t>(question->ranks != 0 ? question->ranks : all));
@@ -105,13 +113,15 @@ Result<Exit> simulate(const Asked& asked) {
                                    question->what.root);
   print(with_outcome(best.once, {{"version", 1},
                                  {"kind", "sim"},
-                                 {"operation", asked.operation},
+                                 {"operation", coll::name(question->what.operation)},
                                  {"bytes", question->what.bytes},
                                  {"ranks", question->ranks != 0 ? question->ranks : all},
                                  {"machine", machine.name},
                                  {"what_if", asked.what_if},
                                  {"epsilon_us", question->epsilon_us},
                                  {"bound_us", bound ? Json(*bound) : Json()},
+                                 {"in_step_us", best.once.in_step_us},
+                                 {"before", before.empty() ? Json() : json_of(before.front(), {})},
                                  {"plans", std::move(plans)}}));
   return Exit::ok;
 }
@@ -142,6 +152,7 @@ Result<Exit> replay_schedule(const Replayed& asked) {
                                  {"machine", known->machine.name},
                                  {"ranks", schedule->recording.ranks},
                                  {"us", replayed->us},
+                                 {"in_step_us", replayed->in_step_us},
                                  {"flows", replayed->flows}}));
   return Exit::ok;
 }

@@ -121,6 +121,7 @@ Result<Exit> run_cached(const Options& options) {
 Result<Exit> run(const Options& options) {
   choose_executor(options);
   if (!options.rank_devices.empty()) return run_rank(options);
+  if (auto status = machine::check_cache(); !status) return status;
   auto executor = device::open_executor();
   if (!executor) return executor.status();
   auto now = this_machine(**executor);

@@ -10,6 +10,7 @@
 #include "bench/collective/tuner.h"
 #include "bench/put/child.h"
 #include "coll/scratch.h"
+#include "machine/cache.h"
 #include "machine/known.h"
 #include "path/extras.h"
 #include "plan/table.h"
@@ -22,7 +23,7 @@ struct Settings {
   collective::TunerOptions tuner;
   std::string executor, file;
   int ranks = 0;  ///< 0: one a GPU; four without GPUs
-  bool rank = false;
+  bool rank = false, check = false;
   std::vector<std::string> arguments;
 };
 
@@ -59,6 +60,8 @@ Result<Exit> tune_collectives(const Settings& settings) {
     return cases.status();
   auto ranks = collective::ranks_for(**executor, settings.ranks);
   if (!ranks) return ranks.status();
+  if (auto status = machine::check_cache(); !status) return status;
+  if (settings.check) return Exit::ok;
   auto machine = machine_of(**executor);
   if (!machine) return machine.status();
   comm::Launch launch;
@@ -126,6 +129,7 @@ void add_collectives(Program& program, std::vector<std::string> arguments) {
   tuning.add_flag("--thorough", tuner.thorough, "Every power of two, and float64 beside float32");
   tuning.add_flag("--again", tuner.again, "Also what was tuned before");
   tuning.add_flag("--progress", tuner.progress, "Report progress on stderr, one JSON line a step");
+  tuning.add_flag("--check", settings->check)->group("");  // of wrong usage, before others measure the machine
   tuning.add_flag("--rank", settings->rank)->group("");
   CLI::App& showing = program.command("kept", "The table of collectives that was kept, and whether it is used here",
                                       [settings] { return show_kept(*settings); });

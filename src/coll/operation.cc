@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/spelling.h"
+
 namespace sennit::coll {
 
 namespace {
@@ -66,7 +68,8 @@ std::span<const Operation> all_operations() {
 
 Result<Operation> parse_operation(std::string_view text) {
   for (const Operation operation : kAllOperations)
-    if (name(operation) == text) return operation;
+    if (same_but_for_separators(name(operation), text)) return operation;
+  if (text == "bcast") return Operation::broadcast;  // as MPI calls it
   return Status(Code::invalid_argument, fmt::format("there is no operation \"{}\"", text), {},
                 fmt::format("Use one of {}", fmt::join(kOperationNames, ", ")));
 }

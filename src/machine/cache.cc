@@ -1,7 +1,12 @@
 #include "machine/cache.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <fstream>
 
 #include <fmt/format.h>
 
@@ -13,6 +18,12 @@
 namespace sennit::machine {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+constexpr std::string_view kOwnFolder = "Set SENNIT_CACHE to a folder that you may write to";
+
+}  // namespace
 
 Result<fs::path> cache_folder() {
   if (const std::string own = environment("SENNIT_CACHE"); !own.empty()) return fs::path(own);
@@ -37,11 +48,34 @@ Result<fs::path> cache_file(const std::string& fingerprint) {
   return *folder / (fingerprint + ".json");
 }
 
+Status check_cache() {
+  const Result<fs::path> folder = cache_folder();
+  if (!folder.ok())
+    return Status(Code::permission_denied, folder.status().what(), folder.status().where(), folder.status().remedy());
+  const auto fails = [&](const std::string& why) {
+    return Status(Code::permission_denied, "what is measured could not be kept: " + why, folder->string(),
+                  std::string(kOwnFolder));
+  };
+  std::error_code error;
+  fs::create_directories(*folder, error);
+  if (error) return fails(error.message());
+  const fs::path draft = *folder / fmt::format(".{}.tmp", ::getpid());
+  errno = 0;
+  const bool written = bool(std::ofstream(draft) << '\n' << std::flush);
+  const int why = errno;
+  fs::remove(draft, error);
+  return written ? Status() : fails(std::strerror(why));
+}
+
 Result<Machine> load_cached(const std::string& fingerprint) {
   const Result<fs::path> file = cache_file(fingerprint);
   if (!file.ok()) return file.status();
   std::error_code error;
-  if (!fs::exists(*file, error))
+  const bool exists = fs::exists(*file, error);
+  if (error)
+    return Status(Code::permission_denied, "cannot look for what was measured: " + error.message(), file->string(),
+                  std::string(kOwnFolder));
+  if (!exists)
     return Status(Code::not_found, "this machine has not been measured", file->string(),
                   "Run: sennit topo --measure");
   const Result<Json> document = read_json(*file);

@@ -15,8 +15,12 @@ Result<std::filesystem::path> cache_folder();
 /// The file of a fingerprint, whether it exists or not. Errors: invalid_argument when it is not a fingerprint.
 Result<std::filesystem::path> cache_file(const std::string& fingerprint);
 
-/// The measured machine with this fingerprint. Errors: not_found when there is none; corrupt when the file was
-/// tampered with or holds another machine.
+/// Whether anything can be kept: makes the folder, and writes there. For those who measure, before they do. Errors:
+/// permission_denied, with the reason.
+Status check_cache();
+
+/// The measured machine with this fingerprint. Errors: not_found when there is none; permission_denied when nobody
+/// may look; corrupt when the file was tampered with or holds another machine.
 Result<Machine> load_cached(const std::string& fingerprint);
 
 /// Keeps `machine` under its fingerprint; a reader sees the old file or the new one. Returns the file.

@@ -1,6 +1,7 @@
 #include "plan/explain.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include <fmt/format.h>
@@ -20,7 +21,16 @@ struct Line {
   coll::Plan plan;
   coll::Cost cost;
   std::optional<Timed> measured;
+  std::optional<double> simulated_us;
 };
+
+/// Of the same plan, whatever its blocks' threads: the simulator has none.
+std::optional<double> simulated_us(const std::vector<Simulated>& simulated, const coll::Plan& plan) {
+  const auto same = std::ranges::find_if(simulated, [&](const Simulated& each) {
+    return each.plan.algorithm == plan.algorithm && each.plan.blocks == plan.blocks;
+  });
+  return same != simulated.end() ? std::optional(same->us) : std::nullopt;
+}
 
 Json plan_json(const coll::Plan& plan) {
   return {{"algorithm", coll::name(plan.algorithm)}, {"blocks", plan.blocks}, {"threads", plan.threads}};
@@ -32,6 +42,7 @@ Json line_json(const Line& line, const coll::Case& which, int ranks) {
   json["predicted_us"] = line.cost.total_us();
   json["measured_us"] = line.measured ? Json(line.measured->us) : Json();
   json["spread_us"] = line.measured ? Json(line.measured->spread_us) : Json();
+  json["simulated_us"] = line.simulated_us ? Json(*line.simulated_us) : Json();
   json["launch_us"] = line.cost.launch_us;
   json["crossing_us"] = line.cost.crossing_us;
   json["moving_us"] = line.cost.moving_us;
@@ -42,6 +53,20 @@ Json line_json(const Line& line, const coll::Case& which, int ranks) {
 
 std::string describe(const coll::Plan& plan) {
   return fmt::format("{} with {} blocks of {} threads", coll::name(plan.algorithm), plan.blocks, plan.threads);
+}
+
+/// Why the first of `lines` is taken on a machine that is not here, and what would be without measuring there.
+std::string simulated_reason(const std::vector<Line>& lines, const coll::Plan& untuned,
+                             std::optional<double> untuned_us) {
+  const Line& best = lines.front();
+  std::string said = fmt::format("{} should take {:.1f} µs", describe(best.plan), best.simulated_us.value_or(0));
+  if (lines.size() > 1)
+    said += fmt::format(", {} {:.1f}", coll::name(lines[1].plan.algorithm), lines[1].simulated_us.value_or(0));
+  said += ": simulated, link by link, as sennit sim does";
+  if (untuned.algorithm == best.plan.algorithm && untuned.blocks == best.plan.blocks) return said;
+  said += fmt::format(". The cost model, which has one rate for all links, would take {}", describe(untuned));
+  if (untuned_us) said += fmt::format(" ({:.1f} µs simulated)", *untuned_us);
+  return said + "; sennit tune on that machine decides by measuring";
 }
 
 /// Why the first of `lines` is taken.
@@ -70,7 +95,8 @@ std::string reason(const std::vector<Line>& lines, const Entry* entry, const col
 
 }  // namespace
 
-Json explain(const Question& question, const machine::Machine& machine, const Table* table) {
+Json explain(const Question& question, const machine::Machine& machine, const Table* table,
+             const std::vector<Simulated>& simulated) {
   const coll::Case& which = question.which;
   coll::Team team;
   team.size = static_cast<int>(question.layout.size());
@@ -79,21 +105,27 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   const coll::Case bucket = coll::bucket_of(which);
   const auto entry =
       table != nullptr ? Lookup(*table, question.layout, machine).find(bucket, team) : std::optional<Entry>();
-  const coll::Plan chosen = entry ? entry->plans.front().plan : coll::choose(bucket, team, question.kind, figures);
+  const coll::Plan untuned = coll::choose(bucket, team, question.kind, figures);
+  const bool by_simulator = !entry && !simulated.empty();
+  const coll::Plan chosen = entry ? entry->plans.front().plan : by_simulator ? simulated.front().plan : untuned;
 
   std::vector<Line> lines;
   const auto line_of = [&](const coll::Plan& plan) -> Line& {
     const auto same = std::ranges::find(lines, plan, &Line::plan);
     if (same != lines.end()) return *same;
-    lines.push_back({plan, coll::cost_of(which, plan, team, figures), std::nullopt});
+    lines.push_back({plan, coll::cost_of(which, plan, team, figures), std::nullopt, simulated_us(simulated, plan)});
     return lines.back();
+  };
+  // Plans come with the fastest first, by the simulator where it knows.
+  const auto expected = [&](const Line& line) {
+    return by_simulator ? line.simulated_us.value_or(std::numeric_limits<double>::infinity()) : line.cost.total_us();
   };
   // Of each algorithm the plan that should be fastest.
   std::map<coll::Algorithm, Line> best;
   for (const coll::Plan& plan : coll::candidates(bucket, team, question.kind)) {
-    const Line line{plan, coll::cost_of(which, plan, team, figures), std::nullopt};
+    const Line line{plan, coll::cost_of(which, plan, team, figures), std::nullopt, simulated_us(simulated, plan)};
     const auto [at, is_new] = best.try_emplace(plan.algorithm, line);
-    if (!is_new && line.cost.total_us() < at->second.cost.total_us()) at->second = line;
+    if (!is_new && expected(line) < expected(at->second)) at->second = line;
   }
   line_of(chosen);
   for (const auto& [algorithm, line] : best)
@@ -101,9 +133,9 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
   if (entry)
     for (const Timed& timed : entry->plans) line_of(timed.plan).measured = timed;
   // The chosen one first, then what was measured, then what was predicted.
-  std::stable_sort(lines.begin() + 1, lines.end(), [](const Line& a, const Line& b) {
+  std::stable_sort(lines.begin() + 1, lines.end(), [&](const Line& a, const Line& b) {
     if (a.measured.has_value() != b.measured.has_value()) return a.measured.has_value();
-    return a.measured ? a.measured->us < b.measured->us : a.cost.total_us() < b.cost.total_us();
+    return a.measured ? a.measured->us < b.measured->us : expected(a) < expected(b);
   });
 
   Json rejected = Json::array();
@@ -134,10 +166,13 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
           {"layout", question.layout},
           {"scratch_bytes", question.scratch_bytes},
           {"link_gbps", loads ? figures.pull_gbps : figures.link_gbps},
-          {"source", entry ? "table" : "model"},
+          {"source", entry          ? "table"
+                     : by_simulator ? "simulator"
+                                    : "model"},
           {"measured_bytes", entry ? Json(entry->which.bytes) : Json()},
           {"chosen", plan_json(chosen)},
-          {"reason", reason(lines, entry ? &*entry : nullptr, which, question.kind)},
+          {"reason", by_simulator ? simulated_reason(lines, untuned, simulated_us(simulated, untuned))
+                                  : reason(lines, entry ? &*entry : nullptr, which, question.kind)},
           {"candidates", std::move(candidates)},
           {"rejected", std::move(rejected)}};
 }

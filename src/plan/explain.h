@@ -15,9 +15,18 @@ struct Question {
   device::Kind kind = device::Kind::cuda;
 };
 
+/// What a simulator says of a plan: each of many calls, one behind the other.
+struct Simulated {
+  coll::Plan plan;
+  double us = 0;
+};
+
 /// {"operation", …, "source", "chosen", "reason", "candidates", "rejected"}: what a communicator on these devices
 /// would take for the case and why; of each algorithm the plan that should be best, and every plan that was measured.
-/// `table`: one that suits the machine; null where there is none. Pure.
-Json explain(const Question& question, const machine::Machine& machine, const Table* table);
+/// `table`: one that suits the machine; null where there is none. `simulated`: of a machine that is not here, where
+/// nothing was measured, every plan with the fastest first; they decide then, as they know each link, and the cost
+/// model one rate for all. Pure.
+Json explain(const Question& question, const machine::Machine& machine, const Table* table,
+             const std::vector<Simulated>& simulated = {});
 
 }  // namespace sennit::plan

@@ -5,7 +5,8 @@
 
 namespace sennit::sim {
 
-/// Each number is a default, fitted to what collectives took on 2 and 4 × H200 (results/).
+/// Each number is a default, fitted to what collectives took on 2 and 4 × H200 (results/). A time is in µs, a rate in
+/// GB/s.
 struct Costs {
   double launch_us = 3.8;           ///< from the end of what was before a kernel to its first step
   double early_us = 1.8;            ///< the same of one whose blocks are there by then: device::Program::early
@@ -22,7 +23,7 @@ struct Costs {
   double engine_us = 3.5;           ///< of a copy by an engine, beside its bytes
   double engine_signal_us = 2.0;    ///< of a word behind it
   double event_us = 1.0;            ///< from a lane's event to a lane that waits for it
-  double drift_us = 4;              ///< over which blocks that go through many movements begin: they drift apart
+  double in_step = 4.5;             ///< movements that blocks of a launch go through before they have drifted apart
   double skew_us = 2;  ///< over which ranks begin the first of many calls with a root: who need not wait stays apart
   double blocks_per_sm = 2;  ///< more of a launch share what these can do
 };
@@ -48,7 +49,7 @@ inline constexpr NamedCost kCosts[] = {
     {"engine_us", &Costs::engine_us},
     {"engine_signal_us", &Costs::engine_signal_us},
     {"event_us", &Costs::event_us},
-    {"drift_us", &Costs::drift_us},
+    {"in_step", &Costs::in_step},
     {"skew_us", &Costs::skew_us},
     {"blocks_per_sm", &Costs::blocks_per_sm},
 };

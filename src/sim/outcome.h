@@ -11,6 +11,7 @@ namespace sennit::sim {
 struct Critical {
   std::string what;  ///< "gpu0>nvswitch0 is full", "blocks of gpu0 move no faster", "signals", "launches", …
   double us = 0;
+  bool shared = false;  ///< a link or a memory that others use too, who might have been elsewhere meanwhile
 };
 
 struct Load {

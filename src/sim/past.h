@@ -24,10 +24,10 @@ class Past {
     moments_.push_back({cause, us, why});
     return static_cast<Moment>(moments_.size() - 1);
   }
-  /// The number of a reason in words.
-  int reason(const std::string& text) {
+  /// The number of a reason in words. `shared`: as Critical has it.
+  int reason(const std::string& text, bool shared = false) {
     const auto [found, is_new] = known_.emplace(text, static_cast<int>(reasons_.size()));
-    if (is_new) reasons_.push_back(text);
+    if (is_new) reasons_.push_back({text, shared});
     return found->second;
   }
 
@@ -38,7 +38,7 @@ class Past {
       us[static_cast<std::size_t>(moments_[at].why)] += moments_[at].us;
     std::vector<Critical> all;
     for (std::size_t i = 0; i < us.size(); ++i)
-      if (us[i] > 0) all.push_back({reasons_[i], us[i]});
+      if (us[i] > 0) all.push_back({reasons_[i].text, us[i], reasons_[i].shared});
     std::ranges::sort(all, std::greater<>(), &Critical::us);
     return all;
   }
@@ -49,9 +49,13 @@ class Past {
     double us;
     int why;
   };
+  struct Reason {
+    std::string text;
+    bool shared;
+  };
   std::vector<Piece> moments_;
   std::map<std::string, int> known_;
-  std::vector<std::string> reasons_;
+  std::vector<Reason> reasons_;
 };
 
 }  // namespace sennit::sim

@@ -1,6 +1,7 @@
 #include "sim/predict.h"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -10,6 +11,9 @@
 namespace sennit::sim {
 
 namespace {
+
+/// Calls back to back are faster than one alone, but by far less than this.
+constexpr double kSlow = 3;
 
 /// Calls of which the time back to back is taken. The first ones are told apart: they begin on idle links.
 constexpr int kCalls = 4;
@@ -49,10 +53,11 @@ std::vector<std::string> gpus_of(const machine::Machine& machine) {
 }
 
 Result<std::optional<Prediction>> predict(const machine::Machine& machine, const Question& question,
-                                          const coll::Plan& plan) {
+                                          const coll::Plan& plan, double most_us) {
   auto gpus = ranks_on(machine, question.ranks);
   if (!gpus) return gpus.status();
-  auto job = Job::create(sockets_of(machine, *gpus), question.scratch_bytes, kBlocksForAll);
+  // One block stands for all of a launch: see replay().
+  auto job = Job::create(sockets_of(machine, *gpus), question.scratch_bytes, 1);
   if (!job) return job.status();
   Collective what = question.what;
   what.plan = plan;
@@ -63,6 +68,7 @@ Result<std::optional<Prediction>> predict(const machine::Machine& machine, const
   if (auto status = job->call(what); !status) return status;
   auto once = replay(job->recording(), machine, setting);
   if (!once) return once.status();
+  if (once->us > most_us) return std::optional<Prediction>();
   prediction.once = std::move(*once);
   if (question.timeline) prediction.recording = job->recording();
   // Where all wait for all they are soon together again, and the skew would only be noise in a difference.
@@ -120,12 +126,19 @@ Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Q
   // One that is named need not be sensible.
   if (plans.empty() && question.algorithm) plans.push_back({*question.algorithm, question.blocks.value_or(1), 256});
   std::vector<Prediction> predictions;
+  // Few blocks have many chunks each, which takes long to replay: those of most blocks first, which tell what is
+  // slow.
+  std::ranges::stable_sort(plans, std::greater<>(), &coll::Plan::blocks);
+  std::map<coll::Algorithm, double> least_us;
   for (const coll::Plan& plan : plans) {
     Question without = question;
     without.timeline = question.timeline && plans.size() == 1;
-    auto one = predict(machine, without, plan);
+    double& least = least_us.try_emplace(plan.algorithm, kNever).first->second;
+    auto one = predict(machine, without, plan, kSlow * least);
     if (!one) return one.status();
-    if (*one) predictions.push_back(std::move(**one));
+    if (!*one) continue;
+    least = std::min(least, (*one)->once.us);
+    predictions.push_back(std::move(**one));
   }
   if (predictions.empty()) return no_such_plan(question);
   std::ranges::stable_sort(predictions, {}, &Prediction::back_to_back_us);

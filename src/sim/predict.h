@@ -3,15 +3,12 @@
 
 #include <optional>
 
+#include "sim/fluid.h"
 #include "sim/job.h"
 #include "sim/replay.h"
 #include "sim/schedule.h"
 
 namespace sennit::sim {
-
-/// Blocks that stand for all of a launch. A default: a few, since long messages let blocks drift apart, and what one
-/// leaves of a link another one takes.
-inline constexpr unsigned kBlocksForAll = 4;
 
 struct Question {
   Collective what;  ///< its plan does not count
@@ -32,13 +29,15 @@ struct Prediction {
   double back_to_back_us = 0;  ///< of each of many calls, one behind the other, as benchmarks make them
 };
 
-/// Fastest first by calls back to back; only the first has a timeline. Errors: invalid_argument (no such algorithm,
+/// Fastest first by calls back to back; only the first has a timeline. Plans of which one call takes several times as
+/// long as one by the algorithm's best are left out. Errors: invalid_argument (no such algorithm,
 /// too large for the plan, numbers of ranks), those of replay().
 Result<std::vector<Prediction>> predict(const machine::Machine& machine, const Question& question);
 
-/// Of one plan: Question's own choices do not count. Null where the plan does not admit the call.
+/// Of one plan: Question's own choices do not count. Null where the plan does not admit the call, or one call takes
+/// longer than `most_us`.
 Result<std::optional<Prediction>> predict(const machine::Machine& machine, const Question& question,
-                                          const coll::Plan& plan);
+                                          const coll::Plan& plan, double most_us = kNever);
 
 /// One call of the plan, with all blocks, and what must come of it. Errors: as predict(); invalid_argument where the
 /// plan does not admit the call.

@@ -26,13 +26,15 @@ constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
 class Replay {
  public:
-  Replay(const Recording& recording, const Fabric& fabric, const Placement& placement, const Setting& setting)
+  /// `wider`: links and memories carry so many times what they do.
+  Replay(const Recording& recording, const Fabric& fabric, const Placement& placement, const Setting& setting,
+         double wider = 1)
       : recording_(recording),
         setting_(setting),
         costs_(setting.costs),
         fabric_(fabric),
         placement_(placement),
-        fluid_(fabric.capacity(), setting.epsilon_us),
+        fluid_(times(fabric.capacity(), wider), setting.epsilon_us),
         parties_(recording.strands.size()) {
     for (std::uint32_t i = 0; i < parties_.size(); ++i) parties_[i].begun = recording.strands[i].block < 0;
   }
@@ -73,8 +75,11 @@ class Replay {
     double began;
   };
 
+  static std::vector<double> times(std::vector<double> capacity, double factor) {
+    for (double& each : capacity) each *= factor;
+    return capacity;
+  }
   void go(std::uint32_t strand);
-  bool drifts(std::uint32_t strand) const;
   bool step(std::uint32_t strand, std::size_t end);
   bool arrived(std::uint32_t strand, const Step& step, const End& end, bool packets);
   bool begin_moves(std::uint32_t strand, std::size_t end);
@@ -140,19 +145,6 @@ void Replay::go(std::uint32_t strand) {
   }
 }
 
-/// Blocks that go through many movements are soon apart from each other; those with a few keep step.
-bool Replay::drifts(std::uint32_t strand) const {
-  constexpr unsigned kMovements = 5;
-  unsigned movements = 0;
-  std::uint32_t group = kNobody;
-  for (const Step& each : recording_.strands[strand].steps)
-    if (each.act == Act::move && each.group != group) {
-      group = each.group;
-      if (++movements >= kMovements) return true;
-    }
-  return false;
-}
-
 /// The group of steps that it stands at; false: not yet, and somebody will see to it.
 bool Replay::step(std::uint32_t index, std::size_t end) {
   const Strand& strand = recording_.strands[index];
@@ -196,11 +188,7 @@ bool Replay::step(std::uint32_t index, std::size_t end) {
           parties_[i].began = now();
           parties_[i].last = party.last;
         }
-        for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i)
-          if (i == launch.first || costs_.drift_us == 0 || !drifts(i))
-            go(i);
-          else
-            after(costs_.drift_us * (i - launch.first) / launch.recorded, i, past_.reason("blocks that drift apart"));
+        for (std::uint32_t i = launch.first; i < launch.first + launch.recorded; ++i) go(i);
         if (launch.recorded == 0) timers_.push({now(), timed_++, index, kNobody, 0, party.last});
         return false;  // the last of them says when
       }
@@ -321,7 +309,7 @@ void Replay::ended_move(const Fluid::End& end, const Moving& moved) {
   const std::string why = end.limit >= 0 ? fabric_.full(end.limit)
                                          : fmt::format("blocks of {} move no faster",
                                                        fabric_.place_name(placement_.gpu_of(moved.strand)));
-  const Past::Moment cause = past_.add(party.last, end.time - moved.began, past_.reason(why));
+  const Past::Moment cause = past_.add(party.last, end.time - moved.began, past_.reason(why, end.limit >= 0));
   const Step& step = strand.steps[moved.step];
   const std::uint32_t before = party.last;
   party.last = cause;
@@ -396,13 +384,47 @@ Result<Replayed> Replay::run() {
     return Status(Code::corrupt, "the recording never ends: " + which + " waits for ever", {},
                   "sennit check says why");
   Replayed result;
-  result.us = ended_;
+  result.us = result.in_step_us = ended_;
   result.critical = past_.critical(last_);
   result.loads = fabric_.loads(fluid_, ended_);
   result.timeline = std::move(spans_);
   std::ranges::sort(result.timeline, {}, &Span::begin_us);
   result.flows = flows_;
   return result;
+}
+
+/// The most movements that a block goes through, one after the other.
+unsigned movements_of(const Recording& recording) {
+  unsigned most = 0;
+  for (const Strand& strand : recording.strands) {
+    if (strand.block < 0) continue;
+    unsigned movements = 0;
+    std::uint32_t group = kNobody;
+    for (const Step& each : strand.steps)
+      if (each.act == Act::move && each.group != group) {
+        group = each.group;
+        ++movements;
+      }
+    most = std::max(most, movements);
+  }
+  return most;
+}
+
+/// Takes off what links idled while blocks in step wanted others, once these are `apart` for this part of their time.
+/// `alone_us`: what blocks would take that have the links for themselves.
+void let_drift(Replayed& replayed, double apart, double alone_us) {
+  const double busiest_us = replayed.loads.empty() ? 0 : replayed.loads.front().busy * replayed.us;
+  const double gained = apart * (replayed.us - std::max(busiest_us, alone_us));
+  if (!(gained > 0)) return;
+  for (Load& each : replayed.loads) each.busy *= replayed.us / (replayed.us - gained);
+  replayed.us -= gained;
+  // Of the way to the end, waits for what blocks share are what became shorter.
+  double shared = 0, rest = 0;
+  for (const Critical& each : replayed.critical) (each.shared ? shared : rest) += each.us;
+  const double of_shared = std::min(gained, shared);
+  for (Critical& each : replayed.critical)
+    each.us *= each.shared ? 1 - of_shared / shared : 1 - (gained - of_shared) / rest;
+  std::ranges::stable_sort(replayed.critical, std::greater<>(), &Critical::us);
 }
 
 }  // namespace
@@ -412,7 +434,16 @@ Result<Replayed> replay(const Recording& recording, const machine::Machine& mach
   if (!fabric) return fabric.status();
   const auto placement = Placement::create(recording, *fabric, setting.costs, setting.gpus);
   if (!placement) return placement.status();
-  return Replay(recording, *fabric, *placement, setting).run();
+  auto replayed = Replay(recording, *fabric, *placement, setting).run();
+  const double movements = movements_of(recording);
+  if (!replayed || movements <= setting.costs.in_step) return replayed;
+  constexpr double kWide = 1e6;  // beyond what any block moves
+  Setting without = setting;
+  without.timeline = false;
+  const auto alone = Replay(recording, *fabric, *placement, without, kWide).run();
+  if (!alone) return alone.status();
+  let_drift(*replayed, 1 - setting.costs.in_step / movements, alone->us);
+  return replayed;
 }
 
 }  // namespace sennit::sim

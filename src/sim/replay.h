@@ -6,6 +6,11 @@
 // take beside their bytes is in costs.h.
 //
 // A folded recording has one block of a launch for all: its flows count as many times as there are blocks.
+//
+// Blocks of a launch begin together, and are replayed in step. On GPUs they drift apart after some movements
+// (Costs::in_step), and from then on what one leaves of a link another one takes: they get on as fast as the busiest
+// link carries what there is, or as each would alone, whichever is slower. Replaying them apart instead would ask for
+// all of them, since of a few the order in which they meet decides, and that changes with the last digit of a rate.
 #pragma once
 
 #include <string>
@@ -36,7 +41,8 @@ struct Span {
 };
 
 struct Replayed : Outcome {
-  std::vector<Span> timeline;  ///< where it was asked for, by begin
+  double in_step_us = 0;       ///< had blocks stayed in step; `us` where they do
+  std::vector<Span> timeline;  ///< where it was asked for, by begin; of blocks in step
 };
 
 /// Errors: invalid_argument (a rank without a GPU of this machine; memory of no region), unsupported (ranks that no

@@ -97,7 +97,7 @@ def test_explain(tmp_path: Path) -> None:
     for verb in ("allreduce", "all-to-all"):
         arguments = ["explain", verb, "1M", "--machine", "hgx-h200-4"]
         plan = document(*arguments, "--json", cache=tmp_path)
-        assert (plan["operation"], plan["ranks"], plan["source"]) == (verb.replace("-", "_"), 4, "model")
+        assert (plan["operation"], plan["ranks"], plan["source"]) == (verb.replace("-", "_"), 4, "simulator")
         assert "gpu3 of hgx-h200-4" in sennit(*arguments, cache=tmp_path).stdout
     wrong = sennit("explain", "put", "much", "--from", "gpu0", "--to", "gpu1", cache=tmp_path)
     assert wrong.returncode == 2
@@ -228,8 +228,13 @@ def test_sim_asks_other_machines(tmp_path: Path) -> None:
     assert meshed["plans"][0]["algorithm"] == "two_shot"
     events = json.loads(timeline.read_text())["traceEvents"]
     assert {event["pid"] for event in events} == {0, 1, 2, 3}
-    faster = document(*arguments, "--what-if", "socket.bandwidth=2x", "--json", cache=tmp_path)
-    assert faster["plans"][0]["us"] < 0.9 * found["plans"][0]["us"]
+    one = [*arguments, "--algorithm", "hierarchical", "--what-if"]
+    for factor, most, least in (("1.0001x", 1.02, 0.98), ("1.1x", 1.02, 0.85), ("2x", 1.0, 0.5)):
+        faster = document(*one, f"socket.bandwidth={factor}", "--json", cache=tmp_path)
+        assert faster["before"]["us"] == pytest.approx(found["plans"][0]["us"], rel=1e-6)
+        for plan in faster["plans"]:
+            assert least <= plan["us"] / plan["before_us"] <= most, plan
+    assert "times as fast" in sennit(*one, "socket.bandwidth=2x", cache=tmp_path).stdout
     for wrong, named in (
         (["--what-if", "rope.bandwidth=2x"], "rope"), (["--what-if", "nvlink.bandwidth=fast"], "positive number"),
         (["--costs", "patience_us=3"], "launch_us"), (["--algorithm", "magic"], "hierarchical"),
@@ -238,6 +243,41 @@ def test_sim_asks_other_machines(tmp_path: Path) -> None:
         done = sennit(*arguments, *wrong, cache=tmp_path)
         assert done.returncode == 2, done.stderr
         assert named in done.stderr
+
+
+def test_explain_and_sim_have_one_answer(tmp_path: Path) -> None:
+    ask = ["allreduce", "4M", "--machine", "mist"]
+    found = document("sim", *ask, "--json", cache=tmp_path)["plans"][0]
+    explained = document("explain", *ask, "--json", cache=tmp_path)
+    assert explained["source"] == "simulator"
+    assert (explained["chosen"]["algorithm"], explained["chosen"]["blocks"]) == (found["algorithm"], found["blocks"])
+    assert explained["candidates"][0]["simulated_us"] == pytest.approx(found["us"])
+    simulated = [one["simulated_us"] for one in explained["candidates"] if one["simulated_us"] is not None]
+    assert simulated == sorted(simulated)
+    assert "simulated" in sennit("explain", *ask, cache=tmp_path).stdout
+
+
+@pytest.mark.parametrize("arguments", [["tune"], ["tune", "collectives"], ["topo", "--measure"], ["bench", "put"]])
+def test_what_cannot_be_kept_is_told_before_anything_is_measured(tmp_path: Path, arguments: list[str]) -> None:
+    done = sennit(*arguments, cache=Path("/proc/nowhere"))
+    assert (done.returncode, done.stdout) == (3, "")
+    assert "what is measured could not be kept: No such file or directory" in done.stderr
+    assert "Set SENNIT_CACHE to a folder that you may write to" in done.stderr
+    wrong = sennit(*arguments[:2], *(["--operations", "reduce-scater"] if arguments[0] == "tune" else ["--no"]),
+                   cache=tmp_path)  # fmt: skip
+    assert wrong.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_installed_is_built_by_make_build() -> None:
+    build = Path(FOLDER).resolve().parent
+    command = ["ninja", "-C", str(build), "-t", "commands", "programs"]
+    commands = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    places = rf"(?:{re.escape(str(build))}/)?((?:bin|lib)/[\w-]+(?:\.so)?)"  # links to a library are made with it
+    scripts = " ".join(script.read_text() for script in build.glob("src/**/cmake_install.cmake"))
+    installed = set(re.findall(f'"{places}', scripts))
+    assert {"bin/sennit-tune", "bin/sennit-bench-put", "lib/libsennit.so", "lib/libsennit-mpi.so"} <= installed
+    assert installed <= set(re.findall(f"-o {places}", commands))
 
 
 def test_sim_draws_and_sweeps(tmp_path: Path) -> None:
@@ -404,7 +444,7 @@ def test_bench_mpi_offers_what_its_program_does() -> None:
     program, verb = options_of_program(mpi.PROGRAM), options_of("mpi")
     assert program - verb == {"--progress"}
     # How ranks are started, what is a job of its own, and what becomes of the result.
-    assert verb - program == {"-n", "--ranks", "--launcher", "--ucx", "--json", "--markdown"}
+    assert verb - program == {"-n", "--ranks", "--launcher", "--ucx", "--json", "--csv", "--markdown", "--html"}
 
 
 def test_every_operation_of_the_program_has_a_verb(tmp_path: Path) -> None:

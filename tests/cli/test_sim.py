@@ -14,10 +14,10 @@ import sennit
 from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit import units
 from sennit.model.machine import Link, Machine
-from sennit.model.sim import Load, Simulation, Sweep
+from sennit.model.sim import Load, Messages, SimulatedPut, Simulation, Sweep
 from sennit.problem import Exit, Problem
 from sennit.sim import sizes_of
-from sennit.views import sim_sweep
+from sennit.views import sim_sweep, sim_text
 from sennit.views.chart import Bar, bar_chart, time_axis
 from sennit.views.loads import LAST_BAND, Loads, band, link_lines, ways
 from sennit.views.machine_svg import machine_svg
@@ -164,6 +164,29 @@ def test_a_long_list_of_loads_is_cut_in_the_chart_only(machine: Machine, found: 
     assert "The 24 busiest of 40" in page
     assert "<td>gpu39:engines</td>" in page
     assert "<td>–</td><td>gpu0:engines</td>" in page  # a time, no bytes
+
+
+def test_a_what_if_shows_before_after_and_how_many_times(found: Simulation, machine: Machine, sweep: Sweep) -> None:
+    assert "before" not in shown(lambda console: sim_text.print_simulation(found, console))
+    for plan in found.plans:
+        plan.before_us = 2.5 * plan.us
+    found.before = found.plans[1].model_copy(update={"us": 3 * found.plans[0].us})
+    found.in_step_us = 2 * found.plans[0].once_us
+    text = shown(lambda console: sim_text.print_simulation(found, console))
+    assert re.search(r"back to back +before +× before +× fastest", text)
+    assert re.search(rf"{re.escape(units.time(2.5 * found.plans[0].us))} +2\.50 +1\.00", text)
+    assert f"Before, the fastest was {found.before.plan}, " in text
+    assert "now it is 3.00 times as fast." in text
+    assert "Had its blocks stayed in step, it would be" in text
+    assert "<th>× before</th>" in simulation_html(found, machine)
+    sweep.simulations[0].before = found.before
+    assert "× before" in shown(lambda console: sim_sweep.print_sweep(sweep, console))
+    messages = Messages.model_validate(data("sim_messages") | {"what_if": ["nvlink.bandwidth=2x"]})
+    for algorithm in messages.algorithms:
+        algorithm.before_us = 1.5 * algorithm.us
+    assert re.search(r"before +× before", shown(lambda console: sim_text.print_messages(messages, console)))
+    put = SimulatedPut.model_validate(data("sim_put") | {"before_us": 2 * data("sim_put")["us"]})
+    assert "now it is 2.00 times as fast" in shown(lambda console: sim_text.print_put(put, console))
 
 
 def test_a_sweep_as_a_table(sweep: Sweep) -> None:

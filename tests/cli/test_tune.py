@@ -207,13 +207,27 @@ def test_tune_tunes_puts_and_then_collectives(programs: Programs) -> None:
         ["cached", "--executor", "host"],
         ["measure", "--progress", "--executor", "host"],
     ]
+    collectives = ["collectives", "--progress", "--budget", "600.0", "--thorough", "--executor", "host"]
     assert programs.calls("sennit-tune") == [
+        [*collectives, "--check"],
         ["put", "--progress", "--thorough", "--executor", "host"],
-        ["collectives", "--progress", "--budget", "600.0", "--thorough", "--executor", "host"],
+        collectives,
     ]
     programs.add("sennit-tune", to="put", stderr=NEVER, code=3)
     assert programs.sennit("tune").returncode == 3
-    assert len(programs.calls("sennit-tune")) == 3
+    assert len(programs.calls("sennit-tune")) == 4
+
+
+@pytest.mark.parametrize("arguments", [["tune"], ["tune", "collectives"], ["bench", "put"]])
+def test_what_is_refused_is_refused_before_anything_is_measured(programs: Programs, arguments: list[str]) -> None:
+    untuned(programs, measured=False)
+    refused = json.dumps({"error": {"code": "invalid_argument", "what": "no such size", "remedy": "Use 1K"}}) + "\n"
+    for name, to in (("sennit-tune", "collectives"), ("sennit-bench-put", "*")):
+        programs.add(name, to=to, stderr=refused, code=2)
+    done = programs.sennit(*arguments, "--sizes", "many")
+    assert (done.returncode, done.stderr) == (2, "sennit: no such size\n  Use 1K\n")
+    assert ["measure", "--progress"] not in programs.calls("sennit-machine")
+    assert ["put", "--progress"] not in programs.calls("sennit-tune")
 
 
 def test_tune_passes_on_how_to_measure_collectives(programs: Programs) -> None:

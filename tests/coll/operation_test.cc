@@ -16,6 +16,15 @@ TEST(OperationNames, AreReadBack) {
   EXPECT_EQ(names.size(), std::size_t{kOperations});
 }
 
+TEST(OperationNames, SeparatorsDoNotCount) {
+  for (const char* text : {"reduce-scatter", "reducescatter"})
+    EXPECT_EQ(*parse_operation(text), Operation::reduce_scatter);
+  for (const char* text : {"all-to-all", "alltoall"}) EXPECT_EQ(*parse_operation(text), Operation::all_to_all);
+  EXPECT_EQ(*parse_operation("alltoallv"), Operation::all_to_all_v);
+  EXPECT_EQ(*parse_operation("bcast"), Operation::broadcast);
+  for (const char* text : {"", "-", "reduce scatter", "broad"}) EXPECT_FALSE(parse_operation(text).ok()) << text;
+}
+
 TEST(OperationNames, UnknownOnesAreRefusedWithTheKnown) {
   const auto refused = parse_operation("allreduc");
   EXPECT_EQ(refused.status().code(), Code::invalid_argument);

@@ -51,6 +51,18 @@ TEST_F(Cache, TakesNoPathForAFingerprint) {
     EXPECT_EQ(cache_file(text).status().code(), Code::invalid_argument) << text;
 }
 
+TEST_F(Cache, SaysBeforehandWhetherAnythingCanBeKept) {
+  EXPECT_TRUE(check_cache().ok()) << check_cache().text();
+  EXPECT_TRUE(std::filesystem::is_empty(*cache_folder()));
+  for (const char* nowhere : {"/proc/nowhere", "/dev/null/nowhere"}) {
+    setenv("SENNIT_CACHE", nowhere, 1);
+    const Status status = check_cache();
+    EXPECT_EQ(status.code(), Code::permission_denied);
+    EXPECT_EQ(status.where(), nowhere);
+    EXPECT_NE(status.remedy().find("SENNIT_CACHE"), std::string::npos);
+  }
+}
+
 TEST(CacheFolder, FollowsTheEnvironment) {
   const char* home = std::getenv("HOME");
   const std::string kept_home = home != nullptr ? home : "";
@@ -68,6 +80,7 @@ TEST(CacheFolder, FollowsTheEnvironment) {
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
   EXPECT_EQ(cache_folder().status().code(), Code::not_found);
+  EXPECT_EQ(check_cache().code(), Code::permission_denied) << "nothing is lacking that could be measured";
   setenv("HOME", kept_home.c_str(), 1);
 }
 

@@ -55,6 +55,33 @@ TEST(Explain, CandidatesAreInOrderAndAddUp) {
   }
 }
 
+TEST(Explain, OfAMachineThatIsNotHereTheSimulatorDecides) {
+  const std::vector<Simulated> simulated{{{coll::Algorithm::linear, 64, 256}, 10},
+                                         {{coll::Algorithm::segmented_ring, 128, 256}, 20},
+                                         {{coll::Algorithm::linear, 32, 256}, 30},
+                                         {{coll::Algorithm::two_shot, 256, 512}, 40}};
+  const Json said = explain(question_of(64 * MiB), measured_machine(), nullptr, simulated);
+  EXPECT_EQ(said["source"], "simulator");
+  EXPECT_EQ(said["chosen"]["algorithm"], "linear");
+  EXPECT_EQ(said["chosen"]["blocks"], 64);
+  std::vector<std::string> order;
+  for (const Json& each : said["candidates"]) order.push_back(each["algorithm"]);
+  EXPECT_EQ(order[0], "linear");
+  EXPECT_EQ(order[1], "segmented_ring");
+  EXPECT_EQ(order[2], "two_shot");
+  EXPECT_EQ(said["candidates"][1]["blocks"], 128) << "the plan that was simulated";
+  EXPECT_EQ(said["candidates"][1]["simulated_us"], 20);
+  EXPECT_TRUE(said["candidates"].back()["simulated_us"].is_null());
+  const auto reason = said["reason"].get<std::string>();
+  EXPECT_NE(reason.find("linear with 64 blocks of 256 threads should take 10.0 µs, segmented_ring 20.0"),
+            std::string::npos)
+      << reason;
+  EXPECT_NE(reason.find("The cost model, which has one rate for all links, would take two_shot"), std::string::npos)
+      << reason;
+  const Table table = small_table();
+  EXPECT_EQ(explain(question_of(MiB), measured_machine(), &table, simulated)["source"], "table");
+}
+
 TEST(Explain, WhatWasTunedGoesFirst) {
   const Table table = small_table();
   const Json said = explain(question_of(MiB), measured_machine(), &table);

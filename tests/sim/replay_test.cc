@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <map>
 #include <numeric>
 
 #include "machine/known.h"
 #include "places.h"
 #include "sim/job.h"
 #include "sim/predict.h"
+#include "sim/what_if.h"
 
 namespace sennit::sim {
 namespace {
@@ -125,6 +128,88 @@ TEST(Replay, FoldedBlocksTakeAsLongAsAllOfThem) {
     const double all = us(job_of(what, 4), mesh(4, 100), setting_of(4, costs)),
                  folded = us(job_of(what, 4, 1), mesh(4, 100), setting_of(4, costs));
     EXPECT_THAT(folded, DoubleNear(all, 0.02 * all)) << coll::name(algorithm);
+  }
+}
+
+/// Blocks that have drifted apart get as far as the busiest link lets them, and nobody faster than alone.
+TEST(Replay, BlocksThatDriftApartFillTheLinks) {
+  machine::Machine machine = mesh(4, 100);
+  const auto replayed = [&](unsigned blocks, std::uint64_t bytes, double in_step) {
+    const Collective what{Operation::allgather, {Algorithm::ring, blocks, 256}, bytes, 0, false, {}};
+    const Job job = job_of(what, 4, 1);
+    Costs costs;
+    costs.in_step = in_step;
+    return replay(job.recording(), machine, setting_of(4, costs)).value();
+  };
+  const Replayed together = replayed(256, kLong, 1e9), apart = replayed(256, kLong, Costs().in_step),
+                 at_once = replayed(256, kLong, 0);
+  EXPECT_EQ(together.us, together.in_step_us);
+  EXPECT_EQ(apart.in_step_us, together.us);
+  EXPECT_LT(apart.us, together.us);
+  EXPECT_LT(at_once.us, apart.us);
+  EXPECT_NEAR(at_once.loads.front().busy, 1, 1e-9) << "nothing is left of the busiest link";
+  double sum = 0;
+  for (const Critical& each : apart.critical) sum += each.us;
+  EXPECT_NEAR(sum, apart.us, 1e-6 * apart.us);
+  // Of one block nobody takes what it leaves.
+  const Replayed alone = replayed(1, std::uint64_t{4} << 20, 0);
+  EXPECT_GT(alone.us, 0.95 * alone.in_step_us);
+  const Replayed few = replayed(256, 64 << 10, Costs().in_step);
+  EXPECT_EQ(few.us, few.in_step_us) << "too few movements to drift apart in";
+}
+
+/// Whatever plan: a faster link makes nothing slower, and a little more makes a little difference.
+TEST(Predict, NoLinkIsTooFast) {
+  struct Case {
+    const char* machine;
+    const char* link;
+    Operation operation;
+    std::uint64_t bytes;
+    unsigned blocks;  // 0: any
+  };
+  constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+  std::vector<Case> cases{{"mist", "socket", Operation::allreduce, 64 * kMiB, 128},
+                          {"mist", "nvlink", Operation::broadcast, 16 * kMiB, 64},
+                          {"cedar", "nvlink", Operation::allreduce, 16 * kMiB, 256},
+                          {"beluga", "pcie", Operation::allgather, kMiB, 16},
+                          {"hgx-h200-4", "nvlink", Operation::all_to_all, 16 * kMiB, 256},
+                          {"cscs", "nvlink", Operation::reduce_scatter, kMiB, 32},
+                          {"ri2", "pcie", Operation::gather, kMiB, 8},
+                          {"dgx-1v", "nvlink", Operation::reduce, 4 * kMiB, 128}};
+  if (std::getenv("SENNIT_TEST_ALL") != nullptr) {
+    cases.clear();
+    for (const char* machine :
+         {"mist", "cedar", "beluga", "helios", "hgx-h200-4", "cscs", "ri2", "dgx-1v", "dgx-a100", "dgx-h100"})
+      for (const char* link : {"socket", "nvlink", "pcie"})
+        for (const Operation operation :
+             {Operation::allreduce, Operation::reduce_scatter, Operation::allgather, Operation::reduce,
+              Operation::broadcast, Operation::gather, Operation::scatter, Operation::all_to_all})
+          for (const std::uint64_t bytes : {kMiB / 16, kMiB, 16 * kMiB})
+            cases.push_back({machine, link, operation, bytes, 0});
+  }
+  for (const Case& each : cases) {
+    machine::Machine machine =
+        machine::known_machine(places::source("machines/" + std::string(each.machine) + ".json"), "").value().machine;
+    Question question;
+    question.what = {each.operation, {}, each.bytes, 0, coll::works_in_place(each.operation), {}};
+    question.ranks = std::min<int>(4, static_cast<int>(gpus_of(machine).size()));
+    if (each.blocks != 0) question.blocks = each.blocks;
+    std::map<std::string, double> before;
+    for (const char* factor : {"1x", "1.0001x", "1.1x", "2x"}) {
+      machine::Machine faster = machine;
+      if (!apply_what_if(faster, std::string(each.link) + ".bandwidth=" + factor).ok()) break;  // has no such link
+      const auto found = predict(faster, question);
+      if (!found.ok()) break;  // GPUs that reach each other by nothing
+      for (const Prediction& one : *found) {
+        const double us = one.back_to_back_us;
+        const auto [least, is_new] = before.try_emplace(coll::name(one.plan), us);
+        EXPECT_LE(us, 1.02 * least->second)
+            << each.machine << ' ' << each.link << ' ' << factor << ' ' << coll::name(each.operation) << ' '
+            << each.bytes << ' ' << coll::name(one.plan);
+        if (std::string_view(factor) == "1.0001x") EXPECT_GE(us, 0.98 * least->second) << coll::name(one.plan);
+        least->second = std::min(least->second, us);
+      }
+    }
   }
 }
 

@@ -14,6 +14,7 @@ class Candidate(Plan):
     """What a plan should take, and what it took where it was measured."""
 
     predicted_us: float = Field(ge=0)
+    simulated_us: float | None = Field(default=None, ge=0, description="Of a machine that is not here")
     measured_us: float | None = Field(default=None, ge=0)
     spread_us: float | None = Field(default=None, ge=0)
     launch_us: float = Field(default=0, ge=0)
@@ -55,7 +56,7 @@ class CollectivePlan(Part):
     scratch_bytes: int = Field(default=0, ge=0)
     link_gbps: float = Field(default=0, ge=0)
     table: Standing | None = None
-    source: Literal["table", "model"]
+    source: Literal["table", "model", "simulator"]
     chosen: Plan
     reason: str
     candidates: list[Candidate]

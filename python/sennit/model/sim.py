@@ -19,6 +19,7 @@ class SimulatedPlan(Part):
     blocks: int = Field(ge=1)
     once_us: float = Field(ge=0, description="One call, from the start of all ranks to the end of the last")
     us: float = Field(ge=0, description="Each of many calls, one behind the other, as benchmarks make them")
+    before_us: float | None = Field(default=None, ge=0, description="The same without --what-if")
     flows: int = Field(default=0, ge=0)
 
 
@@ -58,6 +59,10 @@ class Simulation(Replayed):
     bound_us: float | None = Field(
         default=None, ge=0, description="The least that the links allow, by any algorithm and routes: src/sim/bound.h"
     )
+    in_step_us: float = Field(
+        default=0, ge=0, description="One call by the fastest plan, had its blocks stayed in step: src/sim/replay.h"
+    )
+    before: SimulatedPlan | None = Field(default=None, description="The fastest plan without --what-if")
     plans: list[SimulatedPlan] = Field(min_length=1)
 
     def algbw_gbps(self, plan: SimulatedPlan) -> float:
@@ -85,6 +90,7 @@ class SentAlgorithm(Part):
 
     algorithm: str
     us: float = Field(ge=0, description="From the start of all ranks to the end of the last")
+    before_us: float | None = Field(default=None, ge=0, description="The same without --what-if")
     closed_form_us: float | None = Field(
         default=None, ge=0, description="By α, β and γ, on one node by its narrowest way: src/plan/closed_forms.h"
     )
@@ -215,6 +221,7 @@ class Replay(Replayed):
     machine: str
     ranks: int = Field(ge=1)
     us: float = Field(ge=0)
+    in_step_us: float = Field(default=0, ge=0, description="Had blocks stayed in step")
     flows: int = Field(default=0, ge=0)
 
 
@@ -239,6 +246,7 @@ class SimulatedPut(Replayed):
     what_if: list[str] = []
     split: list[PutShare] = Field(min_length=1)
     us: float = Field(gt=0, description="Of the whole window")
+    before_us: float | None = Field(default=None, ge=0, description="The same without --what-if")
     single: str = Field(description="The best route alone")
     single_us: float = Field(gt=0)
     limit_gbps: float = Field(default=0, ge=0, description="What all links together allow, one way")

@@ -4,30 +4,23 @@ MPI, torch.py PyTorch's collectives, training.py its training."""
 from __future__ import annotations
 
 from enum import Enum
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sennit import console, programs
-from sennit.model.collective import CollectiveResult
-from sennit.model.document import parse, read_json
-from sennit.model.mpi import MpiResult
+from sennit import programs
+from sennit.model.document import read_json
 from sennit.model.result import Result
-from sennit.model.torch import TorchResult
-from sennit.model.training import TrainingResult
 from sennit.problem import Exit, Problem
 from sennit.verbs import torch, training
-from sennit.verbs.collective import add_verbs, show_collective
-from sennit.verbs.mpi import add_verb, show_mpi
-from sennit.verbs.options import Markdown, OnExecutor, ResultFile, examples, executor_arguments, show_views
-from sennit.verbs.tune import tune_once
+from sennit.verbs.collective import add_verbs
+from sennit.verbs.mpi import add_verb
+from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
+from sennit.verbs.results import PUT, Files, kind_of, show_result
+from sennit.verbs.spelled import Spelled
+from sennit.verbs.tune import check_arguments, tune_once
 from sennit.verdicts import below
-from sennit.views.csv import to_csv
-from sennit.views.html import html
-from sennit.views.markdown import markdown
-from sennit.views.result_table import print_result
 
 PUT_EXAMPLES = examples(
     "sennit bench put",
@@ -39,10 +32,11 @@ PUT_EXAMPLES = examples(
 SHOW_EXAMPLES = examples("sennit bench show put.json", "sennit bench show put.json --html put.html --csv put.csv")
 
 app = typer.Typer(
+    cls=Spelled,
     no_args_is_help=True,
     epilog=examples("sennit bench put", "sennit bench allreduce", "sennit bench show put.json --html put.html"),
     help="Measure how fast it is, and against what.",
-)  # X
+)
 
 
 class Pairs(str, Enum):
@@ -59,10 +53,6 @@ class Traffic(str, Enum):
     BOTH_WAYS = "both_ways"
 
 
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
-Html = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots; works offline.")
-]
 AtLeast = Annotated[
     float | None,
     typer.Option("--at-least", metavar="RATIO", min=0, help="Exit 1 if slower than this many times the engine alone "
@@ -116,6 +106,8 @@ def put(
         raise Problem("--from and --to belong together", "Give both, or --pairs", Exit.USAGE)
     if source is not None and pairs is not None:
         raise Problem("--pairs chooses the ends that --from and --to name", "Leave one out", Exit.USAGE)
+    files = Files(json_file, csv, markdown_file, html_file)
+    files.check()
     options: dict[str, object] = {
         "--from": source,
         "--to": destination,
@@ -134,11 +126,11 @@ def put(
     arguments += ["--setup"] if setup else []
     # Tuning would begin by measuring the machine.
     if not (no_tune or no_measure):
-        tune_once(executor)
+        tune_once(executor, lambda: check_arguments("sennit-bench-put", *arguments))
     document, code = programs.document("sennit-bench-put", *arguments, title="measuring")
-    result = parse(Result, document, "the document of sennit-bench-put")
-    _show(result, document, json_file, csv, markdown_file, html_file)
-    _judge(result, at_least)
+    result = show_result(document, "the document of sennit-bench-put", files)
+    if isinstance(result, Result):
+        _judge(result, at_least)
     if code != 0:
         raise typer.Exit(code)
 
@@ -152,42 +144,21 @@ training.add_verb(app)
 @app.command("show", epilog=SHOW_EXAMPLES, rich_help_panel="Results that were kept")
 def show(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A result that --json wrote.")],
+    json_file: ResultFile = None,
     csv: Csv = None,
     markdown_file: Markdown = None,
     html_file: Html = None,
     at_least: AtLeast = None,
 ) -> None:
     """Show a result that was kept, and turn it into other formats."""
+    files = Files(json_file, csv, markdown_file, html_file)
+    files.check()
     document = read_json(file)
-    if isinstance(document, dict) and document.get("kind") == "bench collective":
-        show_collective(parse(CollectiveResult, document, str(file)), document, None, markdown_file)
-        return
-    if isinstance(document, dict) and document.get("kind") == "bench training":
-        training.show_training(parse(TrainingResult, document, str(file)), document, None, markdown_file)
-        return
-    if isinstance(document, dict) and document.get("kind") == "bench torch":
-        torch.show_torch(parse(TorchResult, document, str(file)), document, None, markdown_file)
-        return
-    if isinstance(document, dict) and document.get("kind") == "bench mpi":
-        show_mpi(parse(MpiResult, document, str(file)), document, None, markdown_file)
-        return
-    result = parse(Result, document, str(file))
-    _show(result, document, None, csv, markdown_file, html_file)
-    _judge(result, at_least)
-
-
-def _show(
-    result: Result,
-    document: Any,
-    json_file: str | None,
-    csv: Path | None,
-    text: Path | None,
-    page: Path | None,
-) -> None:
-    """All views that were asked for."""
-    views = ((csv, to_csv), (text, markdown), (page, html))
-    draw = partial(print_result, result, console.results())
-    show_views(document, json_file, draw, *((file, partial(view, result)) for file, view in views))
+    if at_least is not None and kind_of(document) is not PUT:
+        raise Problem("--at-least compares puts with the copy engine alone", "Leave it out", Exit.USAGE)
+    result = show_result(document, str(file), files)
+    if isinstance(result, Result):
+        _judge(result, at_least)
 
 
 def _judge(result: Result, at_least: float | None) -> None:

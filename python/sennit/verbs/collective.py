@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from sennit import console, programs
+from sennit import programs
 from sennit.model.collective import REDUCING, WINDOWED, CollectiveResult
 from sennit.model.document import parse
 from sennit.peers import versus as peers
-from sennit.verbs.options import Markdown, OnExecutor, ResultFile, examples, executor_arguments, show_views
-from sennit.views.collective_table import collective_markdown, print_collective
+from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
+from sennit.verbs.results import Files, show_result
 
 PROGRAM = "sennit-bench-collective"
 FAMILY = "collectives"  # the verb for several operations
@@ -84,7 +83,7 @@ def add_verbs(app: typer.Typer) -> None:
         "All of these, or some, in one run.",
         examples(
             f"sennit bench {FAMILY}",
-            f"sennit bench {FAMILY} --operations allgather,reduce_scatter --sizes 1K,64K,1M",
+            f"sennit bench {FAMILY} --operations allgather,reduce-scatter --sizes 1K,64K,1M",
             f"sennit bench {FAMILY} --executor host --ranks 4 --json -",
         ),
     )
@@ -95,7 +94,7 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
 
     def verb(
         operations: Annotated[
-            str, typer.Option(metavar="NAME,…|all", help="Which, for example allgather,reduce_scatter.")
+            str, typer.Option(metavar="NAME,…|all", help="Which, for example allgather,reduce-scatter.")
         ] = "all",
         sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="For example 8,1K,1M,1G.")] = None,
         element: Annotated[
@@ -145,8 +144,12 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
             ),
         ] = None,
         json_file: ResultFile = None,
+        csv: Csv = None,
         markdown_file: Markdown = None,
+        html_file: Html = None,
     ) -> None:
+        files = Files(json_file, csv, markdown_file, html_file)
+        files.check()
         program_versus, others = peers.split(versus)
         options: dict[str, object] = {
             "--operations": operations if name == FAMILY else operation_of(name),
@@ -169,11 +172,10 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         arguments += ["--eager"] if eager else []
         arguments += ["--waited"] if waited else []
         document, code = programs.document(PROGRAM, *arguments, title="measuring")
-        result = parse(CollectiveResult, document, f"the document of {PROGRAM}")
         if others:
+            result = parse(CollectiveResult, document, f"the document of {PROGRAM}")
             document = peers.add(document, result, others, skew or 0)
-            result = parse(CollectiveResult, document, "the document with the rows of peers")
-        show_collective(result, document, json_file, markdown_file)
+        show_result(document, f"the document of {PROGRAM}", files)
         if code != 0:
             raise typer.Exit(code)
 
@@ -183,13 +185,3 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
     verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
     said = f"{explained}\n\n{MEASURED}{f' {CHECKED}' if name != 'barrier' else ''}"
     app.command(name, help=said, epilog=epilog, rich_help_panel=PANEL)(verb)
-
-
-def show_collective(result: CollectiveResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for."""
-    show_views(
-        document,
-        json_file,
-        lambda: print_collective(result, console.results()),
-        (text, lambda: collective_markdown(result)),
-    )

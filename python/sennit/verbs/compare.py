@@ -8,16 +8,12 @@ from typing import Annotated
 import typer
 
 from sennit import console
-from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse, read_json
-from sennit.model.mpi import MpiResult
-from sennit.model.result import Result
-from sennit.model.torch import TorchResult
-from sennit.model.training import TrainingResult
 from sennit.problem import Exit, Problem
 from sennit.runs import Run, broken, comparison_document, limit
 from sennit.runs import compare as compared
 from sennit.verbs.options import AsJson, examples, print_json
+from sennit.verbs.results import kind_of
 from sennit.views.changes_text import print_comparison
 
 EXAMPLES = examples(
@@ -25,14 +21,6 @@ EXAMPLES = examples(
     "sennit compare before.json after.json --fail-if slower:3",
     "sennit compare before.json after.json --fail-if slower --fail-if unclear --json",
 )
-
-# Of any other kind it is a Result, which says itself what it is not.
-KINDS: dict[str, type[Run]] = {
-    "bench collective": CollectiveResult,
-    "bench mpi": MpiResult,
-    "bench torch": TorchResult,
-    "bench training": TrainingResult,
-}
 
 
 def compare(
@@ -66,7 +54,5 @@ def compare(
 
 def _read(file: Path) -> Run:
     document = read_json(file)
-    for kind, model in KINDS.items():
-        if isinstance(document, dict) and document.get("kind") == kind:
-            return parse(model, document, str(file))
-    return parse(Result, document, str(file))
+    run: Run = parse(kind_of(document).model, document, str(file))
+    return run

@@ -14,6 +14,7 @@ from sennit.model.document import parse
 from sennit.model.explain import Explanation
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
 from sennit.verbs.options import AsJson, OnExecutor, OnMachine, examples, executor_arguments, print_json
+from sennit.verbs.spelled import Spelled
 from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.explain_text import print_explanation
 
@@ -25,6 +26,7 @@ EXAMPLES = examples(
 )
 
 app = typer.Typer(
+    cls=Spelled,
     no_args_is_help=True,
     epilog=examples("sennit explain put 256M --from gpu0 --to gpu1", "sennit explain allreduce 64M"),
     help="Say why a message travels, or a collective works, as it does.",

@@ -18,9 +18,9 @@ from sennit.model.mpi import UCX, MpiResult
 from sennit.peers import ucx as under
 from sennit.problem import Exit, Problem
 from sennit.progress import Bar, Step
-from sennit.verbs.options import Markdown, ResultFile, examples, show_views
+from sennit.verbs.options import Csv, Html, Markdown, ResultFile, examples
+from sennit.verbs.results import Files, show_result
 from sennit.verbs.run import library_to_preload
-from sennit.views.mpi_table import mpi_markdown, print_mpi
 
 PROGRAM = "sennit-bench-mpi"
 PEERS = ("by_hand", "mpi", UCX, "none")
@@ -129,12 +129,16 @@ def mpi(
         typer.Option("--ucx", metavar="FOLDER", help="The libraries of a CUDA-built UCX; default: libucx-cu13's."),
     ] = None,
     json_file: ResultFile = None,
+    csv: Csv = None,
     markdown_file: Markdown = None,
+    html_file: Html = None,
 ) -> None:
     """Measure an MPI with sennit's drop-in and without it: latency, bandwidths and collectives, as the OSU benchmarks
     do, of GPU or host buffers.
 
     The same ranks measure both, in turns. Every byte is checked in a separate call before anything is timed."""
+    files = Files(json_file, csv, markdown_file, html_file)
+    files.check()
     named = _peers(versus)
     found = launcher.find(start)
     # Before ranks are started: wrong usage should be told at once.
@@ -162,11 +166,10 @@ def mpi(
         job.command(environment, [*arguments, "--progress"]), PROGRAM, "measuring", environment
     )
     document, code = programs.document_of(output, PROGRAM)
-    result = parse(MpiResult, document, f"the document of {PROGRAM}")
     if UCX in named:
+        result = parse(MpiResult, document, f"the document of {PROGRAM}")
         document = _with_ucx(document, result, job, other, inherited, asked)
-        result = parse(MpiResult, document, "the document with the rows of UCX")
-    show_mpi(result, document, json_file, markdown_file)
+    show_result(document, f"the document of {PROGRAM}", files)
     if code != 0:
         raise typer.Exit(code)
 
@@ -223,10 +226,3 @@ def _with_ucx(
         "versions": result.versions | {"ucx": found.version},
         "settings": result.settings | {"ucx": {"folder": found.named(), **under.SETTINGS[job.launcher.kind]}},
     }
-
-
-def show_mpi(result: MpiResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for."""
-    show_views(
-        document, json_file, lambda: print_mpi(result, console.results()), (text, lambda: mpi_markdown(result))
-    )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
-from collections.abc import Callable
 from enum import Enum
+from errno import EISDIR
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -44,6 +45,10 @@ OtherCosts = Annotated[
     typer.Option("--costs", metavar="NAME=µs,…", help="Other costs than the defaults, such as launch_us=2."),
 ]
 Markdown = Annotated[Path | None, typer.Option("--markdown", metavar="FILE", help="Also write tables as Markdown.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the rows as CSV.")]
+Html = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Also write a page with plots; works offline.")
+]
 ResultFile = Annotated[
     str | None, typer.Option("--json", metavar="FILE|-", help="Write the result; - is stdout, instead of tables.")
 ]
@@ -73,19 +78,29 @@ def print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False) + "\n")
 
 
-def show_views(
-    document: Any, json_file: str | None, draw: Callable[[], None], *views: tuple[Path | None, Callable[[], str]]
-) -> None:
-    """A result in all views that were asked for. `draw` prints its tables, unless stdout carries the document."""
-    if json_file == "-":
-        print_json(document)
-    else:
-        draw()
-    if json_file not in (None, "-"):
-        write(Path(str(json_file)), json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-    for file, view in views:
-        if file is not None:
-            write(file, view())
+def check_files(*files: Path | str | None) -> None:
+    """Makes sure, before anything runs, that a verb will be able to write these files at its end; stdout (-) and what
+    is not asked for count as well. Raises Problem."""
+    for name in files:
+        if name is None or name == "-":
+            continue
+        file = Path(name)
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            if file.is_file():
+                file.open("ab").close()
+            elif not file.exists():
+                file.open("xb").close()
+                file.unlink()
+            elif file.is_dir():
+                raise IsADirectoryError(EISDIR, os.strerror(EISDIR))
+            # Else a pipe or a device: opening it could be noticed at its other end.
+        except OSError as error:
+            raise _unwritable(file, error) from None
+
+
+def _unwritable(file: Path, error: OSError) -> Problem:
+    return Problem(f"{file} cannot be written: {error.strerror}", "Name another file", Exit.USAGE)
 
 
 def write(file: Path, text: str) -> None:
@@ -94,5 +109,5 @@ def write(file: Path, text: str) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Problem(f"{file} cannot be written: {error.strerror}", "Name another file", Exit.USAGE) from None
+        raise _unwritable(file, error) from None
     console.messages().print(Text(f"wrote {file}"), soft_wrap=True)

@@ -13,7 +13,7 @@ from sennit.model.document import parse
 from sennit.model.sim import Held, Paper, Reproduction
 from sennit.problem import Exit, Problem
 from sennit.sim import PROGRAM
-from sennit.verbs.options import AsJson, Markdown, examples, print_json, write
+from sennit.verbs.options import AsJson, Markdown, check_files, examples, print_json, write
 from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.paper import paper_markdown, print_paper
 from sennit.views.reproduction import print_reproduction, reproduction_markdown
@@ -49,6 +49,7 @@ def reproduce(
 ) -> None:
     """Replay what was measured on a machine, or do a paper's experiments again on its machine, and say how far off
     the simulator is."""
+    check_files(markdown)
     if machine == "beyond" and not results:
         more = beyond()
         if markdown:

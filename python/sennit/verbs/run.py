@@ -19,6 +19,7 @@ from rich.text import Text
 from sennit import console, places
 from sennit.handed_on import command_line, preloaded
 from sennit.problem import Exit, Problem
+from sennit.spelling import known_as
 from sennit.verbs.options import examples
 
 EXAMPLES = examples(
@@ -156,10 +157,10 @@ def run(
     The exit code is the program's own."""
     if not command:
         raise Problem("no command is given", "Such as: sennit run -- mpirun -n 4 ./program", Exit.USAGE)
-    if ops is not None and not re.fullmatch(r"\w+(,\w+)*", ops, re.ASCII):
+    if ops is not None and not re.fullmatch(r"[\w-]+(,[\w-]+)*", ops, re.ASCII):
         raise Problem(f"--ops {ops!r} is no list of operations", "Such as --ops allreduce,bcast", Exit.USAGE)
     if ops is not None:
-        _check_operations(ops, "--ops")
+        ops = _operations(ops, "--ops")
     program = _find(command[0])
     environment = dict(os.environ)
     if is_off(environment):
@@ -167,7 +168,7 @@ def run(
     if ops is not None:
         environment["SENNIT_OPS"] = ops
     elif listed := environment.get("SENNIT_OPS"):
-        _check_operations(listed, "SENNIT_OPS")
+        environment["SENNIT_OPS"] = _operations(listed, "SENNIT_OPS")
     environment |= {"SENNIT_REPORT": "1"} if report else {}
     environment |= {"SENNIT_EXPLAIN": "1"} if explain else {}
     if gpu_per_rank:
@@ -190,16 +191,18 @@ def run(
     _start(program, command, environment)
 
 
-def _check_operations(names: str, source: str) -> None:
-    """Raises Problem for a name that no drop-in takes: the program would run without sennit. `source`: what lists
-    them."""
-    wrong = next((name for name in names.split(",") if name.lower() not in OPERATIONS), None)
+def _operations(names: str, source: str) -> str:
+    """As the drop-ins spell them. Raises Problem for a name that none takes: the program would run without sennit.
+    `source`: what lists them."""
+    known = {name: known_as(name.lower(), OPERATIONS) for name in names.split(",")}
+    wrong = next((name for name, found in known.items() if found is None), None)
     if wrong is not None:
         collectives, sends = ", ".join(COLLECTIVES), ", ".join(SENDS)
         raise Problem(f"{source}: {wrong!r} is no operation",
                       f"Use some of {collectives}, each also as iallreduce and allreduce_init; {sends}, each also as "
                       f"isend and send_init; {MESSAGES} for all messages; {NONE} for no operation",
                       Exit.USAGE)  # fmt: skip
+    return ",".join(dict.fromkeys(found for found in known.values() if found is not None))
 
 
 def _find(name: str) -> Path:

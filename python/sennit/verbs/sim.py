@@ -24,12 +24,14 @@ from sennit.verbs.options import (
     print_json,
 )
 from sennit.verbs.sim_answer import Views, answer, answer_messages, not_of_messages
+from sennit.verbs.spelled import Spelled
 from sennit.views.sim_text import print_check, print_put, print_replay
 
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
 CHECK_EXAMPLES = examples("sennit check", "sennit check --ranks 4", "sennit check schedule.json")
 
 app = typer.Typer(
+    cls=Spelled,
     no_args_is_help=True,
     epilog=examples(
         "sennit sim allreduce 64M --machine mist", "sennit sim allreduce 1M --what-if nvlink.bandwidth=2x"

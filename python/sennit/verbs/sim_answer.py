@@ -12,7 +12,7 @@ from sennit.model.document import parse
 from sennit.model.machine import Machine
 from sennit.problem import Exit, Problem
 from sennit.sim import MessagesQuestion, Question, ask, ask_each, ask_messages, sizes_of
-from sennit.verbs.options import print_json, write
+from sennit.verbs.options import check_files, print_json, write
 from sennit.views import sim_html, sim_sweep
 from sennit.views.chart import standalone
 from sennit.views.sim_text import print_messages, print_simulation
@@ -30,6 +30,7 @@ class Views:
 def answer(question: Question, machines: Sequence[str | None], views: Views) -> None:
     """Asks, and shows every view that was asked for. The question's size may be several."""
     sizes, machines = sizes_of(question.size), list(dict.fromkeys(machines))
+    check_files(views.svg, views.html, question.timeline, question.schedule)
     if len(sizes) * len(machines) == 1:
         _answer_one(replace(question, size=sizes[0], machine=machines[0]), views)
         return

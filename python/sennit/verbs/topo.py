@@ -15,7 +15,16 @@ from sennit.machines import PROGRAM, named_machine, this_machine
 from sennit.model.document import parse
 from sennit.model.machine import Catalogue, Machine
 from sennit.problem import Exit, Problem
-from sennit.verbs.options import AsJson, Executor, OnExecutor, examples, executor_arguments, print_json, write
+from sennit.verbs.options import (
+    AsJson,
+    Executor,
+    OnExecutor,
+    check_files,
+    examples,
+    executor_arguments,
+    print_json,
+    write,
+)
 from sennit.views.machine_svg import machine_svg
 from sennit.views.machine_text import print_machine
 
@@ -48,8 +57,13 @@ def topo(
 
     Without options, this machine: as it was last measured, else as it describes itself."""
     if list_machines:
+        others = {"--machine": machine, "--measure": measure, "--thorough": thorough, "--svg": svg, "--nccl": nccl,
+                  "--executor": executor}  # fmt: skip
+        if wrong := next((name for name, value in others.items() if value), None):
+            raise Problem(f"{wrong} is of one machine, --list of all", "Leave one out", Exit.USAGE)
         _list(as_json)
         return
+    check_files(svg, nccl)
     if machine and (measure or executor):
         raise Problem("--machine shows another machine, so it cannot be measured here", "Leave one out", Exit.USAGE)
     if thorough and not measure:

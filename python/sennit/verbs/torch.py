@@ -6,20 +6,19 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sennit import console
-from sennit.model.document import parse
-from sennit.model.torch import TorchResult
 from sennit.peers import torch_calls, torch_job
 from sennit.peers.run import Outcome
 from sennit.peers.torch_calls import EAGER, PASSED_ON, Case, Job
 from sennit.peers.torch_job import NCCL, SENNIT
+from sennit.spelling import known_as
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
+    Csv,
+    Html,
     JobsInTurns,
     Markdown,
     MostSeconds,
@@ -27,11 +26,10 @@ from sennit.verbs.options import (
     ResultFile,
     examples,
     names,
-    show_views,
 )
+from sennit.verbs.results import Files, show_result
 from sennit.verbs.run import library_to_preload
 from sennit.verbs.turns import Outcomes, Progress, finished, measure_in_turns, take_turns
-from sennit.views.torch_table import print_torch, torch_markdown
 
 EXAMPLES = examples(
     "sennit tune collectives && sennit bench torch",
@@ -72,13 +70,18 @@ def bench_torch(
     runs: JobsInTurns = 3,
     limit: MostSeconds = 600,
     json_file: ResultFile = None,
+    csv: Csv = None,
     markdown_file: Markdown = None,
+    html_file: Html = None,
 ) -> None:  # fmt: skip
     """Measure collectives as PyTorch programs call them, under NCCL alone and under sennit's drop-in, in turns: in
     CUDA graphs, queued behind other work, and call by call; and what the drop-in costs calls that it leaves to NCCL.
 
     Every number is checked before anything is timed."""
-    asked = names(operations), names(sizes), names(types)
+    files = Files(json_file, csv, markdown_file, html_file)
+    files.check()
+    known = [known_as(each, torch_calls.NAMES) or each for each in names(operations)]
+    asked = known, names(sizes), names(types)
     torch_calls.check(*asked)
     torch_jobs.check_on(os.environ)
     count = torch_jobs.ranks_or_gpus(ranks, "torch.distributed's collectives need")
@@ -92,7 +95,7 @@ def bench_torch(
 
     def show(outcomes: Outcomes) -> None:
         document = document_of(job, finished(outcomes), hows, runs, chosen)
-        show_torch(parse(TorchResult, document, "the result"), document, json_file, markdown_file)
+        show_result(document, "the result", files)
 
     measure_in_turns(
         "measuring", (NCCL, SENNIT, PASSED_ON), runs,
@@ -144,10 +147,3 @@ def document_of(
         "begun": torch_calls.begun(said),
         "added_to_taken": torch_calls.added(said.get(SENNIT, []), "added_to_taken_us", torch_calls.taken_bytes(hows)),
     }
-
-
-def show_torch(result: TorchResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for."""
-    show_views(
-        document, json_file, lambda: print_torch(result, console.results()), (text, lambda: torch_markdown(result))
-    )

@@ -7,14 +7,10 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from sennit import console
-from sennit.model.document import parse
-from sennit.model.training import TrainingResult
 from sennit.peers import torch_job, training
 from sennit.peers.budget import LEAST_S, Did, share
 from sennit.peers.run import Outcome
@@ -23,6 +19,8 @@ from sennit.peers.training import Case, Job
 from sennit.problem import Exit, Problem
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
+    Csv,
+    Html,
     JobsInTurns,
     Markdown,
     MostSeconds,
@@ -30,11 +28,10 @@ from sennit.verbs.options import (
     ResultFile,
     examples,
     names,
-    show_views,
 )
+from sennit.verbs.results import Files, show_result
 from sennit.verbs.run import library_to_preload
 from sennit.verbs.turns import Enough, JobInTurns, Outcomes, Progress, measure_in_turns
-from sennit.views.training_table import print_training, training_markdown
 
 EXAMPLES = examples(
     "sennit tune collectives && sennit bench training",
@@ -71,12 +68,16 @@ def bench_training(
                                    "PyTorch first: cases are measured as named, as many as there is time for.")
     ] = None,
     json_file: ResultFile = None,
+    csv: Csv = None,
     markdown_file: Markdown = None,
+    html_file: Html = None,
 ) -> None:  # fmt: skip
     """Train PyTorch models on made-up data under NCCL alone and under sennit's drop-in, in turns: how fast, what part
     of a step communication takes, and whether the losses are the same.
 
     sennit takes what `sennit tune collectives` measured faster; SENNIT_TAKE=all takes all it can."""
+    files = Files(json_file, csv, markdown_file, html_file)
+    files.check()
     found = training.cases(names(models), _numbers(batches, "--batches"), _numbers(buckets, "--buckets"))
     torch_jobs.check_on(os.environ)
     count = torch_jobs.ranks_or_gpus(ranks, "training needs", "torch torchvision")
@@ -85,7 +86,7 @@ def bench_training(
 
     def show(outcomes: Outcomes) -> None:
         document = document_of(job, outcomes, runs, budget)
-        show_training(parse(TrainingResult, document, "the result"), document, json_file, markdown_file)
+        show_result(document, "the result", files)
 
     def start(asked: Job, variant: str, progress: Progress, outcome: Outcome, most_s: float = math.inf) -> None:
         _job(asked, os.environ, library if variant == SENNIT else "", progress, outcome, most_s)
@@ -188,14 +189,3 @@ def document_of(
     if all_left([row for outcome in outcomes[SENNIT] for row in outcome.rows]):
         warnings.append(torch_job.none_is_sennits("SENNIT_EXPLAIN=1 says why", "SENNIT_TAKE=all"))
     return torch_jobs.document("bench training", told, settings, rows, warnings)
-
-
-def show_training(result: TrainingResult, document: Any, json_file: str | None, text: Path | None) -> None:
-    """All views that were asked for."""
-
-    def draw() -> None:
-        print_training(result, console.results())
-        for warning in result.warnings:
-            console.messages().print(f"warning: {warning}", style="yellow")
-
-    show_views(document, json_file, draw, (text, lambda: training_markdown(result)))

@@ -20,7 +20,15 @@ from sennit.model.document import parse
 from sennit.model.plans import KeptTable
 from sennit.model.tuned import PutTable
 from sennit.problem import Exit, Problem
-from sennit.verbs.options import Executor, OnExecutor, examples, executor_arguments, print_json, write
+from sennit.verbs.options import (
+    Executor,
+    OnExecutor,
+    check_files,
+    examples,
+    executor_arguments,
+    print_json,
+    write,
+)
 from sennit.views.plan_tables import print_kept
 from sennit.views.tables import print_put_table
 
@@ -135,7 +143,14 @@ def tune(
     if nccl is None and operation != Operation.PUT and (found := torchs_nccl(sys.path)):
         arguments += ["--nccl", found]
     if not show:
-        measure_once(executor)
+        # Wrong usage and files that cannot be written are told before minutes of measuring.
+        check_files(json_file)
+        asked = _arguments_of(Operation.COLLECTIVES, executor, thorough, arguments)
+        if operation == Operation.ALL and given:
+            check_arguments(PROGRAM, *asked)
+        measure_once(
+            executor, (lambda: check_arguments(PROGRAM, *asked)) if operation == Operation.COLLECTIVES else None
+        )
     missing: list[Problem] = []
     for one in (Operation.PUT, Operation.COLLECTIVES) if operation == Operation.ALL else (operation,):
         try:
@@ -170,21 +185,30 @@ def torchs_nccl(places: Sequence[str]) -> str | None:
     return next((str(folder) for folder in folders if (folder / LIBRARY_OF_NCCL).exists()), None)
 
 
-def measure_once(executor: Executor | None) -> None:
-    """Measures this machine, saying so, unless that was done before. Raises Problem where it cannot be measured."""
+def measure_once(executor: Executor | None, check: Callable[[], None] | None = None) -> None:
+    """Measures this machine, saying so, unless that was done before; `check` comes first, and raises Problem where
+    what is to follow would be refused. Raises Problem where it cannot be measured."""
     more = executor_arguments(executor)
     try:
         programs.run("sennit-machine", "cached", *more, title="looking for earlier measurements")
     except Problem as problem:
         if problem.exit_code != Exit.WORSE:
             raise
+        if check is not None:
+            check()
         console.messages().print(Text("This machine was never measured: measuring its links first."))
         programs.run("sennit-machine", "measure", "--progress", *more, title="measuring this machine")
 
 
-def tune_once(executor: Executor | None) -> None:
+def check_arguments(program: str, *arguments: str) -> None:
+    """Raises Problem where a program would refuse what it is asked to do here, by what it says without doing it."""
+    programs.run(program, *arguments, "--check", title="checking what is asked")
+
+
+def tune_once(executor: Executor | None, check: Callable[[], None]) -> None:
     """Tunes puts on this machine, saying so, unless that was done before, or the environment already says how
-    messages are to travel. Raises Problem where it cannot be tuned."""
+    messages are to travel. `check`: raises Problem where what is to follow would be refused, before minutes are
+    spent. Raises Problem where it cannot be tuned."""
     if os.environ.get("SENNIT_MACHINE") or os.environ.get("SENNIT_SPLIT"):
         return
     try:
@@ -193,6 +217,7 @@ def tune_once(executor: Executor | None) -> None:
         if problem.exit_code != Exit.WORSE:
             raise
         text = "Puts were never tuned on this machine: finding the fastest splits first (--no-tune leaves this out)."
+        check()
         console.messages().print(Text(text), soft_wrap=True)
         measure_once(executor)
         _tune(Operation.PUT, executor, thorough=False)
@@ -205,8 +230,14 @@ def _kept(operation: Operation, executor: Executor | None) -> Any:
 
 def _tune(operation: Operation, executor: Executor | None, thorough: bool, arguments: Sequence[str] = ()) -> Any:
     """`arguments` are of collectives."""
+    return programs.document(PROGRAM, *_arguments_of(operation, executor, thorough, arguments), title="tuning")[0]
+
+
+def _arguments_of(
+    operation: Operation, executor: Executor | None, thorough: bool, arguments: Sequence[str]
+) -> list[str]:
     more = [*(arguments if operation == Operation.COLLECTIVES else ()), *(["--thorough"] if thorough else [])]
-    return _document(operation.value, executor, "--progress", *more, title="tuning")
+    return [operation.value, "--progress", *more, *executor_arguments(executor)]
 
 
 def _show(operation: Operation, document: Any, json_file: str | None) -> None:

@@ -41,12 +41,16 @@ def title(plan: CollectivePlan) -> str:
 def sentences(plan: CollectivePlan) -> list[str]:
     """What decided, and what to expect."""
     lines = [f"{plan.reason.rstrip('.')}."]
+    if plan.source == "simulator":
+        lines.append(
+            "Simulated: of many calls, back to back. Predicted, launch, crossing and moving: the cost model's."
+        )
     if plan.table and not plan.table.used:
         lines.append(f"The table {plan.table.file} is passed over: {plan.table.why}.")
     if taken := next((one for one in plan.candidates if _is_taken(one, plan)), None):
         if plan.source == "table":  # else the reason says it
             lines.append(f"Predicted for {taken.name}: {units.time(taken.predicted_us)}.")
-        if plan.link_gbps > 0 and taken.moving_us > 0.5 * taken.predicted_us:
+        if plan.source != "simulator" and plan.link_gbps > 0 and taken.moving_us > 0.5 * taken.predicted_us:
             needs = units.time(taken.sent_bytes / plan.link_gbps / 1e3)
             sent, rate = units.size(taken.sent_bytes), units.rate(plan.link_gbps)
             lines.append(f"The busiest rank sends {sent}, which takes {needs} at the {rate} of its links.")
@@ -64,12 +68,17 @@ def _measured(candidate: Candidate) -> str:
     return units.time(candidate.measured_us, candidate.spread_us or 0).removesuffix(" µs")
 
 
+def _simulated(candidate: Candidate) -> str:
+    return NOTHING if candidate.simulated_us is None else units.three_digits(candidate.simulated_us)
+
+
 def _candidates(plan: CollectivePlan) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for heading in ("", "plan"):
         table.add_column(heading, no_wrap=True)
     measured = any(one.measured_us is not None for one in plan.candidates)
-    times = ["predicted µs", *(["measured µs"] if measured else [])]
+    simulated = any(one.simulated_us is not None for one in plan.candidates)
+    times = [*(["simulated µs"] if simulated else []), "predicted µs", *(["measured µs"] if measured else [])]
     for heading in (*times, "launch", "crossings", "crossing", "sends", "moving"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in plan.candidates:
@@ -77,6 +86,7 @@ def _candidates(plan: CollectivePlan) -> Table:
         table.add_row(
             TAKEN if taken else "",
             Text(one.name),
+            *([_simulated(one)] if simulated else []),
             units.three_digits(one.predicted_us),
             *([_measured(one)] if measured else []),
             units.time(one.launch_us),

@@ -13,7 +13,7 @@ from sennit.views.columns import NOTHING
 from sennit.views.html import facts, page, plain_table
 from sennit.views.loads import Loads
 from sennit.views.machine_svg import machine_svg
-from sennit.views.sim_text import of_each_algorithm, times, title
+from sennit.views.sim_text import CHANGED, changed, of_each_algorithm, times, title
 
 BARS = 24  # of the busiest links; the table below has all
 RECKONED = "Simulated, not measured: the protocol’s own steps, replayed over the figures of the machine’s links."
@@ -80,6 +80,7 @@ def _plans(found: Simulation) -> tuple[list[str], list[list[str]]]:
         [
             units.time(plan.once_us),
             units.time(plan.us),
+            *(changed(plan.before_us, plan.us) if found.before else []),
             times(plan, found.plans[0]),
             units.three_digits(found.algbw_gbps(plan)),
             units.three_digits(found.busbw_gbps(plan)),
@@ -87,7 +88,8 @@ def _plans(found: Simulation) -> tuple[list[str], list[list[str]]]:
         ]
         for plan in of_each_algorithm(found.plans)
     ]
-    return ["one call", "back to back", "× fastest", "algbw", "busbw", "plan"], rows
+    before = CHANGED if found.before else []
+    return ["one call", "back to back", *before, "× fastest", "algbw", "busbw", "plan"], rows
 
 
 def _delays(found: Simulation) -> str:

@@ -10,7 +10,7 @@ from sennit.model.sim import SimulatedPlan, Simulation, Sweep
 from sennit.views.chart import COLOURS, NEAREST, Axis, Point, Series, line_chart, linear_axis, size_axis, time_axis
 from sennit.views.columns import NOTHING
 from sennit.views.plain_table import plain_table
-from sennit.views.sim_text import of_each_algorithm
+from sennit.views.sim_text import CHANGED, changed, of_each_algorithm
 
 Case = tuple[Simulation, SimulatedPlan]
 
@@ -30,7 +30,13 @@ def title(sweep: Sweep) -> str:
 def headings(sweep: Sweep) -> list[str]:
     """The columns; which machine only where there are several."""
     where = ["machine"] if len(machines(sweep)) > 1 else []
-    return ["size", *where, "ranks", "one call", "back to back", "algbw", "busbw", "plan"]
+    before = CHANGED if _is_changed(sweep) else []
+    return ["size", *where, "ranks", "one call", "back to back", *before, "algbw", "busbw", "plan"]
+
+
+def _is_changed(sweep: Sweep) -> bool:
+    """Whether it is known what the fastest took without the what-if."""
+    return any(found.before for found in sweep.simulations)
 
 
 def lines(sweep: Sweep) -> list[list[str]]:
@@ -43,6 +49,7 @@ def lines(sweep: Sweep) -> list[list[str]]:
             str(found.ranks),
             units.time(found.plans[0].once_us),
             units.time(found.plans[0].us),
+            *(changed(found.before.us if found.before else None, found.plans[0].us) if _is_changed(sweep) else []),
             units.three_digits(found.algbw_gbps(found.plans[0])),
             units.three_digits(found.busbw_gbps(found.plans[0])),
             found.plans[0].plan,

@@ -11,20 +11,36 @@ from sennit.views.columns import NOTHING
 from sennit.views.plain_table import plain_table
 
 SHOWN = 5  # of delays and of loads
+APART = 1.05  # times a call's time: what blocks gain by drifting apart is told from there on
+CHANGED = ["before", "× before"]  # columns of what --what-if changes
 
 
 def print_simulation(found: Simulation, console: Console) -> None:
     """Prints the whole document, of each algorithm the fastest plan."""
     console.print(Text(title(found), style="bold"))
     fastest = found.plans[0]
+    headings = ["plan", "one call", "back to back", *(CHANGED if found.before else []), "× fastest"]
     lines = [
-        [each.plan, units.time(each.once_us), units.time(each.us), times(each, fastest)]
+        [
+            each.plan,
+            units.time(each.once_us),
+            units.time(each.us),
+            *(changed(each.before_us, each.us) if found.before else []),
+            times(each, fastest),
+        ]
         for each in of_each_algorithm(found.plans)
     ]
-    console.print(plain_table(["plan", "one call", "back to back", "× fastest"], lines))
+    console.print(plain_table(headings, lines))
     console.print()
     for sentence in sentences(found):
         console.print(Text(sentence))
+
+
+def changed(before_us: float | None, us: float) -> list[str]:
+    """What it took without the what-if, and how many times as fast it is with it."""
+    if before_us is None:
+        return [NOTHING, NOTHING]
+    return [units.time(before_us), f"{before_us / us:.2f}" if us > 0 else NOTHING]
 
 
 def times(plan: SimulatedPlan, fastest: SimulatedPlan) -> str:
@@ -52,6 +68,16 @@ def sentences(found: Simulation) -> list[str]:
     fastest = found.plans[0]
     lines = [f"Of a call by {fastest.plan}, {units.time(fastest.once_us)}:"]
     lines += delays_and_loads(fastest.once_us, found)
+    if found.in_step_us > fastest.once_us * APART:
+        lines.append(
+            f"Had its blocks stayed in step, it would be {units.time(found.in_step_us)}: they drift apart, and what "
+            "one leaves of a link another one takes."
+        )
+    if found.before and fastest.us > 0:
+        lines.append(
+            f"Before, the fastest was {found.before.plan}, {units.time(found.before.us)} back to back: now it is "
+            f"{found.before.us / fastest.us:.2f} times as fast."
+        )
     if found.bound_us and fastest.us:
         lines.append(
             f"All links together allow {units.time(found.bound_us)}, whatever the algorithm: "
@@ -79,17 +105,20 @@ def print_messages(found: Messages, console: Console) -> None:
     title = f"{operation} {units.size(found.bytes)}{chunks}, {found.ranks} ranks on {nodes}{what_if} (simulated)"
     console.print(Text(title, style="bold"))
     fastest = found.algorithms[0]
+    with_before = bool(found.what_if)
     lines = [
         [
             each.algorithm + (" ~" if each.folded else ""),
             units.time(each.us),
+            *(changed(each.before_us, each.us) if with_before else []),
             f"{each.us / fastest.us:.2f}" if fastest.us > 0 else NOTHING,
             f"{each.messages:,}".replace(",", " "),
             units.time(each.closed_form_us) if each.closed_form_us else NOTHING,
         ]
         for each in found.algorithms
     ]
-    console.print(plain_table(["algorithm", "one call", "× fastest", "messages", "α-β-γ"], lines))
+    headings = ["algorithm", "one call", *(CHANGED if with_before else []), "× fastest", "messages", "α-β-γ"]
+    console.print(plain_table(headings, lines))
     if any(each.folded for each in found.algorithms):
         console.print(Text("~ rounds that are alike were simulated once."))
     if found.skipped:
@@ -118,6 +147,9 @@ def print_put(found: SimulatedPut, console: Console) -> None:
     console.print()
     for sentence in delays_and_loads(found.us, found):
         console.print(Text(sentence))
+    if found.before_us is not None:
+        before, ratio = changed(found.before_us, found.us)
+        console.print(Text(f"Before it took {before}: now it is {ratio} times as fast."))
     if found.limit_gbps and not found.both_ways:
         console.print(Text(f"All links together allow {found.limit_gbps:.1f} GB/s."))
 

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "base/spelling.h"
+
 namespace sennit::bench::mpi {
 
 namespace {
@@ -58,7 +60,9 @@ std::span<const Operation> all_operations() {
 }
 
 Result<Operation> parse_operation(std::string_view text) {
-  if (const auto found = std::ranges::find(kNames, text); found != kNames.end())
+  const std::string_view asked = text == "broadcast" ? "bcast" : text;
+  const auto is_asked = [&](std::string_view name) { return same_but_for_separators(name, asked); };
+  if (const auto found = std::ranges::find_if(kNames, is_asked); found != kNames.end())
     return kOperations[static_cast<std::size_t>(found - kNames.begin())];
   std::string known;
   for (const std::string_view each : kNames) known.append(each).append(", ");

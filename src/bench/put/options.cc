@@ -39,6 +39,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--ucx-perftest", options.ucx, "ucx_perftest; default: the one on PATH");
   app.add_flag("--no-measure", options.no_measure, "Do not measure this machine first where it never was");
   app.add_flag("--setup", options.setup, "Also measure how long a communicator takes to set up");
+  app.add_flag("--check", options.check)->group("");  // of wrong usage, before others measure the machine
   app.add_flag("--progress", options.progress, "Report progress on stderr, one JSON line a step");
   app.add_option("--job", options.job)->group("");
 }

@@ -20,7 +20,7 @@ struct Options {
   std::string executor, machine, split, nccl, ucx;
   int ranks = 2;
   double seconds = 1;
-  bool no_measure = false, setup = false, progress = false;
+  bool no_measure = false, setup = false, progress = false, check = false;
   bool versus_given = false;
   std::string job;  ///< not empty: this process is a rank
 };

@@ -37,6 +37,7 @@ class Parent {
     if (!early) return early;
     auto pairs = find_pairs();
     if (!pairs) return pairs.status();
+    if (options_.check) return Exit::ok;
     if (!planned_ && !options_.no_measure) {
       if (auto failed = measure_machine()) return *failed;
       if (auto again = find_machine(); !again) return again;

@@ -5,11 +5,9 @@
 
 #include "base/units.h"
 #include "bench/sim/report.h"
-#include "machine/known.h"
 #include "plan/closed_forms.h"
 #include "sim/messages.h"
 #include "sim/predict.h"
-#include "sim/what_if.h"
 
 namespace sennit::bench {
 
@@ -112,21 +110,21 @@ Result<Question> question_of(const Messages& asked, const sim::Fabric& fabric) {
   return question;
 }
 
-}  // namespace
+/// Of all algorithms, the fastest first, or of the one that is named.
+struct Answers {
+  Question question;
+  std::vector<Answer> all;
+  Json skipped = Json::array();
+};
 
-Result<Exit> simulate_messages(const Messages& asked) {
-  auto known = machine::known_machine(asked.machine, "");
-  if (!known) return of_arguments(known.status());
-  machine::Machine& machine = known->machine;
-  for (const std::string& text : asked.what_if)
-    if (auto status = sim::apply_what_if(machine, text); !status) return std::move(status).in("--what-if");
+Result<Answers> answers_on(const machine::Machine& machine, const Messages& asked) {
   const auto fabric = sim::Fabric::create(machine, asked.nodes, sim::Costs{}.memory_gbps);
   if (!fabric) return fabric.status();
-  const auto question = question_of(asked, *fabric);
+  auto question = question_of(asked, *fabric);
   if (!question) return question.status();
 
-  std::vector<Answer> answers;
-  Json skipped = Json::array();
+  Answers found_all{*question, {}, Json::array()};
+  std::vector<Answer>& answers = found_all.all;
   if (!asked.algorithm.empty()) {
     const auto algorithm = sim::message_algorithm(question->operation, asked.algorithm);
     if (!algorithm) return algorithm.status();
@@ -141,7 +139,7 @@ Result<Exit> simulate_messages(const Messages& asked) {
       if (algorithm.operation != question->operation || !algorithm.admits(question->ranks)) continue;
       auto found = answer(algorithm, *question, asked, *fabric);
       if (!found && found.status().code() == Code::out_of_memory) {
-        skipped.push_back(algorithm.name);
+        found_all.skipped.push_back(algorithm.name);
         continue;
       }
       if (!found) return found.status();
@@ -152,19 +150,41 @@ Result<Exit> simulate_messages(const Messages& asked) {
   if (answers.empty())
     return Status(Code::unsupported, "no algorithm sends messages for " + asked.operation, {},
                   "Ask for allreduce, reduce_scatter, allgather, reduce, broadcast, gather, scatter or all_to_all");
+  return found_all;
+}
+
+}  // namespace
+
+Result<Exit> simulate_messages(const Messages& asked) {
+  const auto machines = machines_of(asked.machine, asked.what_if);
+  if (!machines) return machines.status();
+  const machine::Machine& machine = machines->now;
+  auto found = answers_on(machine, asked);
+  if (!found) return found.status();
+  const Question* const question = &found->question;
+  const std::vector<Answer>& answers = found->all;
+  std::vector<Answer> before;
+  if (machines->before) {
+    auto without = answers_on(*machines->before, asked);
+    if (!without) return without.status();
+    before = std::move(without->all);
+  }
   Json rows = Json::array();
-  for (const Answer& each : answers)
+  for (const Answer& each : answers) {
+    const auto same = std::ranges::find(before, each.algorithm, &Answer::algorithm);
     rows.push_back({{"algorithm", each.algorithm},
                     {"us", each.outcome.us},
+                    {"before_us", same != before.end() ? Json(same->outcome.us) : Json()},
                     {"closed_form_us", each.closed_form_us ? Json(*each.closed_form_us) : Json()},
                     {"messages", each.messages},
                     {"folded", each.folded}});
+  }
   Json costs = Json::object();
   for (const sim::NamedMessageCost& each : sim::kMessageCosts)
     costs[std::string(each.name)] = question->costs.*each.cost;
   print(with_outcome(answers.front().outcome, {{"version", 1},
                                                {"kind", "sim messages"},
-                                               {"operation", asked.operation},
+                                               {"operation", coll::name(question->operation)},
                                                {"bytes", question->bytes},
                                                {"ranks", question->ranks.all},
                                                {"nodes", asked.nodes},
@@ -173,7 +193,7 @@ Result<Exit> simulate_messages(const Messages& asked) {
                                                {"what_if", asked.what_if},
                                                {"epsilon_us", asked.epsilon_us},
                                                {"costs", std::move(costs)},
-                                               {"skipped", std::move(skipped)},
+                                               {"skipped", std::move(found->skipped)},
                                                {"algorithms", std::move(rows)}}));
   return Exit::ok;
 }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "machine/machine.h"
 #include "sim/outcome.h"
 
 namespace sennit::bench {
@@ -45,6 +47,15 @@ Status set_costs(Costs& costs, const Named (&table)[size], const std::vector<std
   }
   return {};
 }
+
+/// The machine that is asked about, and what it is without --what-if, where that was given.
+struct Machines {
+  machine::Machine now;
+  std::optional<machine::Machine> before;
+};
+
+/// `name`: of --machine. Errors: those of the command line.
+Result<Machines> machines_of(const std::string& name, const std::vector<std::string>& what_if);
 
 /// The document with "critical" and "loads".
 Json with_outcome(const sim::Outcome& outcome, Json document);
