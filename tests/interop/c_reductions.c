@@ -137,8 +137,8 @@ int main(int argc, char** argv) {
     int wanted = argc == 1 && types[t].type != MPI_DATATYPE_NULL;
     for (int i = 1; i < argc; ++i) wanted |= !strcmp(argv[i], types[t].name);
     for (size_t o = 0; wanted && o < (only_char ? 1 : sizeof operators / sizeof *operators); ++o)
-      for (int call = 0; call < kCalls; ++call)
-        if (only_char ? call < kLocal : goes_on((enum Call)call, &types[t], &operators[o]))
+      for (size_t call = 0; call < kCalls; ++call) /* A third of the calls for each pair, in turn. */
+        if (only_char ? call < kLocal : (call + t + o) % 3 == 0 && goes_on((enum Call)call, &types[t], &operators[o]))
           both((enum Call)call, &types[t], &operators[o]);
   }
   for (int gpu = 0; gpu < 2; ++gpu) MPI_Win_free(&on[gpu].win);
