@@ -150,7 +150,9 @@ static void too_long(int own) {
       struct told now = receive_half(way, turn == 0, turn == 2 ? mine : here, turn >= 2 ? theirs : there, &left_over);
       /* With MPICH alone MPI_COMM_SELF's handler hears of some, and success is returned where a handler was told. */
       if (turn == 0) elsewhere_alone = now.elsewhere;
+#if MPI_VERSION != 4 || MPI_SUBVERSION != 0 /* MPICH 4.0's MPI_Test has it hear of all */
       check(now.elsewhere <= elsewhere_alone, what, now.elsewhere);
+#endif
       if (own) now.heard += now.elsewhere;
       if (own || elsewhere_alone) now.class = 0;
       if (!own) now.last = 0;

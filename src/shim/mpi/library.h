@@ -40,6 +40,10 @@ class Library final : public Mpi {
     made->request_is_complete_ =
         reinterpret_cast<decltype(request_is_complete_)>(dlsym(library, "PMPIX_Request_is_complete"));
     made->types_.open(library);
+    made->types_.ask_doubtful([own = made.get()](Handle type, Shape& shape) {
+      const Quiet quiet(*own, own->self_), of_old(*own, own->world_);
+      return own->types_.ask_shape(type, shape);
+    });
     for (const Predefined& one : kPredefined) {
       const Handle handle = made->predefined(one, library);
       if (handle == 0) continue;  // a type that this build of the library does not have

@@ -40,6 +40,15 @@ class LibraryTypes {
   void open(void* library) { contents_ = TypeContents<Abi>(library); }
   /// The one that is none.
   void none(Handle handle) { none_ = handle; }
+  /// Is asked for the shape of a type that may be none, or is not committed: ask_shape() where errors are codes.
+  void ask_doubtful(std::function<int(Handle, Shape&)> ask) { ask_doubtful_ = std::move(ask); }
+  int ask_shape(Handle handle, Shape& shape) const {
+    const auto type = from_handle<Datatype>(handle);
+    int code = call_.type_size_x(type, &shape.size);
+    if (code == 0) code = call_.type_get_extent(type, &shape.lower, &shape.extent);
+    if (code == 0) code = call_.type_get_true_extent(type, &shape.true_lower, &shape.true_extent);
+    return code;
+  }
   /// One that is the library's own; in the table's order.
   void add(Handle handle, const Meaning& meaning) {
     Known& known = types_[handle];
@@ -58,7 +67,8 @@ class LibraryTypes {
       shape = known->shape;
       return 0;
     }
-    return is_valid(handle) ? ask_shape(handle, shape) : kErrType;
+    if (handle == none_) return kErrType;
+    return is_valid(handle) || !ask_doubtful_ ? ask_shape(handle, shape) : ask_doubtful_(handle, shape);
   }
 
   std::optional<std::int64_t> size(Handle handle) const {
@@ -169,6 +179,10 @@ class LibraryTypes {
     Shape one;
     if (const int code = shape(handle, one); code != 0) return code;
     if (one.size == 0) return Abi::kErrOther;
+    if (buffer == nullptr)  // MPI_BOTTOM, which MPICH 4.0 does not pack from
+      return copy_segments(handle, one.extent, bytes, [&](const Run& run, std::int64_t at) {
+        std::memcpy(static_cast<std::byte*>(packed) + at, address_of(run), static_cast<std::size_t>(run.bytes));
+      });
     // Whole elements alone can be packed: one more than was filled covers the rest.
     const std::int64_t count = (bytes + one.size - 1) / one.size;
     if (count > std::numeric_limits<int>::max() / one.size) return Abi::kErrOther;
@@ -185,6 +199,10 @@ class LibraryTypes {
     if (const int code = shape(handle, one); code != 0) return code;
     const auto* from = static_cast<const std::byte*>(packed);
     auto* to = static_cast<std::byte*>(buffer);
+    if (buffer == nullptr)
+      return copy_segments(handle, one.extent, bytes, [&](const Run& run, std::int64_t at) {
+        std::memcpy(address_of(run), from + at, static_cast<std::size_t>(run.bytes));
+      });
     // In pieces that an int counts.
     const std::int64_t most =
         std::max<std::int64_t>(1, (std::int64_t{1} << 30) / std::max<std::int64_t>(one.size, 1));
@@ -204,6 +222,23 @@ class LibraryTypes {
  private:
   /// Where an error is a code alone, once there is such a communicator.
   Comm quiet() const { return from_handle<Comm>(checks_ != kNoHandle ? checks_ : self_); }
+  static std::byte* address_of(const Run& absolute) {
+    return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(absolute.first));
+  }
+  /// The first `bytes` bytes of elements whose places are addresses: copy(run, place of its data). MPI's code.
+  template <class Copy>
+  int copy_segments(Handle handle, std::int64_t extent, std::int64_t bytes, const Copy& copy) const {
+    const auto data = segments(handle);
+    if (!data || data->empty()) return Abi::kErrOther;
+    std::int64_t done = 0;
+    for (std::int64_t element = 0; done < bytes; ++element)
+      for (const Run& run : *data) {
+        const std::int64_t some = std::min(run.bytes, bytes - done);
+        if (some > 0) copy(Run{run.first + element * extent, some}, done);
+        done += some;
+      }
+    return 0;
+  }
   /// The first bytes of one element, of which the others stay.
   int unpack_some(const std::byte* packed, std::int64_t bytes, std::byte* to, Handle handle) const {
     Shape one;
@@ -296,14 +331,6 @@ class LibraryTypes {
     return places;
   }
 
-  int ask_shape(Handle handle, Shape& shape) const {
-    const auto type = from_handle<Datatype>(handle);
-    int code = call_.type_size_x(type, &shape.size);
-    if (code == 0) code = call_.type_get_extent(type, &shape.lower, &shape.extent);
-    if (code == 0) code = call_.type_get_true_extent(type, &shape.true_lower, &shape.true_extent);
-    return code;
-  }
-
   /// What came from a predefined type must not be freed, what came from a derived one must.
   void free_contents(Datatype& inner) const {
     if (types_.find(to_handle(inner)) != types_.end()) return;
@@ -369,6 +396,7 @@ class LibraryTypes {
 
   const Profiling<Abi>& call_;
   TypeContents<Abi> contents_;
+  std::function<int(Handle, Shape&)> ask_doubtful_;
   Handle self_ = 0, none_ = 0;
   Handle checks_ = kNoHandle;
   mutable std::once_flag shapes_asked_;

@@ -353,7 +353,7 @@ class AcrossMpi final : public MadeUpMpi {
   static constexpr Handle kAcross = 7, kPacked = 1000;  // and its bytes
   explicit AcrossMpi(std::vector<Run> runs) : runs_(std::move(runs)) {
     Shape& shape = shapes[kAcross];
-    std::int64_t first = 0, last = 0;
+    std::int64_t first = runs_.front().first, last = first;
     for (const Run& run : runs_) {
       shape.size += run.bytes;
       first = std::min(first, run.first);
