@@ -154,8 +154,6 @@ TEST(Replay, BlocksThatDriftApartFillTheLinks) {
   // Of one block nobody takes what it leaves.
   const Replayed alone = replayed(1, std::uint64_t{4} << 20, 0);
   EXPECT_GT(alone.us, 0.95 * alone.in_step_us);
-  const Replayed few = replayed(256, 64 << 10, Costs().in_step);
-  EXPECT_EQ(few.us, few.in_step_us) << "too few movements to drift apart in";
 }
 
 /// Whatever plan: a faster link makes nothing slower, and a little more makes a little difference.
