@@ -53,7 +53,7 @@ static int when_self_goes(MPI_Comm of, int key, void* value, void* extra) {
 }
 
 static void use_a_session(void) {
-#if MPI_VERSION >= 4
+#if MPI_VERSION >= 4 && !(defined MPICH_NUMVERSION && MPICH_NUMVERSION < 40100000) /* 4.0 crashes by itself */
   MPI_Session session;
   MPI_Group group;
   check(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_RETURN, &session) == MPI_SUCCESS, "a session", 0);

@@ -76,10 +76,10 @@ class Library final : public Mpi {
 
   /// Once MPI has begun: MPI_Finalize will call this, first of all that it does itself, and behind what the program
   /// has it call from now on (MPI 4.0, 11.2.4). MPI's code.
-  int at_end(int (*told)(Comm, int, void*, void*)) const {
+  int at_end(int (*ended)(Comm, int, void*, void*)) const {
     int key = 0;
     const auto no_copy = [](Comm, int, void*, void*, void*, int* flag) { return *flag = 0; };
-    int code = call_.comm_create_keyval(no_copy, told, &key, nullptr);
+    int code = call_.comm_create_keyval(no_copy, ended, &key, nullptr);
     if (code != 0) return code;
     code = call_.comm_set_attr(from_handle<Comm>(self_), key, nullptr);
     (void)call_.comm_free_keyval(&key);
@@ -438,10 +438,10 @@ class Library final : public Mpi {
   }
 
   int fail(Handle comm, int code) const override {
-    const auto told = from_handle<Comm>(comm == kNoHandle || comm == comm_null_ ? world_ : comm);
+    const auto heard = from_handle<Comm>(comm == kNoHandle || comm == comm_null_ ? world_ : comm);
     typename Abi::Errhandler handler;
-    if (call_.comm_get_errhandler(told, &handler) == 0) end_if_fatal(handler, code);
-    (void)call_.comm_call_errhandler(told, code);
+    if (call_.comm_get_errhandler(heard, &handler) == 0) end_if_fatal(handler, code);
+    (void)call_.comm_call_errhandler(heard, code);
     return code;
   }
   /// Before a handler is called, of which this is a reference: the one that ends the job is not called but done.
@@ -534,8 +534,8 @@ class Library final : public Mpi {
   int (*request_is_complete_)(typename Abi::Request) = nullptr;  ///< MPICH's, which lets nothing progress
   mutable std::once_flag tag_asked_;
   mutable int largest_tag_ = std::numeric_limits<int>::max();
-  static constexpr int kErrProcFailed = 75;                 ///< MPI_ERR_PROC_FAILED of Open MPI 5
-  const bool* is_fault_tolerant_ = nullptr;                 ///< of Open MPI: whether a job was started so
+  static constexpr int kErrProcFailed = 75;  ///< MPI_ERR_PROC_FAILED of Open MPI 5
+  const bool* is_fault_tolerant_ = nullptr;  ///< of Open MPI: whether a job was started so
   LibraryTypes<Abi> types_{call_};
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
   Handle op_null_ = 0;

@@ -49,13 +49,13 @@ Result<device::Queue> Counterpart::queue_of(Stream stream) {
 Status Counterpart::hand_on(Stream stream) {
   const std::lock_guard lock(mutex_);
   const auto next = queue_of(stream);
-  if (!next) return next.status();
+  if (!next && ours_) return next.status();
   if (ours_ && !ours_->is_same_stream(*next)) {
     const auto behind = lane(stream);
     if (!behind) return behind.status();
     if (auto status = collectives_->follow(**behind); !status) return status;
   }
-  nccls_ = *next;
+  nccls_ = next.ok() ? *next : device::Queue{0, ~std::uint64_t{0}, 0};  // no stream of sennit's calls
   ours_.reset();
   return {};
 }

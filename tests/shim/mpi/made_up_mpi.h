@@ -14,6 +14,7 @@ class MadeUpMpi : public Mpi {
                           kSum = 11, kMine = 12;
 
   CommShape comm{0, 4, false, 0};
+  bool refuses_bytes = false;  ///< in reductions, as MPICH does
   Neighbours around{2, 3};
   std::map<Handle, Shape> shapes{{kFloat, {4, 0, 4, 0, 4}},
                                  {kDouble, {8, 0, 8, 0, 8}},
@@ -85,6 +86,7 @@ class MadeUpMpi : public Mpi {
   std::optional<Numbers> numbers(Handle type, Handle op) const override {
     const auto made_of = uniform(type);
     const auto known = this->op(op);
+    if (refuses_bytes && type == kByte) return std::nullopt;
     if (!made_of || !known || !device::supports(made_of->meaning.type, *known)) return std::nullopt;
     return Numbers{made_of->meaning.type, made_of->meaning.count};
   }

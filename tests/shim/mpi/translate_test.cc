@@ -22,6 +22,7 @@ TEST_F(Translate, WhatIsLeftToMpi) {
   mine.add(in(a_, run(3, M::kFloat)));
   mine.add(out(b_, run(3, M::kFloat)));
   EXPECT_THAT(why_not(mine), HasSubstr("operator"));
+  mpi_.refuses_bytes = true;
   Call sum_of_bytes = call(Family::Allreduce);
   sum_of_bytes.add(in(a_, run(3, M::kByte)));
   sum_of_bytes.add(out(b_, run(3, M::kByte)));
