@@ -35,7 +35,7 @@ class MadeUpLane final : public device::Lane {
  public:
   explicit MadeUpLane(MadeUp& here) : here_(here) {}
   int device() const override { return 0; }
-  std::uint64_t stream() override { return 1; }
+  device::Queue queue() override { return {0, 1, 1}; }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override {
     std::memcpy(dst, src, bytes);
     return {};
