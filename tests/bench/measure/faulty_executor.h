@@ -31,7 +31,7 @@ class FaultyLane final : public device::Lane {
       : real_(std::move(real)), executor_(executor), broken_(std::move(broken)) {}
 
   int device() const override { return real_->device(); }
-  Queue queue() override { return real_->queue(); }
+  device::Queue queue() override { return real_->queue(); }
   Status copy(void* dst, const void* src, std::uint64_t bytes) override {
     const auto to = executor_.describe(dst), from = executor_.describe(src);
     for (const Broken& one : broken_) {
