@@ -200,7 +200,7 @@ TEST_F(CudaExecutor, AStreamWithTheHandleOfADestroyedOneIsAnotherStream) {
     EXPECT_TRUE(queue.is_same_stream((*lane)->queue()));
     const auto [before, is_new] = destroyed.try_emplace(stream, queue);
     came_again = !is_new;
-    if (came_again) EXPECT_FALSE(queue.is_same_stream(before->second));
+    EXPECT_FALSE(came_again && queue.is_same_stream(before->second));
     ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
   }
   EXPECT_TRUE(came_again) << "CUDA gave no handle again";
