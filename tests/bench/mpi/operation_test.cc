@@ -9,7 +9,8 @@ namespace {
 TEST(Operation, EachIsCalledByItsName) {
   EXPECT_EQ(all_operations().size(), 27u);
   for (const Operation each : all_operations()) EXPECT_EQ(*parse_operation(name(each)), each);
-  const auto none = parse_operation("all_to_all");
+  EXPECT_EQ(*parse_operation("all-to-all"), Operation::alltoall);
+  const auto none = parse_operation("swap");
   EXPECT_EQ(none.status().code(), Code::invalid_argument);
   EXPECT_THAT(none.status().remedy(), testing::HasSubstr("alltoall, alltoallv, reduce_scatter_block"));
 }
