@@ -238,7 +238,7 @@ def test_sim_asks_other_machines(tmp_path: Path) -> None:
     for wrong, named in (
         (["--what-if", "rope.bandwidth=2x"], "rope"), (["--what-if", "nvlink.bandwidth=fast"], "positive number"),
         (["--costs", "patience_us=3"], "launch_us"), (["--algorithm", "magic"], "hierarchical"),
-        (["--ranks", "5"], "Use 2 to 4"), (["--timeline", "/nonexistent/t.json"], "/nonexistent/t.json"),
+        (["--ranks", "5"], "Use 2 to 4"), (["--timeline", "/proc/t.json"], "/proc/t.json"),
     ):  # fmt: skip
         done = sennit(*arguments, *wrong, cache=tmp_path)
         assert done.returncode == 2, done.stderr
