@@ -5,7 +5,7 @@
 
 namespace sennit {
 
-/// Whether two names are the same but for '-' and '_'.
+/// Returns true for two names that differ in '-' and '_' alone.
 constexpr bool same_but_for_separators(std::string_view a, std::string_view b) {
   const auto skip = [](std::string_view& text) {
     while (!text.empty() && (text.front() == '-' || text.front() == '_')) text.remove_prefix(1);

@@ -53,7 +53,7 @@ struct Collective {
   bool registered = false;
 };
 
-/// As sennit sim does, so that both have the same answer. Nothing where the links do not let it.
+/// Ranks plans as `sennit sim` does, so that both give one answer; empty where the links do not let it.
 Result<std::vector<plan::Simulated>> simulate(const plan::Question& asked, const machine::Machine& machine,
                                               std::uint64_t bytes) {
   std::vector<plan::Simulated> simulated;

@@ -227,7 +227,7 @@ void Agent::fail(const Status& why, const Link* from, int dead) {
     failed_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
-  // Of a further death the node's ranks hear by their own links, or where it is of another node by the leader.
+  // The node's ranks hear of a further death by their own links, or from the leader where it is of another node.
   const bool node_knows = !first && dead != kNobody && (from != nullptr ? from->peer.same_node : same_node(dead));
   for (auto& link : links_)
     if (link.get() != from && !(node_knows && link->peer.same_node))

@@ -110,7 +110,7 @@ Result<Question> question_of(const Messages& asked, const sim::Fabric& fabric) {
   return question;
 }
 
-/// Of all algorithms, the fastest first, or of the one that is named.
+/// Covers all algorithms, the fastest first, or the one that is named.
 struct Answers {
   Question question;
   std::vector<Answer> all;
