@@ -14,6 +14,7 @@ from importlib import util
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from rich.console import Console
 from sennit.model.result import Result
@@ -24,7 +25,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 
 # A made-up program: notes its arguments, then says what it was told to say.
-PROGRAM = """#!{python}
+PROGRAM = """#!{python} -IS
 import json, pathlib, signal, sys, time, os
 plan = json.loads(pathlib.Path(__file__ + ".json").read_text())
 with open(__file__ + ".calls", "a") as calls:
@@ -91,15 +92,7 @@ class Programs:
 
     def sennit(self, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
         """Runs the command line, in the folder, as a user's shell would: through pipes."""
-        return subprocess.run(
-            [sys.executable, "-m", "sennit", *arguments],
-            env=self.environment() | more,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        return forked.sennit(*arguments, environment=self.environment() | more, folder=self.folder)
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 import typer
 from conftest import ROOT
@@ -49,8 +49,7 @@ def sennit(*arguments: str, cache: Path, **more: str) -> subprocess.CompletedPro
         "SENNIT_CACHE": str(cache),
         "PYTHONPATH": str(ROOT / "python"),
     }
-    command = [sys.executable, "-m", "sennit", *arguments]
-    return subprocess.run(command, env=environment | more, capture_output=True, text=True, timeout=300, check=False)
+    return forked.sennit(*arguments, environment=environment | more, limit=300)
 
 
 def document(*arguments: str, cache: Path, **more: str) -> Any:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import forked
 import pytest
 from conftest import ROOT
 from sennit.handed_on import command_line, preloaded
@@ -202,10 +203,7 @@ def sennit(tree: Path) -> Sennit:
     """Runs the command line, with the libraries of the tree."""
 
     def call(*arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "sennit", "run", *arguments],
-            env=environment(tree) | more, cwd=tree, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        return forked.sennit("run", *arguments, environment=environment(tree) | more, folder=tree)
 
     return call
 
