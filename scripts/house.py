@@ -20,7 +20,8 @@ def gpus() -> int:
 
 
 def unrandomised() -> list[str]:
-    """What GCC's ThreadSanitizer is started with where it is allowed; scripts/build says why."""
+    """What GCC's ThreadSanitizer is started with: it cannot start under the address randomisation of recent kernels.
+    Where the personality may not be changed (some containers), tests go on and hope."""
     command = ["setarch", os.uname().machine, "-R"]
     try:
         return command if subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0 else []

@@ -1,14 +1,16 @@
 """What can be tested on this machine, in stages, and one line at the end that says how it went.
 
 Stages: the C++ tests as users get them (with CUDA where there is a compiler; on GPUs where there are any), again
-under AddressSanitizer with UBSan and under ThreadSanitizer, the command line, lint. A failing stage does not stop
-the next ones: one run tells everything. Exit code 1 when anything failed."""
+under AddressSanitizer with UBSan and under ThreadSanitizer, the command line, programs over real libraries, lint. A
+failing stage does not stop the next ones: one run tells everything. Exit code 1 when anything failed."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -26,41 +28,42 @@ REPORTS = ROOT / "build" / "reports"
 
 @dataclass
 class Outcome:
-    """How one stage went; `failures` names what failed, `skips` what was left out, and why."""
+    """How one stage went; `failures` names what failed, `skips` what was left out, and why. `seconds` are of the
+    clock, `cpu_seconds` of all processes together; `slowest` has the seconds of each test."""
 
     stage: str
     passed: int = 0
     skips: list[str] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
     seconds: float = 0
+    cpu_seconds: float = 0
+    slowest: list[tuple[float, str]] = field(default_factory=list)
 
 
-def read_junit(stage: str, report: Path) -> Outcome:
-    """The counts in a JUnit file, as ctest and pytest write them. A report without any test is a failure."""
+def read_junit(stage: str, *reports: Path) -> Outcome:
+    """The counts in JUnit files, as GoogleTest and pytest write them. A report without any test is a failure."""
     outcome = Outcome(stage)
-    cases = list(ElementTree.parse(report).getroot().iter("testcase")) if report.exists() else []
-    for case in cases:
-        name = f"{case.get('classname', '')}.{case.get('name', '')}"
-        if case.find("failure") is not None or case.find("error") is not None:
-            outcome.failures.append(name)
-        elif case.find("skipped") is not None or case.get("status") == "notrun":
-            outcome.skips.append(f"{case.get('name', '')}: {reason(case)}")
-        else:
-            outcome.passed += 1
-    if not cases:
-        outcome.failures.append("no test ran")
+    for report in reports:
+        cases = list(ElementTree.parse(report).getroot().iter("testcase")) if report.exists() else []
+        for case in cases:
+            name = f"{case.get('classname', '')}.{case.get('name', '')}"
+            outcome.slowest.append((float(case.get("time", 0)), name))
+            if case.find("failure") is not None or case.find("error") is not None:
+                outcome.failures.append(name)
+            elif case.find("skipped") is not None or case.get("status") == "notrun":
+                outcome.skips.append(f"{case.get('name', '')}: {reason(case)}")
+            else:
+                outcome.passed += 1
+        if not cases:
+            outcome.failures.append(f"{report.stem}: no test ran")
     return outcome
 
 
 def reason(case: ElementTree.Element) -> str:
-    """Why a test was skipped: GoogleTest prints it between two lines of its own, pytest gives it as the message."""
-    printed = re.search(r": Skipped\n(.*?)\n*\[  SKIPPED \]", case.findtext("system-out") or "", re.DOTALL)
+    """Why a test was skipped. GoogleTest puts the place in its code on a line before the message."""
     skipped = case.find("skipped")
     message = "" if skipped is None else skipped.get("message", "")
-    if message == "SKIP_REGULAR_EXPRESSION_MATCHED":  # ctest's own word for it
-        message = ""
-    said = printed.group(1) if printed else message
-    return " ".join(said.split()) or "it gives no reason"
+    return " ".join(re.sub(r"^\S+:\d+\n", "", message).split()) or "it gives no reason"
 
 
 def own_cache() -> dict[str, str]:
@@ -75,16 +78,16 @@ def own_cache() -> dict[str, str]:
 def cpp(preset: str, repeats: bool = False) -> Outcome:
     """Builds one preset and runs its tests; those that need GPUs only where there is one. `repeats`: also what takes
     minutes (SENNIT_TEST_ALL)."""
-    target = "all" if preset == "release" else "tests"
-    if subprocess.run([str(ROOT / "scripts" / "build"), preset, target], cwd=ROOT, check=False).returncode != 0:
+    target = ["all"] if preset == "release" else ["tests", f"-DSENNIT_SANITIZE_ALL={'ON' if repeats else 'OFF'}"]
+    if subprocess.run([str(ROOT / "scripts" / "build"), preset, *target], cwd=ROOT, check=False).returncode != 0:
         return Outcome(preset, failures=["the build (its messages are above)"])
-    report = REPORTS / f"{preset}.xml"
-    report.unlink(missing_ok=True)
-    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count()), "--output-junit", str(report)]
+    reports = ROOT / "build" / preset / "reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    command = ["ctest", "--preset", preset, "--parallel", str(os.cpu_count())]
     if preset != "release" or gpus() == 0:
         command += ["--label-exclude", "^gpu$"]
-    # Tests are listed one by one only in the log; a newcomer reads the failures and the counts.
     prefix = unrandomised() if preset == "tsan" else []
+    listed = subprocess.run([*command, "--show-only=json-v1"], cwd=ROOT, check=True, capture_output=True, text=True)
     done = subprocess.run(
         [*prefix, *command],
         cwd=ROOT,
@@ -93,23 +96,36 @@ def cpp(preset: str, repeats: bool = False) -> Outcome:
         text=True,
         env=os.environ | own_cache() | ({"SENNIT_TEST_ALL": "1"} if repeats else {}),
     )
-    outcome = read_junit(preset, report)
+    tests = [test["name"] for test in json.loads(listed.stdout)["tests"]]
+    outcome = read_junit(preset, *(reports / f"{test}.xml" for test in tests if "." not in test))
     (REPORTS / f"{preset}.log").write_text(done.stdout + done.stderr, encoding="utf-8")
     if outcome.failures or done.returncode != 0:
-        print(done.stdout + done.stderr)
+        print(failing(done.stdout) + done.stderr)
     if done.returncode != 0 and not outcome.failures:
         outcome.failures.append(f"ctest ended with exit code {done.returncode}")
     return outcome
 
 
-def command_line(repeats: bool) -> Outcome:
-    """The Python tests, against made-up programs and against those just built."""
-    report = REPORTS / "cli.xml"
+def failing(log: str) -> str:
+    """What programs with a failing test printed, without the tests that passed: a newcomer reads failures."""
+    return re.sub(r"\[ RUN      \] (\S+)\n\[       OK \] \1 .*\n", "", log)
+
+
+def python(stage: str, repeats: bool, *options: str) -> Outcome:
+    """The Python tests of a folder of tests/, against made-up programs and against those just built."""
+    report = REPORTS / f"{stage}.xml"
     report.unlink(missing_ok=True)
-    command = [str(BIN / "python"), "-m", "pytest", f"--junitxml={report}", *(["-m", ""] if repeats else [])]
+    command = [
+        str(BIN / "python"),
+        "-m",
+        "pytest",
+        f"--junitxml={report}",
+        *(["-m", ""] if repeats else []),
+        *options,
+    ]
     environment = os.environ | own_cache() | {"SENNIT_TEST_PROGRAMS": str(ROOT / "build" / "release" / "bin")}
-    done = subprocess.run(command, cwd=ROOT, check=False, env=environment)
-    outcome = read_junit("cli", report)
+    done = subprocess.run([*command, f"tests/{stage}"], cwd=ROOT, check=False, env=environment)
+    outcome = read_junit(stage, report)
     if done.returncode != 0 and not outcome.failures:
         outcome.failures.append(f"pytest ended with exit code {done.returncode}")
     return outcome
@@ -129,13 +145,21 @@ def linting() -> Outcome:
 def timed(stage: Callable[[], Outcome], title: str) -> Outcome:
     """Runs a stage between two lines that say what it is and how it went."""
     print(f"=== {title}", flush=True)
-    start = time.monotonic()
+    start, cpu = time.monotonic(), cpu_seconds()
     outcome = stage()
-    outcome.seconds = time.monotonic() - start
+    outcome.seconds, outcome.cpu_seconds = time.monotonic() - start, cpu_seconds() - cpu
     for skip in outcome.skips:
         print(f"    skipped {skip}")
-    print(f"    {counts(outcome)} in {outcome.seconds:.0f} s", flush=True)
+    for seconds, name in sorted(outcome.slowest, reverse=True)[:10]:
+        print(f"    {seconds:6.1f} s  {name}")
+    print(f"    {counts(outcome)} in {outcome.seconds:.0f} s, CPU {outcome.cpu_seconds:.0f} s", flush=True)
     return outcome
+
+
+def cpu_seconds() -> float:
+    """What the processes that this one has waited for have used so far."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def counts(outcome: Outcome) -> str:
@@ -166,9 +190,11 @@ def main() -> int:
     REPORTS.mkdir(parents=True, exist_ok=True)
     outcomes = [
         timed(lambda: cpp("release", repeats), "C++ tests, optimised"),
-        timed(lambda: cpp("asan"), "C++ tests under AddressSanitizer and UBSan"),
-        timed(lambda: cpp("tsan"), "C++ tests under ThreadSanitizer"),
-        timed(lambda: command_line(repeats), "command line"),
+        timed(lambda: cpp("asan", repeats), "C++ tests under AddressSanitizer and UBSan"),
+        timed(lambda: cpp("tsan", repeats), "C++ tests under ThreadSanitizer"),
+        timed(lambda: python("cli", repeats, "-n", str(os.cpu_count())), "command line"),
+        # One at a time: the ranks of each ask for the processors all the time.
+        timed(lambda: python("interop", repeats), "programs over MPI, NCCL and PyTorch"),
         timed(linting, "lint"),
     ]
     print("\n".join(summary(outcomes)))

@@ -186,14 +186,8 @@ def test_the_requirements_are_those_of_the_package() -> None:
 JUNIT = """<testsuite tests="4"><testcase classname="a" name="good" status="run"/>
 <testcase classname="a" name="bad" status="fail"><failure message=""/></testcase>
 <testcase classname="a" name="broken"><error/></testcase>
-<testcase classname="a" name="left" status="notrun"><skipped message="SKIP_REGULAR_EXPRESSION_MATCHED"/>
-<system-out>[ RUN      ] a.left
-/a/b.cc:33: Skipped
-no such
-thing here
-
-[  SKIPPED ] a.left (0 ms)
-</system-out></testcase>
+<testcase classname="a" name="left" status="run" result="skipped"><skipped message="/a/b.cc:33&#x0A;no such&#x0A;thing
+here&#x0A;"/></testcase>
 <testcase classname="b" name="py"><skipped type="pytest.skip" message="no dpkg">b.py:1: no dpkg</skipped></testcase>
 <testcase classname="c" name="mute" status="notrun"><skipped message=""/></testcase></testsuite>"""
 
@@ -212,10 +206,16 @@ def test_the_summary_counts_what_ran(tmp_path: Path) -> None:
     ]
 
 
+def test_of_a_failing_program_what_passed_is_not_shown() -> None:
+    good = "[ RUN      ] A.good/0\n[       OK ] A.good/0 (0 ms)\n"
+    bad = "[ RUN      ] A.bad\na.cc:3: Failure\n[  FAILED  ] A.bad (1 ms)\n"
+    assert run_tests.failing(good + bad + good) == bad
+
+
 def test_a_stage_that_ran_nothing_failed(tmp_path: Path) -> None:
-    assert run_tests.read_junit("stage", tmp_path / "none.xml").failures == ["no test ran"]
+    assert run_tests.read_junit("stage", tmp_path / "none.xml").failures == ["none: no test ran"]
     (tmp_path / "empty.xml").write_text("<testsuite/>")
-    assert run_tests.read_junit("stage", tmp_path / "empty.xml").failures == ["no test ran"]
+    assert run_tests.read_junit("stage", tmp_path / "empty.xml").failures == ["empty: no test ran"]
 
 
 def test_the_stamp_of_a_source_follows_its_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

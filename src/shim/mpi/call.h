@@ -4,10 +4,10 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <span>
 
+#include "base/function_ref.h"
 #include "shim/mpi/handle.h"
 #include "shim/mpi/mpi.h"
 #include "shim/mpi/table.h"
@@ -151,6 +151,6 @@ struct StandIns {
   operator void* const*() const { return at.data(); }
 };
 /// The program's call itself, with other memory, and request or status.
-using RealCall = std::function<int(const StandIns& memory, void* tail)>;
+using RealCall = FunctionRef<int(const StandIns& memory, void* tail)>;
 
 }  // namespace sennit::shim::mpi

@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 
+#include <atomic>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -41,7 +42,7 @@ class Library final : public Mpi {
         reinterpret_cast<decltype(request_is_complete_)>(dlsym(library, "PMPIX_Request_is_complete"));
     made->types_.open(library);
     made->types_.ask_doubtful([own = made.get()](Handle type, Shape& shape) {
-      const Quiet quiet(*own, own->self_), of_old(*own, own->world_);
+      const QuietWithout quiet(*own);
       return own->types_.ask_shape(type, shape);
     });
     for (const Predefined& one : kPredefined) {
@@ -183,12 +184,14 @@ class Library final : public Mpi {
   }
 
   void begin_to_check() override {
+    has_world_.store(true, std::memory_order_relaxed);
     Handle made = kNoHandle;
     if (split(self_, 0, 0, made) == 0) types_.check_on(made);
   }
   void end_checking() override {
     Handle checks = types_.check_on(kNoHandle);
     if (checks != kNoHandle) (void)free(checks);
+    has_world_.store(false, std::memory_order_relaxed);
   }
 
   std::optional<device::Operator> op(Handle op) const override {
@@ -336,7 +339,7 @@ class Library final : public Mpi {
     int inter = 0;
     ranks.clear();
     if (handle == comm_null_) return kErrComm;
-    const Quiet quiet(*this, self_), of_old(*this, world_);
+    const QuietWithout quiet(*this);
     const int code = call_.comm_test_inter(comm, &inter);
     if (code != 0) return code;
     return add_world_ranks(comm, inter != 0 ? call_.comm_remote_group : call_.comm_group, ranks);
@@ -346,7 +349,7 @@ class Library final : public Mpi {
     int inter = 0;
     ranks.clear();
     if (handle == comm_null_) return kErrComm;
-    const Quiet quiet(*this, self_), of_old(*this, world_);
+    const QuietWithout quiet(*this);
     int code = call_.comm_test_inter(comm, &inter);
     if (code == 0) code = add_world_ranks(comm, call_.comm_group, ranks);
     if (code == 0 && inter != 0) code = add_world_ranks(comm, call_.comm_remote_group, ranks);
@@ -354,13 +357,13 @@ class Library final : public Mpi {
   }
   int world_ranks_of_group(Handle group, std::vector<int>& ranks) const override {
     ranks.clear();
-    const Quiet quiet(*this, self_), of_old(*this, world_);
+    const QuietWithout quiet(*this);
     return add_world_ranks(from_handle<typename Abi::Group>(group), ranks);
   }
 
   int world_ranks_of(Shared kind, Handle handle, std::vector<int>& ranks) const override {
     ranks.clear();
-    const Quiet quiet(*this, self_), of_old(*this, world_);
+    const QuietWithout quiet(*this);
     if (kind == Shared::file) return add_world_ranks(from_handle<typename Abi::File>(handle), file_get_group_, ranks);
     return add_world_ranks(from_handle<typename Abi::Win>(handle), win_get_group_, ranks);
   }
@@ -375,9 +378,8 @@ class Library final : public Mpi {
     }
     // MPICH tells of a message that was too long, and has the handler of no communicator in particular hear it, which
     // that of the request's hears when the request ends.
-    std::optional<Quiet> quiet, of_old;
-    if constexpr (Abi::kFlavour != Flavour::openmpi) quiet.emplace(*this, self_);
-    if constexpr (Abi::kFlavour == Flavour::mpich) of_old.emplace(*this, world_);
+    std::optional<QuietWithout> quiet;
+    if constexpr (Abi::kFlavour != Flavour::openmpi) quiet.emplace(*this);
     typename Abi::Status status{};
     int flag = 0;
     const int code = call_.request_get_status(request, &flag, &status);
@@ -489,6 +491,20 @@ class Library final : public Mpi {
     bool is_set_ = false;
   };
 
+  /// Quiet for calls that name no communicator: MPI_COMM_SELF's handler hears of their errors, before MPI 4.0 that of
+  /// MPI_COMM_WORLD. A program that has begun a session only has neither communicator.
+  class QuietWithout {
+   public:
+    explicit QuietWithout(const Library& library)
+        : QuietWithout(library, library.has_world_.load(std::memory_order_relaxed)) {}
+
+   private:
+    QuietWithout(const Library& library, bool has_world)
+        : of_self_(library, has_world ? library.self_ : kNoHandle),
+          of_world_(library, has_world ? library.world_ : kNoHandle) {}
+    const Quiet of_self_, of_world_;
+  };
+
   typename Abi::Request no_request() const { return from_handle<typename Abi::Request>(request_null_); }
   /// What a look at a request has told.
   int told(int code, int flag, const typename Abi::Status& status, bool& done, Received& received) const {
@@ -537,6 +553,7 @@ class Library final : public Mpi {
   static constexpr int kErrProcFailed = 75;  ///< MPI_ERR_PROC_FAILED of Open MPI 5
   const bool* is_fault_tolerant_ = nullptr;  ///< of Open MPI: whether a job was started so
   LibraryTypes<Abi> types_{call_};
+  std::atomic<bool> has_world_ = false;
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;
   Handle op_null_ = 0;
   Handle errors_are_fatal_ = 0, errors_return_ = 0;

@@ -1,6 +1,7 @@
 // The wrappers of functions that take memory: generated, over the few words defined here.
 #pragma once
 
+#include <functional>
 #include <new>
 
 #include <fmt/format.h>
@@ -100,8 +101,8 @@ std::int64_t received(const typename Abi::Status& status) {
 }
 
 /// Blocking calls without a status.
-template <class Abi, class CallReal>
-int perform(const Call& call, const CallReal& real, std::nullptr_t, std::string_view why = "no such call on GPUs") {
+template <class Abi>
+int perform(const Call& call, const RealCall& real, std::nullptr_t, std::string_view why = "no such call on GPUs") {
   try {
     return drop_in<Abi>().perform(call, real, why);
   } catch (const std::bad_alloc&) {
@@ -141,8 +142,8 @@ bool is_ignored(const typename Abi::Status* status) {
 
 /// Has the real function called with host memory in the place of GPU memory, and then(that memory, since when) see to
 /// what is left. `tail`: the program's request or status. MPI's code.
-template <class Abi, class CallReal, class Then>
-int stage(const Call& call, const CallReal& real, void* tail, const Then& then) {
+template <class Abi, class Then>
+int stage(const Call& call, const RealCall& real, void* tail, const Then& then) {
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
@@ -156,8 +157,8 @@ int stage(const Call& call, const CallReal& real, void* tail, const Then& then) 
 }
 
 /// Calls that end in a request. `why`: one that is no message is staged; empty: it is not.
-template <class Abi, class CallReal>
-int perform(const Call& call, const CallReal& real, typename Abi::Request* request,
+template <class Abi>
+int perform(const Call& call, const RealCall& real, typename Abi::Request* request,
             std::string_view why = "ends in a request") {
   make_none<Abi>(request);
   return stage<Abi>(call, real, request, [&](std::shared_ptr<Shadows> shadows, auto since) {
@@ -183,10 +184,13 @@ int perform(const Call& call, const CallReal& real, typename Abi::Request* reque
   });
 }
 
+/// A call of the real function that may come after the program's: it owns copies of the program's arguments.
+using RealCollective = std::function<int(const StandIns& memory, void* tail, const Arrays& arrays)>;
+
 /// Collective calls that end in a request, and what has to keep their order. `real` has copies of the program's
 /// arguments, all but arrays: it is called later where it has to wait for its turn.
-template <class Abi, class CallReal>
-int begin(const Call& call, const CallReal& real, Arrays arrays, typename Abi::Request* request) {
+template <class Abi>
+int begin(const Call& call, const RealCollective& real, Arrays arrays, typename Abi::Request* request) {
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
@@ -216,8 +220,8 @@ int begin(const Call& call, const CallReal& real, Arrays arrays, typename Abi::R
 }
 
 /// Persistent collective calls. The real function's request is what the program has, whoever does the call.
-template <class Abi, class CallReal>
-int repeat(const Call& call, const CallReal& real, typename Abi::Request* request) {
+template <class Abi>
+int repeat(const Call& call, const RealCall& real, typename Abi::Request* request) {
   DropIn& here = drop_in<Abi>();
   try {
     std::string_view why;
@@ -239,8 +243,8 @@ int repeat(const Call& call, const CallReal& real, typename Abi::Request* reques
 }
 
 /// Blocking calls with a status: of a message, or a file.
-template <class Abi, class CallReal>
-int perform(const Call& call, const CallReal& real, typename Abi::Status* status) {
+template <class Abi>
+int perform(const Call& call, const RealCall& real, typename Abi::Status* status) {
   typename Abi::Status own{};
   const bool no_status = reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
   typename Abi::Status* const told = no_status ? &own : status;
@@ -275,8 +279,8 @@ int perform(const Call& call, const CallReal& real, typename Abi::Status* status
 }
 
 /// Messages in parts: persistent requests, whose memory is looked at part by part (partitioned.h).
-template <class Abi, class CallReal>
-int begin_partitioned(const Call& call, const CallReal& real, int partitions, typename Abi::Request* request) {
+template <class Abi>
+int begin_partitioned(const Call& call, const RealCall& real, int partitions, typename Abi::Request* request) {
   if (const int code = perform<Abi>(call, real, request, "in parts"); code != 0 || is_none<Abi>(*request))
     return code;
   try {
@@ -298,8 +302,8 @@ int begin_partitioned(const Call& call, const CallReal& real, int partitions, ty
 }
 
 /// Collective operations on files that another function ends (split_io.h).
-template <class Abi, class CallReal>
-int begin_split(const Call& call, const CallReal& real, typename Abi::File file) {
+template <class Abi>
+int begin_split(const Call& call, const RealCall& real, typename Abi::File file) {
   return stage<Abi>(call, real, nullptr, [&](std::shared_ptr<Shadows> shadows, auto since) {
     DropIn& here = drop_in<Abi>();
     here.count_staged(call, *shadows, "no such call on GPUs", since);
@@ -308,9 +312,12 @@ int begin_split(const Call& call, const CallReal& real, typename Abi::File file)
   });
 }
 
+/// A send of an announcement in the place of the program's message.
+using CallCard = FunctionRef<int(const void* card, int length, void* tail)>;
+
 /// Sends of GPU memory. `call_card`: the same send, of an announcement.
-template <class Abi, class CallReal, class CallCard>
-int send(const Call& call, const CallReal& real, const CallCard& call_card, typename Abi::Request* request) {
+template <class Abi>
+int send(const Call& call, const RealCall& real, const CallCard& call_card, typename Abi::Request* request) {
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
@@ -344,8 +351,8 @@ int send(const Call& call, const CallReal& real, const CallCard& call_card, type
 }
 
 /// Persistent sends of GPU memory: each start is announced, or starts the real library's request (requests.h).
-template <class Abi, class CallReal>
-int send_again_and_again(const Call& call, const CallReal& real, typename Abi::Request* request) {
+template <class Abi>
+int send_again_and_again(const Call& call, const RealCall& real, typename Abi::Request* request) {
   const Elements& elements = call.parts[0].elements;
   const auto uniform = elements.type != kNoHandle ? call.mpi.uniform(elements.type) : std::nullopt;
   if (!uniform) return perform<Abi>(call, real, request, "derived type with gaps");
@@ -508,8 +515,8 @@ int send_and_receive(const void* sendbuf, Int sendcount, typename Abi::Datatype 
                      typename Abi::Comm comm, typename Abi::Status* status);
 
 /// One-sided calls.
-template <class Abi, class CallReal>
-int one_sided(Call& call, const Remote& remote, const CallReal& real, void* request) {
+template <class Abi>
+int one_sided(Call& call, const Remote& remote, const RealCall& real, void* request) {
   auto& process = Process<Abi>::instance();
   if (!process.windows->complete())
     return process.drop_in->fail(call, Status(Code::unsupported, "the MPI lacks functions of MPI 3.0"));
