@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdlib>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/environment.h"
+#include "base/spelling.h"
 
 namespace sennit::shim {
 
@@ -23,17 +25,18 @@ constexpr std::string_view kCollectives[] = {"allreduce", "reduce",    "reduce_s
 constexpr std::string_view kSends[] = {"send", "ssend", "rsend"};
 constexpr std::string_view kNone = "none";
 
-bool is_operation(std::string_view name) {
-  const auto is_one_of = [](const auto& names, std::string_view one) {
-    return std::ranges::find(names, one) != std::end(names);
+/// The name of an operation that is given in any case and with any separators.
+std::optional<std::string> known_as(std::string given) {
+  std::ranges::transform(given, given.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::vector<std::string> names{std::string(kNone), std::string(Switches::kMessages)};
+  const auto add = [&](std::string_view name) {
+    for (const char* form : {"{}", "i{}", "{}_init"}) names.push_back(fmt::format(fmt::runtime(form), name));
   };
-  constexpr std::string_view kPersistent = "_init";
-  if (name == kNone || name == Switches::kMessages || is_one_of(kCollectives, name) || is_one_of(kSends, name))
-    return true;
-  if (name.starts_with('i')) return is_one_of(kCollectives, name.substr(1)) || is_one_of(kSends, name.substr(1));
-  if (!name.ends_with(kPersistent)) return false;
-  const std::string_view started = name.substr(0, name.size() - kPersistent.size());
-  return is_one_of(kCollectives, started) || is_one_of(kSends, started);
+  std::ranges::for_each(kCollectives, add);
+  std::ranges::for_each(kSends, add);
+  const auto found =
+      std::ranges::find_if(names, [&](const std::string& name) { return same_but_for_separators(name, given); });
+  return found != names.end() ? std::optional(*found) : std::nullopt;
 }
 
 }  // namespace
@@ -42,14 +45,13 @@ Result<std::vector<std::string>> parse_operations(std::string_view text) {
   std::vector<std::string> names;
   while (true) {
     const auto comma = text.find(',');
-    std::string name(text.substr(0, comma));
-    std::ranges::transform(name, name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (!is_operation(name))
-      return Status(Code::invalid_argument, fmt::format("'{}' is no operation", name), {},
+    auto name = known_as(std::string(text.substr(0, comma)));
+    if (!name)
+      return Status(Code::invalid_argument, fmt::format("'{}' is no operation", text.substr(0, comma)), {},
                     fmt::format("List some, as allreduce,bcast: {}, each also as iallreduce and allreduce_init; {}, "
                                 "each also as isend and send_init; {} for all messages; {}",
                                 fmt::join(kCollectives, ", "), fmt::join(kSends, ", "), Switches::kMessages, kNone));
-    names.push_back(std::move(name));
+    names.push_back(std::move(*name));
     if (comma == std::string_view::npos) return names;
     text.remove_prefix(comma + 1);
   }

@@ -44,6 +44,12 @@ TEST(Switches, WhatNoNameStandsForIsRefusedWithThoseThereAre) {
   }
 }
 
+TEST(Switches, OperationsAreTakenInAnySpelling) {
+  const auto parsed = parse_operations("Reduce-Scatter,all_to_all,iallreduce,sendinit");
+  ASSERT_TRUE(parsed.ok()) << parsed.status().text();
+  EXPECT_THAT(*parsed, ElementsAre("reduce_scatter", "alltoall", "iallreduce", "send_init"));
+}
+
 TEST(Switches, AnOperationThatIsNoNameIsAnError) {
   for (const char* text : {"allreduce,", ",", "all reduce", "bcast;reduce", "allredcue", "allreduce,iput", "_init"}) {
     const auto parsed = parse_operations(text);

@@ -98,7 +98,8 @@ class LibraryTypes {
     return is_valid(handle) ? segments_in(handle) : std::nullopt;
   }
 
-  bool is_predefined(Handle handle) const { return predefined(handle) != nullptr; }
+  /// Also before MPI has begun: a call that comes too early has the library complain of that call, and of no other.
+  bool is_predefined(Handle handle) const { return find(handle) != nullptr; }
   void freed() const { freed_.fetch_add(1, std::memory_order_relaxed); }
 
   /// Asked in every call with a derived type: what was found out is remembered. That a type is still the one that was
@@ -381,13 +382,16 @@ class LibraryTypes {
     return numbers ? static_cast<std::uint8_t>(kFirstType + static_cast<unsigned>(numbers->type)) : kRefused;
   }
 
-  /// Null: a derived type. Once MPI has begun.
+  /// Null: a derived type. Once MPI has begun: it is asked for the shapes.
   const Known* predefined(Handle type) const {
     // Their shapes never change, and are asked for in every call.
     std::call_once(shapes_asked_, [this] {
       for (auto& [handle, known] : types_)
         if (ask_shape(handle, known.shape) != 0) known.shape.size = -1;
     });
+    return find(type);
+  }
+  const Known* find(Handle type) const {
     if (const Place& place = places_[place_of(type)]; place.type == type) return place.known;
     const auto found = types_.find(type);
     return found != types_.end() ? &found->second : nullptr;
