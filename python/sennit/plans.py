@@ -29,7 +29,9 @@ class Kind:
         done = ARITHMETICS.get(self.arithmetic, self.arithmetic)
         operation = self.operation.replace("_", "-").capitalize()
         between = " between windows" if self.windows else ""
-        return f"{operation}{between}{f', {done}' if done else ''}: {len(self.layout)} ranks on {', '.join(self.layout)}"
+        return (
+            f"{operation}{between}{f', {done}' if done else ''}: {len(self.layout)} ranks on {', '.join(self.layout)}"
+        )
 
 
 def kind_of(case: TunedCase) -> Kind:
@@ -60,8 +62,8 @@ def kinds(table: CollectiveTable) -> list[KindClass]:
 
 
 def changed_by_windows(table: CollectiveTable, one: KindClass) -> list[TunedCase]:
-    """The cases of a kind between windows whose like in ordinary buffers is another library's, as sennit's drop-in for
-    NCCL decides."""
+    """The cases of a kind between windows that are another library's than the same in ordinary buffers, as sennit's
+    drop-in for NCCL decides."""
     if not one.kind.windows:
         return []
     like = replace(one.kind, windows=False)

@@ -107,8 +107,8 @@ Faster faster_of(const std::vector<Entry>& measured) {
   return {false, fmt::format("({:.1f} µs, sennit {:.1f})", lost->nccl_us, lost->plans.front().us)};
 }
 
-/// Says where windows change which library is the faster one in NCCL's programs; else empty. `lookup`: with the blocks
-/// that sennit has there.
+/// Says where windows change which library is the faster one in NCCL's programs; else empty. `lookup`: with the
+/// blocks that sennit has there.
 std::string windows_sentence(const Lookup& lookup, coll::Case which, const coll::Team& team) {
   which.windows = false;
   const auto ordinary = lookup.around(which, team);

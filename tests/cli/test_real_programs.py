@@ -168,7 +168,7 @@ def test_a_tuner_keeps_what_another_one_has_measured_meanwhile(tmp_path: Path) -
     def table() -> Any:
         return json.loads(file.read_text(encoding="utf-8"))
 
-    going = tuner("allgather", "1K,4K,16K,64K")
+    going = tuner("allgather", "1K,4K")
     until = time.monotonic() + 60
     while len(table()["entries"]) < 3:
         assert time.monotonic() < until
@@ -176,7 +176,7 @@ def test_a_tuner_keeps_what_another_one_has_measured_meanwhile(tmp_path: Path) -
         time.sleep(0.005)
     os.killpg(going.pid, signal.SIGSTOP)
     changed = table()
-    assert len(changed["entries"]) < 10, "it is done already"
+    assert len(changed["entries"]) < 6, "it is done already"
     reduced, _ = (entry for entry in changed["entries"] if entry["operation"] == "allreduce")
     reduced |= {"nccl_us": 1.0, "nccl": "2.28.9"}
     draft = tmp_path / "draft"
@@ -185,7 +185,7 @@ def test_a_tuner_keeps_what_another_one_has_measured_meanwhile(tmp_path: Path) -
     os.killpg(going.pid, signal.SIGCONT)
     assert going.wait(100) == 0
     entries = table()["entries"]
-    assert len(entries) == 10
+    assert len(entries) == 6
     assert [entry["nccl_us"] for entry in entries if entry["operation"] == "allreduce"] == [1.0, 0.0]
 
 

@@ -104,7 +104,9 @@ def with_windows() -> CollectiveTable:
     document = data("plans")
     fast = [entry for entry in document["entries"] if entry["arithmetic"] == "fast"]
     straight = {"algorithm": "two_shot_windows", "blocks": 32, "threads": 512, "us": 9.5, "spread_us": 0.1}
-    document["entries"] += [entry | {"windows": True, "plans": [straight]} for entry in fast if entry["bytes"] <= 1 << 20]
+    document["entries"] += [
+        entry | {"windows": True, "plans": [straight]} for entry in fast if entry["bytes"] <= 1 << 20
+    ]
     return CollectiveTable.model_validate(document)
 
 

@@ -292,15 +292,16 @@ Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus)
   if (options.sizes.empty() && gpus && !options.thorough)
     sizes.insert(std::ranges::upper_bound(sizes, kBuckets), kBuckets);
   std::vector<coll::Case> cases;
-  for (const coll::Operation operation : operations) {
-    const bool reduces = coll::reduces(operation);
-    for (const bool windows : {false, true})
+  // Most programs have no windows: what fits into a budget is first of ordinary buffers.
+  for (const bool windows : {false, true})
+    for (const coll::Operation operation : operations) {
+      const bool reduces = coll::reduces(operation);
+      if (windows && !std::ranges::any_of(coll::algorithms_of(operation), coll::needs_windows)) continue;
       for (const std::uint64_t bytes : sizes) {
-        if (windows && !std::ranges::any_of(coll::algorithms_of(operation), coll::needs_windows)) continue;
         cases.push_back({operation, reduces ? coll::Arithmetic::fast : coll::Arithmetic::none, bytes, windows});
         if (reduces && options.thorough) cases.push_back({operation, coll::Arithmetic::general, bytes, windows});
       }
-  }
+    }
   return cases;
 }
 

@@ -243,9 +243,9 @@ Verdict Counterpart::decide(const coll::Case& which) {
     if (entry.plans.empty())
       return {false, fmt::format("NCCL: no plan that was measured at {} fits in (blocks, scratch memory)", size)};
     if (entry.nccl_us == 0)
-      return {false,
-              fmt::format("NCCL: it was not measured at {} when this machine was tuned (sennit tune collectives)",
-                          size)};
+      return {
+          false,
+          fmt::format("NCCL: it was not measured at {} when this machine was tuned (sennit tune collectives)", size)};
     if (entry.nccl != switches_.nccl) return {false, "NCCL: " + another_nccl(entry.nccl, switches_)};
     if (!entry.beats_nccl())
       return {false, fmt::format("NCCL: measured faster at {} ({:.1f} µs, sennit {:.1f})", size, entry.nccl_us,

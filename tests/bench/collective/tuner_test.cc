@@ -19,17 +19,15 @@ TEST(CollectiveTuner, TheMostUsedOperationComesFirst) {
   EXPECT_TRUE(std::ranges::is_sorted(cases.begin(), cases.begin() + 11, {}, &coll::Case::bytes));
 }
 
-TEST(CollectiveTuner, BetweenWindowsWhatCanGoStraightThere) {
+TEST(CollectiveTuner, AtLastBetweenWindowsWhatCanGoStraightThere) {
   TunerOptions options;
   options.operations = {"allreduce", "reduce_scatter", "allgather"};
-  options.sizes = {"1M", "64M"};
-  std::vector<std::string> seen;
+  options.sizes = {"1M"};
   const auto cases = *cases_of(options, true);
+  std::vector<std::string> seen;
   for (const coll::Case& each : cases)
     seen.push_back(std::string(coll::name(each.operation)) + (each.windows ? " between windows" : ""));
-  EXPECT_EQ(seen, (std::vector<std::string>{"allreduce", "allreduce", "allreduce between windows",
-                                            "allreduce between windows", "reduce_scatter", "reduce_scatter",
-                                            "allgather", "allgather", "allgather between windows",
+  EXPECT_EQ(seen, (std::vector<std::string>{"allreduce", "reduce_scatter", "allgather", "allreduce between windows",
                                             "allgather between windows"}));
 }
 
