@@ -113,15 +113,13 @@ class Program:
 
 
 @cache
-def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", beside: str = "",
-          windows: tuple[float, ...] = ()) -> Path | str:  # fmt: skip
-    """A folder for SENNIT_CACHE: two ranks' calls as tuned on this host, and what NCCL is said to have taken for
-    each size, and which one (default: the tests' own); or why it cannot be had. `windows`: the same of calls between
-    windows; none: these were not tuned."""
+def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", beside: str = "") -> Path | str:
+    """A folder for SENNIT_CACHE: two ranks' calls in ordinary buffers as tuned on this host, and what NCCL is said to
+    have taken for each size, and which one (default: the tests' own); or why it cannot be had."""
     programs = Path(drop_in.FOLDER)
     if not drop_in.FOLDER or not (programs / "sennit-tune").exists():
         return "sennit-tune is not built"
-    folder = Path(TOGETHER.name) / f"cache-{operation}-{beside}{'-windows' if windows else ''}"
+    folder = Path(TOGETHER.name) / f"cache-{operation}-{beside}"
     folder.mkdir()
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SENNIT_")}
     environment = kept | {"SENNIT_CACHE": str(folder), "SENNIT_EXECUTOR": "host"}
@@ -131,9 +129,8 @@ def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", 
     beside = beside or ".".join(map(str, version_of(headers()[0])))
     (file,) = folder.glob("*.collectives.json")
     table = json.loads(file.read_text(encoding="utf-8"))
-    if not windows:
-        table["entries"] = [entry for entry in table["entries"] if not entry.get("windows")]
-    for entry, took in zip(table["entries"], (*nccl_us, *windows), strict=True):
+    table["entries"] = [entry for entry in table["entries"] if "windows" not in entry]
+    for entry, took in zip(table["entries"], nccl_us, strict=True):
         entry |= {"nccl_us": took, "nccl": beside}
     file.write_text(json.dumps(table), encoding="utf-8")
     return folder
