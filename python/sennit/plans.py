@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sennit.model.plans import CollectiveTable, TunedCase
 
@@ -21,18 +21,22 @@ class Kind:
     layout: tuple[str, ...]
     operation: str
     arithmetic: str
+    windows: bool = False
 
     @property
     def title(self) -> str:
         """For example: Allreduce, sums of float32, float16 and bfloat16: 2 ranks on gpu0, gpu1."""
         done = ARITHMETICS.get(self.arithmetic, self.arithmetic)
         operation = self.operation.replace("_", "-").capitalize()
-        return f"{operation}{f', {done}' if done else ''}: {len(self.layout)} ranks on {', '.join(self.layout)}"
+        between = " between windows" if self.windows else ""
+        return (
+            f"{operation}{between}{f', {done}' if done else ''}: {len(self.layout)} ranks on {', '.join(self.layout)}"
+        )
 
 
 def kind_of(case: TunedCase) -> Kind:
     """The kind that a case is of."""
-    return Kind(tuple(case.layout), case.operation, case.arithmetic)
+    return Kind(tuple(case.layout), case.operation, case.arithmetic, case.windows)
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,16 @@ def kinds(table: CollectiveTable) -> list[KindClass]:
     for case in table.entries:
         found.setdefault(kind_of(case), {})[case.bytes] = case
     return [KindClass(kind, [cases[size] for size in sorted(cases)]) for kind, cases in found.items()]
+
+
+def changed_by_windows(table: CollectiveTable, one: KindClass) -> list[TunedCase]:
+    """The cases of a kind between windows that are another library's than the same in ordinary buffers, as sennit's
+    drop-in for NCCL decides."""
+    if not one.kind.windows:
+        return []
+    like = replace(one.kind, windows=False)
+    ordinary = {case.bytes: case.is_sennits for case in table.entries if kind_of(case) == like}
+    return [case for case in one.cases if {case.is_sennits, ordinary.get(case.bytes)} == {True, False}]
 
 
 def layouts(table: CollectiveTable) -> list[str]:

@@ -108,5 +108,6 @@ def _named(kind: Kind, size: int) -> dict[str, Any]:
         "layout": list(kind.layout),
         "operation": kind.operation,
         "arithmetic": kind.arithmetic,
+        "windows": kind.windows,
         "bytes": size,
     }

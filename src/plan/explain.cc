@@ -93,6 +93,37 @@ std::string reason(const std::vector<Line>& lines, const Entry* entry, const col
          (best.cost.moving_us > 0.5 * best.cost.total_us() ? "; most of it moves bytes" : "; most of it is latency");
 }
 
+/// Which library is the faster one by these entries, in all of which sennit has to be.
+struct Faster {
+  bool sennit = false;
+  std::string times;  ///< its own, and the other's where that is known
+};
+Faster faster_of(const std::vector<Entry>& measured) {
+  const auto lost = std::ranges::find_if_not(measured, &Entry::beats_nccl);
+  if (lost == measured.end())
+    return {true,
+            fmt::format("({:.1f} µs, NCCL {:.1f})", measured.front().plans.front().us, measured.front().nccl_us)};
+  if (lost->plans.empty()) return {false, fmt::format("({:.1f} µs)", lost->nccl_us)};
+  return {false, fmt::format("({:.1f} µs, sennit {:.1f})", lost->nccl_us, lost->plans.front().us)};
+}
+
+/// Says where windows change which library is the faster one in NCCL's programs; else empty. `lookup`: with the
+/// blocks that sennit has there.
+std::string windows_sentence(const Lookup& lookup, coll::Case which, const coll::Team& team) {
+  which.windows = false;
+  const auto ordinary = lookup.around(which, team);
+  which.windows = true;
+  const auto straight = lookup.around(which, team);
+  const auto was_compared = [](const std::vector<Entry>& entries) {
+    return !entries.empty() && std::ranges::all_of(entries, [](const Entry& entry) { return entry.nccl_us > 0; });
+  };
+  if (!was_compared(ordinary) || !was_compared(straight)) return {};
+  const Faster without = faster_of(ordinary), with = faster_of(straight);
+  if (without.sennit == with.sennit) return {};
+  return fmt::format(". In NCCL's programs {} is faster in ordinary buffers {} and {} between registered windows {}",
+                     without.sennit ? "sennit" : "NCCL", without.times, with.sennit ? "sennit" : "NCCL", with.times);
+}
+
 }  // namespace
 
 Json explain(const Question& question, const machine::Machine& machine, const Table* table,
@@ -150,6 +181,12 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
     rejected.push_back({{"algorithm", coll::name(algorithm)},
                         {"why", fmt::format("takes at most {} with {} blocks", format_bytes(most), most_blocks)}});
   }
+  std::string said = by_simulator ? simulated_reason(lines, untuned, simulated_us(simulated, untuned))
+                                  : reason(lines, entry ? &*entry : nullptr, which, question.kind);
+  if (table != nullptr) {
+    const Room in_nccls_programs{Entry::kBesideKernels, coll::kMostBlocks};
+    said += windows_sentence(Lookup(*table, question.layout, machine, in_nccls_programs), bucket, team);
+  }
   const bool loads = coll::work_of(which, chosen.algorithm, team.size).way == coll::Way::pull;
   Json candidates = Json::array();
   for (const Line& line : lines) candidates.push_back(line_json(line, which, team.size));
@@ -171,8 +208,7 @@ Json explain(const Question& question, const machine::Machine& machine, const Ta
                                     : "model"},
           {"measured_bytes", entry ? Json(entry->which.bytes) : Json()},
           {"chosen", plan_json(chosen)},
-          {"reason", by_simulator ? simulated_reason(lines, untuned, simulated_us(simulated, untuned))
-                                  : reason(lines, entry ? &*entry : nullptr, which, question.kind)},
+          {"reason", std::move(said)},
           {"candidates", std::move(candidates)},
           {"rejected", std::move(rejected)}};
 }

@@ -36,13 +36,12 @@ Lookup::Lookup(const Table& table, const Layout& layout, const machine::Machine&
     if (entry.layout != taken) continue;
     const unsigned most = room.of(entry.which.operation);
     std::erase_if(entry.plans, [&](const Timed& timed) { return !coll::fits(timed.plan, most); });
-    entries_[{entry.which.operation, entry.which.arithmetic}].push_back(std::move(entry));
+    entries_[kind_of(entry.which)].push_back(std::move(entry));
   }
 }
 
 std::vector<Entry> Lookup::near(const coll::Case& which) const {
-  if (which.windows) return {};
-  const auto kind = entries_.find({which.operation, which.arithmetic});
+  const auto kind = entries_.find(kind_of(which));
   if (kind == entries_.end()) return {};
   std::vector<Entry> near = kind->second;
   std::ranges::stable_sort(near, {}, [&](const Entry& entry) { return octaves(entry.which.bytes, which.bytes); });
@@ -80,7 +79,7 @@ std::vector<Entry> Lookup::around(const coll::Case& which, const coll::Team& tea
     return found;
   }
   if (found.front().which.bytes == which.bytes) return found;
-  const std::vector<Entry>& sizes = entries_.at({which.operation, which.arithmetic});
+  const std::vector<Entry>& sizes = entries_.at(kind_of(which));
   const auto above =
       std::ranges::upper_bound(sizes, which.bytes, {}, [](const Entry& each) { return each.which.bytes; });
   if (above != sizes.begin()) found.push_back(*std::prev(above));

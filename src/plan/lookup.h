@@ -3,7 +3,7 @@
 
 #include <map>
 #include <optional>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "plan/table.h"
@@ -32,7 +32,7 @@ class Lookup {
   /// The entry of the size nearest to the case's, by ratio, whose first plan admits it, or else any of whose plans
   /// do; those that admit it alone are left in it. None where the operation was not tuned, nor any size within two
   /// octaves (below the smallest that was, at any distance if that is small), nor where the nearest has no plan of so
-  /// few blocks; nor between windows, which are not tuned: the model's choice was within 18 % of the best there.
+  /// few blocks. Between windows it goes by what was tuned there alone.
   std::optional<Entry> find(const coll::Case& which, const coll::Team& team) const;
   /// What find() gives, and, where the case's own size was not tuned, the next sizes below and above it that were:
   /// who compares libraries between two sizes asks both. Where find() gives none: the nearest size, without plans, as
@@ -43,7 +43,8 @@ class Lookup {
   /// The sizes that find() looks at, nearest first.
   std::vector<Entry> near(const coll::Case& which) const;
 
-  using Kind = std::pair<coll::Operation, coll::Arithmetic>;
+  using Kind = std::tuple<coll::Operation, coll::Arithmetic, bool>;
+  static Kind kind_of(const coll::Case& which) { return {which.operation, which.arithmetic, which.windows}; }
   std::map<Kind, std::vector<Entry>> entries_;  // ascending bytes
 };
 

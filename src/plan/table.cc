@@ -20,8 +20,8 @@ constexpr std::string_view kTableEnd = ".collectives.json";  // of its file's na
 
 auto key(const Entry& entry) {
   const coll::Case& which = entry.which;
-  return std::tuple<std::size_t, const Layout&, coll::Operation, coll::Arithmetic, std::uint64_t>(
-      entry.layout.size(), entry.layout, which.operation, which.arithmetic, which.bytes);
+  return std::tuple<std::size_t, const Layout&, coll::Operation, coll::Arithmetic, bool, std::uint64_t>(
+      entry.layout.size(), entry.layout, which.operation, which.arithmetic, which.windows, which.bytes);
 }
 
 bool is_time(const Json& entry, const char* member) {
@@ -69,7 +69,10 @@ std::string read_entry(const Json& entry, Entry& into) {
   auto arithmetic = coll::parse_arithmetic(entry["arithmetic"].get<std::string>());
   if (!arithmetic) return arithmetic.status().what();
   if (!is_count(entry, "bytes")) return "bytes is not a size";
-  into.which = {*operation, *arithmetic, entry["bytes"].get<std::uint64_t>()};
+  // Tables from before these were tuned have none between windows.
+  const Json windows = entry.value("windows", Json(false));
+  if (!windows.is_boolean()) return "windows is not true or false";
+  into.which = {*operation, *arithmetic, entry["bytes"].get<std::uint64_t>(), windows.get<bool>()};
   for (const char* member : {"model_us", "nccl_us"})
     if (!is_time(entry, member)) return fmt::format("{} is not a time", member);
   into.model_us = entry["model_us"].get<double>();
@@ -94,15 +97,17 @@ Json to_json(const Entry& entry) {
                      {"threads", timed.plan.threads},
                      {"us", timed.us},
                      {"spread_us", timed.spread_us}});
-  return {{"layout", entry.layout},
-          {"operation", coll::name(entry.which.operation)},
-          {"arithmetic", coll::name(entry.which.arithmetic)},
-          {"bytes", entry.which.bytes},
-          {"plans", std::move(plans)},
-          {"model_us", entry.model_us},
-          {"nccl_us", entry.nccl_us},
-          {"nccl", entry.nccl},
-          {"candidates", entry.candidates}};
+  Json json{{"layout", entry.layout},
+            {"operation", coll::name(entry.which.operation)},
+            {"arithmetic", coll::name(entry.which.arithmetic)},
+            {"bytes", entry.which.bytes},
+            {"plans", std::move(plans)},
+            {"model_us", entry.model_us},
+            {"nccl_us", entry.nccl_us},
+            {"nccl", entry.nccl},
+            {"candidates", entry.candidates}};
+  if (entry.which.windows) json["windows"] = true;
+  return json;
 }
 
 /// What differs between two things that must be the same for times to be compared.

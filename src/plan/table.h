@@ -42,13 +42,17 @@ struct Entry {
   coll::Case which;
   std::vector<Timed> plans;  ///< one to kMostPlans, the one to take first, then by time
   double model_us = 0;       ///< what the cost model's choice took in the same run
-  double nccl_us = 0;        ///< what NCCL took in the same run; 0: it was not measured
+  double nccl_us = 0;        ///< what NCCL took in the same run, between windows of its own; 0: it was not measured
   std::string nccl;          ///< which NCCL, as nccl_name() has it
   unsigned candidates = 0;   ///< plans that were verified and timed
 
   bool operator==(const Entry&) const = default;
   /// Whether both answer the same question.
   bool same_case(const Entry& other) const { return layout == other.layout && which == other.which; }
+  /// Whether the plan to take first measured faster than NCCL, beyond its spread; false where either was not.
+  bool beats_nccl() const {
+    return !plans.empty() && nccl_us > 0 && plans.front().us + plans.front().spread_us < nccl_us;
+  }
   /// Whether it has a plan that leaves as much room.
   bool has_plan_within(unsigned blocks) const {
     return std::ranges::any_of(plans, [&](const Timed& timed) { return coll::fits(timed.plan, blocks); });
@@ -66,7 +70,7 @@ struct Table {
   const Entry* find(const Layout& layout, const coll::Case& which) const;
 };
 
-/// A table's order: by layout, operation, arithmetic, bytes.
+/// A table's order: by layout, operation, arithmetic, windows, bytes.
 bool before(const Entry& a, const Entry& b);
 
 /// The versions that times on this machine depend on.

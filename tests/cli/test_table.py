@@ -50,6 +50,16 @@ def test_two_tables() -> None:
     assert first.startswith("A and B differ in driver (1.2.3 and 1.2.4), scratch memory (64 MiB and 32 MiB)")
 
 
+def test_cases_between_windows_are_compared_with_their_like_alone() -> None:
+    ordinary, both = data("plans"), data("plans")
+    entry = both["entries"][0]
+    both["entries"].append(entry | {"windows": True})
+    found = diff(ordinary, both)
+    assert len(found.cases) == len(ordinary["entries"])
+    assert [(kind.windows, size) for kind, size in found.only_second] == [(True, entry["bytes"])]
+    assert diff_document(found, FILES)["only_b"][0]["windows"] is True
+
+
 def test_a_table_is_the_same_as_itself() -> None:
     found = diff(data("plans"), data("plans"))
     assert {case.judged.verdict for case in found.cases} == {Verdict.SAME}

@@ -9,7 +9,7 @@ import pytest
 from conftest import Programs, check_snapshot, data, kept_plans, shown
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.tuned import PutTable
-from sennit.plans import kinds
+from sennit.plans import changed_by_windows, kinds
 from sennit.tuning import pair_classes
 from sennit.verbs.tune import torchs_nccl
 from sennit.views import plan_tables
@@ -96,6 +96,35 @@ def test_cases_of_a_kind_share_a_table() -> None:
     assert [len(one.cases) for one in found] == [4, 2, 2, 1]
     assert found[0].cases[0].candidates == 7
     assert found[-1].kind.title == "Allreduce, sums of float32, float16 and bfloat16: 2 ranks on gpu2, gpu3"
+
+
+def with_windows() -> CollectiveTable:
+    """The made-up table with the sums of float32 between windows, too: NCCL is faster there at 1 KiB, and slower at
+    1 MiB, where it is the faster one in ordinary buffers."""
+    document = data("plans")
+    fast = [entry for entry in document["entries"] if entry["arithmetic"] == "fast"]
+    straight = {"algorithm": "two_shot_windows", "blocks": 32, "threads": 512, "us": 9.5, "spread_us": 0.1}
+    document["entries"] += [
+        entry | {"windows": True, "plans": [straight]} for entry in fast if entry["bytes"] <= 1 << 20
+    ]
+    return CollectiveTable.model_validate(document)
+
+
+def test_calls_between_windows_have_a_table_of_their_own() -> None:
+    table = with_windows()
+    ordinary, _, _, straight = kinds(table)
+    assert straight.kind.title == (
+        "Allreduce between windows, sums of float32, float16 and bfloat16: 2 ranks on gpu0, gpu1"
+    )
+    assert [case.is_sennits for case in ordinary.cases] == [True, False, False, True]
+    assert [case.is_sennits for case in straight.cases] == [False, False, True]
+    assert [case.bytes for case in changed_by_windows(table, straight)] == [1 << 10, 1 << 20]
+    assert changed_by_windows(table, ordinary) == []
+    text = " ".join(shown(lambda console: plan_tables.print_plan_table(table, console)).split())
+    assert (
+        "In NCCL's programs those of 1 MiB are sennit's, and in ordinary buffers NCCL's. In NCCL's programs those of "
+        "1 KiB are NCCL's, and in ordinary buffers sennit's."
+    ) in text
 
 
 def test_a_plan_gains_over_the_model_only_where_it_is_another() -> None:

@@ -114,8 +114,8 @@ class Program:
 
 @cache
 def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", beside: str = "") -> Path | str:
-    """A folder for SENNIT_CACHE: two ranks' calls as tuned on this host, and what NCCL is said to have taken for
-    each size, and which one (default: the tests' own); or why it cannot be had."""
+    """A folder for SENNIT_CACHE: two ranks' calls in ordinary buffers as tuned on this host, and what NCCL is said to
+    have taken for each size, and which one (default: the tests' own); or why it cannot be had."""
     programs = Path(drop_in.FOLDER)
     if not drop_in.FOLDER or not (programs / "sennit-tune").exists():
         return "sennit-tune is not built"
@@ -129,6 +129,7 @@ def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", 
     beside = beside or ".".join(map(str, version_of(headers()[0])))
     (file,) = folder.glob("*.collectives.json")
     table = json.loads(file.read_text(encoding="utf-8"))
+    table["entries"] = [entry for entry in table["entries"] if "windows" not in entry]
     for entry, took in zip(table["entries"], nccl_us, strict=True):
         entry |= {"nccl_us": took, "nccl": beside}
     file.write_text(json.dumps(table), encoding="utf-8")

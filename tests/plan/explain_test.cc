@@ -42,6 +42,34 @@ TEST(Explain, WindowsGiveTheirAlgorithmsAChance) {
   EXPECT_EQ(said["source"], "model") << "tables are of other buffers";
 }
 
+TEST(Explain, BetweenWindowsGoesByWhatWasTunedThere) {
+  const Table table = table_with_windows();
+  Question question = question_of(4 * MiB);
+  question.which.windows = true;
+  const Json said = explain(question, measured_machine(), &table);
+  EXPECT_EQ(said["source"], "table");
+  EXPECT_EQ(said["chosen"]["algorithm"], "two_shot_windows");
+}
+
+TEST(Explain, SaysWhereWindowsChangeWhichLibraryIsFaster) {
+  Table table = table_with_windows();
+  const auto reason = [&](bool windows, double few_blocks_us) {
+    // Plans of more blocks than sennit has in NCCL's programs do not count there.
+    insert(table, entry_of({"gpu0", "gpu1"}, allreduce_of(4 * MiB),
+                           {{kTwoShot, 24, 0.2}, {{coll::Algorithm::two_shot, 32, 256}, few_blocks_us, 0.1}}));
+    Question question = question_of(4 * MiB);
+    question.which.windows = windows;
+    return explain(question, measured_machine(), &table)["reason"].get<std::string>();
+  };
+  const std::string said =
+      "In NCCL's programs NCCL is faster in ordinary buffers (40.0 µs, sennit 41.0) and sennit between registered "
+      "windows (22.0 µs, NCCL 45.0)";
+  for (const bool windows : {false, true}) {
+    EXPECT_NE(reason(windows, 41).find(said), std::string::npos) << reason(windows, 41);
+    EXPECT_EQ(reason(windows, 30).find("NCCL"), std::string::npos) << "sennit in both";
+  }
+}
+
 TEST(Explain, CandidatesAreInOrderAndAddUp) {
   const Json said = explain(question_of(MiB), measured_machine(), nullptr);
   double last = 0;

@@ -109,6 +109,17 @@ TEST(Lookup, WhereNoPlanNearFitsItSaysWhichSizeWasMeasured) {
   EXPECT_TRUE(narrow.around(allreduce_of(64 * MiB), team_of(2)).empty());
 }
 
+TEST(Lookup, BetweenWindowsGoesByWhatWasTunedThere) {
+  const Lookup lookup(table_with_windows(), {"gpu0", "gpu1"}, measured_machine());
+  const coll::Case ordinary = allreduce_of(3 * MiB);
+  EXPECT_EQ(lookup.find(ordinary, team_of(2))->plans.front().plan, kTwoShot);
+  EXPECT_EQ(lookup.find(between_windows(ordinary), team_of(2))->plans.front().plan, kStraight);
+  EXPECT_EQ(lookup.around(between_windows(ordinary), team_of(2)).back().which.bytes, 4 * MiB);
+  const Lookup older(small_table(), {"gpu0", "gpu1"}, measured_machine());
+  EXPECT_FALSE(older.find(between_windows(ordinary), team_of(2))) << "what ordinary buffers take says nothing of it";
+  EXPECT_TRUE(older.around(between_windows(ordinary), team_of(2)).empty());
+}
+
 TEST(Lookup, ServesOtherDevicesThatAreLinkedAlike) {
   const Lookup lookup(small_table(), {"gpu3", "gpu2"}, measured_machine());
   ASSERT_FALSE(lookup.empty());

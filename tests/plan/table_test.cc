@@ -32,6 +32,28 @@ TEST(Table, IsInTheSameOrderHoweverItWasFilled) {
   EXPECT_NE(hash(other), hash(table));
 }
 
+TEST(Table, KeepsACaseBetweenWindowsBesideTheSameInOrdinaryBuffers) {
+  const Table table = table_with_windows();
+  EXPECT_EQ(table.entries.size(), small_table().entries.size() + 1);
+  const auto read = table_from_json(to_json(table), "here");
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(read->entries, table.entries);
+  const coll::Case ordinary = allreduce_of(4 * MiB);
+  EXPECT_EQ(read->find({"gpu0", "gpu1"}, ordinary)->plans.front().plan, kTwoShot);
+  EXPECT_EQ(read->find({"gpu0", "gpu1"}, between_windows(ordinary))->plans.front().plan, kStraight);
+  const auto merged = merge(small_table(), table);
+  ASSERT_TRUE(merged.ok());
+  EXPECT_EQ(merged->entries, table.entries);
+}
+
+TEST(Table, OneFromBeforeWindowsWereTunedIsReadAndStaysTheSame) {
+  const std::string before = to_json(small_table()).dump();
+  EXPECT_EQ(before.find("windows"), std::string::npos) << "tables of ordinary buffers keep their hash";
+  const auto read = table_from_json(*parse_json(before, "here"), "here");
+  ASSERT_TRUE(read.ok()) << read.status().text();
+  EXPECT_EQ(read->entries, small_table().entries);
+}
+
 TEST(Table, SaysWhatIsWrongInADocument) {
   struct Wrong {
     const char* pointer;
@@ -52,6 +74,7 @@ TEST(Table, SaysWhatIsWrongInADocument) {
       {"/entries/0/operation", "allredouble", "allredouble"},
       {"/entries/0/arithmetic", "quick", "quick"},
       {"/entries/0/bytes", "many", "bytes"},
+      {"/entries/0/windows", "yes", "windows"},
       {"/entries/0/model_us", -2, "model_us"},
       {"/entries/0/nccl_us", nullptr, "nccl_us"},
       {"/entries/0/candidates", 1.5, "candidates"},

@@ -42,6 +42,7 @@ class TunedCase(Part):
     operation: str
     arithmetic: Literal["none", "fast", "general"]
     bytes: int = Field(ge=0)
+    windows: bool = Field(default=False, description="The buffers lay in symmetric windows, NCCL's in its own")
     plans: list[TimedPlan] = Field(min_length=1, max_length=8)
     model_us: float = Field(ge=0)
     nccl_us: float = Field(ge=0)
@@ -68,6 +69,14 @@ class TunedCase(Part):
     def narrow(self) -> TimedPlan | None:
         """The first of at most FEW_BLOCKS blocks, which leaves other kernels room; None where none was timed."""
         return next((plan for plan in self.plans if plan.blocks <= FEW_BLOCKS), None)
+
+    @property
+    def is_sennits(self) -> bool | None:
+        """Whether the drop-in takes such calls from NCCL, by a plan of few blocks; None where that was not compared.
+        As Entry::beats_nccl() in src/plan/table.h has it."""
+        if self.nccl_us <= 0:
+            return None
+        return self.narrow is not None and self.narrow.us + self.narrow.spread_us < self.nccl_us
 
     @property
     def narrow_over_nccl(self) -> Ratio | None:

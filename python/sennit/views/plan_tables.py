@@ -10,7 +10,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.plans import FEW_BLOCKS, CollectiveTable, KeptTable, TunedCase
-from sennit.plans import KindClass, kinds, layouts
+from sennit.plans import KindClass, changed_by_windows, kinds, layouts
 from sennit.ratio import Ratio
 from sennit.views.collective_table import COLOURS
 from sennit.views.columns import NOTHING
@@ -25,7 +25,8 @@ def print_plan_table(table: CollectiveTable, console: Console) -> None:
         console.print()
         console.print(Text(one.kind.title, style="bold"))
         console.print(_sizes(one))
-        console.print(Padding(Text(verdict(one)), (0, 0, 0, 1)))
+        said = [verdict(one), *windows_text(changed_by_windows(table, one))]
+        console.print(Padding(Text(" ".join(said)), (0, 0, 0, 1)))
     if not table.entries:
         console.print(Text("Nothing was tuned yet."))
     if any(_is_wide(one) for one in kinds(table)):
@@ -60,6 +61,15 @@ def verdict(one: KindClass) -> str:
     best = gained[0]
     sizes = f"At {len(gained)} of {len(one.cases)} sizes another plan than the cost model's is faster"
     return f"{sizes}, most at {units.size(best.bytes)}: {best.over_model} times, by {best.taken.name}.{left_out}"
+
+
+def windows_text(changed: list[TunedCase]) -> list[str]:
+    """Of which sizes the drop-in for NCCL decides otherwise between windows, a sentence for each library."""
+    said = []
+    for ours, here, there in ((True, "sennit's", "NCCL's"), (False, "NCCL's", "sennit's")):
+        if sizes := ", ".join(units.size(case.bytes) for case in changed if case.is_sennits == ours):
+            said.append(f"In NCCL's programs those of {sizes} are {here}, and in ordinary buffers {there}.")
+    return said
 
 
 def followed(kept: KeptTable) -> str:

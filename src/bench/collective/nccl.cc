@@ -64,6 +64,9 @@ Status Nccl::make_windows(path::Node& node, std::uint64_t bytes) {
     void* window = nullptr;
     if (const int error = library_.open_window(communicator_, memory, bytes, &window, kSymmetric); error != 0)
       status = Status(Code::device_error, fmt::format("ncclCommWindowRegister: {}", library_.text(error)));
+    // Where it has none, memory is as ordinary as any.
+    if (status.ok() && window == nullptr)
+      status = Status(Code::unsupported, fmt::format("NCCL {} makes no windows here", version_));
   }
   auto all = comm::agree(node.group().exchange(), status, {});
   has_windows_ = all.ok();

@@ -76,8 +76,7 @@ Result<std::string> Site::open_nccl(const std::vector<std::string>& versus, cons
 Result<std::string> Site::open_nccl_windows() {
   const Status status = nccl_->make_windows(*node_, input_.bytes());
   if (status.code() == Code::peer_lost) return status;
-  return status.ok() ? std::string()
-                     : fmt::format("nccl_windows is left out: {}; leave it out of --vs.", status.what());
+  return status.ok() ? std::string() : fmt::format("nccl_windows is left out: {}.", status.what());
 }
 
 bool Site::nccl_can(coll::Operation operation, const device::Reduction& reduction) {

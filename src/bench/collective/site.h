@@ -53,7 +53,7 @@ class Site {
   /// Collective. NCCL where `versus` names it, or is empty on GPUs; `file`: libnccl or its folder, empty where the
   /// loader finds it. Returns a warning where it is wanted and cannot be had. Errors: peer_lost.
   Result<std::string> open_nccl(const std::vector<std::string>& versus, const std::string& file);
-  /// Collective. Its windows, once it is open; returns a warning where they cannot be had.
+  /// Collective. Its windows, once it is open; returns a warning where they cannot be had. Errors: peer_lost.
   Result<std::string> open_nccl_windows();
   /// Null unless opened.
   Nccl* nccl() { return nccl_.get(); }

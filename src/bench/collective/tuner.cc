@@ -33,8 +33,8 @@ device::Reduction reduction_of(coll::Arithmetic arithmetic, int ranks) {
 
 std::string describe(const coll::Case& which) {
   const bool general = which.arithmetic == coll::Arithmetic::general;
-  return fmt::format("{}{} of {}", coll::name(which.operation), general ? " (float64)" : "",
-                     format_bytes(which.bytes));
+  return fmt::format("{}{} of {}{}", coll::name(which.operation), general ? " (float64)" : "",
+                     format_bytes(which.bytes), which.windows ? " between windows" : "");
 }
 
 class Tuner {
@@ -70,8 +70,12 @@ class Tuner {
     Site::Options wanted;
     auto place = comm::place_from_environment();
     if (!place) return place.status();
-    for (const coll::Case& which : cases_)
+    for (const coll::Case& which : cases_) {
       wanted.most_bytes = std::max(wanted.most_bytes, which.bytes * Layout::parts(which.operation, place->size));
+      // What is registered serves plans of ordinary buffers as well: they pass it by.
+      wanted.registered = wanted.registered || which.windows;
+    }
+    const bool windows = wanted.registered;
     auto site = Site::open(*executor, std::move(wanted));
     if (!site) return site.status();
     site_ = std::move(*site);
@@ -81,7 +85,38 @@ class Tuner {
     auto warning = site_->open_nccl(options_.versus, options_.nccl);
     if (!warning) return warning.status();
     if (!warning->empty()) warnings_.push_back(*warning);
+    return windows ? open_windows() : Status();
+  }
+
+  /// Leaves out what the machine cannot do: the ranks may not reach each other's memory.
+  Status open_windows() {
+    const auto cannot = [&](const coll::Case& which) {
+      const device::Reduction reduction = reduction_of(which.arithmetic, site_->node().size());
+      return which.windows && !site_->case_of(layout_of(which, reduction), reduction).windows;
+    };
+    if (std::erase_if(cases_, cannot) > 0)
+      warnings_.push_back("calls between windows are left out: not every rank can map the others' memory.");
+    if (site_->nccl() == nullptr || !std::ranges::any_of(cases_, &coll::Case::windows)) return {};
+    auto warning = site_->open_nccl_windows();
+    if (!warning) return warning.status();
+    if (!warning->empty()) warnings_.push_back(*warning);
     return {};
+  }
+
+  Layout layout_of(const coll::Case& which, const device::Reduction& reduction) const {
+    // In place an allgather has nothing to copy on its own rank; programs have both, and what is faster must be so
+    // for each (32 blocks, 32 MiB a rank, two H100: 1.11 times as fast as NCCL in place, 0.97 otherwise).
+    const bool in_place = which.operation != coll::Operation::allgather;
+    const auto parts = Layout::parts(which.operation, site_->node().size());
+    return site_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
+  }
+
+  /// How NCCL does it; none where it cannot.
+  std::optional<Way> nccls(const coll::Case& which) const {
+    if (site_->nccl() == nullptr || !Site::nccl_can(which.operation, reduction_of(which.arithmetic, 2)) ||
+        (which.windows && !site_->nccl()->has_windows()))
+      return std::nullopt;
+    return Way{std::nullopt, false, which.windows};
   }
 
   /// Rank 0's own, to be continued, with the layout of all.
@@ -134,9 +169,7 @@ class Tuner {
   bool is_tuned(const coll::Case& which) const {
     const plan::Entry* const entry = table_.find(layout_, which);
     if (entry == nullptr || !entry->has_plan_within(plan::Entry::kBesideKernels)) return false;
-    const bool compares =
-        site_->nccl() != nullptr && Site::nccl_can(which.operation, reduction_of(which.arithmetic, 2));
-    return !compares || entry->nccl == nccl_name(site_->nccl()->version());
+    return !nccls(which) || entry->nccl == nccl_name(site_->nccl()->version());
   }
 
   /// As rank 0's clock has it; the same on every rank.
@@ -150,11 +183,7 @@ class Tuner {
   Result<bool> tune(const coll::Case& which) {
     const coll::Team& team = site_->collectives().scratch()->team();
     const device::Reduction reduction = reduction_of(which.arithmetic, team.size);
-    const auto parts = Layout::parts(which.operation, team.size);
-    // In place an allgather has nothing to copy on its own rank; programs have both, and what is faster must be so
-    // for each (32 blocks, 32 MiB a rank, two H100: 1.11 times as fast as NCCL in place, 0.97 otherwise).
-    const bool in_place = which.operation != coll::Operation::allgather;
-    const Layout layout = site_->layout(which.operation, which.bytes * parts, reduction.type, in_place);
+    const Layout layout = layout_of(which, reduction);
     const device::Kind kind = site_->executor().kind();
     std::vector<plan::Candidate> candidates;
     for (const coll::Plan& each : coll::candidates(which, team, kind))
@@ -192,8 +221,8 @@ class Tuner {
       warnings_.push_back(fmt::format("{} by {} gave wrong results and is left out.", describe(which), name(wrong)));
     if (!found->finished) return false;
     plan::Entry entry{layout_, which, std::move(found->plans), found->model_us, 0, {}, found->timed};
-    if (site_->nccl() != nullptr && Site::nccl_can(which.operation, reduction)) {
-      auto times = site_->time({}, layout, reduction, kLeastSeconds * 4);
+    if (const auto way = nccls(which)) {
+      auto times = site_->time(*way, layout, reduction, kLeastSeconds * 4);
       if (!times) return times.status();
       entry.nccl_us = times->summary.median_us;
       entry.nccl = nccl_name(site_->nccl()->version());
@@ -263,11 +292,15 @@ Result<std::vector<coll::Case>> cases_of(const TunerOptions& options, bool gpus)
   if (options.sizes.empty() && gpus && !options.thorough)
     sizes.insert(std::ranges::upper_bound(sizes, kBuckets), kBuckets);
   std::vector<coll::Case> cases;
-  for (const coll::Operation operation : operations)
-    for (const std::uint64_t bytes : sizes) {
+  // Most programs have no windows: what fits into a budget is first of ordinary buffers.
+  for (const bool windows : {false, true})
+    for (const coll::Operation operation : operations) {
       const bool reduces = coll::reduces(operation);
-      cases.push_back({operation, reduces ? coll::Arithmetic::fast : coll::Arithmetic::none, bytes});
-      if (reduces && options.thorough) cases.push_back({operation, coll::Arithmetic::general, bytes});
+      if (windows && !std::ranges::any_of(coll::algorithms_of(operation), coll::needs_windows)) continue;
+      for (const std::uint64_t bytes : sizes) {
+        cases.push_back({operation, reduces ? coll::Arithmetic::fast : coll::Arithmetic::none, bytes, windows});
+        if (reduces && options.thorough) cases.push_back({operation, coll::Arithmetic::general, bytes, windows});
+      }
     }
   return cases;
 }

@@ -213,7 +213,7 @@ const Verdict& Counterpart::judge(const Call& call) {
   const coll::Case which = coll::bucket_of(coll::case_of(operation, *reduction, bytes));
   auto [found, is_new] = verdicts_.try_emplace(which);
   if (is_new) found->second = decide(which);
-  if (found->second.taken && is_between_windows(call, *reduction)) {
+  if (is_between_windows(call, *reduction)) {
     const Verdict& otherwise = found->second;
     coll::Case between = which;
     between.windows = true;
@@ -239,18 +239,17 @@ Verdict Counterpart::decide(const coll::Case& which) {
   const std::vector<plan::Entry> measured = chooser_->measured(which);
   if (measured.empty()) return {false, "NCCL: this size was not measured here (sennit tune collectives)"};
   for (const plan::Entry& entry : measured) {
+    const std::string size = format_bytes(entry.which.bytes) + (which.windows ? " between windows" : "");
     if (entry.plans.empty())
-      return {false, fmt::format("NCCL: no plan that was measured at {} fits in (blocks, scratch memory)",
-                                 format_bytes(entry.which.bytes))};
+      return {false, fmt::format("NCCL: no plan that was measured at {} fits in (blocks, scratch memory)", size)};
     if (entry.nccl_us == 0)
-      return {false,
-              fmt::format("NCCL: it was not measured at {} when this machine was tuned (sennit tune collectives)",
-                          format_bytes(entry.which.bytes))};
+      return {
+          false,
+          fmt::format("NCCL: it was not measured at {} when this machine was tuned (sennit tune collectives)", size)};
     if (entry.nccl != switches_.nccl) return {false, "NCCL: " + another_nccl(entry.nccl, switches_)};
-    const plan::Timed& best = entry.plans.front();
-    if (best.us + best.spread_us >= entry.nccl_us)
-      return {false, fmt::format("NCCL: measured faster at {} ({:.1f} µs, sennit {:.1f})",
-                                 format_bytes(entry.which.bytes), entry.nccl_us, best.us)};
+    if (!entry.beats_nccl())
+      return {false, fmt::format("NCCL: measured faster at {} ({:.1f} µs, sennit {:.1f})", size, entry.nccl_us,
+                                 entry.plans.front().us)};
   }
   return {true, coll::name(plan)};
 }

@@ -141,6 +141,7 @@ class Counterpart {
   Result<coll::Request> request_of(const Call& call);
   Verdict decide(const coll::Case& which);
   Verdict decide_across(const coll::Case& which) const;
+  /// `which`: the same in ordinary buffers, and `otherwise` what decide() says of that.
   Verdict decide_between_windows(const Verdict& otherwise, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
   /// Errors: aborted, once this rank's program has ended the communicator.

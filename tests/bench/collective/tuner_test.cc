@@ -12,11 +12,23 @@ namespace {
 TEST(CollectiveTuner, TheMostUsedOperationComesFirst) {
   const auto cases = *cases_of({}, true);
   EXPECT_EQ(cases.front(), (coll::Case{coll::Operation::allreduce, coll::Arithmetic::fast, KiB}));
-  EXPECT_EQ(cases.size(), 99u) << "eleven sizes of nine operations";
-  EXPECT_EQ(cases_of({}, false)->size(), 63u) << "without GPUs to 4 MiB";
+  EXPECT_EQ(cases.size(), 132u) << "eleven sizes of nine operations, and of three between windows";
+  EXPECT_EQ(cases_of({}, false)->size(), 84u) << "without GPUs to 4 MiB";
   const coll::Case of_buckets{coll::Operation::allreduce, coll::Arithmetic::fast, 32 * MiB};
   EXPECT_EQ(std::ranges::count(cases, of_buckets), 1) << "gradients come in buckets of some 25 MiB";
   EXPECT_TRUE(std::ranges::is_sorted(cases.begin(), cases.begin() + 11, {}, &coll::Case::bytes));
+}
+
+TEST(CollectiveTuner, AtLastBetweenWindowsWhatCanGoStraightThere) {
+  TunerOptions options;
+  options.operations = {"allreduce", "reduce_scatter", "allgather"};
+  options.sizes = {"1M"};
+  const auto cases = *cases_of(options, true);
+  std::vector<std::string> seen;
+  for (const coll::Case& each : cases)
+    seen.push_back(std::string(coll::name(each.operation)) + (each.windows ? " between windows" : ""));
+  EXPECT_EQ(seen, (std::vector<std::string>{"allreduce", "reduce_scatter", "allgather", "allreduce between windows",
+                                            "allgather between windows"}));
 }
 
 TEST(CollectiveTuner, ThoroughlyEveryPowerOfTwoAndOtherTypes) {
