@@ -17,16 +17,20 @@ import drop_in
 import pytest
 from sennit.peers import mpi
 
+ATOMIC = ("fetch_and_op", "compare_and_swap")  # of one element
 OF_TWO = (
-    "latency", "persistent", "partitioned", "bandwidth", "bidirectional", "multi_pair", "put", "get", "accumulate",
+    "latency", "persistent", "multi_latency", "partitioned", "bandwidth", "bandwidth_init", "bidirectional",
+    "bidirectional_init", "multi_pair", "put", "get", "accumulate", "get_accumulate", *ATOMIC, "put_bandwidth",
+    "put_bidirectional", "get_bandwidth",
 )  # fmt: skip
 IN_PLACE = (
-    "allreduce", "iallreduce", "allreduce_init", "reduce", "allgather", "allgatherv", "reduce_scatter_block",
-    "reduce_scatter", "scan", "exscan",
+    "allreduce", "reduce", "allgather", "allgatherv", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
 )  # fmt: skip
-OPERATIONS = (
-    *OF_TWO, *IN_PLACE, "bcast", "alltoall", "alltoallv", "gather", "gatherv", "scatter", "scatterv", "barrier",
+COLLECTIVES = (
+    *IN_PLACE, "bcast", "alltoall", "alltoallv", "alltoallw", "gather", "gatherv", "scatter", "scatterv",
+    "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw",
 )  # fmt: skip
+BARRIERS = ("barrier", "ibarrier", "barrier_init")
 SIZES = "8,40K"  # of messages that are staged, and that the receiver copies
 
 
@@ -68,16 +72,17 @@ def test_every_operation_is_verified_and_measured_on_every_kind_of_buffer(found:
     assert result["settings"]["emulated"]
     assert result["settings"]["library"] == found.library.name
     counts = Counter((row["operation"], row["buffers"], row["variant"]) for row in result["rows"])
-    for operation in OPERATIONS[:-1]:
-        times = 2 * (2 if operation in IN_PLACE else 1)
+    collectives = {form: name for name in COLLECTIVES for form in (name, f"i{name}", f"{name}_init")}
+    for operation in (*OF_TWO, *collectives):
+        times = (1 if operation in ATOMIC else 2) * (2 if collectives.get(operation) in IN_PLACE else 1)
         kinds = {"gpu": "by_hand", "host": "mpi"}
         if operation in OF_TWO:
             kinds |= {"gpu_host": "by_hand", "host_gpu": "by_hand"}
         for buffers, other in kinds.items():
             for variant in ("sennit", other):
                 assert counts.pop((operation, buffers, variant)) == times, (operation, buffers, variant)
-    assert counts == {("barrier", "", "sennit"): 1, ("barrier", "", "mpi"): 1}
-    assert all(row["verified"] for row in result["rows"] if row["operation"] != "barrier")
+    assert counts == {(barrier, "", variant): 1 for barrier in BARRIERS for variant in ("sennit", "mpi")}
+    assert all(row["verified"] for row in result["rows"] if row["operation"] not in BARRIERS)
     assert all(("sennit" in row) == (row["variant"] != "sennit") for row in result["rows"])
 
 
@@ -97,6 +102,23 @@ def test_numbers_of_other_types_are_reduced(found: mpi.Installed, folder: Path) 
     for numbers in (["--type", "int32", "--op", "bit_xor"], ["--type", "float64", "--op", "max"]):
         result = document(bench(found, folder, *options, *numbers, SENNIT_EMULATE="1"))
         assert {(row["type"], row["operator"]) for row in result["rows"]} == {(numbers[1], numbers[3])}
+
+
+def test_what_osu_has_is_measured_by_its_names_and_of_characters(found: mpi.Installed, folder: Path) -> None:
+    names = {
+        "osu_bibw": "bidirectional", "osu_ireduce": "ireduce", "osu_allreduce": "allreduce",
+        "osu_reduce_persistent": "reduce_init", "osu_neighbor_alltoallv": "neighbor_alltoallv",
+        "osu_put_bibw": "put_bidirectional", "osu_acc_latency": "accumulate", "osu_cas_latency": "compare_and_swap",
+        "osu_multi_lat": "multi_latency",
+    }  # fmt: skip
+    asked = ",".join(name.removeprefix("osu_") if name.endswith("w") else name for name in names)
+    options = ["--operations", asked, "--type", "char", "--sizes", "8,40K", "--window", "2", "-n", "3"]
+    rows = document(bench(found, folder, *options, SENNIT_EMULATE="1"))["rows"]
+    assert {row["osu"]: row["operation"] for row in rows} == names
+    assert {row["type"] for row in rows} == {"char", "int64"}
+    done = bench(found, folder, "--operations", "bw", "--buffers", "managed", "--sizes", "8", SENNIT_EMULATE="1")
+    assert done.returncode == 3
+    assert "--buffers managed: there is no managed memory without a GPU" in " ".join(done.stderr.split())
 
 
 def test_the_standard_abi_is_measured_too(found: mpi.Installed, folder: Path) -> None:

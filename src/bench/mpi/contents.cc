@@ -26,7 +26,8 @@ std::vector<std::byte> before(const Layout& layout, const device::Reduction& red
 }
 
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index) {
-  if (!reduces(layout.what.operation))
+  const bool fetched = is_one_sided(layout.what.operation) && !layout.is_target();
+  if (!reduces(layout.what.operation) || fetched)
     return message(layout, reduction, layout.number_taken(index, layout.source(index)));
   auto result = message(layout, reduction, layout.number_taken(index, 0));
   // One after the other: there may be more ranks than one step takes.

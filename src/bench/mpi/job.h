@@ -9,7 +9,7 @@
 #include "bench/mpi/layout.h"
 #include "bench/mpi/library.h"
 #include "bench/mpi/memory.h"
-#include "device/reduction.h"
+#include "bench/mpi/numbers.h"
 
 namespace sennit::bench::mpi {
 
@@ -30,8 +30,7 @@ struct Batch {
 class Job {
  public:
   /// Starts MPI (MPI_Init), of whatever ABI. Errors: unsupported where the library lacks a function.
-  static Result<std::unique_ptr<Job>> start(const OpenLibrary& library, const device::Reduction& reduction,
-                                            Memories& memories);
+  static Result<std::unique_ptr<Job>> start(const OpenLibrary& library, const Numbers& numbers, Memories& memories);
   virtual ~Job() = default;
 
   int rank() const { return rank_; }
@@ -39,7 +38,7 @@ class Job {
   /// Whether sennit's drop-in stands before the MPI.
   bool has_sennit() const { return has_sennit_; }
   /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
-  virtual std::string lacks(Operation operation) const = 0;
+  virtual std::string lacks(const Benchmark& benchmark) const = 0;
   /// What the MPI says of itself, in one line.
   const std::string& version() const { return version_; }
 

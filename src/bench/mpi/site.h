@@ -56,7 +56,7 @@ class Site {
   Job& job_;
   Memories& memories_;
   device::Reduction reduction_;
-  Room gpu_, host_, staged_;
+  Room gpu_, managed_, host_, staged_;
 };
 
 }  // namespace sennit::bench::mpi

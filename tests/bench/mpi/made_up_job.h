@@ -10,6 +10,7 @@
 namespace sennit::bench::mpi {
 
 inline constexpr device::Reduction kSum{device::Type::float32, device::Operator::sum};
+inline const Numbers kFloats{kSum, "float32"};
 
 class MadeUpJob final : public Job {
  public:
@@ -17,7 +18,7 @@ class MadeUpJob final : public Job {
 
   explicit MadeUpJob(Call call) : call_(std::move(call)) {}
   void finish() override {}
-  std::string lacks(Operation) const override { return {}; }
+  std::string lacks(const Benchmark&) const override { return {}; }
 
   /// What MPI does with one rank: what it gives is what it gets.
   static void carry(const Batch& batch) {
