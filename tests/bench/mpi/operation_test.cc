@@ -37,7 +37,8 @@ TEST(Operation, NamesOfOsusMeanTheSame) {
       {"ineighbor_alltoallw", {neighbor_alltoallw, Style::nonblocking}}};
   for (const auto& [text, meant] : cases) EXPECT_THAT(*parse_benchmarks(text), ElementsAre(meant)) << text;
   EXPECT_EQ(name({allreduce, Style::persistent}), "allreduce_init");
-  for (const Benchmark& each : *parse_benchmarks("osu")) EXPECT_NE(osu_name(each), "") << name(each);
+  const auto all = parse_benchmarks("osu");
+  for (const Benchmark& each : *all) EXPECT_NE(osu_name(each), "") << name(each);
   EXPECT_FALSE(parse_benchmarks("osu_scan")) << "it has no scan";
 }
 
