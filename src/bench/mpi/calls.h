@@ -20,7 +20,7 @@ struct Setting {
   typename Abi::Comm world;
   typename Abi::Datatype type;
   typename Abi::Op op;
-  typename Abi::Datatype word;  ///< an integer of 8 bytes
+  typename Abi::Datatype word;  ///< an integer of 8 bytes, of atomic calls
   int element_bytes = 1;
   typename Abi::Comm ring{};  ///< of neighbours
   typename Abi::Win win{};    ///< of one-sided calls
@@ -263,7 +263,7 @@ class Calls {
               "MPI_Get_accumulate");
         break;
       case Operation::fetch_and_op:
-        check(call_.fetch_and_op(input_, output_, type, peer_, there, op, win), "MPI_Fetch_and_op");
+        check(call_.fetch_and_op(input_, output_, setting_.word, peer_, there, op, win), "MPI_Fetch_and_op");
         break;
       case Operation::compare_and_swap:
         check(call_.compare_and_swap(input_, input_ + bytes_, output_, setting_.word, peer_, there, win),

@@ -12,6 +12,8 @@ namespace sennit::bench::mpi {
 
 namespace {
 
+constexpr std::string_view kOsu = "osu_";
+
 struct Names {
   std::string_view own, osu;  ///< OSU's without "osu_"; empty: it has none
 };
@@ -89,10 +91,11 @@ std::string name(const Benchmark& benchmark) {
 
 std::string osu_name(const Benchmark& benchmark) {
   const std::string_view osu = kNames[static_cast<std::size_t>(benchmark.operation)].osu;
-  // It has those of neighbours in two styles.
   const bool persistent = benchmark.style == Style::persistent;
-  if (osu.empty() || (persistent && is_of_neighbours(benchmark.operation))) return {};
-  return fmt::format("osu_{}{}{}", benchmark.style == Style::nonblocking ? "i" : "", osu,
+  const bool in_two_styles =
+      is_of_neighbours(benchmark.operation) || benchmark.operation == Operation::reduce_scatter_block;
+  if (osu.empty() || (persistent && in_two_styles)) return {};
+  return fmt::format("{}{}{}{}", kOsu, benchmark.style == Style::nonblocking ? "i" : "", osu,
                      persistent ? "_persistent" : "");
 }
 

@@ -21,8 +21,8 @@ enum class Operation {
   get,            ///< of rank 0, out of it
   accumulate,
   get_accumulate,
-  fetch_and_op,      ///< the same of one element
-  compare_and_swap,  ///< of one element of 8 bytes
+  fetch_and_op,  ///< of one integer of 8 bytes, as OSU has it
+  compare_and_swap,
   put_bandwidth,     ///< several at a time
   put_bidirectional,
   get_bandwidth,
@@ -107,10 +107,13 @@ constexpr bool has_size(Operation operation) {
 constexpr bool is_get(Operation operation) {
   return operation == Operation::get || operation == Operation::get_bandwidth;
 }
+/// Of one integer of 8 bytes, whatever the others are of.
+constexpr bool is_atomic(Operation operation) {
+  return operation == Operation::fetch_and_op || operation == Operation::compare_and_swap;
+}
 /// Whether the caller gets what was in the target's memory before.
 constexpr bool fetches(Operation operation) {
-  using enum Operation;
-  return operation == get_accumulate || operation == fetch_and_op || operation == compare_and_swap;
+  return operation == Operation::get_accumulate || is_atomic(operation);
 }
 /// Whether a one-sided call depends on what is in the target's memory, and changes it.
 constexpr bool updates(Operation operation) {

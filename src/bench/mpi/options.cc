@@ -102,8 +102,7 @@ Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) 
   if (!numbers) return numbers.status();
   auto benchmarks = benchmarks_of(options);
   if (!benchmarks) return benchmarks.status();
-  const unsigned width = device::bytes_of(numbers->reduction.type);
-  auto sizes = sizes_of(options, width, fast);
+  auto sizes = sizes_of(options, device::bytes_of(numbers->reduction.type), fast);
   if (!sizes) return sizes.status();
   std::vector<Buffers> places;
   for (const std::string& text : options.buffers) {
@@ -127,9 +126,7 @@ Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) 
       add({operation, places.front(), 0, 1, false, style});
       continue;
     }
-    const std::vector<std::uint64_t> own = operation == Operation::fetch_and_op ? std::vector<std::uint64_t>{width}
-                                           : operation == Operation::compare_and_swap ? std::vector<std::uint64_t>{8}
-                                                                                      : *sizes;
+    const auto own = is_atomic(operation) ? std::vector<std::uint64_t>{8} : *sizes;
     for (const Buffers buffers : places) {
       if (!is_of_two(operation) && (buffers == Buffers::gpu_host || buffers == Buffers::host_gpu)) continue;
       for (const int window : has_window(operation) ? options.windows : std::vector<int>{1})

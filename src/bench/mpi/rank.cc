@@ -9,6 +9,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/measure/watchdog.h"
 #include "bench/mpi/binding.h"
@@ -111,15 +112,15 @@ class Rank {
 
   /// What came with MPI 4.0 and an older one has not; where nothing else is left, that is all there is to say.
   void leave_out_lacking(Cases& cases) {
-    std::set<std::string> told;
+    std::map<std::string, std::set<std::string>> told;
     std::erase_if(cases.list, [&](const Case& what) {
       const std::string lacking = job_->lacks(what.benchmark());
-      if (lacking.empty()) return false;
-      if (told.insert(lacking).second)
-        warnings_.push_back(fmt::format("{} is left out: this MPI has no {}; measure a newer one for it.",
-                                        name(what.benchmark()), lacking));
-      return true;
+      if (!lacking.empty()) told[lacking].insert(name(what.benchmark()));
+      return !lacking.empty();
     });
+    for (const auto& [lacking, of] : told)
+      warnings_.push_back(fmt::format("Left out, since this MPI has no {}: {}. Measure a newer one for them.", lacking,
+                                      fmt::join(of, ", ")));
   }
 
   /// One GPU a rank, or none anywhere.

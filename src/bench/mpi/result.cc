@@ -28,7 +28,7 @@ Json to_json(const Layout& layout, const Variant& variant, const Numbers& number
               {"bytes", what.bytes},
               {"window", what.window},
               {"in_place", what.in_place},
-              {"type", what.operation == Operation::compare_and_swap ? "int64" : numbers.type},
+              {"type", is_atomic(what.operation) ? "int64" : numbers.type},
               {"operator", reduces(what.operation) ? device::name(numbers.reduction.op) : ""},
               {"ranks", layout.size},
               {"nodes", layout.nodes},

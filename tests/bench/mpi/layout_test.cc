@@ -113,6 +113,7 @@ TEST(MpiLayout, NeighboursAreThoseOfARing) {
 TEST(MpiLayout, WhatIsGivenIsWhatComes) {
   for (const Operation operation : all_operations()) {
     if (reduces(operation) || operation == barrier) continue;  // numbers come together
+    if (operation == compare_and_swap) continue;               // what was there before comes back
     const int ranks = 4, window = has_window(operation) ? 8 : 1;
     for (int to = 0; to < ranks; ++to) {
       const Layout there = of(operation, to, ranks, window);

@@ -90,8 +90,7 @@ TEST(MpiOptions, AtomicCallsAreOfOneElement) {
   options.operations.emplace_back("cas_latency");
   const auto cases = cases_of(options, true, true, 2);
   ASSERT_EQ(cases->list.size(), 2u);
-  EXPECT_EQ(cases->list[0].bytes, 4u);
-  EXPECT_EQ(cases->list[1].bytes, 8u);
+  for (const Case& each : cases->list) EXPECT_EQ(each.bytes, 8u);
 }
 
 TEST(MpiOptions, PeersAreAllUnlessSomeAreNamed) {
