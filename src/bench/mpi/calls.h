@@ -51,20 +51,16 @@ class Calls {
         output_(batch.by_hand() ? batch.staged_output : batch.output),
         requests_(2 * static_cast<std::size_t>(window_)) {}
 
-  /// µs of all `calls`: of messages from the first one's start to the last one's end on the rank that sends first, of
-  /// collectives in the calls alone.
-  Status run(int calls, double& us) {
-    us = 0;
+  /// Of all `calls`: what is timed of messages is from the first one's start to the last one's end on the rank that
+  /// sends first; of collectives and one-sided calls those alone.
+  Status run(int calls, Spent& spent) {
     check(barrier_(setting_.world), "MPI_Barrier");
-    if (is_one_sided(layout_.what.operation)) {
-      one_sided(calls, us);
-      return status_;
-    }
-    if (!is_message(layout_.what.operation)) {
-      collectives(calls, us);
-      return status_;
-    }
-    if (peer_ != Layout::kNobody) messages(calls, us);
+    if (is_one_sided(layout_.what.operation))
+      one_sided(calls, spent);
+    else if (!is_message(layout_.what.operation))
+      collectives(calls, spent);
+    else if (peer_ != Layout::kNobody)
+      messages(calls, spent);
     return status_;
   }
 
@@ -101,7 +97,7 @@ class Calls {
     if (batch_.by_hand()) check(memories_.wait());
   }
 
-  void messages(int calls, double& us) {
+  void messages(int calls, Spent& spent) {
     const Operation operation = layout_.what.operation;
     const bool kept = is_kept() || operation == Operation::partitioned;
     if (kept && !make_requests()) return;
@@ -114,7 +110,8 @@ class Calls {
       else
         one_way();
     }
-    if (layout_.is_first()) us = since(begin);
+    spent.all_us = since(begin);
+    if (layout_.is_first()) spent.us = spent.all_us;
     if (kept) free_requests();
   }
 
@@ -233,7 +230,8 @@ class Calls {
   }
 
   /// Between fences, since by hand the target has to copy before and after.
-  void one_sided(int calls, double& us) {
+  void one_sided(int calls, Spent& spent) {
+    const auto first = Clock::now();
     for (int i = 0; i < calls; ++i) {
       check(barrier_(setting_.world), "MPI_Barrier");
       const auto begin = Clock::now();
@@ -245,8 +243,9 @@ class Calls {
       check(call_.win_fence(0, setting_.win), "MPI_Win_fence");
       begin_up(0, layout_.output_bytes());
       wait_up();
-      us += since(begin);
+      spent.us += since(begin);
     }
+    spent.all_us = since(first);
   }
   /// One call, of what lies `at` so many bytes on both sides.
   void reach(std::uint64_t at) {
@@ -278,7 +277,7 @@ class Calls {
   }
 
   /// As the OSU benchmarks do: ranks meet before each call, which is not timed.
-  void collectives(int calls, double& us) {
+  void collectives(int calls, Spent& spent) {
     for (int rank = 0; rank < layout_.size; ++rank) {
       counts_.push_back(count_);
       places_.push_back(rank * count_);
@@ -293,6 +292,7 @@ class Calls {
       check(with_collective(make), "a persistent collective of MPI's");
       if (!status_.ok()) return;
     }
+    const auto first = Clock::now();
     for (int i = 0; i < calls; ++i) {
       if (layout_.what.operation != Operation::barrier) check(barrier_(setting_.world), "MPI_Barrier");
       const auto begin = Clock::now();
@@ -300,8 +300,9 @@ class Calls {
       check(collective(), "a collective of MPI's");
       begin_up(0, layout_.output_bytes());
       wait_up();
-      us += since(begin);
+      spent.us += since(begin);
     }
+    spent.all_us = since(first);
     if (is_kept()) check(call_.request_free(requests_.data()), "MPI_Request_free");
   }
 

@@ -99,13 +99,13 @@ class JobOf final : public Job {
     return {};
   }
 
-  Status timed(const Batch& batch, int calls, double& us) override {
+  Status timed(const Batch& batch, int calls, Spent& spent) override {
     if (is_one_sided(batch.layout.what.operation))
       if (auto status = open_window(batch); !status) return status;
     if (is_of_neighbours(batch.layout.what.operation))
       if (auto status = make_ring(batch.layout); !status) return status;
     return Calls<Abi>(batch.with_sennit ? with_ : without_, without_.barrier.blocking, setting_, batch, memories_)
-        .run(calls, us);
+        .run(calls, spent);
   }
   int all_gather(const void* mine, void* all, int bytes) override {
     return library_->all_gather(library_->comm_world(), mine, all, bytes);
@@ -180,24 +180,25 @@ Result<std::unique_ptr<Job>> Job::start(const OpenLibrary& library, const Number
   return JobOf<shim::mpi::OpenMpi>::start(library, numbers, memories);
 }
 
-Result<double> Job::run(const Batch& batch, int calls) {
+Result<Spent> Job::run(const Batch& batch, int calls) {
   struct Told {
-    double us;
+    Spent spent;
     std::int64_t failed;
   } mine{};
-  const Status status = timed(batch, calls, mine.us);
+  const Status status = timed(batch, calls, mine.spent);
   mine.failed = status.ok() ? 0 : 1;
   std::vector<Told> all(static_cast<std::size_t>(size_));
   if (const int code = all_gather(&mine, all.data(), sizeof mine); code != 0)
     return Status(Code::system_error, fmt::format("MPI_Allgather returned {}", code));
-  double slowest = 0;
+  Spent slowest;
   bool failed = false;
   for (const Told& each : all) {
-    slowest = std::max(slowest, each.us);
+    slowest.us = std::max(slowest.us, each.spent.us);
+    slowest.all_us = std::max(slowest.all_us, each.spent.all_us);
     failed = failed || each.failed != 0;
   }
   if (failed) return agree(status);
-  return slowest / calls / batch.layout.what.messages();
+  return Spent{slowest.us / calls / batch.layout.what.messages(), slowest.all_us / calls};
 }
 
 Result<std::vector<std::string>> Job::gather(const std::string& mine) {

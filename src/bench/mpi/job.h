@@ -27,6 +27,12 @@ struct Batch {
   bool by_hand() const { return staged_input != nullptr; }
 };
 
+/// What calls take.
+struct Spent {
+  double us = 0;      ///< what is timed
+  double all_us = 0;  ///< with what is not, such as ranks that meet before each collective
+};
+
 class Job {
  public:
   /// Starts MPI (MPI_Init), of whatever ABI. Errors: unsupported where the library lacks a function.
@@ -42,9 +48,9 @@ class Job {
   /// What the MPI says of itself, in one line.
   const std::string& version() const { return version_; }
 
-  /// Collective. µs of one call, or of one message of a window, on the slowest rank; the same on every rank. Errors,
-  /// the same on every rank: those of copies, and what MPI's functions return.
-  Result<double> run(const Batch& batch, int calls);
+  /// Collective. What is timed of one call, or of one message of a window, and all of a call, on the slowest rank; the
+  /// same on every rank. Errors, the same on every rank: those of copies, and what MPI's functions return.
+  Result<Spent> run(const Batch& batch, int calls);
 
   /// Collective: what every rank says, by rank. Errors: those of MPI.
   Result<std::vector<std::string>> gather(const std::string& mine);
@@ -55,7 +61,8 @@ class Job {
   virtual void finish() = 0;
 
  protected:
-  virtual Status timed(const Batch& batch, int calls, double& us) = 0;
+  /// Sets what all `calls` take on this rank.
+  virtual Status timed(const Batch& batch, int calls, Spent& spent) = 0;
   virtual int all_gather(const void* mine, void* all, int bytes) = 0;
 
   int rank_ = 0, size_ = 1;

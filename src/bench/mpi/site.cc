@@ -138,15 +138,13 @@ Status Site::verify(const Case& what, const Variant& variant) {
 }
 
 Result<double> Site::estimate(const Batch& batch) {
-  const Case& what = batch.layout.what;
   for (int calls = 1;; calls *= 4) {
     // The least of several: the first ones set things up, and any may meet something else that runs.
     double us = 0;
     for (int attempt = 0; attempt < 3; ++attempt) {
       auto ran = job_.run(batch, calls);
       if (!ran) return ran.status();
-      const double call = *ran * what.messages();
-      us = attempt == 0 ? call : std::min(us, call);
+      us = attempt == 0 ? ran->all_us : std::min(us, ran->all_us);
     }
     if (us * calls >= kEstimateUs || calls >= kMostEstimated) return us;
   }
@@ -172,7 +170,7 @@ Result<std::vector<Times>> Site::time(const Case& what, const std::vector<Varian
         if (auto warmed = job_.run(batches[index], calls); !warmed) return warmed.status();
       auto ran = job_.run(batches[index], planned.calls[index]);
       if (!ran) return ran.status();
-      if (round >= 0) samples[index].push_back(*ran);
+      if (round >= 0) samples[index].push_back(ran->us);
     }
   std::vector<Times> times;
   const auto own = std::ranges::find(variants, kOwn, &Variant::name) - variants.begin();

@@ -50,7 +50,7 @@ class Site {
   Status prepare(const Batch& batch);
   Status check(const Batch& batch);
   Status write(std::byte* to, std::uint64_t bytes, const std::vector<std::byte>& again_and_again);
-  /// µs of a call, there and back or with its window, as it is just seen. Warms up.
+  /// All µs of a call, there and back or with its window, as it is just seen. Warms up.
   Result<double> estimate(const Batch& batch);
 
   Job& job_;

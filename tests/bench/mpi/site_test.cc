@@ -92,6 +92,21 @@ TEST(MpiSite, VariantsTakeTurnsAndAreCompared) {
   EXPECT_EQ(alone, 0) << "never three batches of one";
 }
 
+TEST(MpiSite, WhatIsNotTimedTakesItsTimeToo) {
+  MadeUpJob job([](const Batch&, int calls, double& us) {
+    us = calls;
+    return Status();
+  });
+  job.untimed_us = 999;
+  const auto memories = Memories::of_host();
+  Site site(job, *memories, kSum);
+  ASSERT_TRUE(site.make_room({kAllreduce}));
+  const auto times = site.time(kAllreduce, {kOurs}, 0.007);
+  ASSERT_TRUE(times);
+  EXPECT_EQ((*times)[0].summary.median_us, 1);
+  EXPECT_EQ((*times)[0].calls, 1) << "a batch is a millisecond";
+}
+
 TEST(MpiSite, ByHandMpiGetsThePinnedCopies) {
   ::setenv("SENNIT_EMULATE", "1", 1);
   const auto memories = Memories::of_gpu(0);
