@@ -48,8 +48,8 @@ class Job {
   /// What the MPI says of itself, in one line.
   const std::string& version() const { return version_; }
 
-  /// Collective. What is timed of one call, or of one message of a window, and all of a call, on the slowest rank; the
-  /// same on every rank. Errors, the same on every rank: those of copies, and what MPI's functions return.
+  /// Collective. What is timed of one call, or of one message of a window, and all of a call, on the slowest rank;
+  /// the same on every rank. Errors, the same on every rank: those of copies, and what MPI's functions return.
   Result<Spent> run(const Batch& batch, int calls);
 
   /// Collective: what every rank says, by rank. Errors: those of MPI.

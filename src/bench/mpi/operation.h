@@ -23,7 +23,7 @@ enum class Operation {
   get_accumulate,
   fetch_and_op,  ///< of one integer of 8 bytes, as OSU has it
   compare_and_swap,
-  put_bandwidth,     ///< several at a time
+  put_bandwidth,  ///< several at a time
   put_bidirectional,
   get_bandwidth,
   allreduce,

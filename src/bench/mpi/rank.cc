@@ -119,8 +119,8 @@ class Rank {
       return !lacking.empty();
     });
     for (const auto& [lacking, of] : told)
-      warnings_.push_back(fmt::format("Left out, since this MPI has no {}: {}. Measure a newer one for them.", lacking,
-                                      fmt::join(of, ", ")));
+      warnings_.push_back(fmt::format("Left out, since this MPI has no {}: {}. Measure a newer one for them.",
+                                      lacking, fmt::join(of, ", ")));
   }
 
   /// One GPU a rank, or none anywhere.

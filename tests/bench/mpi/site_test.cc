@@ -29,9 +29,8 @@ Status verified(const std::function<void(const Batch&)>& call, const Case& what 
 
 TEST(MpiSite, WhatIsRightPasses) {
   EXPECT_TRUE(verified(MadeUpJob::carry));
-  for (const Operation operation :
-       {Operation::allgather, Operation::alltoallv, Operation::reduce_scatter_block, Operation::gather,
-        Operation::scatter, Operation::bcast, Operation::alltoallw})
+  for (const Operation operation : {Operation::allgather, Operation::alltoallv, Operation::reduce_scatter_block,
+                                    Operation::gather, Operation::scatter, Operation::bcast, Operation::alltoallw})
     for (const bool in_place : {false, true})
       EXPECT_TRUE(verified(MadeUpJob::carry, {operation, Buffers::host, 1024, 1, in_place})) << name(operation);
 }
