@@ -56,6 +56,13 @@ def test_without_sennit_there_are_times_alone() -> None:
     assert "Nothing was measured." in mpi_markdown(result(rows=[]))
 
 
+def test_a_table_names_the_benchmark_of_osu() -> None:
+    document = data("mpi")
+    rows = [row | {"osu": f"osu_{row['operation']}"} for row in document["rows"] if row["operation"] == "latency"]
+    document["rows"] = [row | {"buffers": "managed"} for row in rows]
+    assert "**Latency: managed buffers, 2 ranks (osu_latency).**" in mpi_markdown(MpiResult.model_validate(document))
+
+
 # ---- launchers ----------------------------------------------------------------------------------------------------
 
 

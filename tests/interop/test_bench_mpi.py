@@ -18,16 +18,19 @@ import pytest
 from sennit.peers import mpi
 
 OF_TWO = (
-    "latency", "persistent", "partitioned", "bandwidth", "bidirectional", "multi_pair", "put", "get", "accumulate",
+    "latency", "persistent", "multi_latency", "partitioned", "bandwidth", "bandwidth_init", "bidirectional",
+    "bidirectional_init", "multi_pair", "put", "get", "accumulate", "get_accumulate", "put_bandwidth",
+    "put_bidirectional", "get_bandwidth",
 )  # fmt: skip
+ATOMIC = ("fetch_and_op", "compare_and_swap")  # of one integer
 IN_PLACE = (
-    "allreduce", "iallreduce", "allreduce_init", "reduce", "allgather", "allgatherv", "reduce_scatter_block",
-    "reduce_scatter", "scan", "exscan",
+    "allreduce", "reduce", "allgather", "allgatherv", "reduce_scatter_block", "reduce_scatter", "scan", "exscan",
 )  # fmt: skip
-OPERATIONS = (
-    *OF_TWO, *IN_PLACE, "bcast", "alltoall", "alltoallv", "gather", "gatherv", "scatter", "scatterv", "barrier",
+COLLECTIVES = (
+    *IN_PLACE, "bcast", "alltoall", "alltoallv", "alltoallw", "gather", "gatherv", "scatter", "scatterv",
+    "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall", "neighbor_alltoallv", "neighbor_alltoallw",
 )  # fmt: skip
-SIZES = "8,40K"  # of messages that are staged, and that the receiver copies
+BARRIERS = ("barrier", "ibarrier", "barrier_init")
 
 
 @pytest.fixture(params=list(mpi.LIBRARIES))
@@ -61,24 +64,39 @@ def document(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
 
 
-def test_every_operation_is_verified_and_measured_on_every_kind_of_buffer(found: mpi.Installed, folder: Path) -> None:
-    options = ["--operations", "all", "--sizes", SIZES, "--window", "5", "--in-place"]
-    options += ["--buffers", "gpu,host,gpu_host,host_gpu"]
+def measured(result: Any) -> Counter[tuple[str, str, str]]:
+    """How many rows there are of each operation, buffers and variant; all that have a size are verified."""
+    rows = result["rows"]
+    assert all(row["verified"] for row in rows if row["operation"] not in BARRIERS)
+    assert all(("sennit" in row) == (row["variant"] != "sennit") for row in rows)
+    return Counter((row["operation"], row["buffers"], row["variant"]) for row in rows)
+
+
+def test_every_operation_is_verified_and_measured(found: mpi.Installed, folder: Path) -> None:
+    options = ["--operations", "all", "--sizes", "40K", "--window", "5", "--buffers", "gpu"]
     result = document(bench(found, folder, *options, SENNIT_EMULATE="1"))
     assert result["settings"]["emulated"]
     assert result["settings"]["library"] == found.library.name
-    counts = Counter((row["operation"], row["buffers"], row["variant"]) for row in result["rows"])
-    for operation in OPERATIONS[:-1]:
-        times = 2 * (2 if operation in IN_PLACE else 1)
-        kinds = {"gpu": "by_hand", "host": "mpi"}
-        if operation in OF_TWO:
-            kinds |= {"gpu_host": "by_hand", "host_gpu": "by_hand"}
-        for buffers, other in kinds.items():
-            for variant in ("sennit", other):
-                assert counts.pop((operation, buffers, variant)) == times, (operation, buffers, variant)
-    assert counts == {("barrier", "", "sennit"): 1, ("barrier", "", "mpi"): 1}
-    assert all(row["verified"] for row in result["rows"] if row["operation"] != "barrier")
-    assert all(("sennit" in row) == (row["variant"] != "sennit") for row in result["rows"])
+    sized = [*OF_TWO, *ATOMIC, *(form for name in COLLECTIVES for form in (name, f"i{name}", f"{name}_init"))]
+    expected = {(name, "gpu", variant): 1 for name in sized for variant in ("sennit", "by_hand")}
+    expected |= {(name, "", variant): 1 for name in BARRIERS for variant in ("sennit", "mpi")}
+    assert measured(result) == expected
+
+
+def test_every_kind_of_buffer_is_measured_and_in_place_too(found: mpi.Installed, folder: Path) -> None:
+    of_two = ("latency", "partitioned", "bandwidth", "bidirectional", "put", "get", "accumulate")
+    # Messages that are staged, and that the receiver copies.
+    options = ["--operations", ",".join((*of_two, *COLLECTIVES)), "--sizes", "8,40K", "--window", "5", "--in-place"]
+    options += ["--buffers", "gpu,host,gpu_host,host_gpu"]
+    others = {"gpu": "by_hand", "host": "mpi", "gpu_host": "by_hand", "host_gpu": "by_hand"}
+    expected = {
+        (name, buffers, variant): 4 if name in IN_PLACE else 2
+        for name in (*of_two, *COLLECTIVES)
+        for buffers, other in others.items()
+        if name in of_two or "_" not in buffers
+        for variant in ("sennit", other)
+    }
+    assert measured(document(bench(found, folder, *options, SENNIT_EMULATE="1"))) == expected
 
 
 def test_ranks_are_taken_for_those_of_several_nodes(found: mpi.Installed, folder: Path) -> None:
@@ -97,6 +115,21 @@ def test_numbers_of_other_types_are_reduced(found: mpi.Installed, folder: Path) 
     for numbers in (["--type", "int32", "--op", "bit_xor"], ["--type", "float64", "--op", "max"]):
         result = document(bench(found, folder, *options, *numbers, SENNIT_EMULATE="1"))
         assert {(row["type"], row["operator"]) for row in result["rows"]} == {(numbers[1], numbers[3])}
+
+
+def test_what_osu_has_is_measured_by_its_names_and_of_characters(found: mpi.Installed, folder: Path) -> None:
+    names = {
+        "osu_multi_lat": "multi_latency", "osu_put_bibw": "put_bidirectional", "osu_acc_latency": "accumulate",
+        "osu_fop_latency": "fetch_and_op", "osu_iallreduce": "iallreduce", "osu_reduce_persistent": "reduce_init",
+        "osu_neighbor_alltoallv": "neighbor_alltoallv",
+    }  # fmt: skip
+    options = ["--operations", ",".join(names), "--type", "char", "--sizes", "40K", "--window", "2", "-n", "3"]
+    rows = document(bench(found, folder, *options, SENNIT_EMULATE="1"))["rows"]
+    assert {row["osu"]: row["operation"] for row in rows} == names
+    assert {row["type"] for row in rows} == {"char", "int64"}
+    done = bench(found, folder, "--operations", "bw", "--buffers", "managed", "--sizes", "8", SENNIT_EMULATE="1")
+    assert done.returncode == 3
+    assert "--buffers managed: there is no managed memory without a GPU" in " ".join(done.stderr.split())
 
 
 def test_the_standard_abi_is_measured_too(found: mpi.Installed, folder: Path) -> None:

@@ -12,9 +12,15 @@ from sennit.model.result import MeasuredOn
 
 OWN = "sennit"
 BY_HAND, MPI, UCX = "by_hand", "mpi", "ucx"
-BARRIER = "barrier"  # of no size
-MESSAGES = ("latency", "persistent", "partitioned", "bandwidth", "bidirectional", "multi_pair")
-SIDES = {"gpu": "GPU buffers", "host": "host buffers", "gpu_host": "GPU → host", "host_gpu": "host → GPU"}
+BARRIERS = ("barrier", "ibarrier", "barrier_init")  # of no size
+WINDOWED = (
+    "bandwidth", "bandwidth_init", "bidirectional", "bidirectional_init", "multi_pair", "put_bandwidth",
+    "put_bidirectional", "get_bandwidth",
+)  # fmt: skip
+SIDES = {
+    "gpu": "GPU buffers", "host": "host buffers", "gpu_host": "GPU → host", "host_gpu": "host → GPU",
+    "managed": "managed buffers",
+}  # fmt: skip
 
 
 class Turns(Part):
@@ -28,17 +34,19 @@ class Turns(Part):
 class MpiRow(Part):
     """One operation, one size, one way of doing it."""
 
-    operation: str = Field(description="latency, bandwidth, bidirectional, multi_pair, put, get, accumulate, or a "
-                           "collective by MPI's name")  # fmt: skip
+    operation: str = Field(description="latency, bandwidth, put and the like, or a collective by MPI's name")
+    osu: str = Field(
+        default="", description="The OSU micro-benchmark that measures this; empty where there is no such"
+    )
     variant: str = Field(description="sennit (the drop-in), by_hand (copies to pinned memory and back around the "
                          "MPI's own function), mpi (that function alone), or ucx (that over a CUDA-built UCX, in a "
                          "job of its own)")  # fmt: skip
-    buffers: str = Field(description="gpu, host, or between two ranks gpu_host and host_gpu: of the one that sends "
-                         "or calls, of the other; of a barrier empty")  # fmt: skip
+    buffers: str = Field(description="gpu, host, managed, or between two ranks gpu_host and host_gpu: of the one "
+                         "that sends or calls, of the other; of a barrier empty")  # fmt: skip
     bytes: int = Field(ge=0, description="Size of one message: what a rank gives another, or the root, or all")
     window: int = Field(default=1, ge=1, description="Messages in flight")
     in_place: bool = False
-    type: str = Field(default="", description="Element type")
+    type: str = Field(default="", description="Element type, as it was asked for")
     operator: str = Field(default="", description="Empty where nothing is reduced")
     ranks: int = Field(ge=2)
     nodes: int = Field(default=1, ge=1, description="That the ranks of one machine were taken for")
@@ -57,9 +65,9 @@ class MpiRow(Part):
     @property
     def title(self) -> str:
         """Everything but who and the size, for example: Bandwidth: window 64, GPU buffers, 2 ranks."""
-        what = [f"window {self.window}"] if self.operation in MESSAGES and self.operation != "latency" else []
+        what = [f"window {self.window}"] if self.operation in WINDOWED else []
         what += [f"{self.type} {self.operator}"] if self.operator else []
-        what += [SIDES.get(self.buffers, self.buffers)] if self.operation != BARRIER else []
+        what += [SIDES.get(self.buffers, self.buffers)] if self.operation not in BARRIERS else []
         what += ["in place"] if self.in_place else []
         what.append(f"{self.ranks} ranks" + (f" on {self.nodes} nodes" if self.nodes > 1 else ""))
         return f"{self.operation.replace('_', '-').capitalize()}: {', '.join(what)}"

@@ -27,6 +27,7 @@ PEERS = ("by_hand", "mpi", UCX, "none")
 EXAMPLES = examples(
     "sennit bench mpi",
     "sennit bench mpi -n 4 --operations allreduce --sizes 64M,256M --in-place --vs by_hand,ucx",
+    "sennit bench mpi --operations osu --type char --sizes 8,64K,4M --seconds 0.1",
     "sennit bench mpi --buffers host --sizes 8 --seconds 2",
     "sennit bench mpi --launcher /opt/mpich/bin/mpiexec --operations all --json mpi.json",
     "SENNIT_EMULATE=1 sennit bench mpi --sizes 8,64K",
@@ -72,9 +73,9 @@ def mpi(
     operations: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME,…|all",
-            help="latency, persistent, partitioned, bandwidth, bidirectional, multi_pair, put, get, accumulate, or "
-            "collectives by MPI's names, such as allreduce,bcast,alltoallv.",
+            metavar="NAME,…|osu|all",
+            help="latency, bandwidth, put and the like, collectives by MPI's names, such as allreduce,ibcast, any by "
+            "OSU's names, such as osu_bw,osu_put_latency, or a group.",
         ),
     ] = None,
     sizes: Annotated[str | None, typer.Option(metavar="SIZE,…", help="Of a message, for example 8,64K,4M.")] = None,
@@ -82,13 +83,15 @@ def mpi(
         str | None,
         typer.Option(
             metavar="KIND,…",
-            help="gpu, host, and between two ranks gpu_host (the sender's or caller's, the other's), host_gpu.",
+            help="gpu, host, managed, and between two ranks gpu_host (the sender's or caller's, the other's) and "
+            "host_gpu.",
         ),
     ] = None,
     window: Annotated[str | None, typer.Option(metavar="N,…", help="Messages in flight, for example 1,64.")] = None,
     in_place: Annotated[bool, typer.Option("--in-place", help="Collectives in place as well.")] = False,
     element: Annotated[
-        str | None, typer.Option("--type", metavar="TYPE", help="Such as float32, float64, int32.")
+        str | None,
+        typer.Option("--type", metavar="TYPE", help="Such as float32, int32, or by MPI's names: char, int, float."),
     ] = None,
     operator: Annotated[str | None, typer.Option("--op", metavar="OP", help="Such as sum, max, bit_and.")] = None,
     versus: Annotated[

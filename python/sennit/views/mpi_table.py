@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.mpi import BARRIER, MPI, OWN, MpiResult, MpiRow
+from sennit.model.mpi import BARRIERS, MPI, OWN, MpiResult, MpiRow
 from sennit.ratio import LARGEST, NOISE, Ratio, between_runs
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
@@ -62,7 +62,12 @@ def ratio(own: MpiRow | None, other: MpiRow | None) -> Ratio | None:
 
 def timed(rows: Rows) -> bool:
     """Whether a rate says nothing: of latencies, and where there is no size."""
-    return rows[0].operation in ("latency", BARRIER)
+    return rows[0].operation in ("latency", *BARRIERS)
+
+
+def heading(rows: Rows) -> str:
+    """What all rows of a table are, with the OSU benchmark of the same."""
+    return rows[0].title + (f" ({rows[0].osu})" if rows[0].osu else "")
 
 
 def headings(rows: Rows) -> list[str]:
@@ -80,7 +85,7 @@ def cells(rows: Rows) -> list[list[str]]:
     lines = []
     for size in sizes(rows):
         own = row_of(rows, first, size)
-        line = [units.size(size) if rows[0].operation != BARRIER else NOTHING, _time(own)]
+        line = [units.size(size) if rows[0].operation not in BARRIERS else NOTHING, _time(own)]
         if not timed(rows):
             line.append(units.three_digits(own.gbps) if own else NOTHING)
         for other in others:
@@ -130,7 +135,7 @@ def cost(rows: Rows) -> list[str]:
     if not found:
         return []
     most, median, least, size = max(found)
-    where = f" of {units.size(size)}" if rows[0].operation != BARRIER else ""
+    where = f" of {units.size(size)}" if rows[0].operation not in BARRIERS else ""
     return [
         f"Before the MPI sennit costs {100 * median:.2f} % of a call{where} (between {100 * least:.2f} and "
         f"{100 * most:.2f} %){', less at other sizes' if len(found) > 1 else ''}."
@@ -144,7 +149,7 @@ def print_mpi(result: MpiResult, console: Console) -> None:
         console.print(Text("\nNothing was measured."))
     for rows in tables(result):
         console.print()
-        console.print(Text(rows[0].title, style="bold"))
+        console.print(Text(heading(rows), style="bold"))
         console.print(table(rows))
         for sentence in sentences(rows):
             console.print(Padding(Text(sentence), (0, 0, 0, 1)))
@@ -178,7 +183,7 @@ def mpi_markdown(result: MpiResult) -> str:
     for rows in tables(result):
         names = headings(rows)
         parts += [
-            f"**{rows[0].title}.**",
+            f"**{heading(rows)}.**",
             pipes([names, ["--:"] * len(names), *cells(rows)]),
             " ".join(sentences(rows)),
         ]

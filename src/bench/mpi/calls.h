@@ -20,7 +20,9 @@ struct Setting {
   typename Abi::Comm world;
   typename Abi::Datatype type;
   typename Abi::Op op;
+  typename Abi::Datatype word;  ///< an integer of 8 bytes, of atomic calls
   int element_bytes = 1;
+  typename Abi::Comm ring{};  ///< of neighbours
   typename Abi::Win win{};    ///< of one-sided calls
   typename Abi::Info info{};  ///< an empty one: the constant for none differs from MPI to MPI
 };
@@ -49,20 +51,16 @@ class Calls {
         output_(batch.by_hand() ? batch.staged_output : batch.output),
         requests_(2 * static_cast<std::size_t>(window_)) {}
 
-  /// µs of all `calls`: of messages from the first one's start to the last one's end on the rank that sends first, of
-  /// collectives in the calls alone.
-  Status run(int calls, double& us) {
-    us = 0;
+  /// Of all `calls`: what is timed of messages is from the first one's start to the last one's end on the rank that
+  /// sends first; of collectives and one-sided calls those alone.
+  Status run(int calls, Spent& spent) {
     check(barrier_(setting_.world), "MPI_Barrier");
-    if (is_one_sided(layout_.what.operation)) {
-      one_sided(calls, us);
-      return status_;
-    }
-    if (!is_message(layout_.what.operation)) {
-      collectives(calls, us);
-      return status_;
-    }
-    if (peer_ != Layout::kNobody) messages(calls, us);
+    if (is_one_sided(layout_.what.operation))
+      one_sided(calls, spent);
+    else if (!is_message(layout_.what.operation))
+      collectives(calls, spent);
+    else if (peer_ != Layout::kNobody)
+      messages(calls, spent);
     return status_;
   }
 
@@ -99,72 +97,80 @@ class Calls {
     if (batch_.by_hand()) check(memories_.wait());
   }
 
-  void messages(int calls, double& us) {
+  void messages(int calls, Spent& spent) {
     const Operation operation = layout_.what.operation;
-    const bool kept = operation == Operation::persistent || operation == Operation::partitioned;
+    const bool kept = is_kept() || operation == Operation::partitioned;
     if (kept && !make_requests()) return;
     const auto begin = Clock::now();
     for (int i = 0; i < calls; ++i) {
       if (is_ping_pong(operation))
         ping_pong();
-      else if (operation == Operation::bidirectional)
+      else if (is_bidirectional(operation))
         both_ways();
       else
         one_way();
     }
-    if (layout_.is_first()) us = since(begin);
+    spent.all_us = since(begin);
+    if (layout_.is_first()) spent.us = spent.all_us;
     if (kept) free_requests();
   }
 
-  /// Of both ways: the one that is sent, and the one that is received.
+  /// Whether requests are made once and started for each message.
+  bool is_kept() const { return layout_.what.style == Style::persistent; }
+  /// Of a window's messages: those that are received, and those that are sent.
+  Request* received(int index = 0) { return &requests_[static_cast<std::size_t>(index)]; }
+  Request* sent(int index = 0) { return &requests_[static_cast<std::size_t>(window_ + index)]; }
+
   bool make_requests() {
-    Request* const sent = &requests_[0];
-    Request* const received = &requests_[1];
-    if (layout_.what.operation == Operation::persistent) {
-      check(call_.send_init(input_, count_, setting_.type, peer_, kTag, setting_.world, sent), "MPI_Send_init");
-      check(call_.recv_init(output_, count_, setting_.type, peer_, kTag, setting_.world, received), "MPI_Recv_init");
-    } else {
+    if (layout_.what.operation == Operation::partitioned) {
       const int each = count_ / parts_;
-      check(call_.psend_init(input_, parts_, each, setting_.type, peer_, kTag, setting_.world, setting_.info, sent),
+      check(call_.psend_init(input_, parts_, each, setting_.type, peer_, kTag, setting_.world, setting_.info, sent()),
             "MPI_Psend_init");
       check(call_.precv_init(output_, parts_, each, setting_.type, peer_, kTag, setting_.world, setting_.info,
-                             received),
+                             received()),
             "MPI_Precv_init");
+      return status_.ok();
     }
+    for (int i = 0; i < int(layout_.given()); ++i)
+      check(call_.send_init(input_ + at(i), count_, setting_.type, peer_, kTag, setting_.world, sent(i)),
+            "MPI_Send_init");
+    for (int i = 0; i < int(layout_.taken()); ++i)
+      check(call_.recv_init(output_ + at(i), count_, setting_.type, peer_, kTag, setting_.world, received(i)),
+            "MPI_Recv_init");
     return status_.ok();
   }
   void free_requests() {
-    for (Request* const each : {&requests_[0], &requests_[1]}) check(call_.request_free(each), "MPI_Request_free");
+    for (int i = 0; i < int(layout_.given()); ++i) check(call_.request_free(sent(i)), "MPI_Request_free");
+    for (int i = 0; i < int(layout_.taken()); ++i) check(call_.request_free(received(i)), "MPI_Request_free");
   }
+  /// Where a window's message lies.
+  std::uint64_t at(int index) const { return static_cast<unsigned>(index) * bytes_; }
 
   void send() {
-    switch (layout_.what.operation) {
-      case Operation::persistent:
-        down(0, bytes_);
-        check(call_.start(&requests_[0]), "MPI_Start");
-        break;
-      case Operation::partitioned:
-        check(call_.start(&requests_[0]), "MPI_Start");
-        for (int part = 0; part < parts_; ++part) {
-          const std::uint64_t some = bytes_ / static_cast<unsigned>(parts_);
-          down(static_cast<unsigned>(part) * some, some);
-          check(call_.pready(part, requests_[0]), "MPI_Pready");
-        }
-        break;
-      default: {
-        down(0, bytes_);
-        check(call_.send(input_, count_, setting_.type, peer_, kTag, setting_.world), "MPI_Send");
-        return;
+    if (layout_.what.operation == Operation::partitioned) {
+      check(call_.start(sent()), "MPI_Start");
+      for (int part = 0; part < parts_; ++part) {
+        const std::uint64_t some = bytes_ / static_cast<unsigned>(parts_);
+        down(static_cast<unsigned>(part) * some, some);
+        check(call_.pready(part, *sent()), "MPI_Pready");
       }
+      check(call_.wait(sent(), ignore()), "MPI_Wait");
+      return;
     }
-    check(call_.wait(&requests_[0], ignore()), "MPI_Wait");
+    down(0, bytes_);
+    if (is_kept()) {
+      check(call_.start(sent()), "MPI_Start");
+      check(call_.wait(sent(), ignore()), "MPI_Wait");
+    } else {
+      check(call_.send(input_, count_, setting_.type, peer_, kTag, setting_.world), "MPI_Send");
+    }
   }
   void receive() {
-    if (layout_.what.operation == Operation::latency) {
-      check(call_.recv(output_, count_, setting_.type, peer_, kTag, setting_.world, ignore()), "MPI_Recv");
+    if (is_kept() || layout_.what.operation == Operation::partitioned) {
+      check(call_.start(received()), "MPI_Start");
+      check(call_.wait(received(), ignore()), "MPI_Wait");
     } else {
-      check(call_.start(&requests_[1]), "MPI_Start");
-      check(call_.wait(&requests_[1], ignore()), "MPI_Wait");
+      check(call_.recv(output_, count_, setting_.type, peer_, kTag, setting_.world, ignore()), "MPI_Recv");
     }
     begin_up(0, bytes_);
     wait_up();
@@ -177,91 +183,116 @@ class Calls {
 
   /// A window at a time; the receiver's empty answer ends it. By hand, the next message is copied down while those
   /// before it travel.
-  void send_window(Request* requests) {
+  void send_window() {
     for (int i = 0; i < window_; ++i) {
-      const std::uint64_t at = static_cast<unsigned>(i) * bytes_;
-      down(at, bytes_);
-      check(call_.isend(input_ + at, count_, setting_.type, peer_, kTag, setting_.world, &requests[i]), "MPI_Isend");
+      down(at(i), bytes_);
+      if (is_kept())
+        check(call_.start(sent(i)), "MPI_Start");
+      else
+        check(call_.isend(input_ + at(i), count_, setting_.type, peer_, kTag, setting_.world, sent(i)), "MPI_Isend");
     }
   }
-  void open_window(Request* requests) {
+  void open_window() {
     for (int i = 0; i < window_; ++i)
-      check(call_.irecv(output_ + static_cast<unsigned>(i) * bytes_, count_, setting_.type, peer_, kTag,
-                        setting_.world, &requests[i]),
-            "MPI_Irecv");
+      if (is_kept())
+        check(call_.start(received(i)), "MPI_Start");
+      else
+        check(call_.irecv(output_ + at(i), count_, setting_.type, peer_, kTag, setting_.world, received(i)),
+              "MPI_Irecv");
   }
-  void close_window(Request* requests) {
+  void close_window() {
     if (!batch_.by_hand()) {
-      check(call_.waitall(window_, requests, ignore()), "MPI_Waitall");
+      check(call_.waitall(window_, received(), ignore()), "MPI_Waitall");
       return;
     }
     for (int i = 0; i < window_; ++i) {
-      check(call_.wait(&requests[i], ignore()), "MPI_Wait");
-      begin_up(static_cast<unsigned>(i) * bytes_, bytes_);
+      check(call_.wait(received(i), ignore()), "MPI_Wait");
+      begin_up(at(i), bytes_);
     }
     wait_up();
   }
   void one_way() {
     if (layout_.is_first()) {
-      send_window(requests_.data());
-      check(call_.waitall(window_, requests_.data(), ignore()), "MPI_Waitall");
+      send_window();
+      check(call_.waitall(window_, sent(), ignore()), "MPI_Waitall");
       check(call_.recv(&answer_, 0, setting_.type, peer_, kTag, setting_.world, ignore()), "MPI_Recv");
     } else {
-      open_window(requests_.data());
-      close_window(requests_.data());
+      open_window();
+      close_window();
       check(call_.send(&answer_, 0, setting_.type, peer_, kTag, setting_.world), "MPI_Send");
     }
   }
   void both_ways() {
-    Request* const sent = requests_.data() + window_;
-    open_window(requests_.data());
-    send_window(sent);
-    close_window(requests_.data());
-    check(call_.waitall(window_, sent, ignore()), "MPI_Waitall");
+    open_window();
+    send_window();
+    close_window();
+    check(call_.waitall(window_, sent(), ignore()), "MPI_Waitall");
   }
 
   /// Between fences, since by hand the target has to copy before and after.
-  void one_sided(int calls, double& us) {
-    const Operation operation = layout_.what.operation;
-    const auto win = setting_.win;
-    const auto type = setting_.type;
+  void one_sided(int calls, Spent& spent) {
+    const auto first = Clock::now();
     for (int i = 0; i < calls; ++i) {
       check(barrier_(setting_.world), "MPI_Barrier");
       const auto begin = Clock::now();
       down(0, layout_.input_bytes());
-      if (operation == Operation::accumulate && layout_.is_target() && batch_.by_hand())
+      if (updates(layout_.what.operation) && layout_.is_target() && batch_.by_hand())
         check(memories_.copy(batch_.staged_output, batch_.output, bytes_));
-      check(call_.win_fence(0, win), "MPI_Win_fence");
-      if (layout_.rank == Layout::kRoot) {
-        if (operation == Operation::put)
-          check(call_.put(input_, count_, type, peer_, 0, count_, type, win), "MPI_Put");
-        else if (operation == Operation::get)
-          check(call_.get(output_, count_, type, peer_, 0, count_, type, win), "MPI_Get");
-        else
-          check(call_.accumulate(input_, count_, type, peer_, 0, count_, type, setting_.op, win), "MPI_Accumulate");
-      }
-      check(call_.win_fence(0, win), "MPI_Win_fence");
+      check(call_.win_fence(0, setting_.win), "MPI_Win_fence");
+      for (int message = 0; message < window_ && layout_.is_caller(); ++message) reach(at(message));
+      check(call_.win_fence(0, setting_.win), "MPI_Win_fence");
       begin_up(0, layout_.output_bytes());
       wait_up();
-      us += since(begin);
+      spent.us += since(begin);
+    }
+    spent.all_us = since(first);
+  }
+  /// One call, of what lies `at` so many bytes on both sides.
+  void reach(std::uint64_t at) {
+    const auto win = setting_.win;
+    const auto type = setting_.type;
+    const auto op = setting_.op;
+    const auto there = static_cast<shim::mpi::Aint>(at);
+    switch (layout_.what.operation) {
+      case Operation::accumulate:
+        check(call_.accumulate(input_, count_, type, peer_, there, count_, type, op, win), "MPI_Accumulate");
+        break;
+      case Operation::get_accumulate:
+        check(call_.get_accumulate(input_, count_, type, output_, count_, type, peer_, there, count_, type, op, win),
+              "MPI_Get_accumulate");
+        break;
+      case Operation::fetch_and_op:
+        check(call_.fetch_and_op(input_, output_, setting_.word, peer_, there, op, win), "MPI_Fetch_and_op");
+        break;
+      case Operation::compare_and_swap:
+        check(call_.compare_and_swap(input_, input_ + bytes_, output_, setting_.word, peer_, there, win),
+              "MPI_Compare_and_swap");
+        break;
+      case Operation::get:
+      case Operation::get_bandwidth:
+        check(call_.get(output_ + at, count_, type, peer_, there, count_, type, win), "MPI_Get");
+        break;
+      default: check(call_.put(input_ + at, count_, type, peer_, there, count_, type, win), "MPI_Put");
     }
   }
 
   /// As the OSU benchmarks do: ranks meet before each call, which is not timed.
-  void collectives(int calls, double& us) {
-    if (has_counts(layout_.what.operation))
-      for (int rank = 0; rank < layout_.size; ++rank) {
-        counts_.push_back(count_);
-        places_.push_back(rank * count_);
-      }
-    const bool kept = layout_.what.operation == Operation::allreduce_init;
-    if (kept) {
-      const void* const input = layout_.what.in_place ? in_place() : input_;
-      check(call_.allreduce_init(input, output_, count_, setting_.type, setting_.op, setting_.world, setting_.info,
-                                 requests_.data()),
-            "MPI_Allreduce_init");
+  void collectives(int calls, Spent& spent) {
+    for (int rank = 0; rank < layout_.size; ++rank) {
+      counts_.push_back(count_);
+      places_.push_back(rank * count_);
+      byte_places_.push_back(rank * static_cast<int>(bytes_));
+      far_places_.push_back(rank * static_cast<shim::mpi::Aint>(bytes_));
+      types_.push_back(setting_.type);
+    }
+    if (is_kept()) {
+      const auto make = [&](const auto& function, auto... arguments) {
+        return function.persistent(arguments..., setting_.info, requests_.data());
+      };
+      check(with_collective(make), "a persistent collective of MPI's");
       if (!status_.ok()) return;
     }
+    const auto first = Clock::now();
     for (int i = 0; i < calls; ++i) {
       if (layout_.what.operation != Operation::barrier) check(barrier_(setting_.world), "MPI_Barrier");
       const auto begin = Clock::now();
@@ -269,51 +300,67 @@ class Calls {
       check(collective(), "a collective of MPI's");
       begin_up(0, layout_.output_bytes());
       wait_up();
-      us += since(begin);
+      spent.us += since(begin);
     }
-    if (kept) check(call_.request_free(requests_.data()), "MPI_Request_free");
+    spent.all_us = since(first);
+    if (is_kept()) check(call_.request_free(requests_.data()), "MPI_Request_free");
   }
 
   int collective() {
+    if (layout_.what.style == Style::blocking)
+      return with_collective([](const auto& function, auto... arguments) { return function.blocking(arguments...); });
+    const int code =
+        is_kept() ? call_.start(requests_.data()) : with_collective([&](const auto& function, auto... arguments) {
+          return function.nonblocking(arguments..., requests_.data());
+        });
+    return code != 0 ? code : call_.wait(requests_.data(), ignore());
+  }
+
+  /// Calls visit(its three functions, what all of them are given).
+  template <class Visit>
+  int with_collective(const Visit& visit) {
     const auto type = setting_.type;
     const auto op = setting_.op;
     const auto world = setting_.world;
+    const auto ring = setting_.ring;
     const int root = Layout::kRoot;
+    const int *const counts = counts_.data(), *const places = places_.data(), *const bytes = byte_places_.data();
+    const auto* const types = types_.data();
     // Of a reduce, the root alone says that it is in place.
     const bool is_root = layout_.rank == root;
     const bool placed = layout_.what.in_place && (layout_.what.operation != Operation::reduce || is_root);
     const void* const input = placed ? in_place() : input_;
     switch (layout_.what.operation) {
-      case Operation::allreduce: return call_.allreduce(input, output_, count_, type, op, world);
-      case Operation::iallreduce: {
-        const int code = call_.iallreduce(input, output_, count_, type, op, world, requests_.data());
-        return code != 0 ? code : call_.wait(requests_.data(), ignore());
-      }
-      case Operation::allreduce_init: {
-        const int code = call_.start(requests_.data());
-        return code != 0 ? code : call_.wait(requests_.data(), ignore());
-      }
-      case Operation::reduce: return call_.reduce(input, output_, count_, type, op, root, world);
-      case Operation::reduce_scatter_block:
-        return call_.reduce_scatter_block(input, output_, count_, type, op, world);
-      case Operation::reduce_scatter: return call_.reduce_scatter(input, output_, counts_.data(), type, op, world);
-      case Operation::scan: return call_.scan(input, output_, count_, type, op, world);
-      case Operation::exscan: return call_.exscan(input, output_, count_, type, op, world);
-      case Operation::bcast: return call_.bcast(is_root ? input_ : output_, count_, type, root, world);
-      case Operation::allgather: return call_.allgather(input, count_, type, output_, count_, type, world);
-      case Operation::allgatherv:
-        return call_.allgatherv(input, count_, type, output_, counts_.data(), places_.data(), type, world);
-      case Operation::gather: return call_.gather(input, count_, type, output_, count_, type, root, world);
-      case Operation::gatherv:
-        return call_.gatherv(input, count_, type, output_, counts_.data(), places_.data(), type, root, world);
-      case Operation::scatterv:
-        return call_.scatterv(input, counts_.data(), places_.data(), type, output_, count_, type, root, world);
-      case Operation::scatter: return call_.scatter(input, count_, type, output_, count_, type, root, world);
-      case Operation::alltoall: return call_.alltoall(input, count_, type, output_, count_, type, world);
-      case Operation::alltoallv:
-        return call_.alltoallv(input, counts_.data(), places_.data(), type, output_, counts_.data(), places_.data(),
-                               type, world);
-      default: return call_.barrier(world);
+      using enum Operation;
+      case allreduce: return visit(call_.allreduce, input, output_, count_, type, op, world);
+      case reduce: return visit(call_.reduce, input, output_, count_, type, op, root, world);
+      case reduce_scatter_block: return visit(call_.reduce_scatter_block, input, output_, count_, type, op, world);
+      case reduce_scatter: return visit(call_.reduce_scatter, input, output_, counts, type, op, world);
+      case scan: return visit(call_.scan, input, output_, count_, type, op, world);
+      case exscan: return visit(call_.exscan, input, output_, count_, type, op, world);
+      case bcast: return visit(call_.bcast, is_root ? input_ : output_, count_, type, root, world);
+      case allgather: return visit(call_.allgather, input, count_, type, output_, count_, type, world);
+      case allgatherv: return visit(call_.allgatherv, input, count_, type, output_, counts, places, type, world);
+      case gather: return visit(call_.gather, input, count_, type, output_, count_, type, root, world);
+      case gatherv: return visit(call_.gatherv, input, count_, type, output_, counts, places, type, root, world);
+      case scatterv: return visit(call_.scatterv, input, counts, places, type, output_, count_, type, root, world);
+      case scatter: return visit(call_.scatter, input, count_, type, output_, count_, type, root, world);
+      case alltoall: return visit(call_.alltoall, input, count_, type, output_, count_, type, world);
+      case alltoallv:
+        return visit(call_.alltoallv, input, counts, places, type, output_, counts, places, type, world);
+      case alltoallw:
+        return visit(call_.alltoallw, input, counts, bytes, types, output_, counts, bytes, types, world);
+      case neighbor_allgather:
+        return visit(call_.neighbor_allgather, input, count_, type, output_, count_, type, ring);
+      case neighbor_allgatherv:
+        return visit(call_.neighbor_allgatherv, input, count_, type, output_, counts, places, type, ring);
+      case neighbor_alltoall: return visit(call_.neighbor_alltoall, input, count_, type, output_, count_, type, ring);
+      case neighbor_alltoallv:
+        return visit(call_.neighbor_alltoallv, input, counts, places, type, output_, counts, places, type, ring);
+      case neighbor_alltoallw:
+        return visit(call_.neighbor_alltoallw, input, counts, far_places_.data(), types, output_, counts,
+                     far_places_.data(), types, ring);
+      default: return visit(call_.barrier, world);
     }
   }
 
@@ -331,7 +378,10 @@ class Calls {
   std::byte* const input_;
   std::byte* const output_;
   std::vector<Request> requests_;
-  std::vector<int> counts_, places_;
+  // Of collectives whose ranks say how many elements each has: where they lie, in elements and in bytes.
+  std::vector<int> counts_, places_, byte_places_;
+  std::vector<shim::mpi::Aint> far_places_;
+  std::vector<typename Abi::Datatype> types_;
   int answer_ = 0;
   Status status_;
 };

@@ -9,9 +9,13 @@ namespace sennit::bench::mpi {
 
 namespace {
 
+device::Type type_of(const Layout& layout, const device::Reduction& reduction) {
+  return is_atomic(layout.what.operation) ? device::Type::int64 : reduction.type;
+}
+
 std::vector<std::byte> message(const Layout& layout, const device::Reduction& reduction, unsigned number) {
   const std::uint64_t bytes = std::min(layout.what.bytes, collective::kPeriod);
-  return reduces(layout.what.operation) ? collective::numbers(reduction.type, bytes, number)
+  return reduces(layout.what.operation) ? collective::numbers(type_of(layout, reduction), bytes, number)
                                         : collective::noise(bytes, number);
 }
 
@@ -26,7 +30,8 @@ std::vector<std::byte> before(const Layout& layout, const device::Reduction& red
 }
 
 std::vector<std::byte> expected(const Layout& layout, const device::Reduction& reduction, unsigned index) {
-  if (!reduces(layout.what.operation))
+  const bool fetched = is_one_sided(layout.what.operation) && !layout.is_target();
+  if (!reduces(layout.what.operation) || fetched)
     return message(layout, reduction, layout.number_taken(index, layout.source(index)));
   auto result = message(layout, reduction, layout.number_taken(index, 0));
   // One after the other: there may be more ranks than one step takes.
@@ -36,7 +41,7 @@ std::vector<std::byte> expected(const Layout& layout, const device::Reduction& r
     operands.from[operands.sources++] = result.data();
     operands.from[operands.sources++] = next.data();
     operands.to[operands.destinations++] = result.data();
-    device::reduce_on_host(reduction, operands, result.size(), {0b11, true});
+    device::reduce_on_host({type_of(layout, reduction), reduction.op}, operands, result.size(), {0b11, true});
   }
   return result;
 }

@@ -22,6 +22,15 @@ struct Functions {
   using Status = typename Abi::Status;
   using Win = typename Abi::Win;
 
+  /// One collective in its three forms, which differ in their last parameters. The persistent one is null where the
+  /// MPI is older than 4.0.
+  template <class... Arguments>
+  struct Collective {
+    int (*blocking)(Arguments...);
+    int (*nonblocking)(Arguments..., Request*);
+    int (*persistent)(Arguments..., Info, Request*);
+  };
+
   int (*init)(int*, char***);
   int (*finalize)();
   int (*send)(const void*, int, Datatype, int, int, Comm);
@@ -34,23 +43,34 @@ struct Functions {
   int (*recv_init)(void*, int, Datatype, int, int, Comm, Request*);
   int (*start)(Request*);
   int (*request_free)(Request*);
-  int (*barrier)(Comm);
-  int (*allreduce)(const void*, void*, int, Datatype, Op, Comm);
-  int (*iallreduce)(const void*, void*, int, Datatype, Op, Comm, Request*);
-  int (*reduce)(const void*, void*, int, Datatype, Op, int, Comm);
-  int (*reduce_scatter_block)(const void*, void*, int, Datatype, Op, Comm);
-  int (*reduce_scatter)(const void*, void*, const int*, Datatype, Op, Comm);
-  int (*scan)(const void*, void*, int, Datatype, Op, Comm);
-  int (*exscan)(const void*, void*, int, Datatype, Op, Comm);
-  int (*bcast)(void*, int, Datatype, int, Comm);
-  int (*allgather)(const void*, int, Datatype, void*, int, Datatype, Comm);
-  int (*allgatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm);
-  int (*gather)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
-  int (*gatherv)(const void*, int, Datatype, void*, const int*, const int*, Datatype, int, Comm);
-  int (*scatterv)(const void*, const int*, const int*, Datatype, void*, int, Datatype, int, Comm);
-  int (*scatter)(const void*, int, Datatype, void*, int, Datatype, int, Comm);
-  int (*alltoall)(const void*, int, Datatype, void*, int, Datatype, Comm);
-  int (*alltoallv)(const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm);
+  Collective<Comm> barrier;
+  Collective<const void*, void*, int, Datatype, Op, Comm> allreduce;
+  Collective<const void*, void*, int, Datatype, Op, int, Comm> reduce;
+  Collective<const void*, void*, int, Datatype, Op, Comm> reduce_scatter_block;
+  Collective<const void*, void*, const int*, Datatype, Op, Comm> reduce_scatter;
+  Collective<const void*, void*, int, Datatype, Op, Comm> scan;
+  Collective<const void*, void*, int, Datatype, Op, Comm> exscan;
+  Collective<void*, int, Datatype, int, Comm> bcast;
+  Collective<const void*, int, Datatype, void*, int, Datatype, Comm> allgather;
+  Collective<const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm> allgatherv;
+  Collective<const void*, int, Datatype, void*, int, Datatype, int, Comm> gather;
+  Collective<const void*, int, Datatype, void*, const int*, const int*, Datatype, int, Comm> gatherv;
+  Collective<const void*, const int*, const int*, Datatype, void*, int, Datatype, int, Comm> scatterv;
+  Collective<const void*, int, Datatype, void*, int, Datatype, int, Comm> scatter;
+  Collective<const void*, int, Datatype, void*, int, Datatype, Comm> alltoall;
+  Collective<const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm> alltoallv;
+  Collective<const void*, const int*, const int*, const Datatype*, void*, const int*, const int*, const Datatype*,
+             Comm>
+      alltoallw;
+  Collective<const void*, int, Datatype, void*, int, Datatype, Comm> neighbor_allgather, neighbor_alltoall;
+  Collective<const void*, int, Datatype, void*, const int*, const int*, Datatype, Comm> neighbor_allgatherv;
+  Collective<const void*, const int*, const int*, Datatype, void*, const int*, const int*, Datatype, Comm>
+      neighbor_alltoallv;
+  Collective<const void*, const int*, const shim::mpi::Aint*, const Datatype*, void*, const int*,
+             const shim::mpi::Aint*, const Datatype*, Comm>
+      neighbor_alltoallw;
+  int (*dist_graph_create_adjacent)(Comm, int, const int*, const int*, int, const int*, const int*, Info, int, Comm*);
+  int (*comm_free)(Comm*);
   int (*info_create)(Info*);
   int (*info_free)(Info*);
   int (*win_create)(void*, shim::mpi::Aint, int, Info, Comm, Win*);
@@ -59,18 +79,21 @@ struct Functions {
   int (*put)(const void*, int, Datatype, int, shim::mpi::Aint, int, Datatype, Win);
   int (*get)(void*, int, Datatype, int, shim::mpi::Aint, int, Datatype, Win);
   int (*accumulate)(const void*, int, Datatype, int, shim::mpi::Aint, int, Datatype, Op, Win);
+  int (*get_accumulate)(const void*, int, Datatype, void*, int, Datatype, int, shim::mpi::Aint, int, Datatype, Op,
+                        Win);
+  int (*fetch_and_op)(const void*, void*, Datatype, int, shim::mpi::Aint, Op, Win);
+  int (*compare_and_swap)(const void*, const void*, void*, Datatype, int, shim::mpi::Aint, Win);
   int (*get_library_version)(char*, int*);
   // Since MPI 4.0; null where the MPI is older.
-  int (*allreduce_init)(const void*, void*, int, Datatype, Op, Comm, Info, Request*);
   int (*psend_init)(const void*, int, shim::mpi::Count, Datatype, int, int, Comm, Info, Request*);
   int (*precv_init)(void*, int, shim::mpi::Count, Datatype, int, int, Comm, Info, Request*);
   int (*pready)(int, Request);
+  std::string no_persistent;  ///< the first persistent collective that is missing
 
   /// The function that an operation needs and this MPI has not; empty where it can be called.
-  std::string lacks(Operation operation) const {
-    if (operation == Operation::allreduce_init && allreduce_init == nullptr) return "MPI_Allreduce_init";
-    if (operation == Operation::partitioned && psend_init == nullptr) return "MPI_Psend_init";
-    return {};
+  std::string lacks(const Benchmark& benchmark) const {
+    if (benchmark.operation == Operation::partitioned && psend_init == nullptr) return "MPI_Psend_init";
+    return benchmark.style == Style::persistent && !is_of_two(benchmark.operation) ? no_persistent : std::string();
   }
 };
 
@@ -86,6 +109,15 @@ std::string find(void* library, Functions<Abi>& functions) {
     set_if_there(function, name);
     if (function == nullptr && missing.empty()) missing = name;
   };
+  const auto set_all = [&](auto& collective, const std::string& name) {
+    std::string lower = name;
+    lower[0] = static_cast<char>(lower[0] - 'A' + 'a');
+    set(collective.blocking, ("MPI_" + name).c_str());
+    set(collective.nonblocking, ("MPI_I" + lower).c_str());
+    const std::string persistent = "MPI_" + name + "_init";
+    set_if_there(collective.persistent, persistent.c_str());
+    if (collective.persistent == nullptr && functions.no_persistent.empty()) functions.no_persistent = persistent;
+  };
   set(functions.init, "MPI_Init");
   set(functions.finalize, "MPI_Finalize");
   set(functions.send, "MPI_Send");
@@ -98,23 +130,30 @@ std::string find(void* library, Functions<Abi>& functions) {
   set(functions.recv_init, "MPI_Recv_init");
   set(functions.start, "MPI_Start");
   set(functions.request_free, "MPI_Request_free");
-  set(functions.barrier, "MPI_Barrier");
-  set(functions.allreduce, "MPI_Allreduce");
-  set(functions.iallreduce, "MPI_Iallreduce");
-  set(functions.reduce, "MPI_Reduce");
-  set(functions.reduce_scatter_block, "MPI_Reduce_scatter_block");
-  set(functions.reduce_scatter, "MPI_Reduce_scatter");
-  set(functions.scan, "MPI_Scan");
-  set(functions.exscan, "MPI_Exscan");
-  set(functions.bcast, "MPI_Bcast");
-  set(functions.allgather, "MPI_Allgather");
-  set(functions.allgatherv, "MPI_Allgatherv");
-  set(functions.gather, "MPI_Gather");
-  set(functions.gatherv, "MPI_Gatherv");
-  set(functions.scatterv, "MPI_Scatterv");
-  set(functions.scatter, "MPI_Scatter");
-  set(functions.alltoall, "MPI_Alltoall");
-  set(functions.alltoallv, "MPI_Alltoallv");
+  set_all(functions.barrier, "Barrier");
+  set_all(functions.allreduce, "Allreduce");
+  set_all(functions.reduce, "Reduce");
+  set_all(functions.reduce_scatter_block, "Reduce_scatter_block");
+  set_all(functions.reduce_scatter, "Reduce_scatter");
+  set_all(functions.scan, "Scan");
+  set_all(functions.exscan, "Exscan");
+  set_all(functions.bcast, "Bcast");
+  set_all(functions.allgather, "Allgather");
+  set_all(functions.allgatherv, "Allgatherv");
+  set_all(functions.gather, "Gather");
+  set_all(functions.gatherv, "Gatherv");
+  set_all(functions.scatterv, "Scatterv");
+  set_all(functions.scatter, "Scatter");
+  set_all(functions.alltoall, "Alltoall");
+  set_all(functions.alltoallv, "Alltoallv");
+  set_all(functions.alltoallw, "Alltoallw");
+  set_all(functions.neighbor_allgather, "Neighbor_allgather");
+  set_all(functions.neighbor_allgatherv, "Neighbor_allgatherv");
+  set_all(functions.neighbor_alltoall, "Neighbor_alltoall");
+  set_all(functions.neighbor_alltoallv, "Neighbor_alltoallv");
+  set_all(functions.neighbor_alltoallw, "Neighbor_alltoallw");
+  set(functions.dist_graph_create_adjacent, "MPI_Dist_graph_create_adjacent");
+  set(functions.comm_free, "MPI_Comm_free");
   set(functions.info_create, "MPI_Info_create");
   set(functions.info_free, "MPI_Info_free");
   set(functions.win_create, "MPI_Win_create");
@@ -123,8 +162,10 @@ std::string find(void* library, Functions<Abi>& functions) {
   set(functions.put, "MPI_Put");
   set(functions.get, "MPI_Get");
   set(functions.accumulate, "MPI_Accumulate");
+  set(functions.get_accumulate, "MPI_Get_accumulate");
+  set(functions.fetch_and_op, "MPI_Fetch_and_op");
+  set(functions.compare_and_swap, "MPI_Compare_and_swap");
   set(functions.get_library_version, "MPI_Get_library_version");
-  set_if_there(functions.allreduce_init, "MPI_Allreduce_init");
   set_if_there(functions.psend_init, "MPI_Psend_init");
   set_if_there(functions.precv_init, "MPI_Precv_init");
   set_if_there(functions.pready, "MPI_Pready");

@@ -12,7 +12,6 @@
 #include "base/json.h"
 #include "bench/mpi/calls.h"
 #include "shim/mpi/library.h"
-#include "shim/mpi/table.h"
 
 namespace sennit::bench::mpi {
 
@@ -31,40 +30,36 @@ std::string short_version(std::string_view text) {
   return version;
 }
 
-/// A predefined handle by what it means to sennit; 0 where the library has none.
+/// 0 where the library has it not.
 template <class Abi>
-Handle predefined(void* library, std::string_view kind, std::string_view meaning) {
-  for (const shim::mpi::Predefined& one : shim::mpi::kPredefined) {
-    if (one.kind != kind || one.meaning != meaning) continue;
-    if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
-    if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
-    return reinterpret_cast<std::uintptr_t>(dlsym(library, one.openmpi));
-  }
-  return 0;
+Handle handle_of(void* library, const shim::mpi::Predefined& one) {
+  if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;
+  if constexpr (Abi::kFlavour == Flavour::mpich) return one.mpich;
+  return reinterpret_cast<std::uintptr_t>(dlsym(library, one.openmpi));
 }
 
 template <class Abi>
 class JobOf final : public Job {
  public:
-  static Result<std::unique_ptr<Job>> start(const OpenLibrary& found, const device::Reduction& reduction,
-                                            Memories& memories) {
+  static Result<std::unique_ptr<Job>> start(const OpenLibrary& found, const Numbers& numbers, Memories& memories) {
     auto job = std::make_unique<JobOf>(memories);
-    if (auto status = job->open(found, reduction); !status) return status;
+    if (auto status = job->open(found, numbers); !status) return status;
     return std::unique_ptr<Job>(std::move(job));
   }
 
   explicit JobOf(Memories& memories) : memories_(memories) {}
 
-  std::string lacks(Operation operation) const override { return without_.lacks(operation); }
+  std::string lacks(const Benchmark& benchmark) const override { return without_.lacks(benchmark); }
 
   void finish() override {
     close_windows();
-    (void)(has_sennit_ ? with_ : without_).info_free(&setting_.info);
-    (void)(has_sennit_ ? with_ : without_).finalize();
+    if (has_ring_) (void)made_by().comm_free(&setting_.ring);
+    (void)made_by().info_free(&setting_.info);
+    (void)made_by().finalize();
   }
 
  private:
-  Status open(const OpenLibrary& found, const device::Reduction& reduction) {
+  Status open(const OpenLibrary& found, const Numbers& numbers) {
     const auto lacking = [&](const std::string& what) {
       return Status(Code::unsupported, fmt::format("{} has no {}", found.file, what), "--library",
                     "Use an MPI of version 3.0 or later");
@@ -79,7 +74,7 @@ class JobOf final : public Job {
     library_ = shim::mpi::Library<Abi>::open(found.handle);
     if (library_ == nullptr) return lacking("function that every MPI 3.0 has");
 
-    if (const int code = (has_sennit_ ? with_ : without_).init(nullptr, nullptr); code != 0)
+    if (const int code = made_by().init(nullptr, nullptr); code != 0)
       return Status(Code::system_error, fmt::format("MPI_Init returned {}", code), found.file,
                     "The MPI's own messages may say why");
     shim::mpi::CommShape shape;
@@ -92,25 +87,44 @@ class JobOf final : public Job {
     version_ = short_version(text.data());
 
     setting_.world = shim::mpi::from_handle<typename Abi::Comm>(library_->comm_world());
-    const Handle type = predefined<Abi>(found.handle, "type", device::name(reduction.type));
-    const Handle op = predefined<Abi>(found.handle, "op", device::name(reduction.op));
-    if (type == 0 || op == 0) return lacking("such type or operator");
+    const Handle type = handle_of<Abi>(found.handle, *numbers.handle), op = handle_of<Abi>(found.handle, *numbers.op);
+    const Handle word = handle_of<Abi>(found.handle, *predefined("type", "int64"));
+    if (type == 0 || op == 0 || word == 0) return lacking("such type or operator");
     setting_.type = shim::mpi::from_handle<typename Abi::Datatype>(type);
+    setting_.word = shim::mpi::from_handle<typename Abi::Datatype>(word);
     setting_.op = shim::mpi::from_handle<typename Abi::Op>(op);
     if (const int code = without_.info_create(&setting_.info); code != 0)
       return Status(Code::system_error, fmt::format("MPI_Info_create returned {}", code), found.file);
-    setting_.element_bytes = static_cast<int>(device::bytes_of(reduction.type));
+    setting_.element_bytes = static_cast<int>(device::bytes_of(numbers.reduction.type));
     return {};
   }
 
-  Status timed(const Batch& batch, int calls, double& us) override {
+  Status timed(const Batch& batch, int calls, Spent& spent) override {
     if (is_one_sided(batch.layout.what.operation))
       if (auto status = open_window(batch); !status) return status;
-    return Calls<Abi>(batch.with_sennit ? with_ : without_, without_.barrier, setting_, batch, memories_)
-        .run(calls, us);
+    if (is_of_neighbours(batch.layout.what.operation))
+      if (auto status = make_ring(batch.layout); !status) return status;
+    return Calls<Abi>(batch.with_sennit ? with_ : without_, without_.barrier.blocking, setting_, batch, memories_)
+        .run(calls, spent);
   }
   int all_gather(const void* mine, void* all, int bytes) override {
     return library_->all_gather(library_->comm_world(), mine, all, bytes);
+  }
+
+  /// What starts and ends MPI, and makes what both kinds of calls use: the drop-in has to know of it.
+  Functions<Abi>& made_by() { return has_sennit_ ? with_ : without_; }
+
+  /// Each rank and the one on either side. Collective.
+  Status make_ring(const Layout& layout) {
+    if (has_ring_) return {};
+    const int degree = layout.neighbours();
+    const int ranks[] = {layout.neighbour(0), layout.neighbour(1)}, weights[] = {1, 1};
+    if (const int code = made_by().dist_graph_create_adjacent(setting_.world, degree, ranks, weights, degree, ranks,
+                                                              weights, setting_.info, 0, &setting_.ring);
+        code != 0)
+      return Status(Code::system_error, fmt::format("MPI_Dist_graph_create_adjacent returned {}", code));
+    has_ring_ = true;
+    return {};
   }
 
   /// The window that a batch's calls reach into: the target's buffer. Kept for the other batches of the case, since
@@ -125,10 +139,10 @@ class JobOf final : public Job {
       return {};
     }
     const Functions<Abi>& call = batch.with_sennit ? with_ : without_;
-    std::byte* const of_program = layout.what.operation == Operation::get ? batch.input : batch.output;
-    std::byte* const staged = layout.what.operation == Operation::get ? batch.staged_input : batch.staged_output;
+    std::byte* const of_program = is_get(layout.what.operation) ? batch.input : batch.output;
+    std::byte* const staged = is_get(layout.what.operation) ? batch.staged_input : batch.staged_output;
     void* const base = layout.is_target() ? (batch.by_hand() ? staged : of_program) : nullptr;
-    const auto bytes = layout.is_target() ? static_cast<shim::mpi::Aint>(layout.what.bytes) : 0;
+    const auto bytes = layout.is_target() ? static_cast<shim::mpi::Aint>(Layout::room(layout.what, layout.size)) : 0;
     Window made{call.win_free, {}};
     if (const int code = call.win_create(base, bytes, 1, setting_.info, setting_.world, &made.win); code != 0)
       return Status(Code::system_error, fmt::format("MPI_Win_create returned {}", code));
@@ -152,38 +166,39 @@ class JobOf final : public Job {
   Functions<Abi> with_{}, without_{};
   std::unique_ptr<shim::mpi::Library<Abi>> library_;
   Setting<Abi> setting_{};
+  bool has_ring_ = false;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Job>> Job::start(const OpenLibrary& library, const device::Reduction& reduction,
-                                        Memories& memories) {
+Result<std::unique_ptr<Job>> Job::start(const OpenLibrary& library, const Numbers& numbers, Memories& memories) {
   switch (library.flavour) {
-    case Flavour::standard: return JobOf<shim::mpi::Standard>::start(library, reduction, memories);
-    case Flavour::mpich: return JobOf<shim::mpi::Mpich>::start(library, reduction, memories);
+    case Flavour::standard: return JobOf<shim::mpi::Standard>::start(library, numbers, memories);
+    case Flavour::mpich: return JobOf<shim::mpi::Mpich>::start(library, numbers, memories);
     case Flavour::openmpi: break;
   }
-  return JobOf<shim::mpi::OpenMpi>::start(library, reduction, memories);
+  return JobOf<shim::mpi::OpenMpi>::start(library, numbers, memories);
 }
 
-Result<double> Job::run(const Batch& batch, int calls) {
+Result<Spent> Job::run(const Batch& batch, int calls) {
   struct Told {
-    double us;
+    Spent spent;
     std::int64_t failed;
   } mine{};
-  const Status status = timed(batch, calls, mine.us);
+  const Status status = timed(batch, calls, mine.spent);
   mine.failed = status.ok() ? 0 : 1;
   std::vector<Told> all(static_cast<std::size_t>(size_));
   if (const int code = all_gather(&mine, all.data(), sizeof mine); code != 0)
     return Status(Code::system_error, fmt::format("MPI_Allgather returned {}", code));
-  double slowest = 0;
+  Spent slowest;
   bool failed = false;
   for (const Told& each : all) {
-    slowest = std::max(slowest, each.us);
+    slowest.us = std::max(slowest.us, each.spent.us);
+    slowest.all_us = std::max(slowest.all_us, each.spent.all_us);
     failed = failed || each.failed != 0;
   }
   if (failed) return agree(status);
-  return slowest / calls / batch.layout.what.messages();
+  return Spent{slowest.us / calls / batch.layout.what.messages(), slowest.all_us / calls};
 }
 
 Result<std::vector<std::string>> Job::gather(const std::string& mine) {

@@ -9,7 +9,7 @@
 #include "bench/mpi/layout.h"
 #include "bench/mpi/library.h"
 #include "bench/mpi/memory.h"
-#include "device/reduction.h"
+#include "bench/mpi/numbers.h"
 
 namespace sennit::bench::mpi {
 
@@ -27,11 +27,16 @@ struct Batch {
   bool by_hand() const { return staged_input != nullptr; }
 };
 
+/// What calls take.
+struct Spent {
+  double us = 0;      ///< what is timed
+  double all_us = 0;  ///< with what is not, such as ranks that meet before each collective
+};
+
 class Job {
  public:
   /// Starts MPI (MPI_Init), of whatever ABI. Errors: unsupported where the library lacks a function.
-  static Result<std::unique_ptr<Job>> start(const OpenLibrary& library, const device::Reduction& reduction,
-                                            Memories& memories);
+  static Result<std::unique_ptr<Job>> start(const OpenLibrary& library, const Numbers& numbers, Memories& memories);
   virtual ~Job() = default;
 
   int rank() const { return rank_; }
@@ -39,13 +44,13 @@ class Job {
   /// Whether sennit's drop-in stands before the MPI.
   bool has_sennit() const { return has_sennit_; }
   /// The MPI's function that an operation needs and that this one, being older, has not; else empty.
-  virtual std::string lacks(Operation operation) const = 0;
+  virtual std::string lacks(const Benchmark& benchmark) const = 0;
   /// What the MPI says of itself, in one line.
   const std::string& version() const { return version_; }
 
-  /// Collective. µs of one call, or of one message of a window, on the slowest rank; the same on every rank. Errors,
-  /// the same on every rank: those of copies, and what MPI's functions return.
-  Result<double> run(const Batch& batch, int calls);
+  /// Collective. What is timed of one call, or of one message of a window, and all of a call, on the slowest rank;
+  /// the same on every rank. Errors, the same on every rank: those of copies, and what MPI's functions return.
+  Result<Spent> run(const Batch& batch, int calls);
 
   /// Collective: what every rank says, by rank. Errors: those of MPI.
   Result<std::vector<std::string>> gather(const std::string& mine);
@@ -56,7 +61,8 @@ class Job {
   virtual void finish() = 0;
 
  protected:
-  virtual Status timed(const Batch& batch, int calls, double& us) = 0;
+  /// Sets what all `calls` take on this rank.
+  virtual Status timed(const Batch& batch, int calls, Spent& spent) = 0;
   virtual int all_gather(const void* mine, void* all, int bytes) = 0;
 
   int rank_ = 0, size_ = 1;

@@ -9,8 +9,8 @@
 namespace sennit::bench::mpi {
 
 /// Where the two sides of a message, or of a one-sided call, have their buffers; of a collective, all ranks where the
-/// first has.
-enum class Buffers { gpu, host, gpu_host, host_gpu };
+/// first has. Managed memory is on all sides.
+enum class Buffers { gpu, host, gpu_host, host_gpu, managed };
 std::string_view name(Buffers buffers);
 /// Errors: invalid_argument.
 Result<Buffers> parse_buffers(std::string_view text);
@@ -29,7 +29,9 @@ struct Case {
   std::uint64_t bytes = 0;
   int window = 1;  ///< messages in flight
   bool in_place = false;
+  Style style = Style::blocking;
 
+  Benchmark benchmark() const { return {operation, style}; }
   /// Those of one call that follow each other, and share its time.
   int messages() const { return is_ping_pong(operation) ? 2 : window; }
   bool operator==(const Case&) const = default;
@@ -45,15 +47,23 @@ struct Layout {
   static constexpr int kRoot = 0;
   static constexpr int kNobody = -1;
 
-  int pairs() const { return what.operation == Operation::multi_pair ? size / 2 : 1; }
+  int pairs() const { return has_pairs(what.operation) ? size / 2 : 1; }
   /// Of a message: the rank at the other end.
   int peer() const {
     if (rank < pairs()) return rank + pairs();
     return rank < 2 * pairs() ? rank - pairs() : kNobody;
   }
   bool is_first() const { return is_of_two(what.operation) ? rank < pairs() : true; }
-  /// Of a one-sided call: whose memory it is.
-  bool is_target() const { return is_one_sided(what.operation) && peer() != kNobody && !is_first(); }
+  /// Of a one-sided call: who makes it, and whose memory it reaches.
+  bool is_caller() const {
+    return is_one_sided(what.operation) && peer() != kNobody && (is_first() || is_bidirectional(what.operation));
+  }
+  bool is_target() const {
+    return is_one_sided(what.operation) && peer() != kNobody && (!is_first() || is_bidirectional(what.operation));
+  }
+  /// The ranks on either side in a ring, of which two ranks have one.
+  int neighbours() const { return size == 2 ? 1 : 2; }
+  int neighbour(int index) const { return (rank + (index == 0 ? size - 1 : 1)) % size; }
   bool on_gpu() const { return mpi::on_gpu(what.buffers, is_first()); }
 
   /// Messages that this rank gives, and gets, in one call.
@@ -82,6 +92,8 @@ struct Layout {
 
  private:
   unsigned number(int from, unsigned index) const;
+  /// Messages that a rank which scatters or gathers has to do with.
+  unsigned others() const { return static_cast<unsigned>(is_of_neighbours(what.operation) ? neighbours() : size); }
 };
 
 }  // namespace sennit::bench::mpi

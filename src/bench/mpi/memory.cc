@@ -67,6 +67,13 @@ Result<device::Memory> Memories::allocate_pinned(std::uint64_t bytes) {
   return memory;
 }
 
+Result<device::Memory> Memories::allocate_managed(std::uint64_t bytes) {
+  if (emulated_ || executor_ == nullptr)
+    return Status(Code::unsupported, "there is no managed memory without a GPU", "--buffers managed",
+                  "Measure it where GPUs are; emulated ones have none");
+  return managed_memory(bytes);
+}
+
 Status Memories::begin_copy(void* dst, const void* src, std::uint64_t bytes) {
   if (lane_ != nullptr) return lane_->copy(dst, src, bytes);
   std::memcpy(dst, src, bytes);

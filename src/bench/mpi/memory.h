@@ -27,6 +27,8 @@ class Memories {
   /// In whole pages, each touched. Errors: out_of_memory.
   Result<device::Memory> allocate(bool on_gpu, std::uint64_t bytes);
   Result<device::Memory> allocate_pinned(std::uint64_t bytes);
+  /// Errors also: unsupported where GPUs are emulated.
+  Result<device::Memory> allocate_managed(std::uint64_t bytes);
 
   /// Begins a copy between any of them; done after wait().
   Status begin_copy(void* dst, const void* src, std::uint64_t bytes);
@@ -41,6 +43,9 @@ class Memories {
   int device_ = 0;
   bool emulated_ = false;
 };
+
+/// Of the current GPU, which migrates between it and the host. Errors: unsupported in a build without CUDA.
+Result<device::Memory> managed_memory(std::uint64_t bytes);
 
 /// Makes a GPU the current one of this thread, as programs do: other libraries look at that.
 Status make_current(int device);

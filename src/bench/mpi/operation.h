@@ -1,8 +1,10 @@
-// What is measured: the tests of the OSU micro-benchmarks, by the names that MPI has for them.
+// What is measured: the tests of the OSU micro-benchmarks, by the names that MPI has for them, and by their own.
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 
@@ -10,23 +12,28 @@ namespace sennit::bench::mpi {
 
 enum class Operation {
   latency,        ///< rank 0 → rank 1 → rank 0, one message at a time
-  persistent,     ///< the same, of requests that are made once and started for each message
-  partitioned,    ///< the same, of requests whose message is given in parts
+  multi_latency,  ///< rank i → rank i + n / 2 → rank i, all pairs at once
+  partitioned,    ///< as latency, of requests whose message is given in parts
   bandwidth,      ///< rank 0 → rank 1, a window of messages at a time
   bidirectional,  ///< both ways at once
   multi_pair,     ///< rank i → rank i + n / 2, all pairs at once
   put,            ///< of rank 0, into a window of rank 1, between two fences
   get,            ///< of rank 0, out of it
   accumulate,
+  get_accumulate,
+  fetch_and_op,  ///< of one integer of 8 bytes, as OSU has it
+  compare_and_swap,
+  put_bandwidth,  ///< several at a time
+  put_bidirectional,
+  get_bandwidth,
   allreduce,
-  iallreduce,      ///< with its wait at once
-  allreduce_init,  ///< started and waited for; made once
   reduce,
   bcast,
   allgather,
   allgatherv,
   alltoall,
   alltoallv,
+  alltoallw,
   reduce_scatter_block,
   reduce_scatter,
   gather,
@@ -36,21 +43,44 @@ enum class Operation {
   scan,
   exscan,
   barrier,
+  neighbor_allgather,  ///< of a ring: each rank and the one on either side
+  neighbor_allgatherv,
+  neighbor_alltoall,
+  neighbor_alltoallv,
+  neighbor_alltoallw,
 };
 
-std::string_view name(Operation operation);
+/// How a call is made: as one; begun, and waited for at once; or as a request that is made once, and started and
+/// waited for each time.
+enum class Style { blocking, nonblocking, persistent };
+
+struct Benchmark {
+  Operation operation = Operation::latency;
+  Style style = Style::blocking;
+  bool operator==(const Benchmark&) const = default;
+};
+
+/// "bandwidth", "iallreduce", "allreduce_init".
+std::string name(const Benchmark& benchmark);
+inline std::string name(Operation operation) {
+  return name(Benchmark{operation});
+}
+/// "osu_bw", "osu_iallreduce", "osu_allreduce_persistent"; empty where OSU 7.4 has no such program.
+std::string osu_name(const Benchmark& benchmark);
 std::span<const Operation> all_operations();
-/// Errors: invalid_argument names those there are.
-Result<Operation> parse_operation(std::string_view text);
+/// Those in each style that MPI has for them.
+std::span<const Benchmark> all_benchmarks();
+/// By either name, OSU's also without "osu_"; "all", or "osu": all that OSU has. Errors: invalid_argument says which
+/// there are.
+Result<std::vector<Benchmark>> parse_benchmarks(std::string_view text);
 
 /// From one rank to another.
 constexpr bool is_message(Operation operation) {
   return operation <= Operation::multi_pair;
 }
-/// Of rank 0 alone, where rank 1 gives the memory and meets it in fences.
+/// Of rank 0, where rank 1 gives the memory and meets it in fences; put_bidirectional of both.
 constexpr bool is_one_sided(Operation operation) {
-  using enum Operation;
-  return operation == put || operation == get || operation == accumulate;
+  return operation >= Operation::put && operation <= Operation::get_bandwidth;
 }
 /// Between two ranks.
 constexpr bool is_of_two(Operation operation) {
@@ -58,47 +88,63 @@ constexpr bool is_of_two(Operation operation) {
 }
 /// There and back, one message at a time.
 constexpr bool is_ping_pong(Operation operation) {
-  using enum Operation;
-  return operation == latency || operation == persistent || operation == partitioned;
+  return operation <= Operation::partitioned;
+}
+constexpr bool is_bidirectional(Operation operation) {
+  return operation == Operation::bidirectional || operation == Operation::put_bidirectional;
+}
+constexpr bool has_pairs(Operation operation) {
+  return operation == Operation::multi_pair || operation == Operation::multi_latency;
 }
 constexpr bool has_window(Operation operation) {
-  return is_message(operation) && !is_ping_pong(operation);
+  using enum Operation;
+  return (is_message(operation) && !is_ping_pong(operation)) || operation == put_bandwidth ||
+         operation == put_bidirectional || operation == get_bandwidth;
 }
 constexpr bool has_size(Operation operation) {
   return operation != Operation::barrier;
 }
-/// An allreduce, however it is called.
-constexpr bool reduces_everywhere(Operation operation) {
-  using enum Operation;
-  return operation == allreduce || operation == iallreduce || operation == allreduce_init;
+constexpr bool is_get(Operation operation) {
+  return operation == Operation::get || operation == Operation::get_bandwidth;
+}
+/// Of one integer of 8 bytes, whatever the others are of.
+constexpr bool is_atomic(Operation operation) {
+  return operation == Operation::fetch_and_op || operation == Operation::compare_and_swap;
+}
+/// Whether the caller gets what was in the target's memory before.
+constexpr bool fetches(Operation operation) {
+  return operation == Operation::get_accumulate || is_atomic(operation);
+}
+/// Whether a one-sided call depends on what is in the target's memory, and changes it.
+constexpr bool updates(Operation operation) {
+  return operation == Operation::accumulate || fetches(operation);
 }
 constexpr bool reduces(Operation operation) {
   using enum Operation;
-  return reduces_everywhere(operation) || operation == reduce || operation == reduce_scatter_block ||
-         operation == reduce_scatter || operation == scan || operation == exscan || operation == accumulate;
+  return operation == allreduce || operation == reduce || operation == reduce_scatter_block ||
+         operation == reduce_scatter || operation == scan || operation == exscan || operation == accumulate ||
+         operation == get_accumulate || operation == fetch_and_op;
 }
-/// Whether an MPI says how many elements each rank has.
-constexpr bool has_counts(Operation operation) {
-  using enum Operation;
-  return operation == allgatherv || operation == alltoallv || operation == reduce_scatter || operation == gatherv ||
-         operation == scatterv;
+constexpr bool is_of_neighbours(Operation operation) {
+  return operation >= Operation::neighbor_allgather;
 }
-/// Whether a rank, or the root alone, gives a message for each rank.
+/// Whether a rank, or the root alone, gives a message for each rank, or each neighbour.
 constexpr bool scatters(Operation operation) {
   using enum Operation;
-  return operation == alltoall || operation == alltoallv || operation == reduce_scatter_block ||
-         operation == reduce_scatter || operation == scatter || operation == scatterv;
+  return operation == alltoall || operation == alltoallv || operation == alltoallw ||
+         operation == reduce_scatter_block || operation == reduce_scatter || operation == scatter ||
+         operation == scatterv || operation >= neighbor_alltoall;
 }
-/// Whether a rank, or the root alone, gets a message of each rank.
+/// Whether a rank, or the root alone, gets a message of each rank, or each neighbour.
 constexpr bool gathers(Operation operation) {
   using enum Operation;
   return operation == allgather || operation == allgatherv || operation == alltoall || operation == alltoallv ||
-         operation == gather || operation == gatherv;
+         operation == alltoallw || operation == gather || operation == gatherv || is_of_neighbours(operation);
 }
 /// Whether it is measured with MPI_IN_PLACE too.
 constexpr bool can_be_in_place(Operation operation) {
   using enum Operation;
-  return (reduces(operation) && operation != accumulate) || operation == allgather || operation == allgatherv;
+  return (reduces(operation) && !is_one_sided(operation)) || operation == allgather || operation == allgatherv;
 }
 
 }  // namespace sennit::bench::mpi

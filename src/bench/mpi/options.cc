@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
-#include "shim/mpi/table.h"
+#include "bench/mpi/numbers.h"
 
 namespace sennit::bench::mpi {
 
@@ -33,30 +33,23 @@ Result<std::vector<std::uint64_t>> sizes_of(const Options& options, unsigned wid
   return sizes;
 }
 
-Result<std::vector<Operation>> operations_of(const Options& options) {
-  std::vector<Operation> operations;
-  const auto add = [&](Operation operation) {
-    if (std::ranges::count(operations, operation) == 0) operations.push_back(operation);
-  };
+Result<std::vector<Benchmark>> benchmarks_of(const Options& options) {
+  std::vector<Benchmark> benchmarks;
   for (const std::string& text : options.operations) {
-    if (text == "all") {
-      std::ranges::for_each(all_operations(), add);
-      continue;
-    }
-    auto operation = parse_operation(text);
-    if (!operation) return std::move(operation).status().in("--operations");
-    add(*operation);
+    auto named = parse_benchmarks(text);
+    if (!named) return std::move(named).status().in("--operations");
+    std::ranges::copy_if(*named, std::back_inserter(benchmarks),
+                         [&](const Benchmark& each) { return std::ranges::count(benchmarks, each) == 0; });
   }
-  return operations;
+  return benchmarks;
 }
 
 }  // namespace
 
 void add_options(CLI::App& app, Options& options) {
   app.add_option("--operations", options.operations,
-                 "What to measure: latency, persistent, partitioned, bandwidth, bidirectional, multi_pair, put, get, "
-                 "accumulate, "
-                 "a collective by MPI's name, or all")
+                 "What to measure: latency, bandwidth, put and the like, a collective by MPI's name, any by the name "
+                 "that OSU has for it (osu_bw or bw), or a group: osu, all")
       ->delimiter(',');
   app.add_option("--sizes", options.sizes,
                  "Sizes of a message such as 8,64K,4M; default 8 to 256M, without GPUs to 4M")
@@ -65,13 +58,13 @@ void add_options(CLI::App& app, Options& options) {
       ->delimiter(',')
       ->check(CLI::Range(1, 4096));
   app.add_option("--buffers", options.buffers,
-                 "gpu (default where there are GPUs), host, or between two ranks gpu_host and host_gpu: of the one "
-                 "that sends or "
-                 "calls, of the other")
+                 "gpu (default where there are GPUs), host, managed, or between two ranks gpu_host and host_gpu: of "
+                 "the one that sends or calls, of the other")
       ->delimiter(',')
-      ->check(CLI::IsMember({"gpu", "host", "gpu_host", "host_gpu"}));
+      ->check(CLI::IsMember({"gpu", "host", "gpu_host", "host_gpu", "managed"}));
   app.add_flag("--in-place", options.in_place, "Collectives in place as well, where MPI has that");
-  app.add_option("--type", options.type, "Element type, such as float32 (default), float64, int32");
+  app.add_option("--type", options.type,
+                 "Element type, such as float32 (default), int32, or by MPI's name: char, int, float");
   app.add_option("--op", options.op, "Operator, such as sum (default), max, bit_and");
   app.add_option("--vs", options.versus,
                  "Measured in turns with sennit: by_hand (GPU buffers copied to pinned memory and back) and mpi (the "
@@ -104,32 +97,12 @@ bool Options::against(std::string_view peer) const {
   return versus.empty() || std::ranges::count(versus, peer) != 0;
 }
 
-Result<device::Reduction> reduction_of(const Options& options) {
-  auto type = device::parse_type(options.type);
-  if (!type) return std::move(type).status().in("--type");
-  auto op = device::parse_operator(options.op);
-  if (!op) return std::move(op).status().in("--op");
-  const auto is_type = [&](const shim::mpi::Predefined& one) {
-    return one.kind == "type" && one.meaning == device::name(*type);
-  };
-  if (std::ranges::none_of(shim::mpi::kPredefined, is_type))
-    return Status(Code::invalid_argument, fmt::format("MPI has no type for {}", options.type), "--type",
-                  "Use float32, float64, or an integer such as int32");
-  const auto is_op = [&](const shim::mpi::Predefined& one) {
-    return one.kind == "op" && one.meaning == device::name(*op);
-  };
-  if (std::ranges::none_of(shim::mpi::kPredefined, is_op) || !device::supports(*type, *op))
-    return Status(Code::invalid_argument, fmt::format("MPI has no {} of {}", options.op, options.type), "--op",
-                  "Use sum, product, min or max; of integers bit_and, bit_or, logical_and and the like");
-  return device::Reduction{*type, *op};
-}
-
 Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) {
-  auto reduction = reduction_of(options);
-  if (!reduction) return reduction.status();
-  auto operations = operations_of(options);
-  if (!operations) return operations.status();
-  auto sizes = sizes_of(options, device::bytes_of(reduction->type), fast);
+  const auto numbers = parse_numbers(options.type, options.op);
+  if (!numbers) return numbers.status();
+  auto benchmarks = benchmarks_of(options);
+  if (!benchmarks) return benchmarks.status();
+  auto sizes = sizes_of(options, device::bytes_of(numbers->reduction.type), fast);
   if (!sizes) return sizes.status();
   std::vector<Buffers> places;
   for (const std::string& text : options.buffers) {
@@ -148,17 +121,18 @@ Result<Cases> cases_of(const Options& options, bool fast, bool gpus, int ranks) 
       cases.warnings.push_back(fmt::format("{} is left out: a rank would need {} for it; use smaller --sizes.",
                                            describe(one), format_bytes(Layout::room(one, ranks))));
   };
-  for (const Operation operation : *operations) {
+  for (const auto& [operation, style] : *benchmarks) {
     if (!has_size(operation)) {
-      add({operation, places.front()});
+      add({operation, places.front(), 0, 1, false, style});
       continue;
     }
+    const auto own = is_atomic(operation) ? std::vector<std::uint64_t>{8} : *sizes;
     for (const Buffers buffers : places) {
       if (!is_of_two(operation) && (buffers == Buffers::gpu_host || buffers == Buffers::host_gpu)) continue;
       for (const int window : has_window(operation) ? options.windows : std::vector<int>{1})
         for (const bool in_place : {false, true}) {
           if (in_place && !(options.in_place && can_be_in_place(operation))) continue;
-          for (const std::uint64_t bytes : *sizes) add({operation, buffers, bytes, window, in_place});
+          for (const std::uint64_t bytes : own) add({operation, buffers, bytes, window, in_place, style});
         }
     }
   }

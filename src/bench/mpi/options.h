@@ -6,7 +6,6 @@
 
 #include "bench/mpi/layout.h"
 #include "bench/program.h"
-#include "device/reduction.h"
 
 namespace sennit::bench::mpi {
 
@@ -24,9 +23,6 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options);
-
-/// What is reduced, by the names of MPI's predefined types and operators. Errors: invalid_argument.
-Result<device::Reduction> reduction_of(const Options& options);
 
 /// How many nodes ranks are taken for; 1 where that is left to them. Errors: invalid_argument.
 Result<int> nodes_of(const Options& options, int ranks);

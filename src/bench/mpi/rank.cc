@@ -9,6 +9,7 @@
 #include <set>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "bench/measure/watchdog.h"
 #include "bench/mpi/binding.h"
@@ -44,9 +45,9 @@ class Rank {
   Rank(const Options& options, comm::JobPlace place) : options_(options), place_(std::move(place)) {}
 
   Result<Exit> run() {
-    auto reduction = reduction_of(options_);
-    if (!reduction) return reduction.status();
-    reduction_ = *reduction;
+    auto numbers = parse_numbers(options_.type, options_.op);
+    if (!numbers) return numbers.status();
+    numbers_ = std::move(*numbers);
     // Before MPI is started: wrong usage should be told at once.
     if (auto cases = cases_of(options_, false, false, 2); !cases) return cases.status();
     open_memories();
@@ -56,7 +57,7 @@ class Rank {
     auto library = open_library(options_.library, place_.launcher);
     if (!library) return library.status();
     library_ = std::move(*library);
-    auto job = Job::start(library_, reduction_, *memories_);
+    auto job = Job::start(library_, numbers_, *memories_);
     if (!job) return job.status();
     job_ = std::move(*job);
     const Status status = measure_all();
@@ -93,7 +94,7 @@ class Rank {
     warnings_.insert(warnings_.end(), cases->warnings.begin(), cases->warnings.end());
     leave_out_lacking(*cases);
     find_sennit();
-    Site site(*job_, *memories_, reduction_);
+    Site site(*job_, *memories_, numbers_.reduction);
     if (auto status = site.make_room(cases->list); !status) return status;
 
     const Progress progress(options_.progress && reports());
@@ -111,15 +112,15 @@ class Rank {
 
   /// What came with MPI 4.0 and an older one has not; where nothing else is left, that is all there is to say.
   void leave_out_lacking(Cases& cases) {
-    std::set<std::string> told;
+    std::map<std::string, std::set<std::string>> told;
     std::erase_if(cases.list, [&](const Case& what) {
-      const std::string lacking = job_->lacks(what.operation);
-      if (lacking.empty()) return false;
-      if (told.insert(lacking).second)
-        warnings_.push_back(fmt::format("{} is left out: this MPI has no {}; measure a newer one for it.",
-                                        name(what.operation), lacking));
-      return true;
+      const std::string lacking = job_->lacks(what.benchmark());
+      if (!lacking.empty()) told[lacking].insert(name(what.benchmark()));
+      return !lacking.empty();
     });
+    for (const auto& [lacking, of] : told)
+      warnings_.push_back(fmt::format("Left out, since this MPI has no {}: {}. Measure a newer one for them.",
+                                      lacking, fmt::join(of, ", ")));
   }
 
   /// One GPU a rank, or none anywhere.
@@ -190,7 +191,9 @@ class Rank {
     const bool gpu = any_gpu(what.buffers) && has_size(what.operation);
     if (has_sennit_) variants.push_back({kOwn, true, false});
     if (gpu && options_.against("by_hand")) variants.push_back({"by_hand", false, true});
-    if ((!gpu || options_.direct) && options_.against("mpi")) variants.push_back({"mpi", false, false});
+    // Any MPI can use managed memory as it is.
+    if ((!gpu || options_.direct || what.buffers == Buffers::managed) && options_.against("mpi"))
+      variants.push_back({"mpi", false, false});
     return variants;
   }
 
@@ -210,7 +213,7 @@ class Rank {
     auto times = site.time(what, variants, options_.seconds);
     if (!times) return std::move(times).status().in(describe(what));
     for (std::size_t i = 0; i < variants.size(); ++i)
-      rows_.push_back(to_json({what, job_->rank(), job_->size(), nodes_}, variants[i], reduction_, (*times)[i]));
+      rows_.push_back(to_json({what, job_->rank(), job_->size(), nodes_}, variants[i], numbers_, (*times)[i]));
     return {};
   }
 
@@ -252,7 +255,7 @@ class Rank {
   const Options& options_;
   const comm::JobPlace place_;
   int nodes_ = 1;
-  device::Reduction reduction_;
+  Numbers numbers_;
   std::unique_ptr<Memories> memories_;
   Status gpu_status_;
   bool has_gpu_ = false, has_sennit_ = false;

@@ -14,21 +14,22 @@ constexpr double kUnsteady = 0.1;
 }  // namespace
 
 double gbps(const Layout& layout, double median_us) {
-  const int ways = layout.what.operation == Operation::bidirectional ? 2 : layout.pairs();
+  const int ways = is_bidirectional(layout.what.operation) ? 2 : layout.pairs();
   return gigabytes_per_second(layout.what.bytes, median_us) * ways;
 }
 
-Json to_json(const Layout& layout, const Variant& variant, const device::Reduction& reduction, const Times& times) {
+Json to_json(const Layout& layout, const Variant& variant, const Numbers& numbers, const Times& times) {
   const Case& what = layout.what;
   const measure::Summary& time = times.summary;
-  Json row = {{"operation", name(what.operation)},
+  Json row = {{"operation", name(what.benchmark())},
+              {"osu", osu_name(what.benchmark())},
               {"variant", variant.name},
               {"buffers", has_size(what.operation) ? name(what.buffers) : ""},
               {"bytes", what.bytes},
               {"window", what.window},
               {"in_place", what.in_place},
-              {"type", device::name(reduction.type)},
-              {"operator", reduces(what.operation) ? device::name(reduction.op) : ""},
+              {"type", is_atomic(what.operation) ? "int64" : numbers.type},
+              {"operator", reduces(what.operation) ? device::name(numbers.reduction.op) : ""},
               {"ranks", layout.size},
               {"nodes", layout.nodes},
               {"calls", times.calls},

@@ -13,7 +13,7 @@ namespace sennit::bench::mpi {
 /// what one rank gives over time. 0 where there is no size.
 double gbps(const Layout& layout, double median_us);
 
-Json to_json(const Layout& layout, const Variant& variant, const device::Reduction& reduction, const Times& times);
+Json to_json(const Layout& layout, const Variant& variant, const Numbers& numbers, const Times& times);
 
 /// What may mislead, each sentence ending with what to do.
 std::vector<std::string> unsteady(const Json& rows);

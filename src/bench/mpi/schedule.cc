@@ -17,9 +17,10 @@ constexpr int kFewestRounds = 7, kMostRounds = 2000;
 
 Schedule schedule(std::span<const double> call_us, double seconds) {
   Schedule planned;
+  const double batch_us = std::min(kBatchUs, seconds * 1e6 / kFewestRounds);
   double round_us = 0;
   for (const double us : call_us) {
-    const double calls = us > 0 ? std::clamp(kBatchUs / us, 1.0, double(kMostCallsOfBatch)) : kMostCallsOfBatch;
+    const double calls = us > 0 ? std::clamp(batch_us / us, 1.0, double(kMostCallsOfBatch)) : kMostCallsOfBatch;
     planned.calls.push_back(static_cast<int>(calls));
     round_us += us * planned.calls.back();
   }

@@ -13,7 +13,8 @@ struct Schedule {
   std::vector<int> calls;  ///< in a batch of each variant
 };
 
-/// `call_us`: of each variant, as it was just seen; `seconds`: for each variant.
+/// `call_us`: of each variant, all that a call takes, as it was just seen; `seconds`: for each variant, which takes
+/// more only where so few calls say nothing.
 Schedule schedule(std::span<const double> call_us, double seconds);
 
 /// Untimed calls before each batch of a variant: some when batches of others are much longer than its own, since GPUs

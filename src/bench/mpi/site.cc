@@ -29,10 +29,10 @@ Status Site::make_room(const std::vector<Case>& cases) {
 }
 
 Status Site::allocate(const std::vector<Case>& cases) {
-  std::uint64_t gpu = 0, host = 0;
+  std::uint64_t gpu = 0, managed = 0, host = 0;
   for (const Case& what : cases) {
     const Layout layout{what, job_.rank(), job_.size()};
-    std::uint64_t& most = layout.on_gpu() ? gpu : host;
+    std::uint64_t& most = what.buffers == Buffers::managed ? managed : layout.on_gpu() ? gpu : host;
     most = std::max(most, Layout::room(what, job_.size()));
   }
   const auto whole = [](std::uint64_t bytes) { return (bytes + kMargin + 2 * MiB - 1) / (2 * MiB) * (2 * MiB); };
@@ -44,12 +44,16 @@ Status Site::allocate(const std::vector<Case>& cases) {
     }
     return {};
   };
-  if (gpu > 0) {
-    const auto on_gpu = [&](std::uint64_t bytes) { return memories_.allocate(true, bytes); };
-    const auto pinned = [&](std::uint64_t bytes) { return memories_.allocate_pinned(bytes); };
+  const auto on_gpu = [&](std::uint64_t bytes) { return memories_.allocate(true, bytes); };
+  const auto migrates = [&](std::uint64_t bytes) { return memories_.allocate_managed(bytes); };
+  const auto pinned = [&](std::uint64_t bytes) { return memories_.allocate_pinned(bytes); };
+  const std::uint64_t staged = std::max(gpu, managed);
+  if (gpu > 0)
     if (auto status = make(gpu_, gpu, on_gpu); !status) return status;
-    if (auto status = make(staged_, gpu, pinned); !status) return status;
-  }
+  if (managed > 0)
+    if (auto status = make(managed_, managed, migrates); !status) return status;
+  if (staged > 0)
+    if (auto status = make(staged_, staged, pinned); !status) return status;
   return make(host_, host, [&](std::uint64_t bytes) { return memories_.allocate(false, bytes); });
 }
 
@@ -62,10 +66,11 @@ Batch Site::batch(const Case& what, const Variant& variant) const {
   const auto input_of = [&](const Room& room) {
     return (layout.one_buffer() ? room.output : room.input).data() + layout.input_at();
   };
-  const Room& own = layout.on_gpu() ? gpu_ : host_;
+  const bool managed = what.buffers == Buffers::managed;
+  const Room& own = managed ? managed_ : layout.on_gpu() ? gpu_ : host_;
   batch.input = input_of(own);
   batch.output = own.output.data();
-  if (variant.by_hand && layout.on_gpu()) {
+  if (variant.by_hand && (managed || layout.on_gpu())) {
     batch.staged_input = input_of(staged_);
     batch.staged_output = staged_.output.data();
   }
@@ -90,7 +95,7 @@ Status Site::prepare(const Batch& batch) {
                           std::vector<std::byte>(kMargin, kBehind));
       !status)
     return status;
-  if (layout.what.operation == Operation::accumulate && layout.is_target())
+  if (updates(layout.what.operation) && layout.is_target())
     if (auto status = write(batch.output, layout.what.bytes, before(layout, reduction_)); !status) return status;
   for (unsigned index = 0; index < layout.given(); ++index)
     if (auto status =
@@ -133,15 +138,13 @@ Status Site::verify(const Case& what, const Variant& variant) {
 }
 
 Result<double> Site::estimate(const Batch& batch) {
-  const Case& what = batch.layout.what;
   for (int calls = 1;; calls *= 4) {
     // The least of several: the first ones set things up, and any may meet something else that runs.
     double us = 0;
     for (int attempt = 0; attempt < 3; ++attempt) {
       auto ran = job_.run(batch, calls);
       if (!ran) return ran.status();
-      const double call = *ran * what.messages();
-      us = attempt == 0 ? call : std::min(us, call);
+      us = attempt == 0 ? ran->all_us : std::min(us, ran->all_us);
     }
     if (us * calls >= kEstimateUs || calls >= kMostEstimated) return us;
   }
@@ -167,7 +170,7 @@ Result<std::vector<Times>> Site::time(const Case& what, const std::vector<Varian
         if (auto warmed = job_.run(batches[index], calls); !warmed) return warmed.status();
       auto ran = job_.run(batches[index], planned.calls[index]);
       if (!ran) return ran.status();
-      if (round >= 0) samples[index].push_back(*ran);
+      if (round >= 0) samples[index].push_back(ran->us);
     }
   std::vector<Times> times;
   const auto own = std::ranges::find(variants, kOwn, &Variant::name) - variants.begin();

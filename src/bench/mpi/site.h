@@ -50,13 +50,13 @@ class Site {
   Status prepare(const Batch& batch);
   Status check(const Batch& batch);
   Status write(std::byte* to, std::uint64_t bytes, const std::vector<std::byte>& again_and_again);
-  /// µs of a call, there and back or with its window, as it is just seen. Warms up.
+  /// All µs of a call, there and back or with its window, as it is just seen. Warms up.
   Result<double> estimate(const Batch& batch);
 
   Job& job_;
   Memories& memories_;
   device::Reduction reduction_;
-  Room gpu_, host_, staged_;
+  Room gpu_, managed_, host_, staged_;
 };
 
 }  // namespace sennit::bench::mpi

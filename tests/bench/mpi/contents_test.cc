@@ -46,6 +46,7 @@ TEST(MpiContents, AnAccumulateAddsWhatRank0GivesToWhatRank1Has) {
     std::memcpy(&sum, &right[4 * i], 4);
     EXPECT_EQ(sum, one + other);
   }
+  EXPECT_EQ(expected({{get_accumulate, Buffers::host, 64}, 0, 3}, kSum, 0), had) << "who calls gets what was there";
 }
 
 TEST(MpiContents, EveryRankGetsAnotherPartOfAReduceScatter) {

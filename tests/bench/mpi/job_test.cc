@@ -18,9 +18,9 @@ TEST(MpiJob, ATimeIsOfOneMessageOneWay) {
     us = 128.0 * calls;
     return Status();
   });
-  EXPECT_EQ(*job.run(of(Operation::allreduce), 10), 128);
-  EXPECT_EQ(*job.run(of(Operation::latency), 10), 64);
-  EXPECT_EQ(*job.run(of(Operation::bandwidth, 64), 10), 2);
+  EXPECT_EQ(job.run(of(Operation::allreduce), 10)->us, 128);
+  EXPECT_EQ(job.run(of(Operation::latency), 10)->us, 64);
+  EXPECT_EQ(job.run(of(Operation::bandwidth, 64), 10)->us, 2);
 }
 
 TEST(MpiJob, AnErrorNamesItsRank) {

@@ -59,7 +59,7 @@ TEST(MpiLayout, PrefixesAreOfTheRanksBefore) {
 }
 
 TEST(MpiLayout, PingPongsHaveTwoMessagesACall) {
-  for (const Operation operation : {latency, persistent, partitioned}) {
+  for (const Operation operation : {latency, multi_latency, partitioned}) {
     EXPECT_EQ(of(operation, 1, 2).what.messages(), 2) << name(operation);
     EXPECT_EQ(of(operation, 1, 2).given() + of(operation, 1, 2).taken(), 2u) << name(operation);
   }
@@ -86,11 +86,34 @@ TEST(MpiLayout, OneSidedCallsAreOfRank0AndReachRank1) {
     EXPECT_FALSE((Layout{{operation, Buffers::gpu_host, 8}, 1, 2}.on_gpu())) << name(operation);
   }
   EXPECT_FALSE(of(latency, 1, 2).is_target());
+  EXPECT_EQ(of(get_bandwidth, 1, 2, 64).given(), 64u);
+  EXPECT_EQ(of(put_bandwidth, 1, 2, 64).taken(), 64u);
+  for (const int rank : {0, 1}) {
+    const Layout both = of(put_bidirectional, rank, 2, 64);
+    EXPECT_TRUE(both.is_caller() && both.is_target());
+    EXPECT_EQ(both.given() + both.taken(), 128u);
+    EXPECT_EQ(of(get_accumulate, rank, 2).taken(), 1u) << "the one what was there, the other the sum";
+  }
+  EXPECT_EQ(of(compare_and_swap, 0, 2).number_given(1), of(compare_and_swap, 1, 2).number_given(0))
+      << "what is compared is there";
+}
+
+TEST(MpiLayout, NeighboursAreThoseOfARing) {
+  EXPECT_EQ(of(neighbor_alltoall, 0, 2).taken(), 1u);
+  EXPECT_EQ(of(neighbor_alltoall, 0, 2).source(0), 1);
+  EXPECT_EQ(of(neighbor_alltoallw, 3, 4).given(), 2u);
+  EXPECT_EQ(of(neighbor_allgather, 3, 4).given(), 1u);
+  EXPECT_EQ(of(neighbor_allgather, 3, 4).source(0), 2);
+  EXPECT_EQ(of(neighbor_allgather, 3, 4).source(1), 0);
+  const auto right = of(neighbor_alltoall, 2, 4).number_given(1);
+  EXPECT_EQ(of(neighbor_alltoall, 3, 4).number_taken(0, 2), right)
+      << "of the left one it is what that gave its right";
 }
 
 TEST(MpiLayout, WhatIsGivenIsWhatComes) {
   for (const Operation operation : all_operations()) {
-    if (reduces(operation) || operation == barrier) continue;
+    if (reduces(operation) || operation == barrier) continue;  // numbers come together
+    if (operation == compare_and_swap) continue;               // what was there before comes back
     const int ranks = 4, window = has_window(operation) ? 8 : 1;
     for (int to = 0; to < ranks; ++to) {
       const Layout there = of(operation, to, ranks, window);
@@ -126,7 +149,7 @@ TEST(MpiLayout, SidesMayHaveOtherBuffers) {
   EXPECT_TRUE(on(Buffers::gpu, 0) && on(Buffers::gpu, 1));
   EXPECT_TRUE(on(Buffers::gpu_host, 0) && !on(Buffers::gpu_host, 1));
   EXPECT_TRUE(!on(Buffers::host_gpu, 0) && on(Buffers::host_gpu, 1));
-  for (const Buffers each : {Buffers::gpu, Buffers::host, Buffers::gpu_host, Buffers::host_gpu})
+  for (const Buffers each : {Buffers::gpu, Buffers::host, Buffers::gpu_host, Buffers::host_gpu, Buffers::managed})
     EXPECT_EQ(*parse_buffers(name(each)), each);
   EXPECT_FALSE(parse_buffers("both"));
 }
@@ -134,6 +157,7 @@ TEST(MpiLayout, SidesMayHaveOtherBuffers) {
 TEST(MpiLayout, ACaseIsDescribedForPeople) {
   EXPECT_EQ(describe({bandwidth, Buffers::gpu_host, 4096, 64}), "bandwidth of 4 KiB, window 64, gpu_host buffers");
   EXPECT_EQ(describe({allreduce, Buffers::gpu, 8, 1, true}), "allreduce of 8 B, in place, gpu buffers");
+  EXPECT_EQ(describe({bcast, Buffers::managed, 8, 1, false, Style::nonblocking}), "ibcast of 8 B, managed buffers");
   EXPECT_EQ(describe({barrier}), "barrier");
 }
 

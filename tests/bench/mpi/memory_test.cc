@@ -31,6 +31,9 @@ TEST(MpiMemory, OfAGpuCanBeEmulated) {
   EXPECT_TRUE((*memories)->copy(gpu->data(), pinned->data(), 4096));
   EXPECT_TRUE((*memories)->copy(pinned->data() + 1, gpu->data(), 1));
   EXPECT_EQ(pinned->data()[1], std::byte{7});
+  const Status none = (*memories)->allocate_managed(4096).status();
+  EXPECT_EQ(none.code(), Code::unsupported);
+  EXPECT_EQ(none.where(), "--buffers managed");
 }
 
 TEST(MpiMemory, TooMuchIsAnError) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "bench/mpi/numbers.h"
 
 namespace sennit::bench::mpi {
 namespace {
@@ -58,7 +59,9 @@ TEST(MpiOptions, WrongOnesAreNamed) {
   EXPECT_THAT(told(one("latency", {"much"})), HasSubstr("--sizes"));
   Options options = one("allreduce");
   options.type = "bfloat16";
-  EXPECT_THAT(told(options), HasSubstr("MPI has no type for bfloat16"));
+  EXPECT_THAT(told(options), HasSubstr("MPI has no numbers of type bfloat16"));
+  options.type = "MPI_C_FLOAT_COMPLEX";
+  EXPECT_THAT(told(options), HasSubstr("MPI has no numbers of type"));
   options.type = "half";
   EXPECT_THAT(told(options), HasSubstr("--type"));
   options = one("allreduce");
@@ -71,6 +74,23 @@ TEST(MpiOptions, WrongOnesAreNamed) {
   options = one("allreduce");
   options.buffers = {"gpu_host"};
   EXPECT_THAT(told(options), HasSubstr("nothing is left to measure"));
+}
+
+TEST(MpiOptions, TypesHaveMpisNamesToo) {
+  for (const char* name : {"char", "MPI_CHAR", "mpi_char"}) {
+    EXPECT_EQ(parse_numbers(name, "sum")->handle->name, "MPI_CHAR");
+    EXPECT_EQ(parse_numbers(name, "sum")->reduction.type, device::Type::int8);
+  }
+  EXPECT_EQ(parse_numbers("float", "sum")->handle, parse_numbers("float32", "sum")->handle);
+  EXPECT_EQ(parse_numbers("int", "max")->handle->name, "MPI_INT");
+}
+
+TEST(MpiOptions, AtomicCallsAreOfOneElement) {
+  Options options = one("osu_fop_latency", {"64", "4K"});
+  options.operations.emplace_back("cas_latency");
+  const auto cases = cases_of(options, true, true, 2);
+  ASSERT_EQ(cases->list.size(), 2u);
+  for (const Case& each : cases->list) EXPECT_EQ(each.bytes, 8u);
 }
 
 TEST(MpiOptions, PeersAreAllUnlessSomeAreNamed) {

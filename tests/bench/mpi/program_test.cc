@@ -35,7 +35,7 @@ Ran run(std::vector<std::string> arguments) {
 TEST(BenchMpi, WrongUsageIsToldBeforeMpiStarts) {
   const std::pair<std::vector<std::string>, const char*> cases[] = {
       {{"--sizes", "3"}, "3 bytes are no whole number of float32"},
-      {{"--type", "bfloat16"}, "MPI has no type for bfloat16"},
+      {{"--type", "bfloat16"}, "MPI has no numbers of type bfloat16"},
       {{"--op", "median"}, "there is no operator"},
       {{"--operations", "sort"}, "there is no operation 'sort'"},
       {{"--buffers", "none"}, "--buffers"},

@@ -15,6 +15,9 @@ TEST(Schedule, BatchesAreShortAndManyEnough) {
   const Schedule slow = schedule(std::vector{40'000.0, 400.0}, 0.1);
   EXPECT_EQ(slow.calls, (std::vector{1, 2})) << "each as long as it may";
   EXPECT_EQ(slow.rounds, 7) << "the fewest";
+  const Schedule brief = schedule(std::vector{10.0}, 0.001);
+  EXPECT_EQ(brief.calls, std::vector{14});
+  EXPECT_EQ(brief.rounds, 7) << "which take no longer than was asked for";
   const Schedule none = schedule(std::vector{0.0}, 100);
   EXPECT_EQ(none.calls, std::vector{10000});
   EXPECT_EQ(none.rounds, 2000) << "the most";

@@ -30,7 +30,7 @@ Status verified(const std::function<void(const Batch&)>& call, const Case& what 
 TEST(MpiSite, WhatIsRightPasses) {
   EXPECT_TRUE(verified(MadeUpJob::carry));
   for (const Operation operation : {Operation::allgather, Operation::alltoallv, Operation::reduce_scatter_block,
-                                    Operation::gather, Operation::scatter, Operation::bcast, Operation::iallreduce})
+                                    Operation::gather, Operation::scatter, Operation::bcast, Operation::alltoallw})
     for (const bool in_place : {false, true})
       EXPECT_TRUE(verified(MadeUpJob::carry, {operation, Buffers::host, 1024, 1, in_place})) << name(operation);
 }
@@ -89,6 +89,21 @@ TEST(MpiSite, VariantsTakeTurnsAndAreCompared) {
   for (std::size_t i = who.size() - 10; i + 2 < who.size(); ++i)
     alone += who[i] == who[i + 1] && who[i] == who[i + 2];
   EXPECT_EQ(alone, 0) << "never three batches of one";
+}
+
+TEST(MpiSite, WhatIsNotTimedTakesItsTimeToo) {
+  MadeUpJob job([](const Batch&, int calls, double& us) {
+    us = calls;
+    return Status();
+  });
+  job.untimed_us = 999;
+  const auto memories = Memories::of_host();
+  Site site(job, *memories, kSum);
+  ASSERT_TRUE(site.make_room({kAllreduce}));
+  const auto times = site.time(kAllreduce, {kOurs}, 0.007);
+  ASSERT_TRUE(times);
+  EXPECT_EQ((*times)[0].summary.median_us, 1);
+  EXPECT_EQ((*times)[0].calls, 1) << "a batch is a millisecond";
 }
 
 TEST(MpiSite, ByHandMpiGetsThePinnedCopies) {
