@@ -142,8 +142,6 @@ Held Memories::ask_driver(const void* pointer) const {
   void* data[] = {&type, &managed, &device, &settled, &context};
   if (pointer == nullptr) return {};
   const int result = driver_.ask(5, attributes, data, reinterpret_cast<std::uintptr_t>(pointer));
-  if (result != kNotInitialized && !awake_.load(std::memory_order_relaxed))
-    awake_.store(true, std::memory_order_relaxed);
   if (result != 0 || type != kDeviceMemory || managed != 0) return {};
   return {device, settled != 0 || settle(pointer, context)};
 }

@@ -84,7 +84,9 @@ class Memories {
   bool asleep(const void* pointer) const {
     unsigned unused = 0, type = kMemoryType;
     void* data = &unused;
-    return driver_.ask(1, &type, &data, reinterpret_cast<std::uintptr_t>(pointer)) == kNotInitialized;
+    const bool is = driver_.ask(1, &type, &data, reinterpret_cast<std::uintptr_t>(pointer)) == kNotInitialized;
+    if (!is) awake_.store(true, std::memory_order_relaxed);  // also of no address: data may lie where a type says
+    return is;
   }
   int ask(const void* pointer) const;
   Held ask_emulated(const void* pointer) const;

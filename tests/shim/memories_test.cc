@@ -153,6 +153,13 @@ TEST(Memories, AProgramMayStartTheDriverBetweenTwoCalls) {
   EXPECT_EQ(memories->held_again(gpu).device, 0) << "another pointer changes nothing";
 }
 
+TEST(Memories, AQuestionAboutNoAddressTellsThatTheDriverIsStarted) {
+  const auto memories = Memories::over(MadeUpDriver::whole());
+  MadeUpDriver::started = true;
+  EXPECT_FALSE(memories->is_device(nullptr));
+  EXPECT_TRUE(memories->awake()) << "MPI_BOTTOM is such an address, behind which data of a GPU may lie";
+}
+
 TEST(Memories, WhatWasAGpusIsNotForEver) {
   const auto memories = Memories::over(MadeUpDriver::whole());
   MadeUpDriver::started = true;
