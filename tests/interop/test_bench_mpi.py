@@ -119,7 +119,8 @@ def test_numbers_of_other_types_are_reduced(found: mpi.Installed, folder: Path) 
 
 def test_what_osu_has_is_measured_by_its_names_and_of_characters(found: mpi.Installed, folder: Path) -> None:
     names = {
-        "osu_multi_lat": "multi_latency", "osu_put_bibw": "put_bidirectional", "osu_acc_latency": "accumulate",
+        "osu_multi_lat": "multi_latency", "osu_partitioned_latency": "partitioned",
+        "osu_put_bibw": "put_bidirectional", "osu_acc_latency": "accumulate",
         "osu_fop_latency": "fetch_and_op", "osu_iallreduce": "iallreduce", "osu_reduce_persistent": "reduce_init",
         "osu_neighbor_alltoallv": "neighbor_alltoallv",
     }  # fmt: skip

@@ -61,6 +61,8 @@ class Calls {
       collectives(calls, spent);
     else if (peer_ != Layout::kNobody)
       messages(calls, spent);
+    else if (layout_.what.operation == Operation::partitioned)
+      take_no_part();
     return status_;
   }
 
@@ -120,6 +122,19 @@ class Calls {
   /// Of a window's messages: those that are received, and those that are sent.
   Request* received(int index = 0) { return &requests_[static_cast<std::size_t>(index)]; }
   Request* sent(int index = 0) { return &requests_[static_cast<std::size_t>(window_ + index)]; }
+
+  /// Open MPI's first partitioned requests wait until every rank has made some: without these, of nothing and to the
+  /// rank itself, they never end on more than two ranks.
+  void take_no_part() {
+    check(call_.psend_init(nullptr, 1, 0, setting_.type, layout_.rank, kTag, setting_.world, setting_.info, sent()),
+          "MPI_Psend_init");
+    check(
+        call_.precv_init(nullptr, 1, 0, setting_.type, layout_.rank, kTag, setting_.world, setting_.info, received()),
+        "MPI_Precv_init");
+    if (!status_.ok()) return;
+    check(call_.request_free(sent()), "MPI_Request_free");
+    check(call_.request_free(received()), "MPI_Request_free");
+  }
 
   bool make_requests() {
     if (layout_.what.operation == Operation::partitioned) {
