@@ -121,7 +121,9 @@ class Calls {
   bool is_kept() const { return layout_.what.style == Style::persistent; }
   /// Of a window's messages: those that are received, and those that are sent.
   Request* received(int index = 0) { return &requests_[static_cast<std::size_t>(index)]; }
-  Request* sent(int index = 0) { return &requests_[static_cast<std::size_t>(window_ + index)]; }
+  Request* sent(int index = 0) {
+    return &requests_[static_cast<std::size_t>(window_) + static_cast<std::size_t>(index)];
+  }
 
   /// Open MPI's first partitioned requests wait until every rank has made some: without these, of nothing and to the
   /// rank itself, they never end on more than two ranks.
