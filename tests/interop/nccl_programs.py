@@ -119,8 +119,7 @@ def tuned(sizes: str, nccl_us: tuple[float, ...], operation: str = "allreduce", 
     programs = Path(drop_in.FOLDER)
     if not drop_in.FOLDER or not (programs / "sennit-tune").exists():
         return "sennit-tune is not built"
-    folder = Path(TOGETHER.name) / f"cache-{operation}-{beside}"
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="cache-", dir=TOGETHER.name))
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SENNIT_")}
     environment = kept | {"SENNIT_CACHE": str(folder), "SENNIT_EXECUTOR": "host"}
     tuning = ["collectives", "--ranks", "2", "--operations", operation, "--sizes", sizes, "--budget", "20"]
