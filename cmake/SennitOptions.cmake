@@ -33,12 +33,11 @@ function(sennit_room name)
   target_link_libraries(sennit_${name} PUBLIC sennit_options ${ROOM_USES})
 endfunction()
 
-# sennit_tests(ROOM SOURCES … [USES …] [STARTS …] [SHARDS n]): one test program a room, built from tests/ROOM/*_test.cc.
-# STARTS: targets that are built before it, whose files it knows by their names (tests/places.h), or by another:
-# `name=target`. A process runs all tests of the room, or, with SHARDS, one process each a part of them: a start for each
-# test would take as long as the tests themselves.
+# sennit_tests(ROOM SOURCES … [USES …] [STARTS …]): one test program a room, built from tests/ROOM/*_test.cc. STARTS:
+# targets that are built before it, whose files it knows by their names (tests/places.h), or by another: `name=target`.
+# One process runs all tests of the room: a start for each test would take as long as the tests themselves.
 function(sennit_tests room)
-  cmake_parse_arguments(TEST "" "SHARDS" "SOURCES;USES;STARTS" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES;USES;STARTS" ${ARGN})
   set(places ${CMAKE_CURRENT_BINARY_DIR}/places_${room}.cc)
   add_executable(test_${room} ${TEST_SOURCES} ${places})
   set(built)
@@ -56,15 +55,6 @@ function(sennit_tests room)
   target_link_libraries(test_${room} PRIVATE sennit_options ${TEST_USES} GTest::gtest GTest::gmock GTest::gtest_main)
   sennit_compile_fast(test_${room})
   add_dependencies(tests test_${room})
-  if(NOT TEST_SHARDS)
-    set(TEST_SHARDS 1)
-  endif()
-  foreach(shard RANGE 1 ${TEST_SHARDS})
-    math(EXPR index "${shard} - 1")
-    add_test(NAME ${room}-${shard}
-             COMMAND test_${room} --gtest_output=xml:${CMAKE_BINARY_DIR}/reports/${room}-${shard}.xml)
-    set_tests_properties(${room}-${shard} PROPERTIES
-      TIMEOUT 900 LABELS ${room} COST ${TEST_SHARDS}
-      ENVIRONMENT "GTEST_TOTAL_SHARDS=${TEST_SHARDS};GTEST_SHARD_INDEX=${index}")
-  endforeach()
+  add_test(NAME ${room} COMMAND test_${room} --gtest_output=xml:${CMAKE_BINARY_DIR}/reports/${room}.xml)
+  set_tests_properties(${room} PROPERTIES TIMEOUT 900 LABELS ${room})
 endfunction()

@@ -70,12 +70,10 @@ class Tuner {
     Site::Options wanted;
     auto place = comm::place_from_environment();
     if (!place) return place.status();
-    for (const coll::Case& which : cases_) {
+    for (const coll::Case& which : cases_)
       wanted.most_bytes = std::max(wanted.most_bytes, which.bytes * Layout::parts(which.operation, place->size));
-      // What is registered serves plans of ordinary buffers as well: they pass it by.
-      wanted.registered = wanted.registered || which.windows;
-    }
-    const bool windows = wanted.registered;
+    // Plans of ordinary buffers run in registered memory, too: they make no use of the windows.
+    const bool windows = wanted.registered = std::ranges::any_of(cases_, &coll::Case::windows);
     auto site = Site::open(*executor, std::move(wanted));
     if (!site) return site.status();
     site_ = std::move(*site);

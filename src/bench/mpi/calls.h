@@ -51,8 +51,8 @@ class Calls {
         output_(batch.by_hand() ? batch.staged_output : batch.output),
         requests_(2 * static_cast<std::size_t>(window_)) {}
 
-  /// Of all `calls`: what is timed of messages is from the first one's start to the last one's end on the rank that
-  /// sends first; of collectives and one-sided calls those alone.
+  /// Does `calls` calls and adds up what they took. Messages are timed from the start of the first one to the end of
+  /// the last one, on the rank that sends first; collectives and one-sided calls are timed one by one.
   Status run(int calls, Spent& spent) {
     check(barrier_(setting_.world), "MPI_Barrier");
     if (is_one_sided(layout_.what.operation))
@@ -117,9 +117,9 @@ class Calls {
     if (kept) free_requests();
   }
 
-  /// Whether requests are made once and started for each message.
+  /// Returns true where requests are made once and started for each message.
   bool is_kept() const { return layout_.what.style == Style::persistent; }
-  /// Of a window's messages: those that are received, and those that are sent.
+  /// The requests of a window's messages lie in one list: first all that receive, then all that send.
   Request* received(int index = 0) { return &requests_[static_cast<std::size_t>(index)]; }
   Request* sent(int index = 0) {
     return &requests_[static_cast<std::size_t>(window_) + static_cast<std::size_t>(index)];
@@ -128,26 +128,21 @@ class Calls {
   /// Open MPI's first partitioned requests wait until every rank has made some: without these, of nothing and to the
   /// rank itself, they never end on more than two ranks.
   void take_no_part() {
-    check(call_.psend_init(nullptr, 1, 0, setting_.type, layout_.rank, kTag, setting_.world, setting_.info, sent()),
-          "MPI_Psend_init");
-    check(
-        call_.precv_init(nullptr, 1, 0, setting_.type, layout_.rank, kTag, setting_.world, setting_.info, received()),
-        "MPI_Precv_init");
-    if (!status_.ok()) return;
+    if (!make_partitioned(1, 0, layout_.rank)) return;
     check(call_.request_free(sent()), "MPI_Request_free");
     check(call_.request_free(received()), "MPI_Request_free");
   }
+  bool make_partitioned(int parts, int each, int peer) {
+    check(call_.psend_init(input_, parts, each, setting_.type, peer, kTag, setting_.world, setting_.info, sent()),
+          "MPI_Psend_init");
+    check(
+        call_.precv_init(output_, parts, each, setting_.type, peer, kTag, setting_.world, setting_.info, received()),
+        "MPI_Precv_init");
+    return status_.ok();
+  }
 
   bool make_requests() {
-    if (layout_.what.operation == Operation::partitioned) {
-      const int each = count_ / parts_;
-      check(call_.psend_init(input_, parts_, each, setting_.type, peer_, kTag, setting_.world, setting_.info, sent()),
-            "MPI_Psend_init");
-      check(call_.precv_init(output_, parts_, each, setting_.type, peer_, kTag, setting_.world, setting_.info,
-                             received()),
-            "MPI_Precv_init");
-      return status_.ok();
-    }
+    if (layout_.what.operation == Operation::partitioned) return make_partitioned(parts_, count_ / parts_, peer_);
     for (int i = 0; i < int(layout_.given()); ++i)
       check(call_.send_init(input_ + at(i), count_, setting_.type, peer_, kTag, setting_.world, sent(i)),
             "MPI_Send_init");
