@@ -250,30 +250,24 @@ Result<Exchange> Collectives::messages_of(const Request& request) const {
         {}, "Make both the same");
   const std::uint64_t width = device::bytes_of(request.reduction.type);
   const std::uint64_t most = ~std::uint64_t{0} / width / 2;
-  std::uint64_t input_bytes = 0, output_bytes = 0;  // up to the last message's end
+  const auto* const input = static_cast<const std::byte*>(request.input);
+  auto* const output = static_cast<std::byte*>(request.output);
+  Exchange exchange;
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (const std::uint64_t number :
          {request.sent[rank], request.sent_from[rank], request.received[rank], request.received_to[rank]})
       if (number > most)
         return Status(Code::invalid_argument, fmt::format("{} elements are more than any memory holds", number));
-    if (request.sent[rank] != 0)
-      input_bytes = std::max(input_bytes, (request.sent_from[rank] + request.sent[rank]) * width);
-    if (request.received[rank] != 0)
-      output_bytes = std::max(output_bytes, (request.received_to[rank] + request.received[rank]) * width);
-  }
-  const auto* const input = static_cast<const std::byte*>(request.input);
-  auto* const output = static_cast<std::byte*>(request.output);
-  if (input_bytes != 0)
-    if (auto status = check_buffer(input, input_bytes, device::Access::read, "input"); !status) return status;
-  if (output_bytes != 0)
-    if (auto status = check_buffer(output, output_bytes, device::Access::write, "output"); !status) return status;
-  Exchange exchange;
-  for (std::size_t rank = 0; rank < ranks; ++rank) {
     Exchange::Message& with = exchange.with[rank];
     with.sent = request.sent[rank] * width;
     with.received = request.received[rank] * width;
     if (with.sent != 0) with.from = input + request.sent_from[rank] * width;
     if (with.received != 0) with.to = output + request.received_to[rank] * width;
+    // Each message may lie in an allocation of its own, and the address that places count from in none.
+    if (with.sent != 0)
+      if (auto status = check_buffer(with.from, with.sent, device::Access::read, "input"); !status) return status;
+    if (with.received != 0)
+      if (auto status = check_buffer(with.to, with.received, device::Access::write, "output"); !status) return status;
   }
   for (std::size_t to = 0; to < ranks; ++to)
     for (std::size_t from = 0; from < ranks; ++from) {

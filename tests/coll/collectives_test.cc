@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -108,6 +109,29 @@ TEST_F(Streams, AStreamWithTheHandleOfOneThatIsGoneIsAnotherStream) {
   call(captured);
   call(captured);
   EXPECT_EQ(captured.waits, 0) << "a capture keeps its streams";
+}
+
+TEST_F(Streams, PlacesOfMessagesMayCountFromOtherMemory) {
+  device::Memory more = *executor->allocate(0, 64);
+  auto* const below = std::min(memory.data(), more.data());
+  auto* const above = std::max(memory.data(), more.data());
+  const std::uint64_t count = 16, nothing = 0, apart = static_cast<std::uint64_t>(above - below);
+  std::fill_n(below, count, std::byte{7});
+  Request request;
+  request.operation = Operation::all_to_all_v;
+  request.reduction.type = device::Type::uint8;
+  request.input = request.output = below;
+  request.sent = request.received = {&count, 1};
+  request.sent_from = {&nothing, 1};
+  request.received_to = {&apart, 1};
+  NamedLane stream = lane(7);
+  const auto status = collectives.call(request, stream);
+  ASSERT_TRUE(status.ok()) << status.text();
+  ASSERT_TRUE(stream.synchronize().ok());
+  EXPECT_EQ(above[15], std::byte{7});
+  const std::uint64_t past_the_end = apart + 64 - 15;
+  request.received_to = {&past_the_end, 1};
+  EXPECT_EQ(collectives.call(request, stream).code(), Code::invalid_argument);
 }
 
 TEST_F(Streams, ALaneFollowsTheCallsOfOtherStreams) {
