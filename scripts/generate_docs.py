@@ -1,8 +1,8 @@
 """Writes what docs/ and README show of measurements, from results/, so that no figure is typed by hand; and the
 schema of results, from the classes that read them.
 
-results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/bench-put.md,
-docs/bench-collectives.md, docs/bench-mpi.md, docs/bench-torch.md, docs/bench-training.md and README.md. --check
+results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/tune/bench-put.md,
+docs/tune/bench-collectives.md, docs/tune/bench-mpi.md, docs/tune/bench-torch.md, docs/tune/bench-training.md and README.md. --check
 writes nothing and exits with 1 when something would change."""
 
 from __future__ import annotations
@@ -86,13 +86,13 @@ def charts(kept: Kept, comparison: Comparison, index: int) -> dict[str, str]:
 
 
 def section(kept: Kept, figures: dict[str, str]) -> str:
-    """One result in docs/bench-put.md; adds its charts to `figures`."""
+    """One result in docs/tune/bench-put.md; adds its charts to `figures`."""
     parts = [f"## {kept.name}", f"{origin(kept.result)} {repetitions(kept.result)} Source: `{kept.path}`."]
     parts += [f"Warning: {warning}" for warning in kept.result.warnings]
     for index, comparison in enumerate(comparisons(kept.result)):
         drawn = charts(kept, comparison, index)
         figures |= drawn
-        pictures = " ".join(f"![{name}](figures/{name})" for name in drawn)
+        pictures = " ".join(f"![{name}](../figures/{name})" for name in drawn)
         parts += [f"### {comparison.case.title}", " ".join(verdicts(comparison)), case_table(comparison), pictures]
     return "\n\n".join(part for part in parts if part)
 
@@ -111,7 +111,7 @@ def sections_of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Calla
 
 
 def reproductions(root: Path) -> str:
-    """The simulator beside measured machines, in docs/reproduction.md."""
+    """The simulator beside measured machines, in docs/tune/reproduction.md."""
     parts = []
     for _, path, document in documents(root, REPRODUCTION):
         found = parse(Reproduction, document, path)
@@ -120,24 +120,24 @@ def reproductions(root: Path) -> str:
 
 
 def papers(root: Path, figures: dict[str, str]) -> str:
-    """The papers done again, in docs/reproduction.md; adds a chart of each to `figures`."""
+    """The papers done again, in docs/tune/reproduction.md; adds a chart of each to `figures`."""
     parts = []
     for name, path, document in documents(root, PAPER):
         found = parse(Paper, document, path)
         figures[f"{name}.svg"] = standalone(paper_chart(found))
         parts += [f"### {found.machine}", f"Source: `{path}`.", paper_markdown(found).strip()]
-        parts.append(f"![{name}](figures/{name}.svg)")
+        parts.append(f"![{name}](../figures/{name}.svg)")
     return "\n\n".join(parts) or NONE_YET
 
 
 def further(root: Path) -> str:
-    """What machines could do beyond the papers, in docs/beyond.md."""
+    """What machines could do beyond the papers, in docs/tune/beyond.md."""
     found = [parse(Beyond, document, path) for _, path, document in documents(root, BEYOND)]
     return "\n\n".join(beyond_markdown(one).strip() for one in found) or NONE_YET
 
 
 def lines_of_puts(results: list[Kept]) -> str:
-    """α and β of whatever was measured one way between two GPUs, in docs/cost-models.md."""
+    """α and β of whatever was measured one way between two GPUs, in docs/tune/cost-models.md."""
     lines = [["machine", "by", "α, µs", "1 / β, GB/s", "sizes"], ["---", "---", "--:", "--:", "--:"]]
     for kept in results:
         rows = [row for row in kept.result.rows if row.traffic == "one_way" and row.window == 1]
@@ -152,7 +152,7 @@ def lines_of_puts(results: list[Kept]) -> str:
 
 
 def closed_forms(root: Path) -> str:
-    """Simulated over α-β-γ, of allreduce on several machines, in docs/cost-models.md."""
+    """Simulated over α-β-γ, of allreduce on several machines, in docs/tune/cost-models.md."""
     kept = [parse(Messages, document, path) for _, path, document in documents(root, MESSAGES)]
     kept = sorted((one for one in kept if one.nodes == 1), key=lambda one: (one.machine, one.bytes))
     if not kept:
@@ -197,25 +197,25 @@ def generated(root: Path) -> dict[Path, str]:
     files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
     files |= machine_pictures(root)
     for file, name, content in (
-        (root / "docs" / "bench-put.md", PUT, sections),
+        (root / "docs" / "tune" / "bench-put.md", PUT, sections),
         (
-            root / "docs" / "bench-collectives.md",
+            root / "docs" / "tune" / "bench-collectives.md",
             COLLECTIVE,
             sections_of_ranks(root, COLLECTIVE, CollectiveResult, collective_markdown),
         ),
-        (root / "docs" / "bench-mpi.md", "goals", mpi_goals(root)),
-        (root / "docs" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
+        (root / "docs" / "tune" / "bench-mpi.md", "goals", mpi_goals(root)),
+        (root / "docs" / "tune" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
         (
-            root / "docs" / "bench-torch.md",
+            root / "docs" / "tune" / "bench-torch.md",
             TORCH,
             sections_of_ranks(root, TORCH, TorchResult, torch_table.torch_markdown),
         ),
-        (root / "docs" / "bench-training.md", TRAINING, training_sections(root)),
-        (root / "docs" / "reproduction.md", REPRODUCTION, reproductions(root)),
-        (root / "docs" / "reproduction.md", PAPER, again),
-        (root / "docs" / "cost-models.md", "closed forms", closed_forms(root)),
-        (root / "docs" / "cost-models.md", "lines", lines_of_puts(results)),
-        (root / "docs" / "beyond.md", BEYOND, further(root)),
+        (root / "docs" / "tune" / "bench-training.md", TRAINING, training_sections(root)),
+        (root / "docs" / "tune" / "reproduction.md", REPRODUCTION, reproductions(root)),
+        (root / "docs" / "tune" / "reproduction.md", PAPER, again),
+        (root / "docs" / "tune" / "cost-models.md", "closed forms", closed_forms(root)),
+        (root / "docs" / "tune" / "cost-models.md", "lines", lines_of_puts(results)),
+        (root / "docs" / "tune" / "beyond.md", BEYOND, further(root)),
         (
             root / "README.md",
             "highlights",
@@ -226,25 +226,25 @@ def generated(root: Path) -> dict[Path, str]:
     ):
         files[file] = between(files.get(file, file.read_text(encoding="utf-8")), name, content)
     files[root / "schemas" / "result.schema.json"] = schema(
-        Result, "A measurement with everything needed to believe it", "docs/result.md"
+        Result, "A measurement with everything needed to believe it", "docs/tune/result.md"
     )
     files[root / "schemas" / "collective.schema.json"] = schema(
-        CollectiveResult, "Measured collectives with everything needed to believe them", "docs/bench-collectives.md"
+        CollectiveResult, "Measured collectives with everything needed to believe them", "docs/tune/bench-collectives.md"
     )
     files[root / "schemas" / "mpi.schema.json"] = schema(
-        MpiResult, "An MPI measured with sennit's drop-in and without it", "docs/bench-mpi.md"
+        MpiResult, "An MPI measured with sennit's drop-in and without it", "docs/tune/bench-mpi.md"
     )
     files[root / "schemas" / "torch.schema.json"] = schema(
-        TorchResult, "PyTorch's collectives measured under NCCL and under sennit's drop-in", "docs/bench-torch.md"
+        TorchResult, "PyTorch's collectives measured under NCCL and under sennit's drop-in", "docs/tune/bench-torch.md"
     )
     files[root / "schemas" / "training.schema.json"] = schema(
-        TrainingResult, "Training measured under NCCL and under sennit's drop-in", "docs/bench-training.md"
+        TrainingResult, "Training measured under NCCL and under sennit's drop-in", "docs/tune/bench-training.md"
     )
     files[root / "schemas" / "collective-table.schema.json"] = schema(
-        CollectiveTable, "The fastest plans of collectives that were measured", "docs/tune.md"
+        CollectiveTable, "The fastest plans of collectives that were measured", "docs/tune/tune.md"
     )
     files[root / "schemas" / "put-table.schema.json"] = schema(
-        PutTable, "The fastest splits that were measured between two memories", "docs/tune.md"
+        PutTable, "The fastest splits that were measured between two memories", "docs/tune/tune.md"
     )
     return files
 

@@ -20,7 +20,7 @@ from sennit.views.markdown import pipes
 from sennit.views.origin import origin
 
 NCCL = "nccl"
-HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/bench-put.md
+HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/tune/bench-put.md
 PEERS = ("engine", "nccl", "ucx")
 
 
@@ -57,7 +57,7 @@ def highlights(results: list[Kept]) -> str:
     return origin(longest) + "\n\n" + pipes(lines)
 
 
-# Bytes; others stand in docs/bench-collectives.md.
+# Bytes; others stand in docs/tune/bench-collectives.md.
 COLLECTIVE_SIZES = (1 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30)
 
 
@@ -81,7 +81,7 @@ def collective_highlights(root: Path) -> str:
     return NONE_YET
 
 
-# Bytes, and ways of calling; others, and other types, stand in docs/bench-torch.md.
+# Bytes, and ways of calling; others, and other types, stand in docs/tune/bench-torch.md.
 TORCH_SIZES = (1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 TORCH_WAYS = ("graph", "queued")
 
@@ -110,7 +110,7 @@ def torch_highlights(root: Path) -> str:
     return NONE_YET
 
 
-# Bytes; others, and other operations and peers, stand in docs/bench-mpi.md.
+# Bytes; others, and other operations and peers, stand in docs/tune/bench-mpi.md.
 MPI_SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20)
 MPI_OPERATIONS = ("latency", "allreduce", "alltoall")
 

@@ -1,4 +1,4 @@
-"""The tables of docs/bench-training.md: one for each machine, of all results in its folder, in which each case is as
+"""The tables of docs/tune/bench-training.md: one for each machine, of all results in its folder, in which each case is as
 it was measured last."""
 
 from __future__ import annotations

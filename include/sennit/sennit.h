@@ -12,7 +12,7 @@
  * - No wait lasts longer than the communicator's time limit. When a rank dies, waits of the others end with
  *   SENNIT_PEER_LOST, naming it, and so does every later call on that communicator except those that free.
  *
- * Environment variables: docs/environment.md. A guided tour: docs/api.md. */
+ * Environment variables: docs/use/environment.md. A guided tour: docs/use/api.md. */
 #ifndef SENNIT_SENNIT_H
 #define SENNIT_SENNIT_H
 
@@ -61,7 +61,7 @@ SENNIT_API void sennit_text_free(char* text) SENNIT_NOEXCEPT;
 
 /* ---- machine -------------------------------------------------------------------------------------------------- */
 
-/* A machine: its devices and links, with what each link delivers (docs/machine.md). Immutable. */
+/* A machine: its devices and links, with what each link delivers (docs/tune/machine.md). Immutable. */
 typedef struct sennit_machine sennit_machine;
 
 /* Reads the machine called so among those that ship with sennit ("hgx-h200-4"), or the machine file: what ends in

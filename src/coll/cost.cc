@@ -10,7 +10,7 @@ namespace sennit::coll {
 
 namespace {
 
-/// s bytes of a message on n ranks, as docs/algorithms/ writes it.
+/// s bytes of a message on n ranks, as docs/tune/algorithms/ writes it.
 struct Formula {
   double s, n;
   double peers() const { return n - 1; }

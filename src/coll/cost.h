@@ -1,4 +1,4 @@
-// What a plan should cost: how much its busiest rank has to do, by the formulas of docs/algorithms/, and how long
+// What a plan should cost: how much its busiest rank has to do, by the formulas of docs/tune/algorithms/, and how long
 // that takes with a machine's figures.
 #pragma once
 

@@ -285,7 +285,7 @@ struct Fixed {
 };
 
 /// Any rule, looked up for every pack in one function that all share: one copy of each rule's code instead of one a
-/// loop. Beside memory at the far end of a link the look-up costs nothing; see docs/collectives.md.
+/// loop. Beside memory at the far end of a link the look-up costs nothing; see docs/tune/collectives.md.
 struct AnyRule {
   Reduction reduction;
 

@@ -81,7 +81,7 @@ std::string reason(const std::vector<Line>& lines, const Entry* entry, const col
     return said +
            fmt::format(", the cost model's choice {:.1f} ({} plans were tried)", entry->model_us, entry->candidates);
   }
-  if (kind == device::Kind::host) return "On the host executor a rule decides: see docs/collectives.md";
+  if (kind == device::Kind::host) return "On the host executor a rule decides: see docs/tune/collectives.md";
   const Line& best = lines.front();
   const auto other =
       std::ranges::find_if(lines, [&](const Line& line) { return line.plan.algorithm != best.plan.algorithm; });

@@ -1,4 +1,4 @@
-// docs/environment.md lists the variables that sennit reads, as base/environment.h does.
+// docs/use/environment.md lists the variables that sennit reads, as base/environment.h does.
 #include <fstream>
 #include <string>
 
@@ -17,9 +17,9 @@ TEST(EnvironmentDocument, ListsEveryVariable) {
   for (const Variable& variable : variables())
     table += fmt::format("| `{}` | {} | {} |\n", variable.name,
                          variable.fallback.empty() ? "" : fmt::format("`{}`", variable.fallback), variable.meaning);
-  std::ifstream file(places::source("docs/environment.md"));
+  std::ifstream file(places::source("docs/use/environment.md"));
   const std::string document(std::istreambuf_iterator<char>(file), {});
-  EXPECT_THAT(document, testing::HasSubstr("\n" + table + "\n")) << "Put this table into docs/environment.md:\n"
+  EXPECT_THAT(document, testing::HasSubstr("\n" + table + "\n")) << "Put this table into docs/use/environment.md:\n"
                                                                  << table;
 }
 

@@ -35,40 +35,40 @@ def test_the_generated_parts_of_the_docs_are_up_to_date() -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A small tree with one result."""
-    for folder in ("results/made-up", "docs", "schemas"):
+    for folder in ("results/made-up", "docs/tune", "schemas"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "results/made-up/put.json").write_text(json.dumps(data("result")))
     (tmp_path / "results/made-up/other.json").write_text('{"kind": "something else"}')
-    (tmp_path / "docs/bench-put.md").write_text(
+    (tmp_path / "docs/tune/bench-put.md").write_text(
         "a\n<!-- generated from results/: bench put -->\n<!-- end of bench put -->\nb\n"
     )
     (tmp_path / "results/made-up/some-name.json").write_text(json.dumps(data("collective")))
-    (tmp_path / "docs/bench-collectives.md").write_text(
+    (tmp_path / "docs/tune/bench-collectives.md").write_text(
         "<!-- generated from results/: bench collective -->\n<!-- end of bench collective -->\n"
     )
     (tmp_path / "results/made-up/mpi-gpu.json").write_text(json.dumps(data("mpi")))
-    (tmp_path / "docs/bench-mpi.md").write_text(
+    (tmp_path / "docs/tune/bench-mpi.md").write_text(
         "<!-- generated from results/: goals -->\n<!-- end of goals -->\n"
         "<!-- generated from results/: bench mpi -->\n<!-- end of bench mpi -->\n"
     )
     (tmp_path / "results/made-up/training.json").write_text(json.dumps(data("training")))
-    (tmp_path / "docs/bench-training.md").write_text(
+    (tmp_path / "docs/tune/bench-training.md").write_text(
         "<!-- generated from results/: bench training -->\n<!-- end of bench training -->\n"
     )
     (tmp_path / "results/made-up/torch.json").write_text(json.dumps(data("torch")))
-    (tmp_path / "docs/bench-torch.md").write_text(
+    (tmp_path / "docs/tune/bench-torch.md").write_text(
         "<!-- generated from results/: bench torch -->\n<!-- end of bench torch -->\n"
     )
     (tmp_path / "results/made-up/reproduction.json").write_text(json.dumps(data("reproduction")))
     (tmp_path / "results/made-up/paper.json").write_text(json.dumps(data("sim_paper")))
-    (tmp_path / "docs/reproduction.md").write_text(
+    (tmp_path / "docs/tune/reproduction.md").write_text(
         "<!-- generated from results/: reproduction -->\n<!-- end of reproduction -->\n"
         "<!-- generated from results/: sim paper -->\n<!-- end of sim paper -->\n"
     )
-    (tmp_path / "docs/beyond.md").write_text(
+    (tmp_path / "docs/tune/beyond.md").write_text(
         "<!-- generated from results/: sim beyond -->\n<!-- end of sim beyond -->\n"
     )
-    (tmp_path / "docs/cost-models.md").write_text(
+    (tmp_path / "docs/tune/cost-models.md").write_text(
         "<!-- generated from results/: closed forms -->\n<!-- end of closed forms -->\n"
         "<!-- generated from results/: lines -->\n<!-- end of lines -->\n"
     )
@@ -78,20 +78,20 @@ def tree(tmp_path: Path) -> Path:
 
 def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     files = generate_docs.generated(tree)
-    page = files[tree / "docs/bench-put.md"]
+    page = files[tree / "docs/tune/bench-put.md"]
     assert page.startswith("a\n<!-- generated")
     assert page.endswith("<!-- end of bench put -->\nb\n")
     assert "## made-up-put" in page
     assert "| 256 MiB | 622.0 ± 1.6 |" in page.replace("622 ± 2", "622.0 ± 1.6")
-    for name in re.findall(r"\(figures/([^)]*)\)", page):
+    for name in re.findall(r"\(\.\./figures/([^)]*)\)", page):
         assert (tree / "docs/figures" / name) in files
     assert "256 MiB" in files[tree / "README.md"]
     assert "| × NCCL, 4 GPUs | 1 KiB |" in files[tree / "README.md"]
     assert "| × NCCL, PyTorch on 2 GPUs | 1 KiB |" in files[tree / "README.md"]
-    collectives = files[tree / "docs/bench-collectives.md"]
+    collectives = files[tree / "docs/tune/bench-collectives.md"]
     assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | 28 | two_shot_packets 128x256 |" in collectives
-    assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/bench-mpi.md"]
-    torch = files[tree / "docs/bench-torch.md"]
+    assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/tune/bench-mpi.md"]
+    torch = files[tree / "docs/tune/bench-torch.md"]
     assert "| 1 KiB | 7.50 ± 0.10 | 3.30 ± 0.02 | 2.27 ± 0.03 | 44 % |" in torch
     assert re.findall("^## (.*)$", page, re.MULTILINE) == ["made-up-put"]
     assert re.findall("^## (.*)$", collectives, re.MULTILINE) == ["made-up-some-name"]
@@ -166,7 +166,7 @@ def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:
     left.touch()
     assert generate_docs.stale(tree, files) == [left]
     (tree / "results/made-up/put.json").unlink()
-    assert tree / "docs/bench-put.md" in generate_docs.stale(tree, generate_docs.generated(tree))
+    assert tree / "docs/tune/bench-put.md" in generate_docs.stale(tree, generate_docs.generated(tree))
 
 
 def test_missing_markers_are_named(tree: Path) -> None:

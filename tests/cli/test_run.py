@@ -262,7 +262,7 @@ def test_names_of_nccls_drop_in_are_among_them() -> None:
     names = set(re.findall(r'case Entry::\w+: return "(\w+)";', source)) - {"send", "recv"}
     assert names
     assert names <= {*run.COLLECTIVES}
-    documented = (ROOT / "docs" / "nccl.md").read_text()
+    documented = (ROOT / "docs" / "use" / "nccl.md").read_text()
     assert all(f"`{name}`" in documented for name in names)
 
 

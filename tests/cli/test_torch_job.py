@@ -45,7 +45,7 @@ def test_how_calls_go_is_no_reason_of_a_failure() -> None:
 
 def test_what_marks_a_run_is_no_switch() -> None:
     """It was once: the drop-in in a rank read the folder as SENNIT_PEER, and left all to NCCL."""
-    switches = (ROOT / "docs" / "environment.md").read_text(encoding="utf-8")
+    switches = (ROOT / "docs" / "use" / "environment.md").read_text(encoding="utf-8")
     assert f"`{MARK}`" not in switches
     assert "`SENNIT_PEER`" in switches
 

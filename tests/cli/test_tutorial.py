@@ -1,4 +1,4 @@
-"""docs/machine-by-hand.md: its commands run as they stand there, and print what stands there."""
+"""docs/tune/machine-by-hand.md: its commands run as they stand there, and print what stands there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-PAGE = ROOT / "docs" / "machine-by-hand.md"
+PAGE = ROOT / "docs" / "tune" / "machine-by-hand.md"
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 PROGRESS = re.compile(r"simulating \(\d+ s\)")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

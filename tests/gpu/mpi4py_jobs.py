@@ -24,7 +24,7 @@ from sennit.peers import mpi  # noqa: E402
 from suite_outcomes import LEFT_OUT, Run, fallen  # noqa: E402
 
 LONGEST = 150  # seconds of one run
-# MPI_BOTTOM with types that hold addresses of GPU memory (docs/run.md), which the suite itself spares Open MPI.
+# MPI_BOTTOM with types that hold addresses of GPU memory (docs/use/mpi.md), which the suite itself spares Open MPI.
 NAMES_LEFT_OUT = "Bottom"
 
 

@@ -73,7 +73,7 @@ static struct open opened[kOpen];
 static int open_now;
 
 /* The same on both ranks. Host messages that are as long as announcements go in one communicator alone: see "Good to
- * know" in docs/run.md. */
+ * know" in docs/use/mpi.md. */
 static void draw(unsigned seed, int count) {
   static const int lengths[] = {256, 256, 256, 257, 260, 272, 300, 2048, 3000, 100};
   static const int alike[] = {136, 152, 168, 200, 264, 392};

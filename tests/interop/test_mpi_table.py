@@ -96,7 +96,7 @@ def test_every_name_of_the_table_is_a_function_of_mpi() -> None:
 
 # ---- extensions ---------------------------------------------------------------------------------------------------
 
-# MPICH's, of its own streams: passed on as they are (docs/run.md, "What it does not do yet").
+# MPICH's, of its own streams: passed on as they are (docs/use/mpi.md, "What it does not do yet").
 OF_STREAMS = {
     f"MPIX_{name}{suffix}"
     for name in ("Send_enqueue", "Recv_enqueue", "Isend_enqueue", "Irecv_enqueue", "Allreduce_enqueue",

@@ -63,7 +63,7 @@ double took(const machine::Machine& machine, int nodes, Ranks ranks, Operation o
   return played->us;
 }
 
-/// α-β-γ, as docs/cost-models.md has them.
+/// α-β-γ, as docs/tune/cost-models.md has them.
 TEST(Messages, TakeWhatTheClosedFormsSay) {
   const machine::Machine machine = star(8, 100);
   const MessageCosts costs{.message_us = 5, .network_us = 0, .reduce_us = 2, .reduce_gbps = 400};

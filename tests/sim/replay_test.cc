@@ -75,7 +75,7 @@ double us(const Job& job, const machine::Machine& machine, const Setting& settin
 
 constexpr std::uint64_t kLong = std::uint64_t{64} << 20;
 
-/// Where bytes alone take time, algorithms take what their formulas say: docs/algorithms/.
+/// Where bytes alone take time, algorithms take what their formulas say: docs/tune/algorithms/.
 TEST(Replay, TakesWhatTheClosedFormsSay) {
   struct Form {
     Operation operation;

@@ -1,5 +1,5 @@
 """A schedule as messages between ranks: sends, receives and work within a rank, and what has to come before what. For
-formats that know no memory of others and no words. docs/formats.md says how steps become messages."""
+formats that know no memory of others and no words. docs/tune/formats.md says how steps become messages."""
 
 from __future__ import annotations
 

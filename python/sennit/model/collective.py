@@ -1,5 +1,5 @@
 """The document of the benchmark of collectives. schemas/collective.schema.json is generated from these classes;
-docs/bench-collectives.md says how to read one."""
+docs/tune/bench-collectives.md says how to read one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The document of the benchmark of MPI. schemas/mpi.schema.json is generated from these classes; docs/bench-mpi.md
+"""The document of the benchmark of MPI. schemas/mpi.schema.json is generated from these classes; docs/tune/bench-mpi.md
 says how to read one."""
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """A measurement with everything needed to believe it: the document of every benchmark. schemas/result.schema.json is
-generated from these classes; docs/result.md says how to read one."""
+generated from these classes; docs/tune/result.md says how to read one."""
 
 from __future__ import annotations
 

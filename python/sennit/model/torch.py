@@ -1,5 +1,5 @@
 """The document of the benchmark of PyTorch's collectives. schemas/torch.schema.json is generated from these classes;
-docs/bench-torch.md says how to read one."""
+docs/tune/bench-torch.md says how to read one."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The document of the benchmark of training. schemas/training.schema.json is generated from these classes;
-docs/bench-training.md says how to read one."""
+docs/tune/bench-training.md says how to read one."""
 
 from __future__ import annotations
 

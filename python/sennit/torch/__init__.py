@@ -1,4 +1,4 @@
-"""sennit for PyTorch: a backend of torch.distributed, and functions on tensors. docs/torch.md is the tour.
+"""sennit for PyTorch: a backend of torch.distributed, and functions on tensors. docs/use/torch.md is the tour.
 
     import sennit.torch
     torch.distributed.init_process_group("cuda:sennit,cpu:gloo")

@@ -65,7 +65,7 @@ def _reduction(operator: dist.ReduceOp.RedOpType, dtype: torch.dtype) -> Reducti
     if kind is None or name not in known or cannot:
         raise SennitError(
             Code.UNSUPPORTED, f"there is no {name} of {dtype}", "",
-            "Convert the tensor first; docs/torch.md lists types and operators",
+            "Convert the tensor first; docs/use/torch.md lists types and operators",
         )  # fmt: skip
     return Reduction(kind, known[name], numbers=2 if dtype.is_complex else 1)
 

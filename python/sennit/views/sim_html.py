@@ -20,8 +20,8 @@ RECKONED = "Simulated, not measured: the protocol’s own steps, replayed over t
 UNITS = (
     "GB/s are 10<sup>9</sup> bytes/s, MiB are 2<sup>20</sup> bytes. One call: from the start of all ranks to the end "
     "of the last, on idle links. Back to back: each of many calls, one behind the other, as benchmarks make them; "
-    "algbw and busbw, as nccl-tests reckons them, are of these. docs/sim.md says how the simulator works, and "
-    "docs/reproduction.md how far off it is."
+    "algbw and busbw, as nccl-tests reckons them, are of these. docs/tune/sim.md says how the simulator works, and "
+    "docs/tune/reproduction.md how far off it is."
 )
 
 

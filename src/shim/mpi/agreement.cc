@@ -23,7 +23,7 @@ struct Introduction {
 static_assert(sizeof(Introduction) == 64);
 
 constexpr char kRemedy[] =
-    "LD_PRELOAD has to reach every rank, on every host, and lead to the same build of sennit (docs/run.md); "
+    "LD_PRELOAD has to reach every rank, on every host, and lead to the same build of sennit (docs/use/mpi.md); "
     "SENNIT_TIMEOUT gives late ranks longer";
 
 /// What MPI works on: as long as the process lives, where a call does not end.
