@@ -17,8 +17,8 @@ soak: setup  ## ten minutes of random collectives against references; SECONDS=N 
 	@.venv/bin/python scripts/soak.py --seconds $(or $(SECONDS),600)
 lint: setup  ## clang-format, clang-tidy, ruff, mypy --strict
 	@.venv/bin/python scripts/lint.py
-build: setup  ## the programs, in build/release/bin
-	@scripts/build release programs
+build: setup  ## the programs, in build/release/bin; CUDA=on compiles CUDA kernels also where no GPU answers
+	@CUDA=$(or $(filter on off,$(CUDA)),auto) scripts/build release programs
 format: setup  ## format C++ and Python in place
 	@.venv/bin/python scripts/lint.py --fix
 docs: setup  ## regenerate the figures and tables of README and docs/ from results/

@@ -1,9 +1,8 @@
 """Writes what docs/ and README show of measurements, from results/, so that no figure is typed by hand; and the
 schema of results, from the classes that read them.
 
-results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in docs/tune/bench-put.md,
-docs/tune/bench-collectives.md, docs/tune/bench-mpi.md, docs/tune/bench-torch.md, docs/tune/bench-training.md and README.md. --check
-writes nothing and exits with 1 when something would change."""
+results/MACHINE/NAME.json → docs/figures/MACHINE-NAME-*.svg and, between markers, tables in pages of docs/tune/, in
+docs/use/gains.md and README.md. --check writes nothing and exits with 1 when something would change."""
 
 from __future__ import annotations
 
@@ -12,10 +11,11 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from highlights import collective_highlights, highlights, mpi_highlights, torch_highlights
+from highlights import collective_highlights, highlights, mpi_highlights, summary, torch_highlights
 from house import ROOT
 from kept_documents import (
     BEYOND,
@@ -58,7 +58,22 @@ from sennit.views.mpi_table import mpi_markdown
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
-from training_sections import training_sections
+from training_sections import training_sections, training_summary
+
+SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
+    ("result", Result, "A measurement with everything needed to believe it", "result"),
+    (
+        "collective",
+        CollectiveResult,
+        "Measured collectives with everything needed to believe them",
+        "bench-collectives",
+    ),
+    ("mpi", MpiResult, "An MPI measured with sennit's drop-in and without it", "bench-mpi"),
+    ("torch", TorchResult, "PyTorch's collectives measured under NCCL and under sennit's drop-in", "bench-torch"),
+    ("training", TrainingResult, "Training measured under NCCL and under sennit's drop-in", "bench-training"),
+    ("collective-table", CollectiveTable, "The fastest plans of collectives that were measured", "tune"),
+    ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune"),
+)
 
 
 def schema(model: type[Part], title: str, explained: str) -> str:
@@ -100,7 +115,7 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
 Ranks = TypeVar("Ranks", CollectiveResult, MpiResult, TorchResult)
 
 
-def sections_of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Callable[[Ranks], str]) -> str:
+def of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Callable[[Ranks], str]) -> str:
     """The results of that kind, one behind the other."""
     parts = []
     for name, path, document in documents(root, kind):
@@ -196,56 +211,29 @@ def generated(root: Path) -> dict[Path, str]:
     again = papers(root, figures)
     files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
     files |= machine_pictures(root)
+    measured = partial(of_ranks, root)
+    tune, gains = root / "docs" / "tune", root / "docs" / "use" / "gains.md"
     for file, name, content in (
-        (root / "docs" / "tune" / "bench-put.md", PUT, sections),
-        (
-            root / "docs" / "tune" / "bench-collectives.md",
-            COLLECTIVE,
-            sections_of_ranks(root, COLLECTIVE, CollectiveResult, collective_markdown),
-        ),
-        (root / "docs" / "tune" / "bench-mpi.md", "goals", mpi_goals(root)),
-        (root / "docs" / "tune" / "bench-mpi.md", MPI, sections_of_ranks(root, MPI, MpiResult, mpi_markdown)),
-        (
-            root / "docs" / "tune" / "bench-torch.md",
-            TORCH,
-            sections_of_ranks(root, TORCH, TorchResult, torch_table.torch_markdown),
-        ),
-        (root / "docs" / "tune" / "bench-training.md", TRAINING, training_sections(root)),
-        (root / "docs" / "tune" / "reproduction.md", REPRODUCTION, reproductions(root)),
-        (root / "docs" / "tune" / "reproduction.md", PAPER, again),
-        (root / "docs" / "tune" / "cost-models.md", "closed forms", closed_forms(root)),
-        (root / "docs" / "tune" / "cost-models.md", "lines", lines_of_puts(results)),
-        (root / "docs" / "tune" / "beyond.md", BEYOND, further(root)),
-        (
-            root / "README.md",
-            "highlights",
-            "\n\n".join(
-                (collective_highlights(root), torch_highlights(root), mpi_highlights(root), highlights(results))
-            ),
-        ),
+        (tune / "bench-put.md", PUT, sections),
+        (tune / "bench-collectives.md", COLLECTIVE, measured(COLLECTIVE, CollectiveResult, collective_markdown)),
+        (tune / "bench-mpi.md", "goals", mpi_goals(root)),
+        (tune / "bench-mpi.md", MPI, measured(MPI, MpiResult, mpi_markdown)),
+        (tune / "bench-torch.md", TORCH, measured(TORCH, TorchResult, torch_table.torch_markdown)),
+        (tune / "bench-training.md", TRAINING, training_sections(root)),
+        (tune / "reproduction.md", REPRODUCTION, reproductions(root)),
+        (tune / "reproduction.md", PAPER, again),
+        (tune / "cost-models.md", "closed forms", closed_forms(root)),
+        (tune / "cost-models.md", "lines", lines_of_puts(results)),
+        (tune / "beyond.md", BEYOND, further(root)),
+        (gains, "collective highlights", collective_highlights(root)),
+        (gains, "torch highlights", torch_highlights(root)),
+        (gains, "mpi highlights", mpi_highlights(root)),
+        (gains, "put highlights", highlights(results)),
+        (root / "README.md", "summary", f"{summary(root, results)}\n{training_summary(root)}"),
     ):
         files[file] = between(files.get(file, file.read_text(encoding="utf-8")), name, content)
-    files[root / "schemas" / "result.schema.json"] = schema(
-        Result, "A measurement with everything needed to believe it", "docs/tune/result.md"
-    )
-    files[root / "schemas" / "collective.schema.json"] = schema(
-        CollectiveResult, "Measured collectives with everything needed to believe them", "docs/tune/bench-collectives.md"
-    )
-    files[root / "schemas" / "mpi.schema.json"] = schema(
-        MpiResult, "An MPI measured with sennit's drop-in and without it", "docs/tune/bench-mpi.md"
-    )
-    files[root / "schemas" / "torch.schema.json"] = schema(
-        TorchResult, "PyTorch's collectives measured under NCCL and under sennit's drop-in", "docs/tune/bench-torch.md"
-    )
-    files[root / "schemas" / "training.schema.json"] = schema(
-        TrainingResult, "Training measured under NCCL and under sennit's drop-in", "docs/tune/bench-training.md"
-    )
-    files[root / "schemas" / "collective-table.schema.json"] = schema(
-        CollectiveTable, "The fastest plans of collectives that were measured", "docs/tune/tune.md"
-    )
-    files[root / "schemas" / "put-table.schema.json"] = schema(
-        PutTable, "The fastest splits that were measured between two memories", "docs/tune/tune.md"
-    )
+    for name, model, title, page in SCHEMAS:
+        files[root / "schemas" / f"{name}.schema.json"] = schema(model, title, f"docs/tune/{page}.md")
     return files
 
 

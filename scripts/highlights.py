@@ -1,7 +1,8 @@
-"""What README shows of results: a few lines of each comparison."""
+"""What docs/use/gains.md shows of results: a few lines of each comparison; and the four lines of README."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import mpi_goals
@@ -12,25 +13,28 @@ from sennit.comparison import comparisons, of_limit, spoken
 from sennit.model.collective import OWN, CollectiveResult
 from sennit.model.document import parse
 from sennit.model.mpi import BY_HAND, MpiResult, MpiRow
-from sennit.model.torch import WAYS, TorchResult
+from sennit.model.torch import WAYS, TorchResult, TorchRow
 from sennit.views import torch_table
 from sennit.views.collective_table import by_operation, of, peer_of, ratio
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
-from sennit.views.origin import origin
+from sennit.views.origin import Measured, origin
 
 NCCL = "nccl"
 HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/tune/bench-put.md
 PEERS = ("engine", "nccl", "ucx")
 
 
+def of_first_machine(results: list[Kept]) -> list[Kept]:
+    """The results of bench put of the first machine in results/."""
+    folders = [Path(kept.path).parent for kept in results]
+    here = [kept for kept, folder in zip(results, folders, strict=True) if folder == folders[0]]
+    return [kept for kept in here if Path(kept.path).stem != DIRECT_PUT]
+
+
 def highlights(results: list[Kept]) -> str:
-    """README: one table, of the first machine in results/."""
-    first = [
-        kept
-        for kept in results
-        if Path(kept.path).parent == Path(results[0].path).parent and Path(kept.path).stem != DIRECT_PUT
-    ]
+    """Messages of sennit's own: one table, of the first machine in results/."""
+    first = of_first_machine(results)
     headings = ["message", "size", "GB/s", "of links", *(f"× {spoken(peer)}" for peer in PEERS)]
     rows = []
     for kept in first:
@@ -86,28 +90,39 @@ TORCH_SIZES = (1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 TORCH_WAYS = ("graph", "queued")
 
 
-def torch_highlights(root: Path) -> str:
-    """README: PyTorch's allreduce beside NCCL, of the torch.json in results/ that is of most GPUs."""
+def torch_lines(root: Path) -> tuple[TorchResult, dict[str, dict[int, tuple[TorchRow, float]]]] | None:
+    """PyTorch's allreduce of float32: by the way of calling it and the size sennit's row, and how many times as fast
+    it is as NCCL's; of the torch.json in results/ that is of most GPUs. None where there is none."""
     kept = [each for each in documents(root, TORCH) if Path(each[1]).name == "torch.json"]
     results = [parse(TorchResult, document, path) for _, path, document in kept]
     for result in sorted(results, key=lambda one: max((row.ranks for row in one.rows), default=0), reverse=True):
-        lines = []
-        sizes = [size for size in TORCH_SIZES if any(row.bytes == size for row in result.rows)]
+        lines: dict[str, dict[int, tuple[TorchRow, float]]] = {}
         for rows in torch_table.tables(result):
-            way = rows[0].way
-            if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or way not in TORCH_WAYS:
+            if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or rows[0].way not in TORCH_WAYS:
                 continue
-            cells = dict.fromkeys(sizes, NOTHING)
             for own, other in torch_table.pairs(rows):
                 found = torch_table.ratio(own, other)
-                if own and found and own.bytes in cells:
-                    cells[own.bytes] = f"{found.value:.2f} × ({units.time(own.median_us)})"
-            if any(cell != NOTHING for cell in cells.values()):
-                lines.append([f"allreduce, {WAYS[way]}", *cells.values()])
+                if own and found and own.bytes in TORCH_SIZES:
+                    lines.setdefault(own.way, {})[own.bytes] = (own, found.value)
         if lines:
-            head = [f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in sizes)]
-            return origin(result) + "\n\n" + pipes([head, ["---", *(["---:"] * len(sizes))], *lines])
-    return NONE_YET
+            return result, lines
+    return None
+
+
+def torch_highlights(root: Path) -> str:
+    """PyTorch's allreduce beside NCCL."""
+    found = torch_lines(root)
+    if found is None:
+        return NONE_YET
+    result, lines = found
+    sizes = [size for size in TORCH_SIZES if any(row.bytes == size for row in result.rows)]
+    table = [[f"× NCCL, PyTorch on {result.rows[0].ranks} GPUs", *(units.size(size) for size in sizes)]]
+    table.append(["---", *(["---:"] * len(sizes))])
+    for way, rows in lines.items():
+        cells = [f"{rows[size][1]:.2f} × ({units.time(rows[size][0].median_us)})" if size in rows else NOTHING
+                 for size in sizes]  # fmt: skip
+        table.append([f"allreduce, {WAYS[way]}", *cells])
+    return origin(result) + "\n\n" + pipes(table)
 
 
 # Bytes; others, and other operations and peers, stand in docs/tune/bench-mpi.md.
@@ -120,15 +135,17 @@ def is_shown(row: MpiRow) -> bool:
     return row.buffers == "gpu" and not row.in_place and row.bytes in MPI_SIZES
 
 
-def mpi_highlights(root: Path) -> str:
-    """README: MPI calls with GPU buffers beside the same by way of host memory, of the folder in results/ whose jobs
-    had most ranks."""
+MpiLines = dict[tuple[int, str, str], dict[int, tuple[MpiRow, float]]]  # by place in the table, what, and which MPI
+
+
+def mpi_lines(root: Path) -> tuple[MpiResult, MpiLines] | None:
+    """MPI calls with GPU buffers: by size sennit's row, and how many times as fast it is as the same by way of host
+    memory; of the folder in results/ whose jobs had most ranks. None where there is none."""
     results = [(Path(path).parent, parse(MpiResult, document, path)) for _, path, document in documents(root, MPI)]
     most = max((row.ranks for _, result in results for row in result.rows), default=0)
     folder = next((folder for folder, result in results if any(row.ranks == most for row in result.rows)), None)
     of_folder = [result for each, result in results if each == folder]
-    lines: dict[tuple[int, str, str], dict[int, MpiRow]] = {}  # in the table's order
-    ratios: dict[int, float] = {}
+    lines: MpiLines = {}
     for result in of_folder:
         mpi = result.versions["mpi"].split(",")[0].replace(" Version:", "")
         for place, operation in enumerate(MPI_OPERATIONS):
@@ -136,18 +153,79 @@ def mpi_highlights(root: Path) -> str:
                 what = f"{operation}, {own.ranks} ranks" + (f" on {own.nodes} nodes" if own.nodes > 1 else "")
                 known = lines.setdefault((place, what, mpi), {})
                 # Of several ways, such as between nodes, the fastest.
-                if own.bytes not in known or own.median_us < known[own.bytes].median_us:
-                    known[own.bytes] = own
-                    ratios[id(own)] = mpi_goals.ratio(own, other)
-    if not lines:
+                if own.bytes not in known or own.median_us < known[own.bytes][0].median_us:
+                    known[own.bytes] = (own, mpi_goals.ratio(own, other))
+    return (of_folder[0], lines) if lines else None
+
+
+def mpi_highlights(root: Path) -> str:
+    """MPI calls with GPU buffers beside the same by way of host memory."""
+    found = mpi_lines(root)
+    if found is None:
         return NONE_YET
+    result, lines = found
     table = [["× by hand, GPU buffers", "MPI", *(units.size(size) for size in MPI_SIZES)]]
     table.append(["---", "---", *(["---:"] * len(MPI_SIZES))])
     for (_, what, mpi), rows in sorted(lines.items(), key=lambda line: line[0]):
-        found = [rows.get(size) for size in MPI_SIZES]
-        cells = [
-            f"{units.three_digits(ratios[id(row)])} × ({units.time(row.median_us)})" if row else NOTHING
-            for row in found
-        ]
+        cells = [f"{units.three_digits(rows[size][1])} × ({units.time(rows[size][0].median_us)})" if size in rows
+                 else NOTHING for size in MPI_SIZES]  # fmt: skip
         table.append([what, mpi, *cells])
-    return origin(of_folder[0]) + "\n\n" + pipes(table)
+    return origin(result) + "\n\n" + pipes(table)
+
+
+HOST_TO_GPU = ("host0", "gpu0", "one_way")
+SUMMARY_SIZES = (64 << 10, 1 << 20, 16 << 20, 64 << 20)  # bytes
+
+
+Line = tuple[str, str, Measured, Mapping[int, float]]  # what, beside what, where, and by size how many times as fast
+
+
+def torch_summary(root: Path) -> list[Line]:
+    """PyTorch's allreduce, as programs call it that are ahead of their GPU."""
+    found = torch_lines(root)
+    if found is None or "queued" not in found[1]:
+        return []
+    ratios = {size: ratio for size, (_, ratio) in found[1]["queued"].items()}
+    return [(f"PyTorch: allreduce on {found[0].rows[0].ranks} GPUs", "NCCL", found[0], ratios)]
+
+
+def mpi_summary(root: Path) -> list[Line]:
+    """An allreduce and a message, of the first MPI."""
+    found = mpi_lines(root)
+    lines: list[Line] = []
+    for place, text in ((1, "MPI: allreduce of GPU buffers, {} ranks"), (0, "MPI: message from GPU to GPU")):
+        for (at, what, _), rows in sorted(found[1].items() if found else (), key=lambda line: line[0]):
+            if found and at == place and " nodes" not in what:
+                text = text.format(next(iter(rows.values()))[0].ranks)
+                ratios = {size: ratio for size, (_, ratio) in rows.items()}
+                lines.append((text, "copies to host memory by hand", found[0], ratios))
+                break
+    return lines
+
+
+def copy_summary(results: list[Kept]) -> list[Line]:
+    """A copy from host memory to a GPU."""
+    lines: list[Line] = []
+    for kept in of_first_machine(results):
+        for found in comparisons(kept.result)[:1]:
+            if (found.case.source, found.case.destination, found.case.traffic) == HOST_TO_GPU:
+                ratios = {size: found.ratio(size, "engine") for size in found.sizes}
+                gains = {size: ratio.value for size, ratio in ratios.items() if ratio}
+                lines.append(("Copy from host memory to a GPU", "`cudaMemcpyAsync`", kept.result, gains))
+    return lines
+
+
+def summary(root: Path, results: list[Kept]) -> str:
+    """README: a line for each kind of program, of the machine with most GPUs."""
+    rows = [*torch_summary(root), *mpi_summary(root), *copy_summary(results)]
+    if not rows:
+        return NONE_YET
+    table = [["times as fast", "as", *(units.size(size) for size in SUMMARY_SIZES)]]
+    table.append(["---", "---", *(["--:"] * len(SUMMARY_SIZES))])
+    for what, peer, _, ratios in rows:
+        cells = [f"{units.three_digits(ratios[size])} ×" if size in ratios else NOTHING for size in SUMMARY_SIZES]
+        table.append([what, peer, *cells])
+    dates = sorted(result.date[:10] for _, _, result, _ in rows)
+    devices = sorted({f"{len(result.machine.devices)} × {result.machine.devices[0]}" for _, _, result, _ in rows})
+    where = f"Measured {dates[0]} to {dates[-1]} on {' and '.join(devices)}, NCCL without NVLink multicast."
+    return f"{pipes(table)}\n\n{where}"

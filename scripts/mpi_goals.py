@@ -1,4 +1,4 @@
-"""What the MPI drop-in was to reach, and what results/ show of each goal, in docs/tune/bench-mpi.md. A goal that is missed
+"""The goals of the MPI drop-in, and what results/ show of each, in docs/tune/bench-mpi.md. A goal that is missed
 stands there too, with its figure."""
 
 from __future__ import annotations

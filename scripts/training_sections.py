@@ -1,5 +1,5 @@
-"""The tables of docs/tune/bench-training.md: one for each machine, of all results in its folder, in which each case is as
-it was measured last."""
+"""The tables of docs/tune/bench-training.md: one for each machine, of all results in its folder, in which each case
+is as it was measured last."""
 
 from __future__ import annotations
 
@@ -246,9 +246,28 @@ def markdown(section: Section) -> str:
     return "\n\n".join([*parts, "Sources:", "\n".join(files)])
 
 
+def kept_sections(root: Path) -> list[Section]:
+    """Those of all results in results/."""
+    kept = documents(root, TRAINING)
+    return sections([Source(path, parse(TrainingResult, document, path)) for _, path, document in kept])
+
+
 def training_sections(root: Path) -> str:
     """All of them, behind what their columns are."""
-    found = sections(
-        [Source(path, parse(TrainingResult, document, path)) for _, path, document in documents(root, TRAINING)]
-    )
+    found = kept_sections(root)
     return "\n\n".join([f"{EXPLAINED} {CALLS_EXPLAINED}", *map(markdown, found)]) if found else NONE_YET
+
+
+def training_summary(root: Path) -> str:
+    """Of all machines, in a sentence."""
+    known = [case for section in kept_sections(root) for case in telling(section.result)]
+    if not known:
+        return ""
+    found = by_verdict(known)
+    faster = [gain.value for own, gain in known if is_above(own, gain)]
+    most = f" (up to {max(faster):.2f} ×)" if faster else ""
+    told = counted(len(found["shown"]) + len(found["missed"]), "case")
+    return (
+        f"Whole PyTorch training steps: of {told} steady enough to tell, {len(faster)} are faster than under "
+        f"NCCL{most}, and {len(found['missed']) or 'none'} slower than {AIM:g} of it."
+    )

@@ -20,7 +20,7 @@ SIZES = "Write a size such as 64M, a list such as 64K,1M,64M, or a range such as
 
 @dataclass(frozen=True)
 class Question:
-    """One collective on one machine. What is None is the program's to choose; docs/tune/sim.md says what each means."""
+    """One collective on one machine. The program chooses what is None; docs/tune/sim.md says what each means."""
 
     operation: str
     size: str

@@ -29,9 +29,11 @@ Plan choose_on_host(const Case& which, const Team& team) {
 Plan choose(const Case& which, const Team& team, device::Kind kind, const Figures& figures, unsigned most_blocks) {
   if (kind == device::Kind::host) return choose_on_host(which, team);
   std::vector<Plan> plans = candidates(which, team, kind, most_blocks);
-  // Nowhere faster than two_shot when this was written (docs/tune/algorithms/copy_engines.md): taken where it was tuned.
+  // Nowhere faster than two_shot when this was written (docs/tune/algorithms/copy_engines.md): taken where it was
+  // tuned.
   std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::copy_engines; });
-  // Between four GPUs no faster than packets, by more blocks (docs/tune/algorithms/whole.md): taken where it was tuned.
+  // Between four GPUs no faster than packets, by more blocks (docs/tune/algorithms/whole.md): taken where it was
+  // tuned.
   if (team.size > 2)
     std::erase_if(plans, [](const Plan& plan) { return plan.algorithm == Algorithm::one_shot_whole; });
   return *std::ranges::min_element(plans, {},

@@ -1,5 +1,5 @@
-// What a plan should cost: how much its busiest rank has to do, by the formulas of docs/tune/algorithms/, and how long
-// that takes with a machine's figures.
+// What a plan should cost: how much its busiest rank has to do, by the formulas of docs/tune/algorithms/, and how
+// long that takes with a machine's figures.
 #pragma once
 
 #include "coll/algorithms.h"

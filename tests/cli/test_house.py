@@ -35,7 +35,7 @@ def test_the_generated_parts_of_the_docs_are_up_to_date() -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A small tree with one result."""
-    for folder in ("results/made-up", "docs/tune", "schemas"):
+    for folder in ("results/made-up", "docs/tune", "docs/use", "schemas"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "results/made-up/put.json").write_text(json.dumps(data("result")))
     (tmp_path / "results/made-up/other.json").write_text('{"kind": "something else"}')
@@ -72,7 +72,13 @@ def tree(tmp_path: Path) -> Path:
         "<!-- generated from results/: closed forms -->\n<!-- end of closed forms -->\n"
         "<!-- generated from results/: lines -->\n<!-- end of lines -->\n"
     )
-    (tmp_path / "README.md").write_text("<!-- generated from results/: highlights -->x<!-- end of highlights -->")
+    (tmp_path / "README.md").write_text("<!-- generated from results/: summary -->x<!-- end of summary -->")
+    (tmp_path / "docs/use/gains.md").write_text(
+        "".join(
+            f"<!-- generated from results/: {name} highlights -->x<!-- end of {name} highlights -->\n"
+            for name in ("collective", "torch", "mpi", "put")
+        )
+    )
     return tmp_path
 
 
@@ -85,9 +91,10 @@ def test_a_result_becomes_tables_and_figures(tree: Path) -> None:
     assert "| 256 MiB | 622.0 ± 1.6 |" in page.replace("622 ± 2", "622.0 ± 1.6")
     for name in re.findall(r"\(\.\./figures/([^)]*)\)", page):
         assert (tree / "docs/figures" / name) in files
-    assert "256 MiB" in files[tree / "README.md"]
-    assert "| × NCCL, 4 GPUs | 1 KiB |" in files[tree / "README.md"]
-    assert "| × NCCL, PyTorch on 2 GPUs | 1 KiB |" in files[tree / "README.md"]
+    gains = files[tree / "docs/use/gains.md"]
+    assert "256 MiB" in gains
+    assert "| × NCCL, 4 GPUs | 1 KiB |" in gains
+    assert "| × NCCL, PyTorch on 2 GPUs | 1 KiB |" in gains
     collectives = files[tree / "docs/tune/bench-collectives.md"]
     assert "| 1 MiB | 14.2 ± 0.1 | 73.8 | 111 | 28 | two_shot_packets 128x256 |" in collectives
     assert "| 8 B | 12.0 ± 0.2 | 24.0 ± 0.3 | 2.000 ± 0.005 |" in files[tree / "docs/tune/bench-mpi.md"]
@@ -102,7 +109,7 @@ def torch_table(tree: Path) -> list[str]:
     return [line for line in text.splitlines() if line.startswith(("| allreduce", "| × NCCL"))]
 
 
-def test_readme_shows_pytorchs_allreduce_in_graphs_and_queued(tree: Path) -> None:
+def test_gains_shows_pytorchs_allreduce_in_graphs_and_queued(tree: Path) -> None:
     head = "| × NCCL, PyTorch on 2 GPUs | 1 KiB | 1 MiB | 64 MiB |"  # what was measured
     graph = "| allreduce, in a CUDA graph | 2.27 × (3.30 µs) | 1.67 × (10.2 µs) | 1.00 × (270 µs) |"
     assert torch_table(tree) == [head, graph]
@@ -113,7 +120,7 @@ def test_readme_shows_pytorchs_allreduce_in_graphs_and_queued(tree: Path) -> Non
     assert torch_table(tree) == [head, graph.replace("in a CUDA graph", "queued behind other work")]
 
 
-def test_readme_shows_pytorch_on_the_most_gpus(tree: Path) -> None:
+def test_gains_shows_pytorch_on_the_most_gpus(tree: Path) -> None:
     document = data("torch")
     for row in document["rows"]:
         row |= {"ranks": 8, "median_us": row["median_us"] * (2 if row["variant"] == "nccl" else 1)}
@@ -130,7 +137,7 @@ def test_readme_shows_pytorch_on_the_most_gpus(tree: Path) -> None:
     assert highlights.torch_highlights(tree) == kept_documents.NONE_YET
 
 
-def test_readme_shows_mpi_by_hand_of_the_most_ranks_and_the_fastest_between_nodes(tree: Path) -> None:
+def test_gains_shows_mpi_by_hand_of_the_most_ranks_and_the_fastest_between_nodes(tree: Path) -> None:
     document = data("mpi")
     own = {
         "operation": "allreduce",
@@ -156,6 +163,18 @@ def test_readme_shows_mpi_by_hand_of_the_most_ranks_and_the_fastest_between_node
     ]
 
 
+def test_readme_shows_a_line_for_each_kind_of_program(tree: Path) -> None:
+    document = data("torch")
+    for row in document["rows"]:
+        row["way"] = {"graph": "queued", "queued": "graph"}.get(row["way"], row["way"])
+    (tree / "results/made-up/torch.json").write_text(json.dumps(document))
+    lines = highlights.summary(tree, kept_documents.kept_results(tree)).splitlines()
+    assert lines[0] == "| times as fast | as | 64 KiB | 1 MiB | 16 MiB | 64 MiB |"
+    assert "| PyTorch: allreduce on 2 GPUs | NCCL | – | 1.67 × | – | 1.00 × |" in lines
+    assert any(line.startswith("| MPI: message from GPU to GPU | copies to host memory by hand |") for line in lines)
+    assert lines[-1].startswith("Measured 20")
+
+
 def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:
     files = generate_docs.generated(tree)
     for file, text in files.items():
@@ -171,7 +190,7 @@ def test_figures_that_nothing_generates_are_stale(tree: Path) -> None:
 
 def test_missing_markers_are_named(tree: Path) -> None:
     (tree / "README.md").write_text("no markers")
-    with pytest.raises(SystemExit, match="highlights"):
+    with pytest.raises(SystemExit, match="summary"):
         generate_docs.generated(tree)
 
 

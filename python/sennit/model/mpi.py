@@ -1,5 +1,5 @@
-"""The document of the benchmark of MPI. schemas/mpi.schema.json is generated from these classes; docs/tune/bench-mpi.md
-says how to read one."""
+"""The document of the benchmark of MPI. schemas/mpi.schema.json is generated from these classes;
+docs/tune/bench-mpi.md says how to read one."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ from rich.text import Text
 from sennit import units
 from sennit.model.sim import Better, Beyond
 from sennit.views.columns import NOTHING
+from sennit.views.fitted import print_remarked
 from sennit.views.markdown import pipes
 from sennit.views.plain_table import plain_table
 
@@ -35,7 +36,8 @@ def line_of(row: Better) -> list[str]:
 def print_beyond(found: Beyond, console: Console) -> None:
     """Everything."""
     console.print(Text("Beyond the papers (simulated)", style="bold"))
-    console.print(plain_table(HEADINGS, [line_of(row) for row in found.rows]))
+    lines = [line_of(row) for row in found.rows]
+    print_remarked(plain_table(HEADINGS, lines), [(f"{line[0]}, {line[1]}", line[-1]) for line in lines], console)
 
 
 def beyond_markdown(found: Beyond) -> str:

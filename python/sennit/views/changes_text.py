@@ -14,6 +14,7 @@ from sennit.runs import Comparison, RowPair, Run, times_us
 from sennit.table_diff import CaseDiff, TableDiff
 from sennit.views import plan_tables
 from sennit.views.columns import NOTHING
+from sennit.views.fitted import print_fitted, print_remarked
 from sennit.views.origin import origin
 
 COLOURS = {Verdict.SAME: "", Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.UNCLEAR: "yellow"}
@@ -28,7 +29,8 @@ def print_comparison(found: Comparison, runs: tuple[Run, Run], files: tuple[str,
     for title, pairs in found.by_title().items():
         console.print()
         console.print(Text(title, style="bold"))
-        console.print(_pairs(pairs))
+        remarks = [(f"{pair.case.size} {pair.case.variant}", pair.remark) for pair in pairs]
+        print_remarked(_pairs(pairs), remarks, console)
     console.print()
     for sentence in sentences(found):
         console.print(Text(sentence))
@@ -57,7 +59,7 @@ def print_table_diff(
     for kind, cases in diff.by_kind().items():
         console.print()
         console.print(Text(kind.title, style="bold"))
-        console.print(_cases(cases))
+        print_fitted(_cases(cases), console)
     console.print()
     for sentence in diff_sentences(diff):
         console.print(Text(sentence))

@@ -11,6 +11,7 @@ from sennit import units
 from sennit.model.collective import REDUCING
 from sennit.model.collective_plan import Candidate, CollectivePlan
 from sennit.views.columns import NOTHING
+from sennit.views.fitted import print_fitted
 
 TAKEN = "→"
 
@@ -18,7 +19,7 @@ TAKEN = "→"
 def print_collective_plan(plan: CollectivePlan, console: Console) -> None:
     """Prints the whole document."""
     console.print(Text(title(plan), style="bold"))
-    console.print(_candidates(plan))
+    print_fitted(_candidates(plan), console)
     if plan.rejected:
         console.print(Text("\nCannot do it:"))
         width = max(len(one.algorithm) for one in plan.rejected)

@@ -10,6 +10,7 @@ from rich.text import Text
 from sennit import units
 from sennit.model.explain import Explanation
 from sennit.ratio import speedup
+from sennit.views.fitted import print_remarked
 
 SOURCES = {"measured": "measured", "specification": "specified", "assumed": "assumed"}
 
@@ -26,7 +27,8 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     """Prints the whole document."""
     title = f"{explanation.operation} {units.size(explanation.bytes)}, {explanation.from_} → {explanation.to}"
     console.print(Text(f"{title}, on {explanation.machine}" if explanation.machine else title, style="bold"))
-    console.print(_shares(explanation))
+    over = [(share.route, f"over {', '.join(share.links)}") for share in explanation.shares]
+    print_remarked(_shares(explanation), over, console)
     if explanation.rejected:
         console.print(Text("\nCarrying nothing:"))
         width = max(len(route.route) for route in explanation.rejected)

@@ -12,6 +12,7 @@ from sennit import units
 from sennit.model.mpi import BARRIERS, MPI, OWN, MpiResult, MpiRow
 from sennit.ratio import LARGEST, NOISE, Ratio, between_runs
 from sennit.views.columns import NOTHING
+from sennit.views.fitted import print_fitted
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 
@@ -150,7 +151,8 @@ def print_mpi(result: MpiResult, console: Console) -> None:
     for rows in tables(result):
         console.print()
         console.print(Text(heading(rows), style="bold"))
-        console.print(table(rows))
+        others = [name for name in headings(rows) if name.endswith(" µs") and not name.startswith(OWN)]
+        print_fitted(table(rows), console, ["GB/s", *others])
         for sentence in sentences(rows):
             console.print(Padding(Text(sentence), (0, 0, 0, 1)))
     for warning in result.warnings:

@@ -14,6 +14,7 @@ from sennit.plans import KindClass, changed_by_windows, kinds, layouts
 from sennit.ratio import Ratio
 from sennit.views.collective_table import COLOURS
 from sennit.views.columns import NOTHING
+from sennit.views.fitted import print_fitted
 
 AGAIN = "Run sennit tune collectives"
 
@@ -24,7 +25,7 @@ def print_plan_table(table: CollectiveTable, console: Console) -> None:
     for one in kinds(table):
         console.print()
         console.print(Text(one.kind.title, style="bold"))
-        console.print(_sizes(one))
+        print_fitted(_sizes(one), console, ("× model",))
         said = [verdict(one), *windows_text(changed_by_windows(table, one))]
         console.print(Padding(Text(" ".join(said)), (0, 0, 0, 1)))
     if not table.entries:

@@ -13,9 +13,12 @@ from sennit.comparison import Comparison, comparisons
 from sennit.model.result import Result
 from sennit.verdicts import verdicts
 from sennit.views.columns import split_text, table
+from sennit.views.fitted import print_fitted
 from sennit.views.origin import origin, repetitions
 
 SPLIT_WIDTH = 24  # columns below which a split breaks into too many lines to read
+
+GOES_FIRST = ("GB/s", "of links", "× host")  # on a screen that is narrower still
 
 COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
@@ -27,7 +30,8 @@ def print_result(result: Result, console: Console) -> None:
         console.print()
         console.print(Text(comparison.case.title, style="bold"))
         kept = fitting(comparison, console.width)
-        console.print(_table(comparison, kept))
+        out = [heading for heading in table(comparison)[0] if heading not in (*kept, "split")]
+        print_fitted(_table(comparison, kept), console, GOES_FIRST, out)
         if "split" not in kept:
             for line in _split_lines(comparison):
                 console.print(Padding(Text(line), (0, 0, 0, 1)))

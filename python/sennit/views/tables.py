@@ -11,6 +11,7 @@ from rich.text import Text
 from sennit import units
 from sennit.model.tuned import PutTable, TunedPut
 from sennit.tuning import PairClass, pair_classes
+from sennit.views.fitted import print_fitted
 
 
 def print_put_table(table: PutTable, console: Console) -> None:
@@ -19,7 +20,7 @@ def print_put_table(table: PutTable, console: Console) -> None:
     for one in pair_classes(table):
         console.print()
         console.print(Text(one.title, style="bold"))
-        console.print(_sizes(one))
+        print_fitted(_sizes(one), console)
         console.print(Padding(Text(verdict(one)), (0, 0, 0, 1)))
     if not table.entries:
         console.print(Text("Nothing was tuned: no two devices of this machine reach each other."))

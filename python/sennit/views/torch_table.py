@@ -18,6 +18,7 @@ from sennit.peers.torch_calls import EAGER, FIRST_BYTES, GRAPH, PASSED_BYTES, PA
 from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.ratio import NOISE, Ratio, speedup
 from sennit.views.columns import NOTHING
+from sennit.views.fitted import print_fitted
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 
@@ -192,7 +193,7 @@ def print_torch(result: TorchResult, out: Console) -> None:
             if found is not None:
                 texts[HEADINGS.index("× NCCL")].stylize(COLOURS[found.verdict])
             drawn.add_row(*texts)
-        out.print(drawn)
+        print_fitted(drawn, out, ("of its time", "host, NCCL µs"))
         for sentence in sentences(rows):
             out.print(Padding(Text(sentence), (0, 0, 0, 1)))
     if more := added(result):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -14,6 +13,7 @@ from sennit.peers.torch_job import NCCL, SENNIT
 from sennit.peers.training import difference, tolerance
 from sennit.ratio import NOISE, Ratio, speedup
 from sennit.views.columns import NOTHING
+from sennit.views.fitted import print_fitted
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin
 
@@ -273,19 +273,17 @@ def sentences(result: TrainingResult) -> list[str]:
 
 def print_training(result: TrainingResult, out: Console) -> None:
     """For people."""
-    table = Table(title=title(result), title_justify="left", box=None, header_style="bold")
+    out.print(Text(title(result), style="bold"))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name in HEADINGS:
-        # The longest word of a model's name is whole.
-        least = 11 if name == "model" else None
-        justify: Literal["left", "right"] = "left" if name in LEFT else "right"
-        table.add_column(name, justify=justify, min_width=least, no_wrap=name == "× NCCL")
+        table.add_column(name, justify="left" if name in LEFT else "right", no_wrap=True)
     for own, other in pairs(result):
         texts = [Text(cell) for cell in cells(own, other)]
         found = ratio(own, other)
         if own is not None and found is not None and tells(own) and not is_nccls(own):
             texts[HEADINGS.index("× NCCL")].stylize(COLOURS[found.verdict])
         table.add_row(*texts)
-    out.print(table)
+    print_fitted(table, out, ("unit", "× alone", "exposed, NCCL", "sennit"))
     for sentence in sentences(result):
         out.print(Text(sentence))
     out.print(EXPLAINED, style="dim")
