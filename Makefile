@@ -4,7 +4,7 @@
 
 help:      ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
-demo: build  ## doctor, topology, tuning and the put benchmark, on the GPUs there are or on four host ranks
+demo: build  ## what sennit does here: measured on GPUs, else simulated, proved and tried between processes
 	@scripts/demo
 test: setup  ## what can be tested here: C++ (also under sanitizers), command line, lint
 	@.venv/bin/python scripts/run_tests.py

@@ -202,7 +202,7 @@ static int number(int count, char** arguments, int place, int otherwise) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  const int cells[2] = {number(argc, argv, 1, 4096), number(argc, argv, 2, 4096)};
+  const int cells[2] = {number(argc, argv, 1, 1024), number(argc, argv, 2, 1024)};
   const int steps = number(argc, argv, 3, 1000), told_every = steps > 10 ? steps / 10 : 1;
 
   MPI_Comm node, plate;

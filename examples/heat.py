@@ -1,7 +1,7 @@
 """Heat in a plate: Jacobi's method on a grid that the ranks divide in both directions, each with its part in GPU
 memory. Step by step as heat.c does it, and with the same bits. It needs mpi4py and CuPy.
 
-    sennit run -- mpirun -n 4 python heat.py [--rows 4096] [--columns 4096] [--steps 1000] [--output FILE]
+    sennit run -- mpirun -n 4 python heat.py [--rows 1024] [--columns 1024] [--steps 1000] [--output FILE]
 
 `--arrays numpy` computes in host memory.
 """
@@ -22,8 +22,8 @@ def share(cells: int, number: int, of: int) -> tuple[int, int]:
 
 
 parser = argparse.ArgumentParser(description=__doc__)
-parser.add_argument("--rows", type=int, default=4096)
-parser.add_argument("--columns", type=int, default=4096)
+parser.add_argument("--rows", type=int, default=1024)
+parser.add_argument("--columns", type=int, default=1024)
 parser.add_argument("--steps", type=int, default=1000)
 parser.add_argument("--output", help="a file that gets the field, in doubles")
 parser.add_argument("--arrays", default="cupy", help="the module of arrays: cupy, numpy")

@@ -216,7 +216,7 @@ def generated(root: Path) -> dict[Path, str]:
     for file, name, content in (
         (tune / "bench-put.md", PUT, sections),
         (tune / "bench-collectives.md", COLLECTIVE, measured(COLLECTIVE, CollectiveResult, collective_markdown)),
-        (tune / "bench-mpi.md", "goals", mpi_goals(root)),
+        (root / "docs" / "develop" / "goals.md", "goals", mpi_goals(root)),
         (tune / "bench-mpi.md", MPI, measured(MPI, MpiResult, mpi_markdown)),
         (tune / "bench-torch.md", TORCH, measured(TORCH, TorchResult, torch_table.torch_markdown)),
         (tune / "bench-training.md", TRAINING, training_sections(root)),

@@ -1,4 +1,4 @@
-"""The goals of the MPI drop-in, and what results/ show of each, in docs/tune/bench-mpi.md. A goal that is missed
+"""The goals of the MPI drop-in, and what results/ show of each, in docs/develop/goals.md. A goal that is missed
 stands there too, with its figure."""
 
 from __future__ import annotations

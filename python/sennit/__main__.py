@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import TextIOWrapper
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from typer.core import TyperGroup
 
 from sennit import console
 from sennit.problem import Problem
@@ -36,11 +40,14 @@ class Verb:
         if not self.function:
             app.add_typer(module.app, name=name)
             return
+        verb = getattr(module, self.function)
         app.command(
             name,
+            # One line a paragraph: the screen breaks lines, wherever the source does.
+            help=re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.getdoc(verb) or ""),
             epilog=getattr(module, self.examples),
             context_settings={"allow_interspersed_args": self.own_arguments},
-        )(getattr(module, self.function))
+        )(verb)
 
 
 # In the order in which they are listed.
@@ -60,7 +67,24 @@ VERBS = {
 }
 
 
-def _root() -> None:
+class InOrder(TyperGroup):
+    """Lists verbs in the order of VERBS, which typer does not: groups come last there."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        return [name for name in VERBS if name in self.commands]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        import_module("sennit.verbs.version").version()
+        raise typer.Exit
+
+
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="As the verb version.")
+    ] = False,
+) -> None:
     """Nothing of its own: the verbs do everything. Named here so that typer always expects a verb."""
 
 
@@ -68,6 +92,7 @@ def command_line(arguments: Sequence[str]) -> typer.Typer:
     """What understands these arguments: the verb that they begin with alone, or every verb."""
     app = typer.Typer(
         name="sennit",
+        cls=InOrder,
         help=HELP,
         epilog=examples("sennit doctor", "sennit topo --measure", "sennit tune", "sennit bench put --html put.html"),
         no_args_is_help=True,
@@ -105,6 +130,9 @@ def main() -> None:
     early (head, less) is no problem. SIGTERM and SIGHUP (timeout, a closed terminal) leave nothing behind."""
     for number in ENDING:
         signal.signal(number, _end)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a letter that its encoding lacks is no reason to end
+            stream.reconfigure(errors="replace")
     try:
         command_line(sys.argv[1:])(prog_name="sennit")
     except Problem as problem:

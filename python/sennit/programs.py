@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def run_command(
         finally:
             reader.join(timeout=5)
     if errors:
-        raise _problem(errors[-1], code)
+        raise _problem(errors[-1], code, name)
     if code < 0:
         raise Problem(
             f"{name} was ended by {signal.Signals(-code).name}",
@@ -126,10 +127,13 @@ def _warning_of(line: str) -> str:
         return ""
 
 
-def _problem(error: dict[str, str], code: int) -> Problem:
+def _problem(error: dict[str, str], code: int, name: str) -> Problem:
+    """What the program says is wrong, without its name: users typed a verb, and cannot always call the program."""
     where = error.get("where", "")
     what = error.get("what", "") or error.get("code", "unknown error")
-    return Problem(f"{where}: {what}" if where else what, error.get("remedy", ""), code if code > 0 else Exit.WORSE)
+    remedy = re.sub(rf"^See: {re.escape(name)}.* --help$", "--help says what it takes", error.get("remedy", ""))
+    said = f"{where}: {what}" if where and where != name else what
+    return Problem(said, remedy, code if code > 0 else Exit.WORSE)
 
 
 def end(process: subprocess.Popen[bytes]) -> None:

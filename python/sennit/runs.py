@@ -150,11 +150,14 @@ def compare(first: Run, second: Run) -> Comparison:
     )
 
 
+NOT_COMPARED = "no row could be compared, and a check that compared nothing does not pass"
+
+
 def broken(found: Comparison, limits: Sequence[Limit]) -> list[str]:
     """The rows that limits forbid: a sentence each. Where nothing could be compared that is one, too: a check that
     compared nothing did not pass."""
     if limits and not any(one.clear for one in found.all_judged):
-        return ["no row could be compared"]
+        return [NOT_COMPARED]
     return [_complaint(pair) for pair in found.pairs if any(one.broken(pair.judged) for one in limits)]
 
 

@@ -40,7 +40,9 @@ Status no_such_plan(const Question& question) {
   return Status(Code::invalid_argument,
                 fmt::format("{} of {} has no such plan", coll::name(question.what.operation),
                             format_bytes(question.what.bytes)),
-                {}, "Use more blocks, or another algorithm");
+                {},
+                fmt::format("Use more blocks, {} at most, or another algorithm: sennit explain says what each takes",
+                            coll::kMostBlocks));
 }
 
 }  // namespace

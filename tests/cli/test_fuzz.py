@@ -385,6 +385,6 @@ def test_damaged_messages_of_a_program_are_taken_or_left() -> None:
         step, error, warning = step_of(line), programs._error_of(line), programs._warning_of(line)
         taken += sum(map(bool, (step, error, warning)))
         assert step is None or isinstance(step.done, int)
-        assert error is None or isinstance(programs._problem(error, 1), Problem)
+        assert error is None or isinstance(programs._problem(error, 1, "sennit-sim"), Problem)
         assert isinstance(warning, str)
     assert 60 < taken < 240

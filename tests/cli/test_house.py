@@ -35,7 +35,7 @@ def test_the_generated_parts_of_the_docs_are_up_to_date() -> None:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A small tree with one result."""
-    for folder in ("results/made-up", "docs/tune", "docs/use", "schemas"):
+    for folder in ("results/made-up", "docs/tune", "docs/use", "docs/develop", "schemas"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "results/made-up/put.json").write_text(json.dumps(data("result")))
     (tmp_path / "results/made-up/other.json").write_text('{"kind": "something else"}')
@@ -47,8 +47,10 @@ def tree(tmp_path: Path) -> Path:
         "<!-- generated from results/: bench collective -->\n<!-- end of bench collective -->\n"
     )
     (tmp_path / "results/made-up/mpi-gpu.json").write_text(json.dumps(data("mpi")))
-    (tmp_path / "docs/tune/bench-mpi.md").write_text(
+    (tmp_path / "docs/develop/goals.md").write_text(
         "<!-- generated from results/: goals -->\n<!-- end of goals -->\n"
+    )
+    (tmp_path / "docs/tune/bench-mpi.md").write_text(
         "<!-- generated from results/: bench mpi -->\n<!-- end of bench mpi -->\n"
     )
     (tmp_path / "results/made-up/training.json").write_text(json.dumps(data("training")))

@@ -5,7 +5,10 @@
 
 Importing it registers the backend. Nothing of it is compiled; it needs PyTorch 2.8 or later."""
 
-import torch.distributed as dist
+try:
+    import torch.distributed as dist
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("sennit.torch needs PyTorch 2.8 or later: pip install torch", name="torch") from None
 
 from sennit.capi import SennitError
 from sennit.torch.copying import copy_

@@ -10,7 +10,7 @@ import typer
 from sennit import console
 from sennit.model.document import parse, read_json
 from sennit.problem import Exit, Problem
-from sennit.runs import Run, broken, comparison_document, limit
+from sennit.runs import NOT_COMPARED, Run, broken, comparison_document, limit
 from sennit.runs import compare as compared
 from sennit.verbs.options import AsJson, examples, print_json
 from sennit.verbs.results import kind_of
@@ -49,7 +49,8 @@ def compare(
         print_comparison(found, runs, files, console.results())
     if bad := broken(found, limits):
         more = f" (and {len(bad) - 3} more)" if len(bad) > 3 else ""
-        raise Problem("; ".join(bad[:3]) + more, "", Exit.WORSE)
+        remedy = "Measure both longer (--seconds), in the same way" if bad == [NOT_COMPARED] else ""
+        raise Problem("; ".join(bad[:3]) + more, remedy, Exit.WORSE)
 
 
 def _read(file: Path) -> Run:

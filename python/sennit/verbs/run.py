@@ -57,9 +57,12 @@ def not_preloaded(there: str) -> str:
     return ":".join(each for each in re.split(r"[ :]+", there) if each and Path(each).name != PRELOADED)
 
 
+ON = ("1", "true", "yes", "on")  # as src/base/environment.cc reads it
+
+
 def is_off(environment: Mapping[str, str]) -> bool:
     """Whether SENNIT_DISABLE says so, as the drop-ins read it."""
-    return environment.get("SENNIT_DISABLE", "").lower() in ("1", "true", "yes", "on")
+    return environment.get("SENNIT_DISABLE", "").lower() in ON
 
 
 def is_openmpi(said: str) -> bool:
@@ -178,6 +181,9 @@ def run(
                           "Put sennit behind the launcher: mpirun -n 4 sennit run --gpu-per-rank ./program",
                           Exit.USAGE)  # fmt: skip
         environment |= {"CUDA_VISIBLE_DEVICES": gpu} if gpu else {}
+    if environment.get("SENNIT_EMULATE", "").lower() in ON:
+        text = "GPU memory is emulated here: results are right, and times say nothing of GPUs"
+        console.messages().print(Text(text, style="yellow"), soft_wrap=True)
     environment["LD_PRELOAD"] = preloaded(str(library_to_preload()), environment.get("LD_PRELOAD", ""))
     passed = [name for name in sorted(environment) if name.startswith("SENNIT_") and environment[name]]
     variables = {name: environment[name] for name in ("LD_PRELOAD", *passed)}

@@ -50,7 +50,7 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Prove every algorithm right for every order in which ranks and blocks could run: no deadlock, no race, no byte
-    unread or unwritten, every result as promised. Takes seconds, and needs no GPU."""
+    unread or unwritten, every result as promised. Takes half a minute of a processor, and needs no GPU."""
     arguments = ([str(schedule)] if schedule else []) + (["--ranks", str(ranks)] if ranks else [])
     document, code = programs.document(PROGRAM, "check", "--progress", *arguments, title="checking")
     found = parse(Check, document, f"the document of {PROGRAM}")

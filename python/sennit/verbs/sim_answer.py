@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from rich.text import Text
+
 from sennit import console
 from sennit.machines import known_machine
 from sennit.model.document import parse
@@ -50,6 +52,9 @@ def answer(question: Question, machines: Sequence[str | None], views: Views) -> 
 
 def _answer_one(question: Question, views: Views) -> None:
     found, document = ask(question)
+    for file in (question.timeline, question.schedule):
+        if file:
+            console.messages().print(Text(f"wrote {file}"), soft_wrap=True)
     if views.svg or views.html:
         machine = parse(Machine, known_machine(question.machine), f"the machine {found.machine}")
         if views.svg:

@@ -12,6 +12,7 @@ from sennit import units
 
 WIDTH, HEIGHT = 620, 320
 LEFT, RIGHT, TOP, BOTTOM = 58, 16, 34, 66  # margins around the plot itself
+LETTER = 7  # width of a letter, at most
 BAR, LONGEST = 20, 32  # from a bar to the next one; letters of a bar's name that are shown
 
 NEAREST = 1e-9  # less than anything that is measured; steps of the smallest numbers there are vanish
@@ -201,6 +202,13 @@ def _mark(x: Axis, y: Axis, point: Point, name: str, colour: str) -> str:
     return f'{bar}<circle cx="{at:.1f}" cy="{height:.1f}" r="3.2" fill="{colour}">{note}</circle>'
 
 
+def _label(at: float, below: int, label: str) -> str:
+    """A label of the x axis, in the middle of its tick; at the right end where it would be cut."""
+    if at + LETTER * len(label) / 2 > WIDTH:
+        return f'<text x="{WIDTH - 1}" y="{below}" text-anchor="end">{escape(label)}</text>'
+    return f'<text x="{at:.1f}" y="{below}" text-anchor="middle">{escape(label)}</text>'
+
+
 def _frame(title: str, x: Axis, y: Axis, parts: list[str], legend: list[tuple[str, str]]) -> str:
     """The chart around `parts`: grid, labels, title, and a legend below that wraps."""
     lines = [f'<text class="title" x="{LEFT}" y="18">{escape(title)}</text>']
@@ -211,7 +219,7 @@ def _frame(title: str, x: Axis, y: Axis, parts: list[str], legend: list[tuple[st
     for value, label in x.ticks:
         at = _x(x, value)
         lines.append(f'<path class="axis" d="M{at:.1f} {HEIGHT - BOTTOM}v4"/>')
-        lines.append(f'<text x="{at:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle">{escape(label)}</text>')
+        lines.append(_label(at, HEIGHT - BOTTOM + 18, label))
     lines.append(f'<path class="axis" d="M{LEFT} {HEIGHT - BOTTOM}H{WIDTH - RIGHT}"/>')
     lines += parts
     at, row = float(LEFT), HEIGHT - 26
