@@ -12,7 +12,7 @@ from sennit import units
 from sennit.comparison import comparisons, of_limit, spoken
 from sennit.model.collective import OWN, CollectiveResult
 from sennit.model.document import parse
-from sennit.model.mpi import BY_HAND, MpiResult, MpiRow
+from sennit.model.mpi import BY_HAND, UCX, MpiResult, MpiRow
 from sennit.model.torch import WAYS, TorchResult, TorchRow
 from sennit.views import torch_table
 from sennit.views.collective_table import by_operation, of, peer_of, ratio
@@ -138,9 +138,9 @@ def is_shown(row: MpiRow) -> bool:
 MpiLines = dict[tuple[int, str, str], dict[int, tuple[MpiRow, float]]]  # by place in the table, what, and which MPI
 
 
-def mpi_lines(root: Path) -> tuple[MpiResult, MpiLines] | None:
-    """MPI calls with GPU buffers: by size sennit's row, and how many times as fast it is as the same by way of host
-    memory; of the folder in results/ whose jobs had most ranks. None where there is none."""
+def mpi_lines(root: Path, peer: str = BY_HAND) -> tuple[MpiResult, MpiLines] | None:
+    """MPI calls with GPU buffers: by size sennit's row, and how many times as fast it is as the peer's, by default
+    copies to host memory by hand; of the folder in results/ whose jobs had most ranks. None where there is none."""
     results = [(Path(path).parent, parse(MpiResult, document, path)) for _, path, document in documents(root, MPI)]
     most = max((row.ranks for _, result in results for row in result.rows), default=0)
     folder = next((folder for folder, result in results if any(row.ranks == most for row in result.rows)), None)
@@ -149,7 +149,7 @@ def mpi_lines(root: Path) -> tuple[MpiResult, MpiLines] | None:
     for result in of_folder:
         mpi = result.versions["mpi"].split(",")[0].replace(" Version:", "")
         for place, operation in enumerate(MPI_OPERATIONS):
-            for own, other in pairs(result.rows, BY_HAND, operation, None, is_shown):
+            for own, other in pairs(result.rows, peer, operation, None, is_shown):
                 what = f"{operation}, {own.ranks} ranks" + (f" on {own.nodes} nodes" if own.nodes > 1 else "")
                 known = lines.setdefault((place, what, mpi), {})
                 # Of several ways, such as between nodes, the fastest.
@@ -190,15 +190,17 @@ def torch_summary(root: Path) -> list[Line]:
 
 
 def mpi_summary(root: Path) -> list[Line]:
-    """An allreduce and a message, of the first MPI."""
-    found = mpi_lines(root)
+    """An allreduce and a message on one node, of the first MPI."""
     lines: list[Line] = []
-    for place, text in ((1, "MPI: allreduce of GPU buffers, {} ranks"), (0, "MPI: message from GPU to GPU")):
-        for (at, what, _), rows in sorted(found[1].items() if found else (), key=lambda line: line[0]):
-            if found and at == place and " nodes" not in what:
-                text = text.format(next(iter(rows.values()))[0].ranks)
+    for operation, peer, what, beside in (
+        ("allreduce", BY_HAND, "MPI: allreduce of GPU buffers", "copies to host memory by hand"),
+        ("latency", UCX, "MPI: message from GPU to GPU", "UCX with CUDA under the same MPI"),
+    ):
+        found = mpi_lines(root, peer)
+        for (_, name, _), rows in sorted(found[1].items() if found else (), key=lambda line: line[0]):
+            if found and name.startswith(f"{operation},") and " nodes" not in name:
                 ratios = {size: ratio for size, (_, ratio) in rows.items()}
-                lines.append((text, "copies to host memory by hand", found[0], ratios))
+                lines.append((f"{what}, {next(iter(rows.values()))[0].ranks} ranks", beside, found[0], ratios))
                 break
     return lines
 

@@ -260,14 +260,16 @@ def training_sections(root: Path) -> str:
 
 def training_summary(root: Path) -> str:
     """Of all machines, in a sentence."""
-    known = [case for section in kept_sections(root) for case in telling(section.result)]
+    measured = kept_sections(root)
+    known = [case for section in measured for case in telling(section.result)]
     if not known:
         return ""
+    models = sorted({model for section in measured for model in section.result.machine.devices})
     found = by_verdict(known)
     faster = [gain.value for own, gain in known if is_above(own, gain)]
     most = f" (up to {max(faster):.2f} ×)" if faster else ""
     told = counted(len(found["shown"]) + len(found["missed"]), "case")
     return (
-        f"Whole PyTorch training steps: of {told} steady enough to tell, {len(faster)} are faster than under "
-        f"NCCL{most}, and {len(found['missed']) or 'none'} slower than {AIM:g} of it."
+        f"Whole training steps of PyTorch ({', '.join(models)}): of {told} steady enough to tell,\n{len(faster)} are "
+        f"faster than under NCCL{most}, and {len(found['missed']) or 'none'} slower than {AIM:g} of it."
     )

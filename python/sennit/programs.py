@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import IO, Any
 
 from rich.text import Text
@@ -133,6 +134,9 @@ def _problem(error: dict[str, str], code: int, name: str) -> Problem:
     what = error.get("what", "") or error.get("code", "unknown error")
     remedy = re.sub(rf"^See: {re.escape(name)}.* --help$", "--help says what it takes", error.get("remedy", ""))
     said = f"{where}: {what}" if where and where != name else what
+    asked, listed = re.search(r'"(\w+)"$', what), re.fullmatch(r"Use one of (.+)", remedy)
+    if asked and listed and (close := get_close_matches(asked[1], listed[1].split(", "), 1)):
+        remedy = f"Did you mean {close[0]}? {remedy}"
     return Problem(said, remedy, code if code > 0 else Exit.WORSE)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Programs, data
+from sennit.__main__ import VERBS
 
 ERROR = {
     "code": "not_found",
@@ -90,6 +91,35 @@ def test_an_error_of_a_program_is_told_with_its_remedy_and_code(programs: Progra
     done = programs.sennit("explain", "put", "1M", "--from", "gpu9", "--to", "gpu0")
     assert done.returncode == code
     assert done.stderr == "sennit: machine made-up-4: no device is called 'gpu9'\n  Use gpu0\n"
+
+
+def test_errors_do_not_name_the_program_underneath(programs: Programs) -> None:
+    wrong = {"where": "sennit-explain", "what": "--bytes: 0 is too few", "remedy": "See: sennit-explain put --help"}
+    programs.add("sennit-explain", stderr=error_line(wrong), code=2)
+    done = programs.sennit("explain", "put", "1M", "--from", "gpu1", "--to", "gpu0")
+    assert done.stderr == "sennit: --bytes: 0 is too few\n  --help says what it takes\n"
+
+
+def test_a_name_that_is_nearly_right_is_told(programs: Programs) -> None:
+    wrong = {"where": "--algorithm", "what": 'there is no algorithm "rnig"', "remedy": "Use one of two_shot, ring"}
+    programs.add("sennit-explain", stderr=error_line(wrong), code=2)
+    done = programs.sennit("explain", "put", "1M", "--from", "gpu1", "--to", "gpu0")
+    assert "  Did you mean ring? Use one of two_shot, ring\n" in done.stderr
+
+
+def test_help_lists_verbs_in_their_order_and_the_version_is_an_option_too(programs: Programs) -> None:
+    listed = re.findall(r"^│ ([a-z]+)  ", programs.sennit("--help", COLUMNS="100").stdout, re.MULTILINE)
+    assert listed == list(VERBS)
+    assert programs.sennit("--version").stdout == programs.sennit("version").stdout
+
+
+def test_a_letter_that_the_screen_lacks_ends_nothing(programs: Programs) -> None:
+    programs.add("sennit-doctor", data("doctor"))
+    ascii_only = programs.environment() | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "sennit", "doctor"], env=ascii_only, capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("text", ["", "not json", '{"version": 1', "1" * 5000, "[" * 100_000])

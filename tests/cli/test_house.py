@@ -173,7 +173,10 @@ def test_readme_shows_a_line_for_each_kind_of_program(tree: Path) -> None:
     lines = highlights.summary(tree, kept_documents.kept_results(tree)).splitlines()
     assert lines[0] == "| times as fast | as | 64 KiB | 1 MiB | 16 MiB | 64 MiB |"
     assert "| PyTorch: allreduce on 2 GPUs | NCCL | – | 1.67 × | – | 1.00 × |" in lines
-    assert any(line.startswith("| MPI: message from GPU to GPU | copies to host memory by hand |") for line in lines)
+    assert any(
+        line.startswith("| MPI: message from GPU to GPU, 2 ranks | UCX with CUDA under the same MPI |")
+        for line in lines
+    )
     assert lines[-1].startswith("Measured 20")
 
 

@@ -266,6 +266,12 @@ def test_names_of_nccls_drop_in_are_among_them() -> None:
     assert all(f"`{name}`" in documented for name in names)
 
 
+def test_emulated_memory_is_named(tree: Path, sennit: Sennit) -> None:
+    program = script(tree, "show", SHOW)
+    assert "GPU memory is emulated here" in sennit(program, SENNIT_EMULATE="1").stderr
+    assert sennit(program, SENNIT_EMULATE="0").stderr == ""
+
+
 def test_options_after_the_command_are_its_own(tree: Path, sennit: Sennit) -> None:
     assert sennit(script(tree, "show", SHOW), "--help", "--ops").stdout.endswith("|--help --ops\n")
 

@@ -21,7 +21,7 @@ from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor, summary
 from sennit.views.explain_text import print_explanation, sentences
-from sennit.views.html import html
+from sennit.views.html import PRETENDED, html
 from sennit.views.markdown import markdown
 from sennit.views.paper import paper_chart, paper_markdown, print_paper
 from sennit.views.reproduction import reproduction_markdown
@@ -98,6 +98,9 @@ def test_the_page_is_self_contained_and_complete(result: Result) -> None:
         assert outside not in page.replace('xmlns="http://www.w3.org/2000/svg"', "")
     assert page.count("<svg") == 6
     assert "Lock them with nvidia-smi" in page
+    assert "These GPUs are processes" not in page
+    result.machine.devices = [PRETENDED] * 4
+    assert "These GPUs are processes on a host: copies are real, their speed is not." in html(result)
     assert len(page) < 100_000
 
 

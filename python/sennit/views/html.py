@@ -11,6 +11,8 @@ from sennit.views import chart, result_charts
 from sennit.views.columns import table
 from sennit.views.origin import origin, repetitions
 
+PRETENDED = "host executor device"  # the model of what stands for a GPU where there is none
+
 STYLE = (
     ":root{color-scheme:light dark;--ink:#24292f;--soft:#57606a;--page:#fff;--rule:#d0d7de;--good:#1a7f37;"
     "--bad:#cf222e;--warn:#9a6700}"
@@ -35,6 +37,8 @@ def html(result: Result) -> str:
     title = f"sennit {result.kind}: {result.machine.name}"
     body = [f"<h1>{escape(title)}</h1>", f'<p class="origin">{escape(f"{origin(result)} {repetitions(result)}")}</p>']
     body += [f'<p class="warning">{escape(warning)}</p>' for warning in result.warnings]
+    if PRETENDED in result.machine.devices:
+        body.append('<p class="warning">These GPUs are processes on a host: copies are real, their speed is not.</p>')
     for index, comparison in enumerate(comparisons(result)):
         # Many pairs make a long page: the first few are open, the others one click away.
         body.append(_case(comparison, opened=index < 4))
@@ -101,6 +105,8 @@ def _settings(result: Result) -> str:
     return (
         f"<details><summary>How it was measured</summary>{facts(items)}"
         "<p>GB/s are 10<sup>9</sup> bytes/s, MiB are 2<sup>20</sup> bytes. “Of links” is the share of what the links "
-        "allow all paths together, without any overhead. “× engine” is how many times as fast sennit is as the copy "
-        "engine alone, measured in the same run; green and red are beyond the noise (two spreads).</p></details>"
+        "allow all paths together, without any overhead. A window is how many messages are under way. “Engine” is a "
+        "GPU's copy engine alone, which cudaMemcpyAsync uses; “host” goes through host memory alone. “× engine” "
+        "is how many times as fast sennit is as the copy engine alone, measured in the same run; green and red are "
+        "beyond the noise (two spreads).</p></details>"
     )
