@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from sennit import programs
+from sennit.model.document import read_json
 from sennit.problem import Exit, Problem
 
 PROGRAM = "sennit-machine"
@@ -13,7 +15,25 @@ PROGRAM = "sennit-machine"
 
 def named_machine(name: str) -> Any:
     """The document of a machine that comes with sennit, or of a file. Raises Problem where there is none."""
-    return programs.document(PROGRAM, "show", name, title=f"reading {name}")[0]
+    try:
+        return programs.document(PROGRAM, "show", name, title=f"reading {name}")[0]
+    except Problem:
+        if kind := kind_of_file(Path(name)):
+            raise Problem(
+                f"{name} is a document of kind {kind}, no machine",
+                "Give the name of a machine (sennit topo --list) or its document",
+                Exit.USAGE,
+            ) from None
+        raise
+
+
+def kind_of_file(file: Path) -> str:
+    """Which document of sennit's it is that says of itself what it is; empty where it is none."""
+    try:
+        kind = read_json(file).get("kind", "") if file.is_file() else ""
+    except (Problem, AttributeError):
+        return ""
+    return str(kind)
 
 
 def this_machine(*executor: str) -> Any:

@@ -178,7 +178,7 @@ def ask_each(question: Question, sizes: Sequence[str], machines: Sequence[str | 
     names: dict[str, str | None] = {}  # in documents → as asked for
     for size in sizes:
         for machine in machines:
-            where = f"{size} on {machine or 'this machine'}"
+            where = f"{units.size(int(size)) if size.isdecimal() else size} on {machine or 'this machine'}"
             try:
                 found, document = ask(replace(question, size=size, machine=machine), f"simulating {where}")
             except Problem as problem:

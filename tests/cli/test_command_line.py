@@ -187,6 +187,14 @@ def test_topo_passes_on_what_to_show_and_measure(programs: Programs) -> None:
     ]
 
 
+def test_a_result_in_the_place_of_a_machine_is_named(programs: Programs) -> None:
+    (programs.folder / "result.json").write_text(json.dumps(data("collective")))
+    programs.add("sennit-machine", stderr=error_line(ERROR), code=2)
+    done = programs.sennit("topo", "--machine", "result.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "result.json is a document of kind bench collective, no machine" in done.stderr
+
+
 def test_topo_draws_and_writes_for_nccl(programs: Programs) -> None:
     programs.add("sennit-machine", data("machine"), to="cached")
     programs.add("sennit-machine", "<system/>", to="convert")

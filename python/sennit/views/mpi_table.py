@@ -137,6 +137,8 @@ def cost(rows: Rows) -> list[str]:
         return []
     most, median, least, size = max(found)
     where = f" of {units.size(size)}" if rows[0].operation not in BARRIERS else ""
+    if median <= 0:
+        return [f"Before the MPI sennit costs no call anything that was seen{where} ({100 * median:.2f} %)."]
     return [
         f"Before the MPI sennit costs {100 * median:.2f} % of a call{where} (between {100 * least:.2f} and "
         f"{100 * most:.2f} %){', less at other sizes' if len(found) > 1 else ''}."

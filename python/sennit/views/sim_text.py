@@ -119,6 +119,8 @@ def print_messages(found: Messages, console: Console) -> None:
         for each in found.algorithms
     ]
     headings = ["algorithm", "one call", *(CHANGED if with_before else []), "× fastest", "messages", "α-β-γ"]
+    if not any(each.closed_form_us for each in found.algorithms):  # of several nodes there is none
+        headings, lines = headings[:-1], [line[:-1] for line in lines]
     print_fitted(plain_table(headings, lines), console)
     if any(each.folded for each in found.algorithms):
         console.print(Text("~ rounds that are alike were simulated once."))
@@ -163,12 +165,18 @@ def print_replay(name: str, found: Replay, console: Console) -> None:
         console.print(Text(sentence))
 
 
+def counted(count: int, what: str) -> str:
+    """For example: 1 job, 3 jobs."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def print_check(found: Check, console: Console) -> None:
     """Says what was proved, or everything that is wrong."""
+    steps = f"{found.steps / 1e6:.1f} million steps" if found.steps >= 100_000 else counted(found.steps, "step")
     console.print(
         Text(
-            f"{found.algorithms} algorithms of {found.operations} operations in {found.jobs} jobs of "
-            f"{found.steps / 1e6:.1f} million steps: "
+            f"{counted(found.algorithms, 'algorithm')} of {counted(found.operations, 'operation')} in "
+            f"{counted(found.jobs, 'job')} of {steps}: "
             + ("right, in every order in which their parties could run." if not found.findings else "not right.")
         )
     )
