@@ -225,12 +225,30 @@ def test_the_stamp_of_a_source_follows_its_headers(tmp_path: Path, monkeypatch: 
     source.write_text('#include "room/b.h"\n#include <vector>\n')
     header.write_text('#include "b.h"\nint b;\n')
     assert tidy.closure(source, [tmp_path / "src"]) == [source, header]
-    before = tidy.stamp(source, "c++ a.cc", "checks")
-    assert tidy.stamp(source, "c++ a.cc", "checks") == before
+    before = tidy.stamp([source], ["-DA"], "checks")
+    assert tidy.stamp([source], ["-DA"], "checks") == before
     header.write_text("int c;\n")
-    after = tidy.stamp(source, "c++ a.cc", "checks")
+    after = tidy.stamp([source], ["-DA"], "checks")
     assert after != before
-    assert tidy.stamp(source, "c++ a.cc", "other checks") != after
+    assert len({after, tidy.stamp([source], ["-DA"], "other checks"), tidy.stamp([source], ["-DB"], "checks")}) == 3
+
+
+def test_clang_tidy_reads_whole_rooms(tmp_path: Path) -> None:
+    sizes = {"a/1.cc": 9, "a/2.cc": tidy.UNIT_BYTES, "b/1.cc": 9, "c/1.cc": 9}
+    files = [tmp_path / name for name in sizes]
+    for file, size in zip(files, sizes.values(), strict=True):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("int main() {}".ljust(size))
+    assert tidy.units(reversed(files)) == [files[:2], files[2:]]
+    text = tidy.text_of(files[2:])
+    assert text.count("#define main main_0\n") == text.count("#define main main_1\n") == 1
+    assert text.count("#undef main\n") == text.count("#include") == 2
+
+
+def test_clang_tidy_is_given_what_all_sources_need() -> None:
+    commands = ["c++ -Ia -isystem b -DC=1 -Dall_EXPORTS -O3 -std=c++20 -c x.cc", "c++ -Ia -Id -c y.cc"]
+    flags = tidy.flags_of([{"command": command} for command in commands])
+    assert flags[:5] == ["-Ia", "-isystemb", "-DC=1", "-std=c++20", "-Id"]
 
 
 def test_make_names_its_targets() -> None:
