@@ -99,19 +99,12 @@ namespace wrappers {
 
 namespace {
 
-int get_unique_id(UniqueId* id) {
-  return answer(
-      __builtin_return_address(0), [&](DropIn& to) { return to.unique_id(id); },
-      [&](const Functions& nccl) { return nccl.get_unique_id(id); });
-}
-
 int comm_init_rank(Comm* made, int size, UniqueId id, int rank) {
   const auto make = [&](const Functions& nccl) { return nccl.comm_init_rank(made, size, id, rank); };
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make(key_of_ids(&id, 1), &id, rank, size, Config::read(nullptr), made,
-                       [&] { return make(to.nccl()); });
+        return to.make(key_of_ids(&id, 1), rank, size, Config::read(nullptr), made, [&] { return make(to.nccl()); });
       },
       make);
 }
@@ -121,8 +114,7 @@ int comm_init_rank_config(Comm* made, int size, UniqueId id, int rank, void* con
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make(key_of_ids(&id, 1), &id, rank, size, Config::read(config), made,
-                       [&] { return make(to.nccl()); });
+        return to.make(key_of_ids(&id, 1), rank, size, Config::read(config), made, [&] { return make(to.nccl()); });
       },
       make);
 }
@@ -134,8 +126,8 @@ int comm_init_rank_scalable(Comm* made, int size, int rank, int id_count, Unique
   return answer(
       __builtin_return_address(0),
       [&](DropIn& to) {
-        return to.make(key_of_ids(ids, ids != nullptr ? id_count : 0), id_count == 1 ? ids : nullptr, rank, size,
-                       Config::read(config), made, [&] { return make(to.nccl()); });
+        return to.make(key_of_ids(ids, ids != nullptr ? id_count : 0), rank, size, Config::read(config), made,
+                       [&] { return make(to.nccl()); });
       },
       make);
 }

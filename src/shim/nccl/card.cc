@@ -12,6 +12,16 @@
 
 namespace sennit::shim::nccl {
 
+namespace {
+
+/// What all ranks say where rank `rank` differs from rank 0 in `what`.
+Status differs(std::size_t rank, std::string_view what) {
+  return Status(Code::mismatch, fmt::format("rank {} has another {} than rank 0", rank, what), {},
+                "Give all ranks the same");
+}
+
+}  // namespace
+
 plan::Room room_on(unsigned concurrent_blocks, unsigned allowed) {
   const unsigned quarter = std::max(concurrent_blocks / 2, 1U);  // of two an SM
   const unsigned blocks = std::min(quarter, plan::Entry::kBesideKernels);
@@ -19,14 +29,8 @@ plan::Room room_on(unsigned concurrent_blocks, unsigned allowed) {
 }
 
 std::string told_of(const Switches& switches) {
-  return fmt::format("{} {} {}", switches.take == Take::all ? "all" : "measured",
-                     switches.rails_for_nccl ? "rails" : "nodes",
+  return fmt::format("{} {}", switches.take == Take::all ? "all" : "measured",
                      switches.operations ? fmt::format("{}", fmt::join(*switches.operations, ",")) : "all");
-}
-
-Status differs(std::size_t rank, std::string_view what) {
-  return Status(Code::mismatch, fmt::format("rank {} has another {} than rank 0", rank, what), {},
-                "Give all ranks the same");
 }
 
 Card Card::of(const Switches& switches, const Config& config, const plan::Room& room, std::uint64_t scratch_bytes) {
@@ -71,7 +75,7 @@ Result<Agreed> compare(const std::vector<comm::Bytes>& cards, int rank) {
     if (!card) return card.status();
     read.push_back(*std::move(card));
     const Card &first = read.front(), &latest = read.back();
-    if (latest.told != first.told) return differs(read.size() - 1, kTold);
+    if (latest.told != first.told) return differs(read.size() - 1, "SENNIT_TAKE or SENNIT_OPS");
     if (latest.nccl != first.nccl) return differs(read.size() - 1, "NCCL or NCCL_NVLS_ENABLE");
   }
   Agreed agreed;

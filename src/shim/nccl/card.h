@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "comm/wire.h"
@@ -30,9 +29,6 @@ plan::Room room_on(unsigned concurrent_blocks, unsigned allowed);
 
 /// The switches that have to be the same on all ranks, as they compare them.
 std::string told_of(const Switches& switches);
-inline constexpr std::string_view kTold = "SENNIT_TAKE, SENNIT_OPS or SENNIT_RAILS";  ///< what differs() calls them
-/// What all ranks say where rank `rank` differs from rank 0 in `what`.
-Status differs(std::size_t rank, std::string_view what);
 
 /// One rank's.
 struct Card {

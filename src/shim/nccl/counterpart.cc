@@ -35,7 +35,6 @@ constexpr std::chrono::nanoseconds kWithoutEnd = std::chrono::hours(24 * 365);
 constexpr std::size_t kMostElements = std::size_t{1} << 56;
 
 constexpr const char* kNoPlan = "no plan was measured here beside this NCCL (sennit tune collectives)";
-constexpr std::string_view kNotTried = "NCCL: a type or operator that is not tried over several nodes";
 
 /// Slot of a rank in the control segment, and its words.
 constexpr int kRanksSlot = plan::Chooser::kFirstSlot + plan::Chooser::kSlots;
@@ -94,11 +93,9 @@ double clock_now() {
 
 /// Collective over the node's ranks: the table that all go by, since they would decide differently by different ones.
 /// One that is of no use ends no program: NCCL is there.
-/// `always`: also one of no use has to be the same.
-Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches,
-                                 bool always) {
+Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
   auto own = plan::own_table(node.mover().machine(), scratch_bytes);
-  const bool of_use = own.ok() && (always || !no_use(switches, *own));
+  const bool of_use = own.ok() && !no_use(switches, *own);
   const auto tables =
       comm::agree(node.group().exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
   if (!tables) return tables.status();
@@ -127,7 +124,7 @@ class Stages {
 
 Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape,
                                               const Config& config, Memories& memories, const Switches& switches,
-                                              bool own_thread, bool across) {
+                                              bool own_thread) {
   Stages stages;
   auto executor = memories.executor_for_communicator(own_thread ? shape.device : -1);
   stages.end("executor");
@@ -142,9 +139,7 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
   // Kernels of sennit's would take SMs all the same.
   if (agreed->no_blocks) return Made{nullptr, "a rank wants no CTAs (NCCL_CTA_POLICY)"};
   if (!takes_any(switches)) return Made{nullptr, "SENNIT_OPS names none of its calls"};
-  // Over several nodes it is tried which is faster.
-  const bool by_table = switches.take == Take::measured && !across;
-  if (by_table && !agreed->any_table) return Made{nullptr, kNoPlan};
+  if (switches.take == Take::measured && !agreed->any_table) return Made{nullptr, kNoPlan};
   auto own_message = (*executor)->allocate(shape.device, 2);
   Status ready = claim_gpu(**executor, shape.device);
   if (switches.take == Take::all || !own_message) ready = own_message.status();
@@ -175,9 +170,9 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
   group.excuse([&group](int rank) { return word_of(group, rank, kHasEnded).load(std::memory_order_acquire) != 0; });
   std::optional<plan::Table> table;
   if (switches.take == Take::measured) {
-    auto common = common_table(*made->node_, agreed->scratch_bytes, switches, across);
+    auto common = common_table(*made->node_, agreed->scratch_bytes, switches);
     if (!common) return common.status();
-    if (auto why = by_table ? no_use(switches, *common) : std::nullopt) return Made{nullptr, *std::move(why)};
+    if (auto why = no_use(switches, *common)) return Made{nullptr, *std::move(why)};
     table = *std::move(common);
   }
   auto chooser = std::make_unique<plan::Chooser>(std::move(table), false, agreed->room);
@@ -195,9 +190,7 @@ Result<Counterpart::Made> Counterpart::create(std::unique_ptr<comm::Exchange> ex
 
 const Verdict& Counterpart::judge(const Call& call) {
   static const Verdict unknown{false, "NCCL: its type or operator"}, nothing{false, "NCCL: no bytes, or too many"},
-      root{false, "NCCL: its root or peer"}, over_nodes{false, "NCCL: over several nodes"},
-      not_tried{false, std::string(kNotTried)};
-  if (across_ != nullptr && call.entry != Entry::all_reduce) return over_nodes;
+      root{false, "NCCL: its root or peer"};
   const coll::Operation operation = operation_of(call.entry);
   if (call.count == 0 || call.count > kMostElements) return nothing;
   if ((coll::has_root(operation) || call.is_message()) && (call.root < 0 || call.root >= shape_.size)) return root;
@@ -207,8 +200,6 @@ const Verdict& Counterpart::judge(const Call& call) {
   if (judged_verdict_ != nullptr && judged_.is_alike(call) && is_same_memory) return *judged_verdict_;
   const auto reduction = reduction_of(call);
   if (!reduction) return unknown;
-  // Averages are of the same case as sums, and rails divide nothing.
-  if (across_ != nullptr && reduction->op != device::Operator::sum) return not_tried;
   const std::uint64_t bytes = call.count * device::bytes_of(reduction->type);
   const coll::Case which = coll::bucket_of(coll::case_of(operation, *reduction, bytes));
   auto [found, is_new] = verdicts_.try_emplace(which);
@@ -225,15 +216,8 @@ const Verdict& Counterpart::judge(const Call& call) {
   return found->second;
 }
 
-Verdict Counterpart::decide_across(const coll::Case& which) const {
-  if (which.arithmetic != coll::Arithmetic::fast) return {false, std::string(kNotTried)};
-  if (switches_.take == Take::all || across_->is_faster(which.bytes)) return {true, across_->name()};
-  return {false, "NCCL: faster over these nodes when the communicator was made"};
-}
-
 Verdict Counterpart::decide(const coll::Case& which) {
   if (!switches_.takes(switch_of(which.operation))) return {false, "NCCL: not in SENNIT_OPS"};
-  if (across_ != nullptr) return decide_across(which);
   const coll::Plan plan = collectives_->plan(which);
   if (switches_.take == Take::all) return {true, coll::name(plan)};
   const std::vector<plan::Entry> measured = chooser_->measured(which);
@@ -292,9 +276,7 @@ Status Counterpart::finish_emulated() {
 Status Counterpart::check() {
   const Status group = node_->check();
   if (auto work = executor_->fault(); !work) return group.ok() ? collectives_->explain(work) : group;
-  if (across_ != nullptr)
-    if (auto rail = across_->rail().check(); !rail) return rail;
-  if (group.ok()) return across_ == nullptr ? look_for_mistakes() : Status();
+  if (group.ok()) return look_for_mistakes();
   // Nothing is wrong with a rank that is gone and that nobody waits for.
   if (clock_now() - failed_->load() < (emulated_ ? kEmulatedBelief : kBelief)) return {};
   const auto idle = collectives_->idle();
@@ -335,10 +317,6 @@ void Counterpart::abort() {
 
 void Counterpart::end_in_order() {
   word_of(node_->group(), shape_.rank, kHasEnded).store(1, std::memory_order_release);
-}
-
-void Counterpart::part_from_nccl(bool in_order) {
-  if (across_ != nullptr) across_->rail().end(in_order);
 }
 
 bool Counterpart::may_go() {

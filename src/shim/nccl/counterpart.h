@@ -16,7 +16,6 @@
 #include "path/node.h"
 #include "plan/chooser.h"
 #include "shim/memories.h"
-#include "shim/nccl/across.h"
 #include "shim/nccl/call.h"
 #include "shim/nccl/config.h"
 #include "shim/nccl/mistakes.h"
@@ -47,16 +46,10 @@ class Counterpart {
   /// beside this NCCL of what SENNIT_OPS names, and where a rank asked NCCL for no kernels. Errors, the same on every
   /// rank: mismatch (switches or tables that differ), unsupported (too many ranks, not one node), those of
   /// plan::own_table, of Node::create and of Collectives::meet. `config`: this rank's; all go by the one that allows
-  /// the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no device yet. `across`: for
-  /// go_across().
+  /// the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no device yet.
   static Result<Made> create(std::unique_ptr<comm::Exchange> exchange, const Shape& shape, const Config& config,
-                             Memories& memories, const Switches& switches, bool own_thread, bool across = false);
+                             Memories& memories, const Switches& switches, bool own_thread);
 
-  /// From now on this counterpart is that of a communicator over several nodes, whose ranks here are this one's.
-  /// Before the first call.
-  void go_across(std::unique_ptr<Across> across) { across_ = std::move(across); }
-  path::Node& node() { return *node_; }
-  coll::Collectives& collectives() { return *collectives_; }
   /// Whether NCCL is done on every rank when its functions return.
   bool all_block() const { return all_block_; }
 
@@ -111,9 +104,6 @@ class Counterpart {
   /// To be told when the program has done with the communicator and all work of this rank is: from now on others do
   /// not take it for dead when its process ends.
   void end_in_order();
-  /// To be told when the program has done with the communicator, before NCCL is: what NCCL does for this object ends,
-  /// `in_order` or by force.
-  void part_from_nccl(bool in_order);
   /// Whether nothing of this rank is under way; after an error of the device nothing is.
   bool is_idle();
   /// Waits for the work of this rank. Errors: those of check(), and what the work failed with.
@@ -140,7 +130,6 @@ class Counterpart {
   Result<Aside*> aside_for(std::uint64_t capture);
   Result<coll::Request> request_of(const Call& call);
   Verdict decide(const coll::Case& which);
-  Verdict decide_across(const coll::Case& which) const;
   /// `which`: the same in ordinary buffers, and `otherwise` what decide() says of that.
   Verdict decide_between_windows(const Verdict& otherwise, const coll::Case& which);
   Status enqueue(const Call& call, device::Lane& lane);
@@ -160,7 +149,6 @@ class Counterpart {
   std::shared_ptr<device::Executor> executor_;
   std::unique_ptr<path::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
-  std::unique_ptr<Across> across_;  // null: all ranks are here
   /// When the group failed; the group's thread writes it.
   std::shared_ptr<std::atomic<double>> failed_ = std::make_shared<std::atomic<double>>(0);
   plan::Chooser* chooser_ = nullptr;              // collectives_' own

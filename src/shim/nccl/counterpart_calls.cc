@@ -91,7 +91,6 @@ Status Counterpart::enqueue(const Call& call, device::Lane& lane) {
   if (auto status = is_open(); !status) return status;
   auto request = request_of(call);
   if (!request) return request.status();
-  if (across_ != nullptr) return across_->call(*request, lane);
   const Verdict& verdict = judge(call);
   const std::uint64_t before = collectives_->calls();
   auto status = collectives_->call(*request, lane, verdict.forced ? &*verdict.forced : nullptr);

@@ -11,9 +11,7 @@
 namespace sennit::shim::nccl {
 
 Status Counterpart::open_window(void* data, std::uint64_t bytes, WindowHandle handle) {
-  if (across_ != nullptr || any_siblings_)
-    return Status(Code::unsupported, across_ != nullptr ? "its ranks are on several nodes"
-                                                        : "ranks of one process make such calls one after another");
+  if (any_siblings_) return Status(Code::unsupported, "ranks of one process make such calls one after another");
   unmap_left();
   // What NCCL gives no handle for, the program cannot give up: then this is no window for any rank.
   if (handle == nullptr) bytes = 0;

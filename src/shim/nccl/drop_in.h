@@ -24,7 +24,6 @@
 #include "shim/nccl/growth.h"
 #include "shim/nccl/known.h"
 #include "shim/nccl/meeting.h"
-#include "shim/nccl/rendezvous.h"
 #include "shim/report.h"
 #include "shim/switches.h"
 
@@ -50,12 +49,9 @@ class DropIn {
   int group_end();
   int group_simulate_end(void* info);
 
-  int unique_id(UniqueId* id);
-  /// A communicator of `most` ranks at most, of which this is number `index`; `key`: what they know and no others;
-  /// `id`: the one id of NCCL's that they have, else null. `make` is NCCL's own function, and leaves the communicator
-  /// at `made`.
-  int make(std::string key, const UniqueId* id, int index, int most, const Config& config, Comm* made,
-           const std::function<int()>& make);
+  /// A communicator of `most` ranks at most, of which this is number `index`; `key`: what they know and no others.
+  /// `make` is NCCL's own function, and leaves the communicator at `made`.
+  int make(std::string key, int index, int most, const Config& config, Comm* made, const std::function<int()>& make);
   /// Of the devices of this process.
   int make_all(Comm* made, int count, const std::function<int()>& make);
   /// Of one that there is. `makers`: as Children has it; `how`: what only those share that will be in it. `config`:
@@ -104,8 +100,7 @@ class DropIn {
   /// How a communicator's ranks find each other.
   struct Announced {
     std::shared_ptr<const Meeting> meeting = nullptr;
-    std::shared_ptr<Rendezvous> rendezvous = nullptr;  ///< null: of ranks on one node alone
-    std::shared_ptr<const Growth> growth = nullptr;    ///< instead of a meeting, where it was grown
+    std::shared_ptr<const Growth> growth = nullptr;  ///< instead of a meeting, where it was grown
   };
   /// A communicator that NCCL makes at the end of the thread's group.
   struct Waiting {
@@ -144,15 +139,10 @@ class DropIn {
   /// Begins the parts that NCCL has made; those of `ended` that it has not, it will not, and if that did not end in
   /// order, none.
   void begin_parts(Comm ended = nullptr, bool in_order = true);
-  void settle(Known& known, Comm comm, const Announced& announced, bool own_thread);
-  Status meet(Known& known, Comm comm, const Announced& announced, bool own_thread);
+  void settle(Known& known, const Announced& announced, bool own_thread);
+  Status meet(Known& known, const Announced& announced, bool own_thread);
   /// Collective over its ranks, as far as sennit is there.
-  Result<Counterpart::Made> make_counterpart(Known& known, Comm comm, const Announced& announced, bool own_thread);
-  /// The counterpart where some ranks are on other nodes.
-  Result<Counterpart::Made> meet_across(const Known& known, Comm comm, const Meeting& meeting,
-                                        std::span<const int> present, Rendezvous& rendezvous, bool own_thread);
-  /// Collective over `all`: what carries the counterpart's sums to other nodes.
-  Status make_rails(Comm comm, const Layout& layout, int device, Counterpart& counterpart, comm::Exchange& all);
+  Result<Counterpart::Made> make_counterpart(Known& known, const Announced& announced, bool own_thread);
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.
   void leave_to_nccl(Comm comm, std::string why);
   Shape shape_of(Comm comm);

@@ -62,19 +62,12 @@ Shape DropIn::shape_of(Comm comm) {
   return shape;
 }
 
-int DropIn::unique_id(UniqueId* id) {
-  const int code = from_nccl(nccl_.get_unique_id(id));
-  if (code == kSuccess && switches_.rails_for_nccl) invite(*id);
-  return code;
-}
-
-int DropIn::make(std::string key, const UniqueId* id, int index, int most, const Config& config, Comm* made,
+int DropIn::make(std::string key, int index, int most, const Config& config, Comm* made,
                  const std::function<int()>& make) {
   // A node's first rank looks at its GPUs, for its table, and who that is of several nodes nobody knows yet. NCCL
   // takes longer to meet than that takes.
   if (index == 0 && most > 1 && may_take(switches_)) machine::look_ahead();
   Announced announced{std::make_shared<Meeting>(key, index, most)};
-  if (id != nullptr && switches_.rails_for_nccl) announced.rendezvous = Rendezvous::announce(*id, key, index, most);
   return make_here({made, std::move(key), std::move(announced), config}, make);
 }
 
@@ -139,7 +132,7 @@ int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optio
     growth = std::make_shared<Growth>(Growth::of_new(*id, rank, size));
   }
   const Config of_parent = known != nullptr ? known->config : Config();
-  Waiting waiting{made, {}, {nullptr, nullptr, std::move(growth)}, config.value_or(of_parent)};
+  Waiting waiting{made, {}, {nullptr, std::move(growth)}, config.value_or(of_parent)};
   const bool at_once = known != nullptr ? of_parent.blocking : waiting.config.blocking;
   return at_once || made == nullptr ? make_here(std::move(waiting), make)
                                     : make_later(parent, std::move(waiting), make);
@@ -187,7 +180,7 @@ void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
     known_.add(comm, known);
     if (code == kSuccess && waiting.size() == 1) {
       known->shape = shape_of(comm);
-      settle(*known, comm, each.announced, false);
+      settle(*known, each.announced, false);
       continue;
     }
     make_aside(*known, comm, std::move(each.announced));
@@ -206,7 +199,7 @@ void DropIn::make_aside(Known& known, Comm comm, Announced announced) {
         known.shape = shape_of(comm);
         is_there = true;
       }
-      if (is_there) return settle(known, comm, announced, true);
+      if (is_there) return settle(known, announced, true);
       known.settled.store(true, std::memory_order_release);
     });
     if (started) {
@@ -220,8 +213,8 @@ void DropIn::make_aside(Known& known, Comm comm, Announced announced) {
   known.settled.store(true, std::memory_order_release);
 }
 
-Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool own_thread) {
-  auto made = make_counterpart(known, comm, announced, own_thread);
+Status DropIn::meet(Known& known, const Announced& announced, bool own_thread) {
+  auto made = make_counterpart(known, announced, own_thread);
   if (!made && known.shape.rank == 0)
     log(LogLevel::warning,
         fmt::format("a communicator of {} ranks is left to NCCL: {}", known.shape.size, made.status().text()));
@@ -231,13 +224,11 @@ Status DropIn::meet(Known& known, Comm comm, const Announced& announced, bool ow
   return known.counterpart != nullptr ? Status() : Status(Code::unsupported, std::move(made->why_none));
 }
 
-Result<Counterpart::Made> DropIn::make_counterpart(Known& known, Comm comm, const Announced& announced,
-                                                   bool own_thread) {
+Result<Counterpart::Made> DropIn::make_counterpart(Known& known, const Announced& announced, bool own_thread) {
   using Made = Counterpart::Made;
   const Shape& shape = known.shape;
   if (shape.size == 1) return Made{nullptr, "a rank alone"};
-  if (shape.size > coll::kMostRanks && announced.rendezvous == nullptr)
-    return Made{nullptr, fmt::format("more than {} ranks", coll::kMostRanks)};
+  if (shape.size > coll::kMostRanks) return Made{nullptr, fmt::format("more than {} ranks", coll::kMostRanks)};
   const auto create = [&](Result<std::unique_ptr<comm::Exchange>> met) -> Result<Made> {
     if (!met) return met.status();
     return Counterpart::create(*std::move(met), shape, known.config, *memories_, switches_, own_thread);
@@ -251,20 +242,18 @@ Result<Counterpart::Made> DropIn::make_counterpart(Known& known, Comm comm, cons
   const Meeting& meeting = *announced.meeting;
   const std::vector<int> present = meeting.present();
   if (present.size() == static_cast<std::size_t>(shape.size)) return create(meeting.meet(shape.rank, shape.size));
-  if (announced.rendezvous != nullptr)
-    return meet_across(known, comm, meeting, present, *announced.rendezvous, own_thread);
   tell_who_is_missing(shape, meeting, present);
   return Made{nullptr, "its ranks are not all on this machine, with this sennit"};
 }
 
-void DropIn::settle(Known& known, Comm comm, const Announced& announced, bool own_thread) {
+void DropIn::settle(Known& known, const Announced& announced, bool own_thread) {
   {
     const std::lock_guard lock(largest_mutex_);
     if (std::pair(-known.shape.size, known.shape.rank) < std::pair(-largest_.size, largest_.rank))
       largest_ = known.shape;
   }
   try {
-    if (const auto status = meet(known, comm, announced, own_thread); !status) {
+    if (const auto status = meet(known, announced, own_thread); !status) {
       if (announced.growth != nullptr)
         known.announced = announced.growth;
       else
@@ -305,7 +294,6 @@ void DropIn::part_in_order(std::shared_ptr<Known> known, bool is_done) {
     counterpart.end_in_order();
   else
     counterpart.abort();
-  counterpart.part_from_nccl(is_done);
   const auto until = std::chrono::steady_clock::now() + kLastWait;
   bool goes = counterpart.may_go();
   // While there are graphs with its calls it is kept anyway.
@@ -324,13 +312,12 @@ void DropIn::end_at_once(Comm comm, bool frees) {
   if (known == nullptr || !known_.take(comm, *known)) return;
   known->freed = frees;
   Hold::end(*known);
-  // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, but for
-  // rails, and ends it then.
-  if (known->settled || switches_.rails_for_nccl) {
+  // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, and ends it
+  // then.
+  if (known->settled) {
     known->join();
     if (known->counterpart == nullptr) return;
     known->counterpart->abort();
-    known->counterpart->part_from_nccl(false);
   }
   // To free memory may wait for all that runs on a GPU, and another communicator's kernel may wait there until the
   // program aborts that one, too, perhaps next: nothing is freed in an abort.

@@ -1,6 +1,5 @@
 #include "shim/nccl/translate.h"
 
-#include <algorithm>
 #include <array>
 
 namespace sennit::shim::nccl {
@@ -24,12 +23,6 @@ std::optional<Value> at(const std::array<Value, N>& all, int number) {
   if (number < 0 || number >= static_cast<int>(N)) return std::nullopt;
   return all[static_cast<std::size_t>(number)];
 }
-template <class Value, std::size_t N>
-std::optional<int> number_in(const std::array<Value, N>& all, Value value) {
-  const auto* const found = std::ranges::find(all, value);
-  if (found == all.end()) return std::nullopt;
-  return static_cast<int>(found - all.begin());
-}
 
 }  // namespace
 
@@ -39,14 +32,6 @@ std::optional<device::Type> type_of(int type) {
 
 std::optional<device::Operator> operator_of(int op) {
   return at(kOperators, op);
-}
-
-std::optional<int> number_of(device::Type type) {
-  return number_in(kTypes, type);
-}
-
-std::optional<int> number_of(device::Operator op) {
-  return number_in(kOperators, op);
 }
 
 int result_of(const Status& status) {

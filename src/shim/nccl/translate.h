@@ -1,4 +1,4 @@
-// From NCCL's numbers to sennit's, and back.
+// From NCCL's numbers to sennit's, and from sennit's errors to NCCL's.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,6 @@ std::optional<device::Type> type_of(int type);
 /// Of an ncclRedOp_t that every communicator has; none for those that a program made, and for unknown
 /// ones: a premultiplied sum has a factor on each rank, which that rank alone applies and knows.
 std::optional<device::Operator> operator_of(int op);
-
-/// The ncclDataType_t and ncclRedOp_t of what those two give; none for what they never do.
-std::optional<int> number_of(device::Type type);
-std::optional<int> number_of(device::Operator op);
 
 /// The ncclResult_t that NCCL would give for such an error.
 int result_of(const Status& status);

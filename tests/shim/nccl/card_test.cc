@@ -63,12 +63,11 @@ TEST(Card, SaysWhatARankHas) {
 }
 
 TEST(Card, TellsSwitchesApart) {
-  Switches all, some, none, rails;
+  Switches all, some, none;
   all.take = Take::all;
   some.operations = {"allreduce", "bcast"};
   none.operations = {"none"};
-  rails.rails_for_nccl = true;
-  EXPECT_EQ((std::set{told_of({}), told_of(all), told_of(some), told_of(none), told_of(rails)}).size(), 5U);
+  EXPECT_EQ((std::set{told_of({}), told_of(all), told_of(some), told_of(none)}).size(), 4U);
 }
 
 TEST(Card, ThatEndsEarlyOrHoldsTooMuchIsNone) {
@@ -128,10 +127,8 @@ TEST(Cards, WhatDiffersIsNamedWithTheRank) {
   Card takes_all = card_of(2), other_nccl = card_of(2);
   takes_all.told = "all allreduce,bcast";
   other_nccl.nccl = "2.28.9 without multicast";
-  EXPECT_EQ(refused({card_of(1), takes_all}),
-            "rank 1 has another SENNIT_TAKE, SENNIT_OPS or SENNIT_RAILS than rank 0");
-  EXPECT_EQ(refused({card_of(1), card_of(3), takes_all}),
-            "rank 2 has another SENNIT_TAKE, SENNIT_OPS or SENNIT_RAILS than rank 0");
+  EXPECT_EQ(refused({card_of(1), takes_all}), "rank 1 has another SENNIT_TAKE or SENNIT_OPS than rank 0");
+  EXPECT_EQ(refused({card_of(1), card_of(3), takes_all}), "rank 2 has another SENNIT_TAKE or SENNIT_OPS than rank 0");
   EXPECT_EQ(refused({card_of(1), other_nccl, takes_all}), "rank 1 has another NCCL or NCCL_NVLS_ENABLE than rank 0");
 }
 

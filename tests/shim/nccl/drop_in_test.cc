@@ -109,7 +109,7 @@ struct DropInBesideNccl : testing::Test, IdleNccl {
         while (come < kRanks) std::this_thread::yield();
         return made = comm(rank), kSuccess;
       };
-      EXPECT_EQ(drop_in.make(key, nullptr, rank, kRanks, Config(), &made, by_nccl), kSuccess);
+      EXPECT_EQ(drop_in.make(key, rank, kRanks, Config(), &made, by_nccl), kSuccess);
     });
     on_all([&](int rank) { EXPECT_EQ(drop_in.call(sum(rank)), kSuccess); });
     ASSERT_EQ(asked, 0) << "it is sennit's";
@@ -177,7 +177,7 @@ TEST(DropIn, NobodyWaitsForACommunicatorWhoseMemoryEndedWhenNcclHadMadeIt) {
     Comm made = nullptr;
     const auto by_nccl = [&] { return made = comm, lots = enough, kSuccess; };
     try {
-      EXPECT_EQ(drop_in.make(key_of(*comm::random_hex(16)), nullptr, 0, 2, Config(), &made, by_nccl), kSuccess);
+      EXPECT_EQ(drop_in.make(key_of(*comm::random_hex(16)), 0, 2, Config(), &made, by_nccl), kSuccess);
     } catch (const std::bad_alloc&) {
     }
     left = std::exchange(lots, -1);

@@ -23,12 +23,6 @@ TEST(Translate, OperatorsAreThoseThatEveryCommunicatorHas) {
   EXPECT_EQ(operator_of(5), std::nullopt) << "a program makes those";
 }
 
-TEST(Translate, NumbersAreFoundAgain) {
-  for (int type = 0; type < 12; ++type) EXPECT_EQ(number_of(*type_of(type)), type);
-  for (int op = 0; op < 5; ++op) EXPECT_EQ(number_of(*operator_of(op)), op);
-  EXPECT_EQ(number_of(device::Operator::bit_xor), std::nullopt) << "NCCL has no such";
-}
-
 TEST(Translate, ErrorsAreOnesThatProgramsOfNcclKnow) {
   EXPECT_EQ(result_of(Status()), kSuccess);
   EXPECT_EQ(result_of(Status(Code::invalid_argument, "")), kInvalidArgument);
