@@ -29,117 +29,117 @@ DropIn::Open& DropIn::open() {
 
 // ---- calls --------------------------------------------------------------------------------------------------------
 
-std::shared_ptr<Known> DropIn::settled(Comm comm) {
-  auto known = known_.find(comm);
-  if (known == nullptr) {
+std::shared_ptr<CommState> DropIn::settled(Comm comm) {
+  auto state = comms_.find(comm);
+  if (state == nullptr) {
     begin_parts();
-    known = known_.find(comm);
+    state = comms_.find(comm);
   }
-  while (known != nullptr && !known->settled.load(std::memory_order_acquire)) {
-    if (known->given_up) return nullptr;
+  while (state != nullptr && !is_made(state->phase())) {
+    if (is_over(state->phase())) return nullptr;
     std::this_thread::sleep_for(kLook);
   }
-  return known;
+  return state;
 }
 
 int DropIn::call(const Call& call) {
-  const auto known = settled(call.comm);
-  if (known == nullptr || known->counterpart == nullptr)
+  const auto state = settled(call.comm);
+  if (state == nullptr || state->counterpart == nullptr)
     return pass(
-        call, known.get(),
-        known != nullptr ? std::string_view(known->why_not) : "NCCL: a communicator that sennit does not know");
+        call, state.get(),
+        state != nullptr ? std::string_view(state->reason) : "NCCL: a communicator that sennit does not know");
   static const Verdict left{false, "NCCL: the program leaves its calls there"};
-  const Verdict& verdict = left_.load(std::memory_order_relaxed) ? left : known->counterpart->judge(call);
-  const bool to_itself = call.is_message() && call.root == known->shape.rank;
+  const Verdict& verdict = left_.load(std::memory_order_relaxed) ? left : state->counterpart->judge(call);
+  const bool to_itself = call.is_message() && call.root == state->shape.rank;
   if (Open& group = open(); group.depth > 0) {
-    group.calls.push_back({call, verdict.taken, verdict.how, to_itself, known, hold_operator(call, known)});
+    group.calls.push_back({call, verdict.taken, verdict.how, to_itself, state, hold_operator(call, state)});
     return kSuccess;
   }
-  if (to_itself) return pass(call, known.get(), "NCCL: of a rank to itself, with no other end in its group");
-  return verdict.taken ? perform(call, *known, verdict.how, false, false) : pass(call, known.get(), verdict.how);
+  if (to_itself) return pass(call, state.get(), "NCCL: of a rank to itself, with no other end in its group");
+  return verdict.taken ? perform(call, *state, verdict.how, false, false) : pass(call, state.get(), verdict.how);
 }
 
-std::shared_ptr<const void> DropIn::hold_operator(const Call& call, const std::shared_ptr<Known>& known) {
+std::shared_ptr<const void> DropIn::hold_operator(const Call& call, const std::shared_ptr<CommState>& state) {
   if (call.op == 0 || operator_of(call.op)) return nullptr;
-  known->operators.hold(call.op);
-  return {known.get(), [this, op = call.op, comm = call.comm, known](const void*) {
+  state->operators.hold(call.op);
+  return {state.get(), [this, op = call.op, comm = call.comm, state](const void*) {
             // The program may have ended the communicator meanwhile, and its operators with it.
-            const Hold hold(known.get());
-            if (known->operators.release(op) && hold && known_.find(comm) == known)
+            const CommGuard guard(state.get());
+            if (state->operators.release(op) && guard && comms_.find(comm) == state)
               (void)nccl_.red_op_destroy(op, comm);
           }};
 }
 
 int DropIn::destroy_operator(int op, Comm comm) {
-  const auto known = known_.find(comm);
-  if (known != nullptr && known->operators.destroy_later(op)) return kSuccess;
+  const auto state = comms_.find(comm);
+  if (state != nullptr && state->operators.destroy_later(op)) return kSuccess;
   return from_nccl(nccl_.red_op_destroy(op, comm));
 }
 
-int DropIn::perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside) {
+int DropIn::perform(const Call& call, CommState& state, std::string_view how, bool grouped, bool aside) {
   const auto start = begin_count();
-  Counterpart& counterpart = *known.counterpart;
+  Counterpart& counterpart = *state.counterpart;
   const auto follows = counterpart.take_over(call.stream);
-  if (!follows) return failed(known, call, follows.status());
+  if (!follows) return failed(state, call, follows.status());
   if (*follows)
-    if (const int code = come_behind_nccl(call, known); code != kSuccess) return code;
+    if (const int code = come_behind_nccl(call, state); code != kSuccess) return code;
   auto status = aside ? counterpart.perform_aside(call) : counterpart.perform(call);
   // Of a group, all begin before any is waited for.
   if (status.ok() && !grouped) status = counterpart.finish_emulated();
-  if (!status.ok()) return failed(known, call, status);
+  if (!status.ok()) return failed(state, call, status);
   taken_.fetch_add(1, std::memory_order_relaxed);
-  count(call, how, start, &known);
+  count(call, how, start, &state);
   return kSuccess;
 }
 
 // NCCL keeps its own calls in order; a message of a rank to itself is one, and needs no other rank.
-int DropIn::come_behind_nccl(const Call& call, Known& known) {
+int DropIn::come_behind_nccl(const Call& call, CommState& state) {
   constexpr int kInt8 = 0;
-  std::byte* const message = known.counterpart->own_message();
+  std::byte* const message = state.counterpart->own_message();
   int code = nccl_.group_start();
   if (code != kSuccess) return from_nccl(code);
-  const int sent = nccl_.send(message, 1, kInt8, known.shape.rank, call.comm, call.stream);
-  const int received = nccl_.recv(message + 1, 1, kInt8, known.shape.rank, call.comm, call.stream);
+  const int sent = nccl_.send(message, 1, kInt8, state.shape.rank, call.comm, call.stream);
+  const int received = nccl_.recv(message + 1, 1, kInt8, state.shape.rank, call.comm, call.stream);
   code = nccl_.group_end();
-  if (code == kInProgress) code = wait_for_nccl(&known, call.comm);
+  if (code == kInProgress) code = wait_for_nccl(&state, call.comm);
   for (const int earlier : {received, sent})
     if (earlier != kSuccess && earlier != kInProgress) code = earlier;
   return from_nccl(code);
 }
 
-int DropIn::pass(const Call& call, Known* known, std::string_view why, bool tells) {
+int DropIn::pass(const Call& call, CommState* state, std::string_view why, bool tells) {
   const auto start = begin_count();
-  Counterpart* const counterpart = known != nullptr ? known->counterpart.get() : nullptr;
+  Counterpart* const counterpart = state != nullptr ? state->counterpart.get() : nullptr;
   if (counterpart != nullptr) {
     if (auto status = tells ? counterpart->hand_on(call.stream) : Status(); !status)
-      return failed_before_nccl(*known, status);
+      return failed_before_nccl(*state, status);
     counterpart->note_nccls(call);  // NCCL may wait for the others to connect
   }
   const int code = from_nccl(pass_on(nccl_, call));
   if (counterpart != nullptr && code != kSuccess && code != kInProgress) counterpart->note_refused(call);
-  count(call, why, start, known);
+  count(call, why, start, state);
   return code;
 }
 
 int DropIn::enqueue(std::string_view name, Comm comm, Stream stream, const std::function<int()>& make) {
   const auto start = begin_count();
-  if (const auto known = settled(comm); known != nullptr && known->counterpart != nullptr)
-    if (auto status = known->counterpart->hand_on(stream); !status) return failed_before_nccl(*known, status);
+  if (const auto state = settled(comm); state != nullptr && state->counterpart != nullptr)
+    if (auto status = state->counterpart->hand_on(stream); !status) return failed_before_nccl(*state, status);
   const int code = from_nccl(make());
   count(name, 0, "NCCL: sennit has no such call", start);
   return code;
 }
 
-int DropIn::failed(const Known& known, const Call& call, const Status& status) {
+int DropIn::failed(const CommState& state, const Call& call, const Status& status) {
   const std::string text = fmt::format("sennit: {} of {} elements on rank {}: {}", name_of(call.entry), call.count,
-                                       known.shape.rank, status.text());
+                                       state.shape.rank, status.text());
   log(LogLevel::info, text);
   say(text);
   return result_of(status);
 }
 
-int DropIn::failed_before_nccl(const Known& known, const Status& status) {
-  say(fmt::format("sennit: rank {}: a call of NCCL's cannot be put behind sennit's: {}", known.shape.rank,
+int DropIn::failed_before_nccl(const CommState& state, const Status& status) {
+  say(fmt::format("sennit: rank {}: a call of NCCL's cannot be put behind sennit's: {}", state.shape.rank,
                   status.text()));
   return result_of(status);
 }
@@ -155,9 +155,9 @@ int DropIn::from_nccl(int code) {
 }
 
 void DropIn::count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start,
-                   const Known* known) {
+                   const CommState* state) {
   if (switches_.report) count(name_of(call.entry), bytes_of(call), how, start);
-  if (switches_.explain && known != nullptr && speaks(known->shape))
+  if (switches_.explain && state != nullptr && speaks(state->shape))
     explanations_.say(name_of(call.entry), bytes_of(call), how);
 }
 
@@ -206,7 +206,7 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     // NCCL's group is open.
     int first = kSuccess;
     for (const Grouped& each : calls) {
-      const int code = pass(each.call, each.known.get(), each.how);
+      const int code = pass(each.call, each.state.get(), each.how);
       if (first == kSuccess || first == kInProgress) first = code;
     }
     const int code = from_nccl(nccl_.group_end());
@@ -226,7 +226,7 @@ int DropIn::end_group(std::vector<Grouped> calls) {
     }
     for (const Grouped& each : run->calls) {
       if (first != kSuccess) break;
-      first = perform(each.call, *each.known, each.how, true, run->aside);
+      first = perform(each.call, *each.state, each.how, true, run->aside);
     }
     begun.push_back(&*run);
   }
@@ -246,7 +246,7 @@ int DropIn::end_messages(std::span<const Run> runs) {
       continue;
     }
     const Call& call = run.calls.front().call;
-    const auto& known = run.calls.front().known;
+    const auto& state = run.calls.front().state;
     Stream other{};
     const bool divides = runs.back().taken ? false : std::ranges::any_of(runs.back().calls, [&](const Grouped& each) {
       other = each.call.stream;
@@ -254,26 +254,26 @@ int DropIn::end_messages(std::span<const Run> runs) {
     });
     if (divides) divided.push_back(call.comm);
     Result<bool> follows =
-        divides ? known->counterpart->divide(call.stream, other) : known->counterpart->take_over(call.stream);
+        divides ? state->counterpart->divide(call.stream, other) : state->counterpart->take_over(call.stream);
     if (!follows)
-      first = failed_before_nccl(*known, follows.status());
+      first = failed_before_nccl(*state, follows.status());
     else if (*follows)
-      first = come_behind_nccl(call, *known);
-    if (first == kSuccess) first = perform_messages(run, *known);
+      first = come_behind_nccl(call, *state);
+    if (first == kSuccess) first = perform_messages(run, *state);
     begun.push_back(&run);
   }
   return join_all(begun, first);
 }
 
-int DropIn::perform_messages(const Run& run, Known& known) {
+int DropIn::perform_messages(const Run& run, CommState& state) {
   auto start = begin_count();
   std::vector<Call> calls;
   for (const Grouped& each : run.calls) calls.push_back(each.call);
-  if (auto status = known.counterpart->perform_messages(calls, run.aside); !status)
-    return failed(known, calls.front(), status);
+  if (auto status = state.counterpart->perform_messages(calls, run.aside); !status)
+    return failed(state, calls.front(), status);
   taken_.fetch_add(calls.size(), std::memory_order_relaxed);
   for (const Grouped& each : run.calls) {
-    count(each.call, each.how, start, &known);
+    count(each.call, each.how, start, &state);
     start = begin_count();  // the first one is said to have taken it all
   }
   return kSuccess;
@@ -282,12 +282,12 @@ int DropIn::perform_messages(const Run& run, Known& known) {
 int DropIn::join_all(std::vector<const Run*>& begun, int first) {
   for (const Run* run : std::exchange(begun, {})) {
     const Call& last = run->calls.back().call;
-    const auto& known = run->calls.back().known;
+    const auto& state = run->calls.back().state;
     std::vector<Stream> streams;
     for (const Grouped& each : run->calls) streams.push_back(each.call.stream);
-    auto status = run->aside ? known->counterpart->join(streams) : Status();
-    if (status.ok()) status = known->counterpart->finish_emulated();
-    if (!status.ok() && first == kSuccess) first = failed(*known, last, status);
+    auto status = run->aside ? state->counterpart->join(streams) : Status();
+    if (status.ok()) status = state->counterpart->finish_emulated();
+    if (!status.ok() && first == kSuccess) first = failed(*state, last, status);
   }
   return first;
 }
@@ -297,7 +297,7 @@ int DropIn::pass_group(const std::vector<Grouped>& calls, std::span<const Comm> 
   if (first != kSuccess) return from_nccl(first);
   for (const Grouped& each : calls) {
     const bool tells = std::ranges::find(told, each.call.comm) == told.end();
-    const int code = pass(each.call, each.known.get(), each.how, tells);
+    const int code = pass(each.call, each.state.get(), each.how, tells);
     if (first == kSuccess || first == kInProgress) first = code;
   }
   const int code = nccl_.group_end();
@@ -309,17 +309,17 @@ int DropIn::await(int code, const std::vector<Grouped>& calls) {
   if (code != kInProgress) return code;
   int first = kSuccess;
   for (const Grouped& each : calls) {
-    const int state = wait_for_nccl(each.known.get(), each.call.comm);
-    if (first == kSuccess) first = state;
+    const int said = wait_for_nccl(each.state.get(), each.call.comm);
+    if (first == kSuccess) first = said;
   }
   return first;
 }
 
-int DropIn::wait_for_nccl(Known* known, Comm comm) {
-  int state = kInProgress;
+int DropIn::wait_for_nccl(CommState* state, Comm comm) {
+  int code = kInProgress;
   for (;; std::this_thread::sleep_for(kLook)) {
-    const Hold hold(known);
-    if (!hold || nccl_.comm_get_async_error(comm, &state) != kSuccess || state != kInProgress) return state;
+    const CommGuard guard(state);
+    if (!guard || nccl_.comm_get_async_error(comm, &code) != kSuccess || code != kInProgress) return code;
   }
 }
 
@@ -330,19 +330,19 @@ int DropIn::async_error(Comm comm, int* error) {
   if (code != kSuccess || error == nullptr || *error == kInProgress) return from_nccl(code);
   // That all is well with it need not mean that what was asked of it is there already.
   begin_parts(*error != kSuccess ? comm : nullptr, false);
-  const auto known = known_.find(comm);
+  const auto state = comms_.find(comm);
   // A watchdog hears of one error again and again, and what was said meanwhile is newer.
-  if (known == nullptr || known->last_error.exchange(*error) != *error) (void)from_nccl(*error);
-  if (known == nullptr || *error != kSuccess) return code;
-  if (!known->settled.load(std::memory_order_acquire)) {
+  if (state == nullptr || state->last_error.exchange(*error) != *error) (void)from_nccl(*error);
+  if (state == nullptr || *error != kSuccess) return code;
+  if (!is_made(state->phase())) {
     *error = kInProgress;
     return code;
   }
-  if (known->counterpart == nullptr) return code;
-  if (auto status = known->counterpart->check(); !status) {
+  if (state->counterpart == nullptr) return code;
+  if (auto status = state->counterpart->check(); !status) {
     *error = result_of(status);
-    say(fmt::format("sennit: rank {}: {}", known->shape.rank, status.text()));
-  } else if (is_under_way(*known)) {
+    say(fmt::format("sennit: rank {}: {}", state->shape.rank, status.text()));
+  } else if (is_under_way(*state)) {
     *error = kInProgress;
   }
   return code;

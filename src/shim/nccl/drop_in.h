@@ -20,9 +20,9 @@
 
 #include "shim/explanations.h"
 #include "shim/nccl/call.h"
+#include "shim/nccl/comm.h"
 #include "shim/nccl/group.h"
 #include "shim/nccl/growth.h"
-#include "shim/nccl/known.h"
 #include "shim/nccl/meeting.h"
 #include "shim/report.h"
 #include "shim/switches.h"
@@ -127,62 +127,63 @@ class DropIn {
   void open_windows(std::vector<Registering> windows);
 
   /// The communicator, where sennit has one; waits until that is certain.
-  std::shared_ptr<Known> settled(Comm comm);
+  std::shared_ptr<CommState> settled(Comm comm);
   /// What make() has in common with the others: those that NCCL leaves at `made` before its function returns.
   int make_here(Waiting waiting, const std::function<int()>& make);
   /// And those that it leaves there later.
   int make_later(Comm parent, Waiting waiting, const std::function<int()>& make);
   /// NCCL has made these, or is about to.
   void begin_all(std::vector<Waiting> waiting, int code);
-  /// Once NCCL has made it, on a thread for which `known` waits before it goes.
-  void make_aside(Known& known, Comm comm, Announced announced);
+  /// Once NCCL has made it, on a thread for which `state` waits before it goes.
+  void make_aside(CommState& state, Comm comm, Announced announced);
   /// Begins the parts that NCCL has made; those of `ended` that it has not, it will not, and if that did not end in
   /// order, none.
   void begin_parts(Comm ended = nullptr, bool in_order = true);
-  void settle(Known& known, const Announced& announced, bool own_thread);
-  Status meet(Known& known, const Announced& announced, bool own_thread);
+  void settle(CommState& state, const Announced& announced, bool own_thread);
+  Status meet(CommState& state, const Announced& announced, bool own_thread);
   /// Collective over its ranks, as far as sennit is there.
-  Result<Counterpart::Made> make_counterpart(Known& known, const Announced& announced, bool own_thread);
+  Result<Counterpart::Made> make_counterpart(CommState& state, const Announced& announced, bool own_thread);
   /// What sennit does there ends, on all ranks; later communicators made of it are as before.
   void leave_to_nccl(Comm comm, std::string why);
   Shape shape_of(Comm comm);
   /// Ends what nothing is under way of any more, or (not `is_done`) what cannot come to its end.
-  void part_in_order(std::shared_ptr<Known> known, bool is_done);
-  /// Whatever sennit does there: whoever waits for it hears of that. `frees`: NCCL's communicator is ended next.
-  void end_at_once(Comm comm, bool frees);
+  void part_in_order(std::shared_ptr<CommState> state, bool is_done);
+  /// Whatever sennit does there: whoever waits for it hears of that. `event`: abort or revoke. Returns true if it was
+  /// made by then.
+  bool end_at_once(Comm comm, Event event);
   /// Whether a communicator that does not block, and that is to be finalized, still does something here.
-  static bool is_under_way(Known& known);
+  static bool is_under_way(CommState& state);
   /// For who waited for the end of what another thread has aborted.
   int aborted_meanwhile();
   /// What NCCL's `code` is of a call that ends what did not end well.
   int ended(int code, const Status& status);
 
-  int perform(const Call& call, Known& known, std::string_view how, bool grouped, bool aside);
+  int perform(const Call& call, CommState& state, std::string_view how, bool grouped, bool aside);
   /// Keeps the call's operator until the last copy of the result is gone; null for an operator that NCCL itself has.
-  std::shared_ptr<const void> hold_operator(const Call& call, const std::shared_ptr<Known>& known);
+  std::shared_ptr<const void> hold_operator(const Call& call, const std::shared_ptr<CommState>& state);
   /// Puts what follows on the call's stream behind NCCL's calls of the communicator, whatever their streams.
-  int come_behind_nccl(const Call& call, Known& known);
+  int come_behind_nccl(const Call& call, CommState& state);
   /// `tells`: the counterpart, which was not told before.
-  int pass(const Call& call, Known* known, std::string_view why, bool tells = true);
+  int pass(const Call& call, CommState* state, std::string_view why, bool tells = true);
   /// As one group. `told`: communicators whose counterparts know of it.
   int pass_group(const std::vector<Grouped>& calls, std::span<const Comm> told);
   /// What NCCL's `code` is once it is done with these calls' communicators: of one that does not block it may be on
   /// its way.
   int await(int code, const std::vector<Grouped>& calls);
   /// What NCCL says of a communicator once it is not at work on it any more, or when the program has aborted it.
-  int wait_for_nccl(Known* known, Comm comm);
+  int wait_for_nccl(CommState* state, Comm comm);
   /// The thread's group, or one within it: `end` ends NCCL's, and gets the calls of the outermost one. What NCCL
   /// begins in a group, communicators and windows, it begins where the calls are only simulated, too.
   int leave_group(const std::function<int(std::vector<Grouped>)>& end);
   int end_group(std::vector<Grouped> calls);
   /// Those of one group, by both libraries: all begin before any is waited for.
   int end_messages(std::span<const Run> runs);
-  int perform_messages(const Run& run, Known& known);
+  int perform_messages(const Run& run, CommState& state);
   /// Waits, in the program's streams, for what sennit has begun. `first`: the error so far.
   int join_all(std::vector<const Run*>& begun, int first);
-  int failed(const Known& known, const Call& call, const Status& status);
+  int failed(const CommState& state, const Call& call, const Status& status);
   /// Of a call that NCCL was to do behind sennit's.
-  int failed_before_nccl(const Known& known, const Status& status);
+  int failed_before_nccl(const CommState& state, const Status& status);
   /// For ncclGetLastError; empty: what NCCL has to say is newer.
   void say(std::string_view text);
   /// NCCL's `code`, which the program gets: where it is an error, that is the latest one.
@@ -193,7 +194,8 @@ class DropIn {
   std::chrono::steady_clock::time_point begin_count() const {
     return switches_.report ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
   }
-  void count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start, const Known* known);
+  void count(const Call& call, std::string_view how, std::chrono::steady_clock::time_point start,
+             const CommState* state);
   void count(std::string_view name, std::uint64_t bytes, std::string_view how,
              std::chrono::steady_clock::time_point start);
 
@@ -205,7 +207,7 @@ class DropIn {
   const Functions nccl_;
   const Switches switches_;
   const std::unique_ptr<Memories> memories_;
-  KnownOnes known_;
+  CommRegistry comms_;
   std::mutex parts_mutex_;
   std::vector<Part> parts_;
   Report report_;

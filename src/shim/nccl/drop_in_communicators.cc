@@ -106,34 +106,34 @@ int DropIn::make_all(Comm* made, int count, const std::function<int()>& make) {
 
 int DropIn::make_child(Comm parent, const std::string& makers, std::string_view how, std::optional<Config> config,
                        Comm* made, const std::function<int()>& make) {
-  const auto known = settled(parent);
-  if (known == nullptr || known->key.empty())
+  const auto state = settled(parent);
+  if (state == nullptr || state->key.empty())
     return make_without(made, "NCCL: its parent is one that sennit does not know", make);
-  const auto number = known->children->next(makers);
-  std::string key = key_of(fmt::format("{} {} {} {}", known->key, makers, number, how));
-  const Shape& shape = known->shape;
+  const auto number = state->children->next(makers);
+  std::string key = key_of(fmt::format("{} {} {} {}", state->key, makers, number, how));
+  const Shape& shape = state->shape;
   Announced announced{std::make_shared<Meeting>(key, shape.rank, shape.size)};
-  Waiting waiting{made, std::move(key), std::move(announced), config.value_or(known->config)};
-  return known->config.blocking || made == nullptr ? make_here(std::move(waiting), make)
+  Waiting waiting{made, std::move(key), std::move(announced), config.value_or(state->config)};
+  return state->config.blocking || made == nullptr ? make_here(std::move(waiting), make)
                                                    : make_later(parent, std::move(waiting), make);
 }
 
 int DropIn::grow(Comm parent, int size, const UniqueId* id, int rank, std::optional<Config> config, Comm* made,
                  const std::function<int()>& make) {
-  const auto known = parent != nullptr ? settled(parent) : nullptr;
-  if (parent != nullptr ? known == nullptr || known->key.empty() : id == nullptr)
+  const auto state = parent != nullptr ? settled(parent) : nullptr;
+  if (parent != nullptr ? state == nullptr || state->key.empty() : id == nullptr)
     return make_without(made, "NCCL: it was grown of one that sennit does not know", make);
   std::shared_ptr<const Growth> growth;
-  if (known != nullptr) {
-    const auto number = known->children->next("grow");
-    growth = std::make_shared<Growth>(Growth::of_old(key_of(fmt::format("{} {} grow", known->key, number)),
-                                                     known->shape.rank, known->shape.size, id, size));
+  if (state != nullptr) {
+    const auto number = state->children->next("grow");
+    growth = std::make_shared<Growth>(Growth::of_old(key_of(fmt::format("{} {} grow", state->key, number)),
+                                                     state->shape.rank, state->shape.size, id, size));
   } else {
     growth = std::make_shared<Growth>(Growth::of_new(*id, rank, size));
   }
-  const Config of_parent = known != nullptr ? known->config : Config();
+  const Config of_parent = state != nullptr ? state->config : Config();
   Waiting waiting{made, {}, {nullptr, std::move(growth)}, config.value_or(of_parent)};
-  const bool at_once = known != nullptr ? of_parent.blocking : waiting.config.blocking;
+  const bool at_once = state != nullptr ? of_parent.blocking : waiting.config.blocking;
   return at_once || made == nullptr ? make_here(std::move(waiting), make)
                                     : make_later(parent, std::move(waiting), make);
 }
@@ -156,87 +156,87 @@ void DropIn::begin_parts(Comm ended, bool in_order) {
 int DropIn::make_without(Comm* made, std::string why, const std::function<int()>& make) {
   const int code = from_nccl(make());
   if ((code != kSuccess && code != kInProgress) || made == nullptr || *made == nullptr) return code;
-  auto known = std::make_shared<Known>();
-  known->why_not = std::move(why);
-  known->settled = true;
-  known_.add(*made, std::move(known));
+  auto state = std::make_shared<CommState>();
+  state->reason = std::move(why);
+  state->finish_making();
+  comms_.add(*made, std::move(state));
   return code;
 }
 
 void DropIn::begin_all(std::vector<Waiting> waiting, int code) {
   if (code != kSuccess && code != kInProgress) return;
   // That may wait for what runs on a GPU, so not where the program does not want to wait.
-  if (code == kSuccess && !waiting.empty()) known_.let_go();
-  std::vector<std::shared_ptr<Known>> begun;
+  if (code == kSuccess && !waiting.empty()) comms_.release_idle();
+  std::vector<std::shared_ptr<CommState>> begun;
   for (Waiting& each : waiting) {
     const Comm comm = each.made != nullptr ? *each.made : nullptr;
     if (comm == nullptr) continue;
-    auto known = std::make_shared<Known>();
-    known->key = std::move(each.key);
-    known->config = each.config;
-    known->why_not = "NCCL: it was not made";
-    begun.push_back(known);
+    auto state = std::make_shared<CommState>();
+    state->key = std::move(each.key);
+    state->config = each.config;
+    state->reason = "NCCL: it was not made";
+    begun.push_back(state);
     // Whoever finds it waits until it is settled: from now on, whatever happens, it will be.
-    known_.add(comm, known);
+    comms_.add(comm, state);
     if (code == kSuccess && waiting.size() == 1) {
-      known->shape = shape_of(comm);
-      settle(*known, each.announced, false);
+      state->shape = shape_of(comm);
+      settle(*state, each.announced, false);
       continue;
     }
-    make_aside(*known, comm, std::move(each.announced));
+    make_aside(*state, comm, std::move(each.announced));
   }
   // Several at once: each with other ranks, in any order.
   if (code == kSuccess)
-    for (const auto& known : begun) known->join();
+    for (const auto& state : begun) state->join();
 }
 
-void DropIn::make_aside(Known& known, Comm comm, Announced announced) {
+void DropIn::make_aside(CommState& state, Comm comm, Announced announced) {
   try {
-    auto started = start_thread([this, comm, &known, announced = std::move(announced)] {
-      const int state = wait_for_nccl(&known, comm);
+    auto started = start_thread([this, comm, &state, announced = std::move(announced)] {
+      const int said = wait_for_nccl(&state, comm);
       bool is_there = false;
-      if (const Hold hold(&known); hold && state == kSuccess) {
-        known.shape = shape_of(comm);
+      if (const CommGuard guard(&state); guard && said == kSuccess) {
+        state.shape = shape_of(comm);
         is_there = true;
       }
-      if (is_there) return settle(known, announced, true);
-      known.settled.store(true, std::memory_order_release);
+      if (is_there) return settle(state, announced, true);
+      state.finish_making();
     });
     if (started) {
-      known.make_by(std::move(*started));
+      state.made_by(std::move(*started));
       return;
     }
-    known.why_not = "NCCL: " + started.status().what();
+    state.reason = "NCCL: " + started.status().what();
   } catch (const std::bad_alloc&) {
-    known.why_not = kNoMemory;
+    state.reason = kNoMemory;
   }
-  known.settled.store(true, std::memory_order_release);
+  state.finish_making();
 }
 
-Status DropIn::meet(Known& known, const Announced& announced, bool own_thread) {
-  auto made = make_counterpart(known, announced, own_thread);
-  if (!made && known.shape.rank == 0)
+Status DropIn::meet(CommState& state, const Announced& announced, bool own_thread) {
+  auto made = make_counterpart(state, announced, own_thread);
+  if (!made && state.shape.rank == 0)
     log(LogLevel::warning,
-        fmt::format("a communicator of {} ranks is left to NCCL: {}", known.shape.size, made.status().text()));
+        fmt::format("a communicator of {} ranks is left to NCCL: {}", state.shape.size, made.status().text()));
   if (!made) return made.status();
-  known.counterpart = std::move(made->counterpart);
+  state.counterpart = std::move(made->counterpart);
   // Users have to expect that there is none, and are warned of nothing.
-  return known.counterpart != nullptr ? Status() : Status(Code::unsupported, std::move(made->why_none));
+  return state.counterpart != nullptr ? Status() : Status(Code::unsupported, std::move(made->why_none));
 }
 
-Result<Counterpart::Made> DropIn::make_counterpart(Known& known, const Announced& announced, bool own_thread) {
+Result<Counterpart::Made> DropIn::make_counterpart(CommState& state, const Announced& announced, bool own_thread) {
   using Made = Counterpart::Made;
-  const Shape& shape = known.shape;
+  const Shape& shape = state.shape;
   if (shape.size == 1) return Made{nullptr, "a rank alone"};
   if (shape.size > coll::kMostRanks) return Made{nullptr, fmt::format("more than {} ranks", coll::kMostRanks)};
   const auto create = [&](Result<std::unique_ptr<comm::Exchange>> met) -> Result<Made> {
     if (!met) return met.status();
-    return Counterpart::create(*std::move(met), shape, known.config, *memories_, switches_, own_thread);
+    return Counterpart::create(*std::move(met), shape, state.config, *memories_, switches_, own_thread);
   };
   if (announced.growth != nullptr) {
     auto met = announced.growth->meet(shape.rank, shape.size);
     if (!met) return met.status();
-    known.key = std::move(met->key);
+    state.key = std::move(met->key);
     return create(std::move(met->exchange));
   }
   const Meeting& meeting = *announced.meeting;
@@ -246,49 +246,48 @@ Result<Counterpart::Made> DropIn::make_counterpart(Known& known, const Announced
   return Made{nullptr, "its ranks are not all on this machine, with this sennit"};
 }
 
-void DropIn::settle(Known& known, const Announced& announced, bool own_thread) {
+void DropIn::settle(CommState& state, const Announced& announced, bool own_thread) {
   {
     const std::lock_guard lock(largest_mutex_);
-    if (std::pair(-known.shape.size, known.shape.rank) < std::pair(-largest_.size, largest_.rank))
-      largest_ = known.shape;
+    if (std::pair(-state.shape.size, state.shape.rank) < std::pair(-largest_.size, largest_.rank))
+      largest_ = state.shape;
   }
   try {
-    if (const auto status = meet(known, announced, own_thread); !status) {
+    if (const auto status = meet(state, announced, own_thread); !status) {
       if (announced.growth != nullptr)
-        known.announced = announced.growth;
+        state.announced = announced.growth;
       else
-        known.announced = announced.meeting;
-      known.why_not = fmt::format("NCCL: {}", status.what());
+        state.announced = announced.meeting;
+      state.reason = fmt::format("NCCL: {}", status.what());
     }
   } catch (const std::bad_alloc&) {
-    known.why_not = kNoMemory;
+    state.reason = kNoMemory;
   }
-  known.settled = true;
-  // Nobody waited for it: see end_at_once().
-  if (known.given_up && known.counterpart != nullptr) known.counterpart->abort();
+  // Who ended it meanwhile did not wait: see end_at_once().
+  if (!state.finish_making() && state.counterpart != nullptr) state.counterpart->abort();
 }
 
 int DropIn::finalize(Comm comm) {
-  const auto known = known_.find(comm);
+  const auto state = comms_.find(comm);
   Status flushed;
-  if (known != nullptr) {
-    known->finalizing = !known->config.blocking;
-    if (known->config.blocking && known->settled && known->counterpart != nullptr)
-      flushed = known->counterpart->flush();
-    known->wait_for_endings();
-    if (known->freed) return aborted_meanwhile();
+  if (state != nullptr) {
+    if (!state->config.blocking) state->advance(Event::finalize);
+    if (state->config.blocking && is_made(state->phase()) && state->counterpart != nullptr)
+      flushed = state->counterpart->flush();
+    state->teardowns.wait_until_empty();
+    if (is_freed(state->phase())) return aborted_meanwhile();
   }
   const int code = nccl_.comm_finalize(comm);
-  return code == kSuccess && known != nullptr && is_under_way(*known) ? kInProgress : ended(code, flushed);
+  return code == kSuccess && state != nullptr && is_under_way(*state) ? kInProgress : ended(code, flushed);
 }
 
-bool DropIn::is_under_way(Known& known) {
-  return known.finalizing && known.settled && known.counterpart != nullptr && !known.counterpart->is_idle();
+bool DropIn::is_under_way(CommState& state) {
+  return state.phase() == Phase::finalizing && !state.counterpart->is_idle();
 }
 
-void DropIn::part_in_order(std::shared_ptr<Known> known, bool is_done) {
-  if (known->counterpart == nullptr) return;
-  Counterpart& counterpart = *known->counterpart;
+void DropIn::part_in_order(std::shared_ptr<CommState> state, bool is_done) {
+  if (state->counterpart == nullptr) return;
+  Counterpart& counterpart = *state->counterpart;
   // What waits in vain would keep the memory, and the process.
   if (is_done)
     counterpart.end_in_order();
@@ -302,26 +301,28 @@ void DropIn::part_in_order(std::shared_ptr<Known> known, bool is_done) {
     std::this_thread::sleep_for(kLook);
     goes = counterpart.may_go();
   }
-  if (!goes) known_.retire(std::move(known));
-  known_.let_go();
+  if (!goes) comms_.retire(std::move(state));
+  comms_.release_idle();
 }
 
-void DropIn::end_at_once(Comm comm, bool frees) {
+bool DropIn::end_at_once(Comm comm, Event event) {
   begin_parts(comm, false);
-  auto known = known_.find(comm);
-  if (known == nullptr || !known_.take(comm, *known)) return;
-  known->freed = frees;
-  Hold::end(*known);
+  auto state = comms_.find(comm);
+  if (state == nullptr) return false;
+  const auto before = comms_.end(comm, *state, event);
+  if (!before) return is_made(state->phase());
+  state->nccl_queries.wait_until_empty();
   // An abort of NCCL's waits for no rank. Who still makes the counterpart asks nothing of NCCL any more, and ends it
   // then.
-  if (known->settled) {
-    known->join();
-    if (known->counterpart == nullptr) return;
-    known->counterpart->abort();
+  if (is_made(*before)) {
+    state->join();
+    if (state->counterpart == nullptr) return true;
+    state->counterpart->abort();
   }
   // To free memory may wait for all that runs on a GPU, and another communicator's kernel may wait there until the
   // program aborts that one, too, perhaps next: nothing is freed in an abort.
-  known_.retire(std::move(known));
+  comms_.retire(std::move(state));
+  return is_made(*before);
 }
 
 int DropIn::ended(int code, const Status& status) {
@@ -336,45 +337,45 @@ int DropIn::aborted_meanwhile() {
 
 int DropIn::destroy(Comm comm) {
   begin_parts(comm, true);
-  auto known = known_.find(comm);
-  if (known == nullptr) return from_nccl(nccl_.comm_destroy(comm));
-  known->join();
+  auto state = comms_.find(comm);
+  if (state == nullptr) return from_nccl(nccl_.comm_destroy(comm));
+  state->join();
   // Until that is over others find it: an abort or a revoke ends the wait.
-  const Status flushed = known->counterpart != nullptr ? known->counterpart->flush() : Status();
-  known->wait_for_endings();
-  if (known_.take(comm, *known))
-    part_in_order(std::move(known), flushed.ok());
-  else if (known->freed)
+  const Status flushed = state->counterpart != nullptr ? state->counterpart->flush() : Status();
+  state->teardowns.wait_until_empty();
+  if (comms_.take(comm, *state))
+    part_in_order(std::move(state), flushed.ok());
+  else if (is_freed(state->phase()))
     return aborted_meanwhile();
-  else if (const auto revoked = known_.find(comm))
-    known_.take(comm, *revoked);
+  else if (const auto revoked = comms_.find(comm))
+    comms_.take(comm, *revoked);
   return ended(nccl_.comm_destroy(comm), flushed);
 }
 
 int DropIn::abort(Comm comm) {
-  end_at_once(comm, true);
+  end_at_once(comm, Event::abort);
   return from_nccl(nccl_.comm_abort(comm));
 }
 
 void DropIn::leave_to_nccl(Comm comm, std::string why) {
-  const auto before = known_.find(comm);
+  const auto before = comms_.find(comm);
   if (before == nullptr) return;
-  end_at_once(comm, false);
-  auto after = std::make_shared<Known>();
+  const bool was_made = end_at_once(comm, Event::revoke);
+  auto after = std::make_shared<CommState>();
   // Of one that was still being made nothing is known, and parts of it are NCCL's.
-  if (before->settled) {
+  if (was_made) {
     after->shape = before->shape;
     after->key = before->key;
   }
   after->children = before->children;
   after->config = before->config;
-  after->why_not = std::move(why);
-  after->settled = true;
-  known_.add(comm, std::move(after));
+  after->reason = std::move(why);
+  after->finish_making();
+  comms_.add(comm, std::move(after));
 }
 
 int DropIn::revoke(Comm comm, int flags) {
-  const Known::Ending ending(known_.find(comm));
+  const TeardownGuard ending(comms_.find(comm));
   leave_to_nccl(comm, "NCCL: it was revoked");
   return from_nccl(nccl_.comm_revoke(comm, flags));
 }
@@ -383,7 +384,7 @@ int DropIn::shrink(Comm comm, const std::set<int>& excluded, int flags, std::opt
                    const std::function<int()>& make) {
   constexpr int kShrinkAbort = 1;  // NCCL_SHRINK_ABORT
   const bool ends = (flags & kShrinkAbort) != 0;
-  const Known::Ending ending(ends ? known_.find(comm) : nullptr);
+  const TeardownGuard ending(ends ? comms_.find(comm) : nullptr);
   if (ends) leave_to_nccl(comm, "NCCL: what it did was ended to shrink it");
   return make_child(comm, fmt::format("shrink without {}", fmt::join(excluded, ",")), {}, config, made, make);
 }

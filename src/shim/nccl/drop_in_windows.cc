@@ -20,15 +20,15 @@ int DropIn::open_window(const Registering& what, int flags, const std::function<
 }
 
 void DropIn::open_windows(std::vector<Registering> windows) {
-  std::vector<std::pair<std::shared_ptr<Known>, const Registering*>> known;
+  std::vector<std::pair<std::shared_ptr<CommState>, const Registering*>> state;
   for (const Registering& each : windows)
     // Where it does not block NCCL may not be done.
     if (auto found = settled(each.comm);
         found != nullptr && found->counterpart != nullptr && found->counterpart->all_block())
-      known.emplace_back(std::move(found), &each);
+      state.emplace_back(std::move(found), &each);
   // A group may have its communicators in another order on each rank; those of one are in order.
-  std::ranges::stable_sort(known, {}, [](const auto& each) { return each.first->key; });
-  for (const auto& [one, what] : known) {
+  std::ranges::stable_sort(state, {}, [](const auto& each) { return each.first->key; });
+  for (const auto& [one, what] : state) {
     // In a group with others that do not block, NCCL may still be at work.
     (void)wait_for_nccl(one.get(), what->comm);
     if (auto status = one->counterpart->open_window(what->data, what->bytes, *what->made); !status)
@@ -37,8 +37,9 @@ void DropIn::open_windows(std::vector<Registering> windows) {
 }
 
 int DropIn::close_window(Comm comm, WindowHandle window) {
-  if (const auto known = known_.find(comm); known != nullptr && known->settled && known->counterpart != nullptr)
-    known->counterpart->close_window(window);
+  if (const auto state = comms_.find(comm);
+      state != nullptr && is_made(state->phase()) && state->counterpart != nullptr)
+    state->counterpart->close_window(window);
   return from_nccl(nccl_.comm_window_deregister(comm, window));
 }
 

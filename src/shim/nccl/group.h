@@ -33,7 +33,7 @@
 
 namespace sennit::shim::nccl {
 
-struct Known;
+struct CommState;
 
 struct Grouped {
   Call call;
@@ -41,7 +41,7 @@ struct Grouped {
   std::string_view how;    ///< as Verdict::how
   bool to_itself = false;  ///< a message of a rank to itself
   /// The call's communicator, which another thread may end meanwhile.
-  std::shared_ptr<Known> known = nullptr;
+  std::shared_ptr<CommState> state = nullptr;
   std::shared_ptr<const void> held_operator =
       nullptr;  ///< of the program's, if the call names one: see HeldOperators
 };

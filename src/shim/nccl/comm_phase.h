@@ -1,0 +1,66 @@
+// The phases of a communicator of NCCL's, from its making to its end, and how events move it from one to the next.
+#pragma once
+
+#include <cstdint>
+
+namespace sennit::shim::nccl {
+
+/// Where a communicator stands. "Unmade" phases: the program has ended it, and a thread still makes it.
+enum class Phase : std::uint8_t {
+  making,          ///< NCCL or sennit still makes it
+  ready,           ///< it is made, and sennit has a communicator beside NCCL's
+  nccl_only,       ///< it is made, and all its calls are NCCL's
+  finalizing,      ///< as `ready`, and the program waits for its end by asking
+  revoked_unmade,  ///< as `revoked`, before it was made
+  aborted_unmade,  ///< as `aborted`, before it was made
+  revoked,         ///< its work has been ended; NCCL's communicator goes on under another CommState
+  aborted,         ///< its work has been ended, and NCCL's communicator is gone
+};
+inline constexpr int kPhases = 8;
+
+enum class Event : std::uint8_t {
+  made,            ///< sennit's communicator is there
+  made_nccl_only,  ///< there will be none of sennit's
+  finalize,        ///< ncclCommFinalize of a communicator that does not block
+  revoke,          ///< the program ended its work, and keeps NCCL's communicator
+  abort,           ///< the program ended it
+};
+inline constexpr int kEvents = 5;
+
+/// Returns true once nobody makes it any more: sennit's communicator is set, or never will be.
+constexpr bool is_made(Phase phase) {
+  using enum Phase;
+  return phase != making && phase != revoked_unmade && phase != aborted_unmade;
+}
+
+/// Returns true once the program has ended its work: NCCL must not be asked of it any more.
+constexpr bool is_over(Phase phase) {
+  using enum Phase;
+  return phase == revoked_unmade || phase == aborted_unmade || phase == revoked || phase == aborted;
+}
+
+/// Returns true once an abort has freed NCCL's communicator.
+constexpr bool is_freed(Phase phase) {
+  return phase == Phase::aborted_unmade || phase == Phase::aborted;
+}
+
+/// Returns the phase behind an event. An event that does not fit changes nothing: threads of the program race for a
+/// communicator's end. Pure.
+constexpr Phase next(Phase phase, Event event) {
+  using enum Phase;
+  switch (event) {
+    case Event::made:
+    case Event::made_nccl_only:
+      if (phase == making) return event == Event::made ? ready : nccl_only;
+      if (phase == revoked_unmade) return revoked;
+      return phase == aborted_unmade ? aborted : phase;
+    case Event::finalize: return phase == ready ? finalizing : phase;
+    case Event::revoke:
+      if (is_over(phase)) return phase;
+      return is_made(phase) ? revoked : revoked_unmade;
+    case Event::abort: return is_made(phase) ? aborted : aborted_unmade;
+  }
+  return phase;
+}
+
+}  // namespace sennit::shim::nccl
