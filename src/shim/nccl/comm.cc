@@ -13,7 +13,7 @@ std::shared_ptr<CommState> CommRegistry::find(Comm comm) const {
 
 void CommRegistry::add(Comm comm, std::shared_ptr<CommState> state) {
   const std::unique_lock lock(mutex_);
-  all_[comm] = std::move(state);
+  all_[comm].swap(state);  // the one that had the name before ends without the lock
 }
 
 bool CommRegistry::take(Comm comm, const CommState& state) {

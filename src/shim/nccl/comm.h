@@ -13,9 +13,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "shim/nccl/abi/config.h"
 #include "shim/nccl/comm_phase.h"
-#include "shim/nccl/config.h"
-#include "shim/nccl/counterpart.h"
+#include "shim/nccl/communicator.h"
 #include "shim/nccl/held_operators.h"
 
 namespace sennit::shim::nccl {
@@ -49,16 +49,16 @@ class Section {
   std::atomic<int> threads_{0};
 };
 
-/// What the drop-in knows of one communicator. `shape`, `key` of a grown one, `communicator` and `reason` are set
+/// What the drop-in knows of one communicator. `place`, `key` of a grown one, `communicator` and `reason` are set
 /// before it is made, and stay: who has this has them, also when the program has ended the communicator.
 struct CommState {
-  Shape shape;
+  Place place;
   std::string key;  ///< what its ranks met by; empty: they did not
   std::shared_ptr<ChildCounter> children = std::make_shared<ChildCounter>();
-  std::unique_ptr<Counterpart> counterpart;  ///< sennit's; null: all calls are NCCL's
-  std::string reason;                        ///< why it is null
+  std::unique_ptr<Communicator> communicator;  ///< sennit's; null: all calls are NCCL's
+  std::string reason;                          ///< why it is null
   HeldOperators operators;
-  std::shared_ptr<const void> announced;  ///< of a rendezvous that failed: later ranks see that this one was there
+  std::shared_ptr<const void> published;  ///< of a rendezvous that failed: later ranks see that this one was there
   Config config;                          ///< of this rank
   std::atomic<int> last_error{0};         ///< what NCCL said when it was last asked for errors
   Section nccl_queries;                   ///< threads in a CommGuard
@@ -75,7 +75,7 @@ struct CommState {
     return before;
   }
   /// Ends the making. Returns false if the program has ended the communicator meanwhile: sennit's is to be aborted.
-  bool finish_making() { return !is_over(advance(counterpart != nullptr ? Event::made : Event::made_nccl_only)); }
+  bool finish_making() { return !is_over(advance(communicator != nullptr ? Event::made : Event::made_nccl_only)); }
 
   /// Hands over the thread that makes it, which join() waits for.
   void made_by(std::thread thread) {
@@ -87,8 +87,8 @@ struct CommState {
     const std::lock_guard lock(joining_);
     if (maker_.joinable()) maker_.join();
   }
-  /// Returns true if it may be destroyed: see Counterpart::may_go().
-  bool can_release() { return is_made(phase()) && (counterpart == nullptr || counterpart->may_go()); }
+  /// Returns true if it may be destroyed: see Communicator::can_release().
+  bool can_release() { return is_made(phase()) && (communicator == nullptr || communicator->can_release()); }
 
  private:
   std::atomic<Phase> phase_{Phase::making};
@@ -146,7 +146,7 @@ class CommRegistry {
   /// since.
   bool take(Comm comm, const CommState& state);
   /// Takes it out and moves it to the phase behind `event`, so that no thread sees the one without the other. Returns
-  /// the phase before; none if another thread has taken it.
+  /// the phase before; empty if another thread has taken it.
   std::optional<Phase> end(Comm comm, CommState& state, Event event);
 
   /// Keeps a communicator that the program has ended, and that is still being made or whose memory other ranks may

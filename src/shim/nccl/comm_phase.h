@@ -5,7 +5,7 @@
 
 namespace sennit::shim::nccl {
 
-/// Where a communicator stands. "Unmade" phases: the program has ended it, and a thread still makes it.
+/// A communicator's phase. In the "unmade" ones the program has ended it, and a thread still makes it.
 enum class Phase : std::uint8_t {
   making,          ///< NCCL or sennit still makes it
   ready,           ///< it is made, and sennit has a communicator beside NCCL's
@@ -20,14 +20,14 @@ inline constexpr int kPhases = 8;
 
 enum class Event : std::uint8_t {
   made,            ///< sennit's communicator is there
-  made_nccl_only,  ///< there will be none of sennit's
+  made_nccl_only,  ///< sennit will have no communicator
   finalize,        ///< ncclCommFinalize of a communicator that does not block
   revoke,          ///< the program ended its work, and keeps NCCL's communicator
   abort,           ///< the program ended it
 };
 inline constexpr int kEvents = 5;
 
-/// Returns true once nobody makes it any more: sennit's communicator is set, or never will be.
+/// Returns true once no thread makes it any more: sennit's communicator is set, or never will be.
 constexpr bool is_made(Phase phase) {
   using enum Phase;
   return phase != making && phase != revoked_unmade && phase != aborted_unmade;
