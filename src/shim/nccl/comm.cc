@@ -24,11 +24,11 @@ bool CommRegistry::take(Comm comm, const CommState& state) {
   return true;
 }
 
-std::optional<Phase> CommRegistry::end(Comm comm, CommState& state, Event event) {
+std::optional<CommPhase> CommRegistry::end(Comm comm, CommState& state, CommEvent event) {
   const std::unique_lock lock(mutex_);
   const auto found = all_.find(comm);
   if (found == all_.end() || found->second.get() != &state) return std::nullopt;
-  const Phase before = state.advance(event);
+  const CommPhase before = state.advance(event);
   all_.erase(found);
   return before;
 }

@@ -52,7 +52,7 @@ class Section {
 /// What the drop-in knows of one communicator. `place`, `key` of a grown one, `communicator` and `reason` are set
 /// before it is made, and stay: who has this has them, also when the program has ended the communicator.
 struct CommState {
-  Place place;
+  CommPlace place;
   std::string key;  ///< what its ranks met by; empty: they did not
   std::shared_ptr<ChildCounter> children = std::make_shared<ChildCounter>();
   std::unique_ptr<Communicator> communicator;  ///< sennit's; null: all calls are NCCL's
@@ -66,16 +66,18 @@ struct CommState {
 
   ~CommState() { join(); }
 
-  Phase phase() const { return phase_.load(); }
+  CommPhase phase() const { return phase_.load(); }
   /// Moves to the phase behind the event. Returns the phase before.
-  Phase advance(Event event) {
-    Phase before = phase_.load();
+  CommPhase advance(CommEvent event) {
+    CommPhase before = phase_.load();
     while (!phase_.compare_exchange_weak(before, next(before, event))) {
     }
     return before;
   }
   /// Ends the making. Returns false if the program has ended the communicator meanwhile: sennit's is to be aborted.
-  bool finish_making() { return !is_over(advance(communicator != nullptr ? Event::made : Event::made_nccl_only)); }
+  bool finish_making() {
+    return !is_over(advance(communicator != nullptr ? CommEvent::made : CommEvent::made_nccl_only));
+  }
 
   /// Hands over the thread that makes it, which join() waits for.
   void made_by(std::thread thread) {
@@ -91,7 +93,7 @@ struct CommState {
   bool can_release() { return is_made(phase()) && (communicator == nullptr || communicator->can_release()); }
 
  private:
-  std::atomic<Phase> phase_{Phase::making};
+  std::atomic<CommPhase> phase_{CommPhase::making};
   std::thread maker_;
   std::mutex joining_;  // a destroy and an abort may join at the same time
 };
@@ -147,7 +149,7 @@ class CommRegistry {
   bool take(Comm comm, const CommState& state);
   /// Takes it out and moves it to the phase behind `event`, so that no thread sees the one without the other. Returns
   /// the phase before; empty if another thread has taken it.
-  std::optional<Phase> end(Comm comm, CommState& state, Event event);
+  std::optional<CommPhase> end(Comm comm, CommState& state, CommEvent event);
 
   /// Keeps a communicator that the program has ended, and that is still being made or whose memory other ranks may
   /// still touch.

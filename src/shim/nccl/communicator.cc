@@ -85,7 +85,7 @@ class Communicator::Stages {
 
 // ---- how it is made -----------------------------------------------------------------------------------------------
 
-Result<Communicator::Made> Communicator::create(std::unique_ptr<comm::Exchange> exchange, const Place& place,
+Result<Communicator::Made> Communicator::create(std::unique_ptr<comm::Exchange> exchange, const CommPlace& place,
                                                 const Config& config, Memories& memories, const Switches& switches,
                                                 bool own_thread) {
   Stages stages;
@@ -153,7 +153,7 @@ Result<std::string> Communicator::build(std::unique_ptr<comm::Exchange> exchange
   order_ = std::make_unique<StreamOrder>(*executor_, place_.device, *collectives_,
                                          switches_.emulate ? &node_->lane() : nullptr);
   decider_ = std::make_unique<Decider>(*collectives_, chosen_by, switches_, place_.size);
-  windows_ = std::make_unique<Windows>(*node_, *collectives_);
+  windows_ = std::make_unique<SymmetricWindows>(*node_, *collectives_);
   return std::string();
 }
 

@@ -22,7 +22,7 @@
 namespace sennit::shim::nccl {
 
 /// This rank's place in a communicator, as NCCL describes it.
-struct Place {
+struct CommPlace {
   int rank = 0, size = 1, device = 0;
 };
 
@@ -38,7 +38,7 @@ class Communicator {
   /// same on every rank: mismatch (switches or tables that differ), unsupported (too many ranks, not one node), those
   /// of plan::own_table, of Node::create and of Collectives::meet. `config`: this rank's; all go by the one that
   /// allows the fewest blocks. `own_thread`: the caller is a thread of sennit's, which has no device yet.
-  static Result<Made> create(std::unique_ptr<comm::Exchange> exchange, const Place& place, const Config& config,
+  static Result<Made> create(std::unique_ptr<comm::Exchange> exchange, const CommPlace& place, const Config& config,
                              Memories& memories, const Switches& switches, bool own_thread);
 
   Decider& decider() { return *decider_; }
@@ -60,10 +60,10 @@ class Communicator {
   /// Returns device memory of two bytes, for a message of this rank to itself.
   std::byte* own_message() const { return own_message_.data(); }
 
-  /// Collective: opens a window for calls of sennit's. Errors: those of Windows::open; unsupported where a process
-  /// has several ranks, or NCCL may still be at work on some rank when its functions return.
+  /// Collective: opens a window for calls of sennit's. Errors: those of SymmetricWindows::open; unsupported where a
+  /// process has several ranks, or NCCL may still be at work on some rank when its functions return.
   Status open_window(void* data, std::uint64_t bytes, WindowHandle handle);
-  /// Gives up a window, if it is one: see Windows::close().
+  /// Gives up a window, if it is one: see SymmetricWindows::close().
   void close_window(WindowHandle handle);
   /// Returns true if NCCL is done on every rank when its functions return.
   bool all_block() const { return agreed_.blocking; }
@@ -101,7 +101,7 @@ class Communicator {
   /// rank that has ended the communicator before.
   Status check_calls_match();
 
-  Place place_;
+  CommPlace place_;
   Agreed agreed_;
   Switches switches_;
   std::shared_ptr<device::Executor> executor_;
@@ -110,7 +110,7 @@ class Communicator {
   device::Memory own_message_;
   std::unique_ptr<StreamOrder> order_;
   std::unique_ptr<Decider> decider_;
-  std::unique_ptr<Windows> windows_;
+  std::unique_ptr<SymmetricWindows> windows_;
   /// Seconds of the steady clock when the group failed; the group's thread writes it.
   std::shared_ptr<std::atomic<double>> failed_ = std::make_shared<std::atomic<double>>(0);
   std::atomic<std::uint64_t>* counts_ = nullptr;  // CallCounts, in the control segment of the node's group

@@ -69,13 +69,13 @@ class Lifecycle {
   /// Finishes a communicator that NCCL has made. Collective over its ranks, as far as sennit is there.
   void finish(CommState& state, const std::shared_ptr<const Rendezvous>& rendezvous, bool own_thread);
   Result<Communicator::Made> connect(CommState& state, const Rendezvous& rendezvous, bool own_thread);
-  Place place_of(Comm comm) const;
+  CommPlace place_of(Comm comm) const;
 
   /// Ends what no work is under way of any more, or (not `is_done`) what can never complete.
   void release(std::shared_ptr<CommState> state, bool is_done);
   /// Ends whatever sennit does there: who waits for it hears of that. `event`: abort or revoke. Returns true if it
   /// was made by then.
-  bool end_at_once(Comm comm, Event event);
+  bool end_at_once(Comm comm, CommEvent event);
   /// Ends what sennit does there, on all ranks; later communicators made of it are as before.
   void leave_to_nccl(Comm comm, std::string reason);
   /// Returns the result of a call that waited for the end of what another thread has aborted.

@@ -27,7 +27,7 @@ constexpr const char* kNoMemory = "NCCL: no memory";
 
 /// Warns, once, where only `present` of the ranks can be met and all should be: a job has many communicators of the
 /// same ranks, and the rest is for who asks.
-void tell_who_is_missing(const Place& place, const LocalRendezvous& rendezvous, std::span<const int> present) {
+void tell_who_is_missing(const CommPlace& place, const LocalRendezvous& rendezvous, std::span<const int> present) {
   static std::atomic<bool> said_own{false}, said_all{false};
   const auto level = [](std::atomic<bool>& said) { return said.exchange(true) ? LogLevel::info : LogLevel::warning; };
   const auto job = comm::place_from_environment();
@@ -120,7 +120,7 @@ int Lifecycle::comm_grow(Comm comm, int nranks, const UniqueId* id, int rank, Co
     return make_without(newcomm, "NCCL: it was grown of one that sennit does not know", make);
   PendingComm grown{newcomm, {}, nullptr, Config()};
   if (parent != nullptr) {
-    const Place& place = parent->place;
+    const CommPlace& place = parent->place;
     std::string shared = key_of(fmt::format("{} {} grow", parent->key, parent->children->next("grow")));
     grown.rendezvous =
         rendezvous_of<GrowRendezvous>(GrowRendezvous::of_old(std::move(shared), place.rank, place.size, id, nranks));
@@ -276,7 +276,7 @@ void Lifecycle::finish(CommState& state, const std::shared_ptr<const Rendezvous>
 
 Result<Communicator::Made> Lifecycle::connect(CommState& state, const Rendezvous& rendezvous, bool own_thread) {
   using Made = Communicator::Made;
-  const Place& place = state.place;
+  const CommPlace& place = state.place;
   if (place.size == 1) return Made{nullptr, "a rank alone"};
   if (place.size > coll::kMostRanks) return Made{nullptr, fmt::format("more than {} ranks", coll::kMostRanks)};
   const auto create = [&](std::unique_ptr<comm::Exchange> exchange) {
@@ -300,8 +300,8 @@ Result<Communicator::Made> Lifecycle::connect(CommState& state, const Rendezvous
   return create(std::move(*exchange));
 }
 
-Place Lifecycle::place_of(Comm comm) const {
-  Place place;
+CommPlace Lifecycle::place_of(Comm comm) const {
+  CommPlace place;
   (void)process_.nccl.comm_user_rank(comm, &place.rank);
   (void)process_.nccl.comm_count(comm, &place.size);
   (void)process_.nccl.comm_cu_device(comm, &place.device);

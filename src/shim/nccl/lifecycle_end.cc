@@ -17,7 +17,7 @@ constexpr auto kLastWait = std::chrono::milliseconds(100);
 
 /// Returns true if a communicator that does not block, and that is to be finalized, still does something here.
 bool is_under_way(CommState& state) {
-  return state.phase() == Phase::finalizing && !state.communicator->is_idle();
+  return state.phase() == CommPhase::finalizing && !state.communicator->is_idle();
 }
 
 }  // namespace
@@ -26,7 +26,7 @@ int Lifecycle::comm_finalize(Comm comm) {
   const auto state = process_.comms.find(comm);
   Status flushed;
   if (state != nullptr) {
-    if (!state->config.blocking) state->advance(Event::finalize);
+    if (!state->config.blocking) state->advance(CommEvent::finalize);
     if (state->config.blocking && is_made(state->phase()) && state->communicator != nullptr)
       flushed = state->communicator->flush();
     state->teardowns.wait_until_empty();
@@ -54,7 +54,7 @@ int Lifecycle::comm_destroy(Comm comm) {
 }
 
 int Lifecycle::comm_abort(Comm comm) {
-  end_at_once(comm, Event::abort);
+  end_at_once(comm, CommEvent::abort);
   return process_.last_error.from_nccl(process_.nccl.comm_abort(comm));
 }
 
@@ -112,7 +112,7 @@ void Lifecycle::release(std::shared_ptr<CommState> state, bool is_done) {
   process_.comms.release_idle();
 }
 
-bool Lifecycle::end_at_once(Comm comm, Event event) {
+bool Lifecycle::end_at_once(Comm comm, CommEvent event) {
   begin_children(comm, false);
   auto state = process_.comms.find(comm);
   if (state == nullptr) return false;
@@ -135,7 +135,7 @@ bool Lifecycle::end_at_once(Comm comm, Event event) {
 void Lifecycle::leave_to_nccl(Comm comm, std::string reason) {
   const auto before = process_.comms.find(comm);
   if (before == nullptr) return;
-  const bool was_made = end_at_once(comm, Event::revoke);
+  const bool was_made = end_at_once(comm, CommEvent::revoke);
   auto after = std::make_shared<CommState>();
   // Of one that was still being made nothing is known, and children of it are NCCL's.
   if (was_made) {

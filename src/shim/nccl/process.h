@@ -34,11 +34,11 @@ class LastError {
 };
 
 /// Counts the program's calls for the report, and explains them. Thread-safe.
-class Tally {
+class CallTally {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  explicit Tally(const Switches& switches) : reports_(switches.report), explains_(switches.explain) {}
+  explicit CallTally(const Switches& switches) : reports_(switches.report), explains_(switches.explain) {}
 
   /// Returns the time for count(). Where no report was asked for the clock is not read: that is a tenth of what a
   /// call costs.
@@ -51,7 +51,7 @@ class Tally {
   void count_taken(unsigned long calls) { taken_.fetch_add(calls, std::memory_order_relaxed); }
   unsigned long taken() const { return taken_.load(std::memory_order_relaxed); }
   /// Notes a communicator: this process reports as its lowest rank in the largest one.
-  void note(const Place& place);
+  void note(const CommPlace& place);
   /// Prints the report, at the program's end.
   void print() const;
 
@@ -61,7 +61,7 @@ class Tally {
   Report report_;
   Explanations explanations_;
   std::mutex mutex_;
-  Place largest_{0, 0, 0};  // of the communicators so far, with this process's lowest rank there
+  CommPlace largest_{0, 0, 0};  // of the communicators so far, with this process's lowest rank there
 };
 
 /// A default: the time between two looks at a communicator that NCCL or sennit is still at work on.
@@ -75,7 +75,7 @@ struct Process {
   const Switches switches;
   const std::unique_ptr<Memories> memories;
   LastError last_error;
-  Tally tally;
+  CallTally tally;
   CommRegistry comms;
 
   /// Waits until NCCL is not at work on a communicator any more, or the program has aborted it. Returns what NCCL

@@ -4,7 +4,7 @@
 
 namespace sennit::shim::nccl {
 
-Status Windows::open(void* data, std::uint64_t bytes, WindowHandle handle) {
+Status SymmetricWindows::open(void* data, std::uint64_t bytes, WindowHandle handle) {
   unmap_closed();
   // What NCCL gives no handle for, the program cannot give up: then this is no window for any rank.
   if (handle == nullptr) bytes = 0;
@@ -31,7 +31,7 @@ Status Windows::open(void* data, std::uint64_t bytes, WindowHandle handle) {
   return {};
 }
 
-void Windows::close(WindowHandle handle) {
+void SymmetricWindows::close(WindowHandle handle) {
   {
     const std::lock_guard lock(mutex_);
     const auto found = open_.find(handle);
@@ -43,7 +43,7 @@ void Windows::close(WindowHandle handle) {
   unmap_closed();
 }
 
-void Windows::unmap_closed() {
+void SymmetricWindows::unmap_closed() {
   // A graph may run, now or later.
   if (collectives_.has_graphs()) return;
   if (const auto idle = collectives_.idle(); idle.ok() && !*idle) return;
@@ -51,7 +51,7 @@ void Windows::unmap_closed() {
   for (const auto& window : std::exchange(closed_, {})) node_.forget(window);
 }
 
-void Windows::unmap() {
+void SymmetricWindows::unmap() {
   const std::lock_guard lock(mutex_);
   for (const auto& [handle, window] : std::exchange(open_, {})) {
     collectives_.forget(*window);
@@ -60,7 +60,7 @@ void Windows::unmap() {
   for (const auto& window : std::exchange(closed_, {})) node_.forget(window);
 }
 
-bool Windows::any() const {
+bool SymmetricWindows::any() const {
   const std::lock_guard lock(mutex_);
   return !open_.empty();
 }

@@ -19,10 +19,10 @@
 namespace sennit::shim::nccl {
 
 /// Thread-safe, but for open(), which ranks call in one order.
-class Windows {
+class SymmetricWindows {
  public:
   /// Both outlive this object.
-  Windows(path::Node& node, coll::Collectives& collectives) : node_(node), collectives_(collectives) {}
+  SymmetricWindows(path::Node& node, coll::Collectives& collectives) : node_(node), collectives_(collectives) {}
 
   /// Collective: opens `bytes` bytes at `data` as a window, of which NCCL says `handle`; null: NCCL has none. Errors:
   /// unsupported where that cannot be, on every rank; those of a lost rank, which end what waits on all.

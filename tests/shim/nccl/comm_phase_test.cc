@@ -5,11 +5,11 @@
 namespace sennit::shim::nccl {
 namespace {
 
-using enum Phase;
+using enum CommPhase;
 
 struct Row {
-  Phase from;
-  Phase to[kEvents];  // in the order of Event
+  CommPhase from;
+  CommPhase to[kEvents];  // in the order of CommEvent
   bool made, over, freed;
 };
 
@@ -25,21 +25,21 @@ constexpr Row kTable[kPhases] = {
     {aborted, {aborted, aborted, aborted, aborted, aborted}, true, true, true},
 };
 
-TEST(Phase, EveryEventLeadsWhereTheTableSays) {
+TEST(CommPhase, EveryEventLeadsWhereTheTableSays) {
   for (int i = 0; i < kPhases; ++i) {
     const Row& row = kTable[i];
-    ASSERT_EQ(row.from, static_cast<Phase>(i));
+    ASSERT_EQ(row.from, static_cast<CommPhase>(i));
     for (int event = 0; event < kEvents; ++event)
-      EXPECT_EQ(next(row.from, static_cast<Event>(event)), row.to[event]) << "phase " << i << ", event " << event;
+      EXPECT_EQ(next(row.from, static_cast<CommEvent>(event)), row.to[event]) << "phase " << i << ", event " << event;
     EXPECT_EQ(is_made(row.from), row.made) << i;
     EXPECT_EQ(is_over(row.from), row.over) << i;
     EXPECT_EQ(is_freed(row.from), row.freed) << i;
   }
 }
 
-TEST(Phase, NothingThatIsOverOrMadeIsUndone) {
+TEST(CommPhase, NothingThatIsOverOrMadeIsUndone) {
   for (const Row& row : kTable)
-    for (const Phase to : row.to) {
+    for (const CommPhase to : row.to) {
       EXPECT_TRUE(is_made(to) || !row.made);
       EXPECT_TRUE(is_over(to) || !row.over);
       EXPECT_TRUE(is_freed(to) || !row.freed);

@@ -18,11 +18,11 @@ struct Registry : testing::Test {
 
 TEST_F(Registry, OneThreadEndsACommunicator) {
   EXPECT_TRUE(state->finish_making());
-  EXPECT_EQ(comms.end(comm, *state, Event::revoke), Phase::nccl_only);
-  EXPECT_EQ(state->phase(), Phase::revoked);
+  EXPECT_EQ(comms.end(comm, *state, CommEvent::revoke), CommPhase::nccl_only);
+  EXPECT_EQ(state->phase(), CommPhase::revoked);
   EXPECT_EQ(comms.find(comm), nullptr);
-  EXPECT_EQ(comms.end(comm, *state, Event::abort), std::nullopt) << "another one has";
-  EXPECT_EQ(state->phase(), Phase::revoked);
+  EXPECT_EQ(comms.end(comm, *state, CommEvent::abort), std::nullopt) << "another one has";
+  EXPECT_EQ(state->phase(), CommPhase::revoked);
   EXPECT_FALSE(comms.take(comm, *state));
 }
 
@@ -34,9 +34,9 @@ TEST_F(Registry, ANameThatNcclHasGivenAgainIsAnotherCommunicators) {
 }
 
 TEST_F(Registry, WhoMakesOneHearsThatItIsOver) {
-  EXPECT_EQ(comms.end(comm, *state, Event::abort), Phase::making);
+  EXPECT_EQ(comms.end(comm, *state, CommEvent::abort), CommPhase::making);
   EXPECT_FALSE(state->finish_making());
-  EXPECT_EQ(state->phase(), Phase::aborted);
+  EXPECT_EQ(state->phase(), CommPhase::aborted);
 }
 
 TEST_F(Registry, OneThatIsStillMadeIsKept) {
@@ -55,7 +55,7 @@ TEST_F(Registry, AnAbortWaitsForWhoAsksNcclAndTurnsOthersAway) {
   std::optional<CommGuard> guard(state.get());
   EXPECT_TRUE(*guard);
   state->finish_making();
-  comms.end(comm, *state, Event::abort);
+  comms.end(comm, *state, CommEvent::abort);
   EXPECT_FALSE(CommGuard(state.get()));
   std::thread abort([&] { state->nccl_queries.wait_until_empty(); });
   guard.reset();
