@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
+from fit import fit
 from highlights import collective_highlights, highlights, mpi_highlights, torch_highlights
 from house import ROOT
 from kept_documents import (
@@ -34,8 +35,8 @@ from kept_documents import (
 )
 from mpi_goals import mpi_goals
 from sennit import units
-from sennit.comparison import Comparison, comparisons
-from sennit.fit import fit
+from sennit.compare.comparison import Comparison, comparisons
+from sennit.compare.verdicts import verdicts
 from sennit.model.collective import CollectiveResult
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
@@ -46,7 +47,6 @@ from sennit.model.sim import Beyond, Messages, Paper, Reproduction
 from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
-from sennit.verdicts import verdicts
 from sennit.views import result_charts, torch_table
 from sennit.views.beyond import beyond_markdown
 from sennit.views.chart import standalone

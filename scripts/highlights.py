@@ -8,7 +8,7 @@ import mpi_goals
 from kept_documents import COLLECTIVE, MPI, NONE_YET, TORCH, Kept, documents
 from mpi_goals import DIRECT_PUT, pairs
 from sennit import units
-from sennit.comparison import comparisons, of_limit, spoken
+from sennit.compare.comparison import comparisons, of_limit, spoken
 from sennit.model.collective import OWN, CollectiveResult
 from sennit.model.document import parse
 from sennit.model.mpi import BY_HAND, MpiResult, MpiRow

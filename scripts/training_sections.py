@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kept_documents import NONE_YET, TRAINING, documents
+from sennit.baselines.timing import LEAST_VALUES
+from sennit.baselines.torch_job import NCCL, SENNIT
+from sennit.baselines.training import MULTIPLY_ADDS, PARALLEL, STEPS, Case, read_unfinished, unfinished
+from sennit.compare.ratio import NOISE, Ratio
 from sennit.model.document import parse
 from sennit.model.result import MeasuredOn
 from sennit.model.training import TrainingResult, TrainingRow
-from sennit.peers.timing import LEAST_VALUES
-from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.peers.training import MULTIPLY_ADDS, PARALLEL, STEPS, Case, read_unfinished, unfinished
-from sennit.ratio import NOISE, Ratio
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import place

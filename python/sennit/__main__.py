@@ -14,8 +14,8 @@ from typing import Any
 import typer
 from rich.text import Text
 
-from sennit import console
-from sennit.problem import Problem
+from sennit.programs import console
+from sennit.programs.problem import Problem
 from sennit.verbs.options import examples
 
 HELP = "One message, every path: measures how a machine's GPUs are really linked, and plans every transfer by it."

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from conftest import Programs, check_snapshot, data, fill, shown
-from sennit import launcher
+from sennit.baselines import torch_calls, torch_job
+from sennit.baselines.run import Outcome
+from sennit.baselines.torch_calls import PASSED_ON, Case, Job
 from sennit.model.document import parse
 from sennit.model.torch import TorchResult
-from sennit.peers import torch_calls, torch_job
-from sennit.peers.run import Outcome
-from sennit.peers.torch_calls import PASSED_ON, Case, Job
-from sennit.problem import Exit, Problem
+from sennit.programs import launcher
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import torch as verb
 from sennit.views.torch_table import added, cells, pairs, print_torch, reached, sentences, tables, torch_markdown
 

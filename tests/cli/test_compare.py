@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 from conftest import Programs, check_snapshot, data, shown
-from sennit.changes import Judged, Verdict, counted, differing, geometric_mean, judged, unclear
+from sennit.compare.changes import Judged, Verdict, counted, differing, geometric_mean, judged, unclear
+from sennit.compare.ratio import Ratio
+from sennit.compare.runs import Comparison, Limit, Run, broken, compare, comparison_document, limit
 from sennit.model.collective import CollectiveResult
 from sennit.model.result import Result
 from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult, TrainingRow
-from sennit.problem import Exit, Problem
-from sennit.ratio import Ratio
-from sennit.runs import Comparison, Limit, Run, broken, compare, comparison_document, limit
+from sennit.programs.problem import Exit, Problem
 from sennit.views.changes_text import print_comparison, sentences
 
 FILES = ("before.json", "after.json")

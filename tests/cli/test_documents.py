@@ -22,7 +22,7 @@ from sennit.model.sim import Beyond, Check, Held, Messages, Paper, Reproduction,
 from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
-from sennit.problem import Exit, Problem
+from sennit.programs.problem import Exit, Problem
 
 MODELS: list[tuple[type[Part], str]] = [
     (Result, "result"), (Machine, "machine"), (Doctor, "doctor"), (Explanation, "explain"),

@@ -23,8 +23,11 @@ import kept_documents
 import pytest
 from conftest import ROOT, data, kept_plans, shown
 from mutant import mutant
-from sennit import __main__, programs
-from sennit.comparison import comparisons
+from sennit import __main__
+from sennit.compare.comparison import comparisons
+from sennit.compare.runs import Run, broken, compare, comparison_document, limit
+from sennit.compare.table_diff import diff_document, table_diff
+from sennit.compare.verdicts import below
 from sennit.model.collective import CollectiveResult
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
@@ -38,12 +41,10 @@ from sennit.model.sim import Simulation, Sweep
 from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
-from sennit.problem import Exit, Problem
-from sennit.programs import Output
-from sennit.progress import step_of
-from sennit.runs import Run, broken, compare, comparison_document, limit
-from sennit.table_diff import diff_document, table_diff
-from sennit.verdicts import below
+from sennit.programs import process
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.process import Output
+from sennit.programs.progress import step_of
 from sennit.views import sim_sweep
 from sennit.views.changes_text import print_comparison, print_table_diff
 from sennit.views.collective_plan_text import print_collective_plan
@@ -317,7 +318,7 @@ def test_a_damaged_document_is_shown_or_refused_on_the_command_line(
         text = mutant(random.choice(documents), random)
         (tmp_path / "kept.json").write_bytes(text)
         output = Output(text.decode("utf-8", "replace"), 0)
-        monkeypatch.setattr(programs, "run", lambda *_, output=output, **__: output)
+        monkeypatch.setattr(process, "run", lambda *_, output=output, **__: output)
         more = AS_JSON.get(verb, ["--json"]) if number % 3 == 0 else []
         monkeypatch.setattr(sys, "argv", ["sennit", *arguments, *more])
         try:
@@ -382,9 +383,9 @@ def test_damaged_messages_of_a_program_are_taken_or_left() -> None:
     for number in range(300):
         random = Random(f"message {number}")
         line = mutant(random.choice(MESSAGES), random).decode("utf-8", "replace")
-        step, error, warning = step_of(line), programs._error_of(line), programs._warning_of(line)
+        step, error, warning = step_of(line), process._error_of(line), process._warning_of(line)
         taken += sum(map(bool, (step, error, warning)))
         assert step is None or isinstance(step.done, int)
-        assert error is None or isinstance(programs._problem(error, 1), Problem)
+        assert error is None or isinstance(process._problem(error, 1), Problem)
         assert isinstance(warning, str)
     assert 60 < taken < 240

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from conftest import Programs, check_snapshot, data, shown
-from sennit import launcher
+from sennit.baselines import ucx
 from sennit.model.mpi import MpiResult
-from sennit.peers import ucx
-from sennit.problem import Problem
+from sennit.programs import launcher
+from sennit.programs.problem import Problem
 from sennit.verbs import mpi, run
 from sennit.views.mpi_table import mpi_markdown, print_mpi, ratio, row_of, sentences, tables
 

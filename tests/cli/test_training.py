@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from conftest import check_snapshot, data, fill, shown
 from made_up_training import call, row_of
+from sennit.baselines import timing, training
+from sennit.baselines.run import Outcome
+from sennit.baselines.training import Case, Job
+from sennit.compare.ratio import Ratio
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult, TrainingRow
-from sennit.peers import timing, training
-from sennit.peers.run import Outcome
-from sennit.peers.training import Case, Job
-from sennit.problem import Exit, Problem
-from sennit.ratio import Ratio
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import training as verb
 from sennit.views.training_table import (
     aims,

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from conftest import Programs, fill
 from made_up_training import call, row_of
+from sennit.baselines import training
+from sennit.baselines.budget import ENDING_S, LEAST_S, Did, Share, share
+from sennit.baselines.run import Outcome
+from sennit.baselines.training import Case, Job
 from sennit.model.document import parse
 from sennit.model.training import TrainingResult
-from sennit.peers import training
-from sennit.peers.budget import ENDING_S, LEAST_S, Did, Share, share
-from sennit.peers.run import Outcome
-from sennit.peers.training import Case, Job
-from sennit.problem import Exit, Problem
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import training as verb
 from sennit.verbs.turns import STOPPED, Outcomes, measure_in_turns
 

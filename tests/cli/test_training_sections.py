@@ -9,8 +9,8 @@ from typing import Any
 
 from conftest import data
 from kept_documents import NONE_YET
+from sennit.baselines.training import read_unfinished, unfinished
 from sennit.model.training import TrainingResult
-from sennit.peers.training import read_unfinished, unfinished
 from sennit.views.training_table import EXPLAINED, case_of
 from training_sections import (
     CALLS_EXPLAINED,

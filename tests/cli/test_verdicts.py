@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from sennit.comparison import comparisons
+from sennit.compare.comparison import comparisons
+from sennit.compare.verdicts import below, verdicts
 from sennit.model.result import Result
-from sennit.verdicts import below, verdicts
 
 Change = Callable[..., Result]
 MIB64 = 64 << 20

@@ -8,7 +8,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from conftest import check_snapshot, data, shown
-from sennit.comparison import comparisons
+from sennit.compare.comparison import comparisons
 from sennit.model.collective import CollectiveResult
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor

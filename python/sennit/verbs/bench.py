@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from sennit import programs
+from sennit.compare.verdicts import below
 from sennit.model.document import read_json
 from sennit.model.result import Result
-from sennit.problem import Exit, Problem
+from sennit.programs import process
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
@@ -20,7 +21,6 @@ from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, ex
 from sennit.verbs.results import PUT, Files, kind_of, show_result
 from sennit.verbs.spelled import Spelled
 from sennit.verbs.tune import check_arguments, tune_once
-from sennit.verdicts import below
 
 PUT_EXAMPLES = examples(
     "sennit bench put",
@@ -127,7 +127,7 @@ def put(
     # Tuning would begin by measuring the machine.
     if not (no_tune or no_measure):
         tune_once(executor, lambda: check_arguments("sennit-bench-put", *arguments))
-    document, code = programs.document("sennit-bench-put", *arguments, title="measuring")
+    document, code = process.document("sennit-bench-put", *arguments, title="measuring")
     result = show_result(document, "the document of sennit-bench-put", files)
     if isinstance(result, Result):
         _judge(result, at_least)

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from sennit import programs
+from sennit.baselines import versus as baselines
 from sennit.model.collective import REDUCING, WINDOWED, CollectiveResult
 from sennit.model.document import parse
-from sennit.peers import versus as peers
+from sennit.programs import process
 from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
 from sennit.verbs.results import Files, show_result
 
@@ -150,7 +150,7 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
     ) -> None:
         files = Files(json_file, csv, markdown_file, html_file)
         files.check()
-        program_versus, others = peers.split(versus)
+        program_versus, others = baselines.split(versus)
         options: dict[str, object] = {
             "--operations": operations if name == FAMILY else operation_of(name),
             "--sizes": sizes,
@@ -171,10 +171,10 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         arguments += ["--registered"] if registered else []
         arguments += ["--eager"] if eager else []
         arguments += ["--waited"] if waited else []
-        document, code = programs.document(PROGRAM, *arguments, title="measuring")
+        document, code = process.document(PROGRAM, *arguments, title="measuring")
         if others:
             result = parse(CollectiveResult, document, f"the document of {PROGRAM}")
-            document = peers.add(document, result, others, skew or 0)
+            document = baselines.add(document, result, others, skew or 0)
         show_result(document, f"the document of {PROGRAM}", files)
         if code != 0:
             raise typer.Exit(code)

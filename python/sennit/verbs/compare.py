@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from sennit import console
+from sennit.compare.runs import Run, broken, comparison_document, limit
+from sennit.compare.runs import compare as compared
 from sennit.model.document import parse, read_json
-from sennit.problem import Exit, Problem
-from sennit.runs import Run, broken, comparison_document, limit
-from sennit.runs import compare as compared
+from sennit.programs import console
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import AsJson, examples, print_json
 from sennit.verbs.results import kind_of
 from sennit.views.changes_text import print_comparison

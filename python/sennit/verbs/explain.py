@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from sennit import console, programs
 from sennit.model.collective import REDUCING, WINDOWED
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.document import parse
 from sennit.model.explain import Explanation
+from sennit.programs import console, process
 from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
 from sennit.verbs.options import AsJson, OnExecutor, OnMachine, examples, executor_arguments, print_json
 from sennit.verbs.spelled import Spelled
@@ -52,7 +52,7 @@ def put(
     arguments += ["--machine", machine] if machine else []
     arguments += ["--both-ways"] if both_ways else []
     arguments += ["--split", split] if split else []
-    document, _ = programs.document(PROGRAM, *arguments, title="planning")
+    document, _ = process.document(PROGRAM, *arguments, title="planning")
     found = parse(Explanation, document, f"the document of {PROGRAM}")
     if as_json:
         print_json(document)
@@ -93,7 +93,7 @@ def _add_verb(name: str) -> None:
         }
         arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
         more = executor_arguments(executor) + (["--registered"] if registered else [])
-        document, _ = programs.document(PROGRAM, "collective", *arguments, *more, title="planning")
+        document, _ = process.document(PROGRAM, "collective", *arguments, *more, title="planning")
         found = parse(CollectivePlan, document, f"the document of {PROGRAM}")
         if as_json:
             print_json(document)

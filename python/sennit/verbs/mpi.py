@@ -11,13 +11,13 @@ from typing import Annotated, Any
 
 import typer
 
-from sennit import console, launcher, places, programs
-from sennit.handed_on import preloaded
+from sennit.baselines import ucx as under
 from sennit.model.document import parse
 from sennit.model.mpi import UCX, MpiResult
-from sennit.peers import ucx as under
-from sennit.problem import Exit, Problem
-from sennit.progress import Bar, Step
+from sennit.programs import console, launcher, places, process
+from sennit.programs.handed_on import preloaded
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.progress import Bar, Step
 from sennit.verbs.options import Csv, Html, Markdown, ResultFile, examples
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.run import library_to_preload
@@ -165,10 +165,10 @@ def mpi(
     arguments = [*asked, *(["--operations", operations] if operations else [])]
     arguments += ["--buffers", buffers] if buffers else []
     arguments = [*arguments, *(["--vs", _in_turns(named)] if named else []), *(["--direct"] if direct else [])]
-    output = programs.run_command(
+    output = process.run_command(
         job.command(environment, [*arguments, "--progress"]), PROGRAM, "measuring", environment
     )
-    document, code = programs.document_of(output, PROGRAM)
+    document, code = process.document_of(output, PROGRAM)
     if UCX in named:
         result = parse(MpiResult, document, f"the document of {PROGRAM}")
         document = _with_ucx(document, result, job, other, inherited, asked)

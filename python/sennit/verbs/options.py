@@ -13,8 +13,8 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from sennit import console
-from sennit.problem import Exit, Problem
+from sennit.programs import console
+from sennit.programs.problem import Exit, Problem
 
 
 class Executor(str, Enum):

@@ -10,13 +10,13 @@ from typing import Any
 
 from rich.console import Console
 
-from sennit import console
 from sennit.model.collective import CollectiveResult
 from sennit.model.document import parse
 from sennit.model.mpi import MpiResult
 from sennit.model.result import Result
 from sennit.model.torch import TorchResult
 from sennit.model.training import TrainingResult
+from sennit.programs import console
 from sennit.verbs.options import check_files, print_json, write
 from sennit.views import sections
 from sennit.views.collective_table import collective_markdown, print_collective

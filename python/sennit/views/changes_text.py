@@ -8,10 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.changes import Judged, Verdict, counted, geometric_mean
+from sennit.compare.changes import Judged, Verdict, counted, geometric_mean
+from sennit.compare.runs import Comparison, RowPair, Run, times_us
+from sennit.compare.table_diff import CaseDiff, TableDiff
 from sennit.model.plans import CollectiveTable
-from sennit.runs import Comparison, RowPair, Run, times_us
-from sennit.table_diff import CaseDiff, TableDiff
 from sennit.views import plan_tables
 from sennit.views.columns import NOTHING
 from sennit.views.origin import origin

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.ratio import Ratio, speedup
 from sennit.model.collective import BARRIER, OWN, REDUCING, CollectiveResult, CollectiveRow
-from sennit.ratio import Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions

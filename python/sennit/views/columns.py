@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sennit import units
-from sennit.comparison import Comparison, of_limit
+from sennit.compare.comparison import Comparison, of_limit
 from sennit.model.result import Row
 
 NOTHING = "–"

@@ -8,8 +8,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.ratio import speedup
 from sennit.model.explain import Explanation
-from sennit.ratio import speedup
 
 SOURCES = {"measured": "measured", "specification": "specified", "assumed": "assumed"}
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sennit.comparison import Comparison, comparisons
+from sennit.compare.comparison import Comparison, comparisons
+from sennit.compare.verdicts import verdicts
 from sennit.model.result import Result
-from sennit.verdicts import verdicts
 from sennit.views.columns import table
 from sennit.views.origin import origin, repetitions
 

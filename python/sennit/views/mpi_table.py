@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.ratio import LARGEST, NOISE, Ratio, between_runs
 from sennit.model.mpi import BARRIERS, MPI, OWN, MpiResult, MpiRow
-from sennit.ratio import LARGEST, NOISE, Ratio, between_runs
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions

@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.kinds import KindClass, changed_by_windows, kinds, layouts
+from sennit.compare.ratio import Ratio
 from sennit.model.plans import FEW_BLOCKS, CollectiveTable, KeptTable, TunedCase
-from sennit.plans import KindClass, changed_by_windows, kinds, layouts
-from sennit.ratio import Ratio
 from sennit.views.collective_table import COLOURS
 from sennit.views.columns import NOTHING
 

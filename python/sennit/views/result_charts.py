@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sennit import units
-from sennit.comparison import BASELINE, Comparison, spoken
+from sennit.compare.comparison import BASELINE, Comparison, spoken
 from sennit.views.chart import Axis, Point, Series, area_chart, line_chart, linear_axis, size_axis
 
 

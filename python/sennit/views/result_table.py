@@ -9,9 +9,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.comparison import Comparison, comparisons
+from sennit.compare.comparison import Comparison, comparisons
+from sennit.compare.verdicts import verdicts
 from sennit.model.result import Result
-from sennit.verdicts import verdicts
 from sennit.views.columns import split_text, table
 from sennit.views.origin import origin, repetitions
 

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.pair_classes import PairClass, pair_classes
 from sennit.model.tuned import PutTable, TunedPut
-from sennit.tuning import PairClass, pair_classes
 
 
 def print_put_table(table: PutTable, console: Console) -> None:

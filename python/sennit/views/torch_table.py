@@ -12,11 +12,11 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.baselines.timing import half_range
+from sennit.baselines.torch_calls import EAGER, FIRST_BYTES, GRAPH, PASSED_BYTES, PASSED_ON, QUEUED
+from sennit.baselines.torch_job import NCCL, SENNIT
+from sennit.compare.ratio import NOISE, Ratio, speedup
 from sennit.model.torch import TorchResult, TorchRow
-from sennit.peers.timing import half_range
-from sennit.peers.torch_calls import EAGER, FIRST_BYTES, GRAPH, PASSED_BYTES, PASSED_ON, QUEUED
-from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.ratio import NOISE, Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions

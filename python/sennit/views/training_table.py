@@ -8,11 +8,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sennit.baselines.timing import LEAST_VALUES
+from sennit.baselines.torch_job import NCCL, SENNIT
+from sennit.baselines.training import difference, tolerance
+from sennit.compare.ratio import NOISE, Ratio, speedup
 from sennit.model.training import TrainingResult, TrainingRow
-from sennit.peers.timing import LEAST_VALUES
-from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.peers.training import difference, tolerance
-from sennit.ratio import NOISE, Ratio, speedup
 from sennit.views.columns import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin
