@@ -17,7 +17,7 @@ from sennit.baselines import run as running
 from sennit.baselines.job import ERROR, Case, Job, heard, message, shared_files
 from sennit.baselines.layout import Layout
 from sennit.baselines.run import Outcome
-from sennit.model.collective import CollectiveResult
+from sennit.model.result import Result
 
 PIP = f"{sys.executable} -m pip install"  # of the Python that looks for them
 CASE = Case("allreduce", 65536, "float32", "sum", True)
@@ -67,7 +67,7 @@ def test_a_rank_is_heard_among_what_libraries_print() -> None:
 def test_peers_are_asked_for_the_rows_of_sennit() -> None:
     document = data("collective")
     document["settings"] = {"executor": "host", "seconds": 0.5}
-    asked = versus.asked_of(CollectiveResult.model_validate(document))
+    asked = versus.asked_of(Result.model_validate(document))
     assert (asked.executor, asked.ranks, asked.seconds, asked.eager) == ("host", 4, 0.5, False)
     own = [row for row in document["rows"] if row["variant"] == "sennit"]
     assert [(case.operation, case.bytes) for case in asked.cases] == [(row["operation"], row["bytes"]) for row in own]
@@ -237,8 +237,8 @@ def test_times_become_a_row() -> None:
     assert (row["gbps"], row["busbw_gbps"], row["in_place"], row["verified"]) == (1.0, 1.5, False, True)
     assert not timing.row_of(Case("barrier", 0, "float32", "sum", True), "mpich", 4, times)["verified"]
     document = data("collective") | {"rows": [row]}
-    (read,) = CollectiveResult.model_validate(document).rows
-    assert (read.is_peer, read.is_own, read.is_forced) == (True, False, False)
+    (read,) = Result.model_validate(document).rows
+    assert (read.is_own, read.is_forced) == (False, False)
 
 
 def test_what_rank_0_tells_is_kept(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def row(
         "runs": len(runs),
         "calls": min(run["calls"] for run in runs),
         "repetitions": sum(len(run["us"]) for run in runs),
-        "how": how,
+        "plan": how,
         "verified": True,  # a rank that gets a wrong number ends its job
     }
     for names, told in ((("median_us", "spread_us"), "us"), (("host_us", "host_spread_us"), "host_us")):

@@ -203,6 +203,8 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
     silents = [statistics.median(run["silent_ms"]) for run in runs if run["silent_ms"]]
     samples = case.batch * case.batches * (1 if case.parallel == "tensor" else ranks)
     return {
+        "operation": "training",
+        "bytes": 0,
         "model": case.model,
         "parallel": case.parallel,
         "batch": case.batch,
@@ -212,12 +214,12 @@ def row(case: Case, variant: str, ranks: int, runs: Sequence[Mapping[str, Any]])
         "ranks": ranks,
         "runs": len(runs),
         "steps": len(steps),
-        "median_ms": median,
-        "spread_ms": max(half_range(steps), half_range(medians)),
-        "silent_ms": statistics.median(silent) if silent else 0.0,
-        "silent_spread_ms": max(half_range(silent), half_range(silents)) if silent else 0.0,
-        "left_ms": statistics.median(lefts) if lefts else 0.0,
-        "left_spread_ms": half_range(lefts) if lefts else 0.0,
+        "median_us": 1e3 * median,
+        "spread_us": 1e3 * max(half_range(steps), half_range(medians)),
+        "silent_us": 1e3 * statistics.median(silent) if silent else 0.0,
+        "silent_spread_us": 1e3 * max(half_range(silent), half_range(silents)) if silent else 0.0,
+        "left_us": 1e3 * statistics.median(lefts) if lefts else 0.0,
+        "left_spread_us": 1e3 * half_range(lefts) if lefts else 0.0,
         "gain": gained,
         "gain_spread": gain_spread,
         "unit": unit,

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sennit.model.document import decode
-from sennit.model.mpi import MPI, UCX
+from sennit.model.result import MPI, UCX
 from sennit.programs import process
 from sennit.programs.launcher import HYDRA, OPENMPI, Launcher
 from sennit.programs.packages import install

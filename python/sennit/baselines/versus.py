@@ -12,7 +12,8 @@ from typing import Any
 from sennit.baselines import mpi, symmetric
 from sennit.baselines.job import Case, Job
 from sennit.baselines.run import Outcome, run
-from sennit.model.collective import OWN, CollectiveResult
+from sennit.model.document import parse
+from sennit.model.result import OWN, Result
 from sennit.programs import console
 from sennit.programs.progress import Bar, Step
 
@@ -42,7 +43,7 @@ class Asked:
     cases: list[Case]
 
 
-def asked_of(result: CollectiveResult) -> Asked:
+def asked_of(result: Result) -> Asked:
     """The same operations, sizes and numbers as sennit's rows."""
     own = [row for row in result.rows if row.variant == OWN]
     cases = [Case(row.operation, row.bytes, row.type, row.operator, row.in_place) for row in own]
@@ -80,11 +81,10 @@ def elsewhere(asked: Asked, peer: str) -> str:
     return ""
 
 
-def add(
-    document: dict[str, Any], result: CollectiveResult, peers: Iterable[str], skew_us: float = 0
-) -> dict[str, Any]:
-    """The document with what these peers took for the same. A peer that cannot be measured is a warning."""
-    asked = asked_of(result)
+def add(document: dict[str, Any], origin: str, peers: Iterable[str], skew_us: float = 0) -> dict[str, Any]:
+    """The document, which is of `origin`, with what these peers took for the same. A peer that cannot be measured is
+    a warning. Raises Problem."""
+    asked = asked_of(parse(Result, document, origin))
     outcomes = [measured(peer, asked, skew_us) for peer in peers if asked.cases]
     return with_outcomes(document, outcomes)
 

@@ -10,17 +10,10 @@ from typing import Any
 
 from sennit import units
 from sennit.baselines.training import difference
-from sennit.compare import comparison
 from sennit.compare.changes import Judged, Verdict, counts, differing, geometric_mean, judged, unclear
-from sennit.model.collective import BARRIER, REDUCING, CollectiveResult, CollectiveRow
-from sennit.model.mpi import MpiResult, MpiRow
-from sennit.model.result import Result, Row
-from sennit.model.torch import TorchResult, TorchRow
-from sennit.model.training import TrainingResult, TrainingRow
+from sennit.compare.groups import title
+from sennit.model.result import BENCH_MPI, Result, Row
 from sennit.programs.problem import Exit, Problem
-
-Run = Result | CollectiveResult | MpiResult | TorchResult | TrainingResult
-AnyRow = Row | CollectiveRow | MpiRow | TorchRow | TrainingRow
 
 # A time is the average of calls back to back, which are one graph: with so many times fewer of them, its launch is
 # another part of the time.
@@ -58,8 +51,8 @@ class RowPair:
     """A case that both runs measured."""
 
     case: Case
-    first: AnyRow
-    second: AnyRow
+    first: Row
+    second: Row
     judged: Judged
 
     @property
@@ -100,9 +93,9 @@ class Comparison:
         return {variant: mean for variant, mean in means.items() if mean is not None}
 
 
-def who(row: AnyRow) -> str:
+def who(row: Row) -> str:
     """Who did it: sennit, a peer, or any of the plans that were forced."""
-    return "forced plans" if isinstance(row, CollectiveRow) and row.is_forced else row.variant
+    return "forced plans" if row.is_forced else row.variant
 
 
 @dataclass(frozen=True)
@@ -133,19 +126,20 @@ def limit(text: str) -> Limit:
     return Limit(Verdict.SLOWER, percent)
 
 
-def compare(first: Run, second: Run) -> Comparison:
+def compare(first: Result, second: Result) -> Comparison:
     """The second compared with the first. Raises Problem (usage) for two different benchmarks."""
-    if type(first) is not type(second) or first.kind != second.kind:
+    if first.kind != second.kind:
         raise Problem(
             f"A is of kind {first.kind!r} and B of kind {second.kind!r}", "Give two of the same benchmark", Exit.USAGE
         )
     ours, theirs = _by_case(first.rows), _by_case(second.rows)
     both = [(case, row, theirs[case]) for case, row in ours.items() if case in theirs]
     late = [run.settings.get(LATE) or 0 for run in (first, second)]
+    one_launch = first.kind != BENCH_MPI
     other_way = unclear("in one the last rank starts later") if late[0] != late[1] else None
     return Comparison(
         _differences(first, second),
-        [RowPair(case, one, other, other_way or _judged(one, other)) for case, one, other in both],
+        [RowPair(case, one, other, other_way or _judged(one, other, one_launch)) for case, one, other in both],
         [case for case in ours if case not in theirs],
         [case for case in theirs if case not in ours],
     )
@@ -159,28 +153,13 @@ def broken(found: Comparison, limits: Sequence[Limit]) -> list[str]:
     return [_complaint(pair) for pair in found.pairs if any(one.broken(pair.judged) for one in limits)]
 
 
-def way(row: AnyRow) -> str:
+def way(row: Row) -> str:
     """How it was done: a plan, or the paths that a message took."""
-    if isinstance(row, CollectiveRow):
-        return row.plan
-    if isinstance(row, TorchRow):
-        return row.how
-    if isinstance(row, MpiRow | TrainingRow):
-        return ""
-    return " + ".join(sorted(part.route for part in row.split))
+    return row.plan or " + ".join(sorted(part.route for part in row.split))
 
 
-def times_us(row: AnyRow) -> tuple[float, float]:
-    """A row's median and spread: of a call, a message, or a step of training."""
-    if isinstance(row, TrainingRow):
-        return 1e3 * row.median_ms, 1e3 * row.spread_ms
-    return row.median_us, row.spread_us
-
-
-def losses_apart(first: AnyRow, second: AnyRow) -> str:
+def losses_apart(first: Row, second: Row) -> str:
     """How far the losses of training are from one another, in the steps that both have; empty for the same bits."""
-    if not isinstance(first, TrainingRow) or not isinstance(second, TrainingRow):
-        return ""
     both = min(len(first.losses), len(second.losses))
     apart = difference(first.losses[:both], second.losses[:both])
     return f"losses up to {apart:.1g} apart, relative" if apart else ""
@@ -213,43 +192,26 @@ def comparison_document(found: Comparison, kind: str, files: tuple[str, str]) ->
     }
 
 
-def _case(row: AnyRow) -> Case:
-    if isinstance(row, Row):
-        title = comparison.Case(row.from_, row.to, row.traffic, row.window).title
-        return Case(title, row.variant, row.bytes)
-    if isinstance(row, MpiRow | TorchRow):
-        return Case(row.title, row.variant, row.bytes)
-    if isinstance(row, TrainingRow):
-        buckets = f"buckets {row.bucket_mb} MB, " if row.bucket_mb else ""
-        return Case(f"Training: {row.name}, {buckets}{row.ranks} ranks", row.variant, batch=row.batch)
-    what = [f"{row.ranks} ranks"]
-    if row.operation != BARRIER:
-        what.insert(0, f"{row.type} {row.operator}" if row.operation in REDUCING else row.type)
-        what.append("in place" if row.in_place else "out of place")
-        what += ["registered"] if row.registered else []
-    return Case(f"{row.operation.replace('_', '-').capitalize()}: {', '.join(what)}", row.variant, row.bytes)
-
-
-def _by_case(rows: Iterable[AnyRow]) -> dict[Case, AnyRow]:
+def _by_case(rows: Iterable[Row]) -> dict[Case, Row]:
     """Of a row measured twice the later one counts."""
-    return {_case(row): row for row in rows}
+    return {Case(title(row), row.variant, row.bytes, row.batch): row for row in rows}
 
 
-def _judged(first: AnyRow, second: AnyRow) -> Judged:
-    verified = [isinstance(row, TrainingRow) or row.verified for row in (first, second)]
-    if verified[0] != verified[1]:
-        return unclear(f"verified in {'A' if verified[0] else 'B'} alone")
-    if isinstance(first, CollectiveRow) and isinstance(second, CollectiveRow) and first.graph != second.graph:
+def _judged(first: Row, second: Row, one_launch: bool) -> Judged:
+    """`one_launch`: calls back to back share the time of one."""
+    if first.verified != second.verified:
+        return unclear(f"verified in {'A' if first.verified else 'B'} alone")
+    if first.graph != second.graph:
         ways = ("as a CUDA graph", "call by call")
         one, other = ways if first.graph else ways[::-1]
         return unclear(f"{one} in A, {other} in B")
-    calls = [row.calls for row in (first, second) if isinstance(row, CollectiveRow | TorchRow)]
-    if calls and max(calls) > OTHER_CALLS * min(calls):
+    calls = first.calls, second.calls
+    if one_launch and max(calls) > OTHER_CALLS * min(calls):
         return unclear(f"times of {calls[0]} and of {calls[1]} calls back to back")
-    return judged(*times_us(first), *times_us(second))
+    return judged(first.median_us, first.spread_us, second.median_us, second.spread_us)
 
 
-def _differences(first: Run, second: Run) -> list[str]:
+def _differences(first: Result, second: Result) -> list[str]:
     """What times depend on beside what is measured. A peer that one of them left out makes no difference."""
     ours, theirs = _circumstances(first), _circumstances(second)
     return differing(
@@ -258,7 +220,7 @@ def _differences(first: Run, second: Run) -> list[str]:
     )
 
 
-def _circumstances(run: Run) -> dict[str, Any]:
+def _circumstances(run: Result) -> dict[str, Any]:
     machine = run.machine.model_dump()
     settings = {name: value for name, value in run.settings.items() if name not in NO_DIFFERENCE}
     return settings | run.versions | {"machine": machine.pop("name")} | machine
@@ -275,6 +237,5 @@ def _named(case: Case) -> dict[str, Any]:
     return {"what": case.title, "variant": case.variant} | size
 
 
-def _figures(row: AnyRow) -> dict[str, Any]:
-    median_us, spread_us = times_us(row)
-    return {"median_us": median_us, "spread_us": spread_us, "way": way(row)}
+def _figures(row: Row) -> dict[str, Any]:
+    return {"median_us": row.median_us, "spread_us": row.spread_us, "way": way(row)}

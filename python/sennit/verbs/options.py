@@ -16,6 +16,8 @@ from rich.text import Text
 from sennit.programs import console
 from sennit.programs.problem import Exit, Problem
 
+PANEL = "Many ranks"  # of verbs that are named after collectives
+
 
 class Executor(str, Enum):
     """What moves the bytes."""

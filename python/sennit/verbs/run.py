@@ -15,11 +15,11 @@ from typing import Annotated, NoReturn
 import typer
 from rich.text import Text
 
+from sennit.operations import known_as
 from sennit.programs import console, places
 from sennit.programs.handed_on import command_line, preloaded
 from sennit.programs.launcher import is_openmpi, version_of
 from sennit.programs.problem import Exit, Problem
-from sennit.spelling import known_as
 from sennit.verbs.options import examples
 
 EXAMPLES = examples(

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
 from sennit.model.sim import Check, Replay, SimulatedPut
+from sennit.operations import REGISTERED, VERBS, operation_of, works_in_place
 from sennit.programs import console, process
 from sennit.programs.sim import PROGRAM, MessagesQuestion, Question
 from sennit.verbs import formats
-from sennit.verbs.collective import OPERATIONS, PANEL, operation_of, works_in_place
 from sennit.verbs.options import (
+    PANEL,
     AsJson,
     OnMachine,
     OtherCosts,
@@ -224,7 +224,7 @@ def _add_verb(name: str) -> None:
 
     signature = inspect.signature(verb, eval_str=True)
     out = set()
-    if operation_of(name) not in WINDOWED:
+    if operation_of(name) not in REGISTERED:
         out.add("registered")
     if name not in ROOTED:
         out.add("root")
@@ -240,10 +240,10 @@ def _add_verb(name: str) -> None:
         f"sennit sim {name} 64K:64M --machine mist --machine cedar --html {name}.html",
     )
     app.command(
-        name, help=f"Say what {name} would take: {OPERATIONS[name]}.", epilog=shown_examples, rich_help_panel=PANEL
+        name, help=f"Say what {name} would take: {VERBS[name]}.", epilog=shown_examples, rich_help_panel=PANEL
     )(verb)
 
 
-for _name in OPERATIONS:
+for _name in VERBS:
     if _name not in ("all-to-all-v", "sendrecv", "barrier"):
         _add_verb(_name)

@@ -14,7 +14,7 @@ from sennit.baselines import torch_calls, torch_job
 from sennit.baselines.run import Outcome
 from sennit.baselines.torch_calls import EAGER, PASSED_ON, Case, Job
 from sennit.baselines.torch_job import NCCL, SENNIT
-from sennit.spelling import known_as
+from sennit.operations import known_as
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
     Csv,

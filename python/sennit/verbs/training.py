@@ -176,7 +176,7 @@ def document_of(
         for case in comparable:
             of_case = [row for outcome in each for row in outcome.rows if row.get("case") == case.name]
             is_left = variant == SENNIT and all_left(of_case)
-            rows.append(training.row(case, variant, job.ranks, of_case) | ({"calls": NCCL} if is_left else {}))
+            rows.append(training.row(case, variant, job.ranks, of_case) | ({"plan": "NCCL"} if is_left else {}))
     settings = {
         "runs": runs,
         "steps": job.steps,

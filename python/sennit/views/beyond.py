@@ -7,7 +7,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Better, Beyond
-from sennit.views.columns import NOTHING
+from sennit.units import NOTHING
 from sennit.views.markdown import pipes
 from sennit.views.plain_table import plain_table
 

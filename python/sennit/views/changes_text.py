@@ -9,11 +9,12 @@ from rich.text import Text
 
 from sennit import units
 from sennit.compare.changes import Judged, Verdict, counted, geometric_mean
-from sennit.compare.runs import Comparison, RowPair, Run, times_us
+from sennit.compare.runs import Comparison, RowPair
 from sennit.compare.table_diff import CaseDiff, TableDiff
 from sennit.model.plans import CollectiveTable
+from sennit.model.result import Result
+from sennit.units import NOTHING
 from sennit.views import plan_tables
-from sennit.views.columns import NOTHING
 from sennit.views.origin import origin
 
 COLOURS = {Verdict.SAME: "", Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.UNCLEAR: "yellow"}
@@ -22,7 +23,9 @@ MOST = 5  # things that a sentence lists
 Alone = list[tuple[str, str]]  # kinds and sizes of cases that one side has alone
 
 
-def print_comparison(found: Comparison, runs: tuple[Run, Run], files: tuple[str, str], console: Console) -> None:
+def print_comparison(
+    found: Comparison, runs: tuple[Result, Result], files: tuple[str, str], console: Console
+) -> None:
     """Prints how the second run compares with the first."""
     _head([f"{file}. {origin(run)}" for file, run in zip(files, runs, strict=True)], found.differences, console)
     for title, pairs in found.by_title().items():
@@ -105,7 +108,9 @@ def _pairs(pairs: list[RowPair]) -> Table:
     unit, us = ("ms", 1e3) if pairs[0].case.batch else ("µs", 1.0)  # a step of training takes long
     drawn = _table("size", "by", f"A {unit}", f"B {unit}", "× A", "verdict", "")
     for pair in pairs:
-        first, second = (_time(*(figure / us for figure in times_us(row))) for row in (pair.first, pair.second))
+        first, second = (
+            units.plain_time(row.median_us / us, row.spread_us / us) for row in (pair.first, pair.second)
+        )
         drawn.add_row(
             pair.case.size,
             Text(pair.case.variant),
@@ -124,8 +129,8 @@ def _cases(cases: list[CaseDiff]) -> Table:
         first, second = case.first, case.second
         drawn.add_row(
             units.size(case.bytes),
-            _time(first.us, first.spread_us),
-            _time(second.us, second.spread_us),
+            units.plain_time(first.us, first.spread_us),
+            units.plain_time(second.us, second.spread_us),
             _ratio(case.judged),
             _verdict(case.judged),
             Text(f"{first.name} → {second.name}" if case.plan_changed else first.name),
@@ -139,10 +144,6 @@ def _table(*headings: str) -> Table:
         left = heading in ("by", "verdict", "plan", "")
         drawn.add_column(heading, justify="left" if left else "right", no_wrap=heading not in ("plan", ""))
     return drawn
-
-
-def _time(us: float, spread_us: float) -> str:
-    return units.time(us, spread_us).removesuffix(" µs")
 
 
 def _ratio(one: Judged) -> str:

@@ -12,8 +12,8 @@ from sennit import units
 from sennit.compare.kinds import KindClass, changed_by_windows, kinds, layouts
 from sennit.compare.ratio import Ratio
 from sennit.model.plans import FEW_BLOCKS, CollectiveTable, KeptTable, TunedCase
-from sennit.views.collective_table import COLOURS
-from sennit.views.columns import NOTHING
+from sennit.units import NOTHING
+from sennit.views.sections import COLOURS
 
 AGAIN = "Run sennit tune collectives"
 

@@ -7,8 +7,8 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import SimulatedPlan, Simulation, Sweep
+from sennit.units import NOTHING
 from sennit.views.chart import COLOURS, NEAREST, Axis, Point, Series, line_chart, linear_axis, size_axis, time_axis
-from sennit.views.columns import NOTHING
 from sennit.views.plain_table import plain_table
 from sennit.views.sim_text import CHANGED, changed, of_each_algorithm
 

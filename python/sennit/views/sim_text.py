@@ -7,7 +7,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Check, Messages, Replay, Replayed, SimulatedPlan, SimulatedPut, Simulation
-from sennit.views.columns import NOTHING
+from sennit.units import NOTHING
 from sennit.views.plain_table import plain_table
 
 SHOWN = 5  # of delays and of loads

@@ -1,21 +1,16 @@
-"""The benchmark of training on the terminal and as Markdown: a line for each model and batch."""
+"""The benchmark of training: one table, a line for each model and batch."""
 
 from __future__ import annotations
 
-from typing import Literal
-
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
+import math
 
 from sennit.baselines.timing import LEAST_VALUES
-from sennit.baselines.torch_job import NCCL, SENNIT
 from sennit.baselines.training import difference, tolerance
-from sennit.compare.ratio import NOISE, Ratio, speedup
-from sennit.model.training import TrainingResult, TrainingRow
-from sennit.views.columns import NOTHING
-from sennit.views.markdown import pipes
-from sennit.views.origin import origin
+from sennit.compare.groups import ratio, training_name
+from sennit.compare.ratio import NOISE, Ratio
+from sennit.model.result import NCCL, OWN, Result, Row
+from sennit.units import NOTHING
+from sennit.views.sections import Section, Table
 
 HEADINGS = [
     "model",
@@ -31,6 +26,8 @@ HEADINGS = [
     "losses",
 ]
 LEFT = ("model", "unit", "losses")
+WRAPS = ("model", "NCCL /s", "sennit /s", "exposed, NCCL", "losses")
+LONGEST = 24  # letters of a word that stay together on a narrow screen
 UNEQUAL = "not equal"
 EXPLAINED = (
     "× NCCL: of one job, whose calls are sennit's and NCCL's in turns; where that was not measured, of jobs. "
@@ -44,28 +41,46 @@ AIM = 0.99  # times as fast as under NCCL, never less
 COST_AIM = 0.01  # more of a step's time where all calls are left to NCCL
 STEADY = 0.005  # steps that vary by less tell what that is
 EXPOSED_SPREAD = 0.05  # beyond it the exposed part of a step is not shown
-COLOURS = {"faster": "green", "slower": "red", "same": ""}
 
 
-def pairs(result: TrainingResult) -> list[tuple[TrainingRow | None, TrainingRow | None]]:
+Case = tuple[str, str, int, int, str]
+
+
+def sections(result: Result) -> list[Section]:
+    """The table, and what its columns are."""
+    return [Section(title(result), [table(result)], sentences(result)), Section("The columns", sentences=[EXPLAINED])]
+
+
+def case(row: Row) -> Case:
+    """What both libraries do."""
+    return row.model, row.parallel, row.batch, row.bucket_mb, row.step
+
+
+def exposed(row: Row) -> float | None:
+    """The part of a step that is there because ranks communicate; none where that is not known."""
+    return max(0.0, 1 - row.silent_us / row.median_us) if row.silent_us else None
+
+
+def exposed_spread(row: Row, other: Row | None) -> float:
+    """How far that may be off: by the spread of steps with communication and without, or by what those without
+    differ by in the jobs of the other library, which has no part in them."""
+    if not row.silent_us:
+        return 0.0
+    relative = math.hypot(row.spread_us / row.median_us, row.silent_spread_us / row.silent_us)
+    apart = abs(row.silent_us - other.silent_us) if other is not None and other.silent_us else 0.0
+    return max(relative * row.silent_us, apart) / row.median_us
+
+
+def pairs(result: Result) -> list[tuple[Row | None, Row | None]]:
     """The rows of sennit and of NCCL for each case that has any, in the document's order."""
-    found: dict[tuple[str, str, int, int, str], dict[str, TrainingRow]] = {}
+    found: dict[Case, dict[str, Row]] = {}
     for row in result.rows:
-        if row.variant in (SENNIT, NCCL):
-            found.setdefault(row.case, {})[row.variant] = row
-    return [(each.get(SENNIT), each.get(NCCL)) for each in found.values()]
+        if row.variant in (OWN, NCCL):
+            found.setdefault(case(row), {})[row.variant] = row
+    return [(each.get(OWN), each.get(NCCL)) for each in found.values()]
 
 
-def ratio(own: TrainingRow | None, other: TrainingRow | None) -> Ratio | None:
-    """How many times as fast training is: within a job, or between jobs, whose spreads those are already."""
-    if own is not None and own.gain:
-        return Ratio(own.gain, own.gain_spread)
-    if own is None or other is None:
-        return None
-    return speedup(own.median_ms, own.spread_ms, other.median_ms, other.spread_ms)
-
-
-def losses(own: TrainingRow | None, other: TrainingRow | None) -> str:
+def losses(own: Row | None, other: Row | None) -> str:
     """How the losses of both compare."""
     if own is None or other is None or len(own.losses) != len(other.losses) or not own.losses:
         return NOTHING
@@ -75,26 +90,26 @@ def losses(own: TrainingRow | None, other: TrainingRow | None) -> str:
     return f"{apart:.1g}" + ("" if apart <= tolerance(own.model, own.parallel) else f" {UNEQUAL}")
 
 
-def alone(own: TrainingRow | None, other: TrainingRow | None) -> str:
+def alone(own: Row | None, other: Row | None) -> str:
     """How many times as fast steps without communication are, where they were measured: what chance does."""
-    if own is None or other is None or not own.silent_ms or not other.silent_ms:
+    if own is None or other is None or not own.silent_us or not other.silent_us:
         return NOTHING
-    return f"{other.silent_ms / own.silent_ms:.2f}"
+    return f"{other.silent_us / own.silent_us:.2f}"
 
 
-def percent(row: TrainingRow | None, other: TrainingRow | None) -> str:
+def percent(row: Row | None, other: Row | None) -> str:
     """The exposed part. `other`: the other library's row."""
-    if row is None or row.exposed is None or row.exposed_spread(other) >= EXPOSED_SPREAD:
+    if row is None or (part := exposed(row)) is None or exposed_spread(row, other) >= EXPOSED_SPREAD:
         return NOTHING
-    return f"{row.exposed:.0%}"
+    return f"{part:.0%}"
 
 
-def case_of(row: TrainingRow) -> str:
+def case_of(row: Row) -> str:
     """For example: vgg16 ddp 32 25 MB."""
-    return f"{row.name} {row.batch}" + (f" {row.bucket_mb} MB" if row.bucket_mb else "")
+    return f"{training_name(row)} {row.batch}" + (f" {row.bucket_mb} MB" if row.bucket_mb else "")
 
 
-def tells(own: TrainingRow) -> bool:
+def tells(own: Row) -> bool:
     """Whether there are so many pairs of blocks that their spread says how sharp they are, where there are any."""
     return not own.gain or own.steps >= LEAST_VALUES
 
@@ -113,30 +128,30 @@ def spread(found: Ratio) -> str:
     return f"±{str(found).partition('±')[2]}"
 
 
-def is_nccls(own: TrainingRow | None) -> bool:
+def is_nccls(own: Row | None) -> bool:
     """Whether all calls under sennit were NCCL's: a difference is chance, and no difference shows nothing."""
-    return own is not None and own.calls == NCCL
+    return own is not None and own.plan.startswith("NCCL")
 
 
-def compared(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
+def compared(result: Result) -> list[tuple[Row, Ratio]]:
     """The cases of which both libraries' figures are known: sennit's row, and how many times as fast it is."""
     return [(own, found) for own, other in pairs(result) if own is not None and (found := ratio(own, other))]
 
 
-def telling(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
+def telling(result: Result) -> list[tuple[Row, Ratio]]:
     """Those whose calls were not all NCCL's."""
     return [(own, found) for own, found in compared(result) if not is_nccls(own)]
 
 
-def by_verdict(known: list[tuple[TrainingRow, Ratio]]) -> dict[str, list[tuple[TrainingRow, Ratio]]]:
+def by_verdict(known: list[tuple[Row, Ratio]]) -> dict[str, list[tuple[Row, Ratio]]]:
     """By whether they are as fast as is aimed at: missed, undecided and shown."""
-    said: dict[str, list[tuple[TrainingRow, Ratio]]] = {"missed": [], "undecided": [], "shown": []}
+    said: dict[str, list[tuple[Row, Ratio]]] = {"missed": [], "undecided": [], "shown": []}
     for own, found in known:
         said[reached(found, tells(own)).partition(":")[0]].append((own, found))
     return said
 
 
-def aims(result: TrainingResult) -> list[str]:
+def aims(result: Result) -> list[str]:
     """What is aimed at, and what of it is missed, undecided and shown; and which cases cannot tell."""
     every, known = compared(result), telling(result)
     if not every:
@@ -155,12 +170,12 @@ def aims(result: TrainingResult) -> list[str]:
     return [f"{aim}; {'; '.join(parts)}."]
 
 
-def is_above(own: TrainingRow, found: Ratio) -> bool:
+def is_above(own: Row, found: Ratio) -> bool:
     """Whether training is faster than under NCCL, beyond the noise."""
     return tells(own) and found.value - NOISE * found.spread > 1
 
 
-def exposed_cases(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
+def exposed_cases(result: Result) -> list[tuple[Row, Ratio]]:
     """Those of which communication is known to be exposed, and whose calls were not all NCCL's."""
     return [
         (own, found)
@@ -173,7 +188,7 @@ def exposed_cases(result: TrainingResult) -> list[tuple[TrainingRow, Ratio]]:
     ]
 
 
-def gains(result: TrainingResult) -> list[str]:
+def gains(result: Result) -> list[str]:
     """Whether training is faster than under NCCL where communication is known to be exposed."""
     exposed = exposed_cases(result)
     if not exposed:
@@ -184,29 +199,29 @@ def gains(result: TrainingResult) -> list[str]:
             f"not shown: {', '.join(rest) or 'none'}."]  # fmt: skip
 
 
-def is_exposed(row: TrainingRow, other: TrainingRow) -> bool:
+def is_exposed(row: Row, other: Row) -> bool:
     """Whether ranks wait for communication, by more than what steps vary by."""
-    spread = row.exposed_spread(other)
-    return row.exposed is not None and spread < EXPOSED_SPREAD and row.exposed > NOISE * spread
+    part, spread = exposed(row), exposed_spread(row, other)
+    return part is not None and spread < EXPOSED_SPREAD and part > NOISE * spread
 
 
-def left_known(result: TrainingResult) -> list[tuple[TrainingRow, TrainingRow]]:
+def left_known(result: Result) -> list[tuple[Row, Row]]:
     """Both rows of the cases of whose steps sennit's jobs left some to NCCL."""
-    return [(own, other) for own, other in pairs(result) if own is not None and other is not None and own.left_ms]
+    return [(own, other) for own, other in pairs(result) if own is not None and other is not None and own.left_us]
 
 
-def left_parts(result: TrainingResult) -> dict[str, float]:
+def left_parts(result: Result) -> dict[str, float]:
     """What the drop-in costs steps whose calls are all NCCL's: their time in sennit's jobs as a part of that in
     NCCL's, where they vary so little that it tells. By the name of the case."""
     return {
-        case_of(own): own.left_ms / other.median_ms
+        case_of(own): own.left_us / other.median_us
         for own, other in left_known(result)
-        if max(own.spread_ms, own.left_spread_ms) < STEADY * own.left_ms
-        and other.spread_ms < STEADY * other.median_ms
+        if max(own.spread_us, own.left_spread_us) < STEADY * own.left_us
+        and other.spread_us < STEADY * other.median_us
     }
 
 
-def left(result: TrainingResult) -> list[str]:
+def left(result: Result) -> list[str]:
     """What the drop-in costs steps whose calls are all NCCL's, in words."""
     known = left_known(result)
     if not known:
@@ -234,20 +249,20 @@ def rate(per_second: float | None) -> str:
     return f"{per_second:.1f}" if per_second < 1000 else f"{float(f'{per_second:.4g}'):.0f}"
 
 
-def rates(own: TrainingRow | None, other: TrainingRow | None) -> tuple[float | None, float | None]:
+def rates(own: Row | None, other: Row | None) -> tuple[float | None, float | None]:
     """Images or tokens a second: NCCL's, of the job that had both where there is one, and sennit's."""
-    if own is not None and own.left_ms:
-        return own.per_second * own.median_ms / own.left_ms, own.per_second
+    if own is not None and own.left_us:
+        return own.per_second * own.median_us / own.left_us, own.per_second
     return other.per_second if other else None, own.per_second if own else None
 
 
-def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
+def cells(own: Row | None, other: Row | None) -> list[str]:
     """A line of the table."""
     row = own or other
     assert row is not None
     found = ratio(own, other)
     return [
-        row.name,
+        training_name(row),
         str(row.batch),
         f"{row.bucket_mb} MB" if row.bucket_mb else NOTHING,
         row.unit,
@@ -260,45 +275,28 @@ def cells(own: TrainingRow | None, other: TrainingRow | None) -> list[str]:
     ]
 
 
-def title(result: TrainingResult) -> str:
+def title(result: Result) -> str:
     """What is shown, of how many ranks."""
     ranks = sorted({row.ranks for row in result.rows})
-    return f"Training on {', '.join(map(str, ranks))} ranks, under NCCL and under sennit in turns."
+    return f"Training on {', '.join(map(str, ranks))} ranks, under NCCL and under sennit in turns"
 
 
-def sentences(result: TrainingResult) -> list[str]:
+def sentences(result: Result) -> list[str]:
     """What the table comes to."""
     return [*aims(result), *gains(result), *left(result)]
 
 
-def print_training(result: TrainingResult, out: Console) -> None:
-    """For people."""
-    table = Table(title=title(result), title_justify="left", box=None, header_style="bold")
-    for name in HEADINGS:
-        # The longest word of a model's name is whole.
-        least = 11 if name == "model" else None
-        justify: Literal["left", "right"] = "left" if name in LEFT else "right"
-        table.add_column(name, justify=justify, min_width=least, no_wrap=name == "× NCCL")
-    for own, other in pairs(result):
-        texts = [Text(cell) for cell in cells(own, other)]
-        found = ratio(own, other)
-        if own is not None and found is not None and tells(own) and not is_nccls(own):
-            texts[HEADINGS.index("× NCCL")].stylize(COLOURS[found.verdict])
-        table.add_row(*texts)
-    out.print(table)
-    for sentence in sentences(result):
-        out.print(Text(sentence))
-    out.print(EXPLAINED, style="dim")
-
-
-def markdown_lines(result: TrainingResult) -> list[list[str]]:
-    """The table as Markdown has it: headings, how columns are aligned, and a line for each case."""
-    aligned = [":--" if name in LEFT else "--:" for name in HEADINGS]
-    return [HEADINGS, aligned, *(cells(own, other) for own, other in pairs(result))]
-
-
-def training_markdown(result: TrainingResult) -> str:
-    """The same as Markdown."""
-    table = pipes(markdown_lines(result))
-    said = [line for sentence in sentences(result) for line in (sentence, "")]
-    return "\n".join([origin(result), "", f"**{title(result)}**", "", table, "", *said, EXPLAINED, ""])
+def table(result: Result) -> Table:
+    """All cases. Where a ratio decides nothing it has no colour."""
+    both = pairs(result)
+    told = [ratio(own, other) if own and tells(own) and not is_nccls(own) else None for own, other in both]
+    lines = [cells(*pair) for pair in both]
+    words = {heading: " ".join((heading, *column)).split() for heading, *column in zip(HEADINGS, *lines, strict=True)}
+    return Table(
+        HEADINGS,
+        lines,
+        [{"× NCCL": found} for found in told],
+        left=LEFT,
+        wraps={heading: min(len(max(words[heading], key=len)), LONGEST) for heading in WRAPS},
+        less=[["× alone"], ["unit"]],
+    )
