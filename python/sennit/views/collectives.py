@@ -11,7 +11,8 @@ from sennit.compare.verdicts import beside
 from sennit.model.result import OWN, Result, Row
 from sennit.units import NOTHING
 from sennit.views import result_charts
-from sennit.views.sections import Section, Table
+from sennit.views.sections import Section
+from sennit.views.text_table import Table
 
 
 def sections(result: Result) -> list[Section]:
@@ -20,7 +21,7 @@ def sections(result: Result) -> list[Section]:
     for group in groups(result):
         tables = [table(group, result.links_gbps)]
         if others := alternatives(group):
-            tables.append(Table(ALTERNATIVES, others, left=ALTERNATIVES[1:2]))
+            tables.append(Table(ALTERNATIVES, others))
         charts = partial(result_charts.times, group) if group.is_sized() else tuple
         found.append(Section(title(group), tables, sentences(group), charts))
     return found
@@ -66,7 +67,6 @@ def table(group: Group, links_gbps: float) -> Table:
         ["size", "time µs", *host, "algbw", "busbw", *links, *sms, "plan", *beside],
         lines,
         [{f"× {peer}": group.ratio(row.bytes, peer) for peer in peers} for row in rows],
-        left=["plan"],
         less=[[f"{peer} µs" for peer in peers]] if len(peers) > 1 else [],
     )
 

@@ -10,7 +10,8 @@ from sennit.compare.verdicts import beside
 from sennit.model.result import MPI, OWN, Result, Row
 from sennit.units import NOTHING
 from sennit.views import result_charts
-from sennit.views.sections import Section, Table
+from sennit.views.sections import Section
+from sennit.views.text_table import Table
 
 NAMES = {"by_hand": "by hand", "mpi": "MPI alone", "ucx": "UCX"}
 

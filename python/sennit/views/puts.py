@@ -10,7 +10,8 @@ from sennit.compare.verdicts import verdicts
 from sennit.model.result import Result, Row
 from sennit.units import NOTHING
 from sennit.views import result_charts
-from sennit.views.sections import Section, Table
+from sennit.views.sections import Section
+from sennit.views.text_table import Table
 
 SPLIT_WIDTH = 21  # letters, below which a split breaks into too many lines to read
 

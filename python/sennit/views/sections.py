@@ -3,49 +3,26 @@ as Markdown, and as a page of HTML that is self-contained, without scripts, for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib import import_module
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table as Drawn
 from rich.text import Text
 
-from sennit.compare.ratio import Ratio
 from sennit.model.result import BENCH_MPI, COLLECTIVE, TORCH, TRAINING, Result
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 from sennit.views.page import facts, html_table, page
+from sennit.views.text_table import Table, print_part
 
-COLOURS = {"faster": "green", "slower": "red", "same": ""}
 OPEN = 4  # of many parts of a page: the others are one click away
 HOW = (
     "Medians, ± half the interquartile range. GB/s are 10<sup>9</sup> bytes/s, MiB are 2<sup>20</sup> bytes. “Of "
     "links” is the share of what the links allow all paths together, without any overhead. “× NAME” is how many "
     "times as fast sennit is as NAME; green and red are beyond the noise (two spreads)."
 )
-
-
-@dataclass(frozen=True)
-class Table:
-    """Cells as text. `ratios`: for each line those that are judged, by heading. On a narrow screen columns go until
-    the rest fits, one of `less` after the other; where the first of them goes, `instead` is said below."""
-
-    headings: Sequence[str]
-    lines: Sequence[Sequence[str]]
-    ratios: Sequence[Mapping[str, Ratio | None]] = ()
-    left: Collection[str] = ()  # headings of words; others are of numbers
-    wraps: Mapping[str, int] = field(default_factory=dict)  # those that may be broken into lines of so many letters
-    less: Sequence[Collection[str]] = ()
-    instead: Sequence[str] = ()
-
-    def verdict(self, line: int, heading: str) -> str:
-        """ "faster", "slower" or "same"; empty where nothing is judged."""
-        found = self.ratios[line].get(heading) if line < len(self.ratios) else None
-        return found.verdict if found else ""
 
 
 @dataclass(frozen=True)
@@ -79,60 +56,9 @@ def print_result(result: Result, out: Console) -> None:
     if not result.rows:
         out.print(Text("\nNothing was measured."))
     for section in sections_of(result):
-        out.print()
-        if section.tables:
-            out.print(Text(section.title, style="bold"))
-        said = list(section.sentences)
-        for number, one in enumerate(section.tables):
-            if number:
-                out.print()
-            kept = fitting(one, out.width)
-            out.print(_drawn(one, kept))
-            said = [*(one.instead if len(kept) < len(one.headings) else ()), *said]
-        for sentence in said:
-            out.print(Padding(Text(sentence), (0, 0, 0, 1 if section.tables else 0)))
+        print_part(section.title, section.tables, section.sentences, out)
     for warning in result.warnings:
         out.print(Text(f"\nwarning: {warning}", style="yellow"))
-
-
-def fitting(table: Table, width: int) -> list[str]:
-    """The headings that a screen has room for."""
-    kept = list(table.headings)
-    widths = {heading: max(map(len, (heading, *column))) + 3 for heading, *column in _columns(table)}
-    widths |= {
-        heading: min(widths[heading], table.wraps[heading] + 3) for heading in widths if heading in table.wraps
-    }
-    for less in table.less:
-        if sum(widths[heading] for heading in kept) > width + 3:
-            kept = [heading for heading in kept if heading not in less]
-    return kept
-
-
-def _columns(table: Table) -> list[tuple[str, ...]]:
-    """Each with its heading first."""
-    return list(zip(table.headings, *table.lines, strict=True))
-
-
-def _drawn(table: Table, kept: Collection[str]) -> Drawn:
-    drawn = Drawn(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    longest = {heading: max(map(len, column), default=0) for heading, *column in _columns(table)}
-    for heading in kept:
-        # As Text: a variant's name is nothing for rich to find styles in.
-        drawn.add_column(
-            Text(heading),
-            justify="left" if heading in table.left else "right",
-            no_wrap=heading not in table.wraps,
-            min_width=min(table.wraps[heading], longest[heading]) if heading in table.wraps else None,
-        )
-    for number, line in enumerate(table.lines):
-        drawn.add_row(
-            *(
-                Text(cell, style=COLOURS.get(table.verdict(number, heading), ""))
-                for heading, cell in zip(table.headings, line, strict=True)
-                if heading in kept
-            )
-        )
-    return drawn
 
 
 # ---- as Markdown --------------------------------------------------------------------------------------------------

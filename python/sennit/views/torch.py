@@ -14,7 +14,8 @@ from sennit.compare.ratio import NOISE
 from sennit.model.result import NCCL, OWN, PASSED_ON, Result, Row
 from sennit.units import NOTHING
 from sennit.views import result_charts
-from sennit.views.sections import Section, Table
+from sennit.views.sections import Section
+from sennit.views.text_table import Table
 
 HEADINGS = ["size", "NCCL µs", "sennit µs", "× NCCL", "of its time", "host, NCCL µs", "sennit µs", "by"]
 

@@ -10,7 +10,8 @@ from sennit.compare.groups import ratio, training_name
 from sennit.compare.ratio import NOISE, Ratio
 from sennit.model.result import NCCL, OWN, Result, Row
 from sennit.units import NOTHING
-from sennit.views.sections import Section, Table
+from sennit.views.sections import Section
+from sennit.views.text_table import Table
 
 HEADINGS = [
     "model",
