@@ -8,8 +8,8 @@ import needs_torch  # noqa: F401
 import pytest
 import torch
 from sennit.capi import Code, SennitError
-from sennit.torch import message, to_itself
-from sennit.torch.to_itself import ToItself
+from sennit.torch import message, self_messages
+from sennit.torch.self_messages import SelfMessages
 from torch_streams import Stream
 
 DEVICE = torch.device("cuda", 0)
@@ -42,11 +42,11 @@ class Site:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.log: list[str] = []
         self.current = Stream("first", self.log)
-        self.messages = ToItself(5)
+        self.messages = SelfMessages(5)
         monkeypatch.setattr(torch.cuda, "current_stream", lambda _=None: self.current)
         monkeypatch.setattr(message, "capturing", lambda _: False)
         monkeypatch.setattr(message, "address", lambda *_: 0)
-        monkeypatch.setattr(to_itself, "bytes_of", lambda tensor: tensor.length)
+        monkeypatch.setattr(self_messages, "bytes_of", lambda tensor: tensor.length)
 
     def message(self, name: str, length: int = 8) -> message.Message:
         tensor: Any = Tensor(name, self.log, length)

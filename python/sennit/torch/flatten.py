@@ -12,7 +12,9 @@ from sennit.torch.tensors import side_by_side
 
 
 @contextmanager
-def row(comm: Communicator, stream: int | None, tensors: Sequence[torch.Tensor], *, filled: bool) -> Iterator[int]:
+def flatten(
+    comm: Communicator, stream: int | None, tensors: Sequence[torch.Tensor], *, filled: bool
+) -> Iterator[int]:
     """The address of the tensors where they lie side by side, else of a copy, made on the current stream, which is
     `stream`. `filled`: it begins with what they hold; otherwise they get at the end what it holds then. None at all
     are at 0."""

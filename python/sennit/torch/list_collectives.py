@@ -12,13 +12,13 @@ from torch._C import _distributed_c10d as c10d
 from sennit.capi import Code, Communicator, SennitError, Type
 from sennit.torch.elements import reduction
 from sennit.torch.exchange import exchange
+from sennit.torch.flatten import flatten
 from sennit.torch.group import Group, Tensors
-from sennit.torch.row import row
 from sennit.torch.tensors import address, bytes_of, expect_count, expect_type, only
 from sennit.torch.work import Together
 
 
-class Lists(Group):
+class ListCollectives(Group):
     """What of a group takes lists."""
 
     def allgather(self, outputs: list[Tensors], inputs: Tensors, opts: Any = None) -> dist.Work:
@@ -30,12 +30,12 @@ class Lists(Group):
         src = address(mine, "input")
 
         def call(comm: Communicator, stream: int | None) -> None:
-            with row(comm, stream, theirs, filled=False) as dst:
+            with flatten(comm, stream, theirs, filled=False) as dst:
                 comm.allgather(src, dst, bytes_of(mine), Type.UINT8, stream=stream)
 
         def one_by_one(comm: Communicator, stream: int | None) -> None:
             for rank, part in enumerate(theirs):
-                with row(comm, stream, [part], filled=False) as dst:
+                with flatten(comm, stream, [part], filled=False) as dst:
                     comm.broadcast(src if rank == self.rank() else dst, dst, bytes_of(part), Type.UINT8, rank,
                                    stream=stream)  # fmt: skip
 
@@ -54,12 +54,12 @@ class Lists(Group):
         dst, how = address(mine, "output"), reduction(opts.reduceOp, mine.dtype)
 
         def call(comm: Communicator, stream: int | None) -> None:
-            with row(comm, stream, given, filled=True) as src:
+            with flatten(comm, stream, given, filled=True) as src:
                 comm.reduce_scatter(src, dst, how.count(mine), how.kind, how.op, scale=how.scale, stream=stream)
 
         def one_by_one(comm: Communicator, stream: int | None) -> None:
             for rank, part in enumerate(given):
-                with row(comm, stream, [part], filled=True) as src:
+                with flatten(comm, stream, [part], filled=True) as src:
                     comm.reduce(src, dst, how.count(part), how.kind, how.op, rank, scale=how.scale, stream=stream)
 
         return self._run(call if even else one_by_one, outputs, [*given, mine], opts)
@@ -75,7 +75,7 @@ class Lists(Group):
         src = address(mine, "input")
 
         def call(comm: Communicator, stream: int | None) -> None:
-            with row(comm, stream, theirs, filled=False) as dst:
+            with flatten(comm, stream, theirs, filled=False) as dst:
                 comm.gather(src, dst, bytes_of(mine), Type.UINT8, opts.rootRank, stream=stream)
 
         return self._run(call, theirs or [mine], [*theirs, mine], opts)
@@ -91,7 +91,7 @@ class Lists(Group):
         dst = address(mine, "output")
 
         def call(comm: Communicator, stream: int | None) -> None:
-            with row(comm, stream, given, filled=True) as src:
+            with flatten(comm, stream, given, filled=True) as src:
                 comm.scatter(src, dst, bytes_of(mine), Type.UINT8, opts.rootRank, stream=stream)
 
         return self._run(call, outputs, [*given, mine], opts)
@@ -104,7 +104,10 @@ class Lists(Group):
         going, coming = [bytes_of(each) for each in inputs], [bytes_of(each) for each in outputs]
 
         def call(comm: Communicator, stream: int | None) -> None:
-            with row(comm, stream, inputs, filled=True) as src, row(comm, stream, outputs, filled=False) as dst:
+            with (
+                flatten(comm, stream, inputs, filled=True) as src,
+                flatten(comm, stream, outputs, filled=False) as dst,
+            ):
                 exchange(src, going, dst, coming)(comm, stream)
 
         return self._run(call, outputs, [*outputs, *inputs], opts)

@@ -1,9 +1,9 @@
 """The order of collectives of several communicators on one GPU.
 
-A large collective takes all the room that messages leave on a GPU (room.py). Two of different communicators that ran
-at once could each take that of one GPU, and wait there for a peer that has none left for it. So one begins when the
-call that this rank made before it is done: as every rank makes its calls in an order that fits the others', none
-waits for ever."""
+A large collective takes all the room that messages leave on a GPU (block_budget.py). Two of different communicators
+that ran at once could each take that of one GPU, and wait there for a peer that has none left for it. So one begins
+when the call that this rank made before it is done: as every rank makes its calls in an order that fits the others',
+none waits for ever."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import torch
 
 
 @dataclass
-class Turns:
+class StreamOrder:
     """Of one GPU. `stream` is where calls run that the caller does not wait for."""
 
     stream: torch.cuda.Stream
@@ -50,13 +50,13 @@ class Turns:
         self._owner, self._stream, self._end = owner, stream, event
 
 
-_all: dict[int, Turns] = {}
+_all: dict[int, StreamOrder] = {}
 _making = threading.Lock()
 
 
-def of(device: torch.device) -> Turns:
+def of(device: torch.device) -> StreamOrder:
     """Those of a GPU, the same for every group."""
     with _making:
         if device.index not in _all:
-            _all[device.index] = Turns(torch.cuda.Stream(device))
+            _all[device.index] = StreamOrder(torch.cuda.Stream(device))
         return _all[device.index]

@@ -1,4 +1,4 @@
-"""One direction between two ranks of a group: messages.py says what it is for."""
+"""The channel of the messages that one rank of a group sends to another: messages.py says what it is for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sennit.torch.tensors import bytes_of
 from sennit.torch.work import InFlight, Work
 
 
-class Direction:
+class Channel:
     """Messages of one rank to another, on one of the two."""
 
     def __init__(

@@ -2,8 +2,9 @@
 
 A kernel that waits for a peer keeps its place. Were there none left on the peer's GPU for the call that it waits
 for, both would wait until the time limit. A GPU has room for two blocks on each SM, whatever plans they are of,
-where a communicator limits them (src/coll/candidates.h). One collective runs at a time (turns.py), and has a block
-for each SM; so have all messages of a group together, both ways with every peer, which may run at the same time."""
+where a communicator limits them (src/coll/candidates.h). One collective runs at a time (stream_order.py), and has a
+block for each SM; so have all messages of a group together, both ways with every peer, which may run at the same
+time."""
 
 from __future__ import annotations
 

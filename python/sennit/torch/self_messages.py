@@ -13,7 +13,7 @@ from sennit.torch.tensors import bytes_of
 from sennit.torch.work import Work
 
 
-class ToItself:
+class SelfMessages:
     """The first send and the first receive that have no other half yet belong together."""
 
     def __init__(self, rank: int) -> None:
