@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import Any
 
 from sennit.programs import process
@@ -27,7 +28,7 @@ def this_machine(*executor: str) -> Any:
     return process.document(PROGRAM, "discover", *executor, title="looking at this machine")[0]
 
 
-def known_machine(name: str | None) -> Any:
+def known_machine(name: str | Path | None) -> Any:
     """As src/machine/known.h finds it, so that a picture is of the machine that was reckoned with."""
     name = name or os.environ.get("SENNIT_MACHINE")
-    return named_machine(name) if name else this_machine()
+    return named_machine(str(name)) if name else this_machine()

@@ -25,7 +25,7 @@ class Question:
 
     operation: str
     size: str
-    machine: str | None = None
+    machine: str | Path | None = None
     algorithm: str | None = None
     blocks: int | None = None
     ranks: int | None = None
@@ -35,25 +35,13 @@ class Question:
     what_if: Sequence[str] = ()
     costs: str | None = None
     epsilon: float | None = None
-    timeline: Path | None = None
-    schedule: Path | None = None
+    timeline: str | Path | None = None
+    schedule: str | Path | None = None
 
     def arguments(self) -> list[str]:
         """For sennit-sim."""
-        options: dict[str, object] = {
-            "--operation": self.operation.replace("-", "_"),
-            "--bytes": self.size,
-            "--machine": self.machine,
-            "--algorithm": self.algorithm,
-            "--blocks": self.blocks,
-            "--ranks": self.ranks,
-            "--root": self.root,
-            "--costs": self.costs,
-            "--epsilon": self.epsilon,
-            "--timeline": self.timeline,
-            "--schedule": self.schedule,
-        }
-        arguments = _arguments(options, self.what_if) + (["--registered"] if self.registered else [])
+        names = ("machine", "algorithm", "blocks", "ranks", "root", "costs", "epsilon", "timeline", "schedule")
+        arguments = _arguments(self, names) + (["--registered"] if self.registered else [])
         return arguments + (["--out-of-place"] if self.out_of_place else [])
 
 
@@ -63,7 +51,7 @@ class MessagesQuestion:
 
     operation: str
     size: str
-    machine: str | None = None
+    machine: str | Path | None = None
     nodes: int = 1
     algorithm: str | None = None
     chunks: int = 1
@@ -74,24 +62,16 @@ class MessagesQuestion:
 
     def arguments(self) -> list[str]:
         """For sennit-sim."""
-        options: dict[str, object] = {
-            "--operation": self.operation.replace("-", "_"),
-            "--bytes": self.size,
-            "--machine": self.machine,
-            "--nodes": self.nodes,
-            "--algorithm": self.algorithm,
-            "--chunks": self.chunks,
-            "--root": self.root,
-            "--costs": self.costs,
-            "--epsilon": self.epsilon,
-        }
-        return _arguments(options, self.what_if)
+        return _arguments(self, ("machine", "nodes", "algorithm", "chunks", "root", "costs", "epsilon"))
 
 
-def _arguments(options: dict[str, object], what_if: Sequence[str]) -> list[str]:
-    """Options that were given, with their values."""
-    arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
-    return arguments + [part for text in what_if for part in ("--what-if", text)]
+def _arguments(question: Question | MessagesQuestion, names: Sequence[str]) -> list[str]:
+    """What both ask, and of these options those that were given, with their values."""
+    options = {"operation": question.operation.replace("-", "_"), "bytes": question.size}
+    options |= {name: getattr(question, name) for name in names}
+    arguments = [part for name, value in options.items() if value is not None for part in (f"--{name}", str(value))]
+    every = [question.what_if] if isinstance(question.what_if, str) else question.what_if
+    return arguments + [part for text in every for part in ("--what-if", text)]
 
 
 def simulate(
@@ -113,21 +93,9 @@ def simulate(
 ) -> Simulation:
     """What `sennit sim OPERATION SIZE` says, with its options. Raises Problem with what is wrong and a remedy."""
     question = Question(
-        operation=operation,
-        size=str(size),
-        machine=None if machine is None else str(machine),
-        algorithm=algorithm,
-        blocks=blocks,
-        ranks=ranks,
-        root=root,
-        out_of_place=out_of_place,
-        registered=registered,
-        what_if=[what_if] if isinstance(what_if, str) else what_if,
-        costs=costs,
-        epsilon=epsilon,
-        timeline=None if timeline is None else Path(timeline),
-        schedule=None if schedule is None else Path(schedule),
-    )
+        operation, str(size), machine, algorithm, blocks, ranks, root, out_of_place, registered, what_if, costs,
+        epsilon, timeline, schedule,
+    )  # fmt: skip
     return ask(question)[0]
 
 
@@ -146,16 +114,7 @@ def simulate_messages(
 ) -> Messages:
     """What `sennit sim OPERATION SIZE --nodes N` says, with its options. Raises Problem."""
     question = MessagesQuestion(
-        operation=operation,
-        size=str(size),
-        machine=None if machine is None else str(machine),
-        nodes=nodes,
-        algorithm=algorithm,
-        chunks=chunks,
-        root=root,
-        what_if=[what_if] if isinstance(what_if, str) else what_if,
-        costs=costs,
-        epsilon=epsilon,
+        operation, str(size), machine, nodes, algorithm, chunks, root, what_if, costs, epsilon
     )
     return ask_messages(question)[0]
 
