@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, ex
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.spelled import Spelled
 from sennit.verbs.tune import check_arguments, tune_once
+
+if TYPE_CHECKING:
+    from sennit.model.result import Result
 
 PUT_EXAMPLES = examples(
     "sennit bench put",
@@ -158,7 +161,7 @@ def show(
     _judge(show_result(document, str(file), files), at_least)
 
 
-def _judge(result: Any, at_least: float | None) -> None:
+def _judge(result: Result, at_least: float | None) -> None:
     """Raises Problem (worse than asked) when a size falls short."""
     if at_least is None:
         return

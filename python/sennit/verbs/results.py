@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sennit.programs import console
 from sennit.verbs.options import check_files, print_json, write
+
+if TYPE_CHECKING:
+    from sennit.model.result import Result
 
 
 @dataclass(frozen=True)
@@ -25,8 +28,8 @@ class Files:
         check_files(self.json, self.csv, self.markdown, self.html)
 
 
-def show_result(document: Any, origin: str, files: Files) -> Any:
-    """Shows it in all views; returns it as a Result. Raises Problem where it is none, or a file cannot be written."""
+def show_result(document: Any, origin: str, files: Files) -> Result:
+    """Shows it in all views; returns it as a record. Raises Problem where it is none, or a file cannot be written."""
     # Here, so that --help does not wait for them.
     from sennit.model.document import parse
     from sennit.model.result import Result
