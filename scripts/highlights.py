@@ -1,25 +1,21 @@
-"""What README shows of results: a few lines of each comparison."""
+"""What README shows of results: a few lines of each group."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import mpi_goals
-from kept_documents import COLLECTIVE, MPI, NONE_YET, TORCH, Kept, documents
+from kept_documents import NONE_YET, Kept, kept_results
 from mpi_goals import DIRECT_PUT, pairs
 from sennit import units
-from sennit.comparison import comparisons, of_limit, spoken
-from sennit.model.collective import OWN, CollectiveResult
-from sennit.model.document import parse
-from sennit.model.mpi import BY_HAND, MpiResult, MpiRow
-from sennit.model.torch import WAYS, TorchResult
-from sennit.views import torch_table
-from sennit.views.collective_table import by_operation, of, peer_of, ratio
-from sennit.views.columns import NOTHING
+from sennit.compare.groups import WAYS, groups, of_limit
+from sennit.compare.verdicts import spoken
+from sennit.model.result import BENCH_MPI, BY_HAND, COLLECTIVE, NCCL, TORCH, Row
+from sennit.units import NOTHING
+from sennit.views import torch
 from sennit.views.markdown import pipes
 from sennit.views.origin import origin
 
-NCCL = "nccl"
 HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/bench-put.md
 PEERS = ("engine", "nccl", "ucx")
 
@@ -34,14 +30,14 @@ def highlights(results: list[Kept]) -> str:
     headings = ["message", "size", "GB/s", "of links", *(f"× {spoken(peer)}" for peer in PEERS)]
     rows = []
     for kept in first:
-        for comparison in comparisons(kept.result)[:1]:
-            title = comparison.case.title
-            for size in comparison.sizes:
-                row = comparison.row(size)
+        for group in groups(kept.result)[:1]:
+            title = group.title
+            for size in group.sizes:
+                row = group.row(size)
                 if size not in HIGHLIGHTED or row is None:
                     continue
                 part = of_limit(row)
-                ratios = [comparison.ratio(size, peer) for peer in PEERS]
+                ratios = [group.ratio(size, peer) for peer in PEERS]
                 cells = [
                     title,
                     units.size(size),
@@ -63,17 +59,17 @@ COLLECTIVE_SIZES = (1 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30)
 
 def collective_highlights(root: Path) -> str:
     """README: every operation beside NCCL, of the result in results/ that says most."""
-    results = [parse(CollectiveResult, document, path) for _, path, document in documents(root, COLLECTIVE)]
+    results = [kept.result for kept in kept_results(root, COLLECTIVE)]
     for result in sorted(results, key=lambda one: len(one.rows), reverse=True):
         lines = []
-        for rows in by_operation(result):
+        for group in groups(result):
             cells = []
             for size in COLLECTIVE_SIZES:
-                own = next((row for row in of(OWN, rows) if row.bytes == size), None)
-                found = ratio(own, peer_of(rows, own, NCCL)) if own else None
+                own = group.row(size) if size in group.rows else None
+                found = group.ratio(size, NCCL) if own else None
                 cells.append(f"{found.value:.2f} × ({units.time(own.median_us)})" if own and found else NOTHING)
             if any(cell != NOTHING for cell in cells):
-                lines.append([rows[0].operation.replace("_", "-"), *cells])
+                lines.append([group.first.operation.replace("_", "-"), *cells])
         if lines:
             head = [f"× NCCL, {result.rows[0].ranks} GPUs", *(units.size(size) for size in COLLECTIVE_SIZES)]
             table = [head, ["---", *(["---:"] * len(COLLECTIVE_SIZES))], *lines]
@@ -88,20 +84,19 @@ TORCH_WAYS = ("graph", "queued")
 
 def torch_highlights(root: Path) -> str:
     """README: PyTorch's allreduce beside NCCL, of the torch.json in results/ that is of most GPUs."""
-    kept = [each for each in documents(root, TORCH) if Path(each[1]).name == "torch.json"]
-    results = [parse(TorchResult, document, path) for _, path, document in kept]
+    results = [kept.result for kept in kept_results(root, TORCH) if Path(kept.path).name == "torch.json"]
     for result in sorted(results, key=lambda one: max((row.ranks for row in one.rows), default=0), reverse=True):
         lines = []
         sizes = [size for size in TORCH_SIZES if any(row.bytes == size for row in result.rows)]
-        for rows in torch_table.tables(result):
-            way = rows[0].way
-            if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or way not in TORCH_WAYS:
+        for group in torch.both(result):
+            way = group.first.way
+            if (group.first.operation, group.first.type) != ("allreduce", "float32") or way not in TORCH_WAYS:
                 continue
             cells = dict.fromkeys(sizes, NOTHING)
-            for own, other in torch_table.pairs(rows):
-                found = torch_table.ratio(own, other)
-                if own and found and own.bytes in cells:
-                    cells[own.bytes] = f"{found.value:.2f} × ({units.time(own.median_us)})"
+            for size in group.sizes:
+                own, found = group.row(size), group.ratio(size, NCCL)
+                if own and found and size in cells:
+                    cells[size] = f"{found.value:.2f} × ({units.time(own.median_us)})"
             if any(cell != NOTHING for cell in cells.values()):
                 lines.append([f"allreduce, {WAYS[way]}", *cells.values()])
         if lines:
@@ -115,7 +110,7 @@ MPI_SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20)
 MPI_OPERATIONS = ("latency", "allreduce", "alltoall")
 
 
-def is_shown(row: MpiRow) -> bool:
+def is_shown(row: Row) -> bool:
     """Whether README has it."""
     return row.buffers == "gpu" and not row.in_place and row.bytes in MPI_SIZES
 
@@ -123,11 +118,11 @@ def is_shown(row: MpiRow) -> bool:
 def mpi_highlights(root: Path) -> str:
     """README: MPI calls with GPU buffers beside the same by way of host memory, of the folder in results/ whose jobs
     had most ranks."""
-    results = [(Path(path).parent, parse(MpiResult, document, path)) for _, path, document in documents(root, MPI)]
+    results = [(Path(kept.path).parent, kept.result) for kept in kept_results(root, BENCH_MPI)]
     most = max((row.ranks for _, result in results for row in result.rows), default=0)
     folder = next((folder for folder, result in results if any(row.ranks == most for row in result.rows)), None)
     of_folder = [result for each, result in results if each == folder]
-    lines: dict[tuple[int, str, str], dict[int, MpiRow]] = {}  # in the table's order
+    lines: dict[tuple[int, str, str], dict[int, Row]] = {}  # in the table's order
     ratios: dict[int, float] = {}
     for result in of_folder:
         mpi = result.versions["mpi"].split(",")[0].replace(" Version:", "")

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from conftest import ROOT
-from sennit.peers import torch_job
-from sennit.peers.run import MARK, Outcome
+from sennit.baselines import torch_job
+from sennit.baselines.run import MARK, Outcome
 
 
 def test_ranks_see_the_drop_in_or_do_not() -> None:

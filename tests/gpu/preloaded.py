@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent / "python")]
 
 import preloaded_children  # noqa: E402
-from sennit.peers.port import free_port  # noqa: E402
+from sennit.baselines.port import free_port  # noqa: E402
 
 LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
 PREFIX = "preloaded: "  # before what rank 0 tells

@@ -7,9 +7,9 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Better, Beyond
-from sennit.views.columns import NOTHING
+from sennit.units import NOTHING
 from sennit.views.markdown import pipes
-from sennit.views.plain_table import plain_table
+from sennit.views.text_table import Table, drawn
 
 HEADINGS = ["machine", "what", "before", "then", "gain", "of what links allow", "how"]
 
@@ -35,7 +35,7 @@ def line_of(row: Better) -> list[str]:
 def print_beyond(found: Beyond, console: Console) -> None:
     """Everything."""
     console.print(Text("Beyond the papers (simulated)", style="bold"))
-    console.print(plain_table(HEADINGS, [line_of(row) for row in found.rows]))
+    console.print(drawn(Table(HEADINGS, [line_of(row) for row in found.rows])))
 
 
 def beyond_markdown(found: Beyond) -> str:

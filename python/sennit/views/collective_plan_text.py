@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.collective import REDUCING
 from sennit.model.collective_plan import Candidate, CollectivePlan
-from sennit.views.columns import NOTHING
+from sennit.operations import REDUCING
+from sennit.units import NOTHING
 
 TAKEN = "→"
 

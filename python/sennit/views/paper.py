@@ -11,7 +11,7 @@ from sennit import units
 from sennit.model.sim import Paper, PaperNumber
 from sennit.views.chart import Bar, bar_chart
 from sennit.views.markdown import pipes
-from sennit.views.plain_table import plain_table
+from sennit.views.text_table import Table, drawn
 
 HEADINGS = ["figure", "what", "paper", "ours", "ratio", ""]
 
@@ -78,7 +78,7 @@ def fits(paper: Paper) -> str:
 def print_paper(paper: Paper, console: Console) -> None:
     """Everything."""
     console.print(Text(f"{'; '.join(paper.papers)}, on {paper.machine} (simulated)", style="bold"))
-    console.print(plain_table(HEADINGS, lines_of(paper)))
+    console.print(drawn(Table(HEADINGS, lines_of(paper))))
     console.print()
     for each in paper.claims:
         console.print(Text(f"{'✓' if each.holds else '✗'} {each.figure}: {each.what} ({each.ours})"))
