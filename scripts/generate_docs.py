@@ -10,67 +10,36 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
+from fit import fit
 from highlights import collective_highlights, highlights, mpi_highlights, summary, torch_highlights
 from house import ROOT
-from kept_documents import (
-    BEYOND,
-    COLLECTIVE,
-    MESSAGES,
-    MPI,
-    NONE_YET,
-    PAPER,
-    PUT,
-    REPRODUCTION,
-    TORCH,
-    TRAINING,
-    Kept,
-    documents,
-    kept_results,
-)
+from kept_documents import BEYOND, MESSAGES, NONE_YET, PAPER, REPRODUCTION, Kept, documents, kept_results
 from mpi_goals import mpi_goals
 from sennit import units
-from sennit.comparison import Comparison, comparisons
-from sennit.fit import fit
-from sennit.model.collective import CollectiveResult
+from sennit.compare.groups import Group, groups
+from sennit.compare.verdicts import verdicts
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
-from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable
-from sennit.model.result import Result
+from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
-from sennit.model.torch import TorchResult
-from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
-from sennit.verdicts import verdicts
-from sennit.views import result_charts, torch_table
+from sennit.units import NOTHING
+from sennit.views import puts, result_charts
 from sennit.views.beyond import beyond_markdown
 from sennit.views.chart import standalone
-from sennit.views.collective_table import collective_markdown
-from sennit.views.columns import NOTHING
 from sennit.views.machine_svg import machine_svg
-from sennit.views.markdown import case_table, pipes
-from sennit.views.mpi_table import mpi_markdown
+from sennit.views.markdown import pipes
 from sennit.views.origin import origin, repetitions
 from sennit.views.paper import paper_chart, paper_markdown
 from sennit.views.reproduction import reproduction_markdown
+from sennit.views.sections import body_markdown, table_markdown
 from training_sections import training_sections, training_summary
 
 SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
     ("result", Result, "A measurement with everything needed to believe it", "result"),
-    (
-        "collective",
-        CollectiveResult,
-        "Measured collectives with everything needed to believe them",
-        "bench-collectives",
-    ),
-    ("mpi", MpiResult, "An MPI measured with sennit's drop-in and without it", "bench-mpi"),
-    ("torch", TorchResult, "PyTorch's collectives measured under NCCL and under sennit's drop-in", "bench-torch"),
-    ("training", TrainingResult, "Training measured under NCCL and under sennit's drop-in", "bench-training"),
     ("collective-table", CollectiveTable, "The fastest plans of collectives that were measured", "tune"),
     ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune"),
 )
@@ -90,12 +59,12 @@ def schema(model: type[Part], title: str, explained: str) -> str:
     return json.dumps(head | body, indent=2, ensure_ascii=False) + "\n"
 
 
-def charts(kept: Kept, comparison: Comparison, index: int) -> dict[str, str]:
+def charts(kept: Kept, group: Group, index: int) -> dict[str, str]:
     """File name → SVG of one case; charts that have nothing to show are left out."""
     drawn = {
-        "bandwidth": result_charts.bandwidth(comparison),
-        "times": result_charts.against_engine(comparison),
-        "split": result_charts.split(comparison),
+        "bandwidth": result_charts.bandwidth(group),
+        "times": result_charts.against_engine(group),
+        "split": result_charts.split(group),
     }
     return {f"{kept.name}-{index}-{kind}.svg": standalone(svg) for kind, svg in drawn.items() if svg}
 
@@ -104,24 +73,22 @@ def section(kept: Kept, figures: dict[str, str]) -> str:
     """One result in docs/tune/bench-put.md; adds its charts to `figures`."""
     parts = [f"## {kept.name}", f"{origin(kept.result)} {repetitions(kept.result)} Source: `{kept.path}`."]
     parts += [f"Warning: {warning}" for warning in kept.result.warnings]
-    for index, comparison in enumerate(comparisons(kept.result)):
-        drawn = charts(kept, comparison, index)
+    for index, group in enumerate(groups(kept.result)):
+        drawn = charts(kept, group, index)
         figures |= drawn
         pictures = " ".join(f"![{name}](../figures/{name})" for name in drawn)
-        parts += [f"### {comparison.case.title}", " ".join(verdicts(comparison)), case_table(comparison), pictures]
+        table = table_markdown(puts.table(group))
+        parts += [f"### {group.title}", " ".join(verdicts(group)), table, pictures]
     return "\n\n".join(part for part in parts if part)
 
 
-Ranks = TypeVar("Ranks", CollectiveResult, MpiResult, TorchResult)
-
-
-def of_ranks(root: Path, kind: str, model: type[Ranks], markdown: Callable[[Ranks], str]) -> str:
+def sections_of_ranks(root: Path, kind: str) -> str:
     """The results of that kind, one behind the other."""
     parts = []
-    for name, path, document in documents(root, kind):
-        result = parse(model, document, path)
-        warnings: list[str] = [f"Warning: {warning}" for warning in result.warnings]
-        parts += [f"## {name}", f"Source: `{path}`.", *warnings, markdown(result).strip()]
+    for kept in kept_results(root, kind):
+        warnings = [f"Warning: {warning}" for warning in kept.result.warnings]
+        body = body_markdown(kept.result).strip()
+        parts += [f"## {kept.name}", f"Source: `{kept.path}`.", *warnings, body]
     return "\n\n".join(parts) or NONE_YET
 
 
@@ -205,20 +172,19 @@ def machine_pictures(root: Path) -> dict[Path, str]:
 
 def generated(root: Path) -> dict[Path, str]:
     """Every generated file and its content."""
-    results = kept_results(root)
+    results = kept_results(root, PUT)
     figures: dict[str, str] = {}
     sections = "\n\n".join(section(kept, figures) for kept in results) or NONE_YET
     again = papers(root, figures)
     files = {root / "docs" / "figures" / name: svg for name, svg in figures.items()}
     files |= machine_pictures(root)
-    measured = partial(of_ranks, root)
     tune, gains = root / "docs" / "tune", root / "docs" / "use" / "gains.md"
     for file, name, content in (
         (tune / "bench-put.md", PUT, sections),
-        (tune / "bench-collectives.md", COLLECTIVE, measured(COLLECTIVE, CollectiveResult, collective_markdown)),
+        (tune / "bench-collectives.md", COLLECTIVE, sections_of_ranks(root, COLLECTIVE)),
         (root / "docs" / "develop" / "goals.md", "goals", mpi_goals(root)),
-        (tune / "bench-mpi.md", MPI, measured(MPI, MpiResult, mpi_markdown)),
-        (tune / "bench-torch.md", TORCH, measured(TORCH, TorchResult, torch_table.torch_markdown)),
+        (tune / "bench-mpi.md", BENCH_MPI, sections_of_ranks(root, BENCH_MPI)),
+        (tune / "bench-torch.md", TORCH, sections_of_ranks(root, TORCH)),
         (tune / "bench-training.md", TRAINING, training_sections(root)),
         (tune / "reproduction.md", REPRODUCTION, reproductions(root)),
         (tune / "reproduction.md", PAPER, again),

@@ -1,4 +1,4 @@
-"""What docs/use/gains.md shows of results: a few lines of each comparison; and the four lines of README."""
+"""What docs/use/gains.md shows of results: a few lines of each group; and the four lines of README."""
 
 from __future__ import annotations
 
@@ -6,21 +6,17 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import mpi_goals
-from kept_documents import COLLECTIVE, MPI, NONE_YET, TORCH, Kept, documents
+from kept_documents import NONE_YET, Kept, kept_results
 from mpi_goals import DIRECT_PUT, pairs
 from sennit import units
-from sennit.comparison import comparisons, of_limit, spoken
-from sennit.model.collective import OWN, CollectiveResult
-from sennit.model.document import parse
-from sennit.model.mpi import BY_HAND, UCX, MpiResult, MpiRow
-from sennit.model.torch import WAYS, TorchResult, TorchRow
-from sennit.views import torch_table
-from sennit.views.collective_table import by_operation, of, peer_of, ratio
-from sennit.views.columns import NOTHING
+from sennit.compare.groups import WAYS, groups, of_limit
+from sennit.compare.verdicts import spoken
+from sennit.model.result import BENCH_MPI, BY_HAND, COLLECTIVE, NCCL, TORCH, UCX, Result, Row
+from sennit.units import NOTHING
+from sennit.views import torch
 from sennit.views.markdown import pipes
-from sennit.views.origin import Measured, origin
+from sennit.views.origin import origin
 
-NCCL = "nccl"
 HIGHLIGHTED = (1 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30)  # bytes; others stand in docs/tune/bench-put.md
 PEERS = ("engine", "nccl", "ucx")
 
@@ -38,14 +34,14 @@ def highlights(results: list[Kept]) -> str:
     headings = ["message", "size", "GB/s", "of links", *(f"× {spoken(peer)}" for peer in PEERS)]
     rows = []
     for kept in first:
-        for comparison in comparisons(kept.result)[:1]:
-            title = comparison.case.title
-            for size in comparison.sizes:
-                row = comparison.row(size)
+        for group in groups(kept.result)[:1]:
+            title = group.title
+            for size in group.sizes:
+                row = group.row(size)
                 if size not in HIGHLIGHTED or row is None:
                     continue
                 part = of_limit(row)
-                ratios = [comparison.ratio(size, peer) for peer in PEERS]
+                ratios = [group.ratio(size, peer) for peer in PEERS]
                 cells = [
                     title,
                     units.size(size),
@@ -66,18 +62,18 @@ COLLECTIVE_SIZES = (1 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 1 << 30)
 
 
 def collective_highlights(root: Path) -> str:
-    """README: every operation beside NCCL, of the result in results/ that says most."""
-    results = [parse(CollectiveResult, document, path) for _, path, document in documents(root, COLLECTIVE)]
+    """Every operation beside NCCL, of the result in results/ that says most."""
+    results = [kept.result for kept in kept_results(root, COLLECTIVE)]
     for result in sorted(results, key=lambda one: len(one.rows), reverse=True):
         lines = []
-        for rows in by_operation(result):
+        for group in groups(result):
             cells = []
             for size in COLLECTIVE_SIZES:
-                own = next((row for row in of(OWN, rows) if row.bytes == size), None)
-                found = ratio(own, peer_of(rows, own, NCCL)) if own else None
+                own = group.row(size) if size in group.rows else None
+                found = group.ratio(size, NCCL) if own else None
                 cells.append(f"{found.value:.2f} × ({units.time(own.median_us)})" if own and found else NOTHING)
             if any(cell != NOTHING for cell in cells):
-                lines.append([rows[0].operation.replace("_", "-"), *cells])
+                lines.append([group.first.operation.replace("_", "-"), *cells])
         if lines:
             head = [f"× NCCL, {result.rows[0].ranks} GPUs", *(units.size(size) for size in COLLECTIVE_SIZES)]
             table = [head, ["---", *(["---:"] * len(COLLECTIVE_SIZES))], *lines]
@@ -90,20 +86,20 @@ TORCH_SIZES = (1 << 10, 64 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20)
 TORCH_WAYS = ("graph", "queued")
 
 
-def torch_lines(root: Path) -> tuple[TorchResult, dict[str, dict[int, tuple[TorchRow, float]]]] | None:
+def torch_lines(root: Path) -> tuple[Result, dict[str, dict[int, tuple[Row, float]]]] | None:
     """PyTorch's allreduce of float32: by the way of calling it and the size sennit's row, and how many times as fast
     it is as NCCL's; of the torch.json in results/ that is of most GPUs. None where there is none."""
-    kept = [each for each in documents(root, TORCH) if Path(each[1]).name == "torch.json"]
-    results = [parse(TorchResult, document, path) for _, path, document in kept]
+    results = [kept.result for kept in kept_results(root, TORCH) if Path(kept.path).name == "torch.json"]
     for result in sorted(results, key=lambda one: max((row.ranks for row in one.rows), default=0), reverse=True):
-        lines: dict[str, dict[int, tuple[TorchRow, float]]] = {}
-        for rows in torch_table.tables(result):
-            if (rows[0].operation, rows[0].type) != ("allreduce", "float32") or rows[0].way not in TORCH_WAYS:
+        lines: dict[str, dict[int, tuple[Row, float]]] = {}
+        for group in torch.both(result):
+            row = group.first
+            if (row.operation, row.type) != ("allreduce", "float32") or row.way not in TORCH_WAYS:
                 continue
-            for own, other in torch_table.pairs(rows):
-                found = torch_table.ratio(own, other)
-                if own and found and own.bytes in TORCH_SIZES:
-                    lines.setdefault(own.way, {})[own.bytes] = (own, found.value)
+            for size in group.sizes:
+                own, found = group.row(size), group.ratio(size, NCCL)
+                if own and found and size in TORCH_SIZES:
+                    lines.setdefault(own.way, {})[size] = (own, found.value)
         if lines:
             return result, lines
     return None
@@ -130,18 +126,18 @@ MPI_SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20)
 MPI_OPERATIONS = ("latency", "allreduce", "alltoall")
 
 
-def is_shown(row: MpiRow) -> bool:
-    """Whether README has it."""
+def is_shown(row: Row) -> bool:
+    """Whether docs/use/gains.md has it."""
     return row.buffers == "gpu" and not row.in_place and row.bytes in MPI_SIZES
 
 
-MpiLines = dict[tuple[int, str, str], dict[int, tuple[MpiRow, float]]]  # by place in the table, what, and which MPI
+MpiLines = dict[tuple[int, str, str], dict[int, tuple[Row, float]]]  # by place in the table, what, and which MPI
 
 
-def mpi_lines(root: Path, peer: str = BY_HAND) -> tuple[MpiResult, MpiLines] | None:
+def mpi_lines(root: Path, peer: str = BY_HAND) -> tuple[Result, MpiLines] | None:
     """MPI calls with GPU buffers: by size sennit's row, and how many times as fast it is as the peer's, by default
     copies to host memory by hand; of the folder in results/ whose jobs had most ranks. None where there is none."""
-    results = [(Path(path).parent, parse(MpiResult, document, path)) for _, path, document in documents(root, MPI)]
+    results = [(Path(kept.path).parent, kept.result) for kept in kept_results(root, BENCH_MPI)]
     most = max((row.ranks for _, result in results for row in result.rows), default=0)
     folder = next((folder for folder, result in results if any(row.ranks == most for row in result.rows)), None)
     of_folder = [result for each, result in results if each == folder]
@@ -177,7 +173,7 @@ HOST_TO_GPU = ("host0", "gpu0", "one_way")
 SUMMARY_SIZES = (64 << 10, 1 << 20, 16 << 20, 64 << 20)  # bytes
 
 
-Line = tuple[str, str, Measured, Mapping[int, float]]  # what, beside what, where, and by size how many times as fast
+Line = tuple[str, str, Result, Mapping[int, float]]  # what, beside what, where, and by size how many times as fast
 
 
 def torch_summary(root: Path) -> list[Line]:
@@ -209,9 +205,9 @@ def copy_summary(results: list[Kept]) -> list[Line]:
     """A copy from host memory to a GPU."""
     lines: list[Line] = []
     for kept in of_first_machine(results):
-        for found in comparisons(kept.result)[:1]:
-            if (found.case.source, found.case.destination, found.case.traffic) == HOST_TO_GPU:
-                ratios = {size: found.ratio(size, "engine") for size in found.sizes}
+        for group in groups(kept.result)[:1]:
+            if (group.first.from_, group.first.to, group.first.traffic) == HOST_TO_GPU:
+                ratios = {size: group.ratio(size, "engine") for size in group.sizes}
                 gains = {size: ratio.value for size, ratio in ratios.items() if ratio}
                 lines.append(("Copy from host memory to a GPU", "`cudaMemcpyAsync`", kept.result, gains))
     return lines

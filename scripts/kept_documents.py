@@ -9,15 +9,13 @@ from typing import Any
 from sennit.model.document import parse, read_json
 from sennit.model.result import Result
 
-PUT, COLLECTIVE, MPI, REPRODUCTION = "bench put", "bench collective", "bench mpi", "reproduction"
-TORCH, TRAINING = "bench torch", "bench training"
-PAPER, MESSAGES, BEYOND = "sim paper", "sim messages", "sim beyond"
+PAPER, MESSAGES, BEYOND, REPRODUCTION = "sim paper", "sim messages", "sim beyond", "reproduction"
 NONE_YET = "No measurement is kept in `results/` yet."
 
 
 @dataclass(frozen=True)
 class Kept:
-    """A result in results/, and what its figures are called."""
+    """A result in results/, and what it is called."""
 
     name: str  # MACHINE-NAME
     path: str  # results/MACHINE/NAME.json
@@ -34,6 +32,6 @@ def documents(root: Path, kind: str) -> list[tuple[str, str, Any]]:
     return found
 
 
-def kept_results(root: Path) -> list[Kept]:
-    """The results of bench put."""
-    return [Kept(name, path, parse(Result, document, path)) for name, path, document in documents(root, PUT)]
+def kept_results(root: Path, kind: str) -> list[Kept]:
+    """The results of a benchmark."""
+    return [Kept(name, path, parse(Result, document, path)) for name, path, document in documents(root, kind)]

@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kept_documents import COLLECTIVE, MPI, NONE_YET, PUT, documents
+from kept_documents import NONE_YET, documents, kept_results
 from sennit import units
-from sennit.model.document import parse
-from sennit.model.mpi import BY_HAND, OWN, UCX, MpiResult, MpiRow
-from sennit.model.mpi import MPI as ALONE
+from sennit.model.result import BENCH_MPI, BY_HAND, COLLECTIVE, MPI, OWN, PUT, UCX, Row
 from sennit.views.markdown import pipes
 
 # A call of sennit's own, of the documents DIRECT_PUT (after `sennit tune put`) and DIRECT_ALLREDUCE (`sennit bench
@@ -31,10 +29,10 @@ class Goal:
     what: str
     aim: float
     at_most: bool  # else at least
-    figures: Callable[[list[MpiRow]], Iterator[Found]]
+    figures: Callable[[list[Row]], Iterator[Found]]
     unit: str = "×"
 
-    def worst(self, rows: list[MpiRow]) -> Found | None:
+    def worst(self, rows: list[Row]) -> Found | None:
         found = list(self.figures(rows))
         pick = max if self.at_most else min
         return pick(found, key=lambda one: one[1], default=None)
@@ -46,14 +44,14 @@ class Goal:
 Case = tuple[str, str, int, bool, int, int, int]  # of rows that differ in who alone
 
 
-def case_of(row: MpiRow) -> Case:
+def case_of(row: Row) -> Case:
     """What a row measures."""
     return (row.operation, row.buffers, row.window, row.in_place, row.ranks, row.nodes, row.bytes)
 
 
 def pairs(
-    rows: list[MpiRow], peer: str, operation: str | None, nodes: int | None, wants: Callable[[MpiRow], bool]
-) -> Iterator[tuple[MpiRow, MpiRow]]:
+    rows: list[Row], peer: str, operation: str | None, nodes: int | None, wants: Callable[[Row], bool]
+) -> Iterator[tuple[Row, Row]]:
     """Each of sennit's rows that is wanted, and its peer's. `nodes`: 1 for one alone, 2 for several; None: any."""
     others = {case_of(row): row for row in rows if row.variant == peer}
     for row in rows:
@@ -62,17 +60,17 @@ def pairs(
             yield row, others[case_of(row)]
 
 
-def ratio(own: MpiRow, other: MpiRow) -> float:
+def ratio(own: Row, other: Row) -> float:
     """How many times as fast sennit is: of neighbouring batches where they took turns, else of medians."""
     return other.sennit.times_as_fast if other.sennit else other.median_us / own.median_us
 
 
-def on_gpus(row: MpiRow) -> bool:
+def on_gpus(row: Row) -> bool:
     """Whether both sides have GPU buffers."""
     return row.buffers == "gpu"
 
 
-def small_latency(rows: list[MpiRow]) -> Iterator[Found]:
+def small_latency(rows: list[Row]) -> Iterator[Found]:
     """Sennit's time of 8 B over the better of the other two."""
     others = [row for row in rows if row.variant in (BY_HAND, UCX)]
     if {row.variant for row in others} != {BY_HAND, UCX}:
@@ -83,43 +81,43 @@ def small_latency(rows: list[MpiRow]) -> Iterator[Found]:
 
 
 def times_as_fast(
-    peer: str, operation: str, nodes: int, wants: Callable[[MpiRow], bool]
-) -> Callable[[list[MpiRow]], Iterator[Found]]:
+    peer: str, operation: str, nodes: int, wants: Callable[[Row], bool]
+) -> Callable[[list[Row]], Iterator[Found]]:
     """The peer's time over sennit's."""
 
-    def figures(rows: list[MpiRow]) -> Iterator[Found]:
+    def figures(rows: list[Row]) -> Iterator[Found]:
         for row, other in pairs(rows, peer, operation, nodes, lambda row: on_gpus(row) and wants(row)):
             yield row.bytes, ratio(row, other)
 
     return figures
 
 
-def direct_rows(documents: dict[str, Any]) -> list[MpiRow]:
+def direct_rows(documents: dict[str, Any]) -> list[Row]:
     """What sennit's own calls take, as rows beside those of MPI. `documents`: of one folder, by their names."""
     rows = []
     for name, operation in ((DIRECT_PUT, "bandwidth"), (DIRECT_ALLREDUCE, "allreduce")):
         for row in documents.get(name, {}).get("rows", []):
             if row["variant"] == OWN:
                 known = {"operation": operation, "variant": DIRECT, "buffers": "gpu", "ranks": 2}  # of a put
-                rows.append(MpiRow.model_validate(known | {key: row[key] for key in OF_A_CASE if key in row}))
+                rows.append(Row.model_validate(known | {key: row[key] for key in OF_A_CASE if key in row}))
     return rows
 
 
 def beside_direct(
-    figure: Callable[[MpiRow, MpiRow], float], wants: Callable[[MpiRow], bool]
-) -> Callable[[list[MpiRow]], Iterator[Found]]:
+    figure: Callable[[Row, Row], float], wants: Callable[[Row], bool]
+) -> Callable[[list[Row]], Iterator[Found]]:
     """An allreduce by MPI beside a direct call."""
 
-    def figures(rows: list[MpiRow]) -> Iterator[Found]:
+    def figures(rows: list[Row]) -> Iterator[Found]:
         for row, other in pairs(rows, DIRECT, "allreduce", 1, lambda row: on_gpus(row) and wants(row)):
             yield row.bytes, figure(row, other)
 
     return figures
 
 
-def host_overhead(rows: list[MpiRow]) -> Iterator[Found]:
+def host_overhead(rows: list[Row]) -> Iterator[Found]:
     """Per cent that sennit adds to calls with host buffers."""
-    for row, other in pairs(rows, ALONE, None, None, lambda row: row.buffers == "host"):
+    for row, other in pairs(rows, MPI, None, None, lambda row: row.buffers == "host"):
         yield row.bytes, (1 / ratio(row, other) - 1) * 100
 
 
@@ -183,8 +181,8 @@ def mpi_goals(root: Path) -> str:
         for _, path, document in documents(root, kind):
             direct.setdefault(str(Path(path).parent), {})[Path(path).stem] = document
     results = [
-        (name, parse(MpiResult, document, path), direct_rows(direct.get(str(Path(path).parent), {})))
-        for name, path, document in documents(root, MPI)
+        (kept.name, kept.result, direct_rows(direct.get(str(Path(kept.path).parent), {})))
+        for kept in kept_results(root, BENCH_MPI)
     ]
     for goal in GOALS:
         for name, result, beside in results:

@@ -4,26 +4,24 @@ is as it was measured last."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from kept_documents import NONE_YET, TRAINING, documents
-from sennit.model.document import parse
-from sennit.model.result import MeasuredOn
-from sennit.model.training import TrainingResult, TrainingRow
-from sennit.peers.timing import LEAST_VALUES
-from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.peers.training import MULTIPLY_ADDS, PARALLEL, STEPS, Case, read_unfinished, unfinished
-from sennit.ratio import NOISE, Ratio
-from sennit.views.columns import NOTHING
-from sennit.views.markdown import pipes
+from kept_documents import NONE_YET, kept_results
+from sennit.baselines.timing import LEAST_VALUES
+from sennit.baselines.training import MULTIPLY_ADDS, PARALLEL, STEPS, Case, read_unfinished, unfinished
+from sennit.compare.ratio import NOISE, Ratio
+from sennit.model.result import NCCL, OWN, TRAINING, MeasuredOn, Result, Row
+from sennit.units import NOTHING
 from sennit.views.origin import place
-from sennit.views.training_table import (
+from sennit.views.sections import table_markdown
+from sennit.views.training import (
     AIM,
     COST_AIM,
     EXPLAINED,
     STEADY,
     by_verdict,
+    case,
     case_of,
     compared,
     costs,
@@ -33,9 +31,9 @@ from sennit.views.training_table import (
     left,
     left_known,
     left_parts,
-    markdown_lines,
     pairs,
     spread,
+    table,
     telling,
     tells,
     title,
@@ -54,7 +52,7 @@ class Source:
     """A result in results/."""
 
     path: str  # results/MACHINE/NAME.json
-    result: TrainingResult
+    result: Result
 
     @property
     def folder(self) -> str:
@@ -74,11 +72,11 @@ class Section:
     """What was measured on equal machines."""
 
     name: str
-    result: TrainingResult  # of all cases, in the order of `order`; its date is the newest
+    result: Result  # of all cases, in the order of `order`; its date is the newest
     sources: list[Source]  # those that have a case of it, the newest first
 
 
-def order(row: TrainingRow) -> tuple[int | str, ...]:
+def order(row: Row) -> tuple[int | str, ...]:
     """By way, step, model, size of buckets and batch; what this version of sennit does not know comes last."""
 
     def at(name: str, known: Iterable[str]) -> int:
@@ -89,12 +87,12 @@ def order(row: TrainingRow) -> tuple[int | str, ...]:
     return (*known, row.parallel, row.step, row.model, row.bucket_mb, row.batch)
 
 
-def named(row: TrainingRow) -> str:
+def named(row: Row) -> str:
     """The case as warnings name it."""
     return Case(row.model, row.parallel, row.batch, row.bucket_mb, step=row.step).name
 
 
-def merged_warnings(sources: Sequence[Source], shown: Sequence[Source], rows: Sequence[TrainingRow]) -> list[str]:
+def merged_warnings(sources: Sequence[Source], shown: Sequence[Source], rows: Sequence[Row]) -> list[str]:
     """Of all results: the cases that jobs did not finish and that none has. Of those that are shown: all others, with
     the name of the file, as they are of that one alone."""
     has = {named(row) for row in rows}
@@ -120,12 +118,12 @@ def merge(name: str, sources: Sequence[Source]) -> Section:
     """One result of several of equal machines, in which each case is as it was measured last. Dates are sennit's, all
     in UTC, so their order is that of their texts. At least one of them has to have rows of NCCL or of sennit."""
     by_age = sorted(sources, key=lambda one: (one.result.date, one.path), reverse=True)
-    newest: dict[tuple[str, str, int, int, str], Source] = {}
+    newest: dict[object, Source] = {}
     for source in by_age:
         for row in source.result.rows:
-            if row.variant in (SENNIT, NCCL):
-                newest.setdefault(row.case, source)
-    rows = [row for source in by_age for row in source.result.rows if newest.get(row.case) is source]
+            if row.variant in (OWN, NCCL):
+                newest.setdefault(case(row), source)
+    rows = [row for source in by_age for row in source.result.rows if newest.get(case(row)) is source]
     rows.sort(key=order)
     shown = [source for source in by_age if source in newest.values()]
     drivers, cudas = (
@@ -175,13 +173,13 @@ def span(texts: Sequence[str]) -> str:
     return texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
 
 
-def listed(cases: Sequence[tuple[TrainingRow, Ratio]]) -> str:
+def listed(cases: Sequence[tuple[Row, Ratio]]) -> str:
     """With their figures."""
     return ", ".join(f"{case_of(own)} ({found})" for own, found in cases) or "none"
 
 
-def never_below(result: TrainingResult) -> list[str]:
-    """What training_table.aims says, of more cases than one wants to read the names of."""
+def never_below(result: Result) -> list[str]:
+    """What views/training.aims says, of more cases than one wants to read the names of."""
     every, known = compared(result), telling(result)
     if not every:
         return []
@@ -195,7 +193,7 @@ def never_below(result: TrainingResult) -> list[str]:
     return [f"{said}."]
 
 
-def undecided(cases: Sequence[tuple[TrainingRow, Ratio]]) -> str:
+def undecided(cases: Sequence[tuple[Row, Ratio]]) -> str:
     """How many, and why."""
     wide = sorted((found for own, found in cases if tells(own)), key=lambda found: found.spread)
     reasons = [f"{len(wide)} by their ± of {span([spread(found)[2:] for found in wide])}"] if wide else []
@@ -204,7 +202,7 @@ def undecided(cases: Sequence[tuple[TrainingRow, Ratio]]) -> str:
     return ", ".join(reasons) or "none"
 
 
-def above(result: TrainingResult) -> list[str]:
+def above(result: Result) -> list[str]:
     """Which cases are faster than NCCL's, and what of that is aimed at."""
     known = telling(result)
     if not known:
@@ -216,8 +214,8 @@ def above(result: TrainingResult) -> list[str]:
     return [said]
 
 
-def left_to_nccl(result: TrainingResult) -> list[str]:
-    """What training_table.left says, as a range."""
+def left_to_nccl(result: Result) -> list[str]:
+    """What views/training.left says, as a range."""
     told = left_parts(result)
     if not told:
         return left(result)
@@ -234,7 +232,9 @@ def markdown(section: Section) -> str:
     """A section of the page."""
     result, sources = section.result, section.sources
     calls = [NOTHING if own is None or not is_nccls(own) else "NCCL's" for own, _ in pairs(result)]
-    lines = [[*line, cell] for line, cell in zip(markdown_lines(result), [CALLS, ":--", *calls], strict=True)]
+    shown = table(result)
+    lines = [[*line, cell] for line, cell in zip(shown.lines, calls, strict=True)]
+    shown = replace(shown, headings=[*shown.headings, CALLS], lines=lines, left=[*shown.left, CALLS])
     days = span(sorted({source.result.date[:10] for source in sources}))
     files = [
         f"- `{source.path}`: {source.result.date[:10]}, sennit {source.result.versions.get('sennit') or NOTHING}"
@@ -242,14 +242,19 @@ def markdown(section: Section) -> str:
     ]
     parts = [f"## {section.name}", f"Measured {days} on {place(result.machine, result.versions)}."]
     parts += [f"Warning: {warning}" for warning in result.warnings]
-    parts += [f"**{title(result)}**", pipes(lines), *never_below(result), *above(result), *left_to_nccl(result)]
+    parts += [
+        f"**{title(result)}.**",
+        table_markdown(shown),
+        *never_below(result),
+        *above(result),
+        *left_to_nccl(result),
+    ]
     return "\n\n".join([*parts, "Sources:", "\n".join(files)])
 
 
 def kept_sections(root: Path) -> list[Section]:
     """Those of all results in results/."""
-    kept = documents(root, TRAINING)
-    return sections([Source(path, parse(TrainingResult, document, path)) for _, path, document in kept])
+    return sections([Source(kept.path, kept.result) for kept in kept_results(root, TRAINING)])
 
 
 def training_sections(root: Path) -> str:

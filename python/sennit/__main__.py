@@ -18,8 +18,8 @@ import typer
 from rich.text import Text
 from typer.core import TyperGroup
 
-from sennit import console
-from sennit.problem import Problem
+from sennit.programs import console
+from sennit.programs.problem import Problem
 from sennit.verbs.options import examples
 
 HELP = "One message, every path: measures how a machine's GPUs are really linked, and plans every transfer by it."
@@ -27,8 +27,10 @@ HELP = "One message, every path: measures how a machine's GPUs are really linked
 
 @dataclass(frozen=True)
 class Verb:
-    """Where a verb is: a function in a module of sennit.verbs, or, without one, what that module has below it."""
+    """Where a verb is: a function in a module of sennit.verbs, or, without one, what that module has below it. `does`
+    stands in the list of all verbs, which reads none of their modules."""
 
+    does: str
     module: str
     function: str = ""
     examples: str = "EXAMPLES"
@@ -52,19 +54,23 @@ class Verb:
 
 # In the order in which they are listed.
 VERBS = {
-    "doctor": Verb("doctor", "doctor"),
-    "topo": Verb("topo", "topo"),
-    "tune": Verb("tune", "tune"),
-    "table": Verb("table"),
-    "bench": Verb("bench"),
-    "compare": Verb("compare", "compare"),
-    "explain": Verb("explain"),
-    "sim": Verb("sim"),
-    "check": Verb("sim", "check", "CHECK_EXAMPLES"),
-    "reproduce": Verb("reproduce", "reproduce"),
-    "run": Verb("run", "run", own_arguments=False),
-    "version": Verb("version", "version"),
-}
+    "doctor": Verb("Say what works on this machine, what does not, and the exact fix.", "doctor", "doctor"),
+    "topo": Verb("Show a machine: its devices, their links, and what each link really delivers.", "topo", "topo"),
+    "tune": Verb("Measure what is fastest on this machine, and keep it.", "tune", "tune"),
+    "table": Verb("Show, compare and check what was tuned.", "table"),
+    "bench": Verb("Measure how fast it is, and against what.", "bench"),
+    "compare": Verb("Compare two results, row by row.", "compare", "compare"),
+    "explain": Verb("Say why a message travels, or a collective works, as it does.", "explain"),
+    "sim": Verb("Say what a collective would take on a machine, and what limits it.", "sim"),
+    "check": Verb("Prove every algorithm right.", "sim", "check", "CHECK_EXAMPLES"),
+    "reproduce": Verb(
+        "Replay what was measured on a machine, or do a paper's experiments again.", "reproduce", "reproduce"
+    ),
+    "run": Verb(
+        "Run an MPI or NCCL program with sennit between it and its library.", "run", "run", own_arguments=False
+    ),
+    "version": Verb("Print the version, and where its programs are.", "version", "version"),
+}  # fmt: skip
 
 
 class InOrder(TyperGroup):
@@ -89,7 +95,7 @@ def _root(
 
 
 def command_line(arguments: Sequence[str]) -> typer.Typer:
-    """What understands these arguments: the verb that they begin with alone, or every verb."""
+    """What understands these arguments: the verb that they begin with alone, else the list of all verbs."""
     app = typer.Typer(
         name="sennit",
         cls=InOrder,
@@ -102,9 +108,13 @@ def command_line(arguments: Sequence[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_root)
-    first = arguments[0] if arguments else ""
-    for name in (first,) if first in VERBS else VERBS:
-        VERBS[name].add(app, name)
+    # Behind "--", too, the first is a verb.
+    first = next((each for each in arguments if each != "--"), "")
+    if first in VERBS:
+        VERBS[first].add(app, first)
+        return app
+    for name, verb in VERBS.items():
+        app.command(name, help=verb.does)(_root)
     return app
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 
+NOTHING = "–"  # in a cell
+
 SIZE = re.compile(r"(\d+\.?\d*|\.\d+) *(?:([kmgt])(?:i?b)?|b)?", re.IGNORECASE | re.ASCII)
 
 
@@ -49,6 +51,11 @@ def time(us: float, spread_us: float = 0) -> str:
         return f"{three_digits(us)} µs"
     digits = max(0, min(3, 2 - math.floor(math.log10(max(us, 1e-9)))))
     return f"{us:.{digits}f} ± {spread_us:.{digits}f} µs"
+
+
+def plain_time(us: float, spread_us: float = 0) -> str:
+    """The same without its unit, for a column that names it."""
+    return time(us, spread_us).removesuffix(" µs")
 
 
 def percent(fraction: float) -> str:

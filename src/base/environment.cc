@@ -45,8 +45,6 @@ constexpr std::array kVariables = {
     Variable{
         "SENNIT_TAKE", "measured",
         "Which of NCCL's calls the drop-in takes: those that measured faster here (measured), or all that it can"},
-    Variable{"SENNIT_RAILS", "0",
-             "1: allreduces of NCCL's communicators over several nodes by rails, where a trial finds that faster"},
     Variable{"SENNIT_LINGER", "30",
              "Microseconds that a block stays on a GPU for the next small message's copy; 0: none does"},
     Variable{"SENNIT_ACCUMULATE", "0",

@@ -23,7 +23,7 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
-int run(int argc, const char* const* argv) {
+int run_doctor(int argc, const char* const* argv) {
   Program program("sennit-doctor", "What works on this machine, what does not, and the exact fix.",
                   "  sennit-doctor\n"
                   "  sennit-doctor --executor host");
@@ -57,5 +57,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sennit::bench
 
 int main(int argc, char** argv) {
-  return sennit::bench::run(argc, argv);
+  return sennit::bench::run_doctor(argc, argv);
 }

@@ -127,7 +127,7 @@ Result<Exit> explain_collective(const Collective& asked) {
   return Exit::ok;
 }
 
-int run(int argc, const char* const* argv) {
+int run_explain(int argc, const char* const* argv) {
   Program program("sennit-explain", "Why a message or a collective would travel the way it would.",
                   "  sennit-explain put --bytes 256M --from gpu0 --to gpu1\n"
                   "  sennit-explain put --bytes 256M --from gpu0 --to gpu1 --machine mist --both-ways\n"
@@ -169,5 +169,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sennit::bench
 
 int main(int argc, char** argv) {
-  return sennit::bench::run(argc, argv);
+  return sennit::bench::run_explain(argc, argv);
 }

@@ -91,7 +91,7 @@ void add_convert(Program& program, std::string& from_nccl, std::string& to_nccl)
   direction->require_option(1);
 }
 
-int run(int argc, const char* const* argv) {
+int run_machine(int argc, const char* const* argv) {
   Program program("sennit-machine", "Machines as documents: devices, links, and what they deliver.",
                   "  sennit-machine discover\n"
                   "  sennit-machine measure --progress\n"
@@ -113,5 +113,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace sennit::bench
 
 int main(int argc, char** argv) {
-  return sennit::bench::run(argc, argv);
+  return sennit::bench::run_machine(argc, argv);
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "device/host/block.h"
+#include "device/host/load.h"
 #include "device/launch.h"
 
 namespace sennit::path {
@@ -18,10 +19,6 @@ constexpr double kKernel = 11, kBlock = 47e3;
 
 /// How often a launch that has begun is looked at: a default. A look takes the driver a microsecond.
 constexpr std::chrono::milliseconds kLook{1};
-
-device::Word load(const device::Word* word) {
-  return std::atomic_ref(*const_cast<device::Word*>(word)).load(std::memory_order_acquire);
-}
 
 }  // namespace
 
@@ -124,7 +121,7 @@ ManyCopies::Launch::~Launch() {
 }
 
 bool ManyCopies::Launch::begun(std::size_t copy) const {
-  return device::reached(load(&sheet_->begun[copy]), number_);
+  return device::reached(device::load_acquire(&sheet_->begun[copy]), number_);
 }
 
 bool ManyCopies::Launch::all_begun() const {
@@ -157,10 +154,10 @@ Status ManyCopies::Launch::give_to_engines() {
   device::HostBlock host(0, 1, {});
   std::vector<std::size_t> given;
   std::erase_if(left_, [&](std::size_t i) {
-    if (device::reached(load(copies_[i].told), copies_[i].value)) return true;
+    if (device::reached(device::load_acquire(copies_[i].told), copies_[i].value)) return true;
     // Not begun: it will see this, and decline.
     const bool ours = !host.meet(&sheet_->taken_back, number_, &sheet_->begun[i]) ||
-                      device::reached(load(&sheet_->declined[i]), number_);
+                      device::reached(device::load_acquire(&sheet_->declined[i]), number_);
     if (ours) given.push_back(i);
     return ours;
   });

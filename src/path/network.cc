@@ -89,7 +89,23 @@ Hop Network::find_hop(int from, int to) const {
   const bool peers = is(from, DeviceKind::gpu) && is(to, DeviceKind::gpu);
   const std::vector<char> pass = passable(from, to);
   const auto usable = [&](int a) { return pass[arcs_[a].to] && (arcs_[a].peer_access || !peers); };
+  const auto by_nvlink = [&](int a) {
+    return usable(a) && arcs_[a].kind == machine::LinkKind::nvlink && !is(arcs_[a].to, DeviceKind::host);
+  };
+  if (!peers || !find_widest(hop, by_nvlink)) find_widest(hop, usable);
+  for (const machine::Curve& curve : machine_.curves)
+    if (curve.method == Method::engine && curve.traffic == machine::Traffic::one_way &&
+        curve.from == device(from).id && curve.to == device(to).id) {
+      const Line line = fit(curve);
+      if (line.gbps > 0) hop.curve = &curve, hop.curve_gbps = line.gbps;
+      break;
+    }
+  return hop;
+}
 
+template <class Usable>
+bool Network::find_widest(Hop& hop, const Usable& usable) const {
+  const int from = hop.from, to = hop.to;
   // The width first (Dijkstra over the narrowest arc so far), then the fewest links that are at least that wide: a
   // search for both at once can prefer a short beginning that turns out to be too narrow.
   std::vector<double> width(machine_.devices.size(), 0);
@@ -99,7 +115,7 @@ Hop Network::find_hop(int from, int to) const {
     int best = -1;
     for (int d = 0; d < devices(); ++d)
       if (!done[d] && width[d] > 0 && (best < 0 || width[d] > width[best])) best = d;
-    if (best < 0) return hop;
+    if (best < 0) return false;
     if (best == to) break;
     done[best] = 1;
     for (const int a : out_[best])
@@ -117,15 +133,7 @@ Hop Network::find_hop(int from, int to) const {
     }
   for (int d = to; d != from; d = arcs_[arrived_by[d]].from) hop.arcs.push_back(arrived_by[d]);
   std::reverse(hop.arcs.begin(), hop.arcs.end());
-
-  for (const machine::Curve& curve : machine_.curves)
-    if (curve.method == Method::engine && curve.traffic == machine::Traffic::one_way &&
-        curve.from == device(from).id && curve.to == device(to).id) {
-      const Line line = fit(curve);
-      if (line.gbps > 0) hop.curve = &curve, hop.curve_gbps = line.gbps;
-      break;
-    }
-  return hop;
+  return true;
 }
 
 std::vector<Usage> Network::usage(const Hop& hop, Method method, bool reverse) const {

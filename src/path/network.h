@@ -61,9 +61,10 @@ class Network {
   int read_limit(int device) const { return limit(device, kRead); }
   int write_limit(int device) const { return limit(device, kWrite); }
 
-  /// The widest way between two memories, with the fewest links among equally wide ones. Between GPUs it passes
-  /// switches, and host root complexes only over links with peer_access; to and from host memory it passes those
-  /// freely. It never passes a GPU or a NIC.
+  /// The way a copy takes between two memories: the widest one, with the fewest links among equally wide ones.
+  /// Between GPUs that NVLink joins, directly or by NVSwitches, it takes NVLink alone, as GPUs do however fast PCIe
+  /// is. Between others it passes switches, and host root complexes only over links with peer_access; to and from
+  /// host memory it passes those freely. It never passes a GPU or a NIC.
   Hop find_hop(int from, int to) const;
 
   /// What a byte travelling over `hop` takes: the arcs and their sums of both directions, the source's read and the
@@ -91,6 +92,9 @@ class Network {
  private:
   enum Limit { kRead, kWrite, kReadWrite, kEngines, kLimits };
   int limit(int device, Limit which) const { return first_limit_ + device * kLimits + which; }
+  /// Sets the widest way over usable arcs, with the fewest of them; false: there is none.
+  template <class Usable>
+  bool find_widest(Hop& hop, const Usable& usable) const;
   std::vector<char> passable(int from, int to) const;
   double demand_on(int host, Limit which) const;
 

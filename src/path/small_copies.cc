@@ -9,6 +9,7 @@
 
 #include "comm/wait.h"
 #include "device/host/block.h"
+#include "device/host/load.h"
 #include "device/launch.h"
 
 namespace sennit::path {
@@ -27,10 +28,6 @@ Attend::Errand errand_of(Attend::Way way, const void* gpu, const void* host, std
   errand.bytes = static_cast<std::uint32_t>(bytes);
   errand.way = way;
   return errand;
-}
-
-device::Word load(const device::Word* word) {
-  return std::atomic_ref(*const_cast<device::Word*>(word)).load(std::memory_order_acquire);
 }
 
 }  // namespace
@@ -62,15 +59,15 @@ Status SmallCopies::launch() {
 
 void SmallCopies::is_gone() {
   launched_ = false;
-  run_.gone(load(desk_.last) + 1 - first_, late_);
+  run_.gone(device::load_acquire(desk_.last) + 1 - first_, late_);
   late_ = false;
 }
 
 Result<bool> SmallCopies::attended() {
   if (of_no_use_ || stay_ <= stay_.zero()) return false;
-  if (launched_ && load(desk_.gone) == first_) is_gone();
+  if (launched_ && device::load_acquire(desk_.gone) == first_) is_gone();
   const bool due = run_.next(Clock::now());
-  if (launched_) return load(desk_.here) == first_;
+  if (launched_) return device::load_acquire(desk_.here) == first_;
   if (!due) return false;
   const device::SetUp set_up(lane_ == nullptr ? executor_.get() : nullptr);
   if (auto status = launch(); !status)
@@ -109,10 +106,10 @@ Result<bool> SmallCopies::ask(const Attend::Errand& errand, Done done) {
       },
       use);
   const bool may_leave = host.meet(desk_.asked, asked_, desk_.leaving);
-  const auto is_over = [&] { return may_leave && load(desk_.gone) == first_; };
+  const auto is_over = [&] { return may_leave && device::load_acquire(desk_.gone) == first_; };
   auto status = wait_for([&] { return done() || is_over(); });
   if (status.ok() && is_over()) {
-    const bool did = load(desk_.last) == asked_;
+    const bool did = device::load_acquire(desk_.last) == asked_;
     is_gone();
     if (!did) return false;
     status = wait_for(done);  // what it did last may come after what it said last
@@ -127,7 +124,7 @@ Result<bool> SmallCopies::ask(const Attend::Errand& errand, Done done) {
 }
 
 Result<bool> SmallCopies::ask(const Attend::Errand& errand) {
-  return ask(errand, [this] { return load(desk_.done) == asked_; });
+  return ask(errand, [this] { return device::load_acquire(desk_.done) == asked_; });
 }
 
 Result<bool> SmallCopies::to_host(void* host, const void* gpu, std::uint64_t bytes) {
@@ -145,7 +142,7 @@ Result<bool> SmallCopies::to_host(void* host, const void* gpu, std::uint64_t byt
   std::uint64_t came = 0;
   auto done = ask(errand, [&] {
     const auto is_there = [&](const device::Packet& one) {
-      return load(&one.tag0) == use.tag && load(&one.tag1) == use.tag;
+      return device::load_acquire(&one.tag0) == use.tag && device::load_acquire(&one.tag1) == use.tag;
     };
     while (came < packets && is_there(desk_.few[came])) ++came;
     return came == packets;

@@ -28,8 +28,6 @@ struct Switches {
   Take take = Take::measured;
   std::string nccl;       ///< the program's, as nccl_name() has it; not from the environment alone
   std::string nccl_file;  ///< where that lies
-  /// Whether allreduces of NCCL's communicators over several nodes are tried by rails.
-  bool rails_for_nccl = false;
   /// How long a block of a GPU waits for the next small copy; 0: none does. So also where launches wait for their
   /// end.
   std::chrono::microseconds linger{30};
@@ -37,7 +35,7 @@ struct Switches {
   /// x H200: 1 KiB in 21 instead of 41 µs, 64 KiB in 25 instead of 119).
   std::uint64_t accumulate_from = 0;
 
-  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE, SENNIT_RAILS,
+  /// From SENNIT_REPORT, SENNIT_EXPLAIN, SENNIT_EMULATE, SENNIT_OPS, SENNIT_BETWEEN, SENNIT_TAKE,
   /// SENNIT_LINGER and SENNIT_ACCUMULATE, and CUDA's own CUDA_LAUNCH_BLOCKING. SENNIT_DISABLE keeps the drop-in from
   /// being loaded at all. Errors: invalid_argument names the variable.
   static Result<Switches> from_environment();

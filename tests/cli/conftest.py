@@ -17,8 +17,8 @@ from typing import Any
 import forked
 import pytest
 from rich.console import Console
+from sennit.baselines.run import Outcome
 from sennit.model.result import Result
-from sennit.peers.run import Outcome
 from sennit.verbs import torch, training
 
 HERE = Path(__file__).parent

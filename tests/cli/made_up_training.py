@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sennit.peers.training import Case
+from sennit.baselines.training import Case
 from sennit.verbs import training as verb
 
 

@@ -11,31 +11,33 @@ from typing import Any
 
 import pytest
 from conftest import Programs, check_snapshot, data, fill, shown
-from sennit import launcher
+from sennit.baselines import torch_calls, torch_job
+from sennit.baselines.run import Outcome
+from sennit.baselines.torch_calls import PASSED_ON, Case, Job
+from sennit.compare.groups import Group
 from sennit.model.document import parse
-from sennit.model.torch import TorchResult
-from sennit.peers import torch_calls, torch_job
-from sennit.peers.run import Outcome
-from sennit.peers.torch_calls import PASSED_ON, Case, Job
-from sennit.problem import Exit, Problem
+from sennit.model.result import Result
+from sennit.programs import launcher
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import torch as verb
-from sennit.views.torch_table import added, cells, pairs, print_torch, reached, sentences, tables, torch_markdown
+from sennit.views.sections import body_markdown, markdown, print_result
+from sennit.views.torch import added, both, cells, reached, sentences
 
 
-def result(**changes: Any) -> TorchResult:
-    return TorchResult.model_validate(data("torch") | changes)
+def result(**changes: Any) -> Result:
+    return Result.model_validate(data("torch") | changes)
 
 
 # ---- tables -------------------------------------------------------------------------------------------------------
 
 
 def test_the_tables() -> None:
-    check_snapshot("torch.txt", shown(lambda console: print_torch(result(), console), width=132))
-    check_snapshot("torch.md", torch_markdown(result()))
+    check_snapshot("torch.txt", shown(lambda console: print_result(result(), console), width=132))
+    check_snapshot("torch.md", body_markdown(result()))
 
 
 def test_what_is_missed_is_named_by_its_size() -> None:
-    graph, eager, *_ = tables(result())
+    graph, eager, *_ = both(result())
     assert sentences(graph) == [
         "Up to 1 MiB it takes 44 % to 60 % of NCCL's time; aimed at: at most 55 %, missed at 1 MiB."
     ]
@@ -43,12 +45,14 @@ def test_what_is_missed_is_named_by_its_size() -> None:
 
 
 def test_what_the_spread_leaves_open_is_not_called_missed() -> None:
-    graph = tables(result())[0]
-    own = next(row for row in graph if row.variant == "sennit" and row.bytes == 1 << 20)
+    graph = both(result())[0]
+    own, smallest = graph.row(1 << 20), graph.row(1 << 10)
+    assert own is not None
+    assert smallest is not None
 
     def told(us: float, spread_us: float) -> str:
-        changed = own.model_copy(update={"median_us": us, "spread_us": spread_us})
-        (sentence,) = sentences([changed if row is own else row for row in graph])
+        own.median_us, own.spread_us = us, spread_us
+        (sentence,) = sentences(graph)
         return sentence.partition("at most 55 %")[2]
 
     # 55 % are of NCCL's 17.0 ± 0.2 µs.
@@ -56,27 +60,40 @@ def test_what_the_spread_leaves_open_is_not_called_missed() -> None:
     assert told(9.2, 0.1) == ", undecided at 1 MiB.", "under it, but it may be above"
     assert told(9.0, 0.05) == "."
     assert told(9.8, 0.1) == ", missed at 1 MiB."
-    smallest = next(row for row in graph if row.variant == "sennit" and row.bytes == 1024)
     smallest.spread_us = 1.0
     assert told(9.8, 0.1) == ", missed at 1 MiB, undecided at 1 KiB."
 
 
 def test_nothing_is_aimed_at_for_other_operations_and_larger_calls() -> None:
-    graph, _, gathered, broadcast = tables(result())
+    graph, _, gathered, broadcast = both(result())
     assert sentences(gathered) == [], "there is nothing to compare"
     assert sentences(broadcast) == ["Up to 1 MiB it takes 100 % of NCCL's time."]
-    assert sentences([row for row in graph if row.bytes > 1 << 20]) == []
+    large = {size: rows for size, rows in graph.rows.items() if size > 1 << 20}
+    assert sentences(Group(graph.title, large)) == []
 
 
 def test_a_call_that_sennit_leaves_is_by_nccl() -> None:
-    graph = tables(result())[0]
-    assert [cells(*pair)[-1] for pair in pairs(graph)] == ["one_shot_packets 8x256", "two_shot 64x256", "NCCL"]
-    assert graph[0].title == "Allreduce, float32, in a CUDA graph, 2 ranks"
+    graph = both(result())[0]
+    assert [cells(graph.row(size), graph.row(size, "nccl"))[-1] for size in graph.sizes] == [
+        "one_shot_packets 8x256",
+        "two_shot 64x256",
+        "NCCL",
+    ]
+    assert graph.title == "Allreduce, float32, in a CUDA graph, 2 ranks"
 
 
 def test_one_variant_alone_is_shown_too() -> None:
-    gathered = tables(result())[2]
-    assert cells(*pairs(gathered)[0]) == ["2 KiB", "7.50 ± 0.10", "–", "–", "–", "13.0 ± 0.2", "–", "–"]
+    gathered = both(result())[2]
+    assert cells(gathered.row(2048), gathered.row(2048, "nccl")) == [
+        "2 KiB",
+        "7.50 ± 0.10",
+        "–",
+        "–",
+        "–",
+        "13.0 ± 0.2",
+        "–",
+        "–",
+    ]
 
 
 def test_what_the_host_takes_longer_is_that_of_jobs_that_followed_one_another() -> None:
@@ -94,14 +111,14 @@ def test_what_the_host_takes_longer_is_that_of_jobs_that_followed_one_another() 
     document = data("torch")
     document["rows"] = [row for row in document["rows"] if row["variant"] != "nccl"]
     document["added"] = document["added_to_taken"] = None
-    assert added(TorchResult.model_validate(document)) == []
+    assert added(Result.model_validate(document)) == []
 
 
 def test_one_job_of_each_says_nothing_of_what_the_host_takes_longer() -> None:
     document = data("torch")
     for row in document["rows"]:
         row["host_of_runs_us"] = row["host_of_runs_us"][:1]
-    assert len(added(TorchResult.model_validate(document))) == 2, "the calls in turns of one job"
+    assert len(added(Result.model_validate(document))) == 2, "the calls in turns of one job"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +138,7 @@ def test_what_a_communicator_takes_longer_is_of_all_rounds_of_all_jobs() -> None
     assert found is not None
     assert (found["median_ms"], found["nccl_ms"], found["rounds"]) == (32, 200, 3)
     document = data("torch") | {"made": found | {"spread_ms": 2.0}}
-    said = added(TorchResult.model_validate(document))
+    said = added(Result.model_validate(document))
     assert (
         "A communicator of all ranks takes 32 ± 2 ms more to make than NCCL's own, 200 ms; aimed at: under 100 ms, "
         "shown." in said
@@ -140,9 +157,9 @@ def test_what_the_first_communicator_takes_longer_is_told_by_jobs_in_turns() -> 
     document = data("torch") | {"met": found}
     sentence = "The first communicator of a process takes 90 ± 5 ms more than in jobs without sennit, 590 ms"
     assert any(line.startswith(sentence) and line.endswith("under 100 ms, undecided.")
-               for line in added(TorchResult.model_validate(document)))  # fmt: skip
+               for line in added(Result.model_validate(document)))  # fmt: skip
     once = data("torch") | {"met": found | {"rounds": 1, "spread_ms": 0.0}}
-    assert any(line.endswith("under 100 ms.") for line in added(TorchResult.model_validate(once)))
+    assert any(line.endswith("under 100 ms.") for line in added(Result.model_validate(once)))
     assert torch_calls.met({"sennit": said["sennit"]}) is None
     assert torch_calls.met({"sennit": [[{"case": "it"}]], "nccl": said["nccl"]}) is None
 
@@ -158,9 +175,9 @@ def test_what_a_process_takes_until_its_first_allreduce_is_done() -> None:
     sentence = (
         "Until its first allreduce is done, of 1 KiB, it takes 120 ± 6 ms less than in jobs without sennit, 572 ms."
     )
-    assert sentence in added(TorchResult.model_validate(data("torch") | {"begun": found}))
+    assert sentence in added(Result.model_validate(data("torch") | {"begun": found}))
     later = data("torch") | {"begun": found | {"median_ms": 7.0}}
-    assert any("takes 7 ± 6 ms more than" in line for line in added(TorchResult.model_validate(later)))
+    assert any("takes 7 ± 6 ms more than" in line for line in added(Result.model_validate(later)))
     assert torch_calls.begun({name: [[{"met_ms": 400.0}]] for name in said}) is None
 
 
@@ -228,12 +245,12 @@ def test_jobs_of_all_variants_make_one_result() -> None:
         "nccl": [told(CASE, "eager", [8.0], [13])],
         PASSED_ON: [told(CASE, "eager", [8.0], [13.5])],
     }
-    found = parse(TorchResult, verb.document_of(job, outcomes, {CASE: "one_shot 1x256"}, 2, "all"), "it")
+    found = parse(Result, verb.document_of(job, outcomes, {CASE: "one_shot 1x256"}, 2, "all"), "it")
     own, other, passed = found.rows
     assert (own.variant, own.median_us, own.host_us, own.runs, own.repetitions) == ("sennit", 4.5, 8.5, 2, 6)
     assert own.spread_us == pytest.approx(0.875), "that of all batches is more than that of the jobs"
-    assert (own.host_of_runs_us, own.how, own.verified) == ([8, 9], "one_shot 1x256", True)
-    assert (other.how, passed.variant) == ("", PASSED_ON)
+    assert (own.host_of_runs_us, own.plan, own.verified) == ([8, 9], "one_shot 1x256", True)
+    assert (other.plan, passed.variant) == ("", PASSED_ON)
     assert found.machine.name == "here"
     assert found.warnings == []
 
@@ -337,9 +354,9 @@ def test_all_variants_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
         ("/sennit.so", 2, "eager", {"SENNIT_OPS": "none"}),
     ]
     assert ran == [explaining, explaining, *turn, *turn]
-    kept = parse(TorchResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    kept = parse(Result, json.loads(file.read_text(encoding="utf-8")), "it")
     assert len(kept.rows) == 4 * 3 * 2 + 2
-    assert {row.how for row in kept.rows if row.variant == "sennit" and row.bytes == 1024} == {"one_shot 1x256"}
+    assert {row.plan for row in kept.rows if row.variant == "sennit" and row.bytes == 1024} == {"one_shot 1x256"}
 
 
 @pytest.mark.usefixtures("installed")
@@ -365,7 +382,7 @@ def test_jobs_that_ended_are_kept_where_a_later_one_fails(monkeypatch: pytest.Mo
     file = tmp_path / "torch.json"
     with pytest.raises(Problem, match="measuring under sennit failed: no room"):
         call(json_file=str(file))
-    kept = parse(TorchResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    kept = parse(Result, json.loads(file.read_text(encoding="utf-8")), "it")
     assert {row.variant: row.runs for row in kept.rows} == {"nccl": 2, "sennit": 1, PASSED_ON: 1}
     assert "Measuring under sennit failed: no room, after 4 of 6 jobs." in kept.warnings
 
@@ -411,5 +428,5 @@ def test_a_result_that_was_kept_is_shown(programs: Programs) -> None:
     (programs.folder / "kept.json").write_text(json.dumps(data("torch")), encoding="utf-8")
     done = programs.sennit("bench", "show", "kept.json", "--markdown", "kept.md")
     assert "Allreduce, float32, in a CUDA graph, 2 ranks" in done.stdout
-    assert (programs.folder / "kept.md").read_text(encoding="utf-8") == torch_markdown(result())
+    assert (programs.folder / "kept.md").read_text(encoding="utf-8") == markdown(result())
     assert programs.sennit("bench", "torch", "--help").returncode == 0

@@ -9,10 +9,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 from conftest import Programs, data
-from sennit.__main__ import VERBS
+from sennit.__main__ import VERBS, command_line
 
 ERROR = {
     "code": "not_found",
@@ -50,6 +52,18 @@ def test_a_verb_does_not_wait_for_what_others_stand_on() -> None:
     loaded = set(done.stdout.split())
     assert "sennit.verbs.run" in loaded
     assert not loaded & {"sennit.verbs.bench", "sennit.verbs.sim", "pydantic"}
+
+
+def test_the_list_of_verbs_reads_none_of_them_and_says_what_they_say() -> None:
+    code = "import sys; from sennit.__main__ import command_line; command_line(['--help']); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert {"sennit.verbs", "sennit.verbs.options"} == {
+        name for name in done.stdout.split() if name.startswith("sennit.verbs")
+    }
+    for name, verb in VERBS.items():
+        alone: Any = typer.main.get_command(command_line([name]))
+        said = " ".join(alone.commands[name].help.split())
+        assert said.startswith(verb.does[:-1]), name
 
 
 @pytest.mark.parametrize("verb", ["profile", "map"])

@@ -4,56 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from typing import Any
 
 import pytest
 from conftest import Programs, check_snapshot, data, shown
-from sennit.changes import Judged, Verdict, counted, differing, geometric_mean, judged, unclear
-from sennit.model.collective import CollectiveResult
+from sennit.compare.changes import Judged, Verdict, counted, differing, geometric_mean, judged, unclear
+from sennit.compare.ratio import Ratio
+from sennit.compare.runs import NOT_COMPARED, Comparison, Limit, broken, compare, comparison_document, limit
 from sennit.model.result import Result
-from sennit.model.torch import TorchResult
-from sennit.model.training import TrainingResult, TrainingRow
-from sennit.problem import Exit, Problem
-from sennit.ratio import Ratio
-from sennit.runs import NOT_COMPARED, Comparison, Limit, Run, broken, compare, comparison_document, limit
+from sennit.programs.problem import Exit, Problem
 from sennit.views.changes_text import print_comparison, sentences
 
 FILES = ("before.json", "after.json")
 
 
-def collectives(*changes: tuple[int, dict[str, Any]], **more: Any) -> CollectiveResult:
-    """The made-up collectives, with members of some rows replaced."""
-    document = data("collective") | more
-    for index, values in changes:
-        document["rows"][index] |= values
-    return CollectiveResult.model_validate(document)
-
-
-def puts(*changes: tuple[int, dict[str, Any]], **more: Any) -> Result:
-    """The same of puts."""
-    document = data("result") | more
+def changed(name: str, *changes: tuple[int, dict[str, Any]], **more: Any) -> Result:
+    """A made-up result, with members of some rows replaced."""
+    document = data(name) | more
     for index, values in changes:
         document["rows"][index] |= values
     return Result.model_validate(document)
 
 
-def torches(*changes: tuple[int, dict[str, Any]], **more: Any) -> TorchResult:
-    """The same of PyTorch's collectives."""
-    document = data("torch") | more
-    for index, values in changes:
-        document["rows"][index] |= values
-    return TorchResult.model_validate(document)
+collectives, puts = partial(changed, "collective"), partial(changed, "result")
+torches, trainings = partial(changed, "torch"), partial(changed, "training")
 
 
-def trainings(*changes: tuple[int, dict[str, Any]], **more: Any) -> TrainingResult:
-    """The same of training."""
-    document = data("training") | more
-    for index, values in changes:
-        document["rows"][index] |= values
-    return TrainingResult.model_validate(document)
-
-
-def later() -> CollectiveResult:
+def later() -> Result:
     """The made-up collectives, measured again."""
     after = collectives(
         (0, {"median_us": 2.9, "plan": "one_shot_packets 2x256"}),
@@ -201,13 +179,10 @@ def test_training_is_named_by_its_batch_and_timed_in_microseconds() -> None:
 
 
 def test_a_run_is_the_same_as_itself() -> None:
-    runs: list[Run] = [collectives(), puts(), torches(), trainings()]
+    runs: list[Result] = [collectives(), puts(), torches(), trainings()]
     for run in runs:
         for row in run.rows:
-            if isinstance(row, TrainingRow):
-                row.spread_ms = row.median_ms / 100
-            else:
-                row.spread_us = row.median_us / 100
+            row.spread_us = row.median_us / 100
         found = compare(run, run)
         assert len(found.pairs) == len(run.rows)
         assert {pair.judged.verdict for pair in found.pairs} == {Verdict.SAME}

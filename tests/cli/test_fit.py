@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from sennit.fit import fit
+from fit import fit
 
 SIZES = [1 << power for power in range(12, 31, 2)]
 

@@ -23,48 +23,37 @@ import kept_documents
 import pytest
 from conftest import ROOT, data, kept_plans, shown
 from mutant import mutant
-from sennit import __main__, programs
-from sennit.comparison import comparisons
-from sennit.model.collective import CollectiveResult
+from sennit import __main__
+from sennit.compare.groups import groups
+from sennit.compare.runs import broken, compare, comparison_document, limit
+from sennit.compare.table_diff import diff_document, table_diff
+from sennit.compare.verdicts import below
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.document import Part, parse, read_json
 from sennit.model.explain import Explanation
 from sennit.model.machine import Machine
-from sennit.model.mpi import MpiResult
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.result import Result
 from sennit.model.sim import Simulation, Sweep
-from sennit.model.torch import TorchResult
-from sennit.model.training import TrainingResult
 from sennit.model.tuned import PutTable
-from sennit.problem import Exit, Problem
-from sennit.programs import Output
-from sennit.progress import step_of
-from sennit.runs import Run, broken, compare, comparison_document, limit
-from sennit.table_diff import diff_document, table_diff
-from sennit.verdicts import below
-from sennit.views import sim_sweep
+from sennit.programs import process
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.process import Output
+from sennit.programs.progress import step_of
+from sennit.views import puts, sim_sweep
 from sennit.views.changes_text import print_comparison, print_table_diff
 from sennit.views.collective_plan_text import print_collective_plan
-from sennit.views.collective_table import by_operation, collective_markdown, headings, of, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor
 from sennit.views.explain_text import print_explanation
-from sennit.views.html import html
 from sennit.views.machine_svg import machine_svg
 from sennit.views.machine_text import print_machine
-from sennit.views.markdown import case_table, markdown
-from sennit.views.mpi_table import mpi_markdown, print_mpi
 from sennit.views.plan_tables import check_text, print_kept, print_plan_table
-from sennit.views.result_table import print_result
+from sennit.views.sections import body_markdown, html, markdown, print_result, sections_of, table_markdown
 from sennit.views.sim_html import picture, simulation_html, sweep_html
 from sennit.views.sim_text import print_simulation
 from sennit.views.tables import print_put_table
-from sennit.views.torch_table import pairs, print_torch, torch_markdown
-from sennit.views.torch_table import tables as torch_tables
-from sennit.views.training_table import pairs as training_pairs
-from sennit.views.training_table import print_training, training_markdown
 
 WIDTHS = (30, 80, 132)  # of screens: narrower than any table, usual, a file
 NAMES = ("before.json", "after.json")
@@ -78,11 +67,12 @@ def kept(pattern: str) -> list[Any]:
     return found
 
 
-RESULTS = [data("result"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench put")]
-COLLECTIVES = [data("collective"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench collective")]
-MPIS = [data("mpi"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench mpi")]
-TORCHES = [data("torch"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench torch")]
-TRAININGS = [data("training"), *(one for one in kept("results/*/*.json") if one["kind"] == "bench training")]
+# By the names of their files in data/.
+BENCHMARKS = {
+    name: [data(name), *(one for one in kept("results/*/*.json") if one["kind"] == data(name)["kind"])]
+    for name in ("result", "collective", "mpi", "torch", "training")
+}
+RESULTS = BENCHMARKS["result"]
 TABLES = [data("tuned"), *kept("results/*/put-table.json")]
 MACHINES = [data("machine"), *kept("machines/*.json")]
 
@@ -115,7 +105,7 @@ def check_page(page: str) -> None:
     assert "b" not in tags.names
 
 
-def draw_comparison(good: Run, result: Run, random: Random) -> None:
+def draw_comparison(good: Result, result: Result, random: Random) -> None:
     """With a good one, either way round, and with itself."""
     for runs in ((good, result), (result, good), (result, result)):
         if runs[0].kind != runs[1].kind:
@@ -126,18 +116,27 @@ def draw_comparison(good: Run, result: Run, random: Random) -> None:
         assert isinstance(broken(found, [limit("slower:3"), limit("unclear")]), list)
 
 
-def draw_result(result: Result, random: Random) -> None:
+def draw_result(name: str, result: Result, random: Random) -> None:
     """Every view, and that the text formats keep their rows and cells apart."""
-    draw_comparison(Result.model_validate(data("result")), result, random)
+    draw_comparison(Result.model_validate(data(name)), result, random)
     shown(lambda console: print_result(result, console), random.choice(WIDTHS))
     rows = list(csv.reader(io.StringIO(to_csv(result), newline="")))
     assert [len(row) for row in rows] == [len(rows[0])] * (len(result.rows) + 1)
+    tables = [table for section in sections_of(result) for table in section.tables]
+    lines = [line for line in body_markdown(result).split("\n") if line.startswith("| ")]
+    assert len(lines) == sum(2 + len(table.lines) for table in tables)
+    bars = [re.sub(r"\\.", "", line).count("|") for line in lines]
+    assert set(bars) <= {len(table.headings) + 1 for table in tables}
     assert markdown(result)
-    for comparison in comparisons(result):
-        lines = case_table(comparison).split("\n")
-        bars = {re.sub(r"\\.", "", line).count("|") for line in lines}
-        assert (len(lines), len(bars)) == (len(comparison.sizes) + 2, 1)
     check_page(html(result))
+
+
+def draw_put(result: Result, random: Random) -> None:
+    """That, and what docs/ show of it."""
+    draw_result("result", result, random)
+    for group in groups(result):
+        lines = table_markdown(puts.table(group)).split("\n")
+        assert len(lines) == len(group.sizes) + 2
     assert isinstance(below(result, 1), list)
     found = kept_documents.Kept("made-up", "results/made-up.json", result)
     figures: dict[str, str] = {}
@@ -145,37 +144,6 @@ def draw_result(result: Result, random: Random) -> None:
     assert highlights.highlights([found])
     for figure in figures.values():
         check_picture(figure)
-
-
-def draw_collective(result: CollectiveResult, random: Random) -> None:
-    """Both views, and that every line of a table has the cells of its head."""
-    draw_comparison(CollectiveResult.model_validate(data("collective")), result, random)
-    shown(lambda console: print_collective(result, console), random.choice(WIDTHS))
-    lines = [line for line in collective_markdown(result).split("\n") if line.startswith("| ")]
-    bars = [re.sub(r"\\.", "", line).count("|") for line in lines]
-    assert set(bars) <= {len(headings(rows, result.links_gbps)) + 1 for rows in by_operation(result)}
-    assert len(lines) == sum(2 + len(of("sennit", rows)) for rows in by_operation(result))
-
-
-def draw_mpi(result: MpiResult, random: Random) -> None:
-    draw_comparison(MpiResult.model_validate(data("mpi")), result, random)
-    shown(lambda console: print_mpi(result, console), random.choice(WIDTHS))
-    lines = [line for line in mpi_markdown(result).split("\n") if line.startswith("| ")]
-    assert len(lines) >= len({(row.title, row.bytes) for row in result.rows})
-
-
-def draw_torch(result: TorchResult, random: Random) -> None:
-    draw_comparison(TorchResult.model_validate(data("torch")), result, random)
-    shown(lambda console: print_torch(result, console), random.choice(WIDTHS))
-    lines = [line for line in torch_markdown(result).split("\n") if line.startswith("| ")]
-    assert len(lines) == sum(2 + len(pairs(rows)) for rows in torch_tables(result))
-
-
-def draw_training(result: TrainingResult, random: Random) -> None:
-    draw_comparison(TrainingResult.model_validate(data("training")), result, random)
-    shown(lambda console: print_training(result, console), random.choice(WIDTHS))
-    lines = [line for line in training_markdown(result).split("\n") if line.startswith("| ")]
-    assert len(lines) == 2 + len(training_pairs(result))
 
 
 def draw_machine(machine: Machine, random: Random) -> None:
@@ -231,11 +199,11 @@ def draw_explanation(explanation: Explanation, random: Random) -> None:
 
 # Documents to damage, the class that reads them, how they are drawn, and how many mutants. Doctor's has few members.
 KINDS: dict[str, tuple[list[Any], type[Part], Callable[[Any, Random], None], int]] = {
-    "result": (RESULTS, Result, draw_result, 260),
-    "collective": (COLLECTIVES, CollectiveResult, draw_collective, 120),
-    "mpi": (MPIS, MpiResult, draw_mpi, 120),
-    "torch": (TORCHES, TorchResult, draw_torch, 120),
-    "training": (TRAININGS, TrainingResult, draw_training, 120),
+    "result": (RESULTS, Result, draw_put, 260),
+    **{
+        name: (BENCHMARKS[name], Result, partial(draw_result, name), 120)
+        for name in ("collective", "mpi", "torch", "training")
+    },
     "machine": (MACHINES, Machine, draw_machine, 200),
     "table": (TABLES, PutTable, draw_table, 120),
     "plans": ([data("plans")], CollectiveTable, draw_plans, 120),
@@ -317,7 +285,7 @@ def test_a_damaged_document_is_shown_or_refused_on_the_command_line(
         text = mutant(random.choice(documents), random)
         (tmp_path / "kept.json").write_bytes(text)
         output = Output(text.decode("utf-8", "replace"), 0)
-        monkeypatch.setattr(programs, "run", lambda *_, output=output, **__: output)
+        monkeypatch.setattr(process, "run", lambda *_, output=output, **__: output)
         more = AS_JSON.get(verb, ["--json"]) if number % 3 == 0 else []
         monkeypatch.setattr(sys, "argv", ["sennit", *arguments, *more])
         try:
@@ -346,7 +314,7 @@ def test_damaged_files_of_the_tree_are_drawn_or_named(tmp_path: Path) -> None:
     for folder in ("results/made-up", "machines"):
         (tmp_path / folder).mkdir(parents=True)
     readers: list[tuple[Callable[[Path], Any], str]] = [
-        (kept_documents.kept_results, "made-up/put.json"),
+        (partial(kept_documents.kept_results, kind="bench put"), "made-up/put.json"),
         (generate_docs.machine_pictures, "mist.json"),
     ]
     outcomes = set()
@@ -382,9 +350,9 @@ def test_damaged_messages_of_a_program_are_taken_or_left() -> None:
     for number in range(300):
         random = Random(f"message {number}")
         line = mutant(random.choice(MESSAGES), random).decode("utf-8", "replace")
-        step, error, warning = step_of(line), programs._error_of(line), programs._warning_of(line)
+        step, error, warning = step_of(line), process._error_of(line), process._warning_of(line)
         taken += sum(map(bool, (step, error, warning)))
         assert step is None or isinstance(step.done, int)
-        assert error is None or isinstance(programs._problem(error, 1, "sennit-sim"), Problem)
+        assert error is None or isinstance(process._problem(error, 1, "sennit-sim"), Problem)
         assert isinstance(warning, str)
     assert 60 < taken < 240

@@ -17,6 +17,7 @@ import run_tests
 import tidy
 from conftest import ROOT, data
 from sennit import __version__
+from sennit.model.result import PUT
 
 
 def test_the_version_is_the_same_everywhere() -> None:
@@ -170,7 +171,7 @@ def test_readme_shows_a_line_for_each_kind_of_program(tree: Path) -> None:
     for row in document["rows"]:
         row["way"] = {"graph": "queued", "queued": "graph"}.get(row["way"], row["way"])
     (tree / "results/made-up/torch.json").write_text(json.dumps(document))
-    lines = highlights.summary(tree, kept_documents.kept_results(tree)).splitlines()
+    lines = highlights.summary(tree, kept_documents.kept_results(tree, PUT)).splitlines()
     assert lines[0] == "| times as fast | as | 64 KiB | 1 MiB | 16 MiB | 64 MiB |"
     assert "| PyTorch: allreduce on 2 GPUs | NCCL | – | 1.67 × | – | 1.00 × |" in lines
     assert any(
@@ -249,12 +250,30 @@ def test_the_stamp_of_a_source_follows_its_headers(tmp_path: Path, monkeypatch: 
     source.write_text('#include "room/b.h"\n#include <vector>\n')
     header.write_text('#include "b.h"\nint b;\n')
     assert tidy.closure(source, [tmp_path / "src"]) == [source, header]
-    before = tidy.stamp(source, "c++ a.cc", "checks")
-    assert tidy.stamp(source, "c++ a.cc", "checks") == before
+    before = tidy.stamp([source], ["-DA"], "checks")
+    assert tidy.stamp([source], ["-DA"], "checks") == before
     header.write_text("int c;\n")
-    after = tidy.stamp(source, "c++ a.cc", "checks")
+    after = tidy.stamp([source], ["-DA"], "checks")
     assert after != before
-    assert tidy.stamp(source, "c++ a.cc", "other checks") != after
+    assert len({after, tidy.stamp([source], ["-DA"], "other checks"), tidy.stamp([source], ["-DB"], "checks")}) == 3
+
+
+def test_clang_tidy_reads_whole_rooms(tmp_path: Path) -> None:
+    sizes = {"a/1.cc": 9, "a/2.cc": tidy.UNIT_BYTES, "b/1.cc": 9, "c/1.cc": 9}
+    files = [tmp_path / name for name in sizes]
+    for file, size in zip(files, sizes.values(), strict=True):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("int main() {}".ljust(size))
+    assert tidy.units(reversed(files)) == [files[:2], files[2:]]
+    text = tidy.text_of(files[2:])
+    assert text.count("#define main main_0\n") == text.count("#define main main_1\n") == 1
+    assert text.count("#undef main\n") == text.count("#include") == 2
+
+
+def test_clang_tidy_is_given_what_all_sources_need() -> None:
+    commands = ["c++ -Ia -isystem b -DC=1 -Dall_EXPORTS -O3 -std=c++20 -c x.cc", "c++ -Ia -Id -c y.cc"]
+    flags = tidy.flags_of([{"command": command} for command in commands])
+    assert flags[:5] == ["-Ia", "-isystemb", "-DC=1", "-std=c++20", "-Id"]
 
 
 def test_make_names_its_targets() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, check_snapshot, data, shown
 from sennit.model.machine import Machine
-from sennit.reach import Cell, bandwidth, latency
+from sennit.model.reach import Cell, bandwidth, latency
 from sennit.views.machine_layout import place
 from sennit.views.machine_svg import BOX_WIDTH, COLUMN, machine_svg
 from sennit.views.machine_text import print_machine

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import ROOT
-from sennit.peers.training import cases
+from sennit.baselines.training import cases
 
 PYTHON = """#!{python}
 import json, os, signal, sys, time

@@ -25,7 +25,7 @@ from sennit.formats.msccl_import import schedule_of
 from sennit.formats.order import reached
 from sennit.formats.ranges import Ranges
 from sennit.formats.schedule import Schedule, document, read_schedule
-from sennit.problem import Problem
+from sennit.programs.problem import Problem
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 

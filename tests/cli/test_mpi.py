@@ -11,38 +11,39 @@ from typing import Any
 
 import pytest
 from conftest import Programs, check_snapshot, data, shown
-from sennit import launcher
-from sennit.model.mpi import MpiResult
-from sennit.peers import ucx
-from sennit.problem import Problem
+from sennit.baselines import ucx
+from sennit.compare.groups import groups, ratio
+from sennit.model.result import Result
+from sennit.programs import launcher
+from sennit.programs.problem import Problem
 from sennit.verbs import mpi, run
-from sennit.views.mpi_table import mpi_markdown, print_mpi, ratio, row_of, sentences, tables
+from sennit.views.mpi import sentences
+from sennit.views.sections import body_markdown, print_result
 
 OPENMPI = "mpirun (Open MPI) 5.0.11"
 
 # ---- tables -------------------------------------------------------------------------------------------------------
 
 
-def result(**changes: Any) -> MpiResult:
-    return MpiResult.model_validate(data("mpi") | changes)
+def result(**changes: Any) -> Result:
+    return Result.model_validate(data("mpi") | changes)
 
 
 def test_the_tables() -> None:
-    check_snapshot("mpi.txt", shown(lambda console: print_mpi(result(), console)))
-    check_snapshot("mpi.md", mpi_markdown(result()))
+    check_snapshot("mpi.txt", shown(lambda console: print_result(result(), console)))
+    check_snapshot("mpi.md", body_markdown(result()))
 
 
 def test_what_took_turns_is_compared_by_its_turns_and_other_jobs_by_their_times() -> None:
-    rows = tables(result())[0]
-    own = row_of(rows, "sennit", 8)
-    assert str(ratio(own, row_of(rows, "by_hand", 8))) == "2.000 ± 0.005"
-    assert str(ratio(own, row_of(rows, "ucx", 8))) == "1.17 ± 0.03"
-    assert ratio(own, None) is None
+    group = groups(result())[0]
+    assert str(group.ratio(8, "by_hand")) == "2.000 ± 0.005"
+    assert str(group.ratio(8, "ucx")) == "1.17 ± 0.03"
+    assert ratio(group.row(8), None) is None
 
 
 def test_the_cost_on_host_buffers_is_that_of_the_size_where_it_may_be_most() -> None:
-    rows = next(rows for rows in tables(result()) if rows[0].buffers == "host")
-    assert sentences(rows) == [
+    group = next(group for group in groups(result()) if group.first.buffers == "host")
+    assert sentences(group) == [
         "Before the MPI sennit costs 0.20 % of a call of 8 B (between 0.05 and 0.40 %), less at other sizes."
     ]
 
@@ -50,17 +51,17 @@ def test_the_cost_on_host_buffers_is_that_of_the_size_where_it_may_be_most() -> 
 def test_without_sennit_there_are_times_alone() -> None:
     document = data("mpi")
     document["rows"] = [row for row in document["rows"] if row["variant"] != "sennit"]
-    text = mpi_markdown(MpiResult.model_validate(document))
+    text = body_markdown(Result.model_validate(document))
     assert "| size | by hand µs | UCX µs |" in text
     assert "× by hand" not in text
-    assert "Nothing was measured." in mpi_markdown(result(rows=[]))
+    assert "Nothing was measured." in body_markdown(result(rows=[]))
 
 
 def test_a_table_names_the_benchmark_of_osu() -> None:
     document = data("mpi")
     rows = [row | {"osu": f"osu_{row['operation']}"} for row in document["rows"] if row["operation"] == "latency"]
     document["rows"] = [row | {"buffers": "managed"} for row in rows]
-    assert "**Latency: managed buffers, 2 ranks (osu_latency).**" in mpi_markdown(MpiResult.model_validate(document))
+    assert "**Latency: managed buffers, 2 ranks (osu_latency).**" in body_markdown(Result.model_validate(document))
 
 
 # ---- launchers ----------------------------------------------------------------------------------------------------

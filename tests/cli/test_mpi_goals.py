@@ -15,13 +15,13 @@ from mpi_goals import (
     small_latency,
     times_as_fast,
 )
-from sennit.model.mpi import BY_HAND, MPI, OWN, UCX, MpiRow, Turns
+from sennit.model.result import BY_HAND, MPI, OWN, UCX, Row, Turns
 
 
-def row(variant: str, operation: str, size: int, us: float, **more: object) -> MpiRow:
+def row(variant: str, operation: str, size: int, us: float, **more: object) -> Row:
     """A row of two ranks with GPU buffers, unless `more` says otherwise."""
     known = {"operation": operation, "variant": variant, "buffers": "gpu", "bytes": size, "ranks": 2, "median_us": us}
-    return MpiRow.model_validate(known | more)
+    return Row.model_validate(known | more)
 
 
 def test_the_latency_of_8_bytes_is_beside_the_better_of_both() -> None:

@@ -16,7 +16,7 @@ from sennit.formats.msccl import NAMES, Algorithm, read_algorithm, write_algorit
 from sennit.formats.msccl_export import algorithm_of, too_large
 from sennit.formats.msccl_import import schedule_of
 from sennit.formats.schedule import Schedule, document, read_schedule
-from sennit.problem import Problem
+from sennit.programs.problem import Problem
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 WITH_PROGRAMS = pytest.mark.skipif(not FOLDER, reason="SENNIT_TEST_PROGRAMS names no folder; make test sets it")

@@ -1,10 +1,10 @@
-"""Where a job's ranks meet: peers/port.py."""
+"""Where a job's ranks meet: baselines/port.py."""
 
 from __future__ import annotations
 
 import socket
 
-from sennit.peers import port
+from sennit.baselines import port
 
 
 def test_what_the_system_hands_out_is_read() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from sennit.ratio import DRIFT, Ratio, between_runs, speedup
+from sennit.compare.ratio import DRIFT, Ratio, between_runs, speedup
 
 
 def test_a_shorter_time_is_a_ratio_above_one() -> None:

@@ -16,6 +16,7 @@ import pytest
 import typer
 from conftest import ROOT
 from sennit import __main__
+from sennit.operations import VERBS, operation_of
 from sennit.verbs import bench, collective, explain, mpi, sim
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
@@ -190,7 +191,7 @@ def test_a_tuner_keeps_what_another_one_has_measured_meanwhile(tmp_path: Path) -
 
 
 def test_tune_offers_what_its_programs_do() -> None:
-    offered = options_of("tune", __main__.command_line([]))
+    offered = options_of("tune", __main__.command_line(["tune"]))
     assert options_of_program("sennit-tune", "collectives") - offered == {"--progress"}
     assert options_of_program("sennit-tune", "put") - offered == {"--progress"}
 
@@ -205,7 +206,7 @@ def test_sim_offers_what_its_program_does() -> None:
     offered = options_of("allreduce", sim.app) | options_of("broadcast", sim.app)
     assert options_of_program("sennit-sim", "collective") - offered == asked
     assert options_of_program("sennit-sim", "replay") - options_of("replay", sim.app) == set()
-    assert options_of_program("sennit-sim", "check") - options_of("check", __main__.command_line([])) == {
+    assert options_of_program("sennit-sim", "check") - options_of("check", __main__.command_line(["check"])) == {
         "--progress"
     }
 
@@ -451,12 +452,12 @@ def test_every_operation_of_the_program_has_a_verb(tmp_path: Path) -> None:
     options = ["--ranks", "2", "--sizes", "4K", "--seconds", "0.001"]
     result = document("bench", "collectives", *options, "--json", "-", cache=tmp_path)
     measured = [row["operation"] for row in result["rows"] if row["variant"] == "sennit"]
-    assert measured == [collective.operation_of(verb) for verb in collective.OPERATIONS]
+    assert measured == [operation_of(verb) for verb in VERBS]
     # Of a barrier there are no numbers to check.
     assert all(row["verified"] == (row["operation"] != "barrier") for row in result["rows"])
 
 
-@pytest.mark.parametrize("verb", collective.OPERATIONS)
+@pytest.mark.parametrize("verb", VERBS)
 def test_bench_measures_a_collective_without_a_gpu(tmp_path: Path, verb: str) -> None:
     sizes = [] if verb == "barrier" else ["--sizes", "8,64K"]
     options = ["--executor", "host", "--ranks", "2", *sizes, "--seconds", "0.001"]
@@ -465,7 +466,7 @@ def test_bench_measures_a_collective_without_a_gpu(tmp_path: Path, verb: str) ->
     assert done.returncode == 0, done.stderr
     assert f"\n{verb.capitalize()}: " in done.stdout
     rows = json.loads(kept.read_text(encoding="utf-8"))["rows"]
-    assert {row["operation"] for row in rows} == {collective.operation_of(verb)}
+    assert {row["operation"] for row in rows} == {operation_of(verb)}
     assert {row["bytes"] for row in rows} == ({8, 65536} if sizes else {0})
     assert len({row["variant"] for row in rows}) > 1
     shown_again = sennit("bench", "show", str(kept), cache=tmp_path)

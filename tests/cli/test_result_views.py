@@ -11,9 +11,9 @@ import pytest
 import typer.main
 from conftest import Programs, data
 from sennit.model.document import parse
-from sennit.spelling import known_as
+from sennit.model.result import Result
+from sennit.operations import known_as
 from sennit.verbs import bench, run
-from sennit.verbs.results import kind_of
 from sennit.views.csv import to_csv
 
 KINDS = ("result", "collective", "mpi", "torch", "training")
@@ -51,7 +51,7 @@ def test_a_result_without_rows_has_every_view(programs: Programs, name: str) -> 
 def test_values_that_are_several_stay_in_their_cell() -> None:
     def cells(name: str, column: str) -> list[str]:
         document = data(name)
-        text = to_csv(parse(kind_of(document).model, document, name))
+        text = to_csv(parse(Result, document, name))
         return [row[column] for row in csv.DictReader(io.StringIO(text))]
 
     assert any(cell.startswith("times_as_fast=") for cell in cells("mpi", "sennit"))

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 from sennit import __version__
-from sennit.peers.torch_job import Told
-from sennit.places import VARIABLE
-from sennit.revision import revision
+from sennit.baselines.torch_job import Told
+from sennit.programs.places import VARIABLE
+from sennit.programs.revision import revision
 from sennit.verbs import torch_jobs
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 import forked
 import pytest
 from conftest import ROOT
-from sennit.handed_on import command_line, preloaded
+from sennit.programs import launcher
+from sennit.programs.handed_on import command_line, preloaded
 from sennit.verbs import run
 
 Sennit = Callable[..., subprocess.CompletedProcess[str]]
@@ -107,7 +108,7 @@ def test_what_keeps_the_library_from_the_program_is_said(launcher: str, command:
     ],
 )
 def test_open_mpis_launcher_is_known_by_its_version(said: str, expected: bool) -> None:
-    assert run.is_openmpi(said) == expected
+    assert launcher.is_openmpi(said) == expected
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ from conftest import ROOT, Programs, check_snapshot, data, shown
 from sennit import units
 from sennit.model.machine import Link, Machine
 from sennit.model.sim import Load, Messages, SimulatedPut, Simulation, Sweep
-from sennit.problem import Exit, Problem
-from sennit.sim import sizes_of
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.sim import sizes_of
 from sennit.views import sim_sweep, sim_text
 from sennit.views.chart import Bar, bar_chart, time_axis
 from sennit.views.loads import LAST_BAND, Loads, band, link_lines, ways

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from conftest import Programs, check_snapshot, data, kept_plans, shown
-from sennit.changes import Verdict
+from sennit.compare.changes import Verdict
+from sennit.compare.table_diff import TableDiff, diff_document, table_diff
 from sennit.model.plans import CollectiveTable, KeptTable
-from sennit.table_diff import TableDiff, diff_document, table_diff
 from sennit.views.changes_text import diff_sentences, print_table_diff
 from sennit.views.plan_tables import check_text
 

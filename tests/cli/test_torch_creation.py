@@ -6,8 +6,8 @@ import ctypes
 from typing import Any
 
 import pytest
-from sennit.peers import torch_creation
-from sennit.peers.torch_creation import Identity, Maker, Ranks
+from sennit.baselines import torch_creation
+from sennit.baselines.torch_creation import Identity, Maker, Ranks
 
 
 def maker(name: str, order: list[str], code: int = 0) -> Maker:

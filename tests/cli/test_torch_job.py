@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 from conftest import ROOT
-from sennit.peers import torch_job
-from sennit.peers.run import MARK, Outcome
+from sennit.baselines import torch_job
+from sennit.baselines.run import MARK, Outcome
 
 
 def test_ranks_see_the_drop_in_or_do_not() -> None:
@@ -24,7 +24,7 @@ def test_why_the_drop_in_did_nothing_is_a_warning() -> None:
     assert torch_job.said_by_sennit([
         "sennit warning (process 12): a communicator of 2 ranks is left to NCCL: no memory",
         "sennit: the program runs without sennit: SENNIT_TAKE=some is no choice of calls",
-        "sennit info (process 12): a communicator of 2 ranks has its counterpart",
+        "sennit info (process 12): a communicator of 2 ranks is also sennit's",
         "Some warning of PyTorch's",
     ]) == [
         "a communicator of 2 ranks is left to NCCL: no memory",

@@ -7,8 +7,8 @@ import time
 from typing import Any
 
 import pytest
+from sennit.baselines import torch_passing
 from sennit.capi.names import Operator, Type
-from sennit.peers import torch_passing
 
 MAPS = """7f0000000000-7f0000001000 r-xp 00000000 08:01 11 /usr/lib/libc.so.6
 7f0000001000-7f0000002000 r-xp 00000000 08:01 12 /site-packages/nvidia/nccl/lib/libnccl.so.2

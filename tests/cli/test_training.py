@@ -13,47 +13,48 @@ from typing import Any
 import pytest
 from conftest import check_snapshot, data, fill, shown
 from made_up_training import call, row_of
+from sennit.baselines import timing, training
+from sennit.baselines.run import Outcome
+from sennit.baselines.training import Case, Job
+from sennit.compare.groups import ratio
+from sennit.compare.ratio import Ratio
 from sennit.model.document import parse
-from sennit.model.training import TrainingResult, TrainingRow
-from sennit.peers import timing, training
-from sennit.peers.run import Outcome
-from sennit.peers.training import Case, Job
-from sennit.problem import Exit, Problem
-from sennit.ratio import Ratio
+from sennit.model.result import Result, Row
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import training as verb
-from sennit.views.training_table import (
+from sennit.views.sections import body_markdown, print_result
+from sennit.views.training import (
     aims,
     alone,
     cells,
+    exposed,
+    exposed_spread,
     gains,
     left,
     losses,
     pairs,
     percent,
-    print_training,
     rates,
-    ratio,
     reached,
-    training_markdown,
 )
 
 
-def result() -> TrainingResult:
-    return TrainingResult.model_validate(data("training"))
+def result() -> Result:
+    return Result.model_validate(data("training"))
 
 
 # ---- tables -------------------------------------------------------------------------------------------------------
 
 
 def test_the_tables() -> None:
-    check_snapshot("training.txt", shown(lambda console: print_training(result(), console)))
-    check_snapshot("training.md", training_markdown(result()))
+    check_snapshot("training.txt", shown(lambda console: print_result(result(), console)))
+    check_snapshot("training.md", body_markdown(result()))
 
 
 def test_a_models_name_is_shown_as_it_is() -> None:
     named = result()
     named.rows[0].model = "resnet50 [/bold]"
-    assert "[/bold]" in shown(lambda console: print_training(named, console))
+    assert "[/bold]" in shown(lambda console: print_result(named, console))
 
 
 def test_a_case_is_compared_by_its_steps() -> None:
@@ -71,11 +72,11 @@ def test_communication_is_what_a_step_without_it_lacks() -> None:
     own, other = pairs(result())[0]
     assert own is not None
     assert other is not None
-    assert own.exposed == pytest.approx(1 - 45 / 48)
-    assert other.exposed == pytest.approx(0.1)
+    assert exposed(own) == pytest.approx(1 - 45 / 48)
+    assert exposed(other) == pytest.approx(0.1)
     transformer = pairs(result())[1][0]
     assert transformer is not None
-    assert transformer.exposed is None, "FSDP cannot leave it out"
+    assert exposed(transformer) is None, "FSDP cannot leave it out"
 
 
 def test_the_exposed_part_is_shown_where_it_is_known() -> None:
@@ -83,14 +84,16 @@ def test_the_exposed_part_is_shown_where_it_is_known() -> None:
     assert own is not None
     assert other is not None
     assert (percent(other, own), percent(own, other)) == ("10%", "6%")
-    shaky = other.model_copy(update={"spread_ms": 3.0})
-    assert shaky.exposed_spread(own) == pytest.approx(0.9 * 3 / 50)
+    shaky = other.model_copy(update={"spread_us": 3e3})
+    assert exposed_spread(shaky, own) == pytest.approx(0.9 * 3 / 50)
     assert percent(shaky, own) == "–", "steps vary by more"
-    assert percent(other.model_copy(update={"silent_spread_ms": 2.6}), own) == "–", "or those without communication"
-    slow = own.model_copy(update={"silent_ms": 42.0})
+    assert percent(other.model_copy(update={"silent_spread_us": 2.6e3}), own) == "–", "or those without communication"
+    slow = own.model_copy(update={"silent_us": 42e3})
     assert percent(other, slow) == "–", "jobs differ by more"
     assert percent(other, None) == "10%"
-    assert pairs(result())[1][0].exposed_spread(None) == 0  # type: ignore[union-attr]
+    transformer = pairs(result())[1][0]
+    assert transformer is not None
+    assert exposed_spread(transformer, None) == 0
 
 
 def test_what_is_aimed_at_is_missed_undecided_or_shown() -> None:
@@ -105,21 +108,21 @@ def test_what_is_aimed_at_is_missed_undecided_or_shown() -> None:
     document = data("training")
     document["rows"][1]["median_ms"] = 52.0
     assert "in 1 of 3 cases; missed: resnet50 ddp 32 25 MB (0.962 ± 0.003); und" in "".join(
-        aims(TrainingResult.model_validate(document))
+        aims(Result.model_validate(document))
     )
     document["rows"] = document["rows"][:1]
-    assert aims(TrainingResult.model_validate(document)) == []
+    assert aims(Result.model_validate(document)) == []
 
 
 def test_few_ratios_decide_nothing() -> None:
     assert reached(Ratio(0.95, 0.01), False) == "undecided: ± 0.01"
 
-    def of(steps: int, gain: float) -> TrainingResult:
+    def of(steps: int, gain: float) -> Result:
         document = data("training")
         document["rows"] = document["rows"][:2]
         own = next(row for row in document["rows"] if row["variant"] == "sennit")
         own |= {"steps": steps, "gain": gain, "gain_spread": 0.001, "left_ms": own["median_ms"] * gain}
-        return TrainingResult.model_validate(document)
+        return Result.model_validate(document)
 
     for gain in (0.9, 1.1):
         assert "undecided: resnet50 ddp 32 25 MB (± 0.001, 5 ratios)" in aims(of(5, gain))[0]
@@ -136,35 +139,35 @@ def test_where_communication_is_exposed_training_is_to_be_faster() -> None:
     ]
     document = data("training")
     document["rows"][1]["median_ms"] = 50.0
-    (said,) = gains(TrainingResult.model_validate(document))
+    (said,) = gains(Result.model_validate(document))
     assert said.endswith("shown in 1 of 2 cases; not shown: resnet50 ddp 32 25 MB (1.000 ± 0.003).")
     document["rows"][0]["spread_ms"] = 3.0
-    (said,) = gains(TrainingResult.model_validate(document))
+    (said,) = gains(Result.model_validate(document))
     assert said.endswith("shown in 1 of 1 cases; not shown: none."), "steps vary by more than what is exposed"
 
 
 def test_what_the_drop_in_costs_calls_of_nccls_is_told_by_cases_that_are_steady() -> None:
     document = data("training")
     own, other = document["rows"][-2:]
-    assert left(TrainingResult.model_validate(document)) == [
+    assert left(Result.model_validate(document)) == [
         "What the drop-in costs a program whose calls it leaves to NCCL: steps of all cases vary by 0.5% or more, "
         "which cannot tell."
     ]
     own |= {"left_ms": 33.066, "spread_ms": 0.1, "left_spread_ms": 0.1}
     other["spread_ms"] = 0.1
-    assert left(TrainingResult.model_validate(document)) == [
+    assert left(Result.model_validate(document)) == [
         "Left to NCCL under sennit, of a step's time without it: 1.002 (resnet50 ddp graph 8 25 MB); aimed at: "
         "within 1%, missed: none."
     ]
     own["left_ms"] = 33.5
-    assert "within 1%, missed: resnet50 ddp graph 8 25 MB." in left(TrainingResult.model_validate(document))[0]
+    assert "within 1%, missed: resnet50 ddp graph 8 25 MB." in left(Result.model_validate(document))[0]
     document["rows"][1]["left_ms"] = 50.0
     document["rows"][0]["spread_ms"] = 1.0
-    assert left(TrainingResult.model_validate(document))[0].endswith("Steps of the other cases vary by 0.5% or more.")
+    assert left(Result.model_validate(document))[0].endswith("Steps of the other cases vary by 0.5% or more.")
     own["left_spread_ms"] = 0.2
-    assert "cannot tell" in left(TrainingResult.model_validate(document))[0]
+    assert "cannot tell" in left(Result.model_validate(document))[0]
     document["rows"] = document["rows"][2:4]
-    assert left(TrainingResult.model_validate(document)) == [], "jobs that had not both"
+    assert left(Result.model_validate(document)) == [], "jobs that had not both"
 
 
 def test_rows_of_neither_library_are_left_out() -> None:
@@ -177,7 +180,7 @@ def test_chance_is_what_steps_without_communication_differ_by() -> None:
     own, other = pairs(result())[0]
     assert own is not None
     assert other is not None
-    slow = own.model_copy(update={"silent_ms": other.silent_ms * 2})
+    slow = own.model_copy(update={"silent_us": other.silent_us * 2})
     assert (alone(slow, other), alone(None, other)) == ("0.50", "–")
     assert alone(*pairs(result())[1]) == "–", "FSDP cannot leave it out"
 
@@ -275,12 +278,12 @@ def test_runs_of_both_make_one_result() -> None:
         },
         2,
     )
-    found = parse(TrainingResult, document, "it")
+    found = parse(Result, document, "it")
     own, other = found.rows
-    assert (own.variant, own.median_ms, own.steps, own.runs, own.silent_ms) == ("sennit", 13, 6, 2, 8)
-    assert own.spread_ms == pytest.approx(1.75), "a step's spread is more than that of the two runs"
+    assert (own.variant, own.median_us, own.steps, own.runs, own.silent_us) == ("sennit", 13e3, 6, 2, 8e3)
+    assert own.spread_us == pytest.approx(1.75e3), "a step's spread is more than that of the two runs"
     assert own.per_second == pytest.approx(2 * 8 / 13 * 1e3)
-    assert (own.silent_spread_ms, other.silent_spread_ms) == (0, 0)
+    assert (own.silent_spread_us, other.silent_spread_us) == (0, 0)
     assert (own.repeatable, other.repeatable) == (True, False)
     left_out = (
         "Left out, as no job under sennit and nccl finished it: vgg16 ddp, batch 8, buckets 25 MB. Measure it again."
@@ -296,18 +299,18 @@ def test_that_all_calls_were_nccls_is_said_and_shows_nothing() -> None:
     assert document["warnings"] == [
         "All calls are NCCL's (SENNIT_EXPLAIN=1 says why); try sennit tune collectives, or SENNIT_TAKE=all."
     ]
-    found = parse(TrainingResult, document, "it")
+    found = parse(Result, document, "it")
     assert aims(found) == ["Aimed at: never below 0.99 of NCCL's; no case tells, as all calls were left to NCCL."]
     assert gains(found) == []
     jobs["sennit"].append(Outcome(rows=[row_of(case) | {"taken": 7}]))
     document = verb.document_of(Job(2, [case], 3), jobs, 2)
     assert document["warnings"] == []
-    assert "shown in 1 of 1 cases" in aims(parse(TrainingResult, document, "it"))[0]
+    assert "shown in 1 of 1 cases" in aims(parse(Result, document, "it"))[0]
 
 
 def test_of_cases_that_were_nccls_the_others_tell() -> None:
     found = result()
-    next(row for row in found.rows if row.variant == "sennit").calls = "nccl"
+    next(row for row in found.rows if row.variant == "sennit").plan = "NCCL"
     assert aims(found) == [
         "Aimed at: never below 0.99 of NCCL's; by more than 2 × ± shown in 1 of 2 cases; missed: none; undecided: "
         "transformer fsdp 8 (± 0.01); all calls left to NCCL: resnet50 ddp 32 25 MB."
@@ -320,9 +323,9 @@ def test_each_case_tells_of_its_own_calls() -> None:
     under_sennit = [row_of(first) | {"taken": 3}, row_of(second) | {"taken": 0}]
     jobs = {"nccl": [Outcome(rows=[row_of(first), row_of(second)])], "sennit": [Outcome(rows=under_sennit)]}
     document = verb.document_of(Job(2, [first, second], 3), jobs, 2)
-    rows = parse(TrainingResult, document, "it").rows
-    assert {row.model: row.calls for row in rows if row.variant == "sennit"} == {"resnet50": "", "vgg16": "nccl"}
-    assert {row.calls for row in rows if row.variant == "nccl"} == {""}
+    rows = parse(Result, document, "it").rows
+    assert {row.model: row.plan for row in rows if row.variant == "sennit"} == {"resnet50": "", "vgg16": "NCCL"}
+    assert {row.plan for row in rows if row.variant == "nccl"} == {""}
     assert document["warnings"] == []
 
 
@@ -330,11 +333,11 @@ def test_what_a_job_has_of_both_libraries_is_compared_within_it() -> None:
     case = Case("resnet50", "ddp", 8)
     turns = [[11.0, 10.0], [33.0, 30.0], [12.0, 10.0], [5.5, 5.0], [11.0, 10.0], [22.0, 20.0], [11.0, 10.0]]
     run = {"losses": [1.0], "steps_ms": [own for _, own in turns], "turns_ms": turns, "silent_ms": []}
-    own = TrainingRow.model_validate(training.row(case, "sennit", 2, [run]))
-    assert (own.left_ms, own.median_ms, own.left_spread_ms) == (11.0, 10.0, 3.0)
+    own = Row.model_validate(training.row(case, "sennit", 2, [run]))
+    assert (own.left_us, own.median_us, own.left_spread_us) == (11e3, 10e3, 3e3)
     assert own.gain == pytest.approx(1.1)
     assert own.gain_spread == pytest.approx(0.1 / 4), "from the least to the greatest of so few"
-    alone_ = own.model_copy(update={"variant": "nccl", "left_ms": 0.0, "gain": 0.0, "median_ms": 100.0})
+    alone_ = own.model_copy(update={"variant": "nccl", "left_us": 0.0, "gain": 0.0, "median_us": 100e3})
     found = ratio(own, alone_)
     assert found is not None
     assert found.value == pytest.approx(1.1), "jobs of their own do not count then"
@@ -412,7 +415,7 @@ def test_the_same_tokens_on_all_ranks_count_once() -> None:
     case = Case("mlp", "tensor", 4)
     made = training.row(case, "nccl", 8, [{"losses": [], "steps_ms": [10.0], "silent_ms": []}])
     assert made["per_second"] == pytest.approx(4 * training.TOKENS / 10 * 1e3)
-    assert made["spread_ms"] == 0
+    assert made["spread_us"] == 0
 
 
 def test_a_step_of_several_batches_counts_all_of_them() -> None:
@@ -446,7 +449,7 @@ def test_both_libraries_take_turns(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     file = tmp_path / "training.json"
     call(json_file=str(file))
     assert ran == ["nccl", "sennit", "nccl", "sennit"]
-    kept = parse(TrainingResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    kept = parse(Result, json.loads(file.read_text(encoding="utf-8")), "it")
     assert {row.variant for row in kept.rows} == {"sennit", "nccl"}
     assert kept.warnings == []
     assert "budget_s" not in kept.settings

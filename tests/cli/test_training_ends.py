@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from conftest import Programs, fill
 from made_up_training import call, row_of
+from sennit.baselines import training
+from sennit.baselines.budget import ENDING_S, LEAST_S, Did, Share, share
+from sennit.baselines.run import Outcome
+from sennit.baselines.training import Case, Job
 from sennit.model.document import parse
-from sennit.model.training import TrainingResult
-from sennit.peers import training
-from sennit.peers.budget import ENDING_S, LEAST_S, Did, Share, share
-from sennit.peers.run import Outcome
-from sennit.peers.training import Case, Job
-from sennit.problem import Exit, Problem
+from sennit.model.result import Result
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import training as verb
 from sennit.verbs.turns import STOPPED, Outcomes, measure_in_turns
 
@@ -58,8 +58,8 @@ def test_cases_that_were_measured_are_kept_whatever_ends_it(
             call(models="resnet50,vgg16,alexnet", json_file=str(file))
         return file
 
-    def kept(file: Path) -> TrainingResult:
-        return parse(TrainingResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    def kept(file: Path) -> Result:
+        return parse(Result, json.loads(file.read_text(encoding="utf-8")), "it")
 
     assert not run_until(1, 2).exists(), "there is nothing to compare with"
     assert not run_until(2, 0).exists()
@@ -162,12 +162,12 @@ class MadeUp:
         outcome.reason = "" if outcome.reason == STOPPED else outcome.reason
         self.ran.append(f"{variant} {len(outcome.rows)}/{len(job.cases)}")
 
-    def measure(self, budget_s: float, runs: int) -> TrainingResult:
+    def measure(self, budget_s: float, runs: int) -> Result:
         job = Job(2, [Case(model, "ddp", 8) for model in self.case_s], 4)
-        kept: list[TrainingResult] = []
+        kept: list[Result] = []
 
         def show(outcomes: Outcomes) -> None:
-            kept.append(parse(TrainingResult, verb.document_of(job, outcomes, runs, budget_s), "it"))
+            kept.append(parse(Result, verb.document_of(job, outcomes, runs, budget_s), "it"))
 
         began = self.now
         in_turn = verb.within(budget_s, job, runs, self.start, self.clock)
@@ -270,7 +270,7 @@ def test_ranks_are_ended_with_the_budget(monkeypatch: pytest.MonkeyPatch, tmp_pa
     began = time.monotonic()
     call(models="resnet50,vgg16", runs=1, budget=ENDING_S + 6, json_file=str(file))
     assert 5.9 < time.monotonic() - began < 6 + ENDING_S
-    kept = parse(TrainingResult, json.loads(file.read_text(encoding="utf-8")), "it")
+    kept = parse(Result, json.loads(file.read_text(encoding="utf-8")), "it")
     assert [(row.model, row.variant) for row in kept.rows] == [("resnet50", "nccl"), ("resnet50", "sennit")]
     assert kept.warnings[0] == "Nothing more fits into the budget of 11 s, after 1 of 2 jobs."
     assert "no job under sennit finished it: vgg16" in kept.warnings[1]

@@ -9,9 +9,9 @@ from typing import Any
 
 from conftest import data
 from kept_documents import NONE_YET
-from sennit.model.training import TrainingResult
-from sennit.peers.training import read_unfinished, unfinished
-from sennit.views.training_table import EXPLAINED, case_of
+from sennit.baselines.training import read_unfinished, unfinished
+from sennit.model.result import Result
+from sennit.views.training import EXPLAINED, case_of
 from training_sections import (
     CALLS_EXPLAINED,
     Section,
@@ -48,7 +48,7 @@ def source(
     document["machine"] = {"name": "hgx", "driver": "580", "cuda": "13.0", "devices": ["H200", "H200"], "cores": 8}
     document["versions"] = {"sennit": f"0.1.0+{name}", "torch": "2.11", "nccl": "2.28"}
     document["warnings"] = list(warnings)
-    return Source(f"results/{folder}/{name}.json", TrainingResult.model_validate(document | changes))
+    return Source(f"results/{folder}/{name}.json", Result.model_validate(document | changes))
 
 
 def merged(*sources: Source) -> Section:
@@ -57,7 +57,7 @@ def merged(*sources: Source) -> Section:
     return section
 
 
-def cases(result: TrainingResult) -> list[str]:
+def cases(result: Result) -> list[str]:
     """Those of which there is a row, in order."""
     return list(dict.fromkeys(case_of(row) for row in result.rows))
 
@@ -255,7 +255,7 @@ def test_columns_are_explained_once(tmp_path: Path) -> None:
 
 
 def test_a_merge_of_one_result_has_what_it_has() -> None:
-    only = Source("results/made-up/training.json", TrainingResult.model_validate(data("training")))
+    only = Source("results/made-up/training.json", Result.model_validate(data("training")))
     section = merge("made-up", [only])
     assert sorted(section.result.rows, key=repr) == sorted(only.result.rows, key=repr)
     assert section.result.versions == only.result.versions

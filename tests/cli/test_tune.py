@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from conftest import Programs, check_snapshot, data, kept_plans, shown
+from sennit.compare.kinds import changed_by_windows, kinds
+from sennit.compare.pair_classes import pair_classes
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.tuned import PutTable
-from sennit.plans import changed_by_windows, kinds
-from sennit.tuning import pair_classes
 from sennit.verbs.tune import torchs_nccl
 from sennit.views import plan_tables
 from sennit.views.tables import print_put_table, verdict

@@ -8,8 +8,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 
 from conftest import check_snapshot, data, shown
-from sennit.comparison import comparisons
-from sennit.model.collective import CollectiveResult
+from sennit.compare.groups import groups
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.doctor import Doctor
 from sennit.model.explain import Explanation
@@ -17,15 +16,12 @@ from sennit.model.result import Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction, SimulatedPut, Simulation
 from sennit.views import collective_plan_text, result_charts, sim_text
 from sennit.views.beyond import beyond_markdown, print_beyond
-from sennit.views.collective_table import collective_markdown, print_collective
 from sennit.views.csv import to_csv
 from sennit.views.doctor_text import print_doctor, summary
 from sennit.views.explain_text import print_explanation, sentences
-from sennit.views.html import PRETENDED, html
-from sennit.views.markdown import markdown
 from sennit.views.paper import paper_chart, paper_markdown, print_paper
 from sennit.views.reproduction import reproduction_markdown
-from sennit.views.result_table import print_result
+from sennit.views.sections import PRETENDED, body_markdown, html, markdown, print_result
 
 
 def test_the_tables_of_a_result(result: Result) -> None:
@@ -78,9 +74,9 @@ def test_variants_that_look_like_styles_are_shown_as_they_are(result: Result) ->
 def test_charts_of_next_to_no_bandwidth(result: Result) -> None:
     for row in result.rows:
         row.gbps = row.limit_gbps = row.median_us = 5e-324
-    for comparison in comparisons(result):
+    for group in groups(result):
         for draw in (result_charts.bandwidth, result_charts.against_engine, result_charts.split):
-            assert not re.search("nan|inf", draw(comparison).replace("info", ""))
+            assert not re.search("nan|inf", draw(group).replace("info", ""))
     assert html(result)
 
 
@@ -115,9 +111,9 @@ def test_the_page_escapes_what_documents_say(result: Result) -> None:
 
 
 def test_charts_are_well_formed_and_stay_inside_their_frame(result: Result) -> None:
-    for comparison in comparisons(result):
+    for group in groups(result):
         for draw in (result_charts.bandwidth, result_charts.against_engine, result_charts.split):
-            root = ElementTree.fromstring(draw(comparison))
+            root = ElementTree.fromstring(draw(group))
             for circle in root.iter("{http://www.w3.org/2000/svg}circle"):
                 assert 0 <= float(circle.attrib["cx"]) <= 620
                 assert 0 <= float(circle.attrib["cy"]) <= 320
@@ -127,17 +123,17 @@ def test_charts_of_a_single_size_and_of_no_bytes(result: Result) -> None:
     only = [row for row in result.rows if row.bytes == 64 << 20 and row.traffic == "one_way"]
     for size in (64 << 20, 0):
         result.rows = [row.model_copy(update={"bytes": size}) for row in only]
-        (comparison,) = comparisons(result)
+        (group,) = groups(result)
         for draw in (result_charts.bandwidth, result_charts.against_engine, result_charts.split):
-            assert "nan" not in draw(comparison)
+            assert "nan" not in draw(group)
         assert html(result)
 
 
 def test_a_result_of_peers_only_has_no_ratio(result: Result) -> None:
     result.rows = [row for row in result.rows if row.variant == "nccl"]
-    (comparison,) = comparisons(result)
-    assert result_charts.against_engine(comparison) == ""
-    assert result_charts.split(comparison) == ""
+    (group,) = groups(result)
+    assert result_charts.against_engine(group) == ""
+    assert result_charts.split(group) == ""
     assert "nccl µs" in markdown(result)
 
 
@@ -265,23 +261,22 @@ def test_explain_predicts_only_what_is_a_candidate() -> None:
     assert not any("busiest rank" in one for one in said)
 
 
-def collective(*operations: str) -> CollectiveResult:
+def collective(*operations: str) -> Result:
     """The made-up collectives, or some of them."""
     document = data("collective")
     document["rows"] = [row for row in document["rows"] if not operations or row["operation"] in operations]
-    return CollectiveResult.model_validate(document)
+    return Result.model_validate(document)
 
 
 def test_collectives_beside_their_peer_and_other_plans() -> None:
     result = collective()
-    check_snapshot("collective.txt", shown(lambda console: print_collective(result, console)))
-    check_snapshot("collective.md", collective_markdown(result))
+    check_snapshot("collective.txt", shown(lambda console: print_result(result, console)))
+    check_snapshot("collective.md", body_markdown(result))
 
 
-def test_a_single_collective_names_itself_before_its_table() -> None:
-    text = collective_markdown(collective("allreduce"))
-    assert "range. Allreduce: float32 sum, 4 ranks, in place, as a CUDA graph.\n\n| size |" in text
-    assert "**" not in text
+def test_a_collective_is_named_above_its_table() -> None:
+    text = body_markdown(collective("allreduce"))
+    assert "range.\n\n**Allreduce: float32 sum, 4 ranks, in place, as a CUDA graph.**\n\n| size |" in text
     assert "| 1 KiB | 3.20 ± 0.05 |" in text
     assert "Slower than nccl at 1 GiB (0.923 ± 0.002)." in text
 
@@ -289,7 +284,7 @@ def test_a_single_collective_names_itself_before_its_table() -> None:
 def test_collectives_stand_in_the_order_of_their_document() -> None:
     document = data("collective")
     document["rows"].reverse()
-    text = collective_markdown(CollectiveResult.model_validate(document))
+    text = body_markdown(Result.model_validate(document))
     titles = re.findall(r"\*\*([\w-]+):", text)
     assert titles == ["Barrier", "All-to-all-v", "All-to-all", "Reduce-scatter", "Allreduce"]
 
@@ -297,13 +292,13 @@ def test_collectives_stand_in_the_order_of_their_document() -> None:
 def test_a_peer_is_compared_at_its_own_operation() -> None:
     # All of these have a row of 1 MiB; all-to-all's was not measured with NCCL.
     for operation, said in (("allreduce", "1.41 ± 0.02"), ("reduce_scatter", "1.70 ± 0.03"), ("all_to_all", "")):
-        assert said in collective_markdown(collective(operation))
-    parts = collective_markdown(collective()).split("**All-to-all: ")[1].split("**All-to-all-v: ")
+        assert said in body_markdown(collective(operation))
+    parts = body_markdown(collective()).split("**All-to-all: ")[1].split("**All-to-all-v: ")
     assert "nccl" not in parts[0]
     assert "| 17.0 | 2.00 ± 0.03 |" in parts[1]
 
 
-def with_peers(*names: str) -> CollectiveResult:
+def with_peers(*names: str) -> Result:
     """The made-up allreduce beside others, of which each is twice as slow as the one before."""
     result = collective("allreduce")
     own = [row for row in result.rows if row.variant == "sennit"]
@@ -314,7 +309,7 @@ def with_peers(*names: str) -> CollectiveResult:
 
 
 def test_every_peer_has_columns_and_sentences_of_its_own() -> None:
-    text = collective_markdown(with_peers("openmpi", "mpich"))
+    text = body_markdown(with_peers("openmpi", "mpich"))
     assert "| plan | nccl µs | × nccl | openmpi µs | × openmpi | mpich µs | × mpich |" in text
     assert "| 6.40 | 2.00 ± 0.03 | 12.8 | 4.00 ± 0.06 |" in text
     assert "| 4521 | 0.923 ± 0.002 | – | – | – | – |" in text  # not measured at this size
@@ -326,11 +321,13 @@ def test_every_peer_has_columns_and_sentences_of_its_own() -> None:
 
 def test_a_narrow_screen_leaves_out_the_times_of_several_peers() -> None:
     result = with_peers("openmpi", "[bold]")
-    wide = shown(lambda console: print_collective(result, console), width=160)
-    narrow = shown(lambda console: print_collective(result, console), width=132)
+    wide = shown(lambda console: print_result(result, console), width=160)
+    narrow = shown(lambda console: print_result(result, console), width=132)
     assert "openmpi µs" in wide
-    assert "openmpi µs" not in narrow
-    assert "nccl µs" not in narrow
+    table, missing = narrow.split("No room here for: ")
+    assert "openmpi µs" not in table
+    assert "nccl µs" not in table
+    assert missing.startswith("nccl µs, openmpi µs, [bold] µs.")
     for text in (wide, narrow):
         assert "× openmpi" in text
         assert "× [bold]" in text
@@ -338,7 +335,7 @@ def test_a_narrow_screen_leaves_out_the_times_of_several_peers() -> None:
 
 
 def test_a_barrier_has_no_size_and_no_bandwidth() -> None:
-    text = collective_markdown(collective("barrier"))
+    text = body_markdown(collective("barrier"))
     assert "Barrier: 4 ranks, as a CUDA graph." in text
     assert "| – | 3.00 ± 0.10 | – | – | – | direct 1x32 | 9.00 | 3.00 ± 0.11 |" in text
     assert "Faster than nccl (3.00 ± 0.11)." in text
@@ -347,16 +344,16 @@ def test_a_barrier_has_no_size_and_no_bandwidth() -> None:
 
 
 def test_a_collective_names_an_operator_only_where_it_reduces() -> None:
-    assert "Reduce-scatter: float32 sum, 4 ranks, in place" in collective_markdown(collective("reduce_scatter"))
-    assert "All-to-all: float32, 4 ranks, out of place" in collective_markdown(collective("all_to_all"))
+    assert "Reduce-scatter: float32 sum, 4 ranks, in place" in body_markdown(collective("reduce_scatter"))
+    assert "All-to-all: float32, 4 ranks, out of place" in body_markdown(collective("all_to_all"))
 
 
 def test_a_collective_without_a_peer_has_no_columns_for_it() -> None:
     result = collective()
     result.rows = [row for row in result.rows if row.variant != "nccl"]
-    text = collective_markdown(result)
+    text = body_markdown(result)
     assert "nccl µs" not in text
     assert "aster than nccl" not in text
     result.rows = []
-    assert "Nothing was measured." in collective_markdown(result)
-    assert "Nothing was measured." in shown(lambda console: print_collective(result, console))
+    assert "Nothing was measured." in body_markdown(result)
+    assert "Nothing was measured." in shown(lambda console: print_result(result, console))

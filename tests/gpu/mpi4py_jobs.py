@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests" / "interop")]
 
-from sennit.peers import mpi  # noqa: E402
+from sennit.baselines import mpi  # noqa: E402
 from suite_outcomes import LEFT_OUT, Run, fallen  # noqa: E402
 
 LONGEST = 150  # seconds of one run

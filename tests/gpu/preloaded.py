@@ -28,7 +28,7 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent.parent / "python")]
 
 import preloaded_children  # noqa: E402
-from sennit.peers.port import free_port  # noqa: E402
+from sennit.baselines.port import free_port  # noqa: E402
 
 LIBRARY = HERE.parent.parent / "build" / "release" / "lib" / "libsennit-preload.so"
 PREFIX = "preloaded: "  # before what rank 0 tells
@@ -51,7 +51,6 @@ class Scenario:
     taken: tuple[str, ...]  # operations as the report names them
     allowed: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
-    ranks: tuple[int, ...] = ()  # with which it can be done; empty: any
     goes: bool = False  # a rank leaves, and torchrun ends the others
 
 
@@ -63,13 +62,6 @@ SCENARIOS = (
         "nonblocking",
         ("allreduce", "allgather", "bcast", "reduce"),
         settings={"TORCH_NCCL_USE_COMM_NONBLOCKING": "1"},
-    ),
-    Scenario(
-        "rails",
-        ("allreduce",),
-        ("NCCL: a type or operator that is not tried over several nodes",),
-        {"SENNIT_RAILS": "1"},
-        (4, 6, 8),
     ),
     Scenario("groups", ("allreduce", "reduce_scatter", "allgather", "bcast")),
     Scenario("messages", ("send", "recv")),
@@ -336,9 +328,6 @@ def main() -> int:
     ranks = asked.ranks or (2 if shares else min(gpus, 8))
     for scenario in SCENARIOS:
         if asked.scenarios and scenario.name not in asked.scenarios:
-            continue
-        if scenario.ranks and ranks not in scenario.ranks:
-            print(f"preloaded: {scenario.name}: skipped: it takes {' or '.join(map(str, scenario.ranks))} ranks")
             continue
         problems = run(scenario, python, ranks, None if asked.without else asked.library, shares)
         failed += told(f"{scenario.name}, {ranks} ranks{' on one GPU' if shares else ''}", problems)

@@ -24,7 +24,6 @@ SCENARIOS: dict[str, Callable[[Place], dict[str, float]]] = {
     "collectives": preloaded_calls.collectives,
     "bound": preloaded_calls.bound,
     "nonblocking": preloaded_calls.bound,
-    "rails": preloaded_calls.collectives,
     "groups": preloaded_calls.groups,
     "messages": preloaded_messages.messages,
     "streams": preloaded_streams.streams,
@@ -57,8 +56,6 @@ def main() -> None:
     device = torch.device("cuda", 0 if shares else RANK)
     torch.cuda.set_device(device)
     scenario = sys.argv[1]
-    if scenario == "rails":  # two nodes, for all that sennit knows
-        os.environ["SENNIT_NODE"] = str(2 * RANK // RANKS)
     bound = {"device_id": device} if scenario in ("bound", "nonblocking", "shrunk") else {}
     dist.init_process_group("nccl", **bound)
     told = SCENARIOS[scenario](Place(RANK, RANKS, device, shares))

@@ -53,8 +53,8 @@ void grown_patiently(void);
 void patient_parts(void);
 /* How they end. */
 void ended_late(void);
-void mistaken(void);
-void mistaken_between(void);
+void mismatched(void);
+void mismatched_between(void);
 void uneven(void);
 void aborted(void);
 void revoked(void);

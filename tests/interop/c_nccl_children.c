@@ -76,7 +76,7 @@ void shrunk_aside(void) {
 /* Of the ranks but the last, which begins alone, and comes in; then a part of all. */
 static void grow(ncclConfig_t* config) {
   const int before = size - 1;
-  const bool old = rank < before, elder = rank == before - 1;
+  const bool old = rank < before, bridge = rank == before - 1;
   ncclConfig_t of_old = NCCL_CONFIG_INITIALIZER;
   of_old.blocking = config == NULL;
   ncclComm_t all = NULL, part = NULL;
@@ -88,8 +88,8 @@ static void grow(ncclConfig_t* config) {
   }
   buffers();
   ncclUniqueId id;
-  if (elder || !old) id = meet_by("more", elder, comm);
-  state = ncclCommGrow(comm, size, elder || !old ? &id : NULL, old ? -1 : rank, &all, config);
+  if (bridge || !old) id = meet_by("more", bridge, comm);
+  state = ncclCommGrow(comm, size, bridge || !old ? &id : NULL, old ? -1 : rank, &all, config);
   expect(state == ncclSuccess || (config != NULL && state == ncclInProgress), "grow", state);
   while (old && (state == ncclInProgress || all == NULL)) check(ncclCommGetAsyncError(comm, &state), "ask");
   do check(ncclCommGetAsyncError(all, &state), "ask of all");

@@ -42,8 +42,8 @@ static void* reduce_or_broadcast(void* result) {
   return NULL;
 }
 
-/* The ranks' calls do not belong together; a watchdog's thread looks, and ends them. */
-static void mistake(void* (*calls)(void*)) {
+/* The ranks' calls do not match; a watchdog's thread looks, and ends them. */
+static void mismatch(void* (*calls)(void*)) {
   init();
   buffers();
   fill(2000);
@@ -66,15 +66,15 @@ static void mistake(void* (*calls)(void*)) {
   pthread_join(thread, NULL);
   printf("all right\n");
 }
-void mistaken(void) {
-  mistake(reduce_more);
+void mismatched(void) {
+  mismatch(reduce_more);
 }
-void mistaken_between(void) {
-  mistake(reduce_or_broadcast);
+void mismatched_between(void) {
+  mismatch(reduce_or_broadcast);
 }
 
 /* Calls that move nothing, and those that NCCL refuses, meet nobody: that this rank comes late afterwards is no
- * mistake. */
+ * mismatch. */
 void uneven(void) {
   init();
   buffers();

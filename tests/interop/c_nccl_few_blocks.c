@@ -57,12 +57,12 @@ static ncclComm_t smaller(void) {
 
 /* The last rank comes in, and has no configuration: the others have theirs from the communicator that there was. */
 static ncclComm_t larger(void) {
-  const bool old = rank < size - 1, elder = rank == 0;
+  const bool old = rank < size - 1, bridge = rank == 0;
   if (old) comm = of_all(size - 1, kCtas, "id");
   ncclUniqueId id;
-  if (elder || !old) id = meet_by("more", elder, comm);
+  if (bridge || !old) id = meet_by("more", bridge, comm);
   ncclComm_t made = NULL;
-  check(ncclCommGrow(comm, size, elder || !old ? &id : NULL, old ? -1 : rank, &made, NULL), "grow");
+  check(ncclCommGrow(comm, size, bridge || !old ? &id : NULL, old ? -1 : rank, &made, NULL), "grow");
   return made;
 }
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import drop_in
 import guard
 import mpi_headers
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 

@@ -11,7 +11,7 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "build" / "debian-mpi"

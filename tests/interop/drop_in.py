@@ -9,7 +9,7 @@ from pathlib import Path
 import debian_mpi
 import guard
 import pytest
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 

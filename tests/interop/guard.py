@@ -17,7 +17,7 @@ from typing import Any
 
 import mpi_headers
 from mpi_table import TABLE
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 TOGETHER = tempfile.TemporaryDirectory(prefix="sennit-guards-")

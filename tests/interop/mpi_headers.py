@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 import debian_mpi
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 WHEELS = ROOT / "build" / "mpi-wheels"

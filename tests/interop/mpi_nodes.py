@@ -40,8 +40,8 @@ def reduced(comm: MPI.Comm, count: int, op: Callable[[Iterator[int]], int]) -> I
 
 
 def check(what: str, buffer: Host, expected: Ints) -> None:
-    got = array.array("i", buffer.view.tobytes())
-    if got != expected:
+    if len(buffer.view) != len(expected) or not buffer.begins_with(expected):
+        got = array.array("i", buffer.view.tobytes())
         at = next(i for i, (a, b) in enumerate(zip(got, expected, strict=True)) if a != b)
         raise AssertionError(f"rank {RANK}: {what}: element {at} is {got[at]}, not {expected[at]}")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import util
 
 import pytest
-from sennit.packages import install
+from sennit.programs.packages import install
 
 if util.find_spec("torch") is None:
     pytest.skip(f"PyTorch is not installed: {install('torch')}", allow_module_level=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sennit.capi import SennitError
 from sennit.capi.library import NAME, library
-from sennit.places import VARIABLE
+from sennit.programs.places import VARIABLE
 
 HERE = Path(__file__).resolve().parent
 FOLDER = os.environ.get("SENNIT_TEST_PROGRAMS", "")

@@ -4,7 +4,9 @@ them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import pytest
@@ -28,3 +30,19 @@ def in_turn(names: Sequence[str], cases: Sequence[Any], times: int = 1) -> list[
         for i, part in enumerate(parts)
         for name in names
     ]
+
+
+def again(cases: Sequence[tuple[str, Hashable, str]], families: Sequence[Sequence[str]]) -> set[int]:
+    """Which of a test's cases repeat others, by their places. A case is its test, its other parameters, and the MPI.
+    Every run has each test with each of its other parameters over one MPI of each family, which take turns."""
+    names: dict[tuple[str, Hashable], dict[str, int]] = defaultdict(dict)
+    for place, (test, others, name) in enumerate(cases):
+        names[test, others][name] = place
+    repeated: set[int] = set()
+    turns: dict[str, int] = {}
+    for (test, _), places in names.items():
+        turn = turns[test] = turns.get(test, zlib.crc32(test.encode())) + 1
+        for family in families:
+            given = [places[name] for name in family if name in places]
+            repeated.update(place for i, place in enumerate(given) if i != turn % len(given))
+    return repeated

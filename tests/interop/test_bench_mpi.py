@@ -15,7 +15,7 @@ from typing import Any
 
 import drop_in
 import pytest
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 OF_TWO = (
     "latency", "persistent", "multi_latency", "partitioned", "bandwidth", "bandwidth_init", "bidirectional",

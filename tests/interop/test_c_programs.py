@@ -202,13 +202,11 @@ def test_types_that_have_no_names_are_not_freed(name: str) -> None:
     assert "into GPU memory" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize("name", c_programs.LIBRARIES)
+@pytest.mark.parametrize("name", [name for name in c_programs.LIBRARIES if name != "debian-openmpi"])  # MPI 3
 def test_messages_in_parts_are_of_gpu_memory(name: str) -> None:
     program, library = have(name, "c_partitions.c")
     for drop_in_of in (None, library):
         done = program.run(2, drop_in_of, {"SENNIT_REPORT": "1"})
-        if done.stdout.startswith("no parts"):
-            pytest.skip("the MPI has no partitioned messages")
         assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr[-4000:]
     for call in ("psend_init", "precv_init"):
         assert re.search(rf"{call} .* staged: ", done.stderr), done.stderr

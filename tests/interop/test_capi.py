@@ -12,7 +12,7 @@ import rank_jobs
 from sennit.capi import Code, Operator, SennitError, Type
 from sennit.capi import library as declared
 from sennit.capi.error import error_of
-from sennit.places import find_library
+from sennit.programs.places import find_library
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 HEADER = (ROOT / "include" / "sennit" / "sennit.h").read_text(encoding="utf-8")

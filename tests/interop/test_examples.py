@@ -15,7 +15,7 @@ import drop_in
 import guard
 import mpi_headers
 import pytest
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent.parent / "examples"

@@ -16,7 +16,7 @@ import debian_mpi
 import drop_in
 import guard
 import pytest
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 WAYS = {"mpif.h": "MPIF_H", "mpi": "MODULE_MPI", "mpi_f08": "MODULE_F08"}

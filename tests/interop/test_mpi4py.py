@@ -24,7 +24,7 @@ import drop_in
 import guard
 import pytest
 import repeats
-from sennit.peers import mpi
+from sennit.baselines import mpi
 from suite_outcomes import LEFT_OUT, Run, doubtful, fallen, worse
 
 HERE = Path(__file__).resolve().parent

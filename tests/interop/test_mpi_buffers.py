@@ -12,7 +12,7 @@ from pathlib import Path
 import drop_in
 import pytest
 import repeats
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 

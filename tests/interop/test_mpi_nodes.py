@@ -15,7 +15,7 @@ from pathlib import Path
 
 import drop_in
 import pytest
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 

@@ -14,7 +14,7 @@ import drop_in
 import pytest
 import repeats
 from mpi_pieces import CHECKS
-from sennit.peers import mpi
+from sennit.baselines import mpi
 
 HERE = Path(__file__).resolve().parent
 NODE = "SENNIT_NODE=$PMI_RANK$PMIX_RANK"

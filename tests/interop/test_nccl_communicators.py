@@ -56,7 +56,7 @@ def test_one_that_was_made_by_several_ids() -> None:
     assert job.asked("AllReduce") == 0
 
 
-def test_parts_of_a_communicator_have_counterparts_of_their_own() -> None:
+def test_parts_of_a_communicator_are_sennits_too() -> None:
     program, library = have()
     job = program.run("divided", 4, library)
     expect_right(job)
@@ -79,7 +79,7 @@ def test_one_that_was_shrunk() -> None:
 
 
 def test_one_that_was_shrunk_without_the_knowledge_of_those_excluded() -> None:
-    """Parts of the same communicator that are made afterwards have counterparts as ever."""
+    """Parts of the same communicator that are made afterwards are sennit's as ever."""
     program, library = have()
     job = program.run("shrunk_aside", 3, library)
     expect_right(job)
@@ -95,7 +95,7 @@ def test_one_that_was_grown(test: str, ranks: int) -> None:
     assert job.asked("AllReduce") == 0
 
 
-@pytest.mark.parametrize("without", [0, 2, 3], ids=["an old rank", "the elder", "the new rank"])
+@pytest.mark.parametrize("without", [0, 2, 3], ids=["an old rank", "the bridge rank", "the new rank"])
 def test_one_that_was_grown_where_a_rank_has_no_drop_in(without: int) -> None:
     """What the old ranks without it could do they still do; all of the grown one is NCCL's."""
     program, library = have()
@@ -119,9 +119,9 @@ def test_what_waits_is_ended_by_an_abort() -> None:
     expect_right(program.run("aborted", 3, library))
 
 
-def test_calls_that_do_not_belong_together_are_told_of_once() -> None:
+def test_calls_that_do_not_match_are_told_of_once() -> None:
     program, library = have()
-    job = program.run("mistaken", 3, library)
+    job = program.run("mismatched", 3, library)
     expect_right(job)
     said = [line for each in job.errors for line in each.splitlines() if "at the same place" in line]
     assert len(said) == 1, job.text
@@ -132,14 +132,14 @@ def test_calls_that_do_not_belong_together_are_told_of_once() -> None:
 def test_calls_of_which_each_library_has_some_are_told_of_once() -> None:
     """Where SENNIT_OPS has allreduces alone, rank 0's is sennit's, and the others' broadcast at its place NCCL's."""
     program, library = have()
-    job = program.run("mistaken_between", 3, library, {"SENNIT_OPS": "allreduce"})
+    job = program.run("mismatched_between", 3, library, {"SENNIT_OPS": "allreduce"})
     expect_right(job)
     said = [line for each in job.errors for line in each.splitlines() if "at the same place" in line]
     assert len(said) == 1, job.text
     assert re.search("rank 0 of 3 calls allreduce of 4000 bytes .* rank [12] .* which NCCL does", said[0]), said
 
 
-def test_calls_that_meet_nobody_are_part_of_no_mistake() -> None:
+def test_calls_that_wait_for_no_rank_are_part_of_no_mismatch() -> None:
     program, library = have()
     job = program.run("uneven", 3, library)
     expect_right(job)

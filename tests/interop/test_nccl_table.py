@@ -1,4 +1,4 @@
-"""What src/shim/nccl/functions.txt knows of NCCL, held against every nccl.h that can be had, and against what
+"""What src/shim/nccl/abi/functions.txt knows of NCCL, held against every nccl.h that can be had, and against what
 those of other versions declare."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import source_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 SHIM = ROOT / "src" / "shim" / "nccl"
-GENERATE = source_modules.load("nccl_generate", SHIM / "generate.py")  # which is no module of a package
+GENERATE = source_modules.load("nccl_generate", SHIM / "abi" / "generate.py")  # which is no module of a package
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,11 @@ def test_the_oldest_version_that_is_taken_is_among_those_that_are_kept() -> None
 
 
 def test_the_newest_version_that_is_known_is_the_newest_that_is_kept() -> None:
-    known = re.search(r"kNewestKnown = (\d+);", (SHIM / "attach.cc").read_text(encoding="utf-8"))
+    known = re.search(r"kNewestKnown = (\d+);", (SHIM / "entry.cc").read_text(encoding="utf-8"))
     major, minor = KEPT[-1].numbers[:2]
     assert known is not None
     assert int(known[1]) == 10_000 * major + 100 * minor + 99
-    assert f"than this sennit knows ({major}.{minor})" in (SHIM / "attach.cc").read_text(encoding="utf-8")
+    assert f"than this sennit knows ({major}.{minor})" in (SHIM / "entry.cc").read_text(encoding="utf-8")
 
 
 @each_version

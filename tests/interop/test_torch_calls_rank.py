@@ -8,9 +8,9 @@ import needs_torch  # noqa: F401
 import pytest
 import torch
 import torch.distributed as dist
-from sennit.peers.torch_calls import EAGER, Job
-from sennit.peers.torch_calls_rank import MOST_CALLS, Rank
-from sennit.peers.torch_rank import Refused
+from sennit.baselines.torch_calls import EAGER, Job
+from sennit.baselines.torch_calls_rank import MOST_CALLS, Rank
+from sennit.baselines.torch_rank import Refused
 
 CALL_US = 10.0
 SLOW_US = 1e5  # of a batch in which something else held the machine up

@@ -1,4 +1,4 @@
-"""On which streams calls run and what they wait for: sennit.torch.member and .turns on made-up streams."""
+"""On which streams calls run and what they wait for: sennit.torch.member and .stream_order on made-up streams."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from sennit.capi import Code, SennitError
-from sennit.torch import turns
+from sennit.torch import stream_order
 from sennit.torch.member import Member, handle
 from torch_streams import Stream
 
@@ -34,7 +34,7 @@ class Site:
         """One whose communicator is made already."""
         made = Member(dist.HashStore(), 0, 2, timedelta(seconds=1))
         made._communicator, made._device = self, DEVICE  # type: ignore[assignment]
-        turns.of(DEVICE).members += 1
+        stream_order.of(DEVICE).members += 1
         return made
 
     def check(self) -> None:
@@ -54,8 +54,8 @@ class Site:
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     made = Site()
-    order = turns.Turns(made.beside)
-    monkeypatch.setattr(turns, "_all", {0: order})
+    order = stream_order.StreamOrder(made.beside)
+    monkeypatch.setattr(stream_order, "_all", {0: order})
     monkeypatch.setattr(torch.cuda, "current_stream", lambda _=None: made.current)
     monkeypatch.setattr(torch.cuda, "stream", lambda _: contextlib.nullcontext())
     monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)

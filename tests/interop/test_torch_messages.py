@@ -1,4 +1,4 @@
-"""On which streams messages run, when they begin, and what becomes of them: sennit.torch.direction on made-up
+"""On which streams messages run, when they begin, and what becomes of them: sennit.torch.channel on made-up
 streams."""
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pytest
 import torch
 import torch.distributed as dist
 from sennit.capi import Code, SennitError
-from sennit.torch import direction as under_test
-from sennit.torch import message, room, streams
-from sennit.torch.direction import Direction
+from sennit.torch import block_budget, message, streams
+from sennit.torch import channel as under_test
+from sennit.torch.channel import Channel
 from sennit.torch.meeting import Meeting
 from torch_streams import Stream
 
@@ -33,7 +33,7 @@ class Tensor:
 
 
 class Site:
-    """A direction from rank 7 to rank 4, of which rank 4 is here; and how its communicator comes about."""
+    """A channel from rank 7 to rank 4, of which rank 4 is here; and how its communicator comes about."""
 
     def __init__(self) -> None:
         self.log: list[str] = []
@@ -63,14 +63,14 @@ class Site:
     def abort(self, why: str) -> None:
         self.ended = SennitError(Code.ABORTED, why)
 
-    def make(self) -> Direction:
+    def make(self) -> Channel:
         meeting: Any = self
-        return Direction(meeting, 7, 4, False, DEVICE, 16, lambda: self.alive())
+        return Channel(meeting, 7, 4, False, DEVICE, 16, lambda: self.alive())
 
-    def post(self, direction: Direction, name: str) -> message.Message:
+    def post(self, channel: Channel, name: str) -> message.Message:
         tensor: Any = Tensor(name)
         made = message.Message(tensor, 7)
-        direction.post(made)
+        channel.post(made)
         return made
 
     def said(self) -> list[str]:
@@ -91,10 +91,10 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def test_messages_begin_in_their_order_when_both_ranks_are_there(site: Site) -> None:
-    direction = site.make()
-    first = site.post(direction, "a")
+    channel = site.make()
+    first = site.post(channel, "a")
     site.current = Stream("another", site.log)
-    second = site.post(direction, "b")
+    second = site.post(channel, "b")
     assert not first.is_completed()
     assert site.said() == ["current records current#0", "another records another#0"]
     site.come.set()
@@ -104,7 +104,7 @@ def test_messages_begin_in_their_order_when_both_ranks_are_there(site: Site) -> 
         "own waits for another#0", "from 0 at b on 77", "own records own#1", "another waits for own#1",
     ]  # fmt: skip
     # From then on at once, behind the stream that is current where they are posted.
-    third = site.post(direction, "c")
+    third = site.post(channel, "c")
     assert site.said() == [
         "another records another#1", "own waits for another#1", "from 0 at c on 77", "own records own#2",
     ]  # fmt: skip
@@ -117,8 +117,8 @@ def test_messages_begin_in_their_order_when_both_ranks_are_there(site: Site) -> 
 
 
 def test_waiting_with_a_limit_ends(site: Site) -> None:
-    direction = site.make()
-    posted = site.post(direction, "a")
+    channel = site.make()
+    posted = site.post(channel, "a")
     with pytest.raises(SennitError, match="not done after") as late:
         posted.wait(timedelta(milliseconds=5))
     assert late.value.code == Code.TIMED_OUT
@@ -129,8 +129,8 @@ def test_waiting_with_a_limit_ends(site: Site) -> None:
 
 def test_a_rank_that_does_not_come_ends_all_that_was_posted(site: Site) -> None:
     site.failure = SennitError(Code.PEER_LOST, "rank 0 died", "meet", "Look at what rank 0 printed last")
-    direction = site.make()
-    posted = [site.post(direction, name) for name in "ab"]
+    channel = site.make()
+    posted = [site.post(channel, name) for name in "ab"]
     site.come.set()
     for each in posted:
         with pytest.raises(SennitError, match="rank 7 died") as lost:
@@ -140,12 +140,12 @@ def test_a_rank_that_does_not_come_ends_all_that_was_posted(site: Site) -> None:
         assert each.is_completed()
         assert str(each.exception()) == str(lost.value)
     with pytest.raises(SennitError, match="rank 7 died"):
-        site.post(direction, "c")
+        site.post(channel, "c")
 
 
 def test_what_ended_the_group_ends_the_meeting_in_its_own_words(site: Site) -> None:
-    direction = site.make()
-    posted = site.post(direction, "a")
+    channel = site.make()
+    posted = site.post(channel, "a")
 
     def lost() -> None:
         raise SennitError(Code.PEER_LOST, "rank 1 died")
@@ -156,27 +156,27 @@ def test_what_ended_the_group_ends_the_meeting_in_its_own_words(site: Site) -> N
 
 
 def test_an_abort_ends_the_meeting(site: Site) -> None:
-    direction = site.make()
-    posted = site.post(direction, "a")
-    direction.abort("enough")
+    channel = site.make()
+    posted = site.post(channel, "a")
+    channel.abort("enough")
     with pytest.raises(SennitError, match="enough") as ended:
         posted.wait()
     assert ended.value.code == Code.ABORTED
 
 
 def test_an_abort_ends_the_communicator(site: Site) -> None:
-    direction = site.make()
+    channel = site.make()
     site.come.set()
-    posted = site.post(direction, "a")
+    posted = site.post(channel, "a")
     posted.wait()
-    direction.abort("enough")
+    channel.abort("enough")
     assert site.ended is not None
 
 
 def test_what_ended_the_communicator_is_raised_by_waiting(site: Site) -> None:
-    direction = site.make()
+    channel = site.make()
     site.come.set()
-    posted = site.post(direction, "a")
+    posted = site.post(channel, "a")
     posted.wait()
 
     def lost() -> None:
@@ -188,18 +188,18 @@ def test_what_ended_the_communicator_is_raised_by_waiting(site: Site) -> None:
 
 
 def test_a_graph_needs_a_direction_that_is_there(site: Site) -> None:
-    direction = site.make()
+    channel = site.make()
     site.captured = True
     with pytest.raises(SennitError, match="a graph has the first message") as refused:
-        site.post(direction, "a")
+        site.post(channel, "a")
     assert "before the capture" in refused.value.remedy
     site.captured = False
-    posted = site.post(direction, "b")
+    posted = site.post(channel, "b")
     site.come.set()
     posted.wait()
     site.said()
     site.captured = True
-    site.post(direction, "c").wait()
+    site.post(channel, "c").wait()
     assert site.said() == [
         "current records current#2", "own waits for current#2", "from 0 at c on 77", "own records own#1",
         "current waits for own#1",
@@ -208,13 +208,13 @@ def test_a_graph_needs_a_direction_that_is_there(site: Site) -> None:
 
 @pytest.mark.parametrize("come", [False, True])
 def test_a_tensor_lives_until_its_message_is_done(site: Site, come: bool) -> None:
-    direction = site.make()
+    channel = site.make()
     if come:
         site.come.set()
-        site.post(direction, "first").wait()
+        site.post(channel, "first").wait()
 
     def post() -> weakref.ref[Any]:
-        return weakref.ref(site.post(direction, "a").tensor)
+        return weakref.ref(site.post(channel, "a").tensor)
 
     tensor = post()
     gc.collect()
@@ -226,7 +226,7 @@ def test_a_tensor_lives_until_its_message_is_done(site: Site, come: bool) -> Non
     assert tensor() is not None
     site.own.events[-1].done = True
     site.own.events[0].done = True
-    site.post(direction, "b")
+    site.post(channel, "b")
     gc.collect()
     assert tensor() is None
 
@@ -257,15 +257,16 @@ def test_streams_are_nobody_elses(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("sms", [1, 14, 108, 132])
 @pytest.mark.parametrize("ranks", range(1, 9))
 def test_calls_find_room_beside_each_other(monkeypatch: pytest.MonkeyPatch, sms: int, ranks: int) -> None:
-    monkeypatch.setattr(room, "_sms", lambda _: sms)
-    one, all_of_them = room.of_a_message(DEVICE, ranks), 2 * (ranks - 1) * room.of_a_message(DEVICE, ranks)
+    monkeypatch.setattr(block_budget, "_sms", lambda _: sms)
+    one = block_budget.of_a_message(DEVICE, ranks)
+    all_of_them = 2 * (ranks - 1) * one
     assert one >= 1
     if sms >= 14:
-        assert room.of_a_collective(DEVICE) + all_of_them <= 2 * sms
+        assert block_budget.of_a_collective(DEVICE) + all_of_them <= 2 * sms
 
 
 def test_on_the_host_any_number_of_blocks() -> None:
-    assert room.of_a_collective(torch.device("cpu")) == room.of_a_message(torch.device("cpu"), 2) == 0
+    assert block_budget.of_a_collective(torch.device("cpu")) == block_budget.of_a_message(torch.device("cpu"), 2) == 0
 
 
 def test_a_meeting_ends_when_it_need_not_be_any_more() -> None:

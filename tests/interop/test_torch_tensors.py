@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.distributed as dist
 from sennit.capi import Code, Operator, SennitError, Type
-from sennit.torch import copying, local, tensors
+from sennit.torch import comm_self, copying, tensors
 from sennit.torch.elements import TYPES, Reduction, reduction
 from torch.autograd import forward_ad
 from torch_copies import CAPTURED, STREAM, Copies, OnGpu, Pinned
@@ -95,7 +95,7 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> Copies:
     monkeypatch.setattr(torch.cuda, "stream", seen.on)
     monkeypatch.setattr(copying, "LEAST_WITH_HOST", 0)
     nothing = SimpleNamespace(copy=lambda *_: seen.by_sennit.append(seen.stream))
-    monkeypatch.setattr(local, "communicator", lambda _: nothing)
+    monkeypatch.setattr(comm_self, "communicator", lambda _: nothing)
     monkeypatch.setattr("sennit.torch.pinned.capturing", lambda _: seen.stream == CAPTURED)
     return seen
 

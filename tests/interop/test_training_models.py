@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import needs_torch  # noqa: F401
-from sennit.peers.training_models import layers_of
+from sennit.baselines.training_models import layers_of
 from torch import nn
 
 

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 
 import needs_torch  # noqa: F401
-from sennit.peers import torch_job
-from sennit.peers.run import Outcome
-from sennit.peers.training import Case, Job
+from sennit.baselines import torch_job
+from sennit.baselines.run import Outcome
+from sennit.baselines.training import Case, Job
 
 HERE = Path(__file__).resolve().parent
 LIMIT_S = 60

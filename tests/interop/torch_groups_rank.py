@@ -17,7 +17,7 @@ import sennit.torch
 import torch
 import torch.distributed as dist
 from sennit.capi import Code
-from sennit.torch import SennitError, turns
+from sennit.torch import SennitError, stream_order
 from sennit.torch.attach import member_of
 from torch_ranks import (
     BACKEND,
@@ -90,7 +90,7 @@ def forgotten() -> None:
     begin()
     group: Any = dist.new_group(backend="gloo")
     dist.all_reduce(of(RANK))
-    members = turns.of(DEVICE).members if ON_GPUS else 0
+    members = stream_order.of(DEVICE).members if ON_GPUS else 0
     sennit.torch.allreduce(of(RANK), group=group)
     communicator = member_of(group).communicator(DEVICE)
     inbox: Any = sennit.torch.empty([10], group=group)
@@ -123,7 +123,7 @@ def forgotten() -> None:
     while not ended():
         assert time.monotonic() < until, "it is still there"
         time.sleep(0.01)
-    while ON_GPUS and turns.of(DEVICE).members != members:
+    while ON_GPUS and stream_order.of(DEVICE).members != members:
         assert time.monotonic() < until
     dist.all_reduce(of(RANK))
 

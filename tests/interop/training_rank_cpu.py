@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from sennit.peers import torch_rank, training_rank
-from sennit.peers.training import Case, Job
+from sennit.baselines import torch_rank, training_rank
+from sennit.baselines.training import Case, Job
 
 
 def begin(rank: int, ranks: int, _: str) -> torch.device:

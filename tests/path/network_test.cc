@@ -44,6 +44,13 @@ TEST(FindHop, CrossesSocketsOnlyAsNarrowAsTheirLink) {
   EXPECT_DOUBLE_EQ(width(network, "gpu0", "gpu1"), 72);
 }
 
+TEST(FindHop, TakesNvlinkHoweverFastOtherLinksAre) {
+  Machine machine = mist();
+  for (machine::Link& link : machine.links)
+    if (link.to == "host0" || link.from == "host0") link.forward_gbps.value = link.backward_gbps.value = 500;
+  EXPECT_THAT(way(Network(machine), "gpu0", "gpu1"), ElementsAre("gpu0>gpu1"));
+}
+
 TEST(FindHop, TakesTheFewestLinksOfEquallyWideWays) {
   Machine machine = hgx_h200_4();
   machine.devices.push_back({"nvswitch1", machine::DeviceKind::nvswitch, {}, {}, {}, 0, 0, 0, -1, {}, {}, {}});

@@ -125,12 +125,6 @@ TEST(Switches, GpusAccumulateFromSoManyBytesOn) {
   EXPECT_THAT(Switches::from_environment().status().text(), HasSubstr("SENNIT_ACCUMULATE"));
 }
 
-TEST(Switches, RailsForNcclAreAskedFor) {
-  EXPECT_FALSE(Switches::from_environment()->rails_for_nccl);
-  const Set rails("SENNIT_RAILS", "1");
-  EXPECT_TRUE(Switches::from_environment()->rails_for_nccl);
-}
-
 TEST(Switches, TheWayBetweenNodesIsOneOfThree) {
   EXPECT_EQ(Switches::from_environment()->between, Between::rails);
   for (const auto& [text, between] :

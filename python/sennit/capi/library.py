@@ -9,8 +9,8 @@ from typing import Any
 
 from sennit.capi.error import SennitError, error_of
 from sennit.capi.names import Code
-from sennit.places import find_library
-from sennit.problem import Problem
+from sennit.programs.places import find_library
+from sennit.programs.problem import Problem
 
 NAME = "libsennit.so.0"
 

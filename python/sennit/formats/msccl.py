@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn
 
-from sennit.problem import Exit, Problem
+from sennit.programs.problem import Exit, Problem
 
 BUFFERS = ("i", "o", "s")  # input, output, the algorithm's own
 NONE = -1  # a peer, a dependency or an offset that is not there

@@ -20,7 +20,7 @@ from sennit.formats.msccl import NAMES, NONE, Algorithm, Chunk, Gpu, Step, Threa
 from sennit.formats.order import turns
 from sennit.formats.ranges import Ranges
 from sennit.formats.schedule import End, Schedule
-from sennit.problem import Exit, Problem
+from sennit.programs.problem import Exit, Problem
 
 LEAST_CHUNK = 4  # bytes: numbers are not cut
 MOST_CHANNELS = 32  # of NCCL; more strands share them

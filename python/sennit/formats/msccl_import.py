@@ -16,7 +16,7 @@ from sennit.formats.collectives import Collective
 from sennit.formats.msccl import COLLECTIVES, READS, RECEIVES, SENDS, WRITES, Algorithm, Chunk, Gpu, place
 from sennit.formats.msccl import Step as MscclStep
 from sennit.formats.schedule import VERSION, End, Launch, Region, Schedule, Step, Strand
-from sennit.problem import Exit, Problem
+from sennit.programs.problem import Exit, Problem
 from sennit.units import size as sized
 
 THREADS = 512  # of a thread block: what MSCCL's runtimes start

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sennit.formats.ranges import Ranges
 from sennit.formats.schedule import LANE, PACKET_BYTES, End, Schedule, Step
-from sennit.problem import Problem
+from sennit.programs.problem import Problem
 
 Place = tuple[int, int]  # strand, step
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field, field_serializer, field_validator
 
 from sennit.model.document import Part, parse, read_json
-from sennit.problem import Exit, Problem
+from sennit.programs.problem import Exit, Problem
 
 VERSION = 1
 LANE = -1  # the block of a strand that is a lane

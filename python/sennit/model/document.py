@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from sennit.problem import Exit, Problem
+from sennit.programs.problem import Exit, Problem
 
 DEEPEST = 200  # levels, as the C++ programs allow (src/base/json.cc); views recurse where documents do
 

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from sennit.compare.ratio import Ratio, speedup
 from sennit.model.document import Part
-from sennit.ratio import Ratio, speedup
 
 # What a plan of few blocks has at most, as many as NCCL's own kernels have: Entry::kBesideKernels in
 # src/plan/table.h is the same number.

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from sennit.baselines.layout import GATHERS, SCATTERS, bus_factor
 from sennit.model.document import Part
-from sennit.peers.layout import GATHERS, SCATTERS, bus_factor
 
 
 class SimulatedPlan(Part):

@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
+from sennit.compare.ratio import Ratio, speedup
 from sennit.model.document import Part
-from sennit.ratio import Ratio, speedup
 
 
 class TunedPut(Part):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from sennit.capi import Code, SennitError
-from sennit.torch import autograd, local, pinned
+from sennit.torch import autograd, comm_self, pinned
 from sennit.torch.member import handle
 from sennit.torch.tensors import bytes_of, dense
 
@@ -49,7 +49,7 @@ def copy_(dst: torch.Tensor, src: torch.Tensor, stream: torch.cuda.Stream | None
     other = torch.cuda.current_stream(dst.device) if src.is_cuda and dst.is_cuda else None
     if other is not None:
         stream.wait_stream(other)
-    local.communicator(device).copy(int(dst.data_ptr()), int(src.data_ptr()), bytes_of(src), handle(stream))
+    comm_self.communicator(device).copy(int(dst.data_ptr()), int(src.data_ptr()), bytes_of(src), handle(stream))
     autograd.written(dst)
     if other is not None:
         other.wait_stream(stream)

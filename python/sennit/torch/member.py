@@ -13,9 +13,9 @@ import torch
 import torch.distributed as dist
 
 from sennit.capi import Code, Communicator, SennitError
-from sennit.torch import background, turns
+from sennit.torch import background, stream_order
+from sennit.torch.block_budget import of_a_collective
 from sennit.torch.meeting import Meeting
-from sennit.torch.room import of_a_collective
 from sennit.torch.work import InFlight, Work
 
 # What a call does, given the communicator and the stream as a number (None: the host executor's lane).
@@ -73,7 +73,7 @@ class Member:
                 if self._aborted is not None:  # abort() came too early to find it
                     made.abort(self._aborted.what)
                 if device.type == "cuda":
-                    turns.of(device).join()
+                    stream_order.of(device).join()
             elif device != self._device:
                 raise SennitError(
                     Code.INVALID_ARGUMENT, f"a tensor is on {device}, and this group's are on {self._device}", "",
@@ -118,7 +118,7 @@ class Member:
         self, communicator: Communicator, device: torch.device, call: Call, outputs: Sequence[torch.Tensor],
         kept: Sequence[object], asynchronous: bool,
     ) -> Work:  # fmt: skip
-        order = turns.of(device)
+        order = stream_order.of(device)
         current = torch.cuda.current_stream(device)
         captured = capturing(device)
         # In a graph the order of several communicators is that of one stream.
@@ -182,4 +182,4 @@ class Member:
                 self._communicator = None  # not before: abort() ends the wait
             self._in_flight.clear()
             if self._device is not None and self._device.type == "cuda":
-                turns.of(self._device).leave()
+                stream_order.of(self._device).leave()

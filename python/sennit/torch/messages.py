@@ -4,7 +4,7 @@ Nothing waits for a message but what waits for that message. So each direction o
 own, and on GPUs a stream of its own, on which a message begins when it is posted. One whose peer has not come is in
 the way of later ones in its direction alone, which come after it there too. One communicator for both would not do:
 where a rank posts a receive early, and later sends what the other has to get first, the message would wait behind the
-receive. Messages find room beside each other and beside collectives: room.py.
+receive. Messages find room beside each other and beside collectives: block_budget.py.
 
 Its first message makes a direction's communicator, for which both ranks must come. That a thread does, one for each
 direction: it waits for that peer, in the same direction, and for nothing else, so that no ranks wait in a circle, in
@@ -21,11 +21,11 @@ import torch.distributed as dist
 
 from sennit.capi import Code, SennitError
 from sennit.torch import background
-from sennit.torch.direction import Direction
+from sennit.torch.block_budget import of_a_message
+from sennit.torch.channel import Channel
 from sennit.torch.meeting import Meeting
 from sennit.torch.message import Message
-from sennit.torch.room import of_a_message
-from sennit.torch.to_itself import ToItself
+from sennit.torch.self_messages import SelfMessages
 
 _LOOK = 0.2  # seconds between looks at the group: a default
 
@@ -39,9 +39,9 @@ class Messages:
         """`alive` raises what ended the group, if anything did."""
         self._store, self._rank, self._size, self._alive = store, rank, size, alive
         self.timeout = timeout  # of communicators that are not made yet
-        self._directions: dict[tuple[int, int], Direction] = {}
-        self._ending: dict[tuple[int, int], Direction] = {}  # those that close() waits for
-        self._to_itself = ToItself(rank)
+        self._channels: dict[tuple[int, int], Channel] = {}
+        self._ending: dict[tuple[int, int], Channel] = {}  # those that close() waits for
+        self._to_itself = SelfMessages(rank)
         self._making, self._closing = threading.Lock(), threading.Lock()
         self._closed = threading.Event()
         self._aborted: SennitError | None = None
@@ -52,7 +52,7 @@ class Messages:
         if receiver == self._rank:
             self._to_itself.send(message)
         else:
-            self._direction(self._rank, receiver, tensor.device).post(message)
+            self._channel(self._rank, receiver, tensor.device).post(message)
         return message
 
     def receive(self, tensor: torch.Tensor, sender: int) -> Message:
@@ -61,25 +61,25 @@ class Messages:
         if sender == self._rank:
             self._to_itself.receive(message)
         else:
-            self._direction(sender, self._rank, tensor.device).post(message)
+            self._channel(sender, self._rank, tensor.device).post(message)
         return message
 
-    def _direction(self, sender: int, receiver: int, device: torch.device) -> Direction:
+    def _channel(self, sender: int, receiver: int, device: torch.device) -> Channel:
         with self._making:
             if self._aborted is not None:
                 raise self._aborted.again()
-            if not self._directions:
+            if not self._channels:
                 background.start(self._watch)
-            if (sender, receiver) not in self._directions:
+            if (sender, receiver) not in self._channels:
                 sends = sender == self._rank
                 store = dist.PrefixStore(f"{sender}>{receiver}/", self._store)
                 meeting = Meeting(store, 0 if sends else 1, 2, self.timeout, (sender, receiver))
                 most_blocks = of_a_message(device, self._size)
-                made = Direction(meeting, sender, receiver, sends, device, most_blocks, self._alive)
-                self._directions[sender, receiver] = made
+                made = Channel(meeting, sender, receiver, sends, device, most_blocks, self._alive)
+                self._channels[sender, receiver] = made
                 if self._aborted is not None:  # abort() came too early to find it
                     made.abort(self._aborted.what)
-            return self._directions[sender, receiver]
+            return self._channels[sender, receiver]
 
     def _watch(self) -> None:
         """A thread's: what a rank aborts ends the group's communicator, and messages of others here. One that a dead
@@ -99,8 +99,8 @@ class Messages:
         """Waits for nothing."""
         self._aborted = self._aborted or SennitError(Code.ABORTED, why)
         self._to_itself.abort(why)
-        for direction in [*self._directions.values(), *self._ending.values()]:
-            direction.abort(why)
+        for channel in [*self._channels.values(), *self._ending.values()]:
+            channel.abort(why)
 
     def close(self) -> None:
         """Collective for each two ranks that had messages. Waits for those that were posted, as long as they may
@@ -108,10 +108,10 @@ class Messages:
         thread, and again."""
         with self._closing:
             with self._making:
-                self._ending, self._directions = self._directions, {}
-            for direction in self._ending.values():
-                direction.finish()
-            for _, direction in sorted(self._ending.items()):
-                direction.close()
+                self._ending, self._channels = self._channels, {}
+            for channel in self._ending.values():
+                channel.finish()
+            for _, channel in sorted(self._ending.items()):
+                channel.close()
             self._ending = {}
             self._closed.set()

@@ -16,7 +16,7 @@ from sennit.capi import Code, Communicator, SennitError, Type
 from sennit.torch.elements import reduction
 from sennit.torch.exchange import exchange
 from sennit.torch.group import Tensors
-from sennit.torch.lists import Lists
+from sennit.torch.list_collectives import ListCollectives
 from sennit.torch.tensors import address, bytes_of, expect_count, expect_type, only
 from sennit.torch.work import Together
 
@@ -26,7 +26,7 @@ def create(store: dist.Store, rank: int, size: int, timeout: timedelta) -> Proce
     return ProcessGroup(store, rank, size, timeout)
 
 
-class ProcessGroup(Lists):
+class ProcessGroup(ListCollectives):
     """All of it. Collectives raise SennitError; what they do is what torch.distributed says."""
 
     # ---- one tensor a rank ----

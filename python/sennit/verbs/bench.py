@@ -5,22 +5,22 @@ from __future__ import annotations
 
 from enum import Enum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sennit import programs
-from sennit.model.document import read_json
-from sennit.model.result import Result
-from sennit.problem import Exit, Problem
+from sennit.programs import process
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import torch, training
 from sennit.verbs.collective import add_verbs
 from sennit.verbs.mpi import add_verb
 from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
-from sennit.verbs.results import PUT, Files, kind_of, show_result
+from sennit.verbs.results import Files, show_result
 from sennit.verbs.spelled import Spelled
 from sennit.verbs.tune import check_arguments, tune_once
-from sennit.verdicts import below
+
+if TYPE_CHECKING:
+    from sennit.model.result import Result
 
 PUT_EXAMPLES = examples(
     "sennit bench put",
@@ -127,10 +127,9 @@ def put(
     # Tuning would begin by measuring the machine.
     if not (no_tune or no_measure):
         tune_once(executor, lambda: check_arguments("sennit-bench-put", *arguments))
-    document, code = programs.document("sennit-bench-put", *arguments, title="measuring")
+    document, code = process.document("sennit-bench-put", *arguments, title="measuring")
     result = show_result(document, "the document of sennit-bench-put", files)
-    if isinstance(result, Result):
-        _judge(result, at_least)
+    _judge(result, at_least)
     if code != 0:
         raise typer.Exit(code)
 
@@ -153,18 +152,21 @@ def show(
     """Show a result that was kept, and turn it into other formats."""
     files = Files(json_file, csv, markdown_file, html_file)
     files.check()
+    from sennit.model.document import read_json
+    from sennit.model.result import PUT
+
     document = read_json(file)
-    if at_least is not None and kind_of(document) is not PUT:
+    if at_least is not None and isinstance(document, dict) and document.get("kind") != PUT:
         raise Problem("--at-least compares puts with the copy engine alone", "Leave it out", Exit.USAGE)
-    result = show_result(document, str(file), files)
-    if isinstance(result, Result):
-        _judge(result, at_least)
+    _judge(show_result(document, str(file), files), at_least)
 
 
 def _judge(result: Result, at_least: float | None) -> None:
     """Raises Problem (worse than asked) when a size falls short."""
     if at_least is None:
         return
+    from sennit.compare.verdicts import below
+
     if short := below(result, at_least):
         more = f" (and {len(short) - 3} more)" if len(short) > 3 else ""
         raise Problem("; ".join(short[:3]) + more, "", Exit.WORSE)

@@ -7,43 +7,16 @@ from typing import Annotated
 
 import typer
 
-from sennit import programs
-from sennit.model.collective import REDUCING, WINDOWED, CollectiveResult
-from sennit.model.document import parse
-from sennit.peers import versus as peers
-from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
+from sennit.operations import REDUCING, REGISTERED, VERBS, operation_of, works_in_place
+from sennit.programs import process
+from sennit.verbs.options import PANEL, Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
 from sennit.verbs.results import Files, show_result
 
 PROGRAM = "sennit-bench-collective"
 FAMILY = "collectives"  # the verb for several operations
-PANEL = "Many ranks"
 
-# Verb → what its operation does.
-OPERATIONS = {
-    "allreduce": "every rank gets the reduction of all inputs",
-    "reduce-scatter": "every rank gets its message of the reduction of all inputs",
-    "allgather": "every rank gets the messages of all",
-    "reduce": "the root gets the reduction of all inputs",
-    "broadcast": "every rank gets the root's message",
-    "gather": "the root gets the messages of all",
-    "scatter": "every rank gets its message from the root",
-    "all-to-all": "every rank gets a message from each",
-    "all-to-all-v": "as all-to-all, lengths told pair by pair",
-    "sendrecv": "every rank sends the next one a message",
-    "barrier": "no rank goes on before all have come",
-}
 MEASURED = "Measured as programs get it, beside NCCL and, with --algorithms, beside every algorithm there is."
 CHECKED = "Every number is checked in a separate call before anything is timed."
-
-
-def works_in_place(verb: str) -> bool:
-    """Whether its output may be its input."""
-    return not verb.startswith("all-to-all") and verb != "sendrecv"
-
-
-def operation_of(verb: str) -> str:
-    """As programs and documents name it: "reduce_scatter"."""
-    return verb.replace("-", "_")
 
 
 def left_out(verb: str) -> set[str]:
@@ -51,7 +24,7 @@ def left_out(verb: str) -> set[str]:
     if verb == FAMILY:
         return set()
     out = {"operations"}
-    if operation_of(verb) not in WINDOWED:
+    if operation_of(verb) not in REGISTERED:
         out.add("registered")
     if operation_of(verb) not in REDUCING:
         out.add("operator")
@@ -64,7 +37,7 @@ def left_out(verb: str) -> set[str]:
 
 def add_verbs(app: typer.Typer) -> None:
     """Adds every operation, and the whole family, to `sennit bench`."""
-    for name, does in OPERATIONS.items():
+    for name, does in VERBS.items():
         sizes = [] if name == "barrier" else [f"sennit bench {name} --sizes 1K,64K,1M --type bfloat16 --eager"]
         _add_verb(
             app,
@@ -150,7 +123,9 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
     ) -> None:
         files = Files(json_file, csv, markdown_file, html_file)
         files.check()
-        program_versus, others = peers.split(versus)
+        from sennit.baselines import versus as baselines  # here, so that --help does not wait for it
+
+        program_versus, others = baselines.split(versus)
         options: dict[str, object] = {
             "--operations": operations if name == FAMILY else operation_of(name),
             "--sizes": sizes,
@@ -171,10 +146,9 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
         arguments += ["--registered"] if registered else []
         arguments += ["--eager"] if eager else []
         arguments += ["--waited"] if waited else []
-        document, code = programs.document(PROGRAM, *arguments, title="measuring")
+        document, code = process.document(PROGRAM, *arguments, title="measuring")
         if others:
-            result = parse(CollectiveResult, document, f"the document of {PROGRAM}")
-            document = peers.add(document, result, others, skew or 0)
+            document = baselines.add(document, f"the document of {PROGRAM}", others, skew or 0)
         show_result(document, f"the document of {PROGRAM}", files)
         if code != 0:
             raise typer.Exit(code)

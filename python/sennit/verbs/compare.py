@@ -7,14 +7,9 @@ from typing import Annotated
 
 import typer
 
-from sennit import console
-from sennit.model.document import parse, read_json
-from sennit.problem import Exit, Problem
-from sennit.runs import NOT_COMPARED, Run, broken, comparison_document, limit
-from sennit.runs import compare as compared
+from sennit.programs import console
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import AsJson, examples, print_json
-from sennit.verbs.results import kind_of
-from sennit.views.changes_text import print_comparison
 
 EXAMPLES = examples(
     "sennit compare before.json after.json",
@@ -39,8 +34,15 @@ def compare(
     """Compare two results, row by row: is B the same as A, faster, slower, or can it not be told?
 
     Only what was measured in the same way is compared. What differs between machines and versions is said first."""
+    # Here, so that --help does not wait for them.
+    from sennit.compare.runs import NOT_COMPARED, broken, comparison_document, limit
+    from sennit.compare.runs import compare as compared
+    from sennit.model.document import parse, read_json
+    from sennit.model.result import Result
+    from sennit.views.changes_text import print_comparison
+
     limits = [limit(text) for text in fail_if or []]
-    runs = _read(first), _read(second)
+    runs = parse(Result, read_json(first), str(first)), parse(Result, read_json(second), str(second))
     found = compared(*runs)
     files = str(first), str(second)
     if as_json:
@@ -51,9 +53,3 @@ def compare(
         more = f" (and {len(bad) - 3} more)" if len(bad) > 3 else ""
         remedy = "Measure both longer (--seconds), in the same way" if bad == [NOT_COMPARED] else ""
         raise Problem("; ".join(bad[:3]) + more, remedy, Exit.WORSE)
-
-
-def _read(file: Path) -> Run:
-    document = read_json(file)
-    run: Run = parse(kind_of(document).model, document, str(file))
-    return run

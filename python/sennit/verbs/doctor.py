@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from sennit import console, programs
 from sennit.model.doctor import Doctor
 from sennit.model.document import parse
-from sennit.problem import Exit
+from sennit.programs import console, process
+from sennit.programs.problem import Exit
 from sennit.verbs.options import AsJson, OnExecutor, examples, executor_arguments, print_json
 from sennit.views.doctor_text import print_doctor
 
@@ -18,7 +18,7 @@ def doctor(executor: OnExecutor = None, as_json: AsJson = False) -> None:
     """Say what works on this machine, what does not, and the exact fix.
 
     Exit code 3 when something that is needed is missing."""
-    document, _ = programs.document("sennit-doctor", *executor_arguments(executor), title="looking at this machine")
+    document, _ = process.document("sennit-doctor", *executor_arguments(executor), title="looking at this machine")
     found = parse(Doctor, document, "the document of sennit-doctor")
     if as_json:
         print_json(document)

@@ -7,13 +7,12 @@ from typing import Annotated
 
 import typer
 
-from sennit import console, programs
-from sennit.model.collective import REDUCING, WINDOWED
 from sennit.model.collective_plan import CollectivePlan
 from sennit.model.document import parse
 from sennit.model.explain import Explanation
-from sennit.verbs.collective import OPERATIONS, PANEL, operation_of
-from sennit.verbs.options import AsJson, OnExecutor, OnMachine, examples, executor_arguments, print_json
+from sennit.operations import REDUCING, REGISTERED, VERBS, operation_of
+from sennit.programs import console, process
+from sennit.verbs.options import PANEL, AsJson, OnExecutor, OnMachine, examples, executor_arguments, print_json
 from sennit.verbs.spelled import Spelled
 from sennit.views.collective_plan_text import print_collective_plan
 from sennit.views.explain_text import print_explanation
@@ -52,7 +51,7 @@ def put(
     arguments += ["--machine", machine] if machine else []
     arguments += ["--both-ways"] if both_ways else []
     arguments += ["--split", split] if split else []
-    document, _ = programs.document(PROGRAM, *arguments, title="planning")
+    document, _ = process.document(PROGRAM, *arguments, title="planning")
     found = parse(Explanation, document, f"the document of {PROGRAM}")
     if as_json:
         print_json(document)
@@ -93,7 +92,7 @@ def _add_verb(name: str) -> None:
         }
         arguments = [part for option, value in options.items() if value is not None for part in (option, str(value))]
         more = executor_arguments(executor) + (["--registered"] if registered else [])
-        document, _ = programs.document(PROGRAM, "collective", *arguments, *more, title="planning")
+        document, _ = process.document(PROGRAM, "collective", *arguments, *more, title="planning")
         found = parse(CollectivePlan, document, f"the document of {PROGRAM}")
         if as_json:
             print_json(document)
@@ -104,7 +103,7 @@ def _add_verb(name: str) -> None:
     reduces = operation_of(name) in REDUCING
     signature = inspect.signature(verb, eval_str=True)
     out = set() if reduces else {"element", "operator"}
-    if operation_of(name) not in WINDOWED:
+    if operation_of(name) not in REGISTERED:
         out.add("registered")
     kept = [part for part in signature.parameters.values() if part.name not in out]
     verb.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
@@ -116,6 +115,6 @@ def _add_verb(name: str) -> None:
     app.command(name, help=said, epilog=shown, rich_help_panel=PANEL)(verb)
 
 
-for _name in OPERATIONS:
+for _name in VERBS:
     if _name not in UNDECIDED:
         _add_verb(_name)

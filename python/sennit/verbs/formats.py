@@ -10,14 +10,14 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from sennit import console
 from sennit.formats.chakra import traces
 from sennit.formats.goal import goal
 from sennit.formats.msccl import read_algorithm, write_algorithm
 from sennit.formats.msccl_export import algorithm_of, too_large
 from sennit.formats.msccl_import import schedule_of
 from sennit.formats.schedule import document, read_schedule
-from sennit.problem import Exit, Problem
+from sennit.programs import console
+from sennit.programs.problem import Exit, Problem
 from sennit.units import bytes_of
 from sennit.verbs.options import examples, write
 

@@ -11,13 +11,14 @@ from typing import Annotated, Any
 
 import typer
 
-from sennit import console, launcher, places, programs
-from sennit.handed_on import preloaded
+from sennit.baselines import ucx as under
+from sennit.compare.groups import title
 from sennit.model.document import parse
-from sennit.model.mpi import UCX, MpiResult
-from sennit.peers import ucx as under
-from sennit.problem import Exit, Problem
-from sennit.progress import Bar, Step
+from sennit.model.result import UCX, Result
+from sennit.programs import console, launcher, places, process
+from sennit.programs.handed_on import preloaded
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.progress import Bar, Step
 from sennit.verbs.options import Csv, Html, Markdown, ResultFile, examples
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.run import library_to_preload
@@ -165,12 +166,12 @@ def mpi(
     arguments = [*asked, *(["--operations", operations] if operations else [])]
     arguments += ["--buffers", buffers] if buffers else []
     arguments = [*arguments, *(["--vs", _in_turns(named)] if named else []), *(["--direct"] if direct else [])]
-    output = programs.run_command(
+    output = process.run_command(
         job.command(environment, [*arguments, "--progress"]), PROGRAM, "measuring", environment
     )
-    document, code = programs.document_of(output, PROGRAM)
+    document, code = process.document_of(output, PROGRAM)
     if UCX in named:
-        result = parse(MpiResult, document, f"the document of {PROGRAM}")
+        result = parse(Result, document, f"the document of {PROGRAM}")
         document = _with_ucx(document, result, job, other, inherited, asked)
     show_result(document, f"the document of {PROGRAM}", files)
     if code != 0:
@@ -192,7 +193,7 @@ def _in_turns(named: list[str]) -> str:
 
 def _with_ucx(
     document: dict[str, Any],
-    result: MpiResult,
+    result: Result,
     job: Start,
     found: under.Ucx | str,
     inherited: Mapping[str, str],
@@ -216,7 +217,7 @@ def _with_ucx(
         for operation in operations
     }  # fmt: skip
     seconds = result.settings.get("seconds")
-    cases = len({(row.title, row.bytes) for row in result.rows})
+    cases = len({(title(row), row.bytes) for row in result.rows})
     limit_s = 60 + cases * 10 * (float(seconds) if isinstance(seconds, int | float) else 1)
     with Bar("measuring UCX", console.messages()) as bar:
         rows, warnings = under.measure(

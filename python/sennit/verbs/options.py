@@ -13,8 +13,10 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from sennit import console
-from sennit.problem import Exit, Problem
+from sennit.programs import console
+from sennit.programs.problem import Exit, Problem
+
+PANEL = "Many ranks"  # of verbs that are named after collectives
 
 
 class Executor(str, Enum):

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from sennit import console, programs
-from sennit.beyond import beyond
 from sennit.model.document import parse
 from sennit.model.sim import Held, Paper, Reproduction
-from sennit.problem import Exit, Problem
-from sennit.sim import PROGRAM
+from sennit.programs import console, process
+from sennit.programs.beyond import beyond
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.sim import PROGRAM
 from sennit.verbs.options import AsJson, Markdown, check_files, examples, print_json, write
 from sennit.views.beyond import beyond_markdown, print_beyond
 from sennit.views.paper import paper_markdown, print_paper
@@ -60,7 +60,7 @@ def reproduce(
             print_beyond(more, console.results())
         return
     if machine in PAPERS and not results:
-        document, _ = programs.document(PROGRAM, "paper", machine, title=f"reproducing {machine}")
+        document, _ = process.document(PROGRAM, "paper", machine, title=f"reproducing {machine}")
         paper = parse(Paper, document, f"the document of {PROGRAM}")
         if markdown:
             write(markdown, paper_markdown(paper))
@@ -72,9 +72,7 @@ def reproduce(
     files = measured_files(machine, results or [])
     held = []
     for file in files:
-        document, _ = programs.document(
-            PROGRAM, "against", str(file), "--machine", machine, title=f"replaying {file}"
-        )
+        document, _ = process.document(PROGRAM, "against", str(file), "--machine", machine, title=f"replaying {file}")
         held.append(parse(Held, document, f"the document of {PROGRAM}"))
     rows = [row for one in held for row in one.rows]
     if not rows:

@@ -8,7 +8,6 @@ import shutil
 import signal
 import stat
 import struct
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -16,10 +15,11 @@ from typing import Annotated, NoReturn
 import typer
 from rich.text import Text
 
-from sennit import console, places
-from sennit.handed_on import command_line, preloaded
-from sennit.problem import Exit, Problem
-from sennit.spelling import known_as
+from sennit.operations import known_as
+from sennit.programs import console, places
+from sennit.programs.handed_on import command_line, preloaded
+from sennit.programs.launcher import is_openmpi, version_of
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import examples
 
 EXAMPLES = examples(
@@ -63,11 +63,6 @@ ON = ("1", "true", "yes", "on")  # as src/base/environment.cc reads it
 def is_off(environment: Mapping[str, str]) -> bool:
     """Whether SENNIT_DISABLE says so, as the drop-ins read it."""
     return environment.get("SENNIT_DISABLE", "").lower() in ON
-
-
-def is_openmpi(said: str) -> bool:
-    """Whether a launcher that says this of its version is Open MPI's; PRRTE is what Open MPI 5's stands on."""
-    return "Open MPI" in said or "OpenRTE" in said or "PRRTE" in said
 
 
 def kind_of(program: Path) -> str:
@@ -234,16 +229,6 @@ def library_to_preload() -> Path:
         raise Problem(f"{library} cannot be preloaded: LD_PRELOAD takes no path with a space or a colon",
                       "Put sennit into another folder", Exit.ENVIRONMENT)  # fmt: skip
     return library
-
-
-def version_of(launcher: Path) -> str:
-    """What the launcher says of its version; nothing when it does not say it soon."""
-    try:
-        done = subprocess.run([launcher, "--version"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=5, check=False)  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout.decode("utf-8", "replace")
 
 
 def _start(program: Path, command: list[str], environment: Mapping[str, str]) -> NoReturn:

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from sennit import console, programs
-from sennit.model.collective import WINDOWED
 from sennit.model.document import parse
 from sennit.model.sim import Check, Replay, SimulatedPut
-from sennit.sim import PROGRAM, MessagesQuestion, Question
+from sennit.operations import REGISTERED, VERBS, operation_of, works_in_place
+from sennit.programs import console, process
+from sennit.programs.sim import PROGRAM, MessagesQuestion, Question
 from sennit.verbs import formats
-from sennit.verbs.collective import OPERATIONS, PANEL, operation_of, works_in_place
 from sennit.verbs.options import (
+    PANEL,
     AsJson,
     OnMachine,
     OtherCosts,
@@ -52,7 +52,7 @@ def check(
     """Prove every algorithm right for every order in which ranks and blocks could run: no deadlock, no race, no byte
     unread or unwritten, every result as promised. Takes half a minute of a processor, and needs no GPU."""
     arguments = ([str(schedule)] if schedule else []) + (["--ranks", str(ranks)] if ranks else [])
-    document, code = programs.document(PROGRAM, "check", "--progress", *arguments, title="checking")
+    document, code = process.document(PROGRAM, "check", "--progress", *arguments, title="checking")
     found = parse(Check, document, f"the document of {PROGRAM}")
     if as_json:
         print_json(document)
@@ -91,7 +91,7 @@ def put(
     arguments += [part for option, value in options.items() if value is not None for part in (option, str(value))]
     arguments += [part for text in what_if or [] for part in ("--what-if", text)]
     arguments += ["--both-ways"] if both_ways else []
-    document, _ = programs.document(PROGRAM, "put", *arguments, title="simulating")
+    document, _ = process.document(PROGRAM, "put", *arguments, title="simulating")
     found = parse(SimulatedPut, document, f"the document of {PROGRAM}")
     if as_json:
         print_json(document)
@@ -109,7 +109,7 @@ def replay(
     """Say what a schedule from a file would take on a machine."""
     arguments = ["--machine", machine] if machine else []
     arguments += ["--costs", costs] if costs else []
-    document, _ = programs.document(PROGRAM, "replay", str(schedule), *arguments, title="simulating")
+    document, _ = process.document(PROGRAM, "replay", str(schedule), *arguments, title="simulating")
     found = parse(Replay, document, f"the document of {PROGRAM}")
     if as_json:
         print_json(document)
@@ -224,7 +224,7 @@ def _add_verb(name: str) -> None:
 
     signature = inspect.signature(verb, eval_str=True)
     out = set()
-    if operation_of(name) not in WINDOWED:
+    if operation_of(name) not in REGISTERED:
         out.add("registered")
     if name not in ROOTED:
         out.add("root")
@@ -240,10 +240,10 @@ def _add_verb(name: str) -> None:
         f"sennit sim {name} 64K:64M --machine mist --machine cedar --html {name}.html",
     )
     app.command(
-        name, help=f"Say what {name} would take: {OPERATIONS[name]}.", epilog=shown_examples, rich_help_panel=PANEL
+        name, help=f"Say what {name} would take: {VERBS[name]}.", epilog=shown_examples, rich_help_panel=PANEL
     )(verb)
 
 
-for _name in OPERATIONS:
+for _name in VERBS:
     if _name not in ("all-to-all-v", "sendrecv", "barrier"):
         _add_verb(_name)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from rich.text import Text
 
-from sennit import console
-from sennit.machines import known_machine
 from sennit.model.document import parse
 from sennit.model.machine import Machine
-from sennit.problem import Exit, Problem
-from sennit.sim import MessagesQuestion, Question, ask, ask_each, ask_messages, sizes_of
+from sennit.programs import console
+from sennit.programs.machines import known_machine
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.sim import MessagesQuestion, Question, ask, ask_each, ask_messages, sizes_of
 from sennit.verbs.options import check_files, print_json, write
 from sennit.views import sim_html, sim_sweep
 from sennit.views.chart import standalone

@@ -6,7 +6,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from sennit.spelling import known_as
+from sennit.operations import known_as
 
 
 class Spelled(TyperGroup):

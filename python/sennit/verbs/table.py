@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from sennit import console, programs
+from sennit.compare.table_diff import diff_document, table_diff
 from sennit.model.document import parse, read_json
 from sennit.model.plans import CollectiveTable, KeptTable
 from sennit.model.tuned import PutTable
-from sennit.problem import Exit, Problem
-from sennit.table_diff import diff_document, table_diff
+from sennit.programs import console, process
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import AsJson, Executor, OnExecutor, examples, executor_arguments, print_json
 from sennit.verbs.tune import PROGRAM
 from sennit.views.changes_text import print_table_diff
@@ -90,7 +90,7 @@ def _say(sentence: str) -> None:
 def _kept(file: Path | None, executor: Executor | None) -> KeptTable:
     """As the program finds it. Raises Problem where nothing was tuned."""
     arguments = ["kept", *(["--table", str(file)] if file is not None else []), *executor_arguments(executor)]
-    document, _ = programs.document(PROGRAM, *arguments, title="looking for earlier tuning")
+    document, _ = process.document(PROGRAM, *arguments, title="looking for earlier tuning")
     return parse(KeptTable, document, f"the document of {PROGRAM}", version=None)
 
 

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from sennit import console, programs
-from sennit.machines import PROGRAM, named_machine, this_machine
 from sennit.model.document import parse
 from sennit.model.machine import Catalogue, Machine
-from sennit.problem import Exit, Problem
+from sennit.programs import console, process
+from sennit.programs.machines import PROGRAM, named_machine, this_machine
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import (
     AsJson,
     Executor,
@@ -85,28 +85,28 @@ def topo(
 
 def _document(machine: str | None, measure: bool, thorough: bool, executor: Executor | None) -> Any:
     if machine and machine.endswith(".xml"):
-        return programs.document(PROGRAM, "convert", "--from-nccl", machine, title=f"reading {machine}")[0]
+        return process.document(PROGRAM, "convert", "--from-nccl", machine, title=f"reading {machine}")[0]
     if machine:
         return named_machine(machine)
     more = executor_arguments(executor)
     if measure:
         options = ["--progress", *(["--thorough"] if thorough else []), *more]
-        return programs.document(PROGRAM, "measure", *options, title="measuring this machine")[0]
+        return process.document(PROGRAM, "measure", *options, title="measuring this machine")[0]
     return this_machine(*more)
 
 
 def _as_nccl(machine: str | None, document: Any) -> str:
     """NCCL's XML of a machine. The program reads machines from files, so one that has none is given one."""
     if machine and not machine.endswith(".xml"):
-        return programs.run(PROGRAM, "convert", "--to-nccl", machine, title="converting").text
+        return process.run(PROGRAM, "convert", "--to-nccl", machine, title="converting").text
     with tempfile.TemporaryDirectory(prefix="sennit-") as folder:
         file = Path(folder) / "machine.json"
         file.write_text(json.dumps(document), encoding="utf-8")
-        return programs.run(PROGRAM, "convert", "--to-nccl", str(file), title="converting").text
+        return process.run(PROGRAM, "convert", "--to-nccl", str(file), title="converting").text
 
 
 def _list(as_json: bool) -> None:
-    document, _ = programs.document(PROGRAM, "list", title="listing machines")
+    document, _ = process.document(PROGRAM, "list", title="listing machines")
     found = parse(Catalogue, document, f"the list of {PROGRAM}", version=None)
     if as_json:
         print_json(document)

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 
 import typer
 
-from sennit.peers import torch_calls, torch_job
-from sennit.peers.run import Outcome
-from sennit.peers.torch_calls import EAGER, PASSED_ON, Case, Job
-from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.spelling import known_as
+from sennit.baselines import torch_calls, torch_job
+from sennit.baselines.run import Outcome
+from sennit.baselines.torch_calls import EAGER, PASSED_ON, Case, Job
+from sennit.baselines.torch_job import NCCL, SENNIT
+from sennit.operations import known_as
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
     Csv,

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from importlib import util
 from typing import Any
 
-from sennit import launcher
-from sennit.handed_on import preloaded
-from sennit.packages import install
-from sennit.peers.torch_job import Told
-from sennit.problem import Exit, Problem
-from sennit.revision import revision
+from sennit.baselines.torch_job import Told
+from sennit.programs import launcher
+from sennit.programs.handed_on import preloaded
+from sennit.programs.packages import install
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.revision import revision
 from sennit.verbs.run import is_off, not_preloaded
 
 

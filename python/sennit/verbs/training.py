@@ -11,12 +11,12 @@ from typing import Annotated, Any
 
 import typer
 
-from sennit.peers import torch_job, training
-from sennit.peers.budget import LEAST_S, Did, share
-from sennit.peers.run import Outcome
-from sennit.peers.torch_job import NCCL, SENNIT
-from sennit.peers.training import Case, Job
-from sennit.problem import Exit, Problem
+from sennit.baselines import torch_job, training
+from sennit.baselines.budget import LEAST_S, Did, share
+from sennit.baselines.run import Outcome
+from sennit.baselines.torch_job import NCCL, SENNIT
+from sennit.baselines.training import Case, Job
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
     Csv,
@@ -103,8 +103,8 @@ def within(
     budget_s: float, job: Job, runs: int, start: Callable[[Job, str, Progress, Outcome, float], object],
     clock: Callable[[], float] = time.monotonic,
 ) -> JobInTurns:  # fmt: skip
-    """What does one job after the other within a budget (peers/budget.py), which begins now. `start` runs one, for so
-    many seconds at most."""
+    """What does one job after the other within a budget (baselines/budget.py), which begins now. `start` runs one,
+    for so many seconds at most."""
     spent = f"nothing more fits into the budget of {budget_s:g} s"
     began = clock()
     did: list[Did] = []
@@ -176,7 +176,7 @@ def document_of(
         for case in comparable:
             of_case = [row for outcome in each for row in outcome.rows if row.get("case") == case.name]
             is_left = variant == SENNIT and all_left(of_case)
-            rows.append(training.row(case, variant, job.ranks, of_case) | ({"calls": NCCL} if is_left else {}))
+            rows.append(training.row(case, variant, job.ranks, of_case) | ({"plan": "NCCL"} if is_left else {}))
     settings = {
         "runs": runs,
         "steps": job.steps,

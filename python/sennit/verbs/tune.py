@@ -15,11 +15,11 @@ import typer
 from rich.console import Console
 from rich.text import Text
 
-from sennit import console, programs
 from sennit.model.document import parse
 from sennit.model.plans import KeptTable
 from sennit.model.tuned import PutTable
-from sennit.problem import Exit, Problem
+from sennit.programs import console, process
+from sennit.programs.problem import Exit, Problem
 from sennit.verbs.options import (
     Executor,
     OnExecutor,
@@ -190,19 +190,19 @@ def measure_once(executor: Executor | None, check: Callable[[], None] | None = N
     what is to follow would be refused. Raises Problem where it cannot be measured."""
     more = executor_arguments(executor)
     try:
-        programs.run("sennit-machine", "cached", *more, title="looking for earlier measurements")
+        process.run("sennit-machine", "cached", *more, title="looking for earlier measurements")
     except Problem as problem:
         if problem.exit_code != Exit.WORSE:
             raise
         if check is not None:
             check()
         console.messages().print(Text("This machine was never measured: measuring its links first."))
-        programs.run("sennit-machine", "measure", "--progress", *more, title="measuring this machine")
+        process.run("sennit-machine", "measure", "--progress", *more, title="measuring this machine")
 
 
 def check_arguments(program: str, *arguments: str) -> None:
     """Raises Problem where a program would refuse what it is asked to do here, by what it says without doing it."""
-    programs.run(program, *arguments, "--check", title="checking what is asked")
+    process.run(program, *arguments, "--check", title="checking what is asked")
 
 
 def tune_once(executor: Executor | None, check: Callable[[], None]) -> None:
@@ -230,7 +230,7 @@ def _kept(operation: Operation, executor: Executor | None) -> Any:
 
 def _tune(operation: Operation, executor: Executor | None, thorough: bool, arguments: Sequence[str] = ()) -> Any:
     """`arguments` are of collectives."""
-    return programs.document(PROGRAM, *_arguments_of(operation, executor, thorough, arguments), title="tuning")[0]
+    return process.document(PROGRAM, *_arguments_of(operation, executor, thorough, arguments), title="tuning")[0]
 
 
 def _arguments_of(
@@ -257,4 +257,4 @@ def _show(operation: Operation, document: Any, json_file: str | None) -> None:
 
 
 def _document(what: str, executor: Executor | None, *options: str, title: str) -> Any:
-    return programs.document(PROGRAM, what, *options, *executor_arguments(executor), title=title)[0]
+    return process.document(PROGRAM, what, *options, *executor_arguments(executor), title=title)[0]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sennit import console
-from sennit.peers.run import Outcome
-from sennit.problem import Exit, Problem
-from sennit.progress import Bar, Step
+from sennit.baselines.run import Outcome
+from sennit.programs import console
+from sennit.programs.problem import Exit, Problem
+from sennit.programs.progress import Bar, Step
 
 Progress = Callable[[int, int, str], None]
 Outcomes = dict[str, list[Outcome]]  # of each variant's jobs, the one that was begun last included

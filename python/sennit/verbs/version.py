@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sennit import __version__, console, places
-from sennit.problem import Problem
+from sennit import __version__
+from sennit.programs import console, places
+from sennit.programs.problem import Problem
 from sennit.verbs.options import examples
 
 EXAMPLES = examples("sennit version")

@@ -7,10 +7,9 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Better, Beyond
-from sennit.views.columns import NOTHING
-from sennit.views.fitted import print_remarked
+from sennit.units import NOTHING
 from sennit.views.markdown import pipes
-from sennit.views.plain_table import plain_table
+from sennit.views.text_table import Table, print_table
 
 HEADINGS = ["machine", "what", "before", "then", "gain", "of what links allow", "how"]
 
@@ -37,7 +36,8 @@ def print_beyond(found: Beyond, console: Console) -> None:
     """Everything."""
     console.print(Text("Beyond the papers (simulated)", style="bold"))
     lines = [line_of(row) for row in found.rows]
-    print_remarked(plain_table(HEADINGS, lines), [(f"{line[0]}, {line[1]}", line[-1]) for line in lines], console)
+    hows = [f"{machine}, {what}: {how}" for machine, what, *_, how in lines]
+    print_table(Table(HEADINGS, lines, less=[["how"]], instead=hows), console)
 
 
 def beyond_markdown(found: Beyond) -> str:

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-from rich import box
+from collections.abc import Sequence
+
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.changes import Judged, Verdict, counted, geometric_mean
+from sennit.compare.changes import Judged, counted, geometric_mean
+from sennit.compare.runs import Comparison, RowPair
+from sennit.compare.table_diff import CaseDiff, TableDiff
 from sennit.model.plans import CollectiveTable
-from sennit.runs import Comparison, RowPair, Run, times_us
-from sennit.table_diff import CaseDiff, TableDiff
+from sennit.model.result import Result
+from sennit.units import NOTHING
 from sennit.views import plan_tables
-from sennit.views.columns import NOTHING
-from sennit.views.fitted import print_fitted, print_remarked
 from sennit.views.origin import origin
+from sennit.views.text_table import READABLE, Table, print_part
 
-COLOURS = {Verdict.SAME: "", Verdict.FASTER: "green", Verdict.SLOWER: "red", Verdict.UNCLEAR: "yellow"}
 MOST = 5  # things that a sentence lists
 
 Alone = list[tuple[str, str]]  # kinds and sizes of cases that one side has alone
 
 
-def print_comparison(found: Comparison, runs: tuple[Run, Run], files: tuple[str, str], console: Console) -> None:
+def print_comparison(
+    found: Comparison, runs: tuple[Result, Result], files: tuple[str, str], console: Console
+) -> None:
     """Prints how the second run compares with the first."""
     _head([f"{file}. {origin(run)}" for file, run in zip(files, runs, strict=True)], found.differences, console)
     for title, pairs in found.by_title().items():
-        console.print()
-        console.print(Text(title, style="bold"))
-        remarks = [(f"{pair.case.size} {pair.case.variant}", pair.remark) for pair in pairs]
-        print_remarked(_pairs(pairs), remarks, console)
-    console.print()
-    for sentence in sentences(found):
-        console.print(Text(sentence))
+        print_part(title, [_pairs(pairs)], [], console)
+    print_part("", [], sentences(found), console)
 
 
 def sentences(found: Comparison) -> list[str]:
@@ -57,12 +54,8 @@ def print_table_diff(
     origins = [f"{file}, {plan_tables.origin(table)}." for file, table in zip(files, tables, strict=True)]
     _head(origins, diff.differences, console)
     for kind, cases in diff.by_kind().items():
-        console.print()
-        console.print(Text(kind.title, style="bold"))
-        print_fitted(_cases(cases), console)
-    console.print()
-    for sentence in diff_sentences(diff):
-        console.print(Text(sentence))
+        print_part(kind.title, [_cases(cases)], [], console)
+    print_part("", [], diff_sentences(diff), console)
 
 
 def diff_sentences(diff: TableDiff) -> list[str]:
@@ -105,51 +98,29 @@ def _few(sizes: list[str]) -> str:
 
 def _pairs(pairs: list[RowPair]) -> Table:
     unit, us = ("ms", 1e3) if pairs[0].case.batch else ("µs", 1.0)  # a step of training takes long
-    drawn = _table("size", "by", f"A {unit}", f"B {unit}", "× A", "verdict", "")
+    lines = []
     for pair in pairs:
-        first, second = (_time(*(figure / us for figure in times_us(row))) for row in (pair.first, pair.second))
-        drawn.add_row(
-            pair.case.size,
-            Text(pair.case.variant),
-            first,
-            second,
-            _ratio(pair.judged),
-            _verdict(pair.judged),
-            Text(pair.remark),
-        )
-    return drawn
+        times = (units.plain_time(row.median_us / us, row.spread_us / us) for row in (pair.first, pair.second))
+        lines.append([pair.case.size, pair.case.variant, *times, *_verdict(pair.judged), pair.remark])
+    headings = ["size", "by", f"A {unit}", f"B {unit}", "× A", "verdict", ""]
+    remarks = [f"{pair.case.size} {pair.case.variant}: {pair.remark}" for pair in pairs if pair.remark]
+    return _table(headings, lines, [pair.judged for pair in pairs], remarks)
 
 
 def _cases(cases: list[CaseDiff]) -> Table:
-    drawn = _table("size", "A µs", "B µs", "× A", "verdict", "plan")
+    lines = []
     for case in cases:
-        first, second = case.first, case.second
-        drawn.add_row(
-            units.size(case.bytes),
-            _time(first.us, first.spread_us),
-            _time(second.us, second.spread_us),
-            _ratio(case.judged),
-            _verdict(case.judged),
-            Text(f"{first.name} → {second.name}" if case.plan_changed else first.name),
-        )
-    return drawn
+        times = (units.plain_time(plan.us, plan.spread_us) for plan in (case.first, case.second))
+        plan = f"{case.first.name} → {case.second.name}" if case.plan_changed else case.first.name
+        lines.append([units.size(case.bytes), *times, *_verdict(case.judged), plan])
+    return _table(["size", "A µs", "B µs", "× A", "verdict", "plan"], lines, [case.judged for case in cases])
 
 
-def _table(*headings: str) -> Table:
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in headings:
-        left = heading in ("by", "verdict", "plan", "")
-        drawn.add_column(heading, justify="left" if left else "right", no_wrap=heading not in ("plan", ""))
-    return drawn
+def _table(headings: list[str], lines: list[list[str]], verdicts: list[Judged], remarks: Sequence[str] = ()) -> Table:
+    judged = [{"verdict": one.verdict.value} for one in verdicts]
+    left, wraps = ("by", "verdict", "plan", ""), {"plan": READABLE, "": READABLE}
+    return Table(headings, lines, judged, left, wraps, less=[[""]], instead=remarks)
 
 
-def _time(us: float, spread_us: float) -> str:
-    return units.time(us, spread_us).removesuffix(" µs")
-
-
-def _ratio(one: Judged) -> str:
-    return str(one.ratio) if one.ratio else NOTHING
-
-
-def _verdict(one: Judged) -> Text:
-    return Text(one.verdict.value.upper(), style=COLOURS[one.verdict])
+def _verdict(one: Judged) -> tuple[str, str]:
+    return str(one.ratio or NOTHING), one.verdict.value.upper()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sennit import units
-from sennit.model.collective import REDUCING
 from sennit.model.collective_plan import Candidate, CollectivePlan
-from sennit.views.columns import NOTHING
-from sennit.views.fitted import print_fitted
+from sennit.operations import REDUCING
+from sennit.units import NOTHING
+from sennit.views.text_table import Table, print_table
 
 TAKEN = "→"
 
@@ -19,7 +17,7 @@ TAKEN = "→"
 def print_collective_plan(plan: CollectivePlan, console: Console) -> None:
     """Prints the whole document."""
     console.print(Text(title(plan), style="bold"))
-    print_fitted(_candidates(plan), console)
+    print_table(_candidates(plan), console)
     if plan.rejected:
         console.print(Text("\nCannot do it:"))
         width = max(len(one.algorithm) for one in plan.rejected)
@@ -74,19 +72,13 @@ def _simulated(candidate: Candidate) -> str:
 
 
 def _candidates(plan: CollectivePlan) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("", "plan"):
-        table.add_column(heading, no_wrap=True)
     measured = any(one.measured_us is not None for one in plan.candidates)
     simulated = any(one.simulated_us is not None for one in plan.candidates)
     times = [*(["simulated µs"] if simulated else []), "predicted µs", *(["measured µs"] if measured else [])]
-    for heading in (*times, "launch", "crossings", "crossing", "sends", "moving"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    for one in plan.candidates:
-        taken = _is_taken(one, plan)
-        table.add_row(
-            TAKEN if taken else "",
-            Text(one.name),
+    lines = [
+        [
+            TAKEN if _is_taken(one, plan) else "",
+            one.name,
             *([_simulated(one)] if simulated else []),
             units.three_digits(one.predicted_us),
             *([_measured(one)] if measured else []),
@@ -95,6 +87,8 @@ def _candidates(plan: CollectivePlan) -> Table:
             units.time(one.crossing_us),
             units.size(one.sent_bytes),
             units.time(one.moving_us),
-            style="bold" if taken else None,
-        )
-    return table
+        ]
+        for one in plan.candidates
+    ]
+    bold = [number for number, one in enumerate(plan.candidates) if _is_taken(one, plan)]
+    return Table(["", "plan", *times, "launch", "crossings", "crossing", "sends", "moving"], lines, bold=bold)

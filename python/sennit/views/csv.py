@@ -5,36 +5,36 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any
 
-from sennit.model.result import Result
-from sennit.views.origin import Measured
+from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
 
-COLUMNS = [
-    "machine", "date", "variant", "from", "to", "traffic", "window", "bytes", "repetitions", "median_us", "spread_us",
-    "min_us", "p95_us", "gbps", "limit_gbps", "split", "verified",
-]  # fmt: skip
+# What the rows of each benchmark have, behind where and when they were measured.
+COLUMNS = {
+    PUT: "variant from to traffic window bytes repetitions median_us spread_us min_us p95_us gbps limit_gbps split "
+    "verified",
+    COLLECTIVE: "operation variant bytes type operator ranks in_place registered waited graph calls repetitions "
+    "median_us spread_us min_us p95_us host_us gbps busbw_gbps plan blocks sms verified",
+    BENCH_MPI: "operation osu variant buffers bytes window in_place type operator ranks nodes calls repetitions "
+    "median_us spread_us min_us p95_us gbps sennit verified",
+    TORCH: "operation variant way bytes type ranks runs calls repetitions median_us spread_us host_us host_spread_us "
+    "host_of_runs_us plan verified",
+    TRAINING: "model parallel batch bucket_mb step variant ranks runs steps median_us spread_us silent_us "
+    "silent_spread_us left_us left_spread_us gain gain_spread plan unit per_second losses repeatable",
+}
 
 
-def to_csv(result: Measured) -> str:
+def to_csv(result: Result) -> str:
     """The text. A split is written as route=share, separated by semicolons, as are other values that are several."""
     text = io.StringIO()
-    columns = COLUMNS if isinstance(result, Result) else columns_of(result)
+    columns = ["machine", "date", *COLUMNS.get(result.kind, COLUMNS[PUT]).split()]
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for row in result.rows:
-        values = {name: _cell(value) for name, value in row.model_dump(by_alias=True).items()}
-        if isinstance(result, Result):
-            values["split"] = ";".join(f"{part['route']}={part['share']:g}" for part in row.model_dump()["split"])
-        values |= {"machine": result.machine.name, "date": result.date}
-        writer.writerow({column: values[column] for column in columns})
+        values = row.model_dump(by_alias=True) | {"machine": result.machine.name, "date": result.date}
+        values["split"] = [f"{part.route}={part.share:g}" for part in row.split]
+        writer.writerow({column: _cell(values[column]) for column in columns})
     return text.getvalue()
-
-
-def columns_of(result: Measured) -> list[str]:
-    """Where it was measured, and what its kind of row has, in the document's order, also where there is no row."""
-    (row,) = get_args(type(result).model_fields["rows"].annotation)
-    return ["machine", "date", *row.model_fields]
 
 
 def _cell(value: Any) -> Any:

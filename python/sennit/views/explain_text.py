@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.ratio import speedup
 from sennit.model.explain import Explanation
-from sennit.ratio import speedup
-from sennit.views.fitted import print_remarked
+from sennit.views.text_table import READABLE, Table, print_table
 
 SOURCES = {"measured": "measured", "specification": "specified", "assumed": "assumed"}
 
@@ -27,8 +25,7 @@ def print_explanation(explanation: Explanation, console: Console) -> None:
     """Prints the whole document."""
     title = f"{explanation.operation} {units.size(explanation.bytes)}, {explanation.from_} → {explanation.to}"
     console.print(Text(f"{title}, on {explanation.machine}" if explanation.machine else title, style="bold"))
-    over = [(share.route, f"over {', '.join(share.links)}") for share in explanation.shares]
-    print_remarked(_shares(explanation), over, console)
+    print_table(_shares(explanation), console)
     if explanation.rejected:
         console.print(Text("\nCarrying nothing:"))
         width = max(len(route.route) for route in explanation.rejected)
@@ -62,19 +59,19 @@ def sentences(explanation: Explanation) -> list[str]:
 
 
 def _shares(explanation: Explanation) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("path", "carries", "share", "start-up", "rate", "chunk", "finishes"):
-        table.add_column(heading, justify="left" if heading == "path" else "right", no_wrap=True)
-    table.add_column("over")
-    for share in explanation.shares:
-        table.add_row(
-            Text(share.route),
+    lines = [
+        [
+            share.route,
             units.size(share.bytes),
             units.percent(share.share),
             units.time(share.startup_us),
             units.rate(share.rate_gbps),
             units.size(share.chunk_bytes) if share.chunk_bytes else "whole",
             units.time(share.finish_us),
-            Text(", ".join(share.links)),
-        )
-    return table
+            ", ".join(share.links),
+        ]
+        for share in explanation.shares
+    ]
+    headings = ["path", "carries", "share", "start-up", "rate", "chunk", "finishes", "over"]
+    over = [f"{share.route}: over {', '.join(share.links)}" for share in explanation.shares if share.links]
+    return Table(headings, lines, left=("path", "over"), wraps={"over": READABLE}, less=[["over"]], instead=over)

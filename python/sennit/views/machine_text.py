@@ -10,7 +10,7 @@ from rich.tree import Tree
 
 from sennit import units
 from sennit.model.machine import Device, Figure, Link, Machine
-from sennit.reach import Matrix, bandwidth, latency
+from sennit.model.reach import Matrix, bandwidth, latency
 
 KIND_NAMES = {"nvlink": "NVLink", "pcie": "PCIe", "socket": "socket link", "network": "network"}
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from sennit.model.collective import CollectiveResult
-from sennit.model.mpi import MpiResult
 from sennit.model.result import MeasuredOn, Result
-from sennit.model.torch import TorchResult
-from sennit.model.training import TrainingResult
-
-Measured = Result | CollectiveResult | MpiResult | TorchResult | TrainingResult
 
 
-def origin(result: Measured) -> str:
+def origin(result: Result) -> str:
     """For example: Measured 2026-11-21 on hgx-h200-4 (4 × NVIDIA H200, 64 cores), driver 580.159, CUDA 13.0, …"""
     measured = f"Measured {result.date[:10]} on {place(result.machine, result.versions)}."
     return " ".join(part for part in (measured, _set_up(result), _late(result)) if part)
@@ -34,7 +28,7 @@ def place(machine: MeasuredOn, versions: Mapping[str, str]) -> str:
     return ", ".join([f"{machine.name}{hardware}", *software])
 
 
-def _set_up(result: Measured) -> str:
+def _set_up(result: Result) -> str:
     """What `--setup` measured; empty without it."""
     took, ranks = result.settings.get("setup_ms"), result.settings.get("ranks")
     if isinstance(took, bool) or not isinstance(took, int | float) or not isinstance(ranks, int):
@@ -42,7 +36,7 @@ def _set_up(result: Measured) -> str:
     return f"A communicator of {ranks} ranks was set up in {took:.3g} ms, beside what CUDA itself takes."
 
 
-def _late(result: Measured) -> str:
+def _late(result: Result) -> str:
     """What `--skew` did; empty without it."""
     skew = result.settings.get("skew_us")
     if isinstance(skew, bool) or not isinstance(skew, int | float) or skew <= 0:
@@ -50,7 +44,7 @@ def _late(result: Measured) -> str:
     return f"The last rank started each run {skew:g} µs later, which is not counted."
 
 
-def repetitions(result: Result | CollectiveResult | MpiResult | TorchResult) -> str:
+def repetitions(result: Result) -> str:
     """How often: "Medians of 20 to 500 repetitions, ± half the interquartile range."."""
     counts = [row.repetitions for row in result.rows if row.repetitions]
     if not counts:

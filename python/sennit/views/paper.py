@@ -10,9 +10,8 @@ from rich.text import Text
 from sennit import units
 from sennit.model.sim import Paper, PaperNumber
 from sennit.views.chart import Bar, bar_chart
-from sennit.views.fitted import print_fitted
 from sennit.views.markdown import pipes
-from sennit.views.plain_table import plain_table
+from sennit.views.text_table import Table, print_table
 
 HEADINGS = ["figure", "what", "paper", "ours", "ratio", ""]
 
@@ -79,7 +78,7 @@ def fits(paper: Paper) -> str:
 def print_paper(paper: Paper, console: Console) -> None:
     """Everything."""
     console.print(Text(f"{'; '.join(paper.papers)}, on {paper.machine} (simulated)", style="bold"))
-    print_fitted(plain_table(HEADINGS, lines_of(paper)), console)
+    print_table(Table(HEADINGS, lines_of(paper)), console)
     console.print()
     for each in paper.claims:
         console.print(Text(f"{'✓' if each.holds else '✗'} {each.figure}: {each.what} ({each.ours})"))

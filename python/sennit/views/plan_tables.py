@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.kinds import KindClass, changed_by_windows, kinds, layouts
 from sennit.model.plans import FEW_BLOCKS, CollectiveTable, KeptTable, TunedCase
-from sennit.plans import KindClass, changed_by_windows, kinds, layouts
-from sennit.ratio import Ratio
-from sennit.views.collective_table import COLOURS
-from sennit.views.columns import NOTHING
-from sennit.views.fitted import print_fitted
+from sennit.units import NOTHING
+from sennit.views.text_table import Table, print_part
 
 AGAIN = "Run sennit tune collectives"
 
@@ -23,11 +18,8 @@ def print_plan_table(table: CollectiveTable, console: Console) -> None:
     """Prints what was measured."""
     console.print(Text(f"The fastest plans of collectives, {origin(table)}"))
     for one in kinds(table):
-        console.print()
-        console.print(Text(one.kind.title, style="bold"))
-        print_fitted(_sizes(one), console, ("× model",))
         said = [verdict(one), *windows_text(changed_by_windows(table, one))]
-        console.print(Padding(Text(" ".join(said)), (0, 0, 0, 1)))
+        print_part(one.kind.title, [_sizes(one)], [" ".join(said)], console)
     if not table.entries:
         console.print(Text("Nothing was tuned yet."))
     if any(_is_wide(one) for one in kinds(table)):
@@ -104,34 +96,25 @@ def check_text(kept: KeptTable, *, named: bool) -> str:
 
 
 def _sizes(one: KindClass) -> Table:
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    wide = _is_wide(one)
-    narrow = ("× nccl, few",) if wide else ()
-    for heading in ("size", "µs", "algorithm", "blocks × threads", "× model", "× nccl", *narrow):
-        drawn.add_column(heading, justify="left" if heading == "algorithm" else "right", no_wrap=True)
+    few = ["× nccl, few"] if _is_wide(one) else []
+    lines, verdicts = [], []
     for case in one.cases:
         plan = case.taken
-        drawn.add_row(
-            units.size(case.bytes),
-            units.time(plan.us, plan.spread_us).removesuffix(" µs"),
-            Text(plan.algorithm),
-            f"{plan.blocks} × {plan.threads}",
-            _over_model(case),
-            _times(case.over_nccl),
-            *([_times(case.narrow_over_nccl)] if wide else []),
-        )
-    return drawn
+        ratios = {"× model": case.over_model, "× nccl": case.over_nccl} | dict.fromkeys(few, case.narrow_over_nccl)
+        times = {heading: str(ratio or NOTHING) for heading, ratio in ratios.items()}
+        if case.model_us == plan.us > 0:  # the model was right
+            times["× model"], ratios["× model"] = "1", None
+        us, blocks = units.plain_time(plan.us, plan.spread_us), f"{plan.blocks} × {plan.threads}"
+        lines.append([units.size(case.bytes), us, plan.algorithm, blocks, *times.values()])
+        verdicts.append(ratios)
+    return Table(
+        ["size", "µs", "algorithm", "blocks × threads", "× model", "× nccl", *few],
+        lines,
+        verdicts,
+        less=[["× model"]],
+    )
 
 
 def _is_wide(one: KindClass) -> bool:
     """Whether its fastest plans leave other kernels no room."""
     return any(case.taken.blocks > FEW_BLOCKS for case in one.cases)
-
-
-def _over_model(case: TunedCase) -> Text:
-    """1 where the model was right."""
-    return Text("1") if case.model_us == case.taken.us > 0 else _times(case.over_model)
-
-
-def _times(ratio: Ratio | None) -> Text:
-    return Text(str(ratio), style=COLOURS[ratio.verdict]) if ratio else Text(NOTHING)

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import HeldRow, Reproduction
-from sennit.views.columns import NOTHING
+from sennit.units import NOTHING
 from sennit.views.markdown import pipes
 
 SMALLEST = 64 << 10  # bytes: below, launches decide, and a tenth of a microsecond is 3 %

@@ -1,127 +1,123 @@
-"""A result of any benchmark as the parts of a page: what it is of, what it comes to, its tables and a plot."""
+"""A result of any benchmark as parts of a page: titles, tables, sentences and plots; and these as text on a terminal,
+as Markdown, and as a page of HTML that is self-contained, without scripts, for any browser, online or not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 
-from sennit import units
-from sennit.model.collective import CollectiveResult
-from sennit.model.mpi import MpiResult
-from sennit.model.torch import TorchResult
-from sennit.model.training import TrainingResult
-from sennit.views import collective_table, mpi_table, torch_table, training_table
-from sennit.views.chart import COLOURS, Point, Series, line_chart, size_axis, time_axis
-from sennit.views.html import facts, page, plain_table
-from sennit.views.origin import origin
+from rich.console import Console
+from rich.text import Text
 
-Other = CollectiveResult | MpiResult | TorchResult | TrainingResult  # results of puts have a page of their own
-Line = tuple[str, int, float, float]  # who, bytes, µs, spread
+from sennit.model.result import BENCH_MPI, COLLECTIVE, TORCH, TRAINING, Result
+from sennit.views.markdown import pipes
+from sennit.views.origin import origin, repetitions
+from sennit.views.page import facts, html_table, page
+from sennit.views.text_table import Table, print_part
 
-OPEN = 4  # of many parts: the others are one click away
+OPEN = 4  # of many parts of a page: the others are one click away
+HOW = (
+    "Medians, ± half the interquartile range. GB/s are 10<sup>9</sup> bytes/s, MiB are 2<sup>20</sup> bytes. “Of "
+    "links” is the share of what the links allow all paths together, without any overhead. “× NAME” is how many "
+    "times as fast sennit is as NAME; green and red are beyond the noise (two spreads)."
+)
+OF_PUTS = (
+    " A window: how many messages are in flight. “Engine” is a GPU's copy engine alone, which cudaMemcpyAsync uses; "
+    "“host” goes through host memory alone."
+)
+PRETENDED = "host executor device"  # the model of what stands for a GPU where there is none
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page; `times` are drawn over size."""
+    """A part: a title above tables, sentences below. Without a table it is its sentences alone. `charts` are drawn
+    for pages."""
 
     title: str
-    sentences: Sequence[str]
-    tables: Sequence[tuple[list[str], list[list[str]]]]
-    times: Sequence[Line] = ()
+    tables: Sequence[Table] = ()
+    sentences: Sequence[str] = ()
+    charts: Callable[[], Sequence[str]] = tuple
 
 
-def collective(result: CollectiveResult) -> list[Section]:
-    """A section for each operation."""
-    found = []
-    for rows in collective_table.by_operation(result):
-        tables = [
-            (collective_table.headings(rows, result.links_gbps), collective_table.cells(rows, result.links_gbps))
-        ]
-        if others := collective_table.alternatives(rows):
-            tables.append((collective_table.ALTERNATIVES, others))
-        times = [
-            (row.variant, row.bytes, row.median_us, row.spread_us)
-            for row in rows
-            if collective_table.sized(row) and not row.is_forced
-        ]
-        found.append(Section(collective_table.title(rows), collective_table.sentences(rows), tables, times))
-    return found
+# Each is read when it is asked for: what it stands on takes time.
+VIEWS = {COLLECTIVE: "collectives", BENCH_MPI: "mpi", TORCH: "torch", TRAINING: "training"}
 
 
-def mpi(result: MpiResult) -> list[Section]:
-    """A section for each operation and kind of buffers."""
-    return [
-        Section(
-            rows[0].title,
-            mpi_table.sentences(rows),
-            [(mpi_table.headings(rows), mpi_table.cells(rows))],
-            [(mpi_table.spoken(row.variant), row.bytes, row.median_us, row.spread_us) for row in rows],
-        )
-        for rows in mpi_table.tables(result)
-    ]
+def sections_of(result: Result) -> list[Section]:
+    """The parts of a result. One of a kind that is not known here is shown as one of puts."""
+    divide: Callable[[Result], list[Section]]
+    divide = import_module(f"sennit.views.{VIEWS.get(result.kind, 'puts')}").sections
+    return divide(result)
 
 
-def torch(result: TorchResult) -> list[Section]:
-    """A section for each operation, type and way of calling, and one for what the drop-in adds."""
-    found = [
-        Section(
-            rows[0].title,
-            torch_table.sentences(rows),
-            [(torch_table.HEADINGS, [torch_table.cells(own, other) for own, other in torch_table.pairs(rows)])],
-            [(row.variant, row.bytes, row.median_us, row.spread_us) for row in rows],
-        )
-        for rows in torch_table.tables(result)
-    ]
-    more = torch_table.added(result)
-    return [*found, Section("What the drop-in adds", more, [])] if more else found
+# ---- on a terminal ------------------------------------------------------------------------------------------------
 
 
-def training(result: TrainingResult) -> list[Section]:
-    """One: a line for each model and batch."""
-    lines = [training_table.cells(own, other) for own, other in training_table.pairs(result)]
-    said = [*training_table.sentences(result), training_table.EXPLAINED]
-    return [Section(training_table.title(result), said, [(training_table.HEADINGS, lines)])]
-
-
-def sections_html(result: Other, divide: Callable[..., list[Section]]) -> str:
-    """The page: self-contained, without scripts. `divide`: the function above for this kind of result."""
-    title = f"sennit {result.kind}: {result.machine.name}"
-    body = [f"<h1>{escape(title)}</h1>", f'<p class="origin">{escape(origin(result))}</p>']
-    body += [f'<p class="warning">{escape(warning)}</p>' for warning in result.warnings]
+def print_result(result: Result, out: Console) -> None:
+    """Prints everything a reader needs to believe the figures."""
+    out.print(Text(f"{result.kind}. {origin(result)} {repetitions(result)}"))
     if not result.rows:
-        body.append("<p>Nothing was measured.</p>")
-    body += [_section(one, opened=index < OPEN) for index, one in enumerate(divide(result))]
+        out.print(Text("\nNothing was measured."))
+    for section in sections_of(result):
+        print_part(section.title, section.tables, section.sentences, out)
+    for warning in result.warnings:
+        out.print(Text(f"\nwarning: {warning}", style="yellow"))
+
+
+# ---- as Markdown --------------------------------------------------------------------------------------------------
+
+
+def markdown(result: Result) -> str:
+    """The whole result, for an issue."""
+    warnings = "\n".join(f"- Warning: {warning}" for warning in result.warnings)
+    parts = [f"## sennit {result.kind}", body_markdown(result).strip(), warnings]
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def body_markdown(result: Result) -> str:
+    """Without its heading and its warnings, for docs/."""
+    parts = [f"{origin(result)} {repetitions(result)}{'' if result.rows else ' Nothing was measured.'}"]
+    for section in sections_of(result):
+        parts += [f"**{section.title}.**"] if section.tables else []
+        parts += map(table_markdown, section.tables)
+        parts.append(("\n" if section.tables else "\n\n").join(section.sentences))
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def table_markdown(table: Table) -> str:
+    """A table alone."""
+    marks = ["---" if heading in table.left else "--:" for heading in table.headings]
+    return pipes([table.headings, marks, *table.lines])
+
+
+# ---- as a page ----------------------------------------------------------------------------------------------------
+
+
+def html(result: Result) -> str:
+    """The page."""
+    title = f"sennit {result.kind}: {result.machine.name}"
+    body = [f"<h1>{escape(title)}</h1>", f'<p class="origin">{escape(f"{origin(result)} {repetitions(result)}")}</p>']
+    warnings = [*result.warnings]
+    if PRETENDED in result.machine.devices:
+        warnings.append("These GPUs are processes on a host: copies are real, their speed is not.")
+    body += [f'<p class="warning">{escape(warning)}</p>' for warning in warnings]
+    body += [] if result.rows else ["<p>Nothing was measured.</p>"]
+    body += [_part(section, opened=index < OPEN) for index, section in enumerate(sections_of(result))]
     settings = {name.replace("_", " "): str(value) for name, value in result.settings.items()}
     settings |= {"machine fingerprint": result.machine.fingerprint, "date": result.date}
-    body.append(
-        f"<details><summary>How it was measured</summary>{facts(settings)}<p>Medians, ± half the interquartile "
-        "range. GB/s are 10<sup>9</sup> bytes/s, MiB are 2<sup>20</sup> bytes.</p></details>"
-    )
+    how = HOW + ("" if result.kind in VIEWS else OF_PUTS)
+    body.append(f"<details><summary>How it was measured</summary>{facts(settings)}<p>{how}</p></details>")
     return page(title, body)
 
 
-def _section(section: Section, *, opened: bool) -> str:
+def _part(section: Section, *, opened: bool) -> str:
     sentences = "".join(f"<li>{escape(sentence)}</li>" for sentence in section.sentences)
-    chart = f'<div class="charts">{_chart(section)}</div>' if section.times else ""
-    tables = "".join(plain_table(names, lines) for names, lines in section.tables)
+    charts = "".join(section.charts())
+    tables = "".join(html_table(one.headings, one.lines, one.verdict) for one in section.tables)
+    drawn = f'<div class="charts">{charts}</div>' if charts else ""
     return (
         f"<details{' open' if opened else ''}><summary>{escape(section.title)}</summary>"
-        f"<ul>{sentences}</ul>{chart}{tables}</details>"
+        f"<ul>{sentences}</ul>{drawn}{tables}</details>"
     )
-
-
-def _chart(section: Section) -> str:
-    """Time over size, of as many as there are colours."""
-    points: dict[str, list[Point]] = {}
-    for who, size, us, spread in _by_size(section.times):
-        note = f"{units.size(size)}: {units.time(us, spread)}"
-        points.setdefault(who, []).append(Point(max(1, size), us, spread, note))
-    series = [Series(who, those) for who, those in points.items()][: len(COLOURS)]
-    sizes = [size for _, size, _, _ in section.times]
-    return line_chart("Time over size", size_axis(sizes), time_axis([us for _, _, us, _ in section.times]), series)
-
-
-def _by_size(times: Iterable[Line]) -> list[Line]:
-    return sorted(times, key=lambda line: line[1])

@@ -7,12 +7,12 @@ from html import escape
 from sennit import units
 from sennit.model.machine import Machine
 from sennit.model.sim import Load, Simulation, Sweep
+from sennit.units import NOTHING
 from sennit.views import sim_sweep
 from sennit.views.chart import Bar, bar_chart
-from sennit.views.columns import NOTHING
-from sennit.views.html import facts, page, plain_table
 from sennit.views.loads import Loads
 from sennit.views.machine_svg import machine_svg
+from sennit.views.page import facts, html_table, page
 from sennit.views.sim_text import CHANGED, changed, of_each_algorithm, times, title
 
 BARS = 24  # of the busiest links; the table below has all
@@ -40,10 +40,10 @@ def simulation_html(found: Simulation, machine: Machine) -> str:
     body = [
         f"<h1>{escape(name)}</h1>",
         f'<p class="origin">{escape(said)}</p>',
-        _section("How long it takes", plain_table(*_plans(found))),
+        _section("How long it takes", html_table(*_plans(found))),
         _section(f"What held it up: {found.plans[0].plan}", _delays(found)),
         _section("How busy links and memories were", _pictures(found, machine)),
-        _section("Every link and memory", plain_table(*_loads(found.loads)), opened=False),
+        _section("Every link and memory", html_table(*_loads(found.loads)), opened=False),
         _settings(found),
     ]
     return page(name, body)
@@ -58,14 +58,14 @@ def sweep_html(sweep: Sweep) -> str:
         [*line[:-1], sim_sweep.held_up(found), line[-1]]
         for line, found in zip(sim_sweep.lines(sweep), sweep.simulations, strict=True)
     ]
-    table = plain_table([*columns, "most of a call", plan], cells)
+    table = html_table([*columns, "most of a call", plan], cells)
     body = [
         f"<h1>{escape(name)}</h1>",
         f'<p class="origin">{escape(RECKONED)}</p>',
         _section("Over size", f'<div class="charts">{charts}</div>{table}'),
     ]
     for found in sweep.simulations:
-        answer = plain_table(*_plans(found)) + _delays(found)
+        answer = html_table(*_plans(found)) + _delays(found)
         body.append(_section(f"{units.size(found.bytes)} on {found.machine}", answer, opened=False))
     return page(name, [*body, _settings(sweep.simulations[0])])
 
@@ -99,7 +99,7 @@ def _delays(found: Simulation) -> str:
         return "<p>Nothing did.</p>"
     delays = sorted(found.critical, key=lambda each: -each.us)
     rows = [[units.percent(each.us / once), units.time(each.us), each.what] for each in delays]
-    return plain_table(["of a call", "time", "what"], rows)
+    return html_table(["of a call", "time", "what"], rows)
 
 
 def _pictures(found: Simulation, machine: Machine) -> str:

@@ -7,11 +7,10 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import SimulatedPlan, Simulation, Sweep
+from sennit.units import NOTHING
 from sennit.views.chart import COLOURS, NEAREST, Axis, Point, Series, line_chart, linear_axis, size_axis, time_axis
-from sennit.views.columns import NOTHING
-from sennit.views.fitted import print_fitted
-from sennit.views.plain_table import plain_table
 from sennit.views.sim_text import CHANGED, changed, of_each_algorithm
+from sennit.views.text_table import Table, print_table
 
 Case = tuple[Simulation, SimulatedPlan]
 
@@ -69,7 +68,7 @@ def held_up(found: Simulation) -> str:
 def print_sweep(sweep: Sweep, console: Console) -> None:
     """Prints the table."""
     console.print(Text(title(sweep), style="bold"))
-    print_fitted(plain_table(headings(sweep), lines(sweep)), console)
+    print_table(Table(headings(sweep), lines(sweep)), console)
     console.print(Text("\nGB/s as nccl-tests reckons them, from the time of calls back to back."))
 
 

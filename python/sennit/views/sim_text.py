@@ -7,9 +7,8 @@ from rich.text import Text
 
 from sennit import units
 from sennit.model.sim import Check, Messages, Replay, Replayed, SimulatedPlan, SimulatedPut, Simulation
-from sennit.views.columns import NOTHING
-from sennit.views.fitted import print_fitted
-from sennit.views.plain_table import plain_table
+from sennit.units import NOTHING
+from sennit.views.text_table import Table, print_table
 
 SHOWN = 5  # of delays and of loads
 APART = 1.05  # times a call's time: what blocks gain by drifting apart is told from there on
@@ -31,7 +30,7 @@ def print_simulation(found: Simulation, console: Console) -> None:
         ]
         for each in of_each_algorithm(found.plans)
     ]
-    print_fitted(plain_table(headings, lines), console)
+    print_table(Table(headings, lines), console)
     console.print()
     for sentence in sentences(found):
         console.print(Text(sentence))
@@ -121,7 +120,7 @@ def print_messages(found: Messages, console: Console) -> None:
     headings = ["algorithm", "one call", *(CHANGED if with_before else []), "× fastest", "messages", "α-β-γ"]
     if not any(each.closed_form_us for each in found.algorithms):  # of several nodes there is none
         headings, lines = headings[:-1], [line[:-1] for line in lines]
-    print_fitted(plain_table(headings, lines), console)
+    print_table(Table(headings, lines), console)
     if any(each.folded for each in found.algorithms):
         console.print(Text("~ rounds that are alike were simulated once."))
     if found.skipped:
@@ -146,7 +145,7 @@ def print_put(found: SimulatedPut, console: Console) -> None:
         [split, units.time(found.us), f"{found.gbps(found.us):.1f}", f"{found.single_us / found.us:.2f}"],
         [f"{found.single} alone", units.time(found.single_us), f"{found.gbps(found.single_us):.1f}", "1.00"],
     ]
-    print_fitted(plain_table(["what", "time", "GB/s", "× single path"], lines), console)
+    print_table(Table(["what", "time", "GB/s", "× single path"], lines), console)
     console.print()
     for sentence in delays_and_loads(found.us, found):
         console.print(Text(sentence))

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from rich import box
 from rich.console import Console
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from sennit import units
+from sennit.compare.pair_classes import PairClass, pair_classes
 from sennit.model.tuned import PutTable, TunedPut
-from sennit.tuning import PairClass, pair_classes
-from sennit.views.fitted import print_fitted
+from sennit.units import NOTHING
+from sennit.views.text_table import READABLE, Table, print_part
 
 
 def print_put_table(table: PutTable, console: Console) -> None:
     """Prints the whole document."""
     console.print(Text(f"The fastest splits of puts on this machine ({table.fingerprint}), measured {table.date}"))
     for one in pair_classes(table):
-        console.print()
-        console.print(Text(one.title, style="bold"))
-        print_fitted(_sizes(one), console)
-        console.print(Padding(Text(verdict(one)), (0, 0, 0, 1)))
+        print_part(one.title, [_sizes(one)], [verdict(one)], console)
     if not table.entries:
         console.print(Text("Nothing was tuned: no two devices of this machine reach each other."))
 
@@ -43,18 +38,18 @@ def shares_text(entry: TunedPut) -> str:
 
 
 def _sizes(one: PairClass) -> Table:
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("size", "µs", "GB/s", "single µs", "× single"):
-        drawn.add_column(heading, justify="right", no_wrap=True)
-    drawn.add_column("split")
-    for entry in one.entries:
-        gain = entry.gain
-        drawn.add_row(
+    lines = [
+        [
             units.size(entry.bytes),
-            units.time(entry.us, entry.spread_us).removesuffix(" µs"),
+            units.plain_time(entry.us, entry.spread_us),
             units.three_digits(entry.bytes / entry.us / 1e3 if entry.us > 0 else 0),
             units.three_digits(entry.single_us),
-            Text(str(gain), style="green") if gain else "–",
-            Text(shares_text(entry)),
-        )
-    return drawn
+            str(entry.gain or NOTHING),
+            shares_text(entry),
+        ]
+        for entry in one.entries
+    ]
+    gains = [{"× single": "faster" if entry.gain else ""} for entry in one.entries]
+    return Table(
+        ["size", "µs", "GB/s", "single µs", "× single", "split"], lines, gains, ["split"], {"split": READABLE}
+    )

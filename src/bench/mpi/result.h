@@ -1,4 +1,4 @@
-// The document that rank 0 prints. schemas/mpi.schema.json states it for readers.
+// The document that rank 0 prints. schemas/result.schema.json states it for readers.
 #pragma once
 
 #include <string>

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "shim/mpi/call.h"
@@ -14,17 +13,13 @@ namespace sennit::shim::mpi {
 
 class Arrays {
  public:
-  /// `known`: whether the program has given one, of `count` elements.
-  template <class T>
-  void add(const T* data, bool known, int count) {
+  /// `known`: whether the program has given one, of `count` elements of `bytes` bytes.
+  void add(const void* data, std::size_t bytes, bool known, int count) {
     const bool any = known && data != nullptr && count > 0;
-    all_.push_back({data, any ? std::span(data, static_cast<std::size_t>(count)).size_bytes() : 0});
+    all_.push_back({data, any ? bytes * static_cast<std::size_t>(count) : 0});
   }
   /// In the order in which they came.
-  template <class T>
-  const T* get(std::size_t index) const {
-    return static_cast<const T*>(all_[index].data);
-  }
+  const void* get(std::size_t index) const { return all_[index].data; }
 
   /// These from now on are copies, also where `call` refers to them. They live as long as any copy of this object.
   void keep(Call& call) {

@@ -4,6 +4,7 @@
     generate.py entries FILE      assembly: the preloaded library's entry points
     generate.py names FILE        C: their names
     generate.py functions FILE    C++: their numbers
+    generate.py descriptions FILE C++: what the arguments of each function that takes memory are
     generate.py wrappers FILE     C++: a wrapper for each function that takes memory
     generate.py by_hand FILE      C++: where the hand-written wrappers go
     generate.py handles FILE      C++: the predefined handles
@@ -15,7 +16,7 @@ import sys
 from pathlib import Path
 
 from table import BANNER, by_hand, read_handles, read_table
-from wrappers import write_by_hand, write_wrappers
+from wrappers import write_by_hand, write_descriptions, write_wrappers
 
 
 def write_functions() -> str:
@@ -80,7 +81,8 @@ def write_handles() -> str:
 def main() -> None:
     what, to = sys.argv[1], Path(sys.argv[2])
     writers = {"entries": write_entries, "names": write_names, "functions": write_functions,
-               "wrappers": write_wrappers, "by_hand": write_by_hand, "handles": write_handles}
+               "descriptions": write_descriptions, "wrappers": write_wrappers, "by_hand": write_by_hand,
+               "handles": write_handles}
     to.write_text(writers[what]())
 
 

@@ -17,7 +17,7 @@ namespace {
 constexpr std::size_t kMostBorrowed = 16;
 /// Whether an owner's allocations are still lent is asked where those that nobody uses have more bytes: a default. A
 /// question takes some tens of µs, and fewer bytes are no loss to a GPU.
-constexpr std::uint64_t kSmall = std::uint64_t{64} << 20;
+constexpr std::uint64_t kSmallAllocation = std::uint64_t{64} << 20;
 /// Loans that are remembered: a default. One costs an open file where memory is shared by files.
 constexpr std::size_t kMostLoans = 64;
 
@@ -60,7 +60,7 @@ void Loans::give_back_withdrawn(int owner) {
   std::uint64_t bytes = 0;
   for (const auto& each : borrowed_)
     if (idle(each)) bytes += each.second.borrowed.mapping->memory.bytes();
-  if (bytes <= kSmall) return;
+  if (bytes <= kSmallAllocation) return;
   std::erase_if(borrowed_, [&](const auto& each) { return idle(each) && !group_.fetch(owner, *each.second.card); });
 }
 

@@ -93,7 +93,7 @@ int Iprobe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi
 
 template <class Abi>
 int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* status) {
-  if (!busy<Abi>()) {
+  if (!drop_in<Abi>().busy()) {
     const int code = Real<Abi>::of(&Probe<Abi>, Entry::Probe)(source, tag, comm, status);
     if (code != 0 || is_ignored<Abi>(status) || tell_probed<Abi>(comm, *status, false)) return code;
   }
@@ -124,7 +124,7 @@ int Improbe(int source, int tag, typename Abi::Comm comm, int* flag, typename Ab
 template <class Abi>
 int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* message,
            typename Abi::Status* status) {
-  if (!busy<Abi>()) {
+  if (!drop_in<Abi>().busy()) {
     typename Abi::Status own{};
     typename Abi::Status* const told = is_ignored<Abi>(status) ? &own : status;
     const int code = Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, told);

@@ -18,7 +18,7 @@ constexpr std::uint64_t kExchanged = 0x6578'6368'616e'6765;
 constexpr std::size_t kLargestPiece = comm::kLargestWord - 5 * sizeof(std::uint64_t);
 
 /// Between two looks whether its ranks live: a default.
-constexpr std::chrono::milliseconds kLook(20);
+constexpr std::chrono::milliseconds kBetweenLooks(20);
 
 }  // namespace
 
@@ -41,7 +41,7 @@ class WordExchanges::One final : public comm::Exchange {
     round.items[ranks_[std::size_t(own_)]] = comm::Bytes(mine.begin(), mine.end());
     ++round.whole;
     while (round.whole < ranks_.size()) {
-      all_.came_.wait_for(lock, kLook);
+      all_.came_.wait_for(lock, kBetweenLooks);
       if (all_.ended_ || cancelled_) return Status(Code::peer_lost, "the job ended while its ranks met");
       if (auto status = all_.check_(ranks_); !status) return status;
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shim/nccl/abi/types.h"
+
 namespace sennit::shim::nccl {
 
 coll::Operation operation_of(Entry entry) {
@@ -52,22 +54,15 @@ bool takes_any(const Switches& switches) {
                              [&](coll::Operation operation) { return switches.takes(switch_of(operation)); });
 }
 
-int pass_on(const Functions& nccl, const Call& call) {
-  const auto& [entry, input, output, count, type, op, root, comm, stream] = call;
-  switch (entry) {
-    case Entry::all_reduce: return nccl.all_reduce(input, output, count, type, op, comm, stream);
-    case Entry::reduce_scatter: return nccl.reduce_scatter(input, output, count, type, op, comm, stream);
-    case Entry::all_gather: return nccl.all_gather(input, output, count, type, comm, stream);
-    case Entry::broadcast: return nccl.broadcast(input, output, count, type, root, comm, stream);
-    case Entry::bcast: return nccl.bcast(output, count, type, root, comm, stream);
-    case Entry::reduce: return nccl.reduce(input, output, count, type, op, root, comm, stream);
-    case Entry::all_to_all: return nccl.all_to_all(input, output, count, type, comm, stream);
-    case Entry::gather: return nccl.gather(input, output, count, type, root, comm, stream);
-    case Entry::scatter: return nccl.scatter(input, output, count, type, root, comm, stream);
-    case Entry::send: return nccl.send(input, count, type, root, comm, stream);
-    case Entry::recv: return nccl.recv(output, count, type, root, comm, stream);
-    default: return kInternalError;
-  }
+std::optional<device::Reduction> reduction_of(const Call& call) {
+  const auto type = type_of(call.type);
+  if (!type) return std::nullopt;
+  if (!coll::reduces(operation_of(call.entry))) return device::Reduction{*type};
+  const auto op = operator_of(call.op);
+  if (!op || !device::supports(*type, *op)) return std::nullopt;
+  return device::Reduction{*type, *op};
 }
+
+#include "nccl_calls.inc"
 
 }  // namespace sennit::shim::nccl

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "coll/operation.h"
-#include "shim/nccl/abi.h"
+#include "device/reduction.h"
+#include "shim/nccl/abi/abi.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::nccl {
@@ -22,7 +24,7 @@ struct Call {
   Stream stream = nullptr;
 
   bool operator==(const Call&) const = default;
-  /// Whether whoever does the one does the other: they differ in buffers and streams at most.
+  /// Returns true if the library that does the one does the other: they differ in buffers and streams at most.
   bool is_alike(const Call& other) const {
     return comm == other.comm && entry == other.entry && count == other.count && type == other.type &&
            op == other.op && root == other.root;
@@ -30,16 +32,20 @@ struct Call {
   bool is_message() const { return entry == Entry::send || entry == Entry::recv; }
 };
 
-/// The operation that an entry stands for; for both sides of a message the same.
+/// Returns the operation that an entry stands for, which is the same for both sides of a message.
 coll::Operation operation_of(Entry entry);
-/// In reports, as the drop-in for MPI says it: "allreduce", "bcast".
+/// Returns the name in reports, as the drop-in for MPI has it: "allreduce", "bcast".
 std::string_view name_of(Entry entry);
-/// In SENNIT_OPS.
+/// Returns the name in SENNIT_OPS.
 std::string_view switch_of(coll::Operation operation);
-/// Whether SENNIT_OPS names any of NCCL's calls, or is not set.
+/// Returns true if SENNIT_OPS names any of NCCL's calls, or is not set.
 bool takes_any(const Switches& switches);
 
+/// Returns the element type and the operator of a call; empty where sennit has no such, or where other ranks may
+/// decide otherwise.
+std::optional<device::Reduction> reduction_of(const Call& call);
+
 /// Hands the call to NCCL as it is.
-int pass_on(const Functions& nccl, const Call& call);
+int call_nccl(const Functions& nccl, const Call& call);
 
 }  // namespace sennit::shim::nccl

@@ -1,206 +1,164 @@
 #include "shim/nccl/rendezvous.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <poll.h>
-
 #include <algorithm>
-#include <array>
-#include <cstring>
-#include <optional>
 #include <set>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "base/thread.h"
-#include "comm/frame.h"
+#include "base/environment.h"
+#include "coll/layout_version.h"
 #include "comm/handshake.h"
+#include "comm/secret.h"
 #include "comm/socket.h"
 #include "comm/tcp_exchange.h"
-#include "shim/nccl/meeting.h"
+#include "comm/wire.h"
 
 namespace sennit::shim::nccl {
 
 namespace {
 
-constexpr const char* kPurposeAcross = "nccl across nodes";
+constexpr const char* kPurpose = "nccl";
 
-/// More ranks than that are NCCL's: a limit.
-constexpr int kMostAnnounced = 1024;
-
-/// Where NCCL's own address is in its id, and ours: behind all that NCCL writes.
-constexpr std::size_t kNcclAddress = 8, kOurs = 96;
-/// How often whoever listens looks whether a rank is done: a default.
-constexpr auto kGlance = comm::milliseconds(20);
-/// How long an announcement may take: a default. The host may be busy with others.
-constexpr auto kPatienceToAnnounce = std::chrono::seconds(5);
-
-struct Invitation {
-  char mark[8] = {'s', 'e', 'n', 'n', 'i', 't', ' ', '1'};
-  std::uint64_t port = 0;
-};
-
-/// NCCL's address in an id, as text; empty where there is none that is known.
-std::string address_in(const UniqueId& id) {
-  const char* const at = id.bytes + kNcclAddress;
-  sa_family_t family = 0;
-  std::memcpy(&family, at, sizeof family);
-  std::array<char, INET6_ADDRSTRLEN> text{};
-  if (family == AF_INET) {
-    sockaddr_in address{};
-    std::memcpy(&address, at, sizeof address);
-    return inet_ntop(AF_INET, &address.sin_addr, text.data(), text.size()) != nullptr ? text.data() : "";
-  }
-  if (family == AF_INET6) {
-    sockaddr_in6 address{};
-    std::memcpy(&address, at, sizeof address);
-    return inet_ntop(AF_INET6, &address.sin6_addr, text.data(), text.size()) != nullptr ? text.data() : "";
-  }
-  return {};
+std::string key_of_id(const UniqueId& id) {
+  return key_of(fmt::format("grow {}", std::string_view(reinterpret_cast<const char*>(&id), sizeof id)));
 }
 
-/// Number 0 of the exchange is whoever listens: ranks come behind it.
-comm::Door door_of(const std::string& key) {
-  return {kPurposeAcross, key, 0, kMostAnnounced + 1};
+Status not_all_here() {
+  return Status(Code::unsupported, "it was grown, and its ranks are not all on this machine, with this sennit");
 }
 
-/// The ranks that announced themselves until the first one was done, and how many there should be.
-struct Announced {
-  std::map<int, UniqueFd> ranks;
-  int most = 0;
-  std::set<int> done;
-};
+/// Makes the bridge's message: 1 if all are there, and to the old ranks the key.
+comm::Bytes word_of(bool complete, const std::string& key) {
+  return comm::Writer().number(complete ? 1 : 0).text(key).take();
+}
 
-/// Reads the word that a rank is done.
-Result<int> hear_done(int fd, comm::Deadline deadline) {
-  auto frame = comm::receive_frame(fd, comm::Kind::item, deadline);
-  if (!frame) return frame.status();
-  comm::Reader reader(frame->body);
-  const auto most = static_cast<int>(reader.number());
+/// Returns the key in the one message that is not empty, if all are there.
+Result<std::string> heard(const std::vector<comm::Bytes>& words) {
+  const auto said = std::ranges::find_if(words, [](const comm::Bytes& word) { return !word.empty(); });
+  if (said == words.end()) return not_all_here();
+  comm::Reader reader(*said);
+  const bool complete = reader.number() == 1;
+  std::string key = reader.text();
   if (auto status = reader.finish(); !status) return status;
-  return most;
+  if (!complete) return not_all_here();
+  return key;
 }
 
-std::optional<Announced> await_done(int listener, const std::string& key) {
-  Announced all;
-  std::set<int> expected;
-  for (int rank = 1; rank <= kMostAnnounced; ++rank) expected.insert(rank);
-  for (;;) {
-    // Of an id that nobody uses, no rank ever comes: nothing is done meanwhile.
-    if (all.ranks.empty()) {
-      pollfd door{listener, POLLIN, 0};
-      (void)::poll(&door, 1, -1);
-    }
-    auto came = comm::admit(listener, door_of(key), expected, false, comm::Deadline::after(kGlance));
-    for (auto& [rank, fd] : came.ranks) {
-      expected.erase(rank);
-      all.ranks.emplace(rank, std::move(fd));
-    }
-    for (const auto& [rank, fd] : all.ranks) {
-      if (!comm::wait_for(fd.get(), POLLIN, comm::Deadline::after({}))) continue;
-      const auto most = hear_done(fd.get(), comm::Deadline::after(kGlance));
-      if (!most) return all;  // it is gone: what it made is on one node, or it has died
-      all.most = *most;
-      all.done.insert(rank);
-      return all;
-    }
-  }
+Result<std::string> exchanged(const LocalRendezvous& meeting, int rank, int size, const comm::Bytes& word) {
+  auto exchange = meeting.meet(rank, size);
+  if (!exchange) return exchange.status();
+  const auto words = (*exchange)->all_gather(word);
+  return words.ok() ? heard(*words) : words.status();
 }
-
-/// The listening side, on a thread of its own.
-void host(UniqueFd listener, const std::string& key) {
-  auto all = await_done(listener.get(), key);
-  const auto limit = comm::wait_limit();
-  if (!all || !limit) return;
-  Status status;
-  // Numbers are from 1 on, each once.
-  if (all->most < 1 || static_cast<int>(all->ranks.size()) != all->most || all->ranks.rbegin()->first != all->most)
-    status = Status(Code::unsupported, "not all ranks of the communicator run with this sennit and SENNIT_RAILS");
-  const auto deadline = comm::Deadline::after(*limit);
-  for (const auto& [rank, fd] : all->ranks)
-    if (status.ok() && !all->done.contains(rank)) status = hear_done(fd.get(), deadline).status();
-  auto exchange = comm::host_exchange(all->most + 1, key, {std::move(all->ranks), status});
-  // Until the ranks have no more to say to each other.
-  while (exchange.ok() && (*exchange)->all_gather({}).ok()) {
-  }
-}
-
-/// Among the ranks alone.
-class WithoutHost final : public comm::Exchange {
- public:
-  explicit WithoutHost(std::unique_ptr<comm::Exchange> all) : all_(std::move(all)) {}
-  int rank() const override { return all_->rank() - 1; }
-  int size() const override { return all_->size() - 1; }
-  std::string secret() const override { return all_->secret(); }
-  void set_limit(comm::Clock::duration limit) override { all_->set_limit(limit); }
-  void cancel() override { all_->cancel(); }
-  Result<std::vector<comm::Bytes>> all_gather(std::span<const std::byte> mine) override {
-    auto items = all_->all_gather(mine);
-    if (items.ok()) items->erase(items->begin());
-    return items;
-  }
-
- private:
-  const std::unique_ptr<comm::Exchange> all_;
-};
 
 }  // namespace
 
-void invite(UniqueId& id) {
-  static_assert(kOurs + sizeof(Invitation) <= sizeof id.bytes);
-  const bool is_free = std::all_of(id.bytes + kOurs, id.bytes + sizeof id.bytes, [](char c) { return c == 0; });
-  const std::string address = address_in(id);
-  if (!is_free || address.empty()) return;
-  auto listener = comm::listen_tcp({address, "0"});
-  if (!listener) return;
-  Invitation invitation;
-  invitation.port = static_cast<std::uint64_t>(comm::local_port(listener->get()));
-  UniqueId invited = id;
-  std::memcpy(invited.bytes + kOurs, &invitation, sizeof invitation);
-  // Without a thread nobody is invited.
-  auto started =
-      start_thread([own = std::move(*listener), key = key_of({invited.bytes, sizeof invited.bytes})]() mutable {
-        try {
-          host(std::move(own), key);
-        } catch (const std::bad_alloc&) {  // the ranks see their connections end
-        }
-      });
-  if (!started) return;
-  id = invited;
-  started->detach();
+std::string own_build() {
+  return coll::build_of(SENNIT_VERSION);
 }
 
-std::unique_ptr<Rendezvous> Rendezvous::announce(const UniqueId& id, std::string key, int index, int most) {
-  Invitation invitation;
-  std::memcpy(&invitation, id.bytes + kOurs, sizeof invitation);
-  if (std::memcmp(invitation.mark, Invitation().mark, sizeof invitation.mark) != 0 || index < 0 || index >= most ||
-      most > kMostAnnounced)
-    return nullptr;
-  const comm::Address address{address_in(id), std::to_string(invitation.port)};
-  const auto deadline = comm::Deadline::after(kPatienceToAnnounce);
-  while (!deadline.passed()) {
-    auto there = comm::connect_tcp(address, deadline);
-    if (!there) return nullptr;
-    const auto status = comm::knock(there->get(), door_of(key), index + 1, deadline);
-    if (status.ok())
-      return std::unique_ptr<Rendezvous>(new Rendezvous(std::move(key), index, most, std::move(*there)));
-    // Between two glances nobody answers.
-    if (status.code() != Code::peer_lost && status.code() != Code::timed_out) return nullptr;
-  }
-  return nullptr;
+std::string key_of(std::string_view shared, std::string_view build) {
+  const comm::Digest digest = comm::Sha256().add(build).add(" ").add(shared).finish();
+  return comm::hex(digest);
 }
 
-Result<std::unique_ptr<comm::Exchange>> Rendezvous::meet() {
+LocalRendezvous::LocalRendezvous(std::string key, int index, int most)
+    : key_(std::move(key)), node_(environment("SENNIT_NODE")), index_(index), most_(most) {
+  auto listening = comm::listen_unix(name(std::to_string(index)));
+  published_ = listening.status();
+  if (listening.ok()) there_ = std::move(*listening);
+}
+
+// The key proves who belongs to the communicator, and a socket's name is seen by everyone.
+std::string LocalRendezvous::name(std::string_view who) const {
+  return "sennit-nccl-" + comm::hex(comm::Sha256().add(key_).add(node_).add(" ").add(who).finish()).substr(0, 40);
+}
+
+std::vector<int> LocalRendezvous::present() const {
+  std::vector<int> there;
+  for (int index = 0; index < most_; ++index)
+    if (comm::connect_unix(name(std::to_string(index)), comm::Deadline::after(comm::milliseconds(1000))).ok())
+      there.push_back(index);
+  return there;
+}
+
+Result<std::unique_ptr<comm::Exchange>> LocalRendezvous::meet(int rank, int size) const {
+  if (size == 1) return comm::alone();
   const auto limit = comm::wait_limit();
   if (!limit) return limit.status();
-  comm::Frame done{comm::Kind::item, comm::Writer().number(static_cast<std::uint64_t>(most_)).take(), {}};
-  if (auto status = comm::send_frame(host_.get(), std::move(done), comm::Deadline::after(*limit)); !status)
-    return status;
-  auto exchange = comm::guest_exchange(index_ + 1, most_ + 1, key_, std::move(host_));
+  const auto deadline = comm::Deadline::after(*limit);
+  const comm::Door door{kPurpose, key_, 0, size};
+  if (rank == 0) {
+    auto listener = comm::listen_unix(name("host"));
+    if (!listener) return listener.status();
+    std::set<int> expected;
+    for (int guest = 1; guest < size; ++guest) expected.insert(guest);
+    return comm::host_exchange(size, key_, comm::admit(listener->get(), door, expected, true, deadline));
+  }
+  for (;;) {
+    auto host = comm::connect_unix(name("host"), deadline);
+    Status status = host.status();
+    if (status.ok()) status = comm::knock(host->get(), door, rank, deadline);
+    if (status.ok()) return comm::guest_exchange(rank, size, key_, std::move(*host));
+    // Rank 0 may not have come so far.
+    if (status.code() != Code::not_found || deadline.passed()) return status;
+    std::this_thread::sleep_for(comm::milliseconds(1));
+  }
+}
+
+GrowRendezvous GrowRendezvous::of_old(std::string shared, int rank, int size, const UniqueId* id, int most) {
+  GrowRendezvous made;
+  made.old_rank_ = rank;
+  made.old_size_ = size;
+  made.of_olds_.emplace(std::move(shared), rank, size);
+  if (id == nullptr) return made;
+  made.key_ = key_of_id(*id);
+  made.of_news_.emplace(made.key_, most, most + 1);
+  return made;
+}
+
+GrowRendezvous GrowRendezvous::of_new(const UniqueId& id, int rank, int most) {
+  GrowRendezvous made;
+  made.key_ = key_of_id(id);
+  made.of_news_.emplace(made.key_, rank, most + 1);
+  return made;
+}
+
+Result<GrowRendezvous::Met> GrowRendezvous::meet(int rank, int size) const {
+  auto key = !of_olds_ ? as_new() : of_news_ ? as_bridge(size) : as_old();
+  if (!key) return key.status();
+  Met met{key_of(*key + " all"), nullptr};
+  auto exchange = LocalRendezvous(met.key, rank, size).meet(rank, size);
   if (!exchange) return exchange.status();
-  return std::unique_ptr<comm::Exchange>(std::make_unique<WithoutHost>(std::move(*exchange)));
+  met.exchange = std::move(*exchange);
+  return met;
+}
+
+Result<std::string> GrowRendezvous::as_bridge(int size) const {
+  const int news = static_cast<int>(of_news_->present().size()) - 1;
+  const bool all_olds = of_olds_->present().size() == static_cast<std::size_t>(old_size_);
+  bool complete = all_olds && news == size - old_size_;
+  // No rank waits for those who have not published themselves: they would not come.
+  if (news > 0) complete = exchanged(*of_news_, 0, news + 1, word_of(complete, {})).ok() && complete;
+  if (all_olds) return exchanged(*of_olds_, old_rank_, old_size_, word_of(complete, key_));
+  return not_all_here();
+}
+
+Result<std::string> GrowRendezvous::as_old() const {
+  if (of_olds_->present().size() != static_cast<std::size_t>(old_size_)) return not_all_here();
+  return exchanged(*of_olds_, old_rank_, old_size_, {});
+}
+
+Result<std::string> GrowRendezvous::as_new() const {
+  const std::vector<int> present = of_news_->present();
+  const auto place = std::ranges::find(present, of_news_->index());
+  if (place == present.end() || present.back() != of_news_->most() - 1) return not_all_here();
+  // The bridge is the last by number, and the first to be asked.
+  const auto heard_word =
+      exchanged(*of_news_, static_cast<int>(place - present.begin()) + 1, static_cast<int>(present.size()), {});
+  return heard_word.ok() ? Result<std::string>(key_) : heard_word.status();
 }
 
 }  // namespace sennit::shim::nccl

@@ -43,10 +43,10 @@ TEST(Call, IsPassedOnAsItIs) {
                            Call{Entry::bcast, nullptr, &out, 4, 1, 0, 3, comm, stream},
                            Call{Entry::send, &in, nullptr, 3, 2, 0, 1, comm, stream},
                            Call{Entry::recv, nullptr, &out, 2, 3, 0, 2, comm, stream}}) {
-    EXPECT_EQ(pass_on(nccl, call), kSuccess);
+    EXPECT_EQ(call_nccl(nccl, call), kSuccess);
     EXPECT_EQ(heard, call) << name_of(call.entry);
   }
-  EXPECT_EQ(pass_on(nccl, {Entry::reduce, &in, &out, 1, 0, 0, 6, comm, stream}), kInvalidUsage) << "what NCCL says";
+  EXPECT_EQ(call_nccl(nccl, {Entry::reduce, &in, &out, 1, 0, 0, 6, comm, stream}), kInvalidUsage) << "what NCCL says";
   EXPECT_EQ(heard.root, 6);
 }
 

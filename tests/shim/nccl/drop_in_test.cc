@@ -19,6 +19,8 @@ using testing::HasSubstr;
 
 /// How often this thread still gets host memory; negative: always.
 thread_local int lots = -1;
+/// The same once NCCL has made a communicator.
+thread_local int lots_behind_nccl = -1;
 
 void* allocate_if_lots(std::size_t bytes) {
   if (lots == 0) throw std::bad_alloc();
@@ -51,18 +53,36 @@ void* allocate_if_lots(std::size_t bytes) {
 namespace sennit::shim::nccl {
 namespace {
 
+UniqueId new_id() {
+  UniqueId id{};
+  const std::string random = *comm::random_hex(16);
+  random.copy(id.bytes, sizeof id.bytes);
+  return id;
+}
+
 /// An NCCL whose communicators are places, one of each rank, and that does nothing.
 struct IdleNccl {
   static constexpr int kRanks = 2, kFloat = 7, kUnknown = 99;
   static inline std::array<char, kRanks> places;
   static inline std::atomic<int> asked;  // how often, for what NCCL enqueues
+  static inline std::atomic<int> come;   // ranks, to the communicator
+  static inline int awaited = 1;         // of them
 
   static Comm comm(int rank) { return reinterpret_cast<Comm>(&places[std::size_t(rank)]); }
   static int rank(Comm comm) { return static_cast<int>(reinterpret_cast<const char*>(comm) - places.data()); }
 
   static Functions functions() {
     asked = 0;
+    come = 0;
     Functions all;
+    // Which no rank has before all have come.
+    all.comm_init_rank = [](Comm* made, int, UniqueId, int rank) {
+      ++come;
+      while (come < awaited) std::this_thread::yield();
+      *made = comm(rank);
+      lots = lots_behind_nccl;
+      return kSuccess;
+    };
     all.comm_user_rank = [](Comm comm, int* number) { return *number = rank(comm), kSuccess; };
     all.comm_count = [](Comm, int* count) { return *count = kRanks, kSuccess; };
     all.comm_cu_device = [](Comm, int* device) { return *device = 0, kSuccess; };
@@ -99,23 +119,18 @@ struct DropInBesideNccl : testing::Test, IdleNccl {
   }
 
   void SetUp() override {
-    const std::string key = key_of(*comm::random_hex(16));
-    // Which none has before all have come.
-    std::atomic<int> come{0};
+    const UniqueId id = new_id();
+    awaited = kRanks;
     on_all([&](int rank) {
       Comm made = nullptr;
-      const auto by_nccl = [&] {
-        ++come;
-        while (come < kRanks) std::this_thread::yield();
-        return made = comm(rank), kSuccess;
-      };
-      EXPECT_EQ(drop_in.make(key, nullptr, rank, kRanks, Config(), &made, by_nccl), kSuccess);
+      EXPECT_EQ(drop_in.lifecycle.comm_init_rank(&made, kRanks, id, rank), kSuccess);
     });
-    on_all([&](int rank) { EXPECT_EQ(drop_in.call(sum(rank)), kSuccess); });
+    awaited = 1;
+    on_all([&](int rank) { EXPECT_EQ(drop_in.calls.call(sum(rank)), kSuccess); });
     ASSERT_EQ(asked, 0) << "it is sennit's";
   }
   void TearDown() override {
-    on_all([&](int rank) { EXPECT_EQ(drop_in.abort(comm(rank)), kSuccess); });
+    on_all([&](int rank) { EXPECT_EQ(drop_in.lifecycle.comm_abort(comm(rank)), kSuccess); });
   }
 
   Call sum(int rank) {
@@ -128,20 +143,20 @@ struct DropInBesideNccl : testing::Test, IdleNccl {
 };
 
 TEST_F(DropInBesideNccl, ACallOfNcclsThatCannotBePutBehindSennitsFails) {
-  EXPECT_NE(drop_in.call(of_nccl(0, foreign)), kSuccess);
-  EXPECT_THAT(drop_in.last_error(comm(0)), HasSubstr("no foreign streams"));
-  EXPECT_NE(drop_in.call(of_nccl(0, foreign)), kSuccess) << "it is behind none yet";
+  EXPECT_NE(drop_in.calls.call(of_nccl(0, foreign)), kSuccess);
+  EXPECT_THAT(drop_in.lifecycle.get_last_error(comm(0)), HasSubstr("no foreign streams"));
+  EXPECT_NE(drop_in.calls.call(of_nccl(0, foreign)), kSuccess) << "it is behind none yet";
   EXPECT_EQ(asked, 0);
-  EXPECT_EQ(drop_in.call(of_nccl(0, nullptr)), kSuccess);
-  EXPECT_EQ(drop_in.call(of_nccl(0, foreign)), kSuccess) << "NCCL keeps the order of its own";
+  EXPECT_EQ(drop_in.calls.call(of_nccl(0, nullptr)), kSuccess);
+  EXPECT_EQ(drop_in.calls.call(of_nccl(0, foreign)), kSuccess) << "NCCL keeps the order of its own";
   EXPECT_EQ(asked, 2);
 }
 
 TEST_F(DropInBesideNccl, SoDoesOneInAGroup) {
-  EXPECT_EQ(drop_in.group_start(), kSuccess);
-  EXPECT_EQ(drop_in.call(of_nccl(1, foreign)), kSuccess);
-  EXPECT_NE(drop_in.group_end(), kSuccess);
-  EXPECT_THAT(drop_in.last_error(comm(1)), HasSubstr("no foreign streams"));
+  EXPECT_EQ(drop_in.calls.group_start(), kSuccess);
+  EXPECT_EQ(drop_in.calls.call(of_nccl(1, foreign)), kSuccess);
+  EXPECT_NE(drop_in.calls.group_end(), kSuccess);
+  EXPECT_THAT(drop_in.lifecycle.get_last_error(comm(1)), HasSubstr("no foreign streams"));
   EXPECT_EQ(asked, 0);
 }
 
@@ -152,39 +167,40 @@ TEST_F(DropInBesideNccl, SoDoMessagesOfWhichNcclHasSome) {
   Call its = ours;
   its.type = kUnknown;
   its.stream = foreign;
-  EXPECT_EQ(drop_in.group_start(), kSuccess);
-  EXPECT_EQ(drop_in.call(ours), kSuccess);
-  EXPECT_EQ(drop_in.call(its), kSuccess);
-  EXPECT_NE(drop_in.group_end(), kSuccess);
-  EXPECT_THAT(drop_in.last_error(comm(0)), HasSubstr("no foreign streams"));
+  EXPECT_EQ(drop_in.calls.group_start(), kSuccess);
+  EXPECT_EQ(drop_in.calls.call(ours), kSuccess);
+  EXPECT_EQ(drop_in.calls.call(its), kSuccess);
+  EXPECT_NE(drop_in.calls.group_end(), kSuccess);
+  EXPECT_THAT(drop_in.lifecycle.get_last_error(comm(0)), HasSubstr("no foreign streams"));
   EXPECT_EQ(asked, 0);
 }
 
 TEST_F(DropInBesideNccl, AndOneThatSennitNeverDoes) {
   const auto make = [] { return ++asked, kSuccess; };
-  EXPECT_NE(drop_in.enqueue("signal", comm(0), foreign, make), kSuccess);
-  EXPECT_THAT(drop_in.last_error(comm(0)), HasSubstr("no foreign streams"));
+  EXPECT_NE(drop_in.calls.enqueue("signal", comm(0), foreign, make), kSuccess);
+  EXPECT_THAT(drop_in.lifecycle.get_last_error(comm(0)), HasSubstr("no foreign streams"));
   EXPECT_EQ(asked, 0);
-  EXPECT_EQ(drop_in.enqueue("signal", comm(0), nullptr, make), kSuccess);
+  EXPECT_EQ(drop_in.calls.enqueue("signal", comm(0), nullptr, make), kSuccess);
   EXPECT_EQ(asked, 1);
 }
 
-TEST(DropIn, NobodyWaitsForACommunicatorWhoseMemoryEndedWhenNcclHadMadeIt) {
+TEST(DropIn, NoThreadWaitsForACommunicatorWhoseMemoryEndedWhenNcclHadMadeIt) {
   const Switches none;  // of its own: GCC 12 takes a temporary's strings for uninitialized under ThreadSanitizer
   DropIn drop_in(IdleNccl::functions(), none, *Memories::open(true));
   const Comm comm = IdleNccl::comm(0);
   for (int enough = 0, left = 0; left == 0; ++enough) {
     Comm made = nullptr;
-    const auto by_nccl = [&] { return made = comm, lots = enough, kSuccess; };
+    lots_behind_nccl = enough;
     try {
-      EXPECT_EQ(drop_in.make(key_of(*comm::random_hex(16)), nullptr, 0, 2, Config(), &made, by_nccl), kSuccess);
+      EXPECT_EQ(drop_in.lifecycle.comm_init_rank(&made, 2, new_id(), 0), kSuccess);
     } catch (const std::bad_alloc&) {
     }
+    lots_behind_nccl = -1;
     left = std::exchange(lots, -1);
     int state = kInProgress;
-    EXPECT_EQ(drop_in.async_error(comm, &state), kSuccess);
+    EXPECT_EQ(drop_in.lifecycle.comm_get_async_error(comm, &state), kSuccess);
     ASSERT_NE(state, kInProgress) << "with memory for " << enough;
-    EXPECT_EQ(drop_in.abort(comm), kSuccess);
+    EXPECT_EQ(drop_in.lifecycle.comm_abort(comm), kSuccess);
   }
 }
 

@@ -23,24 +23,24 @@ Call message(Comm on, std::size_t count) {
   call.entry = Entry::send;
   return call;
 }
-Grouped ours(const Call& call) {
+GroupedCall ours(const Call& call) {
   return {call, true, {}, false};
 }
-Grouped nccls(const Call& call) {
+GroupedCall nccls(const Call& call) {
   return {call, false, {}, false};
 }
-Grouped on_stream(std::uintptr_t number, Grouped call) {
+GroupedCall on_stream(std::uintptr_t number, GroupedCall call) {
   call.call.stream = reinterpret_cast<Stream>(number);
   return call;
 }
-Grouped to_itself(Entry entry, std::size_t count) {
+GroupedCall to_itself(Entry entry, std::size_t count) {
   Call call = message(comm(8), count);
   call.entry = entry;
   return {call, true, {}, true};
 }
 std::vector<std::size_t> counts(const Run& run) {
   std::vector<std::size_t> counts;
-  for (const Grouped& each : run.calls) counts.push_back(each.call.count);
+  for (const GroupedCall& each : run.calls) counts.push_back(each.call.count);
   return counts;
 }
 
@@ -51,56 +51,56 @@ TEST(Group, WithoutCallsNothingIsDone) {
 }
 
 TEST(Group, OfNcclsCallsAloneStaysOneInItsOrder) {
-  const std::vector<Grouped> calls{nccls(collective(a, 1)), nccls(message(b, 2)), nccls(collective(b, 3)),
-                                   nccls(collective(a, 4))};
+  const std::vector<GroupedCall> calls{nccls(collective(a, 1)), nccls(message(b, 2)), nccls(collective(b, 3)),
+                                       nccls(collective(a, 4))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_FALSE(runs[0].taken);
+  EXPECT_FALSE(runs[0].ours);
   EXPECT_THAT(counts(runs[0]), ElementsAre(1, 2, 3, 4));
 }
 
 TEST(Group, OfOneCommunicatorKeepsItsOrder) {
   // Another rank may make the same calls without a group.
-  const std::vector<Grouped> calls{nccls(collective(a, 1)), ours(collective(a, 2)), ours(collective(a, 3)),
-                                   nccls(collective(a, 4))};
+  const std::vector<GroupedCall> calls{nccls(collective(a, 1)), ours(collective(a, 2)), ours(collective(a, 3)),
+                                       nccls(collective(a, 4))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
-  EXPECT_FALSE(runs[0].taken || runs[2].taken);
-  EXPECT_TRUE(runs[1].taken);
-  EXPECT_FALSE(runs[1].aside) << "there is nobody to make way for";
+  EXPECT_FALSE(runs[0].ours || runs[2].ours);
+  EXPECT_TRUE(runs[1].ours);
+  EXPECT_FALSE(runs[1].on_side_stream) << "there is nobody to make way for";
   EXPECT_THAT(counts(runs[0]), ElementsAre(1));
   EXPECT_THAT(counts(runs[1]), ElementsAre(2, 3));
   EXPECT_THAT(counts(runs[2]), ElementsAre(4));
 }
 
 TEST(Group, OfSeveralCommunicatorsLetsEachGoItsWay) {
-  const std::vector<Grouped> calls{ours(collective(a, 1)), ours(collective(b, 2)), ours(collective(a, 3))};
+  const std::vector<GroupedCall> calls{ours(collective(a, 1)), ours(collective(b, 2)), ours(collective(a, 3))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 2u);
-  EXPECT_TRUE(runs[0].taken && runs[0].aside && runs[1].taken && runs[1].aside);
+  EXPECT_TRUE(runs[0].ours && runs[0].on_side_stream && runs[1].ours && runs[1].on_side_stream);
   EXPECT_THAT(counts(runs[0]), ElementsAre(1, 3));
   EXPECT_THAT(counts(runs[1]), ElementsAre(2));
 }
 
 TEST(Group, ACommunicatorOfBothLibrariesStaysOnItsStream) {
-  const std::vector<Grouped> calls{ours(collective(a, 1)), nccls(collective(a, 2)), ours(collective(b, 3))};
+  const std::vector<GroupedCall> calls{ours(collective(a, 1)), nccls(collective(a, 2)), ours(collective(b, 3))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
-  EXPECT_TRUE(runs[0].taken && !runs[0].aside) << "what follows on the stream must not overtake it";
-  EXPECT_TRUE(runs[1].taken && runs[1].aside);
-  EXPECT_FALSE(runs[2].taken);
+  EXPECT_TRUE(runs[0].ours && !runs[0].on_side_stream) << "what follows on the stream must not overtake it";
+  EXPECT_TRUE(runs[1].ours && runs[1].on_side_stream);
+  EXPECT_FALSE(runs[2].ours);
 }
 
 TEST(Group, NcclsCallsOfSeveralCommunicatorsAreOneGroup) {
   // Of one thread with two GPUs: NCCL connects each with the other in its first group.
-  const std::vector<Grouped> calls{ours(collective(a, 1)),  nccls(collective(a, 2)), ours(collective(a, 3)),
-                                   nccls(collective(a, 4)), ours(collective(b, 1)),  nccls(collective(b, 2)),
-                                   ours(collective(b, 3)),  nccls(collective(b, 4))};
+  const std::vector<GroupedCall> calls{ours(collective(a, 1)),  nccls(collective(a, 2)), ours(collective(a, 3)),
+                                       nccls(collective(a, 4)), ours(collective(b, 1)),  nccls(collective(b, 2)),
+                                       ours(collective(b, 3)),  nccls(collective(b, 4))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 6u);
   EXPECT_THAT(counts(runs[0]), ElementsAre(1));
   EXPECT_THAT(counts(runs[1]), ElementsAre(1));
-  EXPECT_FALSE(runs[2].taken);
+  EXPECT_FALSE(runs[2].ours);
   EXPECT_THAT(counts(runs[2]), ElementsAre(2, 2));
   EXPECT_THAT(counts(runs[3]), ElementsAre(3));
   EXPECT_THAT(counts(runs[4]), ElementsAre(3));
@@ -109,8 +109,8 @@ TEST(Group, NcclsCallsOfSeveralCommunicatorsAreOneGroup) {
 
 TEST(Group, ACallsTurnIsTheSameWhateverElseIsInTheGroup) {
   // `b` begins with NCCL's: it waits for what is sennit's there first, and for nothing later.
-  const std::vector<Grouped> calls{nccls(collective(b, 1)), ours(collective(b, 2)), ours(collective(a, 3)),
-                                   nccls(collective(a, 4))};
+  const std::vector<GroupedCall> calls{nccls(collective(b, 1)), ours(collective(b, 2)), ours(collective(a, 3)),
+                                       nccls(collective(a, 4))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_THAT(counts(runs[0]), ElementsAre(3));
@@ -119,58 +119,59 @@ TEST(Group, ACallsTurnIsTheSameWhateverElseIsInTheGroup) {
 }
 
 TEST(Group, MessagesAreOneGroupBehindTheRest) {
-  const std::vector<Grouped> calls{nccls(message(a, 1)), ours(collective(a, 2)), nccls(message(b, 3)),
-                                   nccls(collective(a, 4)), nccls(message(a, 5))};
+  const std::vector<GroupedCall> calls{nccls(message(a, 1)), ours(collective(a, 2)), nccls(message(b, 3)),
+                                       nccls(collective(a, 4)), nccls(message(a, 5))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
   EXPECT_THAT(counts(runs[0]), ElementsAre(2));
   EXPECT_THAT(counts(runs[1]), ElementsAre(4));
-  EXPECT_FALSE(runs[2].taken);
+  EXPECT_FALSE(runs[2].ours);
   EXPECT_THAT(counts(runs[2]), ElementsAre(1, 3, 5)) << "all of them may be needed for any to end";
 }
 
 TEST(Group, MessagesOfOneCommunicatorAreOneLaunchOnTheirStream) {
-  const std::vector<Grouped> calls{ours(message(a, 1)), ours(collective(a, 2)), ours(message(a, 3))};
+  const std::vector<GroupedCall> calls{ours(message(a, 1)), ours(collective(a, 2)), ours(message(a, 3))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_FALSE(runs[0].messages);
-  EXPECT_TRUE(runs[1].messages && runs[1].taken);
-  EXPECT_FALSE(runs[1].aside) << "there is nobody to make way for";
+  EXPECT_TRUE(runs[1].messages && runs[1].ours);
+  EXPECT_FALSE(runs[1].on_side_stream) << "there is nobody to make way for";
   EXPECT_THAT(counts(runs[1]), ElementsAre(1, 3));
 }
 
 TEST(Group, MessagesOfBothLibrariesDoNotWaitForEachOther) {
-  const std::vector<Grouped> calls{nccls(message(a, 1)), ours(message(a, 2)), ours(message(b, 3)),
-                                   nccls(message(b, 4)), ours(message(a, 5))};
+  const std::vector<GroupedCall> calls{nccls(message(a, 1)), ours(message(a, 2)), ours(message(b, 3)),
+                                       nccls(message(b, 4)), ours(message(a, 5))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 3u);
   for (const auto& run : runs) EXPECT_TRUE(run.messages);
-  EXPECT_TRUE(runs[0].aside && runs[1].aside) << "on one stream they would wait for NCCL's, or NCCL's for them";
+  EXPECT_TRUE(runs[0].on_side_stream && runs[1].on_side_stream)
+      << "on one stream they would wait for NCCL's, or NCCL's for them";
   EXPECT_THAT(counts(runs[0]), ElementsAre(2, 5));
   EXPECT_THAT(counts(runs[1]), ElementsAre(3));
-  EXPECT_FALSE(runs[2].taken);
+  EXPECT_FALSE(runs[2].ours);
   EXPECT_THAT(counts(runs[2]), ElementsAre(1, 4));
 }
 
 TEST(Group, MessagesOnSeveralStreamsAreBehindAllOfThem) {
-  const std::vector<Grouped> calls{on_stream(1, ours(message(a, 1))), on_stream(2, ours(message(a, 2)))};
+  const std::vector<GroupedCall> calls{on_stream(1, ours(message(a, 1))), on_stream(2, ours(message(a, 2)))};
   const auto runs = arrange(calls);
   ASSERT_EQ(runs.size(), 1u);
-  EXPECT_TRUE(runs[0].messages && runs[0].aside);
+  EXPECT_TRUE(runs[0].messages && runs[0].on_side_stream);
   EXPECT_THAT(counts(runs[0]), ElementsAre(1, 2));
 }
 
 TEST(Group, WhatARankSendsItselfAndDoesNotReceiveIsNccls) {
-  std::vector<Grouped> whole{to_itself(Entry::recv, 7), to_itself(Entry::send, 7), ours(message(a, 2))};
+  std::vector<GroupedCall> whole{to_itself(Entry::recv, 7), to_itself(Entry::send, 7), ours(message(a, 2))};
   leave_unpaired(whole);
-  for (const Grouped& each : whole) EXPECT_TRUE(each.taken);
-  for (std::vector<Grouped> calls :
+  for (const GroupedCall& each : whole) EXPECT_TRUE(each.ours);
+  for (std::vector<GroupedCall> calls :
        {std::vector{to_itself(Entry::send, 7)}, {to_itself(Entry::send, 7), to_itself(Entry::recv, 8)}}) {
     calls.push_back(ours(message(a, 2)));
     leave_unpaired(calls);
-    EXPECT_FALSE(calls.front().taken);
+    EXPECT_FALSE(calls.front().ours);
     EXPECT_THAT(calls.front().how, testing::StartsWith("NCCL: "));
-    EXPECT_TRUE(calls.back().taken) << "it has another end";
+    EXPECT_TRUE(calls.back().ours) << "it has another end";
   }
 }
 

@@ -2,127 +2,157 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 
-#include <atomic>
+#include <chrono>
+#include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <set>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "coll/layout_version.h"
 #include "comm/secret.h"
-#include "shim/nccl/meeting.h"
 
 namespace sennit::shim::nccl {
 namespace {
 
-/// As NCCL makes it: a number, and an address.
-UniqueId id_of_nccl() {
-  UniqueId id{};
-  const std::string random = *comm::random_hex(8);
-  std::memcpy(id.bytes, random.data(), 8);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  std::memcpy(id.bytes + 8, &address, sizeof address);
-  return id;
-}
-std::string key_of_id(const UniqueId& id) {
-  return key_of({id.bytes, sizeof id.bytes});
+using testing::ElementsAre;
+
+/// One that no other test has, nor another run of it.
+std::string fresh_key() {
+  return key_of(*comm::random_hex(16));
 }
 
-/// Ranks `from` to `to` - 1 of `most` announce themselves, and meet when all of these have.
-std::vector<Result<std::unique_ptr<comm::Exchange>>> meet_some(const UniqueId& id, int from, int to, int most) {
-  std::vector<std::unique_ptr<Rendezvous>> there;
-  for (int rank = from; rank < to; ++rank) there.push_back(Rendezvous::announce(id, key_of_id(id), rank, most));
-  std::vector<Result<std::unique_ptr<comm::Exchange>>> met;
-  for (std::size_t i = 0; i < there.size(); ++i) met.emplace_back(Status(Code::aborted, "did not announce itself"));
+TEST(LocalRendezvous, ThoseWhoPublishedThemselvesAreThere) {
+  const std::string key = fresh_key();
+  const LocalRendezvous first(key, 0, 4), third(key, 2, 4);
+  EXPECT_THAT(third.present(), ElementsAre(0, 2));
+  {
+    const LocalRendezvous last(key, 3, 4);
+    EXPECT_THAT(first.present(), ElementsAre(0, 2, 3));
+  }
+  EXPECT_THAT(first.present(), ElementsAre(0, 2)) << "it is gone";
+}
+
+TEST(LocalRendezvous, OthersWithAnotherKeyAreNot) {
+  const LocalRendezvous mine(key_of("one"), 0, 2), other(key_of("another"), 1, 2);
+  EXPECT_THAT(mine.present(), ElementsAre(0));
+}
+
+TEST(LocalRendezvous, RanksOfAnotherNodeAreNot) {
+  const std::string key = fresh_key();
+  const LocalRendezvous mine(key, 0, 2);
+  setenv("SENNIT_NODE", "other", 1);
+  const LocalRendezvous other(key, 1, 2);
+  unsetenv("SENNIT_NODE");
+  EXPECT_THAT(mine.present(), ElementsAre(0));
+  EXPECT_THAT(other.present(), ElementsAre(1));
+}
+
+TEST(LocalRendezvous, ANumberTwiceIsThereOnce) {
+  const std::string key = fresh_key();
+  const LocalRendezvous one(key, 1, 2), again(key, 1, 2);
+  EXPECT_THAT(again.present(), ElementsAre(1));
+}
+
+TEST(LocalRendezvous, RanksMeetWhateverTheirNumbersWere) {
+  const std::string key = fresh_key();
+  constexpr int kRanks = 4;
+  std::vector<std::optional<LocalRendezvous>> rendezvous(kRanks);
+  for (int i = 0; i < kRanks; ++i) rendezvous[std::size_t(i)].emplace(key, i, kRanks);
   std::vector<std::thread> threads;
-  for (std::size_t i = 0; i < there.size(); ++i)
-    threads.emplace_back([&, i] {
-      if (there[i] != nullptr) met[i] = there[i]->meet();
+  std::vector<int> good(kRanks);
+  for (int index = 0; index < kRanks; ++index)
+    threads.emplace_back([&, index] {
+      const int rank = kRanks - 1 - index;
+      auto exchange = rendezvous[std::size_t(index)]->meet(rank, kRanks);
+      ASSERT_TRUE(exchange.ok()) << exchange.status().text();
+      const std::byte mine{static_cast<unsigned char>(rank)};
+      const auto all = (*exchange)->all_gather({&mine, 1});
+      ASSERT_TRUE(all.ok()) << all.status().text();
+      for (int other = 0; other < kRanks; ++other)
+        good[std::size_t(index)] += (*all)[std::size_t(other)][0] == std::byte{static_cast<unsigned char>(other)};
     });
-  for (std::thread& thread : threads) thread.join();
+  for (auto& thread : threads) thread.join();
+  EXPECT_THAT(good, testing::Each(kRanks));
+}
+
+TEST(LocalRendezvous, OneAloneMeetsNoOther) {
+  const LocalRendezvous alone(fresh_key(), 0, 1);
+  const auto exchange = alone.meet(0, 1);
+  ASSERT_TRUE(exchange.ok());
+  EXPECT_EQ((*exchange)->size(), 1);
+}
+
+TEST(LocalRendezvous, KeysAreOfTheirOwn) {
+  EXPECT_EQ(key_of("an id"), key_of("an id"));
+  EXPECT_NE(key_of("an id"), key_of("another id"));
+  EXPECT_EQ(key_of("an id"), key_of("an id", own_build()));
+  EXPECT_NE(key_of("an id"), key_of("an id", coll::build_of("0.1.0", coll::kLayoutVersion + 1)));
+}
+
+UniqueId fresh_id() {
+  UniqueId id{};
+  const std::string random = *comm::random_hex(32);
+  std::memcpy(&id, random.data(), random.size());
+  return id;
+}
+
+/// Old ranks 0, 1, 2 of which 1 is the bridge, and new ranks 3 and 4; what became of each that is not `away`.
+std::vector<Result<GrowRendezvous::Met>> grown(const std::set<int>& away) {
+  constexpr int kOld = 3, kAll = 5;
+  const UniqueId id = fresh_id();
+  const std::string shared = key_of(*comm::random_hex(16));
+  std::vector<GrowRendezvous> published;
+  std::vector<int> ranks;
+  for (int rank = 0; rank < kAll; ++rank) {
+    if (away.contains(rank)) continue;
+    ranks.push_back(rank);
+    published.push_back(rank < kOld ? GrowRendezvous::of_old(shared, rank, kOld, rank == 1 ? &id : nullptr, kAll)
+                                    : GrowRendezvous::of_new(id, rank, kAll));
+  }
+  std::vector<Result<GrowRendezvous::Met>> met;
+  for (std::size_t i = 0; i < ranks.size(); ++i) met.emplace_back(Status(Code::timed_out, "did not run"));
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    threads.emplace_back([&, i] {
+      met[i] = published[i].meet(ranks[i], kAll);
+      if (!met[i].ok()) return;
+      const std::byte mine{static_cast<unsigned char>(ranks[i])};
+      const auto all = met[i]->exchange->all_gather({&mine, 1});
+      ASSERT_TRUE(all.ok()) << all.status().text();
+      for (std::size_t other = 0; other < all->size(); ++other)
+        EXPECT_EQ((*all)[other][0], std::byte{static_cast<unsigned char>(other)});
+    });
+  for (auto& thread : threads) thread.join();
   return met;
 }
 
-TEST(NcclRendezvous, RanksThatAreAllThereExchangeWords) {
-  UniqueId id = id_of_nccl();
-  invite(id);
-  auto met = meet_some(id, 0, 3, 3);
-  std::vector<std::thread> threads;
-  std::atomic<int> good{0};
-  for (int rank = 0; rank < 3; ++rank)
-    threads.emplace_back([&, rank] {
-      auto& exchange = met[static_cast<std::size_t>(rank)];
-      ASSERT_TRUE(exchange.ok()) << exchange.status().text();
-      EXPECT_EQ((*exchange)->rank(), rank);
-      EXPECT_EQ((*exchange)->size(), 3);
-      for (int round = 0; round < 2; ++round) {
-        const std::byte mine{static_cast<unsigned char>(10 * round + rank)};
-        const auto all = (*exchange)->all_gather({&mine, 1});
-        ASSERT_TRUE(all.ok()) << all.status().text();
-        ASSERT_EQ(all->size(), 3u);
-        for (int of = 0; of < 3; ++of)
-          good += (*all)[static_cast<std::size_t>(of)][0] == std::byte{static_cast<unsigned char>(10 * round + of)};
-      }
-    });
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(good, 2 * 9);
+TEST(GrowRendezvous, OldAndNewRanksMeet) {
+  const auto met = grown({});
+  ASSERT_EQ(met.size(), 5u);
+  for (const auto& each : met) {
+    ASSERT_TRUE(each.ok()) << each.status().text();
+    EXPECT_EQ(each->exchange->size(), 5);
+    EXPECT_EQ(each->key, met[0]->key) << "parts of it meet by this";
+  }
 }
 
-TEST(NcclRendezvous, WhereOneIsMissingTheOthersHearSoAtOnce) {
-  for (const auto& [from, to] : {std::pair(0, 2), {1, 3}}) {
-    UniqueId id = id_of_nccl();
-    invite(id);
+TEST(GrowRendezvous, WhereOneIsAwayNoRankWaitsForIt) {
+  for (const std::set<int>& away : {std::set<int>{0}, {1}, {2}, {3}, {4}, {3, 4}, {0, 3}, {1, 2}, {0, 1, 2}}) {
     const auto start = std::chrono::steady_clock::now();
-    for (const auto& each : meet_some(id, from, to, 3)) {
+    for (const auto& each : grown(away)) {
+      ASSERT_FALSE(each.ok());
       EXPECT_EQ(each.status().code(), Code::unsupported) << each.status().text();
-      EXPECT_THAT(each.status().text(), testing::HasSubstr("not all ranks"));
     }
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
   }
 }
 
-TEST(NcclRendezvous, OneThatGoesAwayIsMissing) {
-  UniqueId id = id_of_nccl();
-  invite(id);
-  auto gone = Rendezvous::announce(id, key_of_id(id), 2, 3);
-  ASSERT_NE(gone, nullptr);
-  gone = nullptr;
-  for (const auto& each : meet_some(id, 0, 2, 3)) EXPECT_FALSE(each.ok());
-}
-
-TEST(NcclRendezvous, AnIdWithoutAPortIsNcclsAlone) {
-  const UniqueId id = id_of_nccl();
-  EXPECT_EQ(Rendezvous::announce(id, key_of_id(id), 0, 2), nullptr);
-}
-
-TEST(NcclRendezvous, AnIdThatIsNotUnderstoodStaysAsItIs) {
-  UniqueId other{};
-  std::memset(other.bytes, 'x', sizeof other.bytes);
-  UniqueId before = other;
-  invite(other);
-  EXPECT_EQ(std::memcmp(&other, &before, sizeof other), 0);
-  UniqueId full = id_of_nccl();
-  full.bytes[127] = 1;  // a version of NCCL that needs all of it
-  before = full;
-  invite(full);
-  EXPECT_EQ(std::memcmp(&full, &before, sizeof full), 0);
-}
-
-TEST(NcclRendezvous, WhatNcclReadsOfAnIdIsNotTouched) {
-  UniqueId id = id_of_nccl();
-  const UniqueId before = id;
-  invite(id);
-  EXPECT_EQ(std::memcmp(&id, &before, 96), 0);
-  EXPECT_NE(std::memcmp(&id, &before, sizeof id), 0);
-}
-
-TEST(NcclRendezvous, StrangersAreTurnedAway) {
-  UniqueId id = id_of_nccl();
-  invite(id);
-  EXPECT_EQ(Rendezvous::announce(id, key_of("another secret"), 0, 2), nullptr);
-  for (const auto& each : meet_some(id, 0, 2, 2)) EXPECT_TRUE(each.ok()) << each.status().text();
+TEST(GrowRendezvous, KeysAreOfOneTime) {
+  EXPECT_NE(grown({})[0]->key, grown({})[0]->key);
 }
 
 }  // namespace

@@ -1,0 +1,17 @@
+// The drop-in's beginning in a process.
+#pragma once
+
+#include "shim/front/front.h"
+#include "shim/memories.h"
+
+namespace sennit::shim::mpi {
+
+/// Puts the wrappers for an MPI of this ABI in front of the program's. 0, or 1 where the program runs without sennit,
+/// which is said.
+template <class Abi>
+int attach(const sennit_front& front);
+
+/// The memory that the program has, as the drop-in knows it; null before it is attached.
+Memories*& memories_of_program();
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,3 @@
+#include "shim/mpi/attach_abi.h"
+
+template int sennit::shim::mpi::attach<sennit::shim::mpi::Mpich>(const sennit_front& front);

@@ -1,0 +1,114 @@
+// The arguments of one call of a function of MPI, as words: so that one piece of code reads, changes and makes calls
+// of all functions, whatever their arguments are.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "shim/mpi/description.h"
+
+namespace sennit::shim::mpi {
+
+/// An argument: a pointer, a handle, or an integer with its sign.
+using Word = std::uint64_t;
+
+template <class T>
+Word to_word(T value) {
+  if constexpr (std::is_pointer_v<T>)
+    return reinterpret_cast<std::uintptr_t>(value);
+  else
+    return static_cast<Word>(static_cast<std::int64_t>(value));
+}
+template <class T>
+T from_word(Word word) {
+  if constexpr (std::is_pointer_v<T>)
+    return reinterpret_cast<T>(word);
+  else
+    return static_cast<T>(static_cast<std::int64_t>(word));
+}
+
+/// Calls `function`, an int(A...), with arguments from words.
+template <class... A>
+int call_words(void* function, const Word* words) {
+  return [&]<std::size_t... i>(std::index_sequence<i...>) {
+    return reinterpret_cast<int (*)(A...)>(function)(from_word<A>(words[i])...);
+  }
+  (std::index_sequence_for<A...>{});
+}
+
+struct Frame {
+  using Caller = int (*)(void* function, const Word* words);
+
+  const Description* of = nullptr;
+  std::array<Word, kMostArguments> words{};
+  void* function = nullptr;             ///< the program's own
+  Caller caller = nullptr;              ///< call_words() for its arguments
+  int (*pass)(const Frame&) = nullptr;  ///< how the drop-in leaves the call to the MPI: wrappers.h
+  bool handles_are_pointers = true;     ///< else ints
+
+  Word& operator[](Argument i) { return words[static_cast<std::size_t>(i)]; }
+  std::int64_t integer(Argument i) const { return static_cast<std::int64_t>(words[static_cast<std::size_t>(i)]); }
+  int number(Argument i) const { return static_cast<int>(integer(i)); }
+  /// kNoHandle where the function has no such argument.
+  Handle handle(Argument i) const {
+    if (i == kAbsent) return kNoHandle;
+    const Word word = words[static_cast<std::size_t>(i)];
+    return handles_are_pointers ? word : static_cast<std::uint32_t>(word);
+  }
+  /// Null where the function has no such argument.
+  template <class T = void>
+  T* pointer(Argument i) const {
+    return i == kAbsent ? nullptr : reinterpret_cast<T*>(words[static_cast<std::size_t>(i)]);
+  }
+
+  /// Calls the program's own function.
+  int call() const { return caller(function, words.data()); }
+  /// Leaves the call to the MPI with other memory, and another request or status.
+  int call(const StandIns& memory, void* tail) const;
+  /// The same of a message of `length` bytes of the type `byte` instead. `other`: by another function of the same
+  /// arguments; may be null.
+  int send(void* other, const void* data, int length, Handle byte, void* tail) const;
+  /// The call as all ABIs and forms have it. `comm`: whose error handler hears of it.
+  Call describe(const Mpi& mpi, Handle comm) const;
+  /// The arrays among the arguments, as far as this rank has given them: calls visit(argument, bytes of an element,
+  /// whether the program has given it, elements) once for each.
+  template <class Visit>
+  void visit_arrays(const Call& call, const Visit& visit) const;
+  Elements elements(const ElementsOf& of, const Call& call) const;
+
+ private:
+  Integers integers(Argument i, bool wide) const { return {pointer(i), wide}; }
+  int blocks(Blocks blocks, const Call& call) const;
+};
+
+template <class Visit>
+void Frame::visit_arrays(const Call& call, const Visit& visit) const {
+  std::array<bool, kMostArguments> seen{};
+  for (std::size_t i = 0; i < of->buffers; ++i) {
+    const BufferOf& buffer = of->buffer[i];
+    const ElementsOf& elements = buffer.elements;
+    const bool counts = elements.layout >= Layout::own, places = elements.layout >= Layout::placed;
+    const std::array<std::pair<Argument, std::size_t>, 3> arrays = {{
+        {counts ? elements.count : kAbsent, of->large ? sizeof(Count) : sizeof(int)},
+        {places ? elements.places : kAbsent, elements.wide_places ? sizeof(Aint) : sizeof(int)},
+        {elements.layout == Layout::typed ? elements.type : kAbsent,
+         handles_are_pointers ? sizeof(void*) : sizeof(int)},
+    }};
+    const auto shared = [&](Argument argument) {  // by both buffers
+      return i < 2 && of->buffers > 1 && of->buffer[1 - i].elements.count == argument;
+    };
+    for (const auto& [argument, bytes] : arrays) {
+      if (argument == kAbsent || std::exchange(seen[static_cast<std::size_t>(argument)], true)) continue;
+      bool known =
+          buffer.where == Where::everywhere || call.at_root(number(of->root)) == (buffer.where == Where::at_root);
+      // What describes a buffer alone is not looked at where that is MPI_IN_PLACE.
+      if (!shared(argument)) known = known && !call.mpi.is_in_place(pointer(buffer.address));
+      const Blocks who = elements.blocks == Blocks::nobody ? Blocks::members : elements.blocks;
+      visit(argument, bytes, known, blocks(who, call));
+    }
+  }
+}
+
+}  // namespace sennit::shim::mpi
