@@ -12,11 +12,11 @@ namespace {
 using M = MadeUpMpi;
 
 /// Arguments that a made-up function of MPI was called with.
-std::vector<Word> heard;
+std::vector<Bits> heard;
 
 template <class... A>
 int listen(A... a) {
-  heard = {to_word(a)...};
+  heard = {to_bits(a)...};
   return 7;
 }
 
@@ -24,9 +24,9 @@ template <class... A>
 Frame frame_of(Entry entry, A... a) {
   Frame frame;
   frame.of = &description_of(entry);
-  frame.words = {to_word(a)...};
+  frame.bits = {to_bits(a)...};
   frame.function = reinterpret_cast<void*>(&listen<A...>);
-  frame.caller = &call_words<A...>;
+  frame.caller = &call_with_bits<A...>;
   frame.pass = [](const Frame& passed) { return passed.call(); };
   return frame;
 }
@@ -113,7 +113,7 @@ TEST(Frame, CallsWithOtherMemoryTypesAndRequest) {
   StandIns memory;
   memory.at[0] = other;
   EXPECT_EQ(frame.call(memory, &mine), 7);
-  EXPECT_EQ(heard, (std::vector<Word>{to_word(other), 8, M::kByte, to_word(-1), 3, M::kComm, to_word(&mine)}));
+  EXPECT_EQ(heard, (std::vector<Bits>{to_bits(other), 8, M::kByte, to_bits(-1), 3, M::kComm, to_bits(&mine)}));
   memory.types[0] = M::kGaps;
   (void)frame.call(memory, &mine);
   EXPECT_EQ(heard[2], M::kGaps);
@@ -127,7 +127,7 @@ TEST(Frame, ATypeOfBothBuffersStays) {
   memory.at = {other, other};
   memory.types[0] = M::kGaps;
   (void)frame.call(memory, nullptr);
-  EXPECT_EQ(heard, (std::vector<Word>{to_word(other), to_word(other), 8, M::kFloat, M::kSum, M::kComm}));
+  EXPECT_EQ(heard, (std::vector<Bits>{to_bits(other), to_bits(other), 8, M::kFloat, M::kSum, M::kComm}));
 }
 
 TEST(Frame, HandlesMayBeInts) {
