@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 REPEATS = pytest.mark.repeats
+FAMILIES = (("openmpi", "debian-openmpi"), ("mpich", "debian-mpich", "standard"))
 
 
 def but(cases: Sequence[tuple[Any, ...]], kept: Callable[..., bool]) -> list[Any]:
@@ -46,3 +47,22 @@ def again(cases: Sequence[tuple[str, Hashable, str]], families: Sequence[Sequenc
             given = [places[name] for name in family if name in places]
             repeated.update(place for i, place in enumerate(given) if i != turn % len(given))
     return repeated
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks what repeats other cases of tests that have an MPI's `name`. Tests that say so themselves, by in_turn()
+    or but(), are left alone."""
+    told = {item.nodeid.split("[")[0] for item in items if item.get_closest_marker("repeats")}
+    cases, marked = [], []
+    for item in items:
+        parameters = (
+            dict(item.callspec.params) if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        )
+        name = parameters.pop("name", None)
+        test = item.nodeid.split("[")[0]
+        if any(name in family for family in FAMILIES) and test not in told:
+            cases.append((test, repr(parameters), str(name)))
+            marked.append(item)
+    for place in again(cases, FAMILIES):
+        marked[place].add_marker(REPEATS)

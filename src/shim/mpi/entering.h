@@ -43,11 +43,11 @@ int exchange_by_two_requests(const Frame& frame) {
   using Comm = typename Abi::Comm;
   using Status = typename Abi::Status;
   if (frame.of->family == Family::Sendrecv) {
-    const auto all = &call_words<const void*, Int, Type, int, int, void*, Int, Type, int, int, Comm, Status*>;
-    return all(reinterpret_cast<void*>(&send_and_receive<Abi, Int>), frame.words.data());
+    const auto all = &call_with_bits<const void*, Int, Type, int, int, void*, Int, Type, int, int, Comm, Status*>;
+    return all(reinterpret_cast<void*>(&send_and_receive<Abi, Int>), frame.bits.data());
   }
-  const auto all = &call_words<void*, Int, Type, int, int, int, int, Comm, Status*>;
-  return all(reinterpret_cast<void*>(&send_and_receive_in_place<Abi, Int>), frame.words.data());
+  const auto all = &call_with_bits<void*, Int, Type, int, int, int, int, Comm, Status*>;
+  return all(reinterpret_cast<void*>(&send_and_receive_in_place<Abi, Int>), frame.bits.data());
 }
 
 /// A send or a receive that blocks, by the function that ends in a request, so that requests that the drop-in looks
@@ -57,10 +57,10 @@ int message_by_request(const Frame& frame) {
   auto request = no_request<Abi>();
   Frame begun = frame;
   // The request stands in the place of the status, or behind the last argument.
-  begun.words[6] = to_word(&request);
+  begun.bits[6] = to_bits(&request);
   begun.function = own_function<Abi>(frame.of->nonblocking);
   begun.caller =
-      &call_words<void*, Int, typename Abi::Datatype, int, int, typename Abi::Comm, typename Abi::Request*>;
+      &call_with_bits<void*, Int, typename Abi::Datatype, int, int, typename Abi::Comm, typename Abi::Request*>;
   const int code = begun.call();
   if (code != 0 || is_none<Abi>(request)) return code;
   const bool receives = frame.of->status != kAbsent;
@@ -89,7 +89,7 @@ int pass_on(const Frame& frame) {
 /// MPICH's files are pointers, unlike its other handles.
 template <class Abi>
 Handle file_of(const Frame& frame) {
-  return to_handle(from_word<typename Abi::File>(frame.words[frame.of->file]));
+  return to_handle(from_bits<typename Abi::File>(frame.bits[frame.of->file]));
 }
 
 /// What comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as the MPI
@@ -138,7 +138,7 @@ int begin_in_turn(const Call& call, const Frame& frame) {
   });
   const auto real = [frame, which, count](const StandIns& memory, void* tail, const Arrays& arrays) {
     Frame later = frame;
-    for (std::size_t i = 0; i < count; ++i) later[which[i]] = to_word(arrays.get(i));
+    for (std::size_t i = 0; i < count; ++i) later[which[i]] = to_bits(arrays.get(i));
     return later.call(memory, tail);
   };
   return begin<Abi>(call, real, std::move(given), frame.pointer<typename Abi::Request>(frame.of->request));
@@ -265,9 +265,9 @@ Frame frame_of(A... a) {
   static_assert(sizeof...(A) <= kMostArguments);
   Frame frame;
   frame.of = &description_of(entry);
-  frame.words = {to_word(a)...};
+  frame.bits = {to_bits(a)...};
   frame.function = own_function<Abi>(entry);
-  frame.caller = &call_words<A...>;
+  frame.caller = &call_with_bits<A...>;
   frame.pass = &pass_on<Abi>;
   frame.handles_are_pointers = std::is_pointer_v<typename Abi::Comm>;
   return frame;

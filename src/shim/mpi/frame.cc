@@ -19,20 +19,20 @@ int Frame::call(const StandIns& memory, void* tail) const {
   Frame changed = *this;
   for (std::size_t i = 0; i < of->buffers; ++i) {
     const BufferOf& buffer = of->buffer[i];
-    changed[buffer.address] = to_word(memory.at[i]);
+    changed[buffer.address] = to_bits(memory.at[i]);
     if (memory.types[i] != kNoHandle && has_own_type(*of, i)) changed[buffer.elements.type] = memory.types[i];
   }
-  if (of->tail() != kAbsent) changed[of->tail()] = to_word(tail);
+  if (of->tail() != kAbsent) changed[of->tail()] = to_bits(tail);
   return pass(changed);
 }
 
 int Frame::send(void* other, const void* data, int length, Handle byte, void* tail) const {
   Frame changed = *this;
   const BufferOf& buffer = of->buffer[0];
-  changed[buffer.address] = to_word(data);
-  changed[buffer.elements.count] = to_word(length);
+  changed[buffer.address] = to_bits(data);
+  changed[buffer.elements.count] = to_bits(length);
   changed[buffer.elements.type] = byte;
-  if (of->request != kAbsent) changed[of->request] = to_word(tail);
+  if (of->request != kAbsent) changed[of->request] = to_bits(tail);
   if (other == nullptr) return pass(changed);
   changed.function = other;
   return changed.call();

@@ -1,5 +1,5 @@
-// The arguments of one call of a function of MPI, as words: so that one piece of code reads, changes and makes calls
-// of all functions, whatever their arguments are.
+// The arguments of one call of a function of MPI, as 64 bits each: so that one piece of code reads, changes and makes
+// calls of all functions, whatever their arguments are.
 #pragma once
 
 #include <array>
@@ -12,59 +12,59 @@
 namespace sennit::shim::mpi {
 
 /// An argument: a pointer, a handle, or an integer with its sign.
-using Word = std::uint64_t;
+using Bits = std::uint64_t;
 
 template <class T>
-Word to_word(T value) {
+Bits to_bits(T value) {
   if constexpr (std::is_pointer_v<T>)
     return reinterpret_cast<std::uintptr_t>(value);
   else
-    return static_cast<Word>(static_cast<std::int64_t>(value));
+    return static_cast<Bits>(static_cast<std::int64_t>(value));
 }
 template <class T>
-T from_word(Word word) {
+T from_bits(Bits word) {
   if constexpr (std::is_pointer_v<T>)
     return reinterpret_cast<T>(word);
   else
     return static_cast<T>(static_cast<std::int64_t>(word));
 }
 
-/// Calls `function`, an int(A...), with arguments from words.
+/// Calls `function`, an int(A...), with arguments of these bits.
 template <class... A>
-int call_words(void* function, const Word* words) {
+int call_with_bits(void* function, const Bits* bits) {
   return [&]<std::size_t... i>(std::index_sequence<i...>) {
-    return reinterpret_cast<int (*)(A...)>(function)(from_word<A>(words[i])...);
+    return reinterpret_cast<int (*)(A...)>(function)(from_bits<A>(bits[i])...);
   }
   (std::index_sequence_for<A...>{});
 }
 
 struct Frame {
-  using Caller = int (*)(void* function, const Word* words);
+  using Caller = int (*)(void* function, const Bits* bits);
 
   const Description* of = nullptr;
-  std::array<Word, kMostArguments> words{};
+  std::array<Bits, kMostArguments> bits{};
   void* function = nullptr;             ///< the program's own
-  Caller caller = nullptr;              ///< call_words() for its arguments
+  Caller caller = nullptr;              ///< call_with_bits() for its arguments
   int (*pass)(const Frame&) = nullptr;  ///< how the drop-in leaves the call to the MPI: wrappers.h
   bool handles_are_pointers = true;     ///< else ints
 
-  Word& operator[](Argument i) { return words[static_cast<std::size_t>(i)]; }
-  std::int64_t integer(Argument i) const { return static_cast<std::int64_t>(words[static_cast<std::size_t>(i)]); }
+  Bits& operator[](Argument i) { return bits[static_cast<std::size_t>(i)]; }
+  std::int64_t integer(Argument i) const { return static_cast<std::int64_t>(bits[static_cast<std::size_t>(i)]); }
   int number(Argument i) const { return static_cast<int>(integer(i)); }
   /// kNoHandle where the function has no such argument.
   Handle handle(Argument i) const {
     if (i == kAbsent) return kNoHandle;
-    const Word word = words[static_cast<std::size_t>(i)];
+    const Bits word = bits[static_cast<std::size_t>(i)];
     return handles_are_pointers ? word : static_cast<std::uint32_t>(word);
   }
   /// Null where the function has no such argument.
   template <class T = void>
   T* pointer(Argument i) const {
-    return i == kAbsent ? nullptr : reinterpret_cast<T*>(words[static_cast<std::size_t>(i)]);
+    return i == kAbsent ? nullptr : reinterpret_cast<T*>(bits[static_cast<std::size_t>(i)]);
   }
 
   /// Calls the program's own function.
-  int call() const { return caller(function, words.data()); }
+  int call() const { return caller(function, bits.data()); }
   /// Leaves the call to the MPI with other memory, and another request or status.
   int call(const StandIns& memory, void* tail) const;
   /// The same of a message of `length` bytes of the type `byte` instead. `other`: by another function of the same

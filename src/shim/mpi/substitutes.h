@@ -34,13 +34,13 @@ int narrowed(const Frame& frame, Frame::Caller small) {
   Narrow narrow;
   frame.visit_arrays(call, [&](Argument i, std::size_t bytes, bool known, int count) {
     if (widths[static_cast<std::size_t>(i)] == bytes) return;
-    other[i] = to_word(narrow(frame.pointer<const std::int64_t>(i), known, count));
+    other[i] = to_bits(narrow(frame.pointer<const std::int64_t>(i), known, count));
   });
   for (std::size_t i = 0; i < kMostArguments; ++i)
-    if ((of.wide >> i & 1u) != 0) other.words[i] = to_word(narrow(static_cast<std::int64_t>(frame.words[i])));
+    if ((of.wide >> i & 1u) != 0) other.bits[i] = to_bits(narrow(static_cast<std::int64_t>(frame.bits[i])));
   auto* const position = frame.pointer<Count>(of.position);
   int narrow_position = position != nullptr ? narrow(*position) : 0;
-  if (position != nullptr) other[of.position] = to_word(&narrow_position);
+  if (position != nullptr) other[of.position] = to_bits(&narrow_position);
   if (!narrow.fits()) return call.mpi.fail(call.comm, kErrCount);
   const int code = other.call();
   if (position != nullptr) *position = narrow_position;
@@ -52,7 +52,7 @@ template <class Abi, Entry entry, class... Large, class... Small>
 auto substitute(int (*)(Large...), int (*)(Small...)) {
   return +[](Large... a) {
     return guard<Abi>(frame_of<Abi, entry>(a...),
-                      [](const Frame& frame) { return narrowed<Abi>(frame, &call_words<Small...>); });
+                      [](const Frame& frame) { return narrowed<Abi>(frame, &call_with_bits<Small...>); });
   };
 }
 

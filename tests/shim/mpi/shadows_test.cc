@@ -315,36 +315,36 @@ TEST_F(ShadowsTest, WhatLiesBetweenBlocksIsOthers) {
 }
 
 TEST_F(ShadowsTest, ALongOneThatWasHardlyWrittenToServesTheNextReceive) {
-  constexpr int kLong = HostMemory::kLargestPerhaps + 4;
-  memory_ = std::move(*executor_->allocate(0, kLong));
+  constexpr int kBytes = HostMemory::kLargestPerhaps + 4;
+  memory_ = std::move(*executor_->allocate(0, kBytes));
   const auto receive = [&](bool hardly) {
     Shadows shadows(gpus_, host_);
-    make(shadows, call_with({memory_.data(), Access::out, true, run(kLong / 4, M::kFloat)}));
+    make(shadows, call_with({memory_.data(), Access::out, true, run(kBytes / 4, M::kFloat)}));
     const void* const there = shadows.memory()[0];
     if (hardly)
       shadows.mark_written(2000);
     else
-      std::memset(shadows.memory()[0], 9, kLong);
+      std::memset(shadows.memory()[0], 9, kBytes);
     return there;
   };
   const void* const first = receive(true);
   EXPECT_EQ(receive(true), first);
   EXPECT_EQ(receive(false), first);
-  EXPECT_EQ(host_.take(kLong)->data()[kLong - 1], std::byte{0}) << "nothing was said of what became of the last";
+  EXPECT_EQ(host_.take(kBytes)->data()[kBytes - 1], std::byte{0}) << "nothing was said of what became of the last";
 }
 
 TEST_F(ShadowsTest, WhatWasWrittenOnceIsNotForgottenByAnotherStart) {
-  constexpr int kLong = HostMemory::kLargestPerhaps + 4;
-  memory_ = std::move(*executor_->allocate(0, kLong));
+  constexpr int kBytes = HostMemory::kLargestPerhaps + 4;
+  memory_ = std::move(*executor_->allocate(0, kBytes));
   {
     Shadows shadows(gpus_, host_);
-    make(shadows, call_with({memory_.data(), Access::out, true, run(kLong / 4, M::kFloat)}));
-    std::memset(shadows.memory()[0], 9, kLong);
-    ASSERT_TRUE(shadows.give_back(kLong).ok());
+    make(shadows, call_with({memory_.data(), Access::out, true, run(kBytes / 4, M::kFloat)}));
+    std::memset(shadows.memory()[0], 9, kBytes);
+    ASSERT_TRUE(shadows.give_back(kBytes).ok());
     shadows.mark_written(2000);
   }
-  const auto next = host_.take(kLong);
-  EXPECT_EQ(next->data()[kLong - 1], std::byte{0});
+  const auto next = host_.take(kBytes);
+  EXPECT_EQ(next->data()[kBytes - 1], std::byte{0});
 }
 
 /// Of one more type, whose data lies in several allocations.
