@@ -24,26 +24,27 @@ namespace sennit::shim::nccl {
 namespace {
 
 /// The addresses of NCCL's own code. NCCL calls some of its functions by their public names, which lead here.
-struct Code {
+struct CodeRange {
   std::uintptr_t begin = 0, end = 0;
   bool holds(const void* address) const { return reinterpret_cast<std::uintptr_t>(address) - begin < end - begin; }
 };
 
 /// Never destroyed: a program may call NCCL while its globals are taken down.
 DropIn* here = nullptr;
-Code own_code;
+CodeRange own_code;
 
-Code code_around(const void* address) {
+CodeRange code_around(const void* address) {
   struct Search {
     std::uintptr_t address;
-    Code found;
+    CodeRange found;
   } search{reinterpret_cast<std::uintptr_t>(address), {}};
   dl_iterate_phdr(
       [](dl_phdr_info* info, std::size_t, void* data) {
         auto& sought = *static_cast<Search*>(data);
         for (int i = 0; i < info->dlpi_phnum; ++i) {
           const auto& segment = info->dlpi_phdr[i];
-          const Code code{info->dlpi_addr + segment.p_vaddr, info->dlpi_addr + segment.p_vaddr + segment.p_memsz};
+          const CodeRange code{info->dlpi_addr + segment.p_vaddr,
+                               info->dlpi_addr + segment.p_vaddr + segment.p_memsz};
           if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
               code.holds(reinterpret_cast<const void*>(sought.address)))
             sought.found = code;
