@@ -201,13 +201,10 @@ TEST(Predict, NoLinkIsTooFast) {
       if (!apply_what_if(faster, std::string(each.link) + ".bandwidth=" + factor).ok()) break;  // has no such link
       const auto found = predict(faster, question);
       if (!found.ok()) break;  // GPUs that reach each other by nothing
-      // Most of a short message's time is latencies, where the order of events may cost as much as a tenth more of a
-      // rate brings.
-      const double tolerance = each.bytes < kMiB ? 1.05 : 1.02;
       for (const Prediction& one : *found) {
         const double us = one.back_to_back_us;
         const auto [least, is_new] = before.try_emplace(coll::name(one.plan), us);
-        EXPECT_LE(us, tolerance * least->second)
+        EXPECT_LE(us, 1.02 * least->second)
             << each.machine << ' ' << each.link << ' ' << factor << ' ' << coll::name(each.operation) << ' '
             << each.bytes << ' ' << coll::name(one.plan);
         if (std::string_view(factor) == "1.0001x") {

@@ -20,7 +20,7 @@ namespace sennit::shim::mpi {
 namespace wrappers {
 #include "by_hand.inc"
 
-/// What stands for hand-written wrappers of functions that the library lacks.
+/// Fills in substitutes of functions that have hand-written wrappers, for a library that lacks them.
 template <class Abi>
 void fill_substitutes_by_hand(void** table) {
   table[std::size_t(Entry::Session_init)] = reinterpret_cast<void*>(&no_sessions<Abi>);

@@ -1,5 +1,5 @@
-// What functions.txt says of each function of MPI that has a wrapper, as data: which argument is what, and what
-// memory the call touches. generate.py writes the table; wrappers.h and frame.cc read it.
+// A description tells which argument of a wrapped function of MPI is what, and what memory a call touches.
+// generate.py writes the table of them from functions.txt; entering.h and frame.cc read it.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace sennit::shim::mpi {
 
-/// What becomes of a call (functions.txt lists what each means).
+/// The kind of a function decides how its calls are carried out; functions.txt says what each kind means.
 enum class Kind : std::uint8_t {
   collective,
   neighbor,

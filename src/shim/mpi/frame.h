@@ -22,11 +22,11 @@ Bits to_bits(T value) {
     return static_cast<Bits>(static_cast<std::int64_t>(value));
 }
 template <class T>
-T from_bits(Bits word) {
+T from_bits(Bits bits) {
   if constexpr (std::is_pointer_v<T>)
-    return reinterpret_cast<T>(word);
+    return reinterpret_cast<T>(bits);
   else
-    return static_cast<T>(static_cast<std::int64_t>(word));
+    return static_cast<T>(static_cast<std::int64_t>(bits));
 }
 
 /// Calls `function`, an int(A...), with arguments of these bits.
@@ -45,7 +45,7 @@ struct Frame {
   std::array<Bits, kMostArguments> bits{};
   void* function = nullptr;             ///< the program's own
   Caller caller = nullptr;              ///< call_with_bits() for its arguments
-  int (*pass)(const Frame&) = nullptr;  ///< how the drop-in leaves the call to the MPI: wrappers.h
+  int (*pass)(const Frame&) = nullptr;  ///< how the drop-in leaves the call to the MPI: entering.h
   bool handles_are_pointers = true;     ///< else ints
 
   Bits& operator[](Argument i) { return bits[static_cast<std::size_t>(i)]; }
@@ -54,8 +54,8 @@ struct Frame {
   /// kNoHandle where the function has no such argument.
   Handle handle(Argument i) const {
     if (i == kAbsent) return kNoHandle;
-    const Bits word = bits[static_cast<std::size_t>(i)];
-    return handles_are_pointers ? word : static_cast<std::uint32_t>(word);
+    const Bits given = bits[static_cast<std::size_t>(i)];
+    return handles_are_pointers ? given : static_cast<std::uint32_t>(given);
   }
   /// Null where the function has no such argument.
   template <class T = void>
