@@ -15,9 +15,6 @@ namespace {
 /// Calls back to back are faster than one alone, but by far less than this.
 constexpr double kSlow = 3;
 
-/// Calls of which the time back to back is taken. The first ones are told apart: they begin on idle links.
-constexpr int kCalls = 4;
-
 /// Ranks of one socket, by the memory that their GPUs hang off.
 std::vector<int> sockets_of(const machine::Machine& machine, const std::vector<std::string>& gpus) {
   std::vector<int> sockets;
@@ -82,11 +79,11 @@ Result<std::optional<Prediction>> predict(const machine::Machine& machine, const
     if (!first) return first.status();
     first_us = first->us;
   }
-  for (int call = 1; call < kCalls; ++call)
+  for (int call = 1; call < question.calls; ++call)
     if (auto status = job->call(what); !status) return status;
   const auto all = replay(job->recording(), machine, setting);
   if (!all) return all.status();
-  prediction.back_to_back_us = (all->us - first_us) / (kCalls - 1);
+  prediction.back_to_back_us = (all->us - first_us) / (question.calls - 1);
   return std::optional(std::move(prediction));
 }
 

@@ -19,6 +19,7 @@ struct Question {
   std::uint64_t scratch_bytes = std::uint64_t{64} << 20;
   Costs costs;
   double epsilon_us = 0;
+  int calls = 4;  ///< of which the time back to back is the mean, without the first: it begins on idle links
   bool timeline = false;
 };
 

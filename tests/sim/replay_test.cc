@@ -157,6 +157,12 @@ TEST(Replay, BlocksThatDriftApartFillTheLinks) {
   EXPECT_GT(alone.us, 0.95 * alone.in_step_us);
 }
 
+double mean_back_to_back(const machine::Machine& machine, const Question& question, const coll::Plan& plan) {
+  const auto found = predict(machine, question, plan);
+  EXPECT_TRUE(found.ok() && *found) << coll::name(plan);
+  return found.ok() && *found ? (*found)->back_to_back_us : -1;
+}
+
 /// Whatever plan: a faster link makes nothing slower, and a little more makes a little difference.
 TEST(Predict, NoLinkIsTooFast) {
   struct Case {
@@ -175,7 +181,8 @@ TEST(Predict, NoLinkIsTooFast) {
                           {"cscs", "nvlink", Operation::reduce_scatter, kMiB, 32},
                           {"ri2", "pcie", Operation::gather, kMiB, 8},
                           {"dgx-1v", "nvlink", Operation::reduce, 4 * kMiB, 128},
-                          {"dgx-1v", "pcie", Operation::allreduce, kMiB / 16, 8}};  // NVLink stays what is taken
+                          {"dgx-1v", "pcie", Operation::allreduce, kMiB / 16, 8},  // NVLink stays what is taken
+                          {"helios", "pcie", Operation::broadcast, kMiB / 16, 4}};  // every other call is long
   if (std::getenv("SENNIT_TEST_ALL") != nullptr) {
     cases.clear();
     for (const char* machine :
@@ -204,9 +211,14 @@ TEST(Predict, NoLinkIsTooFast) {
       for (const Prediction& one : *found) {
         const double us = one.back_to_back_us;
         const auto [least, is_new] = before.try_emplace(coll::name(one.plan), us);
-        EXPECT_LE(us, 1.02 * least->second)
-            << each.machine << ' ' << each.link << ' ' << factor << ' ' << coll::name(each.operation) << ' '
-            << each.bytes << ' ' << coll::name(one.plan);
+        if (us > 1.02 * least->second) {
+          // Calls back to back may take turns in being long and short; a mean over more of them decides.
+          question.calls = 16;
+          EXPECT_LE(mean_back_to_back(faster, question, one.plan), 1.02 * mean_back_to_back(machine, question, one.plan))
+              << each.machine << ' ' << each.link << ' ' << factor << ' ' << coll::name(each.operation) << ' '
+              << each.bytes << ' ' << coll::name(one.plan);
+          question.calls = Question().calls;
+        }
         if (std::string_view(factor) == "1.0001x") {
           EXPECT_GE(us, 0.98 * least->second) << coll::name(one.plan);
         }
