@@ -4,7 +4,8 @@
 
 help:      ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
-demo: build  ## what sennit does here: measured on GPUs, else simulated, proved and tried between processes
+demo: setup  ## what sennit does here: measured on GPUs, else simulated, proved and tried between processes
+	@CUDA=$(or $(filter on off,$(CUDA)),auto) scripts/build release demo
 	@scripts/demo
 check: setup  ## what a change touches: build, tests, formatting; between two edits
 	@.venv/bin/python scripts/check.py
