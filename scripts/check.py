@@ -226,7 +226,8 @@ def main() -> int:
     for folder in ("cli", "interop"):
         files = [each for each in wanted.python if Path(each).parts[1] == folder]
         if files:
-            workers = ["-n", str(os.cpu_count())] if folder == "cli" else []
+            many = files == ["tests/cli"] or len(files) > 2  # to start workers takes longer than a file or two
+            workers = ["-n", str(os.cpu_count())] if folder == "cli" and many else []
             outcomes.append(
                 timed(partial(python, folder, False, *workers, files=files), f"Python: {' '.join(files)}")
             )
