@@ -1,11 +1,14 @@
 # What a newcomer needs; each line below is a script in scripts/. `make demo` and `make test` do all the set-up.
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all gpu-test soak lint build format docs clean setup
+.PHONY: help demo check test test-all gpu-test soak lint build format docs clean setup
 
 help:      ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 18
-demo: build  ## what sennit does here: measured on GPUs, else simulated, proved and tried between processes
+demo: setup  ## what sennit does here: measured on GPUs, else simulated, proved and tried between processes
+	@CUDA=$(or $(filter on off,$(CUDA)),auto) scripts/build release demo
 	@scripts/demo
+check: setup  ## what a change touches: build, tests, formatting; between two edits
+	@.venv/bin/python scripts/check.py
 test: setup  ## what can be tested here: C++ (also under sanitizers), command line, lint
 	@.venv/bin/python scripts/run_tests.py
 test-all: setup  ## the same, with every test over every MPI and number of ranks

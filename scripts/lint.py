@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from collections.abc import Sequence
 
 from house import BIN, ROOT, tracked
 from tidy import tidy
@@ -20,18 +21,18 @@ def call(command: list[str]) -> list[str]:
     return [] if done.returncode == 0 else [(done.stdout + done.stderr).strip()]
 
 
-def clang_format(fix: bool) -> list[str]:
-    """The formatting of C++ and CUDA, in .clang-format's style."""
-    files = [str(file) for file in tracked(*CPP)]
+def clang_format(fix: bool, files: Sequence[str] = ()) -> list[str]:
+    """The formatting of C++ and CUDA, in .clang-format's style; of all files unless some are given."""
+    files = files or [str(file) for file in tracked(*CPP)]
     mode = ["-i"] if fix else ["--dry-run", "-Werror"]
     return call([str(BIN / "clang-format"), *mode, *files]) if files else []
 
 
-def ruff(fix: bool) -> list[str]:
-    """The formatting and lint of Python."""
-    folders = ["python", "scripts", "tests", "examples"]
-    complaints = call([str(BIN / "ruff"), "check", "-q", *(["--fix"] if fix else []), *folders])
-    return complaints + call([str(BIN / "ruff"), "format", "-q", *([] if fix else ["--diff"]), *folders])
+def ruff(fix: bool, files: Sequence[str] = ()) -> list[str]:
+    """The formatting and lint of Python; of all files unless some are given."""
+    files = files or ["python", "scripts", "tests", "examples"]
+    complaints = call([str(BIN / "ruff"), "check", "-q", *(["--fix"] if fix else []), *files])
+    return complaints + call([str(BIN / "ruff"), "format", "-q", *([] if fix else ["--diff"]), *files])
 
 
 def mypy() -> list[str]:

@@ -6,8 +6,11 @@ import json
 import re
 import shutil
 import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
+import budgets
 import generate_docs
 import highlights
 import kept_documents
@@ -243,6 +246,37 @@ def test_a_stage_that_ran_nothing_failed(tmp_path: Path) -> None:
     assert run_tests.read_junit("stage", tmp_path / "empty.xml").failures == ["empty: no test ran"]
 
 
+def test_a_stage_may_take_half_more_than_its_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budgets, "BUDGETS", {"lint": 100})
+    assert budgets.over("lint", 150) == ""
+    told = "lint: 151 s of CPU, more than half over its budget of 100 s (scripts/budgets.py)"
+    assert budgets.over("lint", 151) == told
+    clock = iter([0.0, 151.0, 0.0, 151.0])
+    monkeypatch.setattr(run_tests, "cpu_seconds", lambda: next(clock))
+    for ci, failures in (("true", [told]), ("", [])):
+        monkeypatch.setenv("CI", ci)
+        assert run_tests.timed(lambda: run_tests.Outcome("lint", 1), "lint", budgeted=True).failures == failures
+
+
+def test_every_stage_has_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    stages: list[str] = []
+
+    def timed(work: Callable[[], run_tests.Outcome], _title: str, budgeted: bool) -> run_tests.Outcome:
+        assert budgeted
+        stages.append(work().stage)
+        return run_tests.Outcome("", 1)
+
+    monkeypatch.setattr(run_tests, "timed", timed)
+    monkeypatch.setattr(run_tests, "gpus", lambda: 0)
+    monkeypatch.setattr(run_tests, "linting", lambda: run_tests.Outcome("lint"))
+    monkeypatch.setattr(run_tests, "build", lambda preset, *_: run_tests.Outcome(f"{preset} build"))
+    monkeypatch.setattr(run_tests, "cpp", lambda preset, *_: run_tests.Outcome(preset))
+    monkeypatch.setattr(run_tests, "python", lambda stage, *_: run_tests.Outcome(stage))
+    monkeypatch.setattr(sys, "argv", ["run_tests.py"])
+    assert run_tests.main() == 0
+    assert stages == list(budgets.BUDGETS)
+
+
 def test_the_stamp_of_a_source_follows_its_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tidy, "ROOT", tmp_path)
     source, header = tmp_path / "src/a.cc", tmp_path / "src/room/b.h"
@@ -278,7 +312,7 @@ def test_clang_tidy_is_given_what_all_sources_need() -> None:
 
 def test_make_names_its_targets() -> None:
     shown = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for target in ("demo", "test", "lint", "gpu-test", "build", "format", "docs", "clean"):
+    for target in ("demo", "check", "test", "lint", "gpu-test", "build", "format", "docs", "clean"):
         assert f"make {target} " in shown
 
 

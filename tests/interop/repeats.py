@@ -5,8 +5,8 @@ them."""
 from __future__ import annotations
 
 import zlib
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Hashable, Sequence
 from typing import Any
 
 import pytest
@@ -33,28 +33,38 @@ def in_turn(names: Sequence[str], cases: Sequence[Any], times: int = 1) -> list[
     ]
 
 
-def again(cases: Sequence[tuple[str, Hashable, str]], families: Sequence[Sequence[str]]) -> set[int]:
-    """Which of a test's cases repeat others, by their places. A case is its test, its other parameters, and the MPI.
-    Every run has each test with each of its other parameters over one MPI of each family, which take turns."""
-    names: dict[tuple[str, Hashable], dict[str, int]] = defaultdict(dict)
+Case = tuple[str, tuple[Hashable, ...], str]  # a test, its other parameters by name and value, and the MPI
+
+
+def again(cases: Sequence[Case], families: Sequence[Sequence[str]], of_each: Container[str] = ()) -> set[int]:
+    """Which of a test's cases repeat others, by their places. Every run has each test with each of its other
+    parameters over one MPI: of the family that has met the least of them, so that every value meets every family
+    where it comes often enough. A test without other parameters, and one in `of_each`, has an MPI of each family.
+    Within a family, MPIs take turns."""
+    names: dict[tuple[str, tuple[Hashable, ...]], dict[str, int]] = defaultdict(dict)
     for place, (test, others, name) in enumerate(cases):
         names[test, others][name] = place
-    repeated: set[int] = set()
-    turns: dict[str, int] = {}
-    for (test, _), places in names.items():
-        turn = turns[test] = turns.get(test, zlib.crc32(test.encode())) + 1
-        for family in families:
-            given = [places[name] for name in family if name in places]
-            repeated.update(place for i, place in enumerate(given) if i != turn % len(given))
-    return repeated
+    parameters = Counter(test for test, _ in names)
+    met: Counter[tuple[str, Hashable, int]] = Counter()  # how often a test's value met a family; (): any value
+    kept: set[int] = set()
+    for (test, others), places in names.items():
+        there = [number for number, family in enumerate(families) if any(name in places for name in family)]
+        if parameters[test] > 1 and test not in of_each:
+            there = [min(there, key=lambda number: sum(met[test, each, number] for each in (*others, ())))]
+        for number in there:
+            given = [name for name in families[number] if name in places]
+            kept.add(places[given[(zlib.crc32(test.encode()) + met[test, (), number]) % len(given)]])
+            met.update((test, each, number) for each in (*others, ()))
+    return set(range(len(cases))) - kept
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Marks what repeats other cases of tests that have an MPI's `name`. Tests that say so themselves, by in_turn()
-    or but(), are left alone."""
+    or but(), are left alone; those marked `of_each_family` find in one family what they cannot find in another."""
     told = {item.nodeid.split("[")[0] for item in items if item.get_closest_marker("repeats")}
-    cases, marked = [], []
+    cases: list[Case] = []
+    marked = []
     for item in items:
         parameters = (
             dict(item.callspec.params) if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
@@ -62,7 +72,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         name = parameters.pop("name", None)
         test = item.nodeid.split("[")[0]
         if any(name in family for family in FAMILIES) and test not in told:
-            cases.append((test, repr(parameters), str(name)))
+            cases.append((test, tuple((key, repr(value)) for key, value in parameters.items()), str(name)))
             marked.append(item)
-    for place in again(cases, FAMILIES):
+    of_each = {item.nodeid.split("[")[0] for item in items if item.get_closest_marker("of_each_family")}
+    for place in again(cases, FAMILIES, of_each):
         marked[place].add_marker(REPEATS)

@@ -37,7 +37,7 @@ def run(
 
 @pytest.mark.parametrize(
     ("name", "ranks", "where"),
-    repeats.in_turn(c_programs.LIBRARIES, [(2, "all"), (3, "even"), (4, "all"), (2, "none")], 2),
+    repeats.in_turn(c_programs.LIBRARIES, [(2, "all"), (3, "even"), (4, "all"), (2, "none")]),
 )
 def test_one_sided_calls_reach_gpu_memory(name: str, ranks: int, where: str) -> None:
     code, said, errors = run(name, ranks, where)
@@ -51,7 +51,7 @@ def test_one_sided_calls_reach_gpu_memory(name: str, ranks: int, where: str) -> 
 
 @pytest.mark.parametrize(
     ("name", "ranks", "where", "node"),
-    repeats.in_turn(c_programs.LIBRARIES, [(2, "all", "$rank"), (3, "even", "$((rank / 2))")], 2),
+    repeats.in_turn(c_programs.LIBRARIES, [(2, "all", "$rank"), (3, "even", "$((rank / 2))")]),
 )
 def test_one_sided_calls_of_several_nodes_go_through_mirrors(name: str, ranks: int, where: str, node: str) -> None:
     code, said, errors = run(name, ranks, where, node=node)
@@ -68,7 +68,7 @@ def test_the_program_is_right_without_the_drop_in(name: str) -> None:
 
 # From how many bytes on a GPU accumulates: some, all, none.
 @pytest.mark.parametrize(
-    ("name", "ranks", "start"), repeats.in_turn(c_programs.LIBRARIES, [(2, "16K"), (3, ""), (2, "1G")], 2)
+    ("name", "ranks", "start"), repeats.in_turn(c_programs.LIBRARIES, [(2, "16K"), (3, ""), (2, "1G")])
 )
 def test_gpus_and_the_host_accumulate_the_same_bits(name: str, ranks: int, start: str) -> None:
     code, said, errors = run(name, ranks, "", source="c_accumulates.c", more={"SENNIT_ACCUMULATE": start})

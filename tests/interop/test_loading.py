@@ -154,6 +154,7 @@ def test_fortran_may_come_late(name: str, tmp_path: Path) -> None:
         "init exit sum finalize said",
     ],
 )
+@pytest.mark.of_each_family
 @each_library
 def test_a_faulty_program_ends_as_it_does_alone(name: str, steps: str) -> None:
     alone, with_it = faults(name, False, 2, steps), faults(name, True, 2, steps)

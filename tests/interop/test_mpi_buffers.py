@@ -42,7 +42,7 @@ def run(name: str, ranks: int, settings: dict[str, str], left_out: str) -> subpr
         return drop_in.start(found, mpi.launch(found, ranks, root=os.geteuid() == 0), program, Path(folder))
 
 
-@pytest.mark.parametrize(("name", "reach"), repeats.in_turn(drop_in.LIBRARIES, list(REACH), 2))
+@pytest.mark.parametrize(("name", "reach"), repeats.in_turn(drop_in.LIBRARIES, list(REACH)))
 def test_what_is_sent_and_reduced_arrives(name: str, reach: str) -> None:
     ranks = 3 if reach == "direct" else 2
     staged = reach in ("nothing shared", "nodes")

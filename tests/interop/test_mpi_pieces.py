@@ -49,7 +49,7 @@ def ways(done: subprocess.CompletedProcess[str], call: str) -> set[str]:
     return set(re.findall(rf"^{call} .*\d  (\S.*)$", done.stderr, re.MULTILINE))
 
 
-@pytest.mark.parametrize(("name", "ranks"), repeats.in_turn(drop_in.LIBRARIES, [2, 3], 2))
+@pytest.mark.parametrize(("name", "ranks"), repeats.in_turn(drop_in.LIBRARIES, [2, 3]))
 def test_long_messages_go_by_pieces(name: str, ranks: int) -> None:
     done = run(name, ranks)
     check(done)
@@ -77,7 +77,7 @@ def test_a_rank_that_dies_keeps_nobody_waiting(name: str) -> None:
     assert "rank 1 died" in done.stderr, done.stderr
 
 
-@pytest.mark.parametrize(("name", "seed"), repeats.in_turn(c_programs.LIBRARIES, [1, 2], 2))
+@pytest.mark.parametrize(("name", "seed"), repeats.in_turn(c_programs.LIBRARIES, [1, 2]))
 def test_threads_send_them_all_at_once(name: str, seed: int) -> None:
     program, library = c_programs.compiled(name, "c_threads.c"), drop_in.library()
     if isinstance(program, str) or isinstance(library, str):
