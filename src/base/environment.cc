@@ -37,6 +37,7 @@ constexpr std::array kVariables = {
     Variable{"SENNIT_RENDEZVOUS", "", "host:port where ranks meet, set by sennit's own launcher"},
     Variable{"SENNIT_SECRET", "", "Secret of the job; ranks that do not know it are turned away"},
     Variable{"SENNIT_DISABLE", "0", "1: `sennit run` and the drop-ins change nothing"},
+    Variable{"SENNIT_OBSERVER", "", "Library that sees the program's calls of MPI and NCCL before the drop-ins do"},
     Variable{"SENNIT_OPS", "", "Operations that the drop-ins take, such as allreduce,bcast; default all"},
     Variable{"SENNIT_REPORT", "0", "1: at the end rank 0 prints what the drop-ins did with the program's calls"},
     Variable{"SENNIT_EXPLAIN", "0", "1: rank 0 prints how calls travel, once for each operation and size"},

@@ -14,7 +14,7 @@ namespace {
 
 // Of cuda.h, which a build without CUDA does not have; the driver's ABI is frozen.
 constexpr unsigned kContext = 1, kSyncMemops = 6, kIsManaged = 8, kOrdinal = 9;  // CU_POINTER_ATTRIBUTE_...
-constexpr unsigned kDeviceMemory = 2;                                            // CU_MEMORYTYPE_DEVICE
+constexpr unsigned kHostMemory = 1, kDeviceMemory = 2;                           // CU_MEMORYTYPE_...
 constexpr std::uintptr_t kLegacy = 0x1;                                          // CU_STREAM_LEGACY
 
 /// What this thread asked about last that was a GPU's.
@@ -105,6 +105,7 @@ Result<std::unique_ptr<Memories>> Memories::open(bool emulate) {
     auto executor = device::open_host_executor();
     if (!executor) return executor.status();
     memories->emulated_ = std::move(*executor);
+    find(memories->holder_elsewhere_, RTLD_DEFAULT, "sennit_emulated_holder");
     return memories;
   }
   // The driver is loaded, not started: until the program starts CUDA, it knows no pointer.
@@ -144,6 +145,26 @@ Held Memories::ask_driver(const void* pointer) const {
   const int result = driver_.ask(5, attributes, data, reinterpret_cast<std::uintptr_t>(pointer));
   if (result != 0 || type != kDeviceMemory || managed != 0) return {};
   return {device, settled != 0 || settle(pointer, context)};
+}
+
+Whereabouts Memories::kind_of(const void* pointer) const {
+  using Kind = Whereabouts::Kind;
+  if (pointer == nullptr) return {};
+  if (emulated_ != nullptr) {
+    const auto found = emulated_->holder(pointer);
+    if (found) return *found >= 0 ? Whereabouts{Kind::device, *found} : Whereabouts{Kind::pinned};
+    const int elsewhere = holder_elsewhere_ != nullptr ? holder_elsewhere_(pointer) : -1;
+    return elsewhere >= 0 ? Whereabouts{Kind::device, elsewhere} : Whereabouts{};
+  }
+  if (driver_.ask == nullptr || is_ordinary(pointer)) return {};
+  unsigned type = 0, managed = 0;
+  int device = -1;
+  unsigned attributes[] = {kMemoryType, kIsManaged, kOrdinal};
+  void* data[] = {&type, &managed, &device};
+  if (driver_.ask(3, attributes, data, reinterpret_cast<std::uintptr_t>(pointer)) != 0) return {};
+  if (managed != 0) return {Kind::managed, device};
+  if (type == kDeviceMemory) return {Kind::device, device};
+  return {type == kHostMemory ? Kind::pinned : Kind::host};
 }
 
 bool Memories::settle(const void* pointer, void* context) const {

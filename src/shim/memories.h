@@ -24,6 +24,13 @@ struct Held {
   bool settled = false;  ///< calls that CUDA calls synchronous are over, for this memory, when they return
 };
 
+/// What a pointer points to, for who only wants to know.
+struct Whereabouts {
+  enum class Kind : std::uint8_t { host, pinned, managed, device } kind = Kind::host;
+  int device = -1;  ///< of device and managed memory
+  bool operator==(const Whereabouts&) const = default;
+};
+
 class Memories {
  public:
   /// Functions of the driver.
@@ -60,6 +67,11 @@ class Memories {
   /// The same of a pointer that this thread has asked about in this call of the program's, or after the last one that
   /// was a GPU's: the driver is not asked twice.
   Held held_again(const void* pointer) const;
+
+  /// What kind of memory it is. Nothing changes by the question, neither the memory nor what later ones find: for an
+  /// observer. Where the program uses CUDA the driver is asked once, unless it is_ordinary(). Emulated memory is that
+  /// of this executor, or of the drop-in in the same process.
+  Whereabouts kind_of(const void* pointer) const;
 
   /// The executor of the memory found; opened when first asked for. Errors: those of open_cuda_executor().
   Result<std::shared_ptr<device::Executor>> executor();
@@ -101,6 +113,7 @@ class Memories {
   mutable std::atomic<bool> any_{false};  // some pointer was a GPU's
   Driver driver_;
   std::shared_ptr<device::Executor> emulated_;
+  int (*holder_elsewhere_)(const void*) = nullptr;  // emulated: sennit_emulated_holder() of the preloaded library
   std::mutex mutex_;
   std::map<void*, device::Memory> allocated_;  // emulated
   std::shared_ptr<device::Executor> executor_;

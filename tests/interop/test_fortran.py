@@ -66,7 +66,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(
-    name: str, program: Path, ranks: int, library: Path | None, behind: str = ""
+    name: str,
+    program: Path,
+    ranks: int,
+    library: Path | None,
+    behind: str = "",
+    settings: dict[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     """`behind`: what is preloaded behind the drop-in, or alone; if nothing is, the guard is behind it."""
     found = debian_mpi.find(name)
@@ -78,7 +83,7 @@ def run(
             start = guard.before(found, library) or start
         return subprocess.run(
             ["timeout", "-k", "5", "60", *mpi.launch(found, ranks, root=os.geteuid() == 0), *start, str(program)],
-            env=drop_in.environment(found, Path(files), library) | {"SENNIT_REPORT": "1"},
+            env=drop_in.environment(found, Path(files), library) | {"SENNIT_REPORT": "1"} | (settings or {}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

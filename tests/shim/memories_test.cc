@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <thread>
@@ -168,6 +169,67 @@ TEST(Memories, WhatWasAGpusIsNotForEver) {
   MadeUpDriver::freed = true;  // and the program has host memory there now
   EXPECT_EQ(memories->holder(place), -1);
   EXPECT_EQ(memories->held_again(place).device, -1);
+}
+
+TEST(Memories, TheKindOfEmulatedMemoryIsKnown) {
+  auto memories = Memories::open(true);
+  ASSERT_TRUE(memories.ok());
+  Memories& here = **memories;
+  using Kind = Whereabouts::Kind;
+  auto pinned = (*here.executor())->allocate_pinned(100);
+  ASSERT_TRUE(pinned.ok());
+  std::byte host{};
+  void* const data = here.allocate_emulated(2, 100);
+  EXPECT_EQ(here.kind_of(data), (Whereabouts{Kind::device, 2}));
+  EXPECT_EQ(here.kind_of(pinned->data()), (Whereabouts{Kind::pinned}));
+  EXPECT_EQ(here.kind_of(&host), Whereabouts{});
+  EXPECT_EQ(here.kind_of(nullptr), Whereabouts{});
+  EXPECT_EQ(here.kind_of(reinterpret_cast<void*>(-1)), Whereabouts{}) << "MPI_IN_PLACE of MPICH";
+  here.free_emulated(data);
+  EXPECT_EQ(here.kind_of(data), Whereabouts{});
+}
+
+/// What the driver says of each 10 bytes of MadeUpDriver::memory: its type, whether it is managed, and its device.
+struct TellingDriver {
+  static constexpr std::array<std::array<int, 3>, 5> kSays = {
+      {{0, 0, -2}, {1, 0, 0}, {2, 1, 1}, {1, 1, 3}, {2, 0, 2}}};
+  static inline int asked = 0, changed = 0;
+
+  static int ask(unsigned count, unsigned* attributes, void** data, unsigned long long pointer) {
+    ++asked;
+    if (!MadeUpDriver::started) return MadeUpDriver::kNotInitialized;
+    const auto place = (pointer - reinterpret_cast<std::uintptr_t>(MadeUpDriver::memory)) / 10;
+    for (unsigned i = 0; i < count; ++i)
+      *static_cast<int*>(data[i]) = kSays[place][attributes[i] == 2 ? 0 : attributes[i] == 8 ? 1 : 2];
+    return 0;
+  }
+  static int change() { return ++changed, 0; }
+  static Memories::Driver whole() {
+    asked = changed = 0;
+    return {&ask, [](const void*, unsigned, unsigned long long) { return change(); }, [](void*) { return change(); },
+            [](void**) { return change(); }, [](void*) { return change(); }};
+  }
+};
+
+TEST(Memories, TheKindOfMemoryIsAskedInOneQuestionThatChangesNothing) {
+  using Kind = Whereabouts::Kind;
+  const auto memories = Memories::over(TellingDriver::whole());
+  const auto kind = [&](int which) { return memories->kind_of(&MadeUpDriver::memory[10 * which + 5]); };
+  MadeUpDriver::started = false;
+  EXPECT_EQ(kind(4), Whereabouts{}) << "no memory is a GPU's while nobody has started the driver";
+  MadeUpDriver::started = true;
+  TellingDriver::asked = 0;
+  EXPECT_EQ(kind(0), Whereabouts{});
+  EXPECT_EQ(kind(1), (Whereabouts{Kind::pinned}));
+  EXPECT_EQ(kind(2), (Whereabouts{Kind::managed, 1}));
+  EXPECT_EQ(kind(3), (Whereabouts{Kind::managed, 3})) << "where the host has it now";
+  EXPECT_EQ(kind(4), (Whereabouts{Kind::device, 2}));
+  EXPECT_EQ(TellingDriver::asked, 5);
+  const int local = 0;
+  EXPECT_EQ(memories->kind_of(&local), Whereabouts{});
+  EXPECT_EQ(TellingDriver::asked, 5) << "the stack is nobody's to ask about";
+  EXPECT_EQ(TellingDriver::changed, 0);
+  EXPECT_FALSE(memories->awake()) << "what the drop-in knows is its own";
 }
 
 TEST(Memories, AnIncompleteDriverIsNone) {

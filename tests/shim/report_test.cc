@@ -1,5 +1,10 @@
 #include "shim/report.h"
 
+#include <algorithm>
+#include <string>
+#include <thread>
+#include <vector>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,6 +59,34 @@ TEST(Report, LinesAreInTheOrderOfOperationsAndSizes) {
   report.count("allreduce", 5000, "ring", 1);
   EXPECT_THAT(report.text("t"),
               MatchesRegex("t\noperation .*\nallreduce .*\nbcast .* to 1 KiB .*\nbcast .* to 16 KiB .*\n"));
+}
+
+TEST(Report, CountsOfThreadsAddUp) {
+  Report report;
+  constexpr int kThreads = 4, kCalls = 2000;
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread)
+      threads.emplace_back([&report] {
+        for (int i = 0; i < kCalls; ++i) report.count("send", 8, i % 2 == 0 ? "direct" : "staged", 0.5);
+      });
+  }
+  const std::string text = report.text("t");
+  EXPECT_THAT(text,
+              HasSubstr("send                            to 1 KiB       4000    31.25 KiB          0.5  direct\n"));
+  EXPECT_THAT(text, HasSubstr("staged\n"));
+  EXPECT_EQ(std::ranges::count(text, '\n'), 4);
+}
+
+TEST(Report, NoRowIsLostWhereThereAreManyTexts) {
+  Report report;
+  constexpr int kTexts = 3000;
+  for (int i = 0; i < kTexts; ++i)
+    for (int twice = 0; twice < 2; ++twice) report.count("send", 8, "why " + std::to_string(i), 1);
+  const std::string text = report.text("t");
+  EXPECT_EQ(std::ranges::count(text, '\n'), kTexts + 2);
+  for (const int i : {0, 1, 600, kTexts - 1})
+    EXPECT_THAT(text, HasSubstr("          2         16 B          1.0  why " + std::to_string(i) + "\n"));
 }
 
 }  // namespace

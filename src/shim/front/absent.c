@@ -3,7 +3,7 @@
 // there when the program is started, its weak references are made null again, as the loader would have left them:
 //
 // 1. Of each object that has been loaded, weak undefined symbols of such names are looked for among its dynamic
-//    symbols. Most objects have none, and are done with.
+//    symbols. Most objects have none.
 // 2. Where they were entered, in its table of addresses (GOT), null is written in the place of this library's
 //    addresses. That table may be read-only by now.
 //
@@ -48,7 +48,7 @@ static int find_own(struct dl_phdr_info* info, size_t size, void* found) {
   return (uintptr_t)&find_own >= search->begin && (uintptr_t)&find_own < search->end;
 }
 
-/* False where an object has no such tables as glibc's loader makes of them. */
+/* Returns false where an object has no such tables as glibc's loader makes of them. */
 static bool tables_of(const struct dl_phdr_info* info, struct tables* tables) {
   memset(tables, 0, sizeof *tables);
   const ElfW(Dyn)* dynamic = NULL;

@@ -1,4 +1,4 @@
-// Calls from Fortran. An MPI's libraries for Fortran call its C functions, once they have made handles, constants,
+// An MPI's libraries for Fortran call its C functions, once they have made handles, constants,
 // statuses and descriptors those of C: so the drop-in stands behind them, not before, and knows nothing of Fortran.
 // But they call MPI_NAME (MPICH's, in part) or PMPI_NAME (the rest of it; Open MPI's), and PMPI_NAME is called by
 // others too: by tools that stand between, which have seen the call already, and by the MPI itself, in the middle of
@@ -22,7 +22,7 @@ typedef struct span {
   uintptr_t begin, bytes;
 } span;
 
-/* Where the one lies that has called; for entries.S, and therefore written only once, its end last. */
+/* The library lies here that has called. entries.S reads it, and so it is written only once, its end last. */
 __attribute__((visibility("hidden"))) struct { _Atomic uintptr_t begin, bytes; } sennit_front_fortran;
 
 static struct {
@@ -32,8 +32,8 @@ static struct {
   span spans[8];
 } fortran = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Open MPI's; MPICH's, with Intel's and Cray's; Debian's MPICH's. Their names go on with a compiler's, or a version.
- */
+/* The kinds are Open MPI's; MPICH's, with Intel's and Cray's; Debian's MPICH's. Their names go on with a compiler's,
+ * or a version. */
 static int is_for_fortran(const char* path) {
   static const char* const kinds[] = {"libmpi_mpifh", "libmpi_usempi", "libmpifort", "libmpichfort"};
   const char* const slash = strrchr(path, '/');

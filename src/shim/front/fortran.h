@@ -1,5 +1,6 @@
-// Which calls of the profiling interface come from Fortran.
+// This tells which calls of the profiling interface come from Fortran.
 #pragma once
 
-/* Whether code at `from` belongs to one of MPI's libraries for Fortran. Thread-safe; takes some 60 ns. */
+/* Returns 1 if code at `from` belongs to one of MPI's libraries for Fortran. It is thread-safe, and takes some 60 ns.
+ */
 __attribute__((visibility("hidden"))) int sennit_front_is_fortran(const void* from);

@@ -1,11 +1,12 @@
-// The preloaded library: finds the program's MPI when the program first calls it, and puts the drop-in between. Until
-// then, and in processes that never call MPI, it does nothing.
+// The preloaded library finds the program's MPI when the program first calls it, and puts the drop-in and an observer
+// between. Until then, and in processes that never call MPI, it does nothing.
 #define _GNU_SOURCE
 #include "shim/front/front.h"
 
 #include "shim/front/absent.h"
 #include "shim/front/before.h"
 #include "shim/front/fortran.h"
+#include "shim/front/layers.h"
 #include "shim/front/loading.h"
 #include "shim/front/unseen.h"
 
@@ -23,17 +24,35 @@
 extern __attribute__((visibility("hidden"))) void* sennit_front_table[];
 static void* real[SENNIT_FRONT_ENTRIES];
 static void* profiling[SENNIT_FRONT_ENTRIES]; /* the real functions of the profiling interface */
-static void* first[SENNIT_FRONT_ENTRIES];     /* the table without a drop-in: what is missing leads to its stub */
-static sennit_front front = {SENNIT_FRONT_ENTRIES, sennit_front_table, first, real, NULL, SENNIT_FRONT_STANDARD, 0};
-static const void* caller;
+static void *behind[SENNIT_FRONT_ENTRIES], *observers[SENNIT_FRONT_ENTRIES];
+static sennit_layers layers = {SENNIT_FRONT_ENTRIES, sennit_front_table, behind, observers, false};
 
-/* Of the name of an entry without its first letter: MPI_NAME. */
-static const char* without_p(const char* name) {
-  return name + 1;
+static void lead(size_t entry, void* function) {
+  sennit_layers_lead(&layers, entry, function);
 }
 
-/* The MPI that the program's own call would have reached: the next definition in the global scope, else what the
- * calling library was loaded with (Python loads MPI so), else the only one there is. */
+static void observe(size_t entry, void* function) {
+  sennit_layers_observe(&layers, entry, function);
+}
+
+static sennit_front front = {SENNIT_FRONT_ENTRIES, behind, lead, real, NULL, SENNIT_FRONT_STANDARD, 0};
+static sennit_observation observation = {SENNIT_FRONT_ENTRIES, names, behind, observe, real, NULL,
+                                         SENNIT_FRONT_STANDARD};
+static bool observed;
+static const void* caller;
+
+static const char* profiling_name(size_t number, char* space) {
+  space[0] = 'P';
+  strcpy(space + 1, names[number]);
+  return space;
+}
+
+/* Returns true if a drop-in or an observer stands before the library's own function. */
+static bool is_led(size_t number) {
+  return sennit_front_table[number] != real[number];
+}
+
+/* These are the MPIs whose ABI is known. */
 static const struct {
   const char* soname;
   int flavour;
@@ -43,7 +62,7 @@ static const struct {
              {"libmpi.so.12", SENNIT_FRONT_MPICH},
              {"libmpich.so.12", SENNIT_FRONT_MPICH}};
 
-/* Of the ABIs; -1: of none. */
+/* Returns the ABI of a file, or -1 where it is not known. */
 static int flavour_of(const char* path) {
   const char* const slash = strrchr(path, '/');
   const char* const file = slash != NULL ? slash + 1 : path;
@@ -55,7 +74,7 @@ static int flavour_of(const char* path) {
   return -1;
 }
 
-/* That of the library where `symbol` lies, which `info` tells of. */
+/* Returns the ABI of the library where `symbol` lies, which `info` then tells of. */
 static int flavour_at(const void* symbol, Dl_info* info) {
   char path[PATH_MAX];
   if (symbol == NULL || !dladdr(symbol, info) || info->dli_fname == NULL) return -1;
@@ -63,14 +82,14 @@ static int flavour_at(const void* symbol, Dl_info* info) {
   return flavour >= 0 ? flavour : flavour_of(info->dli_fname);
 }
 
-/* Where `symbol` lies, if in an MPI that is known. */
+/* Returns the library where `symbol` lies, if that is an MPI which is known. */
 static void* library_of(const void* symbol, int* flavour) {
   Dl_info info;
   *flavour = flavour_at(symbol, &info);
   return *flavour < 0 ? NULL : dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Where the program was started without an MPI, it sees none. */
+/* A program that was started without an MPI sees none. */
 __attribute__((constructor)) static void begin_without_mpi(void) {
   bool any = dlsym(RTLD_NEXT, "PMPI_Init") != NULL || dlsym(RTLD_NEXT, "MPI_Init") != NULL;
   for (size_t i = 0; i < sizeof known / sizeof *known && !any; ++i) {
@@ -83,7 +102,7 @@ __attribute__((constructor)) static void begin_without_mpi(void) {
   sennit_front_be_absent("PMPI_");
 }
 
-/* Of the calling library, where its MPI is one that is not known: calls are passed on to that. */
+/* The calling library, where its MPI is one that is not known: calls are passed on to that MPI. */
 static void* unknown;
 
 static int is_own(const void* symbol) {
@@ -91,9 +110,11 @@ static int is_own(const void* symbol) {
   return dladdr(symbol, &there) && dladdr((const void*)&unknown, &here) && there.dli_fbase == here.dli_fbase;
 }
 
-/* A function of the first MPI in which the program has looked for one. */
+/* The program has looked up this function itself, first of all in an MPI. */
 static _Atomic(void*) looked_up;
 
+/* Returns the MPI that the program's own call would have reached: the next definition in the global scope, else what
+ * the calling library was loaded with (Python loads MPI so), else the only one there is. */
 static void* find_library(int* flavour) {
   void* library = library_of(dlsym(RTLD_NEXT, "PMPI_Init"), flavour);
   if (library == NULL) library = library_of(looked_up, flavour);
@@ -124,10 +145,17 @@ static void* drop_in;
 static void attach_mpi(void) {
   sennit_attach_function* const attach =
       (sennit_attach_function*)sennit_front_load("libsennit-mpi.so", SENNIT_ATTACH_MPI, &drop_in);
-  if (attach != NULL && attach(&front) != 0) memcpy(sennit_front_table, first, sizeof first);
+  if (attach != NULL) (void)attach(&front); /* it has said why not */
 }
 
-/* The program's own definition. */
+static void attach_observer(void) {
+  sennit_observe_function* const attach = (sennit_observe_function*)sennit_front_observer(SENNIT_OBSERVE_MPI);
+  observation.library = front.library;
+  observation.flavour = front.flavour;
+  observed = attach != NULL && attach(&observation) == 0;
+}
+
+/* Returns the program's own definition. */
 static void* find_real(const char* name) {
   /* Another tool that stands between, loaded after this library, stays there. */
   void* found = dlsym(RTLD_NEXT, name);
@@ -138,15 +166,17 @@ static void* find_real(const char* name) {
 
 static void bind_mpi(void) {
   front.library = find_library(&front.flavour);
+  char name[SENNIT_FRONT_LONGEST + 2];
   for (size_t i = 0; i < SENNIT_FRONT_ENTRIES; ++i) {
-    real[i] = find_real(without_p(names[i]));
-    profiling[i] = find_real(names[i]);
-    first[i] = real[i] != NULL ? real[i] : sennit_front_table[i]; /* the stub: the resolver says what is missing */
+    behind[i] = real[i] = find_real(names[i]);
+    profiling[i] = find_real(profiling_name(i, name));
   }
-  /* Before the drop-in is loaded, so that what it calls of MPI meanwhile is the program's. */
-  memcpy(sennit_front_table, first, sizeof first);
+  /* This comes before the drop-in is loaded, so that what it calls of MPI meanwhile is the program's. */
+  sennit_layers_open(&layers);
   front.disabled = sennit_front_disabled();
-  if (front.library != NULL && !front.disabled) attach_mpi();
+  if (front.library == NULL) return;
+  if (!front.disabled) attach_mpi();
+  attach_observer();
 }
 
 static void bind_once(const void* from) {
@@ -160,7 +190,8 @@ static void bind_once(const void* from) {
 
 /* ---- functions that the MPI lacks ---- */
 
-/* Stands for one where there is no drop-in that does: as an MPI says it that has the function, and cannot do it. */
+/* It stands for a function where no drop-in does, and says what an MPI says that has the function and cannot do it.
+ */
 static int unsupported(void) {
   static const int codes[] = {55, 44, 52}; /* MPI_ERR_UNSUPPORTED_OPERATION by flavour; see mpi/abi.h */
   void* const handler = dlsym(front.library, "PMPI_Comm_call_errhandler");
@@ -179,7 +210,7 @@ static int unsupported(void) {
   return code;
 }
 
-/* Stands for any where there is no MPI: MPI_ERR_OTHER of most. */
+/* It stands for any function where there is no MPI, and returns what is MPI_ERR_OTHER for most. */
 static int without_mpi(void) {
   return 16;
 }
@@ -188,7 +219,7 @@ static void* lacking(size_t number) {
   if (front.library != NULL) return (void*)&unsupported;
   static atomic_flag said = ATOMIC_FLAG_INIT;
   if (!atomic_flag_test_and_set(&said))
-    sennit_front_say(without_p(names[number]), "it is called, and no MPI is loaded: it fails, as others will");
+    sennit_front_say(names[number], "it is called, and no MPI is loaded: it fails, as others will");
   return (void*)&without_mpi;
 }
 
@@ -203,18 +234,19 @@ __attribute__((visibility("hidden"))) void* sennit_front_find_dlsym(void) {
   return found;
 }
 
-/* The entry point, of this library, that is called `name`; null: it has none. */
+/* Returns this library's entry point that is called `name`; null where it has none. */
 static void* entry_called(const char* name) {
   Dl_info here;
   for (size_t i = 0; i < SENNIT_FRONT_ENTRIES; ++i) {
-    if (strcmp(without_p(names[i]), name) != 0) continue;
+    if (strcmp(names[i], name) != 0) continue;
     void* const own = dladdr((const void*)&unknown, &here) ? dlopen(here.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
     return own != NULL ? sennit_front_dlsym(own, name) : NULL;
   }
   return NULL;
 }
 
-/* Whether the object with code at `from` has a function of that name itself: a tool's, which wants the next one. */
+/* Returns true if the object with code at `from` has a function of that name itself, as a tool that wants the next.
+ */
 static bool has_one_itself(const void* from, const char* name) {
   Dl_info calling, defining;
   if (!dladdr(from, &calling) || calling.dli_fname == NULL) return false;
@@ -226,14 +258,13 @@ static bool has_one_itself(const void* from, const char* name) {
   return has_it;
 }
 
-/* What code at `from` finds of MPI's functions in a library that it has opened itself (Julia and ctypes do so): where
- * it is an MPI's own, the entry point, behind which lies that. */
+/* Returns what code at `from` finds of MPI's functions in a library that it has opened itself (Julia and ctypes do
+ * so): where it is an MPI's own, the entry point, behind which the MPI's lies. */
 __attribute__((visibility("hidden"))) void* sennit_front_look_up(void* handle, const char* name, const void* from) {
   Dl_info info;
   if (sennit_front_dlsym == NULL && sennit_front_find_dlsym() == NULL) return NULL;
   void* const found = sennit_front_dlsym(handle, name);
-  if (flavour_at(found, &info) < 0 || is_own(from) || sennit_front_disabled() || has_one_itself(from, name))
-    return found;
+  if (flavour_at(found, &info) < 0 || is_own(from) || sennit_front_idle() || has_one_itself(from, name)) return found;
   if (front.library != NULL && sennit_front_dlsym(front.library, name) != found) return found; /* another MPI's */
   void* const entry = entry_called(name);
   if (entry == NULL) return found;
@@ -242,15 +273,15 @@ __attribute__((visibility("hidden"))) void* sennit_front_look_up(void* handle, c
   return entry;
 }
 
-/* Whether code at `from` is that of a tool before this library which has wrapped the function (before.c), and now
- * calls its PMPI_NAME. */
+/* Returns true if code at `from` is that of a tool before this library which has wrapped the function (before.c), and
+ * now calls its PMPI_NAME. */
 static bool is_of_tool_before(size_t number, const void* from) {
   enum { kUnknown, kNo, kYes };
   static _Atomic unsigned char wrapped[SENNIT_FRONT_ENTRIES]; /* whether MPI_NAME is somebody's before this library */
   if (!sennit_front_comes_before(from)) return false;
   unsigned char known_so = atomic_load_explicit(&wrapped[number], memory_order_relaxed);
   if (known_so == kUnknown) {
-    known_so = sennit_front_comes_before(dlsym(RTLD_DEFAULT, without_p(names[number]))) ? kYes : kNo;
+    known_so = sennit_front_comes_before(dlsym(RTLD_DEFAULT, names[number])) ? kYes : kNo;
     atomic_store_explicit(&wrapped[number], known_so, memory_order_relaxed);
   }
   return known_so == kYes;
@@ -258,7 +289,8 @@ static bool is_of_tool_before(size_t number, const void* from) {
 
 /* ---- entry points ---- */
 
-/* Of the drop-in that the program uses; one that has called neither library is taken to be about to call MPI. */
+/* Returns the drop-in that the program uses. A program that has called neither library is taken to be about to call
+ * MPI. */
 static void* emulating(const void* from) {
   if (sennit_nccl_drop_in == NULL) bind_once(from);
   return sennit_nccl_drop_in != NULL ? sennit_nccl_drop_in : drop_in;
@@ -279,12 +311,17 @@ __attribute__((visibility("default"))) void sennit_emulated_free(void* data) {
 }
 
 __attribute__((visibility("default"))) int sennit_emulated_holder(const void* pointer) {
-  int (*holder)(const void*) = NULL;
-  if (drop_in != NULL) *(void**)&holder = dlsym(drop_in, "sennit_emulated_holder");
-  return holder != NULL ? holder(pointer) : -1;
+  void* const libraries[] = {drop_in, sennit_nccl_drop_in};
+  int found = -1;
+  for (size_t i = 0; i < 2 && found < 0; ++i) {
+    int (*holder)(const void*) = NULL;
+    if (libraries[i] != NULL) *(void**)&holder = dlsym(libraries[i], "sennit_emulated_holder");
+    if (holder != NULL) found = holder(pointer);
+  }
+  return found;
 }
 
-/* Where MPI_NAME, entry `number`, leads that is called from `from`. */
+/* Returns where MPI_NAME, entry `number`, leads that is called from `from`. */
 __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, const void* from) {
   sennit_front_see();
   bind_once(from);
@@ -293,17 +330,17 @@ __attribute__((visibility("hidden"))) void* sennit_front_resolve(size_t number, 
    * them all: so the drop-in stands in for what is missing. */
   static pthread_once_t without = PTHREAD_ONCE_INIT;
   if (front.library != NULL && front.disabled) pthread_once(&without, attach_mpi);
-  return sennit_front_table[number] != first[number] ? sennit_front_table[number] : lacking(number);
+  return behind[number] != NULL ? sennit_front_table[number] : lacking(number);
 }
 
-/* The same for PMPI_NAME, from where it has not been called before, or not by a library for Fortran. Where no drop-in
- * has anything to do with it, it is the MPI's own: a tool that stands behind would be called in a circle. */
+/* The same for PMPI_NAME, from where it has not been called before, or not by a library for Fortran. Where neither a
+ * drop-in nor an observer has anything to do with it, it is the MPI's own: a tool that stands behind would be called
+ * in a circle. */
 __attribute__((visibility("hidden"))) void* sennit_front_resolve_profiling(size_t number, const void* from) {
   sennit_front_see();
   bind_once(from);
   if (profiling[number] == NULL) return sennit_front_resolve(number, from);
-  if (drop_in == NULL) return profiling[number];
-  if (is_of_tool_before(number, from))
-    return sennit_front_table[number] != first[number] ? sennit_front_table[number] : profiling[number];
+  if (drop_in == NULL && !observed) return profiling[number];
+  if (is_of_tool_before(number, from)) return is_led(number) ? sennit_front_table[number] : profiling[number];
   return sennit_front_is_fortran(from) ? sennit_front_table[number] : profiling[number];
 }

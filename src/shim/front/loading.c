@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@ void sennit_front_say(const char* what, const char* why) {
   fprintf(stderr, "sennit: %s: %s\n", what, why);
 }
 
-/* As environment_switch() of base/environment.h, which is not here. */
+/* It reads as environment_switch() of base/environment.h, which is not here. */
 int sennit_front_switch(const char* name) {
   const char* value = getenv(name);
   return value != NULL &&
@@ -29,16 +30,40 @@ int sennit_front_is_second(void) {
          dladdr((const void*)&sennit_front_is_second, &here) && there.dli_fbase != here.dli_fbase;
 }
 
-void* sennit_front_load(const char* file, const char* symbol, void** library) {
+/* Opens a library beside this one, or at a path. */
+static void* open_library(const char* file) {
   Dl_info info;
   char path[PATH_MAX];
-  *library = NULL;
+  if (strchr(file, '/') != NULL) return dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (!dladdr((void*)&sennit_front_load, &info) || info.dli_fname == NULL) return NULL;
   const char* const slash = strrchr(info.dli_fname, '/');
   const int folder = slash != NULL ? (int)(slash - info.dli_fname) + 1 : 0;
   if (snprintf(path, sizeof path, "%.*s%s", folder, info.dli_fname, file) >= (int)sizeof path) return NULL;
-  *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  return dlopen(path, RTLD_NOW | RTLD_LOCAL);
+}
+
+void* sennit_front_load(const char* file, const char* symbol, void** library) {
+  *library = open_library(file);
   void* const found = *library != NULL ? dlsym(*library, symbol) : NULL;
   if (found == NULL) sennit_front_say("the program runs without sennit", dlerror());
   return found;
+}
+
+static const char* observer_name(void) {
+  const char* const file = getenv("SENNIT_OBSERVER");
+  return file != NULL && *file != 0 ? file : NULL;
+}
+
+int sennit_front_idle(void) {
+  return sennit_front_disabled() && observer_name() == NULL;
+}
+
+void* sennit_front_observer(const char* symbol) {
+  static atomic_flag said = ATOMIC_FLAG_INIT;
+  const char* const file = observer_name();
+  if (file == NULL || sennit_front_is_second()) return NULL;
+  void* const library = open_library(file);
+  if (library == NULL && !atomic_flag_test_and_set(&said))
+    sennit_front_say("the program is not observed (SENNIT_OBSERVER)", dlerror());
+  return library != NULL ? dlsym(library, symbol) : NULL;
 }

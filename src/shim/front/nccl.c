@@ -1,8 +1,9 @@
-// The preloaded library's part for NCCL: finds the program's libnccl when the program first calls it, and puts the
-// drop-in between. Until then, and in processes that never call NCCL, it does nothing.
+// The preloaded library's part for NCCL finds the program's libnccl when the program first calls it, and puts the
+// drop-in and an observer between. Until then, and in processes that never call NCCL, it does nothing.
 #define _GNU_SOURCE
 #include "shim/front/absent.h"
 #include "shim/front/front.h"
+#include "shim/front/layers.h"
 #include "shim/front/loading.h"
 #include "shim/front/unseen.h"
 
@@ -17,8 +18,20 @@
 
 extern __attribute__((visibility("hidden"))) void* sennit_nccl_table[];
 static void* nccl_real[SENNIT_NCCL_ENTRIES];
-static void* nccl_bound[SENNIT_NCCL_ENTRIES]; /* the table as the drop-in leaves it, until calls go by it */
-static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, nccl_bound, nccl_real, NULL};
+static void *nccl_behind[SENNIT_NCCL_ENTRIES], *nccl_observers[SENNIT_NCCL_ENTRIES];
+static sennit_layers nccl_layers = {SENNIT_NCCL_ENTRIES, sennit_nccl_table, nccl_behind, nccl_observers, false};
+
+static void nccl_lead(size_t entry, void* function) {
+  sennit_layers_lead(&nccl_layers, entry, function);
+}
+
+static void nccl_observe(size_t entry, void* function) {
+  sennit_layers_observe(&nccl_layers, entry, function);
+}
+
+static sennit_nccl_front nccl_front = {SENNIT_NCCL_ENTRIES, nccl_lead, nccl_real, NULL};
+static sennit_observation nccl_observation = {
+    SENNIT_NCCL_ENTRIES, nccl_names, nccl_behind, nccl_observe, nccl_real, NULL, 0};
 static _Thread_local const void* nccl_caller;
 static _Thread_local bool nccl_binds; /* whatever this thread calls of NCCL meanwhile is the program's own */
 
@@ -31,7 +44,7 @@ static void* nccl_library_of(const void* symbol) {
   return dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Where the program was started without NCCL, it sees none. */
+/* A program that was started without NCCL sees none. */
 __attribute__((constructor)) static void begin_without_nccl(void) {
   void* const library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
   if (library != NULL)
@@ -40,8 +53,8 @@ __attribute__((constructor)) static void begin_without_nccl(void) {
     sennit_front_be_absent("nccl");
 }
 
-/* The NCCL that the program's own call would have reached: the next definition in the global scope, else what the
- * calling library was loaded with (Python loads PyTorch so), else the only one there is. */
+/* Returns the NCCL that the program's own call would have reached: the next definition in the global scope, else what
+ * the calling library was loaded with (Python loads PyTorch so), else the only one there is. */
 static void* find_nccl(void) {
   void* library = nccl_library_of(dlsym(RTLD_NEXT, kSymbol));
   if (library != NULL) return library;
@@ -55,7 +68,7 @@ static void* find_nccl(void) {
   return library != NULL ? library : dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);
 }
 
-/* Of NCCL's own, where it is NCCL that calls: it calls some of its functions by their public names, also in programs
+/* Returns NCCL's own function where it is NCCL that calls: it calls some by their public names, also in programs
  * whose calls do not come here. */
 static void* own_of(const char* name, const void* from) {
   Dl_info calling, defining;
@@ -71,10 +84,16 @@ static void* own_of(const char* name, const void* from) {
 void* sennit_nccl_drop_in;
 
 static void attach_nccl(void) {
-  if (nccl_front.library == NULL || sennit_front_disabled() || sennit_front_is_second()) return;
+  if (sennit_front_disabled() || sennit_front_is_second()) return;
   sennit_attach_nccl_function* const attach =
       (sennit_attach_nccl_function*)sennit_front_load("libsennit-nccl.so", SENNIT_ATTACH_NCCL, &sennit_nccl_drop_in);
   if (attach != NULL && attach(&nccl_front) != 0) sennit_nccl_drop_in = NULL; /* it has said why */
+}
+
+static void attach_nccl_observer(void) {
+  sennit_observe_function* const attach = (sennit_observe_function*)sennit_front_observer(SENNIT_OBSERVE_NCCL);
+  nccl_observation.library = nccl_front.library;
+  if (attach != NULL) (void)attach(&nccl_observation);
 }
 
 static void bind_nccl(void) {
@@ -84,17 +103,20 @@ static void bind_nccl(void) {
     /* Another tool that stands between, loaded after this library, stays there. */
     nccl_real[i] = dlsym(RTLD_NEXT, nccl_names[i]);
     if (nccl_real[i] == NULL && nccl_front.library != NULL) nccl_real[i] = dlsym(nccl_front.library, nccl_names[i]);
-    nccl_bound[i] = nccl_real[i];
+    nccl_behind[i] = nccl_real[i];
   }
-  attach_nccl();
-  /* Not before: another thread's call would pass by the drop-in, which has to see every communicator begin. */
-  for (size_t i = 0; i < SENNIT_NCCL_ENTRIES; ++i)
-    if (nccl_real[i] != NULL) __atomic_store_n(&sennit_nccl_table[i], nccl_bound[i], __ATOMIC_RELEASE);
+  if (nccl_front.library != NULL) {
+    attach_nccl();
+    attach_nccl_observer();
+  }
+  /* The layers open last: another thread's call would pass by the drop-in, which has to see every communicator begin.
+   */
+  sennit_layers_open(&nccl_layers);
   nccl_binds = false;
 }
 
-/* For programs that compare: from now on calls are NCCL's (1), or as they were (0). To be called on all ranks between
- * the same calls, after the first one. Whether there is a drop-in that does so. */
+/* Programs that compare call it: from now on calls are NCCL's (1), or as they were (0). It is to be called on all
+ * ranks between the same calls, after the first one, and returns 1 if there is a drop-in that does so. */
 __attribute__((visibility("default"))) int sennit_leave_to_nccl(int yes) {
   void (*leave)(int) = NULL;
   if (sennit_nccl_drop_in != NULL) *(void**)&leave = dlsym(sennit_nccl_drop_in, "sennit_leave_to_nccl");
@@ -102,14 +124,14 @@ __attribute__((visibility("default"))) int sennit_leave_to_nccl(int yes) {
   return leave != NULL;
 }
 
-/* For programs that compare, too: how many calls of NCCL's functions sennit has done in this process. */
+/* Programs that compare ask it how many calls of NCCL's functions sennit has done in this process. */
 __attribute__((visibility("default"))) unsigned long sennit_calls_taken(void) {
   unsigned long (*taken)(void) = NULL;
   if (sennit_nccl_drop_in != NULL) *(void**)&taken = dlsym(sennit_nccl_drop_in, "sennit_calls_taken");
   return taken != NULL ? taken() : 0;
 }
 
-/* Stands for what this NCCL has not: a program cannot call it but through this library. */
+/* It stands for what this NCCL lacks: a program cannot call that but through this library. */
 static int nccl_lacking(void) {
   enum { kInvalidUsage = 5 };
   return kInvalidUsage;
@@ -119,12 +141,12 @@ static const char* nccl_lacking_text(void) {
   return "";
 }
 
-/* What stands for entry `number`. */
+/* Returns what stands for entry `number`. */
 static void* nccl_lacking_for(size_t number) {
   return strcmp(nccl_names[number], "ncclGetLastError") == 0 ? (void*)&nccl_lacking_text : (void*)&nccl_lacking;
 }
 
-/* Where ncclNAME, entry `number`, leads that is called from `from`. */
+/* Returns where ncclNAME, entry `number`, leads that is called from `from`. */
 __attribute__((visibility("hidden"))) void* sennit_nccl_resolve(size_t number, const void* from) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   static atomic_bool bound;

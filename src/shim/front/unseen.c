@@ -41,7 +41,7 @@ static int look(struct dl_phdr_info* info, size_t size, void* data) {
   return 0;
 }
 
-/* Of the ranks of a job that a launcher has numbered, the first one reports. A process without a number that waited
+/* The first of the ranks that a launcher has numbered reports. A process without a number that waited
  * for others may be such a launcher itself, which asks CUDA for GPUs. */
 static bool is_for_others_to_say(void) {
   static const char* const names[] = {"RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"};

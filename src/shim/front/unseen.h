@@ -1,4 +1,4 @@
-// Whether the program ever called what this library stands before, for the report.
+// This notes that the program has called what this library stands before, for the report.
 #pragma once
 
 /* The program has called MPI or NCCL by way of this library. */

@@ -33,6 +33,7 @@ struct Standard {
   using File = Opaque<16>*;
   using Win = Opaque<18>*;
   using Errhandler = Opaque<19>*;
+  using Session = Opaque<20>*;
   struct Status {
     int source;
     int tag;
@@ -68,6 +69,7 @@ struct Mpich {
   using File = Opaque<26>*;
   using Win = int;
   using Errhandler = int;
+  using Session = int;
   struct Status {
     int count_low;
     int count_high_and_cancelled;
@@ -105,6 +107,7 @@ struct OpenMpi {
   using File = Opaque<36>*;
   using Win = Opaque<38>*;
   using Errhandler = Opaque<39>*;
+  using Session = Opaque<40>*;
   struct Status {
     int source;
     int tag;

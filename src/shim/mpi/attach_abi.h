@@ -51,7 +51,7 @@ void fill_table(const sennit_front& front) {
     void* here = wanted[i];
     if (front.real[i] == nullptr)
       here = substitutes[i] != nullptr ? substitutes[i] : reinterpret_cast<void*>(&wrappers::lacking<Abi>);
-    if (here != nullptr) front.table[i] = here;
+    if (here != nullptr) front.lead(i, here);
   }
 }
 

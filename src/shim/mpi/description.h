@@ -1,5 +1,5 @@
-// A description tells which argument of a wrapped function of MPI is what, and what memory a call touches.
-// generate.py writes the table of them from functions.txt; entering.h and frame.cc read it.
+// A description tells which argument of a function of MPI is what, and what memory a call touches. generate.py writes
+// the table of them from functions.txt; entering.h, observing.h and frame.cc read it.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace sennit::shim::mpi {
 
-/// The kind of a function decides how its calls are carried out; functions.txt says what each kind means.
+/// The kind of a function decides how its calls are carried out; functions.txt says what each kind means. From `own`
+/// on there is no generated wrapper.
 enum class Kind : std::uint8_t {
   collective,
   neighbor,
@@ -25,6 +26,13 @@ enum class Kind : std::uint8_t {
   maker,
   grouped,
   filed,
+  own,
+  requests,
+  counted,
+  watched,
+  host,
+  left,
+  used,
 };
 
 /// An argument's number; kAbsent: the function has none of this meaning.
@@ -69,17 +77,22 @@ struct Description {
   Kind kind{};
   Family family{};
   Form form{};
-  bool large = false;            ///< counts are MPI_Count (MPI 4.0)
-  bool all_of_file = false;      ///< it may wait for all ranks of a file
-  Entry nonblocking = kNoEntry;  ///< of a message that another rank may wait for: the form that ends in a request
-  Entry synchronous = kNoEntry;  ///< of a send that ends in a request: MPI_Issend, with the same arguments
-  Entry small = kNoEntry;        ///< of one with large counts: the one without
+  bool large = false;             ///< counts are MPI_Count (MPI 4.0)
+  bool all_of_file = false;       ///< it may wait for all ranks of a file
+  bool request_is_value = false;  ///< `request` is a handle, not where one is
+  Entry nonblocking = kNoEntry;   ///< of a message that another rank may wait for: the form that ends in a request
+  Entry synchronous = kNoEntry;   ///< of a send that ends in a request: MPI_Issend, with the same arguments
+  Entry small = kNoEntry;         ///< of one with large counts: the one without
   Argument comm = kAbsent, op = kAbsent, root = kAbsent, dest = kAbsent, source = kAbsent, tag = kAbsent;
   Argument send_tag = kAbsent;  ///< of what is sent, where `tag` is that of what is received
   Argument request = kAbsent, status = kAbsent, message = kAbsent, file = kAbsent, window = kAbsent;
   Argument group = kAbsent, peer_comm = kAbsent, local_leader = kAbsent, remote_leader = kAbsent;
   Argument partitions = kAbsent, target_rank = kAbsent, target_place = kAbsent, target_count = kAbsent;
   Argument target_type = kAbsent;
+  Argument made = kAbsent, freed = kAbsent;  ///< where a new communicator or window is put, or the one is that goes
+  /// Of what ends requests: several of them, or their states; how many ended, and which.
+  Argument requests = kAbsent, request_count = kAbsent, statuses = kAbsent, flag = kAbsent, completed = kAbsent;
+  Argument indices = kAbsent;
   Argument position = kAbsent;  ///< an integer that MPI_Pack and MPI_Unpack read and write
   std::uint32_t wide = 0;       ///< bits of the other integers that are `int` in `small`
   std::uint8_t buffers = 0;
@@ -103,9 +116,12 @@ struct Description {
 
 #include "descriptions.inc"
 
-/// The description of a wrapped function that is not hand-written.
 constexpr const Description& description_of(Entry entry) {
   return kDescriptions[static_cast<std::size_t>(entry)];
+}
+/// The function that a description is of: one of the table.
+inline Entry entry_of(const Description& of) {
+  return static_cast<Entry>(&of - kDescriptions.data());
 }
 
 }  // namespace sennit::shim::mpi

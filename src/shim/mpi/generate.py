@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """Writes, from functions.txt and handles.txt, what the drop-in for MPI is made of.
 
-    generate.py entries FILE      assembly: the preloaded library's entry points
-    generate.py names FILE        C: their names
-    generate.py functions FILE    C++: their numbers
-    generate.py descriptions FILE C++: what the arguments of each function that takes memory are
-    generate.py wrappers FILE     C++: a wrapper for each function that takes memory
-    generate.py by_hand FILE      C++: where the hand-written wrappers go
-    generate.py handles FILE      C++: the predefined handles
+generate.py entries FILE      assembly: the preloaded library's entry points
+generate.py names FILE        C: their names
+generate.py functions FILE    C++: their numbers
+generate.py descriptions FILE C++: what the arguments of each function are
+generate.py prototypes FILE   C++: the type of each function
+generate.py lookups FILE      C++: the tables of functions that are looked up by name
+generate.py wrappers FILE     C++: a wrapper for each function that takes memory
+generate.py by_hand FILE      C++: where the hand-written wrappers go
+generate.py handles FILE      C++: the predefined handles
 """
 
 from __future__ import annotations
@@ -15,19 +17,23 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from table import BANNER, by_hand, read_handles, read_table
-from wrappers import write_by_hand, write_descriptions, write_wrappers
+from table import BANNER, read_handles, read_table
+from wrappers import write_by_hand, write_descriptions, write_lookups, write_prototypes, write_wrappers
 
 
 def write_functions() -> str:
-    functions, lists = read_table()
-    names = [each.name for each in functions]
-    families = list(dict.fromkeys(each.family for each in functions))
+    functions, _ = read_table()
+    families = list(dict.fromkeys(each.family for each in functions if each.has_entry))
+    assert len(families) < 256
     lines = [BANNER, "// clang-format off"]
-    lines.append("/// Every entry point, as the preloaded library counts them.")
-    lines.append(f"enum class Entry : std::uint16_t {{ {', '.join(names + by_hand(lists))} }};")
-    lines.append(f"inline constexpr std::size_t kEntries = {len(names) + len(by_hand(lists))};")
-    spelled = " || ".join(f"entry == Entry::{each}" for each in lists["requests"])
+    lines.append(
+        "/// Every function: first those with an entry point, as the preloaded library counts them, and of those"
+    )
+    lines.append("/// first what has a generated wrapper.")
+    lines.append(f"enum class Entry : std::uint16_t {{ {', '.join(each.name for each in functions)} }};")
+    lines.append(f"inline constexpr std::size_t kWrapped = {sum(each.is_wrapped for each in functions)};")
+    lines.append(f"inline constexpr std::size_t kEntries = {sum(each.has_entry for each in functions)};")
+    spelled = " || ".join(f"entry == Entry::{each.name}" for each in functions if each.kind == "requests")
     lines.append("/// Whether it completes, starts or frees requests.")
     lines.append(f"constexpr bool is_of_requests(Entry entry) {{ return {spelled}; }}")
     lines.append("/// Blocking, non-blocking and persistent forms of a function are one family.")
@@ -50,20 +56,19 @@ def write_functions() -> str:
 
 
 def entry_names() -> list[str]:
-    """All entry points, in the order of their numbers, as the profiling interface has them."""
-    functions, lists = read_table()
-    return [f"PMPI_{each.name}" for each in functions] + [f"PMPI_{name}" for name in by_hand(lists)]
+    """All entry points, in the order of their numbers."""
+    return [f"MPI_{each.name}" for each in read_table()[0] if each.has_entry]
 
 
 def write_entries() -> str:
-    lines = [f"  sennit_entry {name[1:]}, {number}" for number, name in enumerate(entry_names())]
+    lines = [f"  sennit_entry {name}, {number}" for number, name in enumerate(entry_names())]
     return "\n".join(["/* Generated from functions.txt by generate.py. Do not edit. */", *lines]) + "\n"
 
 
 def write_names() -> str:
     names = entry_names()
     lines = [BANNER.replace("// ", "/* ").rstrip() + " */", f"#define SENNIT_FRONT_ENTRIES {len(names)}"]
-    lines.append("/* Of the profiling interface; without their first letter those of the program's. */")
+    lines.append(f"#define SENNIT_FRONT_LONGEST {max(map(len, names))}")
     lines.append("static const char* const names[SENNIT_FRONT_ENTRIES] = {")
     lines += [f'  "{name}",' for name in names]
     return "\n".join([*lines, "};"]) + "\n"
@@ -80,9 +85,17 @@ def write_handles() -> str:
 
 def main() -> None:
     what, to = sys.argv[1], Path(sys.argv[2])
-    writers = {"entries": write_entries, "names": write_names, "functions": write_functions,
-               "descriptions": write_descriptions, "wrappers": write_wrappers, "by_hand": write_by_hand,
-               "handles": write_handles}
+    writers = {
+        "entries": write_entries,
+        "names": write_names,
+        "functions": write_functions,
+        "descriptions": write_descriptions,
+        "prototypes": write_prototypes,
+        "lookups": write_lookups,
+        "wrappers": write_wrappers,
+        "by_hand": write_by_hand,
+        "handles": write_handles,
+    }
     to.write_text(writers[what]())
 
 

@@ -15,7 +15,7 @@ void step_aside() {
   const sennit_front& front = *Process<Abi>::instance().front;
   for (std::size_t i = 0; i < front.entries; ++i)
     if (front.real[i] != nullptr && !Process<Abi>::instance().needed(Entry(i)) && Entry(i) != Entry::Session_init)
-      front.table[i] = front.first[i];
+      front.lead(i, front.real[i]);
 }
 
 /// Stands for functions that the library lacks and that nothing can replace: a program that looked for the symbol
@@ -33,7 +33,7 @@ void refuse_unmatched() {
   fill_unmatched<Abi>(refusing);
   fill_counted<Abi>(refusing);
   for (std::size_t i = 0; i < front.entries; ++i)
-    if (refusing[i] != nullptr && front.real[i] != nullptr) front.table[i] = refusing[i];
+    if (refusing[i] != nullptr && front.real[i] != nullptr) front.lead(i, refusing[i]);
 }
 
 /// What the drop-in has is given back while the MPI can still be called.

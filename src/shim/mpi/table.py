@@ -7,11 +7,25 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "neighbor", "send", "receive", "exchange", "local", "file", "split", "partitioned", "rma",
-           "maker", "grouped", "filed")
+WRAPPED = (
+    "collective",
+    "neighbor",
+    "send",
+    "receive",
+    "exchange",
+    "local",
+    "file",
+    "split",
+    "partitioned",
+    "rma",
+    "maker",
+    "grouped",
+    "filed",
+)
 WITHOUT_MEMORY = ("maker", "grouped", "filed")
 HAND_WRITTEN = ("own", "requests", "counted")
-LISTS = (*HAND_WRITTEN, "host", "left", "unordered")
+WITH_ENTRIES = (*WRAPPED, *HAND_WRITTEN, "watched")
+KINDS = (*WITH_ENTRIES, "host", "left", "used")  # in the order of Entry
 
 # What each generated file begins with.
 BANNER = "// Generated from functions.txt and handles.txt by generate.py. Do not edit.\n"
@@ -26,7 +40,7 @@ class Parameter:
     @property
     def handle(self) -> str | None:
         """The kind of handle it is: "Comm"; None for numbers and memory."""
-        kinds = "Comm|Datatype|Group|Op|Request|Message|Info|File|Win|Status"
+        kinds = "Comm|Datatype|Group|Op|Request|Message|Info|File|Win|Status|Errhandler|Session"
         found = re.fullmatch(rf"(?:const )?MPI_({kinds})\*?", self.type)
         return found[1] if found else None
 
@@ -50,6 +64,16 @@ class Function:
     parameters: tuple[Parameter, ...]
     memory: tuple[Memory, ...]
     large: bool = False
+
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether a wrapper is generated for it."""
+        return self.kind in WRAPPED
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether the preloaded library stands before it."""
+        return self.kind in WITH_ENTRIES
 
     @property
     def of_all_of_a_file(self) -> bool:
@@ -85,8 +109,9 @@ def in_form(base: Function, form: str) -> Function:
             return replace(base, name="I" + lower, form="nonblocking", parameters=(*base.parameters, request))
         case "p":
             info = Parameter("MPI_Info", "info")
-            return replace(base, name=base.name + "_init", form="persistent",
-                           parameters=(*base.parameters, info, request))
+            return replace(
+                base, name=base.name + "_init", form="persistent", parameters=(*base.parameters, info, request)
+            )
         case "q":
             return replace(base, name=base.name + "_init", form="persistent", parameters=(*base.parameters, request))
     return base
@@ -104,24 +129,27 @@ def with_large_counts(function: Function) -> Function:
             return replace(each, type=re.sub(r"\bint\b", "MPI_Count", each.type))
         return replace(each, type=re.sub(r"\bint\b", "MPI_Aint", each.type)) if "displs" in each.name else each
 
-    return replace(function, name=function.name + "_c", parameters=tuple(widen(each) for each in function.parameters),
-                   large=True)
+    return replace(
+        function, name=function.name + "_c", parameters=tuple(widen(each) for each in function.parameters), large=True
+    )
 
 
-def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dict[str, list[str]]]:
-    """All wrapped functions in all their forms, and the names on the lists."""
+def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], list[str]]:
+    """All functions in all their forms, in the order of Entry, and the names of the unordered ones."""
     functions: list[Function] = []
-    lists: dict[str, list[str]] = {name: [] for name in LISTS}
+    unordered: list[str] = []
     waiting: tuple[Function, str] | None = None
 
     def finish() -> None:
         if waiting is None:
             return
         base, forms = waiting
-        assert base.memory or base.kind in WITHOUT_MEMORY, base.name
+        assert base.memory or base.kind in WITHOUT_MEMORY or not base.is_wrapped, base.name
         for form in forms.replace("c", ""):
             made = in_form(base, form)
-            in_request = made.kind != "rma" and any(each.name == "request" for each in made.parameters)
+            in_request = made.kind not in ("rma", "requests", "watched") and any(
+                each.name == "request" and each.type == "MPI_Request*" for each in made.parameters
+            )
             if made.form == "blocking" and in_request:
                 made = replace(made, form="persistent" if made.name.endswith("_init") else "nonblocking")
             functions.append(made)
@@ -139,21 +167,31 @@ def read_table(path: Path = HERE / "functions.txt") -> tuple[list[Function], dic
         finish()
         waiting = None
         kind, rest = line.split(maxsplit=1)
-        if kind in LISTS:
-            lists[kind] += rest.split()
+        if kind == "table":
             continue
-        assert kind in WRAPPED, line
+        if kind == "unordered":
+            unordered += rest.split()
+            continue
+        assert kind in KINDS, line
         found = re.fullmatch(r"(\w+) (\w+)\((.*)\)", rest)
         assert found, line
-        parameters = tuple(parse_parameter(each) for each in found[3].split(","))
+        parameters = tuple(parse_parameter(each) for each in found[3].split(",") if each)
         waiting = (Function(kind, found[2], found[2], "blocking", parameters, ()), found[1])
     finish()
-    return functions, lists
+    order = {kind: 0 if kind in WRAPPED else 1 + KINDS.index(kind) for kind in KINDS}
+    return sorted(functions, key=lambda each: order[each.kind]), unordered
 
 
-def by_hand(lists: dict[str, list[str]]) -> list[str]:
-    """The hand-written wrappers, in the order of their entries."""
-    return [name for kind in HAND_WRITTEN for name in lists[kind]]
+def read_lookups(path: Path = HERE / "functions.txt") -> dict[str, list[tuple[str, str]]]:
+    """The tables of functions that are looked up by name: of each, how and what."""
+    tables: dict[str, list[tuple[str, str]]] = {}
+    for line in path.read_text().splitlines():
+        if not line.startswith("table "):
+            continue
+        _, which, *names = line.split()
+        table, _, how = which.partition(":")
+        tables.setdefault(table, []).extend((how, name) for name in names)
+    return tables
 
 
 def read_handles(path: Path = HERE / "handles.txt") -> list[list[str]]:

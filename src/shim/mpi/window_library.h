@@ -1,8 +1,6 @@
 // The program's MPI library, of one ABI, as far as windows go.
 #pragma once
 
-#include <dlfcn.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -24,24 +22,7 @@ class WindowLibrary final : public WindowMpi {
 
   /// `library`: as dlopen() names it.
   WindowLibrary(void* library, const Library<Abi>& rest) : rest_(rest) {
-    const auto set = [&](auto& function, const char* name) {
-      function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, name));
-      complete_ = complete_ && function != nullptr;
-    };
-    set(call_errhandler_, "PMPI_Win_call_errhandler");
-    set(get_errhandler_, "PMPI_Win_get_errhandler");
-    set(accumulate_, "PMPI_Accumulate");
-    set(create_, "PMPI_Win_create");
-    set(free_, "PMPI_Win_free");
-    set(fence_, "PMPI_Win_fence");
-    set(put_, "PMPI_Put");
-    set(rput_, "PMPI_Rput");
-    set(get_, "PMPI_Get");
-    set(flush_, "PMPI_Win_flush");
-    set(wait_, "PMPI_Wait");
-    set(isend_, "PMPI_Isend");
-    set(irecv_, "PMPI_Irecv");
-    set(request_free_, "PMPI_Request_free");
+    complete_ = find(library, call_);
     for (const Predefined& one : kPredefined) {
       if (one.name == "MPI_REPLACE") replace_ = Library<Abi>::predefined(one, library);
       if (one.name == "MPI_NO_OP") no_op_ = Library<Abi>::predefined(one, library);
@@ -55,34 +36,34 @@ class WindowLibrary final : public WindowMpi {
   int fail(Handle window, int code) const override {
     const auto win = from_handle<Win>(window);
     typename Abi::Errhandler handler;
-    if (get_errhandler_(win, &handler) == 0) rest_.end_if_fatal(handler, code);
-    (void)call_errhandler_(win, code);
+    if (call_.win_get_errhandler(win, &handler) == 0) rest_.end_if_fatal(handler, code);
+    (void)call_.win_call_errhandler(win, code);
     return code;
   }
 
   int check(Handle window, int rank) const override {
     char nothing = 0;
-    return put_(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window));
+    return call_.put(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window));
   }
   int check(Handle window, int rank, Handle type, Handle op) const override {
     if (op == no_op_) return check(window, rank);  // which is none of MPI_Accumulate's
     char nothing = 0;
     const auto element = from_handle<Datatype>(type);
-    return accumulate_(&nothing, 0, element, rank, 0, 0, element, from_handle<Op>(op), from_handle<Win>(window));
+    return call_.accumulate(&nothing, 0, element, rank, 0, 0, element, from_handle<Op>(op), from_handle<Win>(window));
   }
   int hold(Handle window, int rank) const override {
     std::uint64_t unused = 0;
     const auto win = from_handle<Win>(window);
-    const int code = get_(&unused, sizeof unused, rest_.byte(), rank, 0, sizeof unused, rest_.byte(), win);
-    return code == 0 ? flush_(rank, win) : code;
+    const int code = call_.get(&unused, sizeof unused, rest_.byte(), rank, 0, sizeof unused, rest_.byte(), win);
+    return code == 0 ? call_.win_flush(rank, win) : code;
   }
   int begin_nothing(Handle window, int rank, void* request) const override {
     static char nothing = 0;
-    return rput_(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window),
-                 static_cast<Request*>(request));
+    return call_.rput(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window),
+                      static_cast<Request*>(request));
   }
   int wait(void* request) const override {
-    return wait_(static_cast<Request*>(request), reinterpret_cast<Status*>(Abi::kStatusIgnore));
+    return call_.wait(static_cast<Request*>(request), reinterpret_cast<Status*>(Abi::kStatusIgnore));
   }
 
   int ranks(Handle group, Handle comm, std::vector<int>& ranks) const override {
@@ -102,13 +83,13 @@ class WindowLibrary final : public WindowMpi {
   int post(Handle comm, int rank) const override {
     static char nothing = 0;
     Request request;
-    const int code = isend_(&nothing, 0, rest_.byte(), rank, 0, from_handle<Comm>(comm), &request);
-    return code == 0 ? request_free_(&request) : code;
+    const int code = call_.isend(&nothing, 0, rest_.byte(), rank, 0, from_handle<Comm>(comm), &request);
+    return code == 0 ? call_.request_free(&request) : code;
   }
   int begin_await(Handle comm, int rank, Handle& request) const override {
     static char nothing = 0;
     Request made;
-    const int code = irecv_(&nothing, 0, rest_.byte(), rank, 0, from_handle<Comm>(comm), &made);
+    const int code = call_.irecv(&nothing, 0, rest_.byte(), rank, 0, from_handle<Comm>(comm), &made);
     request = to_handle(made);
     return code;
   }
@@ -172,32 +153,19 @@ class WindowLibrary final : public WindowMpi {
   int accumulate(const void* in, void* inout, std::int64_t bytes, int count, Datatype type, Op op) const {
     const auto alone = rest_.alone();
     Win own;
-    int code = create_(inout, bytes, 1, rest_.info_null(), alone.comm, &own);
+    int code = call_.win_create(inout, bytes, 1, rest_.info_null(), alone.comm, &own);
     if (code != 0) return code;
-    code = fence_(0, own);
-    if (code == 0) code = accumulate_(in, count, type, 0, 0, count, type, op, own);
-    if (code == 0) code = fence_(0, own);
-    const int freed = free_(&own);
+    code = call_.win_fence(0, own);
+    if (code == 0) code = call_.accumulate(in, count, type, 0, 0, count, type, op, own);
+    if (code == 0) code = call_.win_fence(0, own);
+    const int freed = call_.win_free(&own);
     return code != 0 ? code : freed;
   }
 
   const Library<Abi>& rest_;
-  bool complete_ = true;
+  bool complete_ = false;
   Handle replace_ = 0, no_op_ = 0;
-  int (*call_errhandler_)(Win, int);
-  int (*get_errhandler_)(Win, typename Abi::Errhandler*);
-  int (*accumulate_)(const void*, int, Datatype, int, Aint, int, Datatype, Op, Win);
-  int (*create_)(void*, Aint, int, typename Abi::Info, Comm, Win*);
-  int (*free_)(Win*);
-  int (*fence_)(int, Win);
-  int (*put_)(const void*, int, Datatype, int, Aint, int, Datatype, Win);
-  int (*rput_)(const void*, int, Datatype, int, Aint, int, Datatype, Win, Request*);
-  int (*get_)(void*, int, Datatype, int, Aint, int, Datatype, Win);
-  int (*flush_)(int, Win);
-  int (*wait_)(Request*, Status*);
-  int (*isend_)(const void*, int, Datatype, int, int, Comm, Request*);
-  int (*irecv_)(void*, int, Datatype, int, int, Comm, Request*);
-  int (*request_free_)(Request*);
+  WindowFunctions<Abi> call_;
 };
 
 }  // namespace sennit::shim::mpi

@@ -1,19 +1,22 @@
-"""What the drop-in for MPI has of each function that it wraps: a description as data, and a declaration."""
+"""What the drop-in for MPI and observers have of each function: a description as data, its type, and a wrapper."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from table import BANNER, HAND_WRITTEN, Function, Memory, Parameter, read_table
+from table import BANNER, HAND_WRITTEN, Function, Memory, Parameter, read_lookups, read_table
 
 ROLES = {
     "comm": "comm", "op": "op", "root": "root", "dest": "dest", "source": "source", "request": "request",
     "status": "status", "message": "message", "fh": "file", "win": "window", "group": "group",
     "peer_comm": "peer_comm", "local_leader": "local_leader", "remote_leader": "remote_leader",
     "partitions": "partitions", "target_rank": "target_rank", "target_disp": "target_place",
-    "target_count": "target_count", "target_datatype": "target_type",
+    "target_count": "target_count", "target_datatype": "target_type", "newcomm": "made", "requests": "requests",
+    "statuses": "statuses", "flag": "flag", "outcount": "completed", "indices": "indices",
 }  # fmt: skip
+# Of these the first is the number of `requests`.
+NUMBERS = ("count", "incount")
 WHERE = {"": "everywhere", "at": "at_root", "but": "but_root"}
 ACCESS = {"in": "in", "out": "out", "io": "both"}
 
@@ -25,6 +28,8 @@ def cpp_type(parameter: Parameter) -> str:
             return parameter.type.replace(name, ours)
     if parameter.handle:
         return re.sub(r"MPI_(\w+)", r"typename Abi::\1", parameter.type)
+    if parameter.type.endswith("_function*"):
+        return re.sub(r"MPI_(\w+)", r"typename Callbacks<Abi>::\1", parameter.type)
     return parameter.type
 
 
@@ -99,10 +104,17 @@ def wide(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
 def description(function: Function, by_name: dict[str, Function]) -> str:
     """A Description, in the order of its members."""
     roles = {role: place(function, name) for name, role in ROLES.items() if function.parameter(name)}
+    for name in ("comm", "win"):
+        found = function.parameter(name)
+        if found is not None and found.type.endswith("*"):
+            freed = function.name.endswith(("_free", "_disconnect"))
+            roles["freed" if freed else "made"] = roles.pop(ROLES[name])
     if function.kind == "exchange":
         roles |= {"send_tag": place(function, "sendtag"), "tag": place(function, "recvtag")}
     elif function.parameter("tag"):
         roles["tag"] = place(function, "tag")
+    if function.parameter("requests"):
+        roles["request_count"] = next(i for i, each in enumerate(function.parameters) if each.name in NUMBERS)
     entries: dict[str, str] = {}
     if other := nonblocking(function, by_name):
         entries["nonblocking"] = other.name
@@ -112,14 +124,17 @@ def description(function: Function, by_name: dict[str, Function]) -> str:
         entries["small"] = small_of(function)
     order = ["comm", "op", "root", "dest", "source", "tag", "send_tag", "request", "status", "message", "file",
              "window", "group", "peer_comm", "local_leader", "remote_leader", "partitions", "target_rank",
-             "target_place", "target_count", "target_type"]  # fmt: skip
+             "target_place", "target_count", "target_type", "made", "freed", "requests", "request_count",
+             "statuses", "flag", "completed", "indices"]  # fmt: skip
+    requested = function.parameter("request")
     said = [
         f'.name = "MPI_{function.name}"',
         f".kind = Kind::{function.kind}",
-        f".family = Family::{function.family}",
+        *([f".family = Family::{function.family}"] if function.has_entry else []),
         f".form = Form::{function.form}",
         *([".large = true"] if function.large else []),
         *([".all_of_file = true"] if function.of_all_of_a_file else []),
+        *([".request_is_value = true"] if requested is not None and requested.type == "MPI_Request" else []),
         *(f".{name} = Entry::{entry}" for name, entry in entries.items()),
         *(f".{role} = {roles[role]}" for role in order if role in roles),
     ]
@@ -133,10 +148,49 @@ def description(function: Function, by_name: dict[str, Function]) -> str:
 def write_descriptions() -> str:
     functions, _ = read_table()
     by_name = {each.name: each for each in functions}
+    assert max(len(each.parameters) for each in functions) <= 16
     lines = [BANNER, "// clang-format off"]
     lines.append(f"inline constexpr std::array<Description, {len(functions)}> kDescriptions{{{{")
     lines += [description(each, by_name) for each in functions]
     return "\n".join([*lines, "}};"]) + "\n"
+
+
+def write_prototypes() -> str:
+    """The types of all functions."""
+    functions, _ = read_table()
+    lines = [BANNER, "// clang-format off"]
+    for each in functions:
+        lines.append(f"template <class Abi> struct Prototype<Abi, Entry::{each.name}>")
+        lines.append(f"{{ using Type = int({signature(each)}); }};")
+    return "\n".join(lines) + "\n"
+
+
+def forms_of(name: str) -> dict[str, str]:
+    """The functions of a collective's forms, by what they are called here."""
+    return {"blocking": name, "nonblocking": f"I{name[0].lower()}{name[1:]}", "persistent": f"{name}_init"}
+
+
+def write_lookups() -> str:
+    """The tables of functions that are looked up by name."""
+    known = {each.name for each in read_table()[0]}
+    lines = [BANNER, "// clang-format off"]
+    for table, members in read_lookups().items():
+        lines += ["template <class Abi>", f"struct {table} {{"]
+        visits = []
+        for how, name in members:
+            member = name.lower()
+            forms = forms_of(name) if how == "forms" else {"": name}
+            assert known >= set(forms.values()), name
+            pointers = [f"FunctionOf<Abi, Entry::{each}>* {form or member};" for form, each in forms.items()]
+            lines.append(f"  struct {{ {' '.join(pointers)} }} {member};" if how == "forms" else f"  {pointers[0]}")
+            for form, each in forms.items():
+                newer = str(how == "newer" or form == "persistent").lower()
+                visits.append(f'    visit({f"{member}.{form}" if form else member}, "{each}", {newer});')
+        lines += [
+            "  /// Calls visit(function, its name without MPI_, whether an MPI of version 3 may lack it) of each."
+        ]
+        lines += ["  template <class Visit>", "  void each(const Visit& visit) {", *visits, "  }", "};"]
+    return "\n".join(lines) + "\n"
 
 
 def declaration(function: Function) -> Iterator[str]:
@@ -161,7 +215,7 @@ def entry_of(function: str) -> str:
 
 
 def write_wrappers() -> str:
-    functions, _ = read_table()
+    functions = [each for each in read_table()[0] if each.is_wrapped]
     lines = [BANNER, "// clang-format off"]
     for each in functions:
         lines += declaration(each)
@@ -186,12 +240,12 @@ def write_wrappers() -> str:
 
 
 def write_by_hand() -> str:
-    _, lists = read_table()
+    functions, _ = read_table()
     lines = [BANNER, "// clang-format off"]
     for kind in HAND_WRITTEN:
         lines += [f"/// The hand-written wrappers listed as `{kind}`, by entry.", "template <class Abi>"]
         lines.append(f"void fill_{kind}(void** table) {{")
-        for name in lists[kind]:
+        for name in (each.name for each in functions if each.kind == kind):
             lines.append(f"  {entry_of(name)} = guarded<Abi, &{name}<Abi>, decltype(&{name}<Standard>)>();")
         lines.append("}")
     return "\n".join(lines) + "\n"

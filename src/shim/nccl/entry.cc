@@ -1,7 +1,6 @@
 // The entry points: the preloaded library hands over here, once it knows the program's NCCL, and the program's calls
 // lead here from then on.
 #include <dlfcn.h>
-#include <link.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,43 +16,17 @@
 #include "base/nccl_name.h"
 #include "comm/job_place.h"
 #include "shim/front/front.h"
+#include "shim/nccl/abi/code_range.h"
 #include "shim/nccl/drop_in.h"
 
 namespace sennit::shim::nccl {
 
 namespace {
 
-/// The addresses of NCCL's own code. NCCL calls some of its functions by their public names, which lead here.
-struct CodeRange {
-  std::uintptr_t begin = 0, end = 0;
-  bool holds(const void* address) const { return reinterpret_cast<std::uintptr_t>(address) - begin < end - begin; }
-};
-
 /// Never destroyed: a program may call NCCL while its globals are taken down.
 DropIn* here = nullptr;
+/// NCCL calls some of its functions by their public names, which lead here.
 CodeRange own_code;
-
-CodeRange code_around(const void* address) {
-  struct Search {
-    std::uintptr_t address;
-    CodeRange found;
-  } search{reinterpret_cast<std::uintptr_t>(address), {}};
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* data) {
-        auto& sought = *static_cast<Search*>(data);
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& segment = info->dlpi_phdr[i];
-          const CodeRange code{info->dlpi_addr + segment.p_vaddr,
-                               info->dlpi_addr + segment.p_vaddr + segment.p_memsz};
-          if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0 &&
-              code.holds(reinterpret_cast<const void*>(sought.address)))
-            sought.found = code;
-        }
-        return sought.found.end != 0 ? 1 : 0;
-      },
-      &search);
-  return search.found;
-}
 
 /// Answers a call by `ours`, or by `theirs` where NCCL itself calls. No exception leaves.
 template <class Ours, class Theirs>
@@ -156,7 +129,7 @@ int attach(const sennit_nccl_front& front) {
   void* wanted[kEntries] = {};
   wrappers::fill(wanted);
   for (std::size_t i = 0; i < kEntries; ++i)
-    if (front.real[i] != nullptr) front.table[i] = wanted[i];
+    if (front.real[i] != nullptr && wanted[i] != nullptr) front.lead(i, wanted[i]);
   return 0;
 }
 
@@ -187,6 +160,11 @@ __attribute__((visibility("default"))) unsigned long sennit_calls_taken() {
 __attribute__((visibility("default"))) void* sennit_emulated_allocate(int device, size_t bytes) {
   sennit::shim::nccl::DropIn* const here = sennit::shim::nccl::here;
   return here != nullptr ? here->process.memories->allocate_emulated(device, bytes) : nullptr;
+}
+
+__attribute__((visibility("default"))) int sennit_emulated_holder(const void* pointer) {
+  const sennit::shim::nccl::DropIn* const here = sennit::shim::nccl::here;
+  return here != nullptr ? here->process.memories->emulated_holder(pointer) : -1;
 }
 
 __attribute__((visibility("default"))) void sennit_emulated_free(void* data) {

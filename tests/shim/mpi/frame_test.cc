@@ -37,7 +37,8 @@ void* handle(Handle of) {
 
 TEST(Descriptions, AreOfArgumentsThatThereAre) {
   for (const Description& of : kDescriptions) {
-    EXPECT_TRUE(of.is_without_memory() == (of.buffers == 0)) << of.name;
+    EXPECT_EQ(of.buffers == 0, of.kind >= Kind::own || of.is_without_memory()) << of.name;
+    EXPECT_EQ(&description_of(entry_of(of)), &of);
     for (std::size_t i = 0; i < of.buffers; ++i) {
       const BufferOf& buffer = of.buffer[i];
       EXPECT_NE(buffer.address, kAbsent) << of.name;
@@ -60,6 +61,22 @@ TEST(Descriptions, AreOfArgumentsThatThereAre) {
   EXPECT_EQ(description_of(Entry::Isend_c).synchronous, Entry::Issend_c);
   EXPECT_TRUE(description_of(Entry::File_write_all).comes_first());
   EXPECT_FALSE(description_of(Entry::File_write).comes_first());
+}
+
+TEST(Descriptions, SayWhatFunctionsWithoutBuffersEndAndMake) {
+  const Description& some = description_of(Entry::Waitsome);
+  EXPECT_EQ(some.kind, Kind::requests);
+  EXPECT_EQ(std::vector({some.request_count, some.requests, some.completed, some.indices, some.statuses}),
+            (std::vector<Argument>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(description_of(Entry::Test).flag, 1);
+  EXPECT_TRUE(description_of(Entry::Parrived).request_is_value);
+  EXPECT_FALSE(description_of(Entry::Wait).request_is_value);
+  EXPECT_EQ(description_of(Entry::Comm_free).freed, 0);
+  EXPECT_EQ(description_of(Entry::Comm_free).comm, kAbsent);
+  EXPECT_EQ(description_of(Entry::Comm_idup).made, 1);
+  EXPECT_EQ(description_of(Entry::Win_create).made, 5);
+  EXPECT_EQ(description_of(Entry::Ibarrier).form, Form::nonblocking);
+  EXPECT_EQ(description_of(Entry::Barrier_init).form, Form::persistent);
 }
 
 TEST(Frame, DescribesACallWithBlocksAtPlaces) {

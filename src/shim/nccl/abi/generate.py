@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes, from functions.txt, what the drop-in for NCCL is made of.
 
-    generate.py entries FILE      assembly: the preloaded library's entry points
-    generate.py names FILE        C: their names
-    generate.py functions FILE    C++: their numbers, and the program's own NCCL as a struct of functions
-    generate.py calls FILE        C++: how a call reaches NCCL
-    generate.py wrappers FILE     C++: what the entry points lead to
+generate.py entries FILE      assembly: the preloaded library's entry points
+generate.py names FILE        C: their names
+generate.py functions FILE    C++: their numbers, and the program's own NCCL as a struct of functions
+generate.py calls FILE        C++: how a call reaches NCCL
+generate.py wrappers FILE     C++: what the entry points lead to
+generate.py descriptions FILE C++: the type of each function with an entry point, and what its arguments are
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-WRAPPED = ("collective", "message", "enqueues", "group", "makes", "ends", "state", "window", "operator")
+WRAPPED = ("collective", "message", "enqueues", "group", "makes", "ends", "state", "window", "destroys")
 PASSED = ("left", "used")
 OLDEST = (2, 19)
 
@@ -34,6 +35,7 @@ TYPES = {
     "ncclSimInfo_t": "void",
     "ncclWaitSignalDesc_t": "void",
     "ncclWindow_t": "WindowHandle",
+    "ncclCommMemStat_t": "int",
 }
 # The class whose function of the same name stands for NCCL's, as a member of DropIn.
 SERVICES = {
@@ -42,7 +44,7 @@ SERVICES = {
     "state": "lifecycle",
     "group": "calls",
     "window": "calls",
-    "operator": "calls",
+    "destroys": "calls",
 }
 # The members of Call for parameters of collectives and messages.
 MEMBERS = {
@@ -61,6 +63,31 @@ MEMBERS = {
 }
 
 
+# The members of Description for parameters of any function.
+ROLES = {
+    "sendbuff": "input",
+    "localbuff": "input",
+    "recvbuff": "output",
+    "buff": "output",
+    "sendcount": "count",
+    "recvcount": "count",
+    "count": "count",
+    "size": "bytes",
+    "datatype": "type",
+    "op": "op",
+    "root": "root",
+    "peer": "peer",
+    "comm": "comm",
+    "stream": "stream",
+    "newcomm": "made",
+    "nranks": "ranks",
+    "nRanks": "ranks",
+    "rank": "rank",
+    "myrank": "rank",
+}
+MOST_PARAMETERS = 12
+
+
 @dataclass(frozen=True)
 class Function:
     kind: str
@@ -71,6 +98,11 @@ class Function:
     @property
     def is_wrapped(self) -> bool:
         return self.kind in WRAPPED
+
+    @property
+    def has_entry(self) -> bool:
+        """Whether the preloaded library stands before it: for an observer alone, where it is passed on."""
+        return self.is_wrapped or self.kind == "left"
 
     @property
     def result(self) -> str:
@@ -87,17 +119,18 @@ class Function:
 
 
 def read_table(path: Path = HERE / "functions.txt") -> list[Function]:
-    """The functions, in the table's order."""
+    """The functions: first those that are wrapped, then what else has an entry point; each in the table's order."""
     functions = []
     for line in path.read_text(encoding="utf-8").splitlines():
         if not line or line.startswith("#"):
             continue
         found = re.fullmatch(r"(\w+) (\d+(?:\.\d+)+) (\w+)\((.*)\)", line)
-        assert found and found[1] in WRAPPED + PASSED, line
+        assert found, line
+        assert found[1] in WRAPPED + PASSED, line
         since = tuple(int(number) for number in found[2].split("."))
         parameters = tuple(each.strip() for each in found[4].split(",") if each.strip())
         functions.append(Function(found[1], since, found[3], parameters))
-    return functions
+    return sorted(functions, key=lambda each: (not each.is_wrapped, not each.has_entry))
 
 
 def snake(name: str) -> str:
@@ -114,9 +147,9 @@ def names(functions: list[Function]) -> str:
     return f"#define SENNIT_NCCL_ENTRIES {len(functions)}\nstatic const char* const nccl_names[] = {{\n{listed}}};\n"
 
 
-def cpp(wrapped: list[Function], everything: list[Function]) -> str:
-    numbers = "".join(f"  {snake(each.name)},\n" for each in wrapped)
-    symbols = "".join(f'    "nccl{each.name}",\n' for each in wrapped)
+def cpp(entered: list[Function], everything: list[Function]) -> str:
+    numbers = "".join(f"  {snake(each.name)},\n" for each in entered)
+    symbols = "".join(f'    "nccl{each.name}",\n' for each in entered)
     members, found, needed = "", "", []
     for each in everything:
         if each.kind == "left":
@@ -129,7 +162,7 @@ def cpp(wrapped: list[Function], everything: list[Function]) -> str:
     all_there = " &&\n           ".join(needed)
     return f"""enum class Entry : std::size_t {{
 {numbers}}};
-inline constexpr std::size_t kEntries = {len(wrapped)};
+inline constexpr std::size_t kEntries = {len(entered)};
 inline constexpr const char* kSymbols[kEntries] = {{
 {symbols}}};
 
@@ -188,23 +221,66 @@ def wrapper(function: Function) -> str:
 
 
 def wrappers(functions: list[Function]) -> str:
-    each = "".join(f"  table[std::size_t(Entry::{name})] = reinterpret_cast<void*>(&{name});\n"
-                   for name in (snake(each.name) for each in functions))
+    each = "".join(
+        f"  table[std::size_t(Entry::{name})] = reinterpret_cast<void*>(&{name});\n"
+        for name in (snake(each.name) for each in functions)
+    )
     generated = "".join(map(wrapper, functions))
     return f"{generated}inline void fill(void* (&table)[kEntries]) {{\n{each}}}\n"
+
+
+def description(function: Function) -> str:
+    """A Description, in the order of its members."""
+    names = function.names()
+    assert len(names) <= MOST_PARAMETERS, function.name
+    roles = {ROLES[name]: number for number, name in enumerate(names) if name in ROLES}
+    if re.match(r"nccl(Comm|RedOp)_t\*", function.parameters[0] if names else ""):
+        roles["made"] = 0
+        del roles[ROLES[names[0]]]
+    order = list(dict.fromkeys(ROLES.values()))
+    listed = "".join(f", .{role} = {roles[role]}" for role in order if role in roles)
+    return f'    {{.name = "nccl{function.name}", .kind = Kind::{function.kind}{listed}}},\n'
+
+
+def descriptions(functions: list[Function]) -> str:
+    kinds = ", ".join((*WRAPPED, "left"))
+    prototypes = "".join(
+        f"template <>\nstruct Prototype<Entry::{snake(each.name)}> {{\n"
+        f"  using Type = {each.result}({', '.join(each.types())});\n}};\n"
+        for each in functions
+    )
+    return f"""/// What functions.txt says of each.
+enum class Kind : std::uint8_t {{ {kinds} }};
+
+/// The numbers of a function's arguments; kAbsent: it has none of this meaning.
+struct Description {{
+  const char* name = "";
+  Kind kind{{}};
+  Argument {", ".join(f"{role} = kAbsent" for role in dict.fromkeys(ROLES.values()))};
+}};
+
+inline constexpr std::array<Description, kEntries> kDescriptions{{{{
+{"".join(map(description, functions))}}}}};
+
+template <Entry>
+struct Prototype;
+{prototypes}"""
 
 
 def main() -> None:
     kind, file = sys.argv[1:]
     everything = read_table()
     wrapped = [each for each in everything if each.is_wrapped]
+    entered = [each for each in everything if each.has_entry]
     match kind:
         case "entries":
-            text = entries(wrapped)
+            text = entries(entered)
         case "names":
-            text = names(wrapped)
+            text = names(entered)
         case "functions":
-            text = cpp(wrapped, everything)
+            text = cpp(entered, everything)
+        case "descriptions":
+            text = descriptions(entered)
         case "calls":
             text = calls(wrapped)
         case "wrappers":
