@@ -75,8 +75,8 @@ int attach(const sennit_front& front) {
   process.windows = std::make_unique<WindowLibrary<Abi>>(front.library, *library);
   process.drop_in = std::make_unique<DropIn>(std::move(library), std::move(*switches), std::move(*memories));
 
-  process.memories = &process.drop_in->memories();
-  memories_of_program() = &process.drop_in->memories();
+  process.memories = process.drop_in->memories.get();
+  memories_of_program() = process.drop_in->memories.get();
 
   process.fill_table = &fill_table<Abi>;
   fill_table<Abi>(front);

@@ -13,22 +13,23 @@ namespace sennit::shim::mpi::wrappers {
 
 template <class Int, class CallReal>
 int attach_buffer(DropIn& here, void* buffer, Int size, const CallReal& real) {
-  if (buffer == nullptr || size <= 0 || !here.is_device(buffer)) return real(buffer, size);
+  if (buffer == nullptr || size <= 0 || !here.memories->is_device(buffer)) return real(buffer, size);
   AttachedBuffer made{buffer, std::unique_ptr<std::byte[]>(new (std::nothrow) std::byte[std::size_t(size)])};
   if (made.here == nullptr)
-    return here.fail("MPI_Buffer_attach", kNoHandle, Status(Code::out_of_memory, "no host memory of its size"));
+    return here.reporting.fail("MPI_Buffer_attach", kNoHandle,
+                               Status(Code::out_of_memory, "no host memory of its size"));
   const int code = real(made.here.get(), size);
-  if (code == 0) here.attached_buffer() = std::move(made);
+  if (code == 0) here.staging.attached_buffer() = std::move(made);
   return code;
 }
 
 template <class Int, class CallReal>
 int detach_buffer(DropIn& here, void* address, Int* size, const CallReal& real) {
-  here.let_buffered_go();
+  here.progress.flush_buffered();
   const int code = real(address, size);
   void* detached = nullptr;
   if (code == 0) std::memcpy(&detached, address, sizeof detached);
-  AttachedBuffer& attached = here.attached_buffer();
+  AttachedBuffer& attached = here.staging.attached_buffer();
   if (detached == nullptr || detached != attached.here.get()) return code;
   std::memcpy(address, &attached.given, sizeof detached);
   attached = {};
@@ -55,7 +56,7 @@ int Buffer_detach_c(void* address, Count* size) {
 /// Where the MPI lacks those with large counts.
 template <class Abi>
 int Buffer_attach_narrowed(void* buffer, Count size) {
-  if (size > std::numeric_limits<int>::max()) return drop_in<Abi>().mpi().fail(kNoHandle, kErrCount);
+  if (size > std::numeric_limits<int>::max()) return drop_in<Abi>().mpi->fail(kNoHandle, kErrCount);
   return Current<Abi>::of(&Buffer_attach<Abi>, Entry::Buffer_attach)(buffer, static_cast<int>(size));
 }
 template <class Abi>

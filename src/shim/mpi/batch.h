@@ -37,7 +37,7 @@ class Batch {
       : requests_(requests),
         no_statuses_(reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore),
         statuses_(statuses) {
-    OpenRequests& table = drop_in<Abi>().requests();
+    OpenRequests& table = drop_in<Abi>().requests;
     for (int i = 0; i < count; ++i) {
       handles_.push_back(to_handle(requests[i]));
       open_.push_back(table.find(handles_.back()));
@@ -98,13 +98,13 @@ class Batch {
     return found != open_.end() ? *found : nullptr;
   }
   /// Whether nothing but the real function is needed.
-  bool plain() const { return !any_ && !drop_in<Abi>().busy(); }
+  bool plain() const { return !any_ && !drop_in<Abi>().requests.busy(); }
   /// The program's statuses, or some to look at where it ignores them.
   Status* statuses() const { return statuses_; }
 
   bool ready(int index) const {
     const auto& open = open_[static_cast<std::size_t>(index)];
-    return open == nullptr || drop_in<Abi>().ready(handles_[static_cast<std::size_t>(index)], *open);
+    return open == nullptr || drop_in<Abi>().progress.ready(handles_[static_cast<std::size_t>(index)], *open);
   }
   bool all_ready() const {
     const Together together;
@@ -112,7 +112,7 @@ class Batch {
     for (int i = 0; i < static_cast<int>(open_.size()); ++i) {
       all = ready(i) && all;
       if (const auto at = static_cast<std::size_t>(i); open_.size() > 1 && open_[at] != nullptr)
-        drop_in<Abi>().bring(handles_[at], *open_[at]);
+        drop_in<Abi>().progress.bring(handles_[at], *open_[at]);
     }
     return all;
   }
@@ -123,7 +123,7 @@ class Batch {
   int bring() {
     if (!bringing_) return 0;
     const auto brought = bringing_->end();
-    return brought.ok() ? 0 : drop_in<Abi>().fail("completing requests", brought_first_->comm(), brought);
+    return brought.ok() ? 0 : drop_in<Abi>().reporting.fail("completing requests", brought_first_->comm(), brought);
   }
 
   /// The requests without those that are not ready, or not the real function's: what it may complete. take_back()
@@ -169,23 +169,23 @@ class Batch {
     if (open->sent != nullptr) return complete_sent(*open, status);
     if (open->finished) std::memcpy(&status, open->status.data(), sizeof status);
     std::int64_t bytes = open->receives ? received<Abi>(status) : -1;
-    here.requests().end(*open);
+    here.requests.end(*open);
     if (open->gone) {
-      here.requests().remove(handles_[at]);
+      here.requests.remove(handles_[at]);
       requests_[at] = no_request<Abi>();
     }
     if (open->begun != nullptr) {
       tell_nothing(status);
-      return here.complete(*open->begun, open->comm());
+      return here.queue.complete(*open->begun, open->comm());
     }
     // Whoever looks at it may meanwhile have seen its receiver come, so that the real library has ended it too: what
     // counts is that it was not asked.
     if (open->outgoing != nullptr && to_handle(requests_[at]) == handles_[at]) {
-      here.requests().remove(handles_[at]);
+      here.requests.remove(handles_[at]);
       tell_nothing(status);
       return Real<Abi>::of(&Request_free<Abi>, Entry::Request_free)(&requests_[at]);
     }
-    if (!open->lost.ok()) return here.fail("sending a message", open->comm(), open->lost);
+    if (!open->lost.ok()) return here.reporting.fail("sending a message", open->comm(), open->lost);
     if (open->brought) {
       if (open->receive != nullptr && open->receive->incoming != nullptr)
         tell<Abi>(status, static_cast<std::int64_t>(open->receive->incoming->bytes()));
@@ -193,14 +193,15 @@ class Batch {
     }
     if (open->receive != nullptr) {
       const bool fetched = open->receive->incoming != nullptr;
-      const int code = here.complete(*open->receive, open->comm(), open->shadows.get(), bytes, bringing_of(open));
+      const int code =
+          here.receives.complete(*open->receive, open->comm(), open->shadows.get(), bytes, bringing_of(open));
       if (fetched && code == 0) tell<Abi>(status, bytes);
       return code;
     }
     if (open->shadows == nullptr) return 0;
     const auto given = open->partitions != nullptr ? open->partitions->finish(*open->shadows)
                                                    : open->shadows->give_back(bytes, bringing_of(open));
-    return given.ok() ? 0 : here.fail("completing a request", open->comm(), given);
+    return given.ok() ? 0 : here.reporting.fail("completing a request", open->comm(), given);
   }
   int complete_all(Status* statuses) {
     std::vector<int> indices(open_.size());
@@ -245,7 +246,7 @@ class Batch {
     hidden_.assign(open_.size(), false);
     for (std::size_t i = 0; i < open_.size(); ++i)
       if (hides(static_cast<int>(i))) {
-        left[i] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
+        left[i] = from_handle<Request>(drop_in<Abi>().mpi->request_null());
         hidden_[i] = true;
       }
     return left;
@@ -274,13 +275,13 @@ class Batch {
     if (open_[index] == nullptr) return;
     // Other threads may give its parts meanwhile, and have to find it; the program keeps its handle.
     if (open_[index]->partitions != nullptr) return;
-    if (auto one = drop_in<Abi>().requests().claim(handles_[index], *open_[index]); !one.empty())
+    if (auto one = drop_in<Abi>().requests.claim(handles_[index], *open_[index]); !one.empty())
       claimed_.push_back(std::move(one));
   }
   void put_back() {
     for (auto& one : claimed_)
       if (one.mapped()->active || (one.mapped()->persistent && !is_gone(one.key())))
-        drop_in<Abi>().requests().put_back(std::move(one));
+        drop_in<Abi>().requests.put_back(std::move(one));
     claimed_.clear();
   }
 
@@ -297,7 +298,7 @@ class Batch {
 
   void end(int index) {
     const OpenRequests::Shared open = open_[static_cast<std::size_t>(index)];
-    if (open != nullptr && open->active) drop_in<Abi>().requests().end(*open);
+    if (open != nullptr && open->active) drop_in<Abi>().requests.end(*open);
   }
   /// One of several, as its status says: done, failed, or neither.
   void end_as_told(int index, Status& status) {

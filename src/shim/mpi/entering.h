@@ -75,12 +75,12 @@ int pass_on(const Frame& frame) {
   const Description& of = *frame.of;
   if (of.blocks_all()) {
     // Requests of GPU memory move until all ranks have come that may wait for one: the MPI would not move them.
-    const auto silence = here.silence();
-    if (const auto code = here.let_all_come(of.name, frame.handle(of.comm))) return *code;
+    const auto silence = here.arrivals.silence();
+    if (const auto code = here.arrivals.wait_for_all(of.name, frame.handle(of.comm))) return *code;
     return frame.call();
   }
   const bool may_block = of.nonblocking != kNoEntry || (of.kind == Kind::exchange && of.form == Form::blocking);
-  if (!may_block || !here.busy()) return frame.call();
+  if (!may_block || !here.requests.busy()) return frame.call();
   if (of.kind == Kind::exchange)
     return of.large ? exchange_by_two_requests<Abi, Count>(frame) : exchange_by_two_requests<Abi, int>(frame);
   return of.large ? message_by_request<Abi, Count>(frame) : message_by_request<Abi, int>(frame);
@@ -93,22 +93,25 @@ Handle file_of(const Frame& frame) {
 }
 
 /// What comes before a call of all ranks that is the MPI's alone: those that wait for their turn begin, as the MPI
-/// may match both in one order, and requests of GPU memory move until each rank has come. Tells as DropIn::pass().
+/// may match both in one order, and requests of GPU memory move until each rank has come. Returns what the program is
+/// told where a rank was lost.
 template <class Abi>
 std::optional<int> let_all_come_first(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
   const Description& of = *frame.of;
   if (of.all_of_file) {
     const bool is_closed = of.family == Family::File_close;
-    return here.come(of.name, Shared::file,
-                     is_closed ? to_handle(*frame.pointer<typename Abi::File>(of.file)) : file_of<Abi>(frame));
+    return here.arrivals.arrive(
+        of.name, Shared::file,
+        is_closed ? to_handle(*frame.pointer<typename Abi::File>(of.file)) : file_of<Abi>(frame));
   }
   const Handle comm = frame.handle(of.comm);
-  if (of.kind == Kind::grouped) return here.come(of.name, comm, frame.handle(of.group), frame.number(of.tag));
-  if (of.peer_comm == kAbsent) return here.come(of.name, comm);
-  return here.come(of.name, comm,
-                   {frame.number(of.local_leader), frame.handle(of.peer_comm), frame.number(of.remote_leader),
-                    frame.number(of.tag)});
+  if (of.kind == Kind::grouped)
+    return here.arrivals.arrive(of.name, comm, frame.handle(of.group), frame.number(of.tag));
+  if (of.peer_comm == kAbsent) return here.arrivals.arrive(of.name, comm);
+  return here.arrivals.arrive(of.name, comm,
+                              {frame.number(of.local_leader), frame.handle(of.peer_comm),
+                               frame.number(of.remote_leader), frame.number(of.tag)});
 }
 
 /// Calls of all ranks without memory, such as those that make communicators, files and windows.
@@ -117,12 +120,14 @@ int make(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
   const Description& of = *frame.of;
   if (of.family == Family::File_close)
-    here.forget(Shared::file, to_handle(*frame.pointer<typename Abi::File>(of.file)));
+    here.arrivals.forget(Shared::file, to_handle(*frame.pointer<typename Abi::File>(of.file)));
   const int code = frame.call();
   if (code != 0 || of.kind != Kind::maker) return code;
   const Handle comm = frame.handle(of.comm);
-  if (of.file != kAbsent) here.name(Shared::file, to_handle(*frame.pointer<typename Abi::File>(of.file)), comm);
-  if (of.window != kAbsent) here.name(Shared::window, to_handle(*frame.pointer<typename Abi::Win>(of.window)), comm);
+  if (of.file != kAbsent)
+    here.arrivals.name(Shared::file, to_handle(*frame.pointer<typename Abi::File>(of.file)), comm);
+  if (of.window != kAbsent)
+    here.arrivals.name(Shared::window, to_handle(*frame.pointer<typename Abi::Win>(of.window)), comm);
   return code;
 }
 
@@ -202,18 +207,18 @@ bool is_left(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
   const Description& of = *frame.of;
   if (touches<Abi>(frame)) return false;
-  if (of.kind == Kind::rma) return here.windows() == nullptr;
+  if (of.kind == Kind::rma) return here.rma.windows() == nullptr;
   if (of.kind == Kind::receive || of.kind == Kind::exchange) {
     const bool request = of.request != kAbsent;
     const ElementsOf& received = of.buffer[of.buffers - 1u].elements;
     // Its length, which takes a call of the MPI to know, is asked for only where receives are looked at.
-    return here.overlooks_receives(request) ||
+    return here.receives.ignores(request) ||
            too_short<Abi>(frame.integer(received.count), frame.handle(received.type)) ||
-           !here.looks_at_receives(request);
+           !here.receives.begin_to_watch(request);
   }
   if (!of.takes_turns()) return true;
   const Handle comm = frame.handle(of.comm);
-  return of.kind == Kind::collective ? here.pass_at_once(comm) : here.needs_no_turn(comm);
+  return of.kind == Kind::collective ? here.queue.vote_no_at_once(comm) : !here.queue.waits(comm);
 }
 
 /// One call of any function.
@@ -221,7 +226,7 @@ template <class Abi>
 int enter_unguarded(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
   const Description& of = *frame.of;
-  const auto silence = of.comes_first() ? here.silence() : Questions::Silence();
+  const auto silence = of.comes_first() ? here.arrivals.silence() : Questions::Silence();
   if (of.comes_first())
     if (const auto code = let_all_come_first<Abi>(frame)) return *code;
   if (of.is_without_memory()) return make<Abi>(frame);
@@ -232,8 +237,9 @@ int enter_unguarded(const Frame& frame) {
                            : LookAlikes::Sending();
   if (is_left<Abi>(frame)) {
     if (of.blocks_all())
-      if (const auto code = here.pass(of.name, frame.handle(of.comm))) return *code;
-    if (of.kind == Kind::collective && of.form == Form::persistent) here.repeat_none(frame.handle(of.comm));
+      if (const auto code = here.arrivals.vote_no(of.name, frame.handle(of.comm))) return *code;
+    if (of.kind == Kind::collective && of.form == Form::persistent)
+      here.persistent.init_of_host(frame.handle(of.comm));
     return pass_on<Abi>(frame);
   }
   if (of.kind == Kind::exchange && of.form == Form::blocking)
@@ -287,14 +293,14 @@ int call_own(A... a) {
   return reinterpret_cast<int (*)(A...)>(own_function<Abi>(entry))(a...);
 }
 
-/// A send. Its note (DropIn::note) lasts as long as the call.
+/// Enters a send. Its note (Transports::note) lasts as long as the call.
 template <class Abi, Entry entry, class Int, class... Request>
 int enter_send(const void* data, Int count, typename Abi::Datatype type, int dest, int tag, typename Abi::Comm comm,
                Request... request) {
   constexpr bool blocks = description_of(entry).form == Form::blocking;
   try {
     const auto sending = note<Abi>(count, to_handle(type), dest, tag, to_handle(comm), description_of(entry).form);
-    if (is_plain_host<Abi>(data, type) && (!blocks || !drop_in<Abi>().busy()))
+    if (is_plain_host<Abi>(data, type) && (!blocks || !drop_in<Abi>().requests.busy()))
       return call_own<Abi, entry>(data, count, type, dest, tag, comm, request...);
     return enter_frame<Abi>(frame_of<Abi, entry>(data, count, type, dest, tag, comm, request...));
   } catch (const std::bad_alloc&) {
@@ -308,10 +314,10 @@ int enter_receive(void* data, Int count, typename Abi::Datatype type, int source
                   Tail tail) {
   constexpr bool request = description_of(entry).request != kAbsent;
   DropIn& here = drop_in<Abi>();
-  const bool may_begin = request || !here.busy();
+  const bool may_begin = request || !here.requests.busy();
   if (may_begin && is_plain_host<Abi>(data, type) &&
-      (here.overlooks_receives(request) || too_short<Abi>(count, to_handle(type)) ||
-       !here.looks_at_receives(request)))
+      (here.receives.ignores(request) || too_short<Abi>(count, to_handle(type)) ||
+       !here.receives.begin_to_watch(request)))
     return call_own<Abi, entry>(data, count, type, source, tag, comm, tail);
   return enter_frame<Abi>(frame_of<Abi, entry>(data, count, type, source, tag, comm, tail));
 }

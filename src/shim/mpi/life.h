@@ -22,7 +22,7 @@ void step_aside() {
 /// found it in the preloaded library. The caller's arguments are its own to clear away, so there need be none here.
 template <class Abi>
 int lacking() {
-  return drop_in<Abi>().mpi().fail(kNoHandle, Abi::kErrUnsupportedOperation);
+  return drop_in<Abi>().mpi->fail(kNoHandle, Abi::kErrUnsupportedOperation);
 }
 
 /// Some ranks may run without the drop-in: what they could not match fails from now on.
@@ -65,7 +65,7 @@ int begin(int code) {
     process.told_of_end = process.library->at_end(&at_end<Abi>) == 0;
   else
     step_aside<Abi>();
-  if (here.unmatched()) refuse_unmatched<Abi>();
+  if (here.unmatched) refuse_unmatched<Abi>();
   return code;
 }
 
@@ -109,8 +109,8 @@ int Comm_free(typename Abi::Comm* comm) {
 template <class Abi, class Handle_, class Free>
 int free_when_none_waits(Handle_* handle, Handle none, Free free) {
   DropIn& here = drop_in<Abi>();
-  if (!here.any_waits() || to_handle(*handle) == none) return free(handle);
-  here.when_none_waits([free, kept = *handle]() mutable { (void)free(&kept); });
+  if (!here.queue.any_waits() || to_handle(*handle) == none) return free(handle);
+  here.queue.when_none_waits([free, kept = *handle]() mutable { (void)free(&kept); });
   *handle = from_handle<Handle_>(none);
   return 0;
 }

@@ -8,7 +8,7 @@ namespace sennit::shim::mpi::wrappers {
 /// The request, where its memory is a GPU's and goes in parts; else null.
 template <class Abi>
 OpenRequests::Shared in_parts(typename Abi::Request request) {
-  OpenRequests& table = drop_in<Abi>().requests();
+  OpenRequests& table = drop_in<Abi>().requests;
   const auto open = table.none() ? nullptr : table.find(to_handle(request));
   return open != nullptr && open->partitions != nullptr ? open : nullptr;
 }
@@ -17,7 +17,7 @@ OpenRequests::Shared in_parts(typename Abi::Request request) {
 template <class Abi>
 int give_parts(const OpenRequests::Shared& open, int low, int high) {
   const auto filled = open->partitions->fill(*open->shadows, low, high);
-  return filled.ok() ? 0 : drop_in<Abi>().fail("MPI_Pready", open->comm(), filled);
+  return filled.ok() ? 0 : drop_in<Abi>().reporting.fail("MPI_Pready", open->comm(), filled);
 }
 
 template <class Abi>
@@ -45,13 +45,13 @@ int Pready_list(int length, const int* partitions, typename Abi::Request request
 template <class Abi>
 int Parrived(typename Abi::Request request, int partition, int* flag) {
   // Whoever asks until it has come lets others of its requests go on, as in MPI_Test.
-  drop_in<Abi>().progress();
+  drop_in<Abi>().progress.make();
   const int code = Real<Abi>::of(&Parrived<Abi>, Entry::Parrived)(request, partition, flag);
   if (code != 0 || *flag == 0) return code;
   const auto open = in_parts<Abi>(request);
   if (open == nullptr) return code;
   const auto brought = open->partitions->bring(*open->shadows, partition);
-  return brought.ok() ? 0 : drop_in<Abi>().fail("MPI_Parrived", open->comm(), brought);
+  return brought.ok() ? 0 : drop_in<Abi>().reporting.fail("MPI_Parrived", open->comm(), brought);
 }
 
 }  // namespace sennit::shim::mpi::wrappers

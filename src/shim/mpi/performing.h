@@ -5,6 +5,7 @@
 #include <new>
 
 #include "shim/mpi/arrays.h"
+#include "shim/mpi/patience.h"
 #include "shim/mpi/process.h"
 
 namespace sennit::shim::mpi::wrappers {
@@ -40,13 +41,16 @@ std::int64_t received(const typename Abi::Status& status) {
   return code != 0 || cancelled != 0 ? 0 : told<Abi>(status);
 }
 
-/// Blocking calls without a status.
+/// Carries out a blocking call without a status. `why` it is staged, where it is no collective.
 template <class Abi>
 int perform(const Call& call, const RealCall& real, std::nullptr_t, std::string_view why = "no such call on GPUs") {
+  DropIn& here = drop_in<Abi>();
   try {
-    return drop_in<Abi>().perform(call, real, why);
+    if (is_collective(call.family))
+      if (const auto done = here.collectives.perform(call, why)) return *done;
+    return here.staging.perform(call, real, why);
   } catch (const std::bad_alloc&) {
-    return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));
+    return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -67,7 +71,7 @@ int wait_moving(typename Abi::Request* request, typename Abi::Status* status) {
   for (Patience patience;; patience.wait()) {
     int flag = 0;
     if (const int code = test(request, &flag, status); code != 0 || flag != 0) return code;
-    drop_in<Abi>().progress();
+    drop_in<Abi>().progress.make();
   }
 }
 template <class Abi>
@@ -87,12 +91,12 @@ int stage(const Call& call, const RealCall& real, void* tail, const Then& then) 
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
-    auto shadows = here.begin(call);
-    if (!shadows) return here.fail(call, shadows.status());
+    auto shadows = here.staging.stage(call);
+    if (!shadows) return here.reporting.fail(call, shadows.status());
     const int code = real((*shadows)->memory(), tail);
     return code != 0 ? code : then(std::move(*shadows), since);
   } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+    return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -109,17 +113,18 @@ int perform(const Call& call, const RealCall& real, typename Abi::Request* reque
     open->active = !open->persistent;
     open->receives = receives(call.family);
     open->message = is_message(call.family);
-    if (receives(call.family) && here.looks_at_receives(true)) open->receive = here.receive_of(call, *shadows);
+    if (receives(call.family) && here.receives.begin_to_watch(true))
+      open->receive = here.receives.watch(call, *shadows);
     if (shadows->bytes() != 0) {
       open->shadows = std::move(shadows);
       if (open->receive != nullptr)
-        here.count(call, "into GPU memory", since);
+        here.reporting.count(call, "into GPU memory", since);
       else if (!why.empty())
-        here.count_staged(call, *open->shadows, receives(call.family) ? here.why_not_looked_at() : why, since);
+        here.staging.count(call, *open->shadows, receives(call.family) ? here.receives.why_not_watched() : why,
+                           since);
     }
-    if (open->shadows != nullptr || open->receive != nullptr)
-      here.requests().add(to_handle(*request), open, call.comm);
-    here.look_at_first();
+    if (open->shadows != nullptr || open->receive != nullptr) here.requests.add(to_handle(*request), open, call.comm);
+    here.progress.look_at_first_receives();
     return 0;
   });
 }
@@ -135,7 +140,7 @@ int begin(const Call& call, const RealCollective& real, Arrays arrays, typename 
   try {
     const auto since = std::chrono::steady_clock::now();
     std::string_view why;
-    const auto begun = here.take_turn(call, why);
+    const auto begun = here.queue.prepare(call, why);
     if (begun == nullptr)
       return perform<Abi>(
           call, [&](const StandIns& memory, void* tail) { return real(memory, tail, arrays); }, request, why);
@@ -147,15 +152,15 @@ int begin(const Call& call, const RealCollective& real, Arrays arrays, typename 
       return code;
     };
     Handle placeholder = kNoHandle;
-    if (const int code = here.wait_for_turn(begun, placeholder); code != 0) return code;
+    if (const int code = here.queue.enqueue(begun, placeholder); code != 0) return code;
     auto open = std::make_shared<OpenRequest>();
     open->begun = begun;
     begun->took = std::chrono::steady_clock::now() - since;
-    here.requests().add(placeholder, std::move(open), call.comm);
+    here.requests.add(placeholder, std::move(open), call.comm);
     *request = from_handle<typename Abi::Request>(placeholder);
     return 0;
   } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+    return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -165,20 +170,20 @@ int repeat(const Call& call, const RealCall& real, typename Abi::Request* reques
   DropIn& here = drop_in<Abi>();
   try {
     std::string_view why;
-    auto repeated = here.repeat(call, why);
+    auto repeated = here.persistent.init(call, why);
     const int code = perform<Abi>(call, real, request, repeated != nullptr ? std::string_view() : why);
     if (code != 0 || repeated == nullptr || is_none<Abi>(*request)) return code;
-    auto open = here.requests().find(to_handle(*request));
+    auto open = here.requests.find(to_handle(*request));
     if (open == nullptr) {
       open = std::make_shared<OpenRequest>();
       open->persistent = true;
       open->active = false;
-      here.requests().add(to_handle(*request), open, call.comm);
+      here.requests.add(to_handle(*request), open, call.comm);
     }
     open->repeated = std::move(repeated);
     return 0;
   } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+    return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -191,29 +196,31 @@ int perform(const Call& call, const RealCall& real, typename Abi::Status* status
   return stage<Abi>(call, real, told, [&](const std::shared_ptr<Shadows>& shadows, auto since) {
     DropIn& here = drop_in<Abi>();
     if (!receives(call.family)) {
-      if (auto given = shadows->give_back(-1); !given) return here.fail(call, given);
-      here.count_staged(call, *shadows, "no such call on GPUs", since);
+      if (auto given = shadows->give_back(-1); !given) return here.reporting.fail(call, given);
+      here.staging.count(call, *shadows, "no such call on GPUs", since);
       return 0;
     }
     std::int64_t bytes = received<Abi>(*told);
-    const auto receive = here.looks_at_receives(false) ? here.receive_of(call, *shadows) : nullptr;
+    const auto receive = here.receives.begin_to_watch(false) ? here.receives.watch(call, *shadows) : nullptr;
     if (receive == nullptr) {
-      if (auto given = shadows->give_back(bytes); !given) return here.fail(call, given);
+      if (auto given = shadows->give_back(bytes); !given) return here.reporting.fail(call, given);
       const auto length = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
-      here.count_staged(call, length, *shadows, here.why_not_looked_at(), since);
+      here.staging.count(call, length, *shadows, here.receives.why_not_watched(), since);
       return 0;
     }
-    here.look(*receive, bytes);
-    for (Patience patience; !here.arrived(*receive, call.comm); patience.wait()) {
-      if (const auto lost = here.in_vain("MPI_Recv", call.comm, receive->incoming->peer())) return *lost;
-      here.progress();
+    here.receives.look(*receive, bytes);
+    for (Patience patience; !here.receives.arrived(*receive, call.comm); patience.wait()) {
+      if (const auto lost = here.progress.fail_if_lost("MPI_Recv", call.comm, receive->incoming->peer()))
+        return *lost;
+      here.progress.make();
     }
     const bool fetched = receive->incoming != nullptr;
-    if (const int failed = here.complete(*receive, call.comm, shadows.get(), bytes); failed != 0) return failed;
+    if (const int failed = here.receives.complete(*receive, call.comm, shadows.get(), bytes); failed != 0)
+      return failed;
     if (fetched) tell<Abi>(*told, bytes);
     if (shadows->bytes() != 0)
-      here.count(call, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
-                 fetched ? receive->incoming->plan() : "staged: small, or from host memory", since);
+      here.reporting.count(call, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
+                           fetched ? receive->incoming->plan() : "staged: small, or from host memory", since);
     return 0;
   });
 }
@@ -224,7 +231,7 @@ int begin_partitioned(const Call& call, const RealCall& real, int partitions, ty
   if (const int code = perform<Abi>(call, real, request, "in parts"); code != 0 || is_none<Abi>(*request))
     return code;
   try {
-    const auto open = drop_in<Abi>().requests().find(to_handle(*request));
+    const auto open = drop_in<Abi>().requests.find(to_handle(*request));
     if (open == nullptr || partitions <= 0) return 0;
     Elements one = call.parts[0].elements;
     one.blocks = 1;
@@ -237,7 +244,7 @@ int begin_partitioned(const Call& call, const RealCall& real, int partitions, ty
         std::make_unique<Partitions>(receives, partitions, one.count * shape.extent, span->bytes(), std::move(*data));
     return 0;
   } catch (const std::bad_alloc&) {
-    return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));
+    return drop_in<Abi>().reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -246,8 +253,8 @@ template <class Abi>
 int begin_split(const Call& call, const RealCall& real, typename Abi::File file) {
   return stage<Abi>(call, real, nullptr, [&](std::shared_ptr<Shadows> shadows, auto since) {
     DropIn& here = drop_in<Abi>();
-    here.count_staged(call, *shadows, "no such call on GPUs", since);
-    here.halves().put(to_handle(file), std::move(shadows));
+    here.staging.count(call, *shadows, "no such call on GPUs", since);
+    here.staging.halves().put(to_handle(file), std::move(shadows));
     return 0;
   });
 }
@@ -262,9 +269,9 @@ int send(const Call& call, const RealCall& real, const CallCard& call_card, type
   try {
     const auto since = std::chrono::steady_clock::now();
     std::string_view why;
-    auto outgoing = here.announce(call, why);
+    auto outgoing = here.transports.announce(call, why);
     if (outgoing == nullptr) {
-      return request != nullptr ? perform<Abi>(call, real, request, why) : here.perform(call, real, why);
+      return request != nullptr ? perform<Abi>(call, real, request, why) : here.staging.perform(call, real, why);
     }
     const std::uint64_t bytes = outgoing->bytes();
     const std::string_view plan = outgoing->plan();
@@ -272,21 +279,21 @@ int send(const Call& call, const RealCall& real, const CallCard& call_card, type
     const int sent = call_card(outgoing->sent(), outgoing->length(), request);
     if (sent != 0 || (request != nullptr && is_none<Abi>(*request))) return sent;
     if (request == nullptr) {
-      const int code = here.wait_until_taken(*outgoing, call);
-      here.count(call, bytes, plan, since);
+      const int code = here.progress.wait_for_receiver(*outgoing, call);
+      here.reporting.count(call, bytes, plan, since);
       return code;
     }
     auto open = std::make_shared<OpenRequest>();
     open->outgoing = std::move(outgoing);
     open->message = true;
     open->function = call.function();
-    here.requests().add(to_handle(*request), std::move(open), call.comm);
-    here.look_at_first();
-    here.hear_first();
-    here.count(call, bytes, plan, since);
+    here.requests.add(to_handle(*request), std::move(open), call.comm);
+    here.progress.look_at_first_receives();
+    here.progress.serve_first_sends();
+    here.reporting.count(call, bytes, plan, since);
     return 0;
   } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+    return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -298,7 +305,7 @@ int send_again_and_again(const Call& call, const RealCall& real, typename Abi::R
   if (!uniform) return perform<Abi>(call, real, request, "derived type with gaps");
   if (const int code = perform<Abi>(call, real, request, {}); code != 0 || is_none<Abi>(*request)) return code;
   try {
-    const auto open = drop_in<Abi>().requests().find(to_handle(*request));
+    const auto open = drop_in<Abi>().requests.find(to_handle(*request));
     if (open == nullptr) return 0;
     // The program may free its type before a start.
     auto bytes = std::make_unique<Call>(call);
@@ -307,7 +314,7 @@ int send_again_and_again(const Call& call, const RealCall& real, typename Abi::R
     open->sends = std::move(bytes);
     return 0;
   } catch (const std::bad_alloc&) {
-    return drop_in<Abi>().fail(call, Status(Code::out_of_memory, "no memory"));
+    return drop_in<Abi>().reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -319,18 +326,18 @@ typename Abi::Datatype byte() {
 /// The communicator of a message that a probe has found: whose error handler hears of its receive.
 template <class Abi>
 Handle comm_of(const typename Abi::Message* message) {
-  return message != nullptr ? drop_in<Abi>().comm_of(to_handle(*message)) : kNoHandle;
+  return message != nullptr ? drop_in<Abi>().probes.comm_of(to_handle(*message)) : kNoHandle;
 }
 /// One-sided calls.
 template <class Abi>
 int one_sided(Call& call, const Remote& remote, const RealCall& real, void* request) {
   auto& process = Process<Abi>::instance();
   if (!process.windows->complete())
-    return process.drop_in->fail(call, Status(Code::unsupported, "the MPI lacks functions of MPI 3.0"));
+    return process.drop_in->reporting.fail(call, Status(Code::unsupported, "the MPI lacks functions of MPI 3.0"));
   try {
-    return process.drop_in->one_sided(*process.windows, call, remote, real, request);
+    return process.drop_in->rma.perform(*process.windows, call, remote, real, request);
   } catch (const std::bad_alloc&) {
-    return process.drop_in->fail(call, Status(Code::out_of_memory, "no memory"));
+    return process.drop_in->reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
@@ -338,13 +345,13 @@ int one_sided(Call& call, const Remote& remote, const RealCall& real, void* requ
 /// begins. What the program is told where that was in vain.
 template <class Abi>
 std::optional<int> settle(std::string_view what, typename Abi::Comm comm) {
-  return drop_in<Abi>().any_waits() ? drop_in<Abi>().settle(what, to_handle(comm)) : std::nullopt;
+  return drop_in<Abi>().arrivals.drain(what, to_handle(comm));
 }
 
 /// What a call returned that makes a file or a window of all ranks of a communicator.
 template <class Abi, class Made>
 int name_made(int code, Shared kind, const Made* made, typename Abi::Comm comm) {
-  if (code == 0) drop_in<Abi>().name(kind, to_handle(*made), to_handle(comm));
+  if (code == 0) drop_in<Abi>().arrivals.name(kind, to_handle(*made), to_handle(comm));
   return code;
 }
 

@@ -19,7 +19,7 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
                typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Request_get_status<Abi>, Entry::Request_get_status);
   DropIn& here = drop_in<Abi>();
-  if (!here.ready(to_handle(request), *open)) {
+  if (!here.progress.ready(to_handle(request), *open)) {
     *flag = 0;
     return 0;
   }
@@ -44,7 +44,8 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   if (open->receive != nullptr && open->receive->error != 0) return 0;  // what completes it says so
   if (open->receive != nullptr && open->receive->incoming != nullptr) {
     if (!open->brought && (open->receive->type != kNoHandle || open->receive->goes_on))
-      if (const int code = here.complete(*open->receive, open->comm(), open->shadows.get(), bytes); code != 0)
+      if (const int code = here.receives.complete(*open->receive, open->comm(), open->shadows.get(), bytes);
+          code != 0)
         return code;
     open->brought = true;
     tell<Abi>(*told, static_cast<std::int64_t>(open->receive->incoming->bytes()));
@@ -54,16 +55,16 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   const auto given =
       open->partitions != nullptr ? open->partitions->finish(*open->shadows) : open->shadows->give_back(bytes);
   open->brought = given.ok();
-  return given.ok() ? 0 : here.fail("MPI_Request_get_status", open->comm(), given);
+  return given.ok() ? 0 : here.reporting.fail("MPI_Request_get_status", open->comm(), given);
 }
 
 template <class Abi>
 int Request_get_status(typename Abi::Request request, int* flag, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Request_get_status<Abi>, Entry::Request_get_status);
   DropIn& here = drop_in<Abi>();
-  if (here.requests().none()) return real(request, flag, status);
-  here.progress();
-  const auto open = here.requests().find(to_handle(request));
+  if (here.requests.none()) return real(request, flag, status);
+  here.progress.make();
+  const auto open = here.requests.find(to_handle(request));
   return open == nullptr || !open->active ? real(request, flag, status)
                                           : get_status<Abi>(request, open, flag, status);
 }
@@ -82,9 +83,9 @@ class Asked {
         no_statuses_(reinterpret_cast<std::intptr_t>(statuses) == Abi::kStatusIgnore),
         others_(requests, requests + count) {
     for (int i = 0; i < count; ++i) {
-      auto open = drop_in<Abi>().requests().find(to_handle(requests[i]));
+      auto open = drop_in<Abi>().requests.find(to_handle(requests[i]));
       if (open == nullptr || (!open->active && open->repeated == nullptr)) continue;
-      others_[static_cast<std::size_t>(i)] = from_handle<Request>(drop_in<Abi>().mpi().request_null());
+      others_[static_cast<std::size_t>(i)] = from_handle<Request>(drop_in<Abi>().mpi->request_null());
       // One of sennit's that is not started is as one that is none, whatever the real library thinks of it.
       if (open->active) own_.emplace_back(i, std::move(open));
     }
@@ -120,8 +121,8 @@ int Request_get_status_all(int count, const typename Abi::Request* requests, int
                            typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Request_get_status_all<Abi>, Entry::Request_get_status_all);
   DropIn& here = drop_in<Abi>();
-  if (here.requests().none() || count <= 0) return real(count, requests, flag, statuses);
-  here.progress();
+  if (here.requests.none() || count <= 0) return real(count, requests, flag, statuses);
+  here.progress.make();
   const Asked<Abi> asked(count, requests, statuses);
   // First the others, which are given every status.
   if (const int code = real(count, asked.others(), flag, statuses); code != 0 || *flag == 0) return code;
@@ -137,8 +138,8 @@ int Request_get_status_any(int count, const typename Abi::Request* requests, int
                            typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Request_get_status_any<Abi>, Entry::Request_get_status_any);
   DropIn& here = drop_in<Abi>();
-  if (here.requests().none() || count <= 0) return real(count, requests, index, flag, status);
-  here.progress();
+  if (here.requests.none() || count <= 0) return real(count, requests, index, flag, status);
+  here.progress.make();
   const Asked<Abi> asked(count, requests, status);
   bool found = false;
   const int code = asked.ask([](int) { return 0; },
@@ -161,8 +162,8 @@ int Request_get_status_some(int count, const typename Abi::Request* requests, in
                             typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Request_get_status_some<Abi>, Entry::Request_get_status_some);
   DropIn& here = drop_in<Abi>();
-  if (here.requests().none() || count <= 0) return real(count, requests, done, indices, statuses);
-  here.progress();
+  if (here.requests.none() || count <= 0) return real(count, requests, done, indices, statuses);
+  here.progress.make();
   const Asked<Abi> asked(count, requests, statuses);
   int own = 0, others = 0;
   const int code = asked.ask([&](int) { return own; },

@@ -36,7 +36,7 @@ int wait_until(std::string_view function, const Need& need, const Look& look) {
   for (Patience patience;; patience.wait()) {
     if (const std::optional<int> code = look()) return *code;
     if (need.own == nullptr) continue;
-    if (const auto code = drop_in<Abi>().in_vain(function, *need.own)) return *code;
+    if (const auto code = drop_in<Abi>().progress.fail_if_lost(function, *need.own)) return *code;
   }
 }
 
@@ -44,17 +44,17 @@ template <class Abi>
 int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Test<Abi>, Entry::Test);
   DropIn& here = drop_in<Abi>();
-  if (here.requests().none()) return real(request, flag, status);
-  here.progress();
+  if (here.requests.none()) return real(request, flag, status);
+  here.progress.make();
   const int code = Batch<Abi>(1, request, status).test(0, *request, *flag);
-  if (code == 0 && *flag == 0) here.progress_mpi();
+  if (code == 0 && *flag == 0) here.progress.make_mpi();
   return code;
 }
 
 template <class Abi>
 int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
-  if (drop_in<Abi>().requests().none()) return real(request, status);
+  if (drop_in<Abi>().requests.none()) return real(request, status);
   Batch<Abi> batch(1, request, status);
   if (batch.plain()) return real(request, status);
   batch.watch();
@@ -69,12 +69,12 @@ template <class Abi>
 int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Testall<Abi>, Entry::Testall);
   DropIn& here = drop_in<Abi>();
-  if (here.requests().none() || count <= 0) return real(count, requests, flag, statuses);
-  here.progress();
+  if (here.requests.none() || count <= 0) return real(count, requests, flag, statuses);
+  here.progress.make();
   Batch<Abi> batch(count, requests, statuses);
   if (!batch.all_ready()) {
     *flag = 0;
-    here.progress_mpi();
+    here.progress.make_mpi();
     return 0;
   }
   auto some = batch.unfinished(requests);
@@ -95,7 +95,7 @@ int wait_for_each(std::string_view function, Batch<Abi>& batch, typename Abi::Re
   batch.watch();
   batch.gather();
   return wait_until<Abi>(function, need_of(batch), [&]() -> std::optional<int> {
-    here.progress();
+    here.progress.make();
     const auto over = [&] {
       const Together together;
       return std::erase_if(left, [&](int i) {
@@ -116,7 +116,7 @@ int wait_for_each(std::string_view function, Batch<Abi>& batch, typename Abi::Re
 template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
-  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, statuses);
+  if (drop_in<Abi>().requests.none() || count <= 0) return real(count, requests, statuses);
   Batch<Abi> batch(count, requests, statuses);
   if (batch.plain()) return real(count, requests, statuses);
   std::vector<int> codes(static_cast<std::size_t>(count));
@@ -141,7 +141,7 @@ template <class Abi>
 int test_any(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status,
              bool& again) {
   DropIn& here = drop_in<Abi>();
-  here.progress();
+  here.progress.make();
   Batch<Abi> batch(count, requests, status);
   again = false;
   for (int i = 0; i < count; ++i)
@@ -170,7 +170,7 @@ int test_any(int count, typename Abi::Request* requests, int* index, int* flag, 
 
 template <class Abi>
 int Testany(int count, typename Abi::Request* requests, int* index, int* flag, typename Abi::Status* status) {
-  if (drop_in<Abi>().requests().none() || count <= 0)
+  if (drop_in<Abi>().requests.none() || count <= 0)
     return Real<Abi>::of(&Testany<Abi>, Entry::Testany)(count, requests, index, flag, status);
   bool again = false;
   return test_any<Abi>(count, requests, index, flag, status, again);
@@ -179,7 +179,7 @@ int Testany(int count, typename Abi::Request* requests, int* index, int* flag, t
 template <class Abi>
 int Waitany(int count, typename Abi::Request* requests, int* index, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Waitany<Abi>, Entry::Waitany);
-  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, index, status);
+  if (drop_in<Abi>().requests.none() || count <= 0) return real(count, requests, index, status);
   const auto need = need_of<Abi>(count, requests, status);
   if (need.real) return real(count, requests, index, status);
   return wait_until<Abi>("MPI_Waitany", need, [&]() -> std::optional<int> {
@@ -195,7 +195,7 @@ template <class Abi>
 int test_some(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses,
               bool& again) {
   DropIn& here = drop_in<Abi>();
-  here.progress();
+  here.progress.make();
   Batch<Abi> batch(count, requests, statuses);
   again = false;
   *done = 0;
@@ -216,7 +216,7 @@ int test_some(int count, typename Abi::Request* requests, int* done, int* indice
 
 template <class Abi>
 int Testsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses) {
-  if (drop_in<Abi>().requests().none() || count <= 0)
+  if (drop_in<Abi>().requests.none() || count <= 0)
     return Real<Abi>::of(&Testsome<Abi>, Entry::Testsome)(count, requests, done, indices, statuses);
   bool again = false;
   return test_some<Abi>(count, requests, done, indices, statuses, again);
@@ -225,7 +225,7 @@ int Testsome(int count, typename Abi::Request* requests, int* done, int* indices
 template <class Abi>
 int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitsome<Abi>, Entry::Waitsome);
-  if (drop_in<Abi>().requests().none() || count <= 0) return real(count, requests, done, indices, statuses);
+  if (drop_in<Abi>().requests.none() || count <= 0) return real(count, requests, done, indices, statuses);
   const auto need = need_of<Abi>(count, requests, statuses);
   if (need.real) return real(count, requests, done, indices, statuses);
   return wait_until<Abi>("MPI_Waitsome", need, [&]() -> std::optional<int> {
@@ -240,12 +240,12 @@ template <class Abi>
 int refill(std::span<const OpenRequests::Shared> requests) {
   DropIn& here = drop_in<Abi>();
   for (const auto& open : requests)
-    if (open != nullptr) here.requests().start(*open);
+    if (open != nullptr) here.requests.start(*open);
   for (const auto& open : requests) {
     if (open == nullptr || open->shadows == nullptr) continue;
     if (open->partitions != nullptr) open->partitions->start();
     if (open->partitions != nullptr && !open->partitions->receives()) continue;  // MPI_Pready has each part looked at
-    if (auto status = open->shadows->fill(); !status) return here.fail("MPI_Start", open->comm(), status);
+    if (auto status = open->shadows->fill(); !status) return here.reporting.fail("MPI_Start", open->comm(), status);
   }
   return 0;
 }
@@ -253,8 +253,8 @@ int refill(std::span<const OpenRequests::Shared> requests) {
 /// Whether sennit does what the request stands for: then it has begun.
 template <class Abi>
 bool start_again(typename Abi::Request request) {
-  const auto open = drop_in<Abi>().requests().find(to_handle(request));
-  return open != nullptr && open->repeated != nullptr && drop_in<Abi>().start_again(*open);
+  const auto open = drop_in<Abi>().requests.find(to_handle(request));
+  return open != nullptr && open->repeated != nullptr && drop_in<Abi>().persistent.start(*open);
 }
 
 /// Whether the start of a persistent send is announced: a send of its own, which ends with it.
@@ -269,7 +269,7 @@ bool announce_again(const OpenRequests::Shared& open) {
   OpenRequests::Shared sent;
   try {
     sent = std::make_shared<OpenRequest>();
-    if (open->comm() != kNoHandle) outgoing = here.announce(call, why);
+    if (open->comm() != kNoHandle) outgoing = here.transports.announce(call, why);
   } catch (const std::bad_alloc&) {
     why = "no memory";
   }
@@ -279,7 +279,7 @@ bool announce_again(const OpenRequests::Shared& open) {
                                                  call.tag, from_handle<typename Abi::Comm>(call.comm), &card) != 0 ||
       is_none<Abi>(card)) {
     if (open->shadows != nullptr)
-      here.count_staged(call, *open->shadows, why, std::chrono::steady_clock::now() - since);
+      here.staging.count(call, *open->shadows, why, std::chrono::steady_clock::now() - since);
     return false;
   }
   const std::uint64_t bytes = outgoing->bytes();
@@ -287,18 +287,18 @@ bool announce_again(const OpenRequests::Shared& open) {
   sent->outgoing = std::move(outgoing);
   sent->message = true;
   sent->function = call.function();
-  here.requests().add(to_handle(card), sent, call.comm);
-  here.requests().start(*open, std::move(sent), to_handle(card));
-  here.look_at_first();
-  here.hear_first();
-  here.count(call, bytes, plan, since);
+  here.requests.add(to_handle(card), sent, call.comm);
+  here.requests.start(*open, std::move(sent), to_handle(card));
+  here.progress.look_at_first_receives();
+  here.progress.serve_first_sends();
+  here.reporting.count(call, bytes, plan, since);
   return true;
 }
 
 /// Has them started, those that sennit does by sennit, and lets others look at them again.
 template <class Abi, class CallReal>
 int start(int count, typename Abi::Request* requests, const CallReal& real) {
-  OpenRequests& table = drop_in<Abi>().requests();
+  OpenRequests& table = drop_in<Abi>().requests;
   if (table.none() || count <= 0) return real(count, requests);
   std::vector<typename Abi::Request> others;
   std::vector<int> indices;
@@ -341,7 +341,7 @@ int Startall(int count, typename Abi::Request* requests) {
 template <class Abi>
 int Cancel(typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Cancel<Abi>, Entry::Cancel);
-  OpenRequests& table = drop_in<Abi>().requests();
+  OpenRequests& table = drop_in<Abi>().requests;
   const auto open = table.none() ? nullptr : table.find(to_handle(*request));
   if (open == nullptr || open->sends == nullptr) return real(request);
   const std::lock_guard lock(open->mutex);
@@ -352,7 +352,7 @@ int Cancel(typename Abi::Request* request) {
 template <class Abi>
 int Request_free(typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Request_free<Abi>, Entry::Request_free);
-  OpenRequests& table = drop_in<Abi>().requests();
+  OpenRequests& table = drop_in<Abi>().requests;
   const Handle handle = to_handle(*request);
   const auto open = table.none() ? nullptr : table.find(handle);
   if (open == nullptr) return real(request);
@@ -360,8 +360,8 @@ int Request_free(typename Abi::Request* request) {
     // MPI goes on with the message, and with it its memory is still used: the drop-in looks after it. The program may
     // free a send whose receiver waits for something else before, so this waits for nobody.
     table.leave(handle, open);
-    *request = from_handle<typename Abi::Request>(drop_in<Abi>().mpi().request_null());
-    drop_in<Abi>().progress();
+    *request = from_handle<typename Abi::Request>(drop_in<Abi>().mpi->request_null());
+    drop_in<Abi>().progress.make();
     return 0;
   }
   if (open->active) {

@@ -101,14 +101,14 @@ bool too_short(std::int64_t count, Handle type) {
   return !size || count * *size < static_cast<std::int64_t>(kLeastLookedAt);  // what has no size the MPI refuses
 }
 
-/// Before a send: see DropIn::note().
+/// Notes a send before it begins: see Transports::note().
 template <class Abi>
 LookAlikes::Sending note(std::int64_t count, Handle type, int dest, int tag, Handle comm, Form form) {
   if (count <= 0 || count > static_cast<std::int64_t>(kLongestAnnouncement)) return {};
-  if (!drop_in<Abi>().may_announce()) return {};
+  if (!drop_in<Abi>().transports.may_announce()) return {};
   const auto size = Process<Abi>::instance().library->size(type);
   if (!size) return {};
-  return drop_in<Abi>().note(count * *size, dest, tag, comm, form == Form::persistent);
+  return drop_in<Abi>().transports.note(count * *size, dest, tag, comm, form == Form::persistent);
 }
 
 }  // namespace sennit::shim::mpi::wrappers

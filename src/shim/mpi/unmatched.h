@@ -26,7 +26,7 @@ int refuse(const char* function) {
 /// The same where that has happened, and the communicator is MPI_COMM_WORLD; none: go on.
 template <class Abi>
 std::optional<int> refused(const char* function, typename Abi::Comm comm) {
-  if (!drop_in<Abi>().unmatched() || !is_world<Abi>(comm)) return std::nullopt;
+  if (!drop_in<Abi>().unmatched || !is_world<Abi>(comm)) return std::nullopt;
   return refuse<Abi>(function);
 }
 

@@ -7,8 +7,8 @@ namespace sennit::shim::mpi::wrappers {
 
 template <class Abi>
 int Barrier(typename Abi::Comm comm) {
-  const auto silence = drop_in<Abi>().silence();
-  if (const auto code = drop_in<Abi>().come("MPI_Barrier", to_handle(comm))) return *code;
+  const auto silence = drop_in<Abi>().arrivals.silence();
+  if (const auto code = drop_in<Abi>().arrivals.arrive("MPI_Barrier", to_handle(comm))) return *code;
   return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);
 }
 
@@ -19,7 +19,7 @@ template <class Abi>
 int Ibarrier(typename Abi::Comm comm, typename Abi::Request* request) {
   if (const auto code = refused<Abi>("MPI_Ibarrier", comm)) return *code;
   const auto real = Real<Abi>::of(&Ibarrier<Abi>, Entry::Ibarrier);
-  if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, request);
+  if (!drop_in<Abi>().queue.waits(to_handle(comm))) return real(comm, request);
   const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
   const auto call_real = [=](const StandIns&, void* made, const Arrays&) {
     return real(comm, static_cast<typename Abi::Request*>(made));
@@ -31,7 +31,7 @@ template <class Abi>
 int Comm_idup(typename Abi::Comm comm, typename Abi::Comm* made, typename Abi::Request* request) {
   if (const auto code = refused<Abi>("MPI_Comm_idup", comm)) return *code;
   const auto real = Real<Abi>::of(&Comm_idup<Abi>, Entry::Comm_idup);
-  if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, made, request);
+  if (!drop_in<Abi>().queue.waits(to_handle(comm))) return real(comm, made, request);
   const Call call(mpi<Abi>(), Family::Comm_dup, Form::nonblocking, to_handle(comm));
   const auto call_real = [=](const StandIns&, void* hidden, const Arrays&) {
     return real(comm, made, static_cast<typename Abi::Request*>(hidden));
@@ -44,7 +44,7 @@ int Comm_idup_with_info(typename Abi::Comm comm, typename Abi::Info info, typena
                         typename Abi::Request* request) {
   if (const auto code = refused<Abi>("MPI_Comm_idup_with_info", comm)) return *code;
   const auto real = Real<Abi>::of(&Comm_idup_with_info<Abi>, Entry::Comm_idup_with_info);
-  if (drop_in<Abi>().needs_no_turn(to_handle(comm))) return real(comm, info, made, request);
+  if (!drop_in<Abi>().queue.waits(to_handle(comm))) return real(comm, info, made, request);
   const Library<Abi>& library = *Process<Abi>::instance().library;
   typename Abi::Info copied;
   if (const int code = library.copy(info, copied); code != 0) return code;
@@ -78,14 +78,14 @@ template <class Abi>
 bool tell_probed(typename Abi::Comm comm, typename Abi::Status& status, bool taken) {
   // Probes of MPICH 4.0 leave in the status whatever it said of cancelling, such as what was in that memory before.
   const std::int64_t bytes = told<Abi>(status);
-  const auto real = drop_in<Abi>().probed(to_handle(comm), status.source, status.tag, bytes, taken);
+  const auto real = drop_in<Abi>().probes.length(to_handle(comm), status.source, status.tag, bytes, taken);
   if (real && *real != bytes) tell<Abi>(status, *real);
   return real.has_value();
 }
 
 template <class Abi>
 int Iprobe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi::Status* status) {
-  drop_in<Abi>().progress();
+  drop_in<Abi>().progress.make();
   const int code = Real<Abi>::of(&Iprobe<Abi>, Entry::Iprobe)(source, tag, comm, flag, status);
   if (code == 0 && *flag != 0 && !is_ignored<Abi>(status) && !tell_probed<Abi>(comm, *status, false)) *flag = 0;
   return code;
@@ -93,7 +93,7 @@ int Iprobe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi
 
 template <class Abi>
 int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* status) {
-  if (!drop_in<Abi>().busy()) {
+  if (!drop_in<Abi>().requests.busy()) {
     const int code = Real<Abi>::of(&Probe<Abi>, Entry::Probe)(source, tag, comm, status);
     if (code != 0 || is_ignored<Abi>(status) || tell_probed<Abi>(comm, *status, false)) return code;
   }
@@ -106,15 +106,15 @@ int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* st
 /// A probe has taken this message.
 template <class Abi>
 int taken(typename Abi::Comm comm, typename Abi::Message message, typename Abi::Status& status) {
-  drop_in<Abi>().match(to_handle(message), to_handle(comm));
-  for (Patience patience; !tell_probed<Abi>(comm, status, true); patience.wait()) drop_in<Abi>().progress();
+  drop_in<Abi>().probes.match(to_handle(message), to_handle(comm));
+  for (Patience patience; !tell_probed<Abi>(comm, status, true); patience.wait()) drop_in<Abi>().progress.make();
   return 0;
 }
 
 template <class Abi>
 int Improbe(int source, int tag, typename Abi::Comm comm, int* flag, typename Abi::Message* message,
             typename Abi::Status* status) {
-  drop_in<Abi>().progress();
+  drop_in<Abi>().progress.make();
   typename Abi::Status own{};
   typename Abi::Status* const told = is_ignored<Abi>(status) ? &own : status;
   const int code = Real<Abi>::of(&Improbe<Abi>, Entry::Improbe)(source, tag, comm, flag, message, told);
@@ -124,7 +124,7 @@ int Improbe(int source, int tag, typename Abi::Comm comm, int* flag, typename Ab
 template <class Abi>
 int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* message,
            typename Abi::Status* status) {
-  if (!drop_in<Abi>().busy()) {
+  if (!drop_in<Abi>().requests.busy()) {
     typename Abi::Status own{};
     typename Abi::Status* const told = is_ignored<Abi>(status) ? &own : status;
     const int code = Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, told);

@@ -74,13 +74,13 @@ int send_and_receive_in_place(void* buf, Int count, typename Abi::Datatype datat
                                                                                 source, recvtag, comm, status);
   }
   try {
-    const auto copy = here.copy(call);
-    if (!copy) return here.fail(call, copy.status());
+    const auto copy = here.staging.copy(call);
+    if (!copy) return here.reporting.fail(call, copy.status());
     const auto type = copy->type == kNoHandle ? datatype : from_handle<typename Abi::Datatype>(copy->type);
     return send_and_receive<Abi, Int>(copy->address, count, type, dest, sendtag, buf, count, datatype, source,
                                       recvtag, comm, status);
   } catch (const std::bad_alloc&) {
-    return here.fail(call, Status(Code::out_of_memory, "no memory"));
+    return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
 }
 
