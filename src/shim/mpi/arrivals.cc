@@ -2,13 +2,13 @@
 
 #include <utility>
 
-#include "shim/mpi/patience.h"
+#include "shim/mpi/backoff.h"
 
 namespace sennit::shim::mpi {
 
 template <class Done>
 Status Arrivals::progress_until(Handle comm, std::span<const int> ranks, const Done& done) {
-  for (Patience patience; !done(); patience.wait()) {
+  for (Backoff backoff; !done(); backoff.wait()) {
     progress_.make();
     job_.mpi.progress();
     // Of a communicator that is of no use any more, some may never come.
@@ -20,40 +20,40 @@ Status Arrivals::progress_until(Handle comm, std::span<const int> ranks, const D
 
 std::optional<int> Arrivals::vote_no(std::string_view what, Handle comm) {
   if (job_.communicators == nullptr) return std::nullopt;
-  Communicators::One& one = job_.communicators->find_or_begin_to_meet(comm);
-  if (auto status = drain(comm, one, Until::begun); !status) return reporting_.fail(what, comm, status);
-  if (one.board != nullptr) one.board->pass();
+  CommState& one = job_.communicators->find_or_begin(comm);
+  if (auto status = drain(comm, one, Until::pending); !status) return reporting_.fail(what, comm, status);
+  if (one.vote != nullptr) one.vote->vote_no();
   return std::nullopt;
 }
 
-Status Arrivals::wait_for_all(Handle comm, const Communicators::One& one) {
-  if (one.board == nullptr) return {};
-  if (auto status = progress_until(comm, one.ranks, [&] { return one.board->all_came(); }); !status) return status;
+Status Arrivals::wait_for_all(Handle comm, const CommState& one) {
+  if (one.vote == nullptr) return {};
+  if (auto status = progress_until(comm, one.ranks, [&] { return one.vote->all_came(); }); !status) return status;
   return progress_until(comm, one.ranks,
                         [&] { return job_.communicators->came_elsewhere(one, progress_.awaited_elsewhere()); });
 }
 
-Status Arrivals::wait_for_scope(Handle comm, const Participants& all) {
+Status Arrivals::wait_for_scope(Handle comm, const CallScope& all) {
   if (all.others.empty()) return {};
-  Questions& questions = job_.communicators->questions();
-  const std::uint64_t number = questions.arrive(all.name);
+  PeerQuery& peer_query = job_.communicators->peer_query();
+  const std::uint64_t number = peer_query.arrive(all.name);
   if (!requests_.busy()) return {};
   return progress_until(comm, all.others, [&] {
     bool came = true;  // each is asked, so that their answers come at the same time
-    for (const int rank : all.others) came = questions.arrived(rank, all.name, number) && came;
+    for (const int rank : all.others) came = peer_query.arrived(rank, all.name, number) && came;
     return came;
   });
 }
 
 std::optional<int> Arrivals::wait_for_all(std::string_view what, Handle comm) {
-  Communicators::One* const one = job_.communicators != nullptr ? job_.communicators->find(comm) : nullptr;
+  CommState* const one = job_.communicators != nullptr ? job_.communicators->find(comm) : nullptr;
   if (one == nullptr) return std::nullopt;
-  if (one->board != nullptr) {
+  if (one->vote != nullptr) {
     // Also with requests that the MPI moves: of a rank that died it says nothing, and would wait for it here.
     return requests_.none() ? std::nullopt : told(what, comm, wait_for_all(comm, *one));
   }
-  if (!std::exchange(one->asked, true)) one->participants = job_.communicators->participants().of(comm);
-  return one->participants ? told(what, comm, wait_for_scope(comm, *one->participants)) : std::nullopt;
+  if (!std::exchange(one->asked, true)) one->scope = job_.communicators->scopes().of(comm);
+  return one->scope ? told(what, comm, wait_for_scope(comm, *one->scope)) : std::nullopt;
 }
 
 std::optional<int> Arrivals::arrive(std::string_view what, Handle comm) {
@@ -70,24 +70,24 @@ std::optional<int> Arrivals::arrive(std::string_view what, Handle comm, const Le
 }
 
 std::optional<int> Arrivals::arrive(std::string_view what, Handle comm, Handle group, int tag) {
-  const auto all = job_.communicators != nullptr ? job_.communicators->participants().of(group, tag) : std::nullopt;
+  const auto all = job_.communicators != nullptr ? job_.communicators->scopes().of(group, tag) : std::nullopt;
   return all ? told(what, comm, wait_for_scope(comm, *all)) : std::nullopt;
 }
 
 std::optional<int> Arrivals::arrive(std::string_view what, Shared kind, Handle handle) {
-  const auto all = job_.communicators != nullptr ? job_.communicators->participants().of(kind, handle) : nullptr;
+  const auto all = job_.communicators != nullptr ? job_.communicators->scopes().of(kind, handle) : nullptr;
   return all != nullptr ? told(what, kNoHandle, wait_for_scope(kNoHandle, *all)) : std::nullopt;
 }
 
 void Arrivals::forget(Shared kind, Handle handle) {
   if (job_.communicators == nullptr) return;
-  if (const auto name = job_.communicators->participants().forget(kind, handle))
-    job_.communicators->questions().end(*name);
+  if (const auto name = job_.communicators->scopes().forget(kind, handle))
+    job_.communicators->peer_query().end(*name);
 }
 
-Status Arrivals::drain_now(Handle comm, Communicators::One& one, Until until) {
-  const bool waited = CallQueue::is_active(one, until);
-  for (Patience patience; !queue_.drain_once(comm, one, until); patience.wait()) {
+Status Arrivals::drain_now(Handle comm, CommState& one, Until until) {
+  const bool waited = CallQueues::is_active(one, until);
+  for (Backoff backoff; !queue_.drain_once(comm, one, until); backoff.wait()) {
     progress_.make();
     job_.mpi.progress();
   }
@@ -97,9 +97,9 @@ Status Arrivals::drain_now(Handle comm, Communicators::One& one, Until until) {
 }
 
 std::optional<int> Arrivals::drain_known(std::string_view what, Handle comm) {
-  Communicators::One* const one = job_.communicators != nullptr ? job_.communicators->find(comm) : nullptr;
+  CommState* const one = job_.communicators != nullptr ? job_.communicators->find(comm) : nullptr;
   if (one == nullptr || !one->waits.load(std::memory_order_acquire)) return std::nullopt;
-  return told(what, comm, drain_now(comm, *one, Until::begun));
+  return told(what, comm, drain_now(comm, *one, Until::pending));
 }
 
 }  // namespace sennit::shim::mpi

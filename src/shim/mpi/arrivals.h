@@ -1,9 +1,9 @@
 // Calls that wait for other ranks: a rank that has requests of GPU memory open may not wait in a blocking call of the
 // MPI for one that waits for those to move. So it makes progress until all have come, and calls the MPI then. Calls
-// of a communicator whose ranks are known are counted on its board (board.h); others by their ranks, and who has such
-// requests asks (questions.h).
+// of a communicator whose ranks are known are counted on its vote (collective_vote.h); others by their ranks, and who
+// has such requests asks (peer_query.h).
 //
-// State: none of its own; counts are in Communicators. It takes no lock, and none may be held when it is called: it
+// State: none of its own; counts are in CommRegistry. It takes no lock, and none may be held when it is called: it
 // waits for other ranks. Returned codes are what the program is told where a rank was lost, for which MPI would wait
 // for ever.
 #pragma once
@@ -18,9 +18,9 @@ namespace sennit::shim::mpi {
 
 class Arrivals {
  public:
-  using Until = CallQueue::Until;
+  using Until = CallQueues::Until;
 
-  Arrivals(Job& job, Reporting& reporting, CallQueue& queue, Progress& progress, OpenRequests& requests)
+  Arrivals(Job& job, Reporting& reporting, CallQueues& queue, Progress& progress, RequestTable& requests)
       : job_(job), reporting_(reporting), queue_(queue), progress_(progress), requests_(requests) {}
 
   /// Counts a collective call, of function `what`, whose buffers are not GPU memory: the other ranks may wait to hear
@@ -47,9 +47,9 @@ class Arrivals {
 
   /// Keeps ranks of other nodes from announcing anything, from before one of the above to the call's end: nobody
   /// would look at it.
-  Questions::Silence silence() {
-    return requests_.none() || job_.communicators == nullptr ? Questions::Silence()
-                                                             : Questions::Silence(job_.communicators->questions());
+  PeerQuery::RtsHold hold_rts() {
+    return requests_.none() || job_.communicators == nullptr ? PeerQuery::RtsHold()
+                                                             : PeerQuery::RtsHold(job_.communicators->peer_query());
   }
 
   /// A call of all ranks of `comm` has made a file or a window: calls of the same ranks are told apart from now on.
@@ -64,17 +64,17 @@ class Arrivals {
     return queue_.any_waits() ? drain_known(what, comm) : std::nullopt;
   }
   /// Drains its queue; its ranks have met then. Errors: a rank was lost before that, or while calls were under way.
-  Status drain(Handle comm, Communicators::One& one, Until until) {
-    return CallQueue::is_drained(one, until) ? Status() : drain_now(comm, one, until);
+  Status drain(Handle comm, CommState& one, Until until) {
+    return CallQueues::is_drained(one, until) ? Status() : drain_now(comm, one, until);
   }
   /// Waits until all ranks of this node have come, and those elsewhere that are awaited. Errors: one was lost.
-  Status wait_for_all(Handle comm, const Communicators::One& one);
+  Status wait_for_all(Handle comm, const CommState& one);
 
  private:
   std::optional<int> drain_known(std::string_view what, Handle comm);
-  Status drain_now(Handle comm, Communicators::One& one, Until until);
-  /// Waits for all of a call that no board counts. Errors: one of them was lost.
-  Status wait_for_scope(Handle comm, const Participants& all);
+  Status drain_now(Handle comm, CommState& one, Until until);
+  /// Waits for all of a call that no vote counts. Errors: one of them was lost.
+  Status wait_for_scope(Handle comm, const CallScope& all);
   /// Makes progress until `done` says so, or nothing on `comm` will be done any more. Errors: one of `ranks`, of
   /// MPI_COMM_WORLD, was lost.
   template <class Done>
@@ -85,9 +85,9 @@ class Arrivals {
 
   Job& job_;
   Reporting& reporting_;
-  CallQueue& queue_;
+  CallQueues& queue_;
   Progress& progress_;
-  OpenRequests& requests_;
+  RequestTable& requests_;
 };
 
 }  // namespace sennit::shim::mpi

@@ -1,86 +1,94 @@
-// Queues of the program's collective calls that end in a request: each communicator has one (turns.h), and a call
-// waits there until it is known whether sennit does it.
+// The calls of a communicator that end in a request, at one rank, until each has begun in earnest. No such call may
+// wait for other ranks, and only when all have come to it is it known whether sennit does it (collective_vote.h); so
+// it waits here, and the program gets a request that stands for it.
 //
-// State: communicators whose queues are not empty, what to do when all are, the progress thread. Lock: mutex_, which
-// is recursive, since a real function may call the program's error handler, and that MPI. Under it: the locks of
-// Communicators and Staging, the MPI, and `later` functions. It must not be taken under a request's mutex.
+// 1. enqueue(): this rank votes on the call as soon as there is room, behind those before it.
+// 2. The first one: when the answer is known, sennit begins it; or the real function is called, whose request is
+//    hidden behind the one that the program has. So the real functions are called in the program's order, as MPI
+//    demands; a call of host memory therefore waits behind others too, and costs nothing more where none waits.
+// 3. Whoever makes a call that may wait for other ranks lets all of these begin before.
+//
+// sennit does one of them at a time: kernels that wait for their peers could stand in each other's way where several
+// communicators have several in flight (one that waits for the one before it holds up another stream's behind it).
+//
+// What needs no MPI may be moved by a thread of our own too, so that a rank that computes keeps nobody waiting. Not
+// thread-safe: its owner locks.
 #pragma once
 
-#include <atomic>
-#include <functional>
+#include <cstdint>
+#include <deque>
 #include <memory>
-#include <mutex>
-#include <string_view>
-#include <vector>
+#include <optional>
 
-#include "shim/mpi/begun.h"
-#include "shim/mpi/helper.h"
-#include "shim/mpi/job.h"
-#include "shim/mpi/staging.h"
+#include "base/status.h"
 
 namespace sennit::shim::mpi {
 
+/// Who moves calls on: the program, inside a call of MPI, or a thread that must not call MPI.
+enum class Mover : std::uint8_t { program, progress_thread };
+
+/// A call in such a queue.
+class QueuedCall {
+ public:
+  enum class Kind : std::uint8_t {
+    offered,    ///< sennit can do it, if all ranks can
+    passed,     ///< this rank cannot
+    uncounted,  ///< a call that no vote counts, which has to keep the order
+  };
+
+  explicit QueuedCall(Kind of_kind) : kind(of_kind) {}
+  virtual ~QueuedCall() = default;
+  QueuedCall(const QueuedCall&) = delete;
+  QueuedCall& operator=(const QueuedCall&) = delete;
+
+  /// Calls the real function. The progress thread never does so.
+  virtual void call_real() = 0;
+  /// Lets sennit begin it, and whether it has ended. Errors: those of Communicator::begin and ended.
+  virtual Status begin() = 0;
+  virtual Result<bool> ended() = 0;
+  /// It is over, with this.
+  virtual void end(const Status& status) = 0;
+
+  const Kind kind;
+  std::uint32_t signature = 0;  ///< of one that is offered (signature.h)
+  std::uint64_t number = 0;     ///< in the vote
+  std::optional<bool> all;      ///< whether all ranks offered it
+};
+
+/// What a communicator's queue needs of it.
+class QueueVotes {
+ public:
+  virtual ~QueueVotes() = default;
+  /// These do as CollectiveVote's begin, vote_no, outcome and looked. Errors: some ranks never come, or give other
+  /// things (mismatch).
+  virtual std::optional<std::uint64_t> begin(std::uint32_t signature) = 0;
+  virtual void vote_no() = 0;
+  virtual Result<std::optional<bool>> outcome(std::uint64_t number) = 0;
+  virtual void looked(std::uint64_t number) = 0;
+  /// Whether sennit has a communicator beside this one to do `first` with, which all ranks offered; none while it is
+  /// being made. Errors: as outcome().
+  virtual Result<std::optional<bool>> able(QueuedCall& first) = 0;
+};
+
 class CallQueue {
  public:
-  CallQueue(Job& job, Reporting& reporting, Staging& staging) : job_(job), reporting_(reporting), staging_(staging) {}
+  /// Returns whether none waits.
+  bool empty() const { return waiting_.empty(); }
+  /// Returns whether one waits, or sennit is doing one.
+  bool active() const { return !waiting_.empty() || doing_ != nullptr; }
 
-  /// Returns whether a call of any communicator waits in its queue, and so of this one.
-  bool any_waits() const { return waiting_.load(std::memory_order_acquire) != 0; }
-  bool waits(Handle comm) const;
-  /// Counts a call of host memory that ends in a request. False: calls of `comm` wait, so it has to wait behind them,
-  /// and is not counted yet.
-  bool vote_no_at_once(Handle comm);
-  /// Does something once no call waits.
-  void when_none_waits(std::function<void()> what);
-
-  /// Makes what is to be enqueued of a call: a collective one that ends in a request, one of neighbours, or what else
-  /// has to keep their order. Null: it need not wait, and is to be made at once; `why` it is then staged.
-  std::shared_ptr<Begun> prepare(const Call& call, std::string_view& why);
-  /// Enqueues it; `request` is what the program gets. Returns MPI's code.
-  int enqueue(const std::shared_ptr<Begun>& begun, Handle& request);
-  /// Enqueues a call of a communicator that is known.
-  void enqueue(Handle comm, Communicators::One& one, const std::shared_ptr<Begun>& begun);
-  /// Moves on what waits. Returns whether any is left.
-  bool progress(Mover mover);
-  /// A call is over: tells of it. `comm`: that of its request now. Returns what the program is told.
-  int complete(Begun& begun, Handle comm);
-
-  /// How far a communicator's queue is drained.
-  enum class Until : std::uint8_t {
-    begun,  ///< no call waits
-    done,   ///< and sennit is doing none: what does them is free
-  };
-  /// Returns whether there is nothing to drain, as in almost every call.
-  static bool is_drained(const Communicators::One& one, Until until) {
-    return one.met && !is_active(one, until) && !one.broken;
-  }
-  static bool is_active(const Communicators::One& one, Until until) {
-    return (until == Until::begun ? one.waits : one.active).load(std::memory_order_acquire);
-  }
-  /// Moves on what waits. Returns whether the communicator's ranks have met, and its queue is drained.
-  bool drain_once(Handle comm, Communicators::One& one, Until until);
-
-  /// Ends the progress thread, at MPI's end.
-  void finish() { helper_.reset(); }
+  void enqueue(std::shared_ptr<QueuedCall> call) { waiting_.push_back(std::move(call)); }
+  /// Moves on what can be; never waits.
+  void move(QueueVotes& table, Mover mover);
 
  private:
-  /// Returns why sennit cannot do a call that ends in a request; empty: it can, and `work` is what it is to do.
-  WhyNot why_not(const Call& call, Communicators::One& one, Work& work);
-  class Table;
+  void say(QueueVotes& table);
+  /// Whether sennit does the first one; none while that is not known. Errors: nobody can do it.
+  Result<std::optional<bool>> decide(QueuedCall& first, QueueVotes& table);
 
-  Job& job_;
-  Reporting& reporting_;
-  Staging& staging_;
-  /// Communicators with calls that wait, or that sennit does.
-  struct Active {
-    Handle comm;
-    Communicators::One* one;
-  };
-  std::recursive_mutex mutex_;
-  std::vector<Active> active_;
-  std::vector<std::function<void()>> later_;
-  std::atomic<int> waiting_{0};
-  std::unique_ptr<Helper> helper_;  // made when first needed
+  std::deque<std::shared_ptr<QueuedCall>> waiting_;
+  std::size_t said_ = 0;               // of those
+  std::shared_ptr<QueuedCall> doing_;  // sennit does it
 };
 
 }  // namespace sennit::shim::mpi

@@ -1,9 +1,9 @@
-// Blocking collective calls that sennit does: where all ranks of a communicator can, which each says on its board
-// (board.h), the communicator's counterpart does the call (counterpart.h). Ranks may be on several nodes, where
-// messages are long (several_nodes.h).
+// Blocking collective calls that sennit does: where all ranks of a communicator can, which each says on its vote
+// (collective_vote.h), sennit's communicator beside it does the call (communicator.h). Ranks may be on several nodes,
+// where messages are long (several_nodes.h).
 //
-// State: none of its own; counterparts are in Communicators. It takes no lock, and none may be held when it is
-// called: it waits for other ranks, and makes progress meanwhile.
+// State: none of its own; sennit's communicators are in CommRegistry. It takes no lock, and none may be held when it
+// is called: it waits for other ranks, and makes progress meanwhile.
 #pragma once
 
 #include <optional>
@@ -24,11 +24,11 @@ class CollectiveCalls {
  private:
   std::optional<int> accelerate(const Call& call, std::string_view& why);
   /// Returns whether all ranks have offered call `number`. Errors: a rank was lost; mismatch.
-  Result<bool> wait_for_all(Communicators::One& one, std::uint64_t number, std::uint32_t signature, const Call& call);
+  Result<bool> wait_for_all(CommState& one, std::uint64_t number, std::uint32_t signature, const Call& call);
   /// Returns what `answer` says in the end; false where the communicator is of no use any more. Errors: a rank was
   /// lost.
   template <class Answer>
-  Result<bool> wait_for(const Answer& answer, const Communicators::One& one, const Call& call);
+  Result<bool> wait_for(const Answer& answer, const CommState& one, const Call& call);
 
   Job& job_;
   Reporting& reporting_;

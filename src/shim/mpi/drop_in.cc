@@ -34,7 +34,7 @@ bool DropIn::start() {
     return false;
   }
   mpi->begin_to_check();
-  auto communicators = Communicators::create(*mpi, switches.between);
+  auto communicators = CommRegistry::create(*mpi, switches.between);
   if (communicators)
     job.communicators = std::move(*communicators);
   else if (job.rank == 0)
@@ -60,11 +60,11 @@ void DropIn::finish() {
 
 void DropIn::forget(Handle comm) {
   if (job.communicators == nullptr) return requests.forget_comm(comm);
-  if (Communicators::One* const one = job.communicators->find(comm)) {
-    (void)arrivals.drain(comm, *one, CallQueue::Until::done);
+  if (CommState* const one = job.communicators->find(comm)) {
+    (void)arrivals.drain(comm, *one, CallQueues::Until::done);
     persistent.forget(*one);
-    if (one->board != nullptr) {
-      one->board->pass();
+    if (one->vote != nullptr) {
+      one->vote->vote_no();
       (void)arrivals.wait_for_all(comm, *one);
     } else {
       (void)arrivals.wait_for_all("MPI_Comm_free", comm);

@@ -2,7 +2,7 @@
 // themselves (README.md has a map). What becomes of a call that has GPU memory among its buffers:
 //
 // 1. A collective with memory of one GPU at each rank becomes sennit's, if all ranks can (collective_calls.h). One
-//    that ends in a request waits in its communicator's queue (call_queue.h).
+//    that ends in a request waits in its communicator's queue (call_queues.h).
 // 2. A message from GPU memory without gaps is announced, and copied by the GPU at one of its ends or, between nodes,
 //    by pieces (transports.h).
 // 3. One-sided calls reach the window's GPU memory themselves (rma.h).
@@ -43,8 +43,8 @@ struct DropIn {
   Job job{*mpi, switches, *memories};
   Reporting reporting{*mpi, switches};
   Staging staging{*mpi, *memories, reporting, switches.linger};
-  CallQueue queue{job, reporting, staging};
-  OpenRequests requests;
+  CallQueues queue{job, reporting, staging};
+  RequestTable requests;
   Transports transports{job, staging};
   Receives receives{job, reporting, staging, transports, requests};
   Progress progress{job, reporting, staging, queue, transports, receives, requests};

@@ -55,13 +55,13 @@ int exchange_by_two_requests(const Frame& frame) {
 template <class Abi, class Int>
 int message_by_request(const Frame& frame) {
   auto request = no_request<Abi>();
-  Frame begun = frame;
+  Frame pending = frame;
   // The request stands in the place of the status, or behind the last argument.
-  begun.bits[6] = to_bits(&request);
-  begun.function = own_function<Abi>(frame.of->nonblocking);
-  begun.caller =
+  pending.bits[6] = to_bits(&request);
+  pending.function = own_function<Abi>(frame.of->nonblocking);
+  pending.caller =
       &call_with_bits<void*, Int, typename Abi::Datatype, int, int, typename Abi::Comm, typename Abi::Request*>;
-  const int code = begun.call();
+  const int code = pending.call();
   if (code != 0 || is_none<Abi>(request)) return code;
   const bool receives = frame.of->status != kAbsent;
   auto* const status = receives ? frame.pointer<typename Abi::Status>(frame.of->status) : ignored<Abi>();
@@ -75,7 +75,7 @@ int pass_on(const Frame& frame) {
   const Description& of = *frame.of;
   if (of.blocks_all()) {
     // Requests of GPU memory move until all ranks have come that may wait for one: the MPI would not move them.
-    const auto silence = here.arrivals.silence();
+    const auto hold_rts = here.arrivals.hold_rts();
     if (const auto code = here.arrivals.wait_for_all(of.name, frame.handle(of.comm))) return *code;
     return frame.call();
   }
@@ -226,7 +226,7 @@ template <class Abi>
 int enter_unguarded(const Frame& frame) {
   DropIn& here = drop_in<Abi>();
   const Description& of = *frame.of;
-  const auto silence = of.comes_first() ? here.arrivals.silence() : Questions::Silence();
+  const auto hold_rts = of.comes_first() ? here.arrivals.hold_rts() : PeerQuery::RtsHold();
   if (of.comes_first())
     if (const auto code = let_all_come_first<Abi>(frame)) return *code;
   if (of.is_without_memory()) return make<Abi>(frame);

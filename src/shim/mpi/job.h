@@ -8,7 +8,7 @@
 
 #include "shim/memories.h"
 #include "shim/mpi/call_names.h"
-#include "shim/mpi/communicators.h"
+#include "shim/mpi/comm_registry.h"
 #include "shim/switches.h"
 
 namespace sennit::shim::mpi {
@@ -19,9 +19,9 @@ struct Job {
   const Mpi& mpi;
   const Switches& switches;
   Memories& memories;
-  int rank = 0;                                  ///< of MPI_COMM_WORLD
-  std::unique_ptr<Communicators> communicators;  ///< null: before MPI_Init, or the job's ranks could not meet
-  bool apart = false;                            ///< not all ranks have this drop-in
+  int rank = 0;                                 ///< of MPI_COMM_WORLD
+  std::unique_ptr<CommRegistry> communicators;  ///< null: before MPI_Init, or the job's ranks could not meet
+  bool apart = false;                           ///< not all ranks have this drop-in
 
   /// Says why a call is staged where there are no communicators.
   static constexpr std::string_view kNotMet = "the job's ranks could not meet";

@@ -1,13 +1,13 @@
-// The program's own messages that are as long as announcements (messages.h), on their way from this process: who
+// The program's own messages that are as long as RTSs (messages.h), on their way from this process: who
 // probes for one must not take it for a message that is announced by so many bytes.
 //
 // 1. Each such message is noted before it is sent, and again when its send returns, with the time: a count.
 // 2. While one may be unreceived, no message to the same receiver with the same tag is announced by as many bytes: it
 //    gets another length, or is staged.
-// 3. An announcement that was taken has been received, and with it every message before it of the same
+// 3. An RTS that was taken has been received, and with it every message before it of the same
 //    communicator, tag and receiver, since MPI lets none overtake another. Those are forgotten.
 //
-// Messages that come behind an announcement of their length are the receiver's to tell apart: Messages::announced().
+// Messages that come behind an RTS of their length are the receiver's to tell apart: Messages::announced().
 #pragma once
 
 #include <algorithm>
@@ -18,17 +18,17 @@
 #include <tuple>
 #include <utility>
 
-#include "shim/mpi/announcement.h"
 #include "shim/mpi/handle.h"
+#include "shim/mpi/rts.h"
 
 namespace sennit::shim::mpi {
 
 /// Thread-safe.
 class LookAlikes {
  public:
-  using Steps = std::bitset<Announcement::kSteps>;
+  using Steps = std::bitset<Rts::kSteps>;
 
-  /// A send under way; its end is that of the call. Empty: of a message that looks like no announcement.
+  /// A send under way; its end is that of the call. Empty: of a message that looks like no RTS.
   class Sending {
    public:
     Sending() = default;
@@ -50,7 +50,7 @@ class LookAlikes {
     Noted* noted_ = nullptr;
   };
 
-  /// A message as long as announcements of `step`. `again`: it may be sent any time from now on (persistent).
+  /// A message as long as RTSs of `step`. `again`: it may be sent any time from now on (persistent).
   Sending begin(const Envelope& to, int step, bool again) {
     const std::lock_guard lock(mutex_);
     const Stream stream{to.dest, to.tag, to.comm};
@@ -65,7 +65,7 @@ class LookAlikes {
     return {*this, noted};
   }
 
-  /// Steps whose announcements a message to `dest` with this tag may look like.
+  /// Steps whose RTSs a message to `dest` with this tag may look like.
   Steps doubtful(int dest, int tag) const {
     Steps steps;
     const std::lock_guard lock(mutex_);
@@ -77,12 +77,12 @@ class LookAlikes {
     return steps;
   }
 
-  /// To be asked before an announcement is sent, for taken().
+  /// To be asked before an RTS is sent, for test().
   std::uint64_t now() {
     const std::lock_guard lock(mutex_);
     return ++time_;
   }
-  /// Such an announcement has been received.
+  /// Such an RTS has been received.
   void taken(const Envelope& to, std::uint64_t sent) {
     const std::lock_guard lock(mutex_);
     const auto found = streams_.find({to.dest, to.tag, to.comm});

@@ -19,8 +19,8 @@ namespace sennit::shim::mpi {
 
 namespace {
 
-/// Words of a slot. kEnd: how many of its announcements have ended, a half word, since lanes write such; kUse: the
-/// latest announcement's; kBytes, kEnvelope, kMembers, kStep: of that one. kAsk: the number of one whose receiver
+/// Words of a slot. kEnd: how many of its RTSs have ended, a half word, since lanes write such; kUse: the
+/// latest RTS's; kBytes, kEnvelope, kMembers, kStep: of that one. kAsk: the number of one whose receiver
 /// asks for a copy in host memory; kOffer: 1 + the number of that copy's file in comm::Group.
 constexpr std::size_t kEnd = 0, kAsk = 1, kOffer = 2, kUse = 3, kBytes = 4, kEnvelope = 5, kMembers = 6, kStep = 7;
 
@@ -39,10 +39,10 @@ constexpr std::uint64_t kLooks = 3;
 /// So many messages of a sender that did not hear, or refused, are copied by their receiver without asking it: of one
 /// that did not hear once, only until it looks again, since of long messages both ways those that are pulled among
 /// others that are pushed make all take half as long again (16 MiB: 70 instead of 50 µs, 2 × H100). Defaults.
-constexpr int kDeaf = 16, kUnable = 1024, kTimes = 2;
+constexpr int kUnresponsive = 16, kUnable = 1024, kTimes = 2;
 
-/// Of a rank's slot for its first wish: how often it has begun to look at all of its messages; the same, and how many
-/// wishes it has heard and long messages fetched.
+/// Words 7 and 6 of a rank's first RTR slot: progress passes that it has begun; the same plus RTRs accepted and long
+/// messages fetched.
 constexpr std::size_t kLook = 7, kAlive = 6;
 
 device::Word& end_word(comm::Slot& slot) {
@@ -59,32 +59,31 @@ device::Memory map_all(int file, std::uint64_t bytes) {
 
 }  // namespace
 
-Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans,
-                   LookAlikes& look_alikes, Pushes::MakeExecutor make_executor)
+Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, IpcCache& ipc_cache,
+                   LookAlikes& look_alikes, CopyScheduler::MakeExecutor make_executor)
     : group_(group),
       job_(job),
       gpus_(gpus),
-      loans_(loans),
+      ipc_cache_(ipc_cache),
       look_alikes_(look_alikes),
-      pushes_(group, gpus.executor(), loans, std::move(make_executor)) {}
+      copies_(group, gpus.executor(), ipc_cache, std::move(make_executor)) {}
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
-  return group_.control().slot(group_.node_index(sender), Announcement::kFirstSlot + slot);
+  return group_.control().slot(group_.node_index(sender), Rts::kFirstSlot + slot);
 }
 
 std::atomic<std::uint64_t>& Messages::count_of(int rank, std::size_t word) const {
-  return slot_of(rank, Announcement::kSlots).words[word];
+  return slot_of(rank, Rts::kSlots).words[word];
 }
 
-void Messages::look_at_all() {
+void Messages::begin_pass() {
   count_of(group_.rank(), kLook).fetch_add(1, std::memory_order_relaxed);
   count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
 }
 
 template <class Visit>
 void Messages::visit_alike(int sender, const Looks& looks, const Visit& visit) const {
-  for (int number = Announcement::group_of(static_cast<int>(looks.step)); number < Announcement::kSlots;
-       number += Announcement::kGroups) {
+  for (int number = Rts::group_of(static_cast<int>(looks.step)); number < Rts::kSlots; number += Rts::kGroups) {
     comm::Slot& slot = slot_of(sender, number);
     const auto use = static_cast<device::Word>(slot.words[kUse].load(std::memory_order_acquire));
     const auto holds = [&](std::size_t word, std::uint64_t value) {
@@ -94,19 +93,19 @@ void Messages::visit_alike(int sender, const Looks& looks, const Visit& visit) c
       continue;
     // Where those words are of a use that was not told yet, this one has ended.
     if (device::reached(std::atomic_ref(end_word(slot)).load(std::memory_order_relaxed), use)) continue;
-    if (visit(Seen::One{number, use}, slot.words[kBytes].load(std::memory_order_relaxed))) return;
+    if (visit(RtsTracker::One{number, use}, slot.words[kBytes].load(std::memory_order_relaxed))) return;
   }
 }
 
 std::optional<std::uint64_t> Messages::announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes,
                                                  bool taken) {
-  const auto step = Announcement::step_of(bytes);
+  const auto step = Rts::step_of(bytes);
   if (!step || sender < 0 || sender == group_.rank() || !group_.same_node(sender)) return std::nullopt;
   std::optional<std::uint64_t> announced;
   const std::lock_guard lock(mutex_);
-  Seen& seen = seen_[sender];
+  RtsTracker& seen = seen_[sender];
   const Looks looks{static_cast<std::uint64_t>(*step), Envelope::dest_and_tag(group_.rank(), tag), members};
-  visit_alike(sender, looks, [&](const Seen::One& one, std::uint64_t of_message) {
+  visit_alike(sender, looks, [&](const RtsTracker::One& one, std::uint64_t of_message) {
     if (!seen.is_left(one)) return false;
     if (taken) seen.take(one);
     announced = of_message;
@@ -115,31 +114,31 @@ std::optional<std::uint64_t> Messages::announced(int sender, int tag, std::uint6
   return announced;
 }
 
-void Messages::note_received(const Announcement& card, bool matched) {
+void Messages::note_received(const Rts& card, bool matched) {
   const auto alike = [&](const auto& visit) {
     const auto& words = slot_of(card).words;
     const Looks looks{words[kStep].load(std::memory_order_relaxed), words[kEnvelope].load(std::memory_order_relaxed),
                       words[kMembers].load(std::memory_order_relaxed)};
-    visit_alike(card.sender, looks, [&](const Seen::One& one, std::uint64_t) { return visit(one); });
+    visit_alike(card.sender, looks, [&](const RtsTracker::One& one, std::uint64_t) { return visit(one); });
   };
   seen_[card.sender].receive({card.slot, card.use}, matched, alike);
 }
 
-std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::uint64_t bytes, const Envelope& to,
-                                                       bool settled, bool synchronous) {
-  const auto loan = loans_.lend_by_name(data, bytes);
+std::unique_ptr<Messages::SendTransfer> Messages::announce(const void* data, std::uint64_t bytes, const Envelope& to,
+                                                           bool settled, bool synchronous) {
+  const auto loan = ipc_cache_.export_by_key(data, bytes);
   if (!loan || loan->device < 0) return nullptr;
   const std::lock_guard lock(mutex_);
   if (!left_.empty()) sweep();
   const auto taken = slots_.take(bytes, to, look_alikes_.doubtful(to.dest, to.tag));
   if (!taken) return nullptr;
-  std::unique_ptr<Outgoing> outgoing(new Outgoing(*this));
+  std::unique_ptr<SendTransfer> outgoing(new SendTransfer(*this));
   outgoing->data_ = data;
   outgoing->to_ = to;
   outgoing->time_ = look_alikes_.now();
   outgoing->device_ = loan->device;
   outgoing->stays_ = synchronous;
-  Announcement& card = outgoing->announcement_;
+  Rts& card = outgoing->rts_;
   card.job[0] = job_[0];
   card.job[1] = job_[1];
   card.number = ++numbers_;
@@ -167,8 +166,8 @@ std::unique_ptr<Messages::Outgoing> Messages::announce(const void* data, std::ui
   return outgoing;
 }
 
-Messages::Outgoing::~Outgoing() {
-  const Left message{announcement_, to_, time_, offered_};
+Messages::SendTransfer::~SendTransfer() {
+  const Left message{rts_, to_, time_, offered_};
   const std::lock_guard lock(messages_.mutex_);
   if (left_) {
     messages_.left_.push_back(message);
@@ -177,111 +176,110 @@ Messages::Outgoing::~Outgoing() {
   } else {
     if (offered_ != 0) messages_.group_.withdraw(offered_ - 1);
     // A receiver that has not answered may still do so: the slot is then lost rather than given to another message.
-    messages_.slot_of(announcement_).words[kEnvelope].store(Envelope::kToNobody, std::memory_order_relaxed);
-    messages_.slots_.lose(announcement_.slot);
+    messages_.slot_of(rts_).words[kEnvelope].store(Envelope::kToNobody, std::memory_order_relaxed);
+    messages_.slots_.lose(rts_.slot);
   }
 }
 
 void Messages::forget(const Left& one) {
   if (one.offered != 0) group_.withdraw(one.offered - 1);
   look_alikes_.taken(one.to, one.time);
-  slots_.give_back(one.announcement.slot);
+  slots_.give_back(one.rts.slot);
 }
 
 void Messages::sweep() {
   std::erase_if(left_, [this](const Left& one) {
-    const bool over = has_ended(one.announcement);
+    const bool over = has_ended(one.rts);
     if (over) forget(one);
     return over;
   });
 }
 
-bool Messages::has_ended(const Announcement& announcement) const {
-  const device::Word ended = std::atomic_ref(end_word(slot_of(announcement))).load(std::memory_order_acquire);
-  return device::reached(ended, announcement.use);
+bool Messages::has_ended(const Rts& rts) const {
+  const device::Word ended = std::atomic_ref(end_word(slot_of(rts))).load(std::memory_order_acquire);
+  return device::reached(ended, rts.use);
 }
 
-bool Messages::Outgoing::ended() const {
-  return messages_.has_ended(announcement_);
+bool Messages::SendTransfer::ended() const {
+  return messages_.has_ended(rts_);
 }
 
-void Messages::Outgoing::is_waited_for() {
-  if (announcement_.bytes > kMostLeft || under_way_.copy != nullptr || offered_ != 0 || stays_) return;
+void Messages::SendTransfer::is_waited_for() {
+  if (rts_.bytes > kMostLeft || under_way_.copy != nullptr || offered_ != 0 || stays_) return;
   if (looks_++ % kLooksAtClock != 0) return;
   const auto now = std::chrono::steady_clock::now();
   if (!waited_since_) waited_since_ = now;
   if (now - *waited_since_ > kWaits) leave();
 }
 
-void Messages::Outgoing::leave() {
+void Messages::SendTransfer::leave() {
   stays_ = true;
   if (auto status = copy_to_file(); !status)
     return log(LogLevel::info, fmt::format("a message waits for its receiver: {}", status.text()));
-  left_ = messages_.wish_of(announcement_).leave(announcement_.number);
+  left_ = messages_.rtr_of(rts_).leave_copy(rts_.number);
   if (left_) {
-    messages_.slot_of(announcement_).words[kOffer].store(offered_, std::memory_order_release);
+    messages_.slot_of(rts_).words[kOffer].store(offered_, std::memory_order_release);
   } else {
     messages_.group_.withdraw(offered_ - 1);
     offered_ = 0;
   }
 }
 
-Result<bool> Messages::Outgoing::taken() {
+Result<bool> Messages::SendTransfer::test() {
   if (left_) return true;
   if (ended()) {
-    if (announcement_.bytes >= Pushes::kLeastSeveral)
-      if (auto whole = messages_.pushes_.fault(); !whole) return whole;
+    if (rts_.bytes >= CopyScheduler::kLeastSeveral)
+      if (auto whole = messages_.copies_.fault(); !whole) return whole;
     return true;
   }
   if (under_way_.copy != nullptr) {
     if (auto status = look(); !status) return status;
     return false;
   }
-  hear();
-  if (offered_ == 0 &&
-      messages_.slot_of(announcement_).words[kAsk].load(std::memory_order_acquire) == announcement_.number) {
+  accept_rtr();
+  if (offered_ == 0 && messages_.slot_of(rts_).words[kAsk].load(std::memory_order_acquire) == rts_.number) {
     auto status = copy_to_file();
-    messages_.slot_of(announcement_).words[kOffer].store(status.ok() ? offered_ : kNoCopy, std::memory_order_release);
+    messages_.slot_of(rts_).words[kOffer].store(status.ok() ? offered_ : kNoCopy, std::memory_order_release);
     if (!status) return std::move(status).in("lend host memory to a receiver");
   }
   return false;
 }
 
-void Messages::Outgoing::hear() {
-  Wish wish = messages_.wish_of(announcement_);
-  const auto where = wish.hear(announcement_.number);
+void Messages::SendTransfer::accept_rtr() {
+  Rtr rtr = messages_.rtr_of(rts_);
+  const auto where = rtr.accept(rts_.number);
   if (!where) return;
-  messages_.count_of(announcement_.sender, kAlive).fetch_add(1, std::memory_order_relaxed);
+  messages_.count_of(rts_.sender, kAlive).fetch_add(1, std::memory_order_relaxed);
   const auto held = messages_.gpus_.still_held(data_, device_);
-  Result<Pushes::UnderWay> pushed = held;
+  Result<CopyScheduler::UnderWay> pushed = held;
   if (held.ok())
-    pushed = messages_.pushes_.push({data_, device_, announcement_.bytes, to_.dest, *where,
-                                     &end_word(messages_.slot_of(announcement_)), announcement_.use});
+    pushed = messages_.copies_.put(
+        {data_, device_, rts_.bytes, to_.dest, *where, &end_word(messages_.slot_of(rts_)), rts_.use});
   if (pushed.ok()) {
     under_way_ = std::move(*pushed);
     return;
   }
   log(LogLevel::info, fmt::format("a message is left to its receiver to copy: {}", pushed.status().text()));
-  wish.refuse(announcement_.number);
+  rtr.reject(rts_.number);
 }
 
-std::string Messages::Outgoing::how() const {
+std::string Messages::SendTransfer::how() const {
   if (left_)
     return fmt::format("left in host memory: it had waited {} ms for its receiver",
                        std::chrono::milliseconds(kWaits).count());
   if (offered_ != 0) return "by way of host memory: its receiver does not reach it";
   if (under_way_.copy == nullptr) return fmt::format("{}, by its receiver", kPlan);
-  return fmt::format("{}, by this GPU{}", kPlan, messages_.pushes_.how(under_way_, announcement_.bytes));
+  return fmt::format("{}, by this GPU{}", kPlan, messages_.copies_.how(under_way_, rts_.bytes));
 }
 
-Status Messages::Outgoing::look() const {
+Status Messages::SendTransfer::look() const {
   auto status = under_way_.copy->look();
   if (!status) messages_.group_.abort(status);  // the receiver waits for what will never be told
   return status;
 }
 
-Status Messages::Outgoing::copy_to_file() {
-  const std::uint64_t bytes = announcement_.bytes;
+Status Messages::SendTransfer::copy_to_file() {
+  const std::uint64_t bytes = rts_.bytes;
   if (auto status = messages_.gpus_.still_held(data_, device_); !status) return status;
   UniqueFd file(memfd_create("sennit-message", MFD_CLOEXEC));
   if (!file.valid() || ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
@@ -297,14 +295,14 @@ Status Messages::Outgoing::copy_to_file() {
   return {};
 }
 
-void Messages::tell(const Announcement& announcement) const {
-  std::atomic_ref(end_word(slot_of(announcement))).store(announcement.use, std::memory_order_release);
+void Messages::tell(const Rts& rts) const {
+  std::atomic_ref(end_word(slot_of(rts))).store(rts.use, std::memory_order_release);
 }
 
 // ---- the sender's GPU copies --------------------------------------------------------------------------------------
 
-bool Messages::is_deaf(const Announcement& card) {
-  Deaf& deaf = deaf_[card.sender];
+bool Messages::is_unresponsive(const Rts& card) {
+  Unresponsive& deaf = unresponsive_[card.sender];
   const bool looks_again = count_of(card.sender, kLook).load(std::memory_order_relaxed) != deaf.looks;
   if (card.bytes > kMostTogether && deaf.times < kTimes && looks_again) deaf.left = 0;
   if (deaf.left == 0) return false;
@@ -312,79 +310,77 @@ bool Messages::is_deaf(const Announcement& card) {
   return true;
 }
 
-bool Messages::wish(Incoming& incoming) {
-  const Announcement& card = incoming.announcement_;
-  if (is_deaf(card)) return false;
-  auto loan = loans_.lend_by_name(incoming.to_, card.bytes);
+bool Messages::post_rtr(RecvTransfer& incoming) {
+  const Rts& card = incoming.rts_;
+  if (is_unresponsive(card)) return false;
+  auto loan = ipc_cache_.export_by_key(incoming.to_, card.bytes);
   if (!loan) return false;
   // A long one may also come by way of this process's service.
-  if (card.bytes >= Pushes::kLeastSeveral && !pushes_.serves(incoming.device_)) loan->name.address = 0;
-  return wish_of(card).open(card.number, loan->name);
+  if (card.bytes >= CopyScheduler::kLeastSeveral && !copies_.serves(incoming.device_)) loan->name.address = 0;
+  return rtr_of(card).post(card.number, loan->name);
 }
 
-void Messages::refuse(const Announcement& announcement, bool matched) {
+void Messages::refuse(const Rts& rts, bool matched) {
   const std::lock_guard lock(mutex_);
-  note_received(announcement, matched);
-  tell(announcement);
+  note_received(rts, matched);
+  tell(rts);
 }
 
 // ---- the receiver's GPU copies ------------------------------------------------------------------------------------
 
-std::unique_ptr<Messages::Incoming> Messages::bring(const Announcement& announcement, bool matched, void* to,
-                                                    int device) {
-  if (!announcement.settled) return nullptr;
-  Result<Borrowed> lent = Status();
-  const auto brought = gpus_.between(to, announcement.bytes, device, [&]() -> const std::byte* {
-    lent = loans_.borrow(announcement.sender, announcement.memory, device);
-    const bool may = lent.ok() && wish_of(announcement).claim(announcement.number);
-    return may ? lent->at(announcement.memory.offset) : nullptr;
+std::unique_ptr<Messages::RecvTransfer> Messages::kernel_get(const Rts& rts, bool matched, void* to, int device) {
+  if (!rts.settled) return nullptr;
+  Result<Imported> lent = Status();
+  const auto brought = gpus_.between(to, rts.bytes, device, [&]() -> const std::byte* {
+    lent = ipc_cache_.import_memory(rts.sender, rts.memory, device);
+    const bool may = lent.ok() && rtr_of(rts).claim(rts.number);
+    return may ? lent->at(rts.memory.offset) : nullptr;
   });
   if (brought.ok() && !*brought) return nullptr;
-  std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
+  std::unique_ptr<RecvTransfer> incoming(new RecvTransfer(*this, rts));
   {
     const std::lock_guard lock(mutex_);
-    note_received(announcement, matched);
+    note_received(rts, matched);
   }
-  tell(announcement);
-  incoming->way_ = Incoming::Way::brought;
+  tell(rts);
+  incoming->protocol_ = RecvTransfer::Protocol::kernel_get;
   incoming->told_ = true;
   incoming->failed_ = brought.status();
   return incoming;
 }
 
-std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announcement, bool matched, void* to,
-                                                    int device) {
+std::unique_ptr<Messages::RecvTransfer> Messages::fetch(const Rts& rts, bool matched, void* to, int device) {
   const std::lock_guard lock(mutex_);
   // Who fetches many has not come to what is wished of it yet: 64 take it longer than others wait.
-  if (announcement.bytes > kMostTogether) count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
-  note_received(announcement, matched);
-  std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
+  if (rts.bytes > kMostTogether) count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
+  note_received(rts, matched);
+  std::unique_ptr<RecvTransfer> incoming(new RecvTransfer(*this, rts));
   incoming->to_ = to;
   incoming->device_ = device;
-  if (device >= 0 && wish(*incoming))
-    incoming->way_ = Incoming::Way::wished;
+  if (device >= 0 && post_rtr(*incoming))
+    incoming->protocol_ = RecvTransfer::Protocol::put;
   else
-    pull(*incoming);
+    get(*incoming);
   return incoming;
 }
 
-Status Messages::begin_to_pull(Incoming& incoming) {
+Status Messages::begin_get(RecvTransfer& incoming) {
   device::Executor& executor = gpus_.executor();
-  const Announcement& card = incoming.announcement_;
+  const Rts& card = incoming.rts_;
   const bool to_gpu = incoming.device_ >= 0;
   if (to_gpu)
     if (auto status = gpus_.still_held(incoming.to_, incoming.device_); !status) return status;
   // The GPU at this end copies; where that is host memory, the one at the other.
   const int device = to_gpu ? incoming.device_ : std::max(executor.find(card.device), 0);
-  auto lent = loans_.borrow(card.sender, card.memory, device);
+  auto lent = ipc_cache_.import_memory(card.sender, card.memory, device);
   if (!lent) return lent.status();
   const std::byte* const from = lent->at(card.memory.offset);
   if (to_gpu) {
-    auto pulled = pushes_.pull({incoming.to_, from, card.bytes, &end_word(slot_of(card)), card.use}, card.sender,
-                               device, std::move(lent->mapping));
+    auto pulled = copies_.get({incoming.to_, from, card.bytes, &end_word(slot_of(card)), card.use}, card.sender,
+                              device, std::move(lent->mapping));
     if (!pulled) return pulled.status();
     incoming.under_way_ = std::move(*pulled);
-    incoming.way_ = Incoming::Way::pulled;
+    incoming.protocol_ = RecvTransfer::Protocol::get;
     return {};
   }
   auto& line = lines_[device];
@@ -398,106 +394,104 @@ Status Messages::begin_to_pull(Incoming& incoming) {
   incoming.line_ = line.get();
   incoming.copy_ = *copy;
   incoming.mapping_ = std::move(lent->mapping);
-  incoming.way_ = Incoming::Way::copied;
+  incoming.protocol_ = RecvTransfer::Protocol::copied;
   return {};
 }
 
-void Messages::pull(Incoming& incoming) {
-  if (!wish_of(incoming.announcement_).claim(incoming.announcement_.number)) {
-    incoming.way_ = Incoming::Way::left;
+void Messages::get(RecvTransfer& incoming) {
+  if (!rtr_of(incoming.rts_).claim(incoming.rts_.number)) {
+    incoming.protocol_ = RecvTransfer::Protocol::buffered;
     return;
   }
-  const Status begun = begin_to_pull(incoming);
-  if (begun.ok()) return;
-  incoming.way_ = Incoming::Way::file;
-  if (!warned_) log(LogLevel::info, fmt::format("messages come by way of host memory: {}", begun.text()));
+  const Status pending = begin_get(incoming);
+  if (pending.ok()) return;
+  incoming.protocol_ = RecvTransfer::Protocol::host_bounce;
+  if (!warned_) log(LogLevel::info, fmt::format("messages come by way of host memory: {}", pending.text()));
   warned_ = true;
-  const Announcement& card = incoming.announcement_;
+  const Rts& card = incoming.rts_;
   slot_of(card).words[kAsk].store(card.number, std::memory_order_release);
 }
 
-Status Messages::Incoming::fetch_file() {
-  const std::uint64_t offered = messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire);
+Status Messages::RecvTransfer::fetch_file() {
+  const std::uint64_t offered = messages_.slot_of(rts_).words[kOffer].load(std::memory_order_acquire);
   if (offered == kNoCopy) return Status(Code::out_of_memory, "the sender has no host memory for a copy");
-  auto file = messages_.group_.fetch(announcement_.sender, offered - 1);
+  auto file = messages_.group_.fetch(rts_.sender, offered - 1);
   if (!file) return file.status();
-  const device::Memory mapped = map_all(file->get(), announcement_.bytes);
+  const device::Memory mapped = map_all(file->get(), rts_.bytes);
   if (mapped.data() == nullptr) return Status(Code::out_of_memory, "a message's host memory cannot be mapped");
   if (device_ >= 0)
     if (auto status = messages_.gpus_.still_held(to_, device_); !status) return status;
-  return messages_.gpus_.copy(to_, mapped.data(), announcement_.bytes);
+  return messages_.gpus_.copy(to_, mapped.data(), rts_.bytes);
 }
 
-Result<bool> Messages::Incoming::copied() {
-  if (way_ == Way::copied) return line_->done(copy_);
-  if (messages_.slot_of(announcement_).words[kOffer].load(std::memory_order_acquire) == 0) return false;
+Result<bool> Messages::RecvTransfer::copied() {
+  if (protocol_ == Protocol::copied) return line_->done(copy_);
+  if (messages_.slot_of(rts_).words[kOffer].load(std::memory_order_acquire) == 0) return false;
   if (auto status = fetch_file(); !status) return status;
   return true;
 }
 
-std::string Messages::Incoming::how() const {
-  switch (way_) {
-    case Way::wished: return fmt::format("{}, by its sender's GPU", kPlan);
-    case Way::pulled:
-      return fmt::format("{}, by this GPU{}", kPlan, messages_.pushes_.how(under_way_, announcement_.bytes));
-    case Way::brought: return fmt::format("{}, by a block that stays on this GPU", kPlan);
-    case Way::copied: return fmt::format("{}, to host memory", kPlan);
-    case Way::left: return "from host memory, where its sender had left it";
-    case Way::file: break;
+std::string Messages::RecvTransfer::how() const {
+  switch (protocol_) {
+    case Protocol::put: return fmt::format("{}, by its sender's GPU", kPlan);
+    case Protocol::get: return fmt::format("{}, by this GPU{}", kPlan, messages_.copies_.how(under_way_, rts_.bytes));
+    case Protocol::kernel_get: return fmt::format("{}, by a block that stays on this GPU", kPlan);
+    case Protocol::copied: return fmt::format("{}, to host memory", kPlan);
+    case Protocol::buffered: return "from host memory, where its sender had left it";
+    case Protocol::host_bounce: break;
   }
   return "by way of host memory: this process does not reach it";
 }
 
-Result<bool> Messages::Incoming::heard() {
-  if (messages_.has_ended(announcement_)) {
+Result<bool> Messages::RecvTransfer::accepted() {
+  if (messages_.has_ended(rts_)) {
     told_ = true;
-    if (announcement_.bytes > kMostTogether) {
+    if (rts_.bytes > kMostTogether) {
       const std::lock_guard lock(messages_.mutex_);
-      messages_.deaf_[announcement_.sender].times = 0;
+      messages_.unresponsive_[rts_.sender].times = 0;
     }
-    if (announcement_.bytes >= Pushes::kLeastSeveral)
-      if (auto whole = messages_.pushes_.fault(); !whole) return whole;
+    if (rts_.bytes >= CopyScheduler::kLeastSeveral)
+      if (auto whole = messages_.copies_.fault(); !whole) return whole;
     return true;
   }
   const auto now = std::chrono::steady_clock::now();
-  const std::uint64_t looks = messages_.count_of(announcement_.sender, kLook).load(std::memory_order_relaxed);
-  const std::uint64_t alive = messages_.count_of(announcement_.sender, kAlive).load(std::memory_order_relaxed);
+  const std::uint64_t looks = messages_.count_of(rts_.sender, kLook).load(std::memory_order_relaxed);
+  const std::uint64_t alive = messages_.count_of(rts_.sender, kAlive).load(std::memory_order_relaxed);
   if (!until_) looks_at_first_ = looks;
-  if (!until_ || alive != alive_)
-    until_ = now + kHearing + std::chrono::nanoseconds(announcement_.bytes / kBytesANanosecond);
+  if (!until_ || alive != alive_) until_ = now + kHearing + std::chrono::nanoseconds(rts_.bytes / kBytesANanosecond);
   alive_ = alive;
-  Wish wish = messages_.wish_of(announcement_);
-  const bool late = wish.is_open(announcement_.number) && (now > *until_ || looks - looks_at_first_ >= kLooks);
-  if (!wish.is_refused(announcement_.number) && (!late || !wish.withdraw(announcement_.number))) return true;
+  Rtr rtr = messages_.rtr_of(rts_);
+  const bool late = rtr.is_posted(rts_.number) && (now > *until_ || looks - looks_at_first_ >= kLooks);
+  if (!rtr.is_rejected(rts_.number) && (!late || !rtr.cancel(rts_.number))) return true;
   const std::lock_guard lock(messages_.mutex_);
-  Deaf& deaf = messages_.deaf_[announcement_.sender];
-  const int more = announcement_.bytes > kMostTogether ? 1 : 0;
-  deaf = late ? Deaf{deaf.times + more, kDeaf, looks} : Deaf{kTimes, kUnable, looks};
+  Unresponsive& deaf = messages_.unresponsive_[rts_.sender];
+  const int more = rts_.bytes > kMostTogether ? 1 : 0;
+  deaf = late ? Unresponsive{deaf.times + more, kUnresponsive, looks} : Unresponsive{kTimes, kUnable, looks};
   return false;
 }
 
-Result<bool> Messages::Incoming::done() {
+Result<bool> Messages::RecvTransfer::test() {
   if (!failed_.ok()) return failed_;
   if (told_) return true;
-  if (way_ == Way::wished) {
-    auto heard = this->heard();
-    if (!heard) return heard;
-    if (*heard) return told_;
+  if (protocol_ == Protocol::put) {
+    auto accepted = this->accepted();
+    if (!accepted) return accepted;
+    if (*accepted) return told_;
     const std::lock_guard lock(messages_.mutex_);
-    messages_.pull(*this);
+    messages_.get(*this);
   }
-  if (way_ == Way::pulled) {
-    told_ = messages_.has_ended(announcement_);
+  if (protocol_ == Protocol::get) {
+    told_ = messages_.has_ended(rts_);
     if (told_) return true;
     if (auto status = under_way_.copy->look(); !status) {
-      messages_.tell(announcement_);  // or its sender would wait for what never comes
+      messages_.tell(rts_);  // or its sender would wait for what never comes
       return failed_ = status;
     }
     return false;
   }
   auto done = copied();
   if (done.ok() && !*done) return false;
-  messages_.tell(announcement_);
+  messages_.tell(rts_);
   told_ = true;
   return done;
 }

@@ -1,11 +1,11 @@
 // Point-to-point messages between GPUs of a node: one copy, straight from the sender's memory to the receiver's,
 // instead of three through host memory.
 //
-// 1. The sender sends an announcement in the message's place, with the same envelope: where the bytes are, and a slot
+// 1. The sender sends an RTS in the message's place, with the same envelope: where the bytes are, and a slot
 //    of shared memory. So MPI itself matches messages, in its own order, with every wildcard.
 // 2. Whoever receives it, into GPU or host memory, knows it by a number that the job drew at its start.
-// 3. Into GPU memory: it lends that to the sender, and asks it to copy (wish.h). A sender that waits hears it
-//    at once, and its GPU tells of the end in the slot, behind the bytes (pushes.h).
+// 3. Into GPU memory: it lends that to the sender, and asks it to copy (rtr.h). A sender that waits hears it
+//    at once, and its GPU tells of the end in the slot, behind the bytes (copy_scheduler.h).
 // 4. Into host memory, and where the sender does not hear: it maps the sender's memory (once), copies the bytes
 //    itself, and then tells of the end. Until then the sender's buffer is in use; a receiver may find that the slot
 //    is already at a later message.
@@ -15,10 +15,10 @@
 // 7. A sender that has waited for the receiver of a short message a while makes a copy in host memory as in 5., and
 //    waits no more: programs rely on MPIs to keep short messages, as when both of two ranks send before they receive.
 //
-// Every receive that could be matched by an announcement must be looked at when it completes, also those into host
-// memory. An announcement is no longer than any message that it may stand for, so a receive that is too short for it
+// Every receive that could be matched by an RTS must be looked at when it completes, also those into host
+// memory. An RTS is no longer than any message that it may stand for, so a receive that is too short for it
 // is too short for the message, and MPI itself says so. Its length tells a group of slots: who probes for a message
-// sees a length alone, and looks up there how long the message is (announcement_slots.h, seen.h). A message of the
+// sees a length alone, and looks up there how long the message is (rts_slots.h, rts_tracker.h). A message of the
 // program's own may be as long: see announced() and look_alikes.h.
 #pragma once
 
@@ -37,16 +37,16 @@
 
 #include "comm/group.h"
 #include "path/copy_line.h"
-#include "shim/mpi/announcement.h"
-#include "shim/mpi/announcement_slots.h"
 #include "shim/mpi/call.h"
+#include "shim/mpi/copy_scheduler.h"
 #include "shim/mpi/gpus.h"
-#include "shim/mpi/loans.h"
+#include "shim/mpi/ipc_cache.h"
 #include "shim/mpi/look_alikes.h"
-#include "shim/mpi/on_its_way.h"
-#include "shim/mpi/pushes.h"
-#include "shim/mpi/seen.h"
-#include "shim/mpi/wish.h"
+#include "shim/mpi/rtr.h"
+#include "shim/mpi/rts.h"
+#include "shim/mpi/rts_slots.h"
+#include "shim/mpi/rts_tracker.h"
+#include "shim/mpi/transfer.h"
 
 namespace sennit::shim::mpi {
 
@@ -56,47 +56,47 @@ class Messages {
 
   /// `job`: drawn at random, the same on all ranks. `group`: of MPI_COMM_WORLD.
   /// `look_alikes`: of all this process sends. `make_executor`: see Pushes.
-  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, Loans& loans, LookAlikes& look_alikes,
-           Pushes::MakeExecutor make_executor);
+  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, IpcCache& ipc_cache,
+           LookAlikes& look_alikes, CopyScheduler::MakeExecutor make_executor);
 
   /// A message on its way. Its slot is free again with it.
-  class Outgoing final : public mpi::Outgoing {
+  class SendTransfer final : public mpi::SendTransfer {
    public:
-    ~Outgoing() override;
-    const Announcement& announcement() const { return announcement_; }
+    ~SendTransfer() override;
+    const Rts& rts() const { return rts_; }
     const void* sent() const override { return sent_; }
-    int length() const override { return announcement_.length(); }
-    std::uint64_t bytes() const override { return announcement_.bytes; }
+    int length() const override { return rts_.length(); }
+    std::uint64_t bytes() const override { return rts_.bytes; }
     std::string_view plan() const override { return kPlan; }
     std::string how() const override;
     /// Where the receiver needs a copy in host memory, this makes it. Errors: those of that copy.
-    Result<bool> taken() override;
+    Result<bool> test() override;
     void is_waited_for() override;
-    bool is_left() const override { return left_; }
+    bool is_buffered() const override { return left_; }
     int peer() const override { return to_.dest; }
-    bool is_wished() const override { return messages_.wish_of(announcement_).is_open(announcement_.number); }
-    bool is_claimed() const override { return messages_.wish_of(announcement_).is_claimed(announcement_.number); }
+    bool has_rtr() const override { return messages_.rtr_of(rts_).is_posted(rts_.number); }
+    bool is_claimed() const override { return messages_.rtr_of(rts_).is_claimed(rts_.number); }
 
    private:
     friend class Messages;
-    explicit Outgoing(Messages& messages) : messages_(messages) {}
+    explicit SendTransfer(Messages& messages) : messages_(messages) {}
     bool ended() const;
     /// Offers a copy in host memory.
     Status copy_to_file();
     void leave();
     /// Begins the copy that the receiver wishes, if it does.
-    void hear();
+    void accept_rtr();
     /// Whether the end of what is under way may still be told.
     Status look() const;
     Messages& messages_;
-    Announcement announcement_{};
+    Rts rts_{};
     const std::byte* sent_ = nullptr;
     const void* data_ = nullptr;
     int device_ = -1;  // that holds it
     Envelope to_;
-    std::uint64_t time_ = 0;      // of LookAlikes
-    Pushes::UnderWay under_way_;  // none: it is not this process that copies
-    std::uint64_t offered_ = 0;   // a copy in host memory; 0: none
+    std::uint64_t time_ = 0;             // of LookAlikes
+    CopyScheduler::UnderWay under_way_;  // none: it is not this process that copies
+    std::uint64_t offered_ = 0;          // a copy in host memory; 0: none
     std::optional<std::chrono::steady_clock::time_point> waited_since_;
     unsigned looks_ = 0;  // of who waits
     bool left_ = false;
@@ -108,14 +108,14 @@ class Messages {
   static constexpr std::chrono::milliseconds kWaits{1};
 
   /// Lends the memory, `settled` or not (Held), to a receiver; none where it cannot be shared, or no slot is left
-  /// whose announcement is as short as the message, and like no other message to that receiver. `synchronous`: it is
+  /// whose RTS is as short as the message, and like no other message to that receiver. `synchronous`: it is
   /// not over before its receiver has come, and so never left.
-  std::unique_ptr<Outgoing> announce(const void* data, std::uint64_t bytes, const Envelope& to, bool settled,
-                                     bool synchronous = false);
+  std::unique_ptr<SendTransfer> announce(const void* data, std::uint64_t bytes, const Envelope& to, bool settled,
+                                         bool synchronous = false);
 
-  /// Whether what was received is an announcement.
-  bool is_announcement(const void* data, std::uint64_t bytes) const {
-    if (bytes < kLeastLookedAt || bytes > kLongestAnnouncement) return false;
+  /// Whether what was received is an RTS.
+  bool is_rts(const void* data, std::uint64_t bytes) const {
+    if (bytes < kLeastLookedAt || bytes > kLongestRts) return false;
     std::uint64_t first[2];
     std::memcpy(first, data, sizeof first);
     return first[0] == job_[0] && first[1] == job_[1];
@@ -124,41 +124,41 @@ class Messages {
   /// How long a message is that a probe found, of `bytes` bytes there; none where it is the program's own. `members`:
   /// of the communicator (Envelope). `taken`: a matched probe took it from MPI, and the next one finds another. To be
   /// asked when nothing of that communicator, sender and tag is received that has not been looked at. Then the answer
-  /// is wrong in one case: the program's own message, of that very length, was sent behind the announcement with the
+  /// is wrong in one case: the program's own message, of that very length, was sent behind the RTS with the
   /// same tag, and in another communicator of the same ranks in the same order.
   std::optional<std::uint64_t> announced(int sender, int tag, std::uint64_t members, std::uint64_t bytes, bool taken);
 
   /// A message that is being fetched.
-  class Incoming final : public mpi::Incoming {
+  class RecvTransfer final : public mpi::RecvTransfer {
    public:
-    std::uint64_t bytes() const override { return announcement_.bytes; }
+    std::uint64_t bytes() const override { return rts_.bytes; }
     std::string_view plan() const override { return kPlan; }
     std::string how() const override;
-    int peer() const override { return announcement_.sender; }
+    int peer() const override { return rts_.sender; }
     /// The sender is told when it has come. Errors: those of the copy.
-    Result<bool> done() override;
+    Result<bool> test() override;
 
    private:
     friend class Messages;
-    Incoming(Messages& messages, const Announcement& announcement)
-        : messages_(messages), announcement_(announcement) {}
+    RecvTransfer(Messages& messages, const Rts& rts) : messages_(messages), rts_(rts) {}
     Messages& messages_;
-    const Announcement announcement_;
+    const Rts rts_;
     Status fetch_file();
     Result<bool> copied();
-    /// Of one that is wished: whether it has come, or is at least under way.
-    Result<bool> heard();
-    /// `brought`: by a block for small copies. `file`: from a copy in host memory, which this process asked for;
-    /// `left`: which its sender had left.
-    enum class Way { wished, pulled, brought, copied, file, left } way_ = Way::file;
+    /// Returns, of a put, whether the message has come, or the sender may still accept the RTR.
+    Result<bool> accepted();
+    /// How the message comes. `put`: by its sender; `get`: by a lane of this process; `kernel_get`: by a block for
+    /// small copies; `copied`: to host memory; `host_bounce`: from a copy in host memory, which this process asked
+    /// for; `buffered`: which its sender had left.
+    enum class Protocol { put, get, kernel_get, copied, host_bounce, buffered } protocol_ = Protocol::host_bounce;
     void* to_ = nullptr;
     int device_ = -1;
-    /// wished: until when the sender may hear it; from the first look on, since one that finds many messages looks at
-    /// all of them before it hears what others wish, and anew while the sender goes on to hear others. Some messages
-    /// pulled while others are pushed both ways take half as long again (2 × H200)
+    /// The time until which the sender may accept the RTR: from the first look on, since a sender that finds many
+    /// messages looks at all of them before it accepts any, and anew while the sender goes on to accept others. Some
+    /// messages that are got while others are put both ways take half as long again (2 × H200).
     std::optional<std::chrono::steady_clock::time_point> until_;
     std::uint64_t alive_ = 0, looks_at_first_ = 0;  // of the sender
-    Pushes::UnderWay under_way_;                    // pulled
+    CopyScheduler::UnderWay under_way_;             // of a get
     std::shared_ptr<const path::Mapping> mapping_;  // copied
     path::CopyLine* line_ = nullptr;
     std::uint64_t copy_ = 0;
@@ -166,76 +166,74 @@ class Messages {
     Status failed_;
   };
 
-  /// Brings a short message to settled memory of a GPU, now; none where that is not possible: then it is to be
+  /// Copies a short message to settled memory of a GPU, now; none where that is not possible: then it is to be
   /// fetched.
-  std::unique_ptr<Incoming> bring(const Announcement& announcement, bool matched, void* to, int device);
-  /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1). `matched`: its announcement was
+  std::unique_ptr<RecvTransfer> kernel_get(const Rts& rts, bool matched, void* to, int device);
+  /// Begins to bring the message to memory of a GPU, or of the host (`device`: -1). `matched`: its RTS was
   /// received by MPI_Mrecv.
-  std::unique_ptr<Incoming> fetch(const Announcement& announcement, bool matched, void* to, int device);
-  /// This rank begins to look at all that it has sent and not seen taken: receivers wait longer to be heard.
-  void look_at_all();
+  std::unique_ptr<RecvTransfer> fetch(const Rts& rts, bool matched, void* to, int device);
+  /// This rank begins a progress pass over all that it has sent: receivers wait longer for their RTRs to be accepted.
+  void begin_pass();
   /// The message is not wanted: it is longer than its receive allows.
-  void refuse(const Announcement& announcement, bool matched);
+  void refuse(const Rts& rts, bool matched);
 
  private:
   /// What is known of a message that outlives its Outgoing, as there.
   struct Left {
-    Announcement announcement;
+    Rts rts;
     Envelope to;
     std::uint64_t time, offered;
   };
   /// A sender that did not hear what was wished of it, or refused.
-  struct Deaf {
+  struct Unresponsive {
     int times = 0;            // in turn, of long messages
     int left = 0;             // its messages that are copied here before it is asked again
     std::uint64_t looks = 0;  // that it had begun
   };
-  /// What a probe is told of an announcement, beside its sender.
+  /// What a probe is told of an RTS, beside its sender.
   struct Looks {
     std::uint64_t step, dest_and_tag, members;
   };
   /// Calls visit(message, bytes) for those of `sender`'s that are on their way and look so, until it returns true.
   template <class Visit>
   void visit_alike(int sender, const Looks& looks, const Visit& visit) const;
-  /// An announcement was received; with the mutex held.
-  void note_received(const Announcement& announcement, bool matched);
-  void tell(const Announcement& announcement) const;
+  /// An RTS was received; with the mutex held.
+  void note_received(const Rts& rts, bool matched);
+  void tell(const Rts& rts) const;
   /// A message that is over; with the mutex held.
   void forget(const Left& one);
   /// Forgets messages left for receivers that have them now; with the mutex held.
   void sweep();
-  bool has_ended(const Announcement& announcement) const;
+  bool has_ended(const Rts& rts) const;
   comm::Slot& slot_of(int sender, int slot) const;
   std::atomic<std::uint64_t>& count_of(int rank, std::size_t word) const;
-  comm::Slot& slot_of(const Announcement& card) const { return slot_of(card.sender, card.slot); }
-  Wish wish_of(const Announcement& card) const {
-    return Wish(slot_of(card.sender, Announcement::kSlots + card.slot));
-  }
+  comm::Slot& slot_of(const Rts& card) const { return slot_of(card.sender, card.slot); }
+  Rtr rtr_of(const Rts& card) const { return Rtr(slot_of(card.sender, Rts::kSlots + card.slot)); }
 
-  /// The receiver's side of a wish; false: there is none.
-  bool wish(Incoming& incoming);
+  /// The receiver's side of an RTR; false: there is none.
+  bool post_rtr(RecvTransfer& incoming);
   /// Whether the sender would not hear it, as far as is known; with the mutex held.
-  bool is_deaf(const Announcement& card);
+  bool is_unresponsive(const Rts& card);
   /// Begins to copy from the sender's memory, or asks for a file.
-  void pull(Incoming& incoming);
-  Status begin_to_pull(Incoming& incoming);
+  void get(RecvTransfer& incoming);
+  Status begin_get(RecvTransfer& incoming);
 
   comm::Group& group_;
   const std::array<std::uint64_t, 2> job_;
   Gpus& gpus_;
-  Loans& loans_;
+  IpcCache& ipc_cache_;
   LookAlikes& look_alikes_;
   std::mutex mutex_;
-  AnnouncementSlots slots_;
-  std::array<device::Word, Announcement::kSlots> uses_{};
-  std::array<std::vector<std::byte>, Announcement::kSlots> cards_;  // what is sent, of each slot that was ever in use
+  RtsSlots slots_;
+  std::array<device::Word, Rts::kSlots> uses_{};
+  std::array<std::vector<std::byte>, Rts::kSlots> cards_;  // what is sent, of each slot that was ever in use
   std::uint64_t numbers_ = 0;
-  std::vector<Left> left_;    // messages whose sends are over, and whose receivers have not come
-  std::map<int, Seen> seen_;  // by sender
+  std::vector<Left> left_;          // messages whose sends are over, and whose receivers have not come
+  std::map<int, RtsTracker> seen_;  // by sender
   bool warned_ = false;
   std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
-  std::map<int, Deaf> deaf_;                              // by sender
-  Pushes pushes_;
+  std::map<int, Unresponsive> unresponsive_;              // by sender
+  CopyScheduler copies_;
 };
 
 }  // namespace sennit::shim::mpi

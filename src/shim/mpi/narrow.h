@@ -36,7 +36,7 @@ class Narrow {
 template <class Abi>
 void keep_until_done(Narrow& narrow, typename Abi::Request request, Form form) {
   if (!narrow.any_arrays()) return;
-  OpenRequests& requests = drop_in<Abi>().requests;
+  RequestTable& requests = drop_in<Abi>().requests;
   const auto open = requests.find(to_handle(request));
   auto kept = std::make_shared<Narrow>(std::move(narrow));
   if (open != nullptr) {

@@ -13,7 +13,7 @@ struct Nodes {
   int own = 0;                     ///< this rank's node
   bool alike = true;               ///< all have as many ranks
   std::vector<net::Place> places;  ///< of every rank of the communicator
-  std::vector<int> speakers;       ///< the rank of MPI_COMM_WORLD that speaks for each node: its first
+  std::vector<int> speakers;       ///< the rank of MPI_COMM_WORLD that leads each node: its first
 
   const net::Place& place(int rank) const { return places[static_cast<std::size_t>(rank)]; }
 };

@@ -1,4 +1,4 @@
-// The counterpart of a communicator whose ranks are all on one node.
+// Sennit's communicator beside one whose ranks are all on one node.
 #pragma once
 
 #include <memory>
@@ -6,12 +6,12 @@
 
 #include "coll/collectives.h"
 #include "path/node.h"
-#include "shim/mpi/counterpart.h"
+#include "shim/mpi/communicator.h"
 #include "shim/mpi/exchange.h"
 
 namespace sennit::shim::mpi {
 
-class OneNode final : public Counterpart {
+class OneNode final : public Communicator {
  public:
   /// Collective over the exchange's ranks. `executor`: of this rank, if it has one. Errors, the same on every rank:
   /// those of Node::create, of Collectives::meet, and of a rank without executor; of this one alone: out_of_memory.

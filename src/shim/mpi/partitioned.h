@@ -7,16 +7,16 @@ namespace sennit::shim::mpi::wrappers {
 
 /// The request, where its memory is a GPU's and goes in parts; else null.
 template <class Abi>
-OpenRequests::Shared in_parts(typename Abi::Request request) {
-  OpenRequests& table = drop_in<Abi>().requests;
+RequestTable::Shared in_parts(typename Abi::Request request) {
+  RequestTable& table = drop_in<Abi>().requests;
   const auto open = table.none() ? nullptr : table.find(to_handle(request));
   return open != nullptr && open->partitions != nullptr ? open : nullptr;
 }
 
 /// Before parts `low` to `high` are given to the MPI: its code where that cannot be.
 template <class Abi>
-int give_parts(const OpenRequests::Shared& open, int low, int high) {
-  const auto filled = open->partitions->fill(*open->shadows, low, high);
+int give_parts(const RequestTable::Shared& open, int low, int high) {
+  const auto filled = open->partitions->fill(*open->staged, low, high);
   return filled.ok() ? 0 : drop_in<Abi>().reporting.fail("MPI_Pready", open->comm(), filled);
 }
 
@@ -50,7 +50,7 @@ int Parrived(typename Abi::Request request, int partition, int* flag) {
   if (code != 0 || *flag == 0) return code;
   const auto open = in_parts<Abi>(request);
   if (open == nullptr) return code;
-  const auto brought = open->partitions->bring(*open->shadows, partition);
+  const auto brought = open->partitions->bring(*open->staged, partition);
   return brought.ok() ? 0 : drop_in<Abi>().reporting.fail("MPI_Parrived", open->comm(), brought);
 }
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "shim/mpi/shadows.h"
+#include "shim/mpi/staged_buffers.h"
 
 namespace sennit::shim::mpi {
 
@@ -33,29 +33,29 @@ class Partitions {
     brought_.assign(brought_.size(), false);
   }
   /// Parts `low` to `high` are the program's no more.
-  Status fill(Shadows& shadows, int low, int high) {
+  Status fill(StagedBuffers& staged, int low, int high) {
     const std::lock_guard lock(mutex_);                       // parts may lie between each other
     if (low < 0 || high >= count() || low > high) return {};  // the real function finds the fault
-    return shadows.fill_part(low * distance_, (high - low) * distance_ + bytes_);
+    return staged.copy_in_part(low * distance_, (high - low) * distance_ + bytes_);
   }
   /// One has come; the program may have written there since it was told so before.
-  Status bring(Shadows& shadows, int part) {
+  Status bring(StagedBuffers& staged, int part) {
     const std::lock_guard lock(mutex_);
     if (part < 0 || part >= count() || brought_[static_cast<std::size_t>(part)]) return {};
     brought_[static_cast<std::size_t>(part)] = true;
-    return shadows.give_back_part(data_, part * distance_);
+    return staged.copy_out_part(data_, part * distance_);
   }
   /// The message is over: all have come that do.
-  Status finish(Shadows& shadows) {
+  Status finish(StagedBuffers& staged) {
     {
       const std::lock_guard lock(mutex_);
       if (receives_ && std::ranges::none_of(brought_, std::identity())) {  // none was asked for: all together
         brought_.assign(brought_.size(), true);
-        return shadows.give_back(-1);
+        return staged.copy_out(-1);
       }
     }
     for (int part = 0; receives_ && part < count(); ++part)
-      if (auto status = bring(shadows, part); !status) return status;
+      if (auto status = bring(staged, part); !status) return status;
     return {};
   }
 

@@ -5,7 +5,7 @@
 #include <new>
 
 #include "shim/mpi/arrays.h"
-#include "shim/mpi/patience.h"
+#include "shim/mpi/backoff.h"
 #include "shim/mpi/process.h"
 
 namespace sennit::shim::mpi::wrappers {
@@ -68,7 +68,7 @@ void tell(typename Abi::Status& status, std::int64_t bytes) {
 template <class Abi>
 int wait_moving(typename Abi::Request* request, typename Abi::Status* status) {
   const auto test = Real<Abi>::of(&Test<Abi>, Entry::Test);
-  for (Patience patience;; patience.wait()) {
+  for (Backoff backoff;; backoff.wait()) {
     int flag = 0;
     if (const int code = test(request, &flag, status); code != 0 || flag != 0) return code;
     drop_in<Abi>().progress.make();
@@ -91,10 +91,10 @@ int stage(const Call& call, const RealCall& real, void* tail, const Then& then) 
   DropIn& here = drop_in<Abi>();
   try {
     const auto since = std::chrono::steady_clock::now();
-    auto shadows = here.staging.stage(call);
-    if (!shadows) return here.reporting.fail(call, shadows.status());
-    const int code = real((*shadows)->memory(), tail);
-    return code != 0 ? code : then(std::move(*shadows), since);
+    auto staged = here.staging.stage(call);
+    if (!staged) return here.reporting.fail(call, staged.status());
+    const int code = real((*staged)->memory(), tail);
+    return code != 0 ? code : then(std::move(*staged), since);
   } catch (const std::bad_alloc&) {
     return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
   }
@@ -105,7 +105,7 @@ template <class Abi>
 int perform(const Call& call, const RealCall& real, typename Abi::Request* request,
             std::string_view why = "ends in a request") {
   make_none<Abi>(request);
-  return stage<Abi>(call, real, request, [&](std::shared_ptr<Shadows> shadows, auto since) {
+  return stage<Abi>(call, real, request, [&](std::shared_ptr<StagedBuffers> staged, auto since) {
     if (is_none<Abi>(*request)) return 0;
     DropIn& here = drop_in<Abi>();
     auto open = std::make_shared<OpenRequest>();
@@ -114,16 +114,15 @@ int perform(const Call& call, const RealCall& real, typename Abi::Request* reque
     open->receives = receives(call.family);
     open->message = is_message(call.family);
     if (receives(call.family) && here.receives.begin_to_watch(true))
-      open->receive = here.receives.watch(call, *shadows);
-    if (shadows->bytes() != 0) {
-      open->shadows = std::move(shadows);
+      open->receive = here.receives.watch(call, *staged);
+    if (staged->bytes() != 0) {
+      open->staged = std::move(staged);
       if (open->receive != nullptr)
         here.reporting.count(call, "into GPU memory", since);
       else if (!why.empty())
-        here.staging.count(call, *open->shadows, receives(call.family) ? here.receives.why_not_watched() : why,
-                           since);
+        here.staging.count(call, *open->staged, receives(call.family) ? here.receives.why_not_watched() : why, since);
     }
-    if (open->shadows != nullptr || open->receive != nullptr) here.requests.add(to_handle(*request), open, call.comm);
+    if (open->staged != nullptr || open->receive != nullptr) here.requests.add(to_handle(*request), open, call.comm);
     here.progress.look_at_first_receives();
     return 0;
   });
@@ -140,22 +139,22 @@ int begin(const Call& call, const RealCollective& real, Arrays arrays, typename 
   try {
     const auto since = std::chrono::steady_clock::now();
     std::string_view why;
-    const auto begun = here.queue.prepare(call, why);
-    if (begun == nullptr)
+    const auto pending = here.queue.prepare(call, why);
+    if (pending == nullptr)
       return perform<Abi>(
           call, [&](const StandIns& memory, void* tail) { return real(memory, tail, arrays); }, request, why);
-    arrays.keep(begun->call);
-    begun->real = [real, arrays](const StandIns& memory, Handle& hidden) {
+    arrays.keep(pending->call);
+    pending->real = [real, arrays](const StandIns& memory, Handle& hidden) {
       auto made = no_request<Abi>();
       const int code = real(memory, &made, arrays);
       if (code == 0) hidden = to_handle(made);
       return code;
     };
     Handle placeholder = kNoHandle;
-    if (const int code = here.queue.enqueue(begun, placeholder); code != 0) return code;
+    if (const int code = here.queue.enqueue(pending, placeholder); code != 0) return code;
     auto open = std::make_shared<OpenRequest>();
-    open->begun = begun;
-    begun->took = std::chrono::steady_clock::now() - since;
+    open->pending = pending;
+    pending->took = std::chrono::steady_clock::now() - since;
     here.requests.add(placeholder, std::move(open), call.comm);
     *request = from_handle<typename Abi::Request>(placeholder);
     return 0;
@@ -170,9 +169,9 @@ int repeat(const Call& call, const RealCall& real, typename Abi::Request* reques
   DropIn& here = drop_in<Abi>();
   try {
     std::string_view why;
-    auto repeated = here.persistent.init(call, why);
-    const int code = perform<Abi>(call, real, request, repeated != nullptr ? std::string_view() : why);
-    if (code != 0 || repeated == nullptr || is_none<Abi>(*request)) return code;
+    auto persistent_call = here.persistent.init(call, why);
+    const int code = perform<Abi>(call, real, request, persistent_call != nullptr ? std::string_view() : why);
+    if (code != 0 || persistent_call == nullptr || is_none<Abi>(*request)) return code;
     auto open = here.requests.find(to_handle(*request));
     if (open == nullptr) {
       open = std::make_shared<OpenRequest>();
@@ -180,7 +179,7 @@ int repeat(const Call& call, const RealCall& real, typename Abi::Request* reques
       open->active = false;
       here.requests.add(to_handle(*request), open, call.comm);
     }
-    open->repeated = std::move(repeated);
+    open->persistent_call = std::move(persistent_call);
     return 0;
   } catch (const std::bad_alloc&) {
     return here.reporting.fail(call, Status(Code::out_of_memory, "no memory"));
@@ -193,32 +192,32 @@ int perform(const Call& call, const RealCall& real, typename Abi::Status* status
   typename Abi::Status own{};
   const bool no_status = reinterpret_cast<std::intptr_t>(status) == Abi::kStatusIgnore;
   typename Abi::Status* const told = no_status ? &own : status;
-  return stage<Abi>(call, real, told, [&](const std::shared_ptr<Shadows>& shadows, auto since) {
+  return stage<Abi>(call, real, told, [&](const std::shared_ptr<StagedBuffers>& staged, auto since) {
     DropIn& here = drop_in<Abi>();
     if (!receives(call.family)) {
-      if (auto given = shadows->give_back(-1); !given) return here.reporting.fail(call, given);
-      here.staging.count(call, *shadows, "no such call on GPUs", since);
+      if (auto given = staged->copy_out(-1); !given) return here.reporting.fail(call, given);
+      here.staging.count(call, *staged, "no such call on GPUs", since);
       return 0;
     }
     std::int64_t bytes = received<Abi>(*told);
-    const auto receive = here.receives.begin_to_watch(false) ? here.receives.watch(call, *shadows) : nullptr;
+    const auto receive = here.receives.begin_to_watch(false) ? here.receives.watch(call, *staged) : nullptr;
     if (receive == nullptr) {
-      if (auto given = shadows->give_back(bytes); !given) return here.reporting.fail(call, given);
+      if (auto given = staged->copy_out(bytes); !given) return here.reporting.fail(call, given);
       const auto length = static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
-      here.staging.count(call, length, *shadows, here.receives.why_not_watched(), since);
+      here.staging.count(call, length, *staged, here.receives.why_not_watched(), since);
       return 0;
     }
     here.receives.look(*receive, bytes);
-    for (Patience patience; !here.receives.arrived(*receive, call.comm); patience.wait()) {
+    for (Backoff backoff; !here.receives.arrived(*receive, call.comm); backoff.wait()) {
       if (const auto lost = here.progress.fail_if_lost("MPI_Recv", call.comm, receive->incoming->peer()))
         return *lost;
       here.progress.make();
     }
     const bool fetched = receive->incoming != nullptr;
-    if (const int failed = here.receives.complete(*receive, call.comm, shadows.get(), bytes); failed != 0)
+    if (const int failed = here.receives.complete(*receive, call.comm, staged.get(), bytes); failed != 0)
       return failed;
     if (fetched) tell<Abi>(*told, bytes);
-    if (shadows->bytes() != 0)
+    if (staged->bytes() != 0)
       here.reporting.count(call, static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0)),
                            fetched ? receive->incoming->plan() : "staged: small, or from host memory", since);
     return 0;
@@ -251,18 +250,18 @@ int begin_partitioned(const Call& call, const RealCall& real, int partitions, ty
 /// Collective operations on files that another function ends (split_io.h).
 template <class Abi>
 int begin_split(const Call& call, const RealCall& real, typename Abi::File file) {
-  return stage<Abi>(call, real, nullptr, [&](std::shared_ptr<Shadows> shadows, auto since) {
+  return stage<Abi>(call, real, nullptr, [&](std::shared_ptr<StagedBuffers> staged, auto since) {
     DropIn& here = drop_in<Abi>();
-    here.staging.count(call, *shadows, "no such call on GPUs", since);
-    here.staging.halves().put(to_handle(file), std::move(shadows));
+    here.staging.count(call, *staged, "no such call on GPUs", since);
+    here.staging.split_files().put(to_handle(file), std::move(staged));
     return 0;
   });
 }
 
-/// A send of an announcement in the place of the program's message.
+/// A send of an RTS in the place of the program's message.
 using CallCard = FunctionRef<int(const void* card, int length, void* tail)>;
 
-/// Sends of GPU memory. `call_card`: the same send, of an announcement.
+/// Sends of GPU memory. `call_card`: the same send, of an RTS.
 template <class Abi>
 int send(const Call& call, const RealCall& real, const CallCard& call_card, typename Abi::Request* request) {
   DropIn& here = drop_in<Abi>();

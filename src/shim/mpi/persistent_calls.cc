@@ -4,7 +4,7 @@
 #include <bit>
 #include <utility>
 
-#include "shim/mpi/patience.h"
+#include "shim/mpi/backoff.h"
 
 namespace sennit::shim::mpi {
 
@@ -16,10 +16,9 @@ constexpr int kMostRepeated = 4;
 
 }  // namespace
 
-std::shared_ptr<Communicators::One> PersistentCalls::agree(Handle comm, const Call* call, Work& work,
-                                                           std::string_view& why) {
-  Communicators::One& one = job_.communicators->find_or_begin_to_meet(comm);
-  (void)arrivals_.drain(comm, one, Arrivals::Until::begun);
+std::shared_ptr<CommState> PersistentCalls::agree(Handle comm, const Call* call, Work& work, std::string_view& why) {
+  CommState& one = job_.communicators->find_or_begin(comm);
+  (void)arrivals_.drain(comm, one, Arrivals::Until::pending);
   why = one.why_not;
   if (!one.whole) return nullptr;
   why = "persistent, ranks on several nodes";
@@ -30,7 +29,7 @@ std::shared_ptr<Communicators::One> PersistentCalls::agree(Handle comm, const Ca
   constexpr int kFirstIdle = 2, kSignature = 64 - kSignatureBits;
   constexpr std::uint64_t kFlags = (std::uint64_t{1} << kSignature) - 1;
   const auto device = call != nullptr ? staging_.device_of(*call).value_or(-1) : -1;
-  std::uint64_t mine = repeated_ < kMostRepeated ? kHasRoom : 0;
+  std::uint64_t mine = count_ < kMostRepeated ? kHasRoom : 0;
   why = "a buffer in host memory, or on another GPU";
   if (call != nullptr && staging_.device_of(*call) != -1) {
     auto translated = translate(*call);
@@ -43,10 +42,11 @@ std::shared_ptr<Communicators::One> PersistentCalls::agree(Handle comm, const Ca
     if (auto* const found = std::get_if<Work>(&translated)) work = std::move(*found);
   }
   const bool can = (mine & kCan) != 0;
-  for (std::size_t i = 0; can && i < std::min<std::size_t>(one.repeated.size(), kSignature - kFirstIdle); ++i) {
-    const auto& idle = one.repeated[i];
-    if (idle.use_count() == 1 && idle->counterpart != nullptr &&
-        (device < 0 || idle->counterpart->device() == device))
+  for (std::size_t i = 0; can && i < std::min<std::size_t>(one.persistent_calls.size(), kSignature - kFirstIdle);
+       ++i) {
+    const auto& idle = one.persistent_calls[i];
+    if (idle.use_count() == 1 && idle->communicator != nullptr &&
+        (device < 0 || idle->communicator->device() == device))
       mine |= std::uint64_t{1} << (kFirstIdle + i);
   }
   if (can) mine |= std::uint64_t{signature_of(work)} << kSignature;
@@ -64,24 +64,24 @@ std::shared_ptr<Communicators::One> PersistentCalls::agree(Handle comm, const Ca
     return nullptr;
   }
   if (const int idle = std::countr_zero(all >> kFirstIdle); idle < 64 - kFirstIdle)
-    return one.repeated[static_cast<std::size_t>(idle)];
+    return one.persistent_calls[static_cast<std::size_t>(idle)];
   why = "too many persistent collectives";
   if ((all & kHasRoom) == 0) return nullptr;
-  ++repeated_;
+  ++count_;
   auto made = job_.communicators->repeat(comm, one, job_.memories.executor_for_communicator(), device,
                                          [this] { progress_.make(); });
-  why = one.repeated.back()->why_not;
-  return made->counterpart != nullptr ? made : nullptr;
+  why = one.persistent_calls.back()->why_not;
+  return made->communicator != nullptr ? made : nullptr;
 }
 
-std::unique_ptr<Repeated> PersistentCalls::init(const Call& call, std::string_view& why) {
+std::unique_ptr<PersistentCall> PersistentCalls::init(const Call& call, std::string_view& why) {
   why = Job::kNotMet;
   if (job_.communicators == nullptr) return nullptr;
   Work work;
   auto with = agree(call.comm, &call, work, why);
   if (with == nullptr) return nullptr;
   const std::uint64_t bytes = reporting_.tells() ? message_size(call) : 0;
-  return std::make_unique<Repeated>(Repeated{call, std::move(work), std::move(with), bytes});
+  return std::make_unique<PersistentCall>(PersistentCall{call, std::move(work), std::move(with), bytes});
 }
 
 void PersistentCalls::init_of_host(Handle comm) {
@@ -92,27 +92,27 @@ void PersistentCalls::init_of_host(Handle comm) {
 }
 
 bool PersistentCalls::start(OpenRequest& open) {
-  const Repeated& repeated = *open.repeated;
-  auto& one = *static_cast<Communicators::One*>(repeated.with.get());
-  open.begun.reset();
-  if (one.counterpart == nullptr) return false;  // the communicator was freed
+  const PersistentCall& persistent_call = *open.persistent_call;
+  auto& one = *static_cast<CommState*>(persistent_call.with.get());
+  open.pending.reset();
+  if (one.communicator == nullptr) return false;  // the communicator was freed
   const auto since = Reporting::Clock::now();
-  open.begun = std::make_shared<Begun>(Turn::Kind::offered, repeated.call, [](const Call&) {
+  open.pending = std::make_shared<PendingCall>(QueuedCall::Kind::offered, persistent_call.call, [](const Call&) {
     return Status(Code::peer_lost, "a persistent collective cannot go on, since not all ranks can");
   });
-  open.begun->work = repeated.work;
-  open.begun->bytes = repeated.bytes;
+  open.pending->work = persistent_call.work;
+  open.pending->bytes = persistent_call.bytes;
   requests_.start(open);
-  queue_.enqueue(repeated.call.comm, one, open.begun);
+  queue_.enqueue(persistent_call.call.comm, one, open.pending);
   requests_.started(open);
-  open.begun->took = Reporting::Clock::now() - since;
+  open.pending->took = Reporting::Clock::now() - since;
   return true;
 }
 
-void PersistentCalls::forget(Communicators::One& one) {
-  for (const auto& each : one.repeated)
-    for (Patience patience; each->active; patience.wait()) (void)queue_.progress(Mover::program);
-  repeated_ -= static_cast<int>(one.repeated.size());
+void PersistentCalls::forget(CommState& one) {
+  for (const auto& each : one.persistent_calls)
+    for (Backoff backoff; each->active; backoff.wait()) (void)queue_.progress(Mover::program);
+  count_ -= static_cast<int>(one.persistent_calls.size());
 }
 
 }  // namespace sennit::shim::mpi

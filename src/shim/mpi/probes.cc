@@ -14,7 +14,7 @@ Handle Probes::comm_of(Handle message) {
   return found != comms_.end() ? found->second : kNoHandle;
 }
 
-std::optional<std::int64_t> Probes::announced(const Communicators::Peer& from, int tag, std::int64_t bytes,
+std::optional<std::int64_t> Probes::announced(const CommRegistry::Peer& from, int tag, std::int64_t bytes,
                                               bool taken) {
   const auto ask = [&](auto& way) -> std::optional<std::int64_t> {
     const auto length = static_cast<std::uint64_t>(bytes);
@@ -23,18 +23,18 @@ std::optional<std::int64_t> Probes::announced(const Communicators::Peer& from, i
   };
   if (from.world_rank < 0 || from.world_rank == job_.rank) return std::nullopt;
   if (job_.communicators->group().same_node(from.world_rank)) return ask(*transports_.live_messages());
-  Pieces* const pieces = transports_.pieces();
+  Pipeline* const pieces = transports_.pieces();
   return pieces != nullptr ? ask(*pieces) : std::nullopt;
 }
 
 std::optional<std::int64_t> Probes::length(Handle comm, int source, int tag, std::int64_t bytes, bool taken) {
   if (transports_.live_messages() == nullptr || job_.communicators == nullptr ||
-      !Announcement::step_of(static_cast<std::uint64_t>(bytes)))
+      !Rts::step_of(static_cast<std::uint64_t>(bytes)))
     return bytes;
   const auto from = job_.communicators->peer(comm, source);
   if (!announced(from, tag, bytes, false)) return bytes;
   // A probe finds no message that an open receive takes, so these have been given others, that came before: perhaps
-  // the announcement.
+  // the RTS.
   const auto matched = [&](const Receive& receive) {
     return receive.source && (*receive.source == source || *receive.source == job_.mpi.any_source()) &&
            (receive.tag == tag || receive.tag == job_.mpi.any_tag());

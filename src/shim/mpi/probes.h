@@ -1,4 +1,4 @@
-// Probes: a message that is announced is found as long as it is, not as its announcement; and what a matched probe
+// Probes: a message that is announced is found as long as it is, not as its RTS; and what a matched probe
 // has taken is known until it is received.
 //
 // State: the communicator of each message that a matched probe has taken. Lock: mutex_, under which nothing is
@@ -16,7 +16,7 @@ namespace sennit::shim::mpi {
 
 class Probes {
  public:
-  Probes(Job& job, Transports& transports, Receives& receives, OpenRequests& requests)
+  Probes(Job& job, Transports& transports, Receives& receives, RequestTable& requests)
       : job_(job), transports_(transports), receives_(receives), requests_(requests) {}
 
   /// A probe has taken this message out of a communicator's, for a receive of it alone.
@@ -29,12 +29,12 @@ class Probes {
 
  private:
   /// Returns what a message of `bytes` bytes announces; none where it is the program's own.
-  std::optional<std::int64_t> announced(const Communicators::Peer& from, int tag, std::int64_t bytes, bool taken);
+  std::optional<std::int64_t> announced(const CommRegistry::Peer& from, int tag, std::int64_t bytes, bool taken);
 
   Job& job_;
   Transports& transports_;
   Receives& receives_;
-  OpenRequests& requests_;
+  RequestTable& requests_;
   std::mutex mutex_;
   std::unordered_map<Handle, Handle> comms_;  // by message, the latest of each handle
 };

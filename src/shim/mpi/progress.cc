@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <utility>
 
-#include "shim/mpi/patience.h"
+#include "shim/mpi/backoff.h"
 
 namespace sennit::shim::mpi {
 
 void Progress::make_of_busy() {
-  if (Messages* const messages = transports_.live_messages()) messages->look_at_all();
+  if (Messages* const messages = transports_.live_messages()) messages->begin_pass();
   (void)queue_.progress(Mover::program);
   {
-    const Together together;
+    const CopyBatch batch;
     for (const auto& [request, open] : requests_.moving()) (void)ready(request, *open, Program::goes_on);
   }
   complete_orphans(Program::goes_on);
@@ -23,8 +23,8 @@ bool Progress::ready(Handle request, OpenRequest& open, Program program) {
   const std::lock_guard lock(open.mutex);
   // Another thread may have ended it since it was found, and its handle may be another request's.
   if (open.claimed || !open.active) return !open.active;
-  if (open.begun != nullptr) {
-    if (!open.begun->over()) return false;
+  if (open.pending != nullptr) {
+    if (!open.pending->over()) return false;
     open.finished = open.persistent;
     if (!open.persistent && !std::exchange(open.told, true)) (void)job_.mpi.end_placeholder(request);
     return true;
@@ -38,10 +38,10 @@ bool Progress::ready_send(Handle request, OpenRequest& open, Program program) {
   Received received;
   if (!open.lost.ok()) return true;
   if (program == Program::waits) open.outgoing->is_waited_for();
-  const auto taken = open.outgoing->taken();
+  const auto taken = open.outgoing->test();
   if (!taken.ok()) open.lost = taken.status();
   if (taken.ok() && *taken) explain(open.function, *open.outgoing);
-  if (taken.ok() && *taken && open.outgoing->is_left()) {
+  if (taken.ok() && *taken && open.outgoing->is_buffered()) {
     // The real one ends when its card is received, or was cancelled.
     const bool ended = job_.mpi.look_at(request, false, done, received) == 0 && done;
     open.let_go = open.finished = !ended;
@@ -90,7 +90,7 @@ void Progress::look_at_first_receives() {
   constexpr int kMost = 2;  // a default: who lags behind what comes catches up
   if (!requests_.busy()) return;
   for (int looks = 0; looks < kMost; ++looks) {
-    const auto [request, open] = requests_.first_awaited();
+    const auto [request, open] = requests_.first_pending_receive();
     if (open == nullptr) return;
     (void)ready(request, *open, Program::goes_on);
     if (!open->receive->looked.load(std::memory_order_relaxed)) return;
@@ -101,14 +101,14 @@ void Progress::serve_first_sends() {
   // Defaults: a kernel for so many short messages takes a program 4 µs; a long one is worth the copy engine's 3 µs.
   constexpr std::size_t kMany = 4;
   constexpr std::uint64_t kLong = 1 << 20;
-  const auto wished = requests_.wished(kMany, kLong);
-  const Together together;
+  const auto wished = requests_.with_rtr(kMany, kLong);
+  const CopyBatch batch;
   for (const auto& [request, open] : wished) (void)ready(request, *open, Program::goes_on);
 }
 
 void Progress::bring(Handle request, OpenRequest& open) {
   // A persistent one would be completed by the look.
-  if (!open.active || open.persistent || !open.receives || open.shadows == nullptr) return;
+  if (!open.active || open.persistent || !open.receives || open.staged == nullptr) return;
   const std::lock_guard lock(open.mutex);
   if (open.claimed || open.brought ||
       (open.receive != nullptr &&
@@ -117,12 +117,12 @@ void Progress::bring(Handle request, OpenRequest& open) {
   bool done = false;
   Received received;
   if (job_.mpi.look_at(request, false, done, received) != 0 || !done || received.cancelled) return;
-  open.brought = open.shadows->give_back(received.bytes).ok();  // else completing it says what is wrong
+  open.brought = open.staged->copy_out(received.bytes).ok();  // else completing it says what is wrong
 }
 
 void Progress::complete_orphans(Program program) {
-  if (!requests_.any_left()) return;
-  for (const auto& [request, open] : requests_.left()) {
+  if (!requests_.any_orphans()) return;
+  for (const auto& [request, open] : requests_.orphans()) {
     if (!ready(request, *open, program)) continue;
     {
       const std::lock_guard lock(open->mutex);
@@ -149,18 +149,18 @@ bool Progress::complete_orphan(Handle request, OpenRequest& open) {
   if (!open.lost.ok()) (void)reporting_.fail("sending a message", open.comm(), open.lost);
   std::int64_t bytes = !open.receives ? -1 : received.cancelled ? 0 : received.bytes;
   if (open.receive != nullptr) {
-    (void)receives_.complete(*open.receive, open.comm(), open.shadows.get(), bytes);
-  } else if (open.shadows != nullptr) {
-    const auto given = open.shadows->give_back(bytes);
+    (void)receives_.complete(*open.receive, open.comm(), open.staged.get(), bytes);
+  } else if (open.staged != nullptr) {
+    const auto given = open.staged->copy_out(bytes);
     if (!given.ok()) (void)reporting_.fail("completing a request", open.comm(), given);
   }
   return true;
 }
 
-int Progress::wait_for_receiver(Outgoing& outgoing, const Call& call) {
-  for (Patience patience;; patience.wait()) {
+int Progress::wait_for_receiver(SendTransfer& outgoing, const Call& call) {
+  for (Backoff backoff;; backoff.wait()) {
     outgoing.is_waited_for();
-    const auto taken = outgoing.taken();
+    const auto taken = outgoing.test();
     if (!taken) return reporting_.fail(call, taken.status());
     if (*taken) {
       explain(call.function(), outgoing);
@@ -172,7 +172,7 @@ int Progress::wait_for_receiver(Outgoing& outgoing, const Call& call) {
   }
 }
 
-void Progress::explain(Function function, const Outgoing& outgoing) {
+void Progress::explain(Function function, const SendTransfer& outgoing) {
   if (reporting_.explains()) reporting_.explain_way(function, outgoing.bytes(), outgoing.how());
 }
 
@@ -180,7 +180,7 @@ void Progress::flush_buffered() {
   Handle request = kNoHandle;
   if (!requests_.busy() || job_.mpi.begin_flush(request) != 0) return;
   bool done = false;
-  for (Patience patience; job_.mpi.done(request, done) == 0 && !done; patience.wait()) make();
+  for (Backoff backoff; job_.mpi.done(request, done) == 0 && !done; backoff.wait()) make();
 }
 
 Status Progress::check(OpenRequest& open) const {
@@ -213,9 +213,9 @@ std::optional<int> Progress::fail_if_lost(std::string_view what, Handle comm, in
 
 std::vector<int> Progress::awaited_elsewhere() {
   std::vector<int> awaited;
-  Communicators& all = *job_.communicators;
+  CommRegistry& all = *job_.communicators;
   if (all.beside() == kNoHandle) return awaited;
-  const auto announcers = all.questions().announcers();
+  const auto announcers = all.peer_query().announcers();
   const auto may_announce = [&](int rank) { return std::ranges::find(announcers, rank) != announcers.end(); };
   for (const auto& [request, open] : requests_.moving()) {
     const std::lock_guard lock(open->mutex);
@@ -243,11 +243,11 @@ std::vector<int> Progress::awaited_elsewhere() {
 
 void Progress::finish() {
   // A rank that died never receives.
-  for (Patience patience; requests_.any_left(); patience.wait()) {
+  for (Backoff backoff; requests_.any_orphans(); backoff.wait()) {
     make();
     complete_orphans(Program::waits);
     job_.mpi.progress();
-    const auto left = requests_.left();
+    const auto left = requests_.orphans();
     if (!left.empty() && std::ranges::none_of(left, [&](const auto& each) { return check(*each.second).ok(); }))
       break;
   }

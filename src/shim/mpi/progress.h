@@ -1,6 +1,6 @@
 // Progress of requests that the real library does not know all of: whoever waits has them move on.
 //
-// State: none but the requests (open_requests.h). Locks: a request's mutex is held while it is looked at; under it
+// State: none but the requests (request_table.h). Locks: a request's mutex is held while it is looked at; under it
 // the MPI is called, and the locks of Transports and Staging are taken. The table's own lock is never held then, and
 // the queue's lock is taken with no request's mutex held. Thread-safe.
 #pragma once
@@ -10,15 +10,15 @@
 #include <string_view>
 #include <vector>
 
-#include "shim/mpi/call_queue.h"
+#include "shim/mpi/call_queues.h"
 #include "shim/mpi/receives.h"
 
 namespace sennit::shim::mpi {
 
 class Progress {
  public:
-  Progress(Job& job, Reporting& reporting, Staging& staging, CallQueue& queue, Transports& transports,
-           Receives& receives, OpenRequests& requests)
+  Progress(Job& job, Reporting& reporting, Staging& staging, CallQueues& queue, Transports& transports,
+           Receives& receives, RequestTable& requests)
       : job_(job),
         reporting_(reporting),
         staging_(staging),
@@ -52,7 +52,7 @@ class Progress {
   void complete_orphans(Program program);
 
   /// Waits until the receiver has a message. Returns MPI's code.
-  int wait_for_receiver(Outgoing& outgoing, const Call& call);
+  int wait_for_receiver(SendTransfer& outgoing, const Call& call);
   /// Waits until buffered messages are sent, where requests move and the MPI can tell.
   void flush_buffered();
   /// Returns what the program is told in function `what` where a wait for a request, or for a rank of MPI_COMM_WORLD,
@@ -75,15 +75,15 @@ class Progress {
   bool complete_orphan(Handle request, OpenRequest& open);
   /// Returns ok while whoever a request waits for lives, as far as the MPI would not say so.
   Status check(OpenRequest& open) const;
-  void explain(Function function, const Outgoing& outgoing);
+  void explain(Function function, const SendTransfer& outgoing);
 
   Job& job_;
   Reporting& reporting_;
   Staging& staging_;
-  CallQueue& queue_;
+  CallQueues& queue_;
   Transports& transports_;
   Receives& receives_;
-  OpenRequests& requests_;
+  RequestTable& requests_;
 };
 
 }  // namespace sennit::shim::mpi

@@ -20,7 +20,7 @@ bool Receives::begin_to_watch(bool request) {
   return true;
 }
 
-std::unique_ptr<Receive> Receives::watch(const Call& call, const Shadows& shadows) {
+std::unique_ptr<Receive> Receives::watch(const Call& call, const StagedBuffers& staged) {
   const std::size_t index = static_cast<std::size_t>(call.count) - 1;  // the last buffer is what is received into
   const Part& part = call.parts[index];
   Shape shape;
@@ -31,11 +31,11 @@ std::unique_ptr<Receive> Receives::watch(const Call& call, const Shadows& shadow
   if (capacity < static_cast<std::int64_t>(kLeastLookedAt)) return nullptr;
   auto receive = std::make_unique<Receive>();
   receive->function = call.function();
-  if (reporting_.explains()) receive->detail = shadows.how();
-  receive->landed = shadows.memory()[index];
-  receive->goes_on = shadows.scattered(index) && shadows.memory().types[index] != kNoHandle;
+  if (reporting_.explains()) receive->detail = staged.how();
+  receive->landed = staged.memory()[index];
+  receive->goes_on = staged.scattered(index) && staged.memory().types[index] != kNoHandle;
   receive->buffer = receive->goes_on ? receive->landed : const_cast<void*>(part.address);
-  receive->held = receive->goes_on ? Held{} : shadows.held(index);
+  receive->held = receive->goes_on ? Held{} : staged.held(index);
   receive->capacity = capacity;
   receive->source = call.source;
   receive->tag = call.tag;
@@ -56,12 +56,11 @@ void Receives::look(Receive& receive, std::int64_t bytes, Program program) {
 }
 
 void Receives::fetch_announced(Receive& receive, std::int64_t bytes, Program program) {
-  if (bytes < static_cast<std::int64_t>(kLeastLookedAt) || bytes > static_cast<std::int64_t>(kLongestAnnouncement))
-    return;
+  if (bytes < static_cast<std::int64_t>(kLeastLookedAt) || bytes > static_cast<std::int64_t>(kLongestRts)) return;
   const void* came = receive.landed;
-  std::array<std::byte, kLongestAnnouncement> packed;
+  std::array<std::byte, kLongestRts> packed;
   if (receive.type != kNoHandle) {
-    // Of an element that is large nothing is packed but what may be an announcement.
+    // Of an element that is large nothing is packed but what may be an RTS.
     const auto rows = job_.mpi.rows(receive.type);
     if (rows && rows->data() >= bytes)
       path::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());
@@ -72,11 +71,11 @@ void Receives::fetch_announced(Receive& receive, std::int64_t bytes, Program pro
   }
   const auto length = static_cast<std::uint64_t>(bytes);
   Messages* const messages = transports_.live_messages();
-  Pieces* const pieces = transports_.live_pieces();
-  if (messages->is_announcement(came, length))
-    fetch<Announcement>(receive, *messages, came, program);
+  Pipeline* const pieces = transports_.live_pieces();
+  if (messages->is_rts(came, length))
+    fetch<Rts>(receive, *messages, came, program);
   else if (pieces != nullptr && pieces->is_card(came, length))
-    fetch<Pieces::Card>(receive, *pieces, came, program);
+    fetch<Pipeline::Card>(receive, *pieces, came, program);
 }
 
 template <class Card, class Way>
@@ -92,7 +91,7 @@ void Receives::fetch(Receive& receive, Way& way, const void* came, Program progr
   void* to = receive.buffer;
   int device = receive.held.device;
   if (receive.type != kNoHandle) {
-    auto room = staging_.host()->take(card.bytes);
+    auto room = staging_.host()->acquire(card.bytes);
     if (!room) {
       way.refuse(card, matched);
       receive.error = job_.mpi.err_no_memory();
@@ -104,8 +103,8 @@ void Receives::fetch(Receive& receive, Way& way, const void* came, Program progr
   }
   if constexpr (std::is_same_v<Way, Messages>) {
     // Several are copied by one kernel of their sender's, which takes hardly longer for them than for one.
-    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_awaited())
-      receive.incoming = way.bring(card, matched, to, device);
+    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_pending_receive())
+      receive.incoming = way.kernel_get(card, matched, to, device);
     if (receive.incoming != nullptr) return;
   }
   receive.incoming = way.fetch(card, matched, to, device);
@@ -113,7 +112,7 @@ void Receives::fetch(Receive& receive, Way& way, const void* came, Program progr
 
 bool Receives::arrived(Receive& receive, Handle comm) {
   if (receive.incoming == nullptr || receive.error != 0) return true;
-  const auto done = receive.incoming->done();
+  const auto done = receive.incoming->test();
   if (!done) {
     reporting_.say("receiving a message", comm, done.status());
     receive.error = reporting_.code_of(done.status());
@@ -125,29 +124,30 @@ bool Receives::arrived(Receive& receive, Handle comm) {
   return *done;
 }
 
-int Receives::complete(Receive& receive, Handle comm, Shadows* shadows, std::int64_t& bytes, Bringing* bringing) {
+int Receives::complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
+                       SmallCopyBatch* copies) {
   if (receive.error != 0) {
-    if (shadows != nullptr) shadows->mark_written(shadows->bytes());
+    if (staged != nullptr) staged->mark_written(staged->bytes());
     return job_.mpi.fail(comm, receive.error);
   }
   if (receive.incoming == nullptr) {
-    const auto given = shadows != nullptr ? shadows->give_back(bytes, bringing) : Status();
+    const auto given = staged != nullptr ? staged->copy_out(bytes, copies) : Status();
     return given.ok() ? 0 : reporting_.fail("receiving a message", comm, given);
   }
   bytes = static_cast<std::int64_t>(receive.incoming->bytes());
   if (receive.goes_on) {
-    const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
+    const auto given = staged != nullptr ? staged->copy_out(bytes) : Status();
     return given.ok() ? 0 : reporting_.fail("receiving a message", comm, given);
   }
   if (receive.type == kNoHandle) {
-    if (shadows != nullptr) shadows->mark_written(kLongestAnnouncement);
+    if (staged != nullptr) staged->mark_written(kLongestRts);
     return 0;
   }
   if (const int code = job_.mpi.unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)
     return job_.mpi.fail(comm, code);
-  const auto given = shadows != nullptr ? shadows->give_back(bytes) : Status();
+  const auto given = staged != nullptr ? staged->copy_out(bytes) : Status();
   if (!given.ok()) return reporting_.fail("receiving a message", comm, given);
-  staging_.host()->give(std::move(receive.packed));
+  staging_.host()->release(std::move(receive.packed));
   return 0;
 }
 

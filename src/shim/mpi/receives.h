@@ -1,4 +1,4 @@
-// Receives that an announcement may match: whoever receives looks at what came, and fetches the message that it
+// Receives that an RTS may match: whoever receives looks at what came, and fetches the message that it
 // announces.
 //
 // State: whether this process watches its receives, as it does from its first use of a GPU on. It has no lock: a
@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "shim/mpi/job.h"
-#include "shim/mpi/open_requests.h"
+#include "shim/mpi/request_table.h"
 #include "shim/mpi/transports.h"
 
 namespace sennit::shim::mpi {
@@ -23,7 +23,7 @@ enum class Program : std::uint8_t { waits, goes_on };
 
 class Receives {
  public:
-  Receives(Job& job, Reporting& reporting, Staging& staging, Transports& transports, OpenRequests& requests)
+  Receives(Job& job, Reporting& reporting, Staging& staging, Transports& transports, RequestTable& requests)
       : job_(job), reporting_(reporting), staging_(staging), transports_(transports), requests_(requests) {}
 
   /// Returns whether this process watches its receives, and has it do so where it can. `request`: the receive in
@@ -43,15 +43,16 @@ class Receives {
     return is_watching() ? kFromHost : "a receive was open before this process used a GPU";
   }
 
-  /// Makes what is to be looked at when the call's receive completes; null: no announcement can match it.
-  std::unique_ptr<Receive> watch(const Call& call, const Shadows& shadows);
+  /// Makes what is to be looked at when the call's receive completes; null: no RTS can match it.
+  std::unique_ptr<Receive> watch(const Call& call, const StagedBuffers& staged);
   /// Looks at what came, and begins to fetch what it announces. `bytes`: what its status says.
   void look(Receive& receive, std::int64_t bytes, Program program = Program::waits);
   /// Returns whether the message is where it belongs, or cannot come. `comm`: that of its receive.
   bool arrived(Receive& receive, Handle comm);
-  /// A receive is over: tells of it. `shadows`: may be null. `bytes`: what the status says, and is to say.
-  /// `bringing`: see Shadows::give_back.
-  int complete(Receive& receive, Handle comm, Shadows* shadows, std::int64_t& bytes, Bringing* bringing = nullptr);
+  /// A receive is over: tells of it. `staged`: may be null. `bytes`: what the status says, and is to say.
+  /// `copies`: see StagedBuffers::copy_out.
+  int complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
+               SmallCopyBatch* copies = nullptr);
 
   /// Watches no more, at MPI's end.
   void finish() { watching_.store(false, std::memory_order_release); }
@@ -68,7 +69,7 @@ class Receives {
   Reporting& reporting_;
   Staging& staging_;
   Transports& transports_;
-  OpenRequests& requests_;
+  RequestTable& requests_;
   std::atomic<bool> watching_{false}, unseen_{false};
 };
 

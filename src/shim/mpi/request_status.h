@@ -15,7 +15,7 @@ int Request_get_status(typename Abi::Request request, int* flag, typename Abi::S
 
 /// As MPI_Request_get_status, of a request that the drop-in has to do with: one that is active, found as `open`.
 template <class Abi>
-int get_status(typename Abi::Request request, const OpenRequests::Shared& open, int* flag,
+int get_status(typename Abi::Request request, const RequestTable::Shared& open, int* flag,
                typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Request_get_status<Abi>, Entry::Request_get_status);
   DropIn& here = drop_in<Abi>();
@@ -29,14 +29,14 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   if (open->finished) {
     *flag = 1;
     std::memcpy(told, open->status.data(), sizeof *told);
-    if (open->begun != nullptr || open->outgoing != nullptr || open->sends != nullptr)
+    if (open->pending != nullptr || open->outgoing != nullptr || open->sends != nullptr)
       *told = Process<Abi>::instance().library->empty_status();
   } else if (const int code = real(request, flag, told); code != 0 || *flag == 0) {
     return code;
   }
-  if (open->begun != nullptr) {  // what completes it says what went wrong
+  if (open->pending != nullptr) {  // what completes it says what went wrong
     const std::lock_guard lock(open->mutex);
-    return open->begun->give_back().ok() ? 0 : Abi::kErrOther;
+    return open->pending->copy_out().ok() ? 0 : Abi::kErrOther;
   }
   // The program may use the memory from now on; the request stays until it is completed, which brings nothing more.
   std::int64_t bytes = open->receives ? received<Abi>(*told) : -1;
@@ -44,16 +44,15 @@ int get_status(typename Abi::Request request, const OpenRequests::Shared& open, 
   if (open->receive != nullptr && open->receive->error != 0) return 0;  // what completes it says so
   if (open->receive != nullptr && open->receive->incoming != nullptr) {
     if (!open->brought && (open->receive->type != kNoHandle || open->receive->goes_on))
-      if (const int code = here.receives.complete(*open->receive, open->comm(), open->shadows.get(), bytes);
-          code != 0)
+      if (const int code = here.receives.complete(*open->receive, open->comm(), open->staged.get(), bytes); code != 0)
         return code;
     open->brought = true;
     tell<Abi>(*told, static_cast<std::int64_t>(open->receive->incoming->bytes()));
     return 0;
   }
-  if (open->shadows == nullptr || open->brought) return 0;
+  if (open->staged == nullptr || open->brought) return 0;
   const auto given =
-      open->partitions != nullptr ? open->partitions->finish(*open->shadows) : open->shadows->give_back(bytes);
+      open->partitions != nullptr ? open->partitions->finish(*open->staged) : open->staged->copy_out(bytes);
   open->brought = given.ok();
   return given.ok() ? 0 : here.reporting.fail("MPI_Request_get_status", open->comm(), given);
 }
@@ -84,7 +83,7 @@ class Asked {
         others_(requests, requests + count) {
     for (int i = 0; i < count; ++i) {
       auto open = drop_in<Abi>().requests.find(to_handle(requests[i]));
-      if (open == nullptr || (!open->active && open->repeated == nullptr)) continue;
+      if (open == nullptr || (!open->active && open->persistent_call == nullptr)) continue;
       others_[static_cast<std::size_t>(i)] = from_handle<Request>(drop_in<Abi>().mpi->request_null());
       // One of sennit's that is not started is as one that is none, whatever the real library thinks of it.
       if (open->active) own_.emplace_back(i, std::move(open));
@@ -113,7 +112,7 @@ class Asked {
   Status* const statuses_;
   const bool no_statuses_;
   std::vector<Request> others_;
-  std::vector<std::pair<int, OpenRequests::Shared>> own_;
+  std::vector<std::pair<int, RequestTable::Shared>> own_;
 };
 
 template <class Abi>

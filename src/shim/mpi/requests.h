@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shim/mpi/batch.h"
+#include "shim/mpi/request_set.h"
 #include "shim/mpi/wrappers.h"
 
 namespace sennit::shim::mpi::wrappers {
@@ -17,23 +17,23 @@ namespace sennit::shim::mpi::wrappers {
 /// What a wait for some requests needs.
 struct Need {
   bool real = false;         ///< nothing but the real function
-  OpenRequests::Shared own;  ///< the first that the drop-in has to do with; null: others of this rank are to go on
+  RequestTable::Shared own;  ///< the first that the drop-in has to do with; null: others of this rank are to go on
 };
 
 template <class Abi>
-Need need_of(const Batch<Abi>& batch) {
-  return {batch.plain(), batch.first()};
+Need need_of(const RequestSet<Abi>& set) {
+  return {set.plain(), set.first()};
 }
 template <class Abi>
 Need need_of(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
-  return need_of(Batch<Abi>(count, requests, statuses));
+  return need_of(RequestSet<Abi>(count, requests, statuses));
 }
 
 /// Waits until `look` has something to tell the program: MPI's code. A rank that died never sends; who waits for host
 /// memory alone waits as under MPI alone.
 template <class Abi, class Look>
 int wait_until(std::string_view function, const Need& need, const Look& look) {
-  for (Patience patience;; patience.wait()) {
+  for (Backoff backoff;; backoff.wait()) {
     if (const std::optional<int> code = look()) return *code;
     if (need.own == nullptr) continue;
     if (const auto code = drop_in<Abi>().progress.fail_if_lost(function, *need.own)) return *code;
@@ -46,7 +46,7 @@ int Test(typename Abi::Request* request, int* flag, typename Abi::Status* status
   DropIn& here = drop_in<Abi>();
   if (here.requests.none()) return real(request, flag, status);
   here.progress.make();
-  const int code = Batch<Abi>(1, request, status).test(0, *request, *flag);
+  const int code = RequestSet<Abi>(1, request, status).test(0, *request, *flag);
   if (code == 0 && *flag == 0) here.progress.make_mpi();
   return code;
 }
@@ -55,10 +55,10 @@ template <class Abi>
 int Wait(typename Abi::Request* request, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(&Wait<Abi>, Entry::Wait);
   if (drop_in<Abi>().requests.none()) return real(request, status);
-  Batch<Abi> batch(1, request, status);
-  if (batch.plain()) return real(request, status);
-  batch.watch();
-  return wait_until<Abi>("MPI_Wait", need_of(batch), [&]() -> std::optional<int> {
+  RequestSet<Abi> set(1, request, status);
+  if (set.plain()) return real(request, status);
+  set.watch();
+  return wait_until<Abi>("MPI_Wait", need_of(set), [&]() -> std::optional<int> {
     int flag = 0;
     const int code = Test<Abi>(request, &flag, status);
     return code != 0 || flag != 0 ? std::optional(code) : std::nullopt;
@@ -71,43 +71,43 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
   DropIn& here = drop_in<Abi>();
   if (here.requests.none() || count <= 0) return real(count, requests, flag, statuses);
   here.progress.make();
-  Batch<Abi> batch(count, requests, statuses);
-  if (!batch.all_ready()) {
+  RequestSet<Abi> set(count, requests, statuses);
+  if (!set.all_ready()) {
     *flag = 0;
     here.progress.make_mpi();
     return 0;
   }
-  auto some = batch.unfinished(requests);
-  batch.claim();
-  const int code = real(count, some.data(), flag, batch.statuses());
-  batch.take_back(requests, some);
-  if (code != 0) return batch.fail(code, requests);
-  return *flag == 0 || !batch.any() ? code : batch.complete_all(batch.statuses());
+  auto some = set.unfinished(requests);
+  set.claim();
+  const int code = real(count, some.data(), flag, set.statuses());
+  set.take_back(requests, some);
+  if (code != 0) return set.fail(code, requests);
+  return *flag == 0 || !set.any() ? code : set.complete_all(set.statuses());
 }
 
 /// Waits for all of them, one by one, for the code of each. MPI's code where the wait itself fails.
 template <class Abi>
-int wait_for_each(std::string_view function, Batch<Abi>& batch, typename Abi::Request* requests,
+int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi::Request* requests,
                   std::span<int> codes) {
   DropIn& here = drop_in<Abi>();
   std::vector<int> left(codes.size());
   std::iota(left.begin(), left.end(), 0);
-  batch.watch();
-  batch.gather();
-  return wait_until<Abi>(function, need_of(batch), [&]() -> std::optional<int> {
+  set.watch();
+  set.gather();
+  return wait_until<Abi>(function, need_of(set), [&]() -> std::optional<int> {
     here.progress.make();
     const auto over = [&] {
-      const Together together;
+      const CopyBatch set;
       return std::erase_if(left, [&](int i) {
         int flag = 0;
         int& code = codes[static_cast<std::size_t>(i)];
-        code = batch.test(i, requests[i], flag);
+        code = set.test(i, requests[i], flag);
         return code != 0 || flag != 0;
       });
     }();
     // While it waits for more, what has come is copied.
     if (over == 0 || left.empty())
-      if (const int code = batch.bring(); code != 0) return code;
+      if (const int code = set.bring(); code != 0) return code;
     return left.empty() ? std::optional(0) : std::nullopt;
   });
 }
@@ -117,18 +117,18 @@ template <class Abi>
 int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* statuses) {
   const auto real = Real<Abi>::of(&Waitall<Abi>, Entry::Waitall);
   if (drop_in<Abi>().requests.none() || count <= 0) return real(count, requests, statuses);
-  Batch<Abi> batch(count, requests, statuses);
-  if (batch.plain()) return real(count, requests, statuses);
+  RequestSet<Abi> set(count, requests, statuses);
+  if (set.plain()) return real(count, requests, statuses);
   std::vector<int> codes(static_cast<std::size_t>(count));
-  const int code = wait_for_each<Abi>("MPI_Waitall", batch, requests, codes);
-  return code != 0 ? code : tell_errors<Abi>(codes, batch.statuses());
+  const int code = wait_for_each<Abi>("MPI_Waitall", set, requests, codes);
+  return code != 0 ? code : tell_errors<Abi>(codes, set.statuses());
 }
 
 /// The two of an exchange, whose error is one of the two: MPI_Waitall would say that it is in a status.
 template <class Abi>
 int wait_for_two(typename Abi::Request* requests, typename Abi::Status* statuses, std::span<int> codes) {
-  Batch<Abi> batch(2, requests, statuses);
-  return wait_for_each<Abi>("MPI_Sendrecv", batch, requests, codes);
+  RequestSet<Abi> set(2, requests, statuses);
+  return wait_for_each<Abi>("MPI_Sendrecv", set, requests, codes);
 }
 
 template <class Abi>
@@ -142,21 +142,21 @@ int test_any(int count, typename Abi::Request* requests, int* index, int* flag, 
              bool& again) {
   DropIn& here = drop_in<Abi>();
   here.progress.make();
-  Batch<Abi> batch(count, requests, status);
+  RequestSet<Abi> set(count, requests, status);
   again = false;
   for (int i = 0; i < count; ++i)
-    if (batch.finished(i)) {
+    if (set.finished(i)) {
       *flag = 1;
       *index = i;
-      return batch.complete(i, *batch.statuses());
+      return set.complete(i, *set.statuses());
     }
-  auto visible = batch.visible(requests);
+  auto visible = set.visible(requests);
   const auto real = Real<Abi>::of(&Testany<Abi>, Entry::Testany);
-  batch.claim();
-  const int code = real(count, visible.data(), index, flag, batch.statuses());
-  batch.take_back(requests, visible);
-  if (code != 0) return batch.fail(code, requests);
-  again = *flag == 0 || (*index == Abi::kUndefined && batch.any_awaited());
+  set.claim();
+  const int code = real(count, visible.data(), index, flag, set.statuses());
+  set.take_back(requests, visible);
+  if (code != 0) return set.fail(code, requests);
+  again = *flag == 0 || (*index == Abi::kUndefined && set.any_awaited());
   if (again) {
     *flag = 0;
     *index = Abi::kUndefined;
@@ -164,8 +164,8 @@ int test_any(int count, typename Abi::Request* requests, int* index, int* flag, 
   // MPICH 4.0 leaves the status as it was where nothing is active.
   if (*flag != 0 && *index == Abi::kUndefined && !is_ignored<Abi>(status))
     *status = Process<Abi>::instance().library->empty_status();
-  if (*flag == 0 || *index == Abi::kUndefined || !batch.any()) return code;
-  return batch.complete(*index, *batch.statuses());
+  if (*flag == 0 || *index == Abi::kUndefined || !set.any()) return code;
+  return set.complete(*index, *set.statuses());
 }
 
 template <class Abi>
@@ -196,22 +196,22 @@ int test_some(int count, typename Abi::Request* requests, int* done, int* indice
               bool& again) {
   DropIn& here = drop_in<Abi>();
   here.progress.make();
-  Batch<Abi> batch(count, requests, statuses);
+  RequestSet<Abi> set(count, requests, statuses);
   again = false;
   *done = 0;
   for (int i = 0; i < count; ++i)
-    if (batch.finished(i)) indices[(*done)++] = i;
-  if (*done != 0) return batch.complete_some(*done, indices, batch.statuses());
-  auto visible = batch.visible(requests);
+    if (set.finished(i)) indices[(*done)++] = i;
+  if (*done != 0) return set.complete_some(*done, indices, set.statuses());
+  auto visible = set.visible(requests);
   const auto real = Real<Abi>::of(&Testsome<Abi>, Entry::Testsome);
-  batch.claim();
-  const int code = real(count, visible.data(), done, indices, batch.statuses());
-  batch.take_back(requests, visible);
-  if (code != 0) return batch.fail_some(code, requests, *done, indices);
-  again = *done == 0 || (*done == Abi::kUndefined && batch.any_awaited());
+  set.claim();
+  const int code = real(count, visible.data(), done, indices, set.statuses());
+  set.take_back(requests, visible);
+  if (code != 0) return set.fail_some(code, requests, *done, indices);
+  again = *done == 0 || (*done == Abi::kUndefined && set.any_awaited());
   if (again) *done = 0;
-  if (*done == 0 || *done == Abi::kUndefined || !batch.any()) return code;
-  return batch.complete_some(*done, indices, batch.statuses());
+  if (*done == 0 || *done == Abi::kUndefined || !set.any()) return code;
+  return set.complete_some(*done, indices, set.statuses());
 }
 
 template <class Abi>
@@ -237,15 +237,15 @@ int Waitsome(int count, typename Abi::Request* requests, int* done, int* indices
 
 /// Persistent requests begin anew: what they read is looked at now.
 template <class Abi>
-int refill(std::span<const OpenRequests::Shared> requests) {
+int refill(std::span<const RequestTable::Shared> requests) {
   DropIn& here = drop_in<Abi>();
   for (const auto& open : requests)
     if (open != nullptr) here.requests.start(*open);
   for (const auto& open : requests) {
-    if (open == nullptr || open->shadows == nullptr) continue;
+    if (open == nullptr || open->staged == nullptr) continue;
     if (open->partitions != nullptr) open->partitions->start();
     if (open->partitions != nullptr && !open->partitions->receives()) continue;  // MPI_Pready has each part looked at
-    if (auto status = open->shadows->fill(); !status) return here.reporting.fail("MPI_Start", open->comm(), status);
+    if (auto status = open->staged->copy_in(); !status) return here.reporting.fail("MPI_Start", open->comm(), status);
   }
   return 0;
 }
@@ -254,19 +254,19 @@ int refill(std::span<const OpenRequests::Shared> requests) {
 template <class Abi>
 bool start_again(typename Abi::Request request) {
   const auto open = drop_in<Abi>().requests.find(to_handle(request));
-  return open != nullptr && open->repeated != nullptr && drop_in<Abi>().persistent.start(*open);
+  return open != nullptr && open->persistent_call != nullptr && drop_in<Abi>().persistent.start(*open);
 }
 
 /// Whether the start of a persistent send is announced: a send of its own, which ends with it.
 template <class Abi>
-bool announce_again(const OpenRequests::Shared& open) {
+bool announce_again(const RequestTable::Shared& open) {
   if (open == nullptr || open->sends == nullptr) return false;
   DropIn& here = drop_in<Abi>();
   const auto since = std::chrono::steady_clock::now();
   const Call& call = *open->sends;
   std::string_view why = "communicator freed";
-  std::unique_ptr<Outgoing> outgoing;
-  OpenRequests::Shared sent;
+  std::unique_ptr<SendTransfer> outgoing;
+  RequestTable::Shared sent;
   try {
     sent = std::make_shared<OpenRequest>();
     if (open->comm() != kNoHandle) outgoing = here.transports.announce(call, why);
@@ -278,8 +278,8 @@ bool announce_again(const OpenRequests::Shared& open) {
       Real<Abi>::of(&Issend<Abi>, Entry::Issend)(outgoing->sent(), outgoing->length(), byte<Abi>(), call.dest,
                                                  call.tag, from_handle<typename Abi::Comm>(call.comm), &card) != 0 ||
       is_none<Abi>(card)) {
-    if (open->shadows != nullptr)
-      here.staging.count(call, *open->shadows, why, std::chrono::steady_clock::now() - since);
+    if (open->staged != nullptr)
+      here.staging.count(call, *open->staged, why, std::chrono::steady_clock::now() - since);
     return false;
   }
   const std::uint64_t bytes = outgoing->bytes();
@@ -298,11 +298,11 @@ bool announce_again(const OpenRequests::Shared& open) {
 /// Has them started, those that sennit does by sennit, and lets others look at them again.
 template <class Abi, class CallReal>
 int start(int count, typename Abi::Request* requests, const CallReal& real) {
-  OpenRequests& table = drop_in<Abi>().requests;
+  RequestTable& table = drop_in<Abi>().requests;
   if (table.none() || count <= 0) return real(count, requests);
   std::vector<typename Abi::Request> others;
   std::vector<int> indices;
-  std::vector<OpenRequests::Shared> open;
+  std::vector<RequestTable::Shared> open;
   for (int i = 0; i < count; ++i) {
     if (start_again<Abi>(requests[i])) continue;
     const auto found = table.find(to_handle(requests[i]));
@@ -341,7 +341,7 @@ int Startall(int count, typename Abi::Request* requests) {
 template <class Abi>
 int Cancel(typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Cancel<Abi>, Entry::Cancel);
-  OpenRequests& table = drop_in<Abi>().requests;
+  RequestTable& table = drop_in<Abi>().requests;
   const auto open = table.none() ? nullptr : table.find(to_handle(*request));
   if (open == nullptr || open->sends == nullptr) return real(request);
   const std::lock_guard lock(open->mutex);
@@ -352,14 +352,14 @@ int Cancel(typename Abi::Request* request) {
 template <class Abi>
 int Request_free(typename Abi::Request* request) {
   const auto real = Real<Abi>::of(&Request_free<Abi>, Entry::Request_free);
-  OpenRequests& table = drop_in<Abi>().requests;
+  RequestTable& table = drop_in<Abi>().requests;
   const Handle handle = to_handle(*request);
   const auto open = table.none() ? nullptr : table.find(handle);
   if (open == nullptr) return real(request);
   if (open->active && open->message && !open->persistent) {
     // MPI goes on with the message, and with it its memory is still used: the drop-in looks after it. The program may
     // free a send whose receiver waits for something else before, so this waits for nobody.
-    table.leave(handle, open);
+    table.orphan(handle, open);
     *request = from_handle<typename Abi::Request>(drop_in<Abi>().mpi->request_null());
     drop_in<Abi>().progress.make();
     return 0;

@@ -10,11 +10,11 @@ namespace sennit::shim::mpi {
 
 Windows& Rma::make_windows(const WindowMpi& of) {
   if (Windows* const made = live_windows_.load(std::memory_order_acquire)) return *made;
-  Loans* const lent = transports_.loans();
+  IpcCache* const lent = transports_.ipc_cache();
   Gpus* const here = staging_.gpus();
   const std::lock_guard lock(mutex_);
   if (windows_ == nullptr) {
-    Communicators* const all = job_.communicators.get();
+    CommRegistry* const all = job_.communicators.get();
     WindowTools tools{
         job_.mpi,
         of,
@@ -37,7 +37,7 @@ Windows& Rma::make_windows(const WindowMpi& of) {
 
 bool Rma::may_ask(Handle comm) {
   if (job_.communicators == nullptr) return !job_.apart;
-  const auto& ranks = job_.communicators->find_or_begin_to_meet(comm).ranks;
+  const auto& ranks = job_.communicators->find_or_begin(comm).ranks;
   return std::ranges::none_of(ranks, [](int rank) { return rank < 0; });
 }
 

@@ -1,4 +1,4 @@
-// The counterpart of a communicator whose ranks are on several nodes: one of its ranks on this node, and a rail of
+// Sennit's communicator beside one whose ranks are on several nodes: one of its ranks on this node, and a rail of
 // the program's MPI to those in the same place on other nodes.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace sennit::shim::mpi {
 
-class SeveralNodes final : public Counterpart {
+class SeveralNodes final : public Communicator {
  public:
   ~SeveralNodes() override;
   /// Collective over `comm`. Errors: the same on every rank.

@@ -1,5 +1,5 @@
 // What all ranks of a collective call give alike, in a few bits: ranks that disagree, which MPI does not allow, find
-// out before anything is read or written (board.h).
+// out before anything is read or written (collective_vote.h).
 #pragma once
 
 #include <cstdint>

@@ -10,12 +10,12 @@ template <class Abi, class Function>
 int end_split(Function* own, Entry entry, typename Abi::File file, const void* buffer, typename Abi::Status* status) {
   const auto real = Real<Abi>::of(own, entry);
   DropIn& here = drop_in<Abi>();
-  const auto shadows = here.staging.halves().take(to_handle(file));
+  const auto staged = here.staging.split_files().take(to_handle(file));
   // Where it was written from, the same function takes no pointer to what is constant.
-  if (shadows == nullptr) return real(file, const_cast<void*>(buffer), status);
-  const int code = real(file, shadows->memory()[0], status);
+  if (staged == nullptr) return real(file, const_cast<void*>(buffer), status);
+  const int code = real(file, staged->memory()[0], status);
   if (code != 0) return code;
-  const auto given = shadows->give_back(-1);
+  const auto given = staged->copy_out(-1);
   return given.ok() ? 0 : here.reporting.fail("a collective operation on a file", kNoHandle, given);
 }
 

@@ -10,7 +10,7 @@ Gpus* Staging::gpus() {
     auto executor = memories_.executor();
     if (executor) {
       gpus_ = std::make_unique<Gpus>(*executor, linger_);
-      host_ = std::make_unique<HostMemory>(*executor);
+      host_ = std::make_unique<PinnedPool>(*executor);
     } else {
       no_gpus_ = executor.status();
     }
@@ -29,43 +29,44 @@ std::optional<int> Staging::device_of(const Call& call) const {
   return device;
 }
 
-Result<std::shared_ptr<Shadows>> Staging::stage(const Call& call, bool again) {
+Result<std::shared_ptr<StagedBuffers>> Staging::stage(const Call& call, bool again) {
   if (gpus() == nullptr) return no_gpus_;
-  auto shadows = std::make_shared<Shadows>(*gpus_, *host_);
+  auto staged = std::make_shared<StagedBuffers>(*gpus_, *host_);
   const auto held = [&](const void* at) {
     return again || memories_.is_device(at) ? memories_.held_again(at) : Held{};
   };
   const auto overlap = is_collective(call.family) ? overlap_of(call) : std::nullopt;
   if (!overlap) {
-    if (auto status = shadows->make(call, held); !status) return status;
-    return shadows;
+    if (auto status = staged->make(call, held); !status) return status;
+    return staged;
   }
-  // The MPI is to find in the shadows what it would find in the program's memory, and to say what it says of that.
+  // The MPI is to find in the staged buffers what it would find in the program's memory, and to say what it says of
+  // that.
   Call one(call);
   one.parts[overlap->outer].access = Access::both;
   one.parts[overlap->inner].significant = false;
-  if (auto status = shadows->make(one, held); !status) return status;
-  shadows->put_inside(*overlap);
-  return shadows;
+  if (auto status = staged->make(one, held); !status) return status;
+  staged->put_inside(*overlap);
+  return staged;
 }
 
 int Staging::perform(const Call& call, const RealCall& real, std::string_view why) {
   const auto since = Reporting::Clock::now();
-  auto shadows = stage(call);
-  if (!shadows) return reporting_.fail(call, shadows.status());
-  const int code = real((*shadows)->memory(), nullptr);
+  auto staged = stage(call);
+  if (!staged) return reporting_.fail(call, staged.status());
+  const int code = real((*staged)->memory(), nullptr);
   if (code != 0) return code;
-  if (auto status = (*shadows)->give_back(-1); !status) return reporting_.fail(call, status);
-  count(call, **shadows, why, since);
+  if (auto status = (*staged)->copy_out(-1); !status) return reporting_.fail(call, status);
+  count(call, **staged, why, since);
   return 0;
 }
 
 Result<Staging::Copy> Staging::copy(const Call& call) {
   const Part& part = call.parts[0];
   if (gpus() != nullptr) {
-    auto shadows = stage(call, false);
-    if (!shadows) return shadows.status();
-    if ((*shadows)->bytes() != 0) return Copy{(*shadows)->memory()[0], *shadows, (*shadows)->memory().types[0]};
+    auto staged = stage(call, false);
+    if (!staged) return staged.status();
+    if ((*staged)->bytes() != 0) return Copy{(*staged)->memory()[0], *staged, (*staged)->memory().types[0]};
   }
   auto* const address = const_cast<std::byte*>(static_cast<const std::byte*>(part.address));
   const auto span = part.used() ? span_of(mpi_, part.elements) : std::nullopt;

@@ -1,8 +1,8 @@
-// Calls of GPU memory that the MPI does with host memory in its place (shadows.h), and copies of this process.
+// Calls of GPU memory that the MPI does with host memory in its place (staged_buffers.h), and copies of this process.
 //
 // State: the GPUs and the pinned memory of this process, made at first use and kept to its end; files whose
-// collective operation has begun (halves.h); the buffer of buffered sends. Lock: mutex_, of what is made at first
-// use. No other lock of the drop-in is taken under it, and the MPI is not called under it. Thread-safe.
+// collective operation has begun (split_files.h); the buffer of buffered sends. Lock: mutex_, of what is made at
+// first use. No other lock of the drop-in is taken under it, and the MPI is not called under it. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -16,10 +16,10 @@
 #include "shim/memories.h"
 #include "shim/mpi/attached_buffer.h"
 #include "shim/mpi/gpus.h"
-#include "shim/mpi/halves.h"
-#include "shim/mpi/host_memory.h"
+#include "shim/mpi/pinned_pool.h"
 #include "shim/mpi/reporting.h"
-#include "shim/mpi/shadows.h"
+#include "shim/mpi/split_files.h"
+#include "shim/mpi/staged_buffers.h"
 
 namespace sennit::shim::mpi {
 
@@ -34,17 +34,17 @@ class Staging {
   const Status& no_gpus() const { return no_gpus_; }
   /// GPUs and pinned memory that gpus() has made; null before.
   Gpus* made_gpus() const { return gpus_.get(); }
-  HostMemory* host() const { return host_.get(); }
+  PinnedPool* host() const { return host_.get(); }
 
   /// Returns the device that all the call's memory is on; -1 for host memory or several devices, none where nothing
   /// is used.
   std::optional<int> device_of(const Call& call) const;
 
-  /// Puts host memory in the place of what of the call is on GPUs. Errors: those of Shadows::make, and no GPU that
-  /// answers.
-  Result<std::shared_ptr<Shadows>> stage(const Call& call) { return stage(call, true); }
+  /// Puts host memory in the place of what of the call is on GPUs. Errors: those of StagedBuffers::make, and no GPU
+  /// that answers.
+  Result<std::shared_ptr<StagedBuffers>> stage(const Call& call) { return stage(call, true); }
   /// As stage(), of a call that is made outside the program's own call of it.
-  Result<std::shared_ptr<Shadows>> stage_later(const Call& call) { return stage(call, false); }
+  Result<std::shared_ptr<StagedBuffers>> stage_later(const Call& call) { return stage(call, false); }
   /// Does a blocking call with host memory, to its end; `why` it is staged. Returns what the program is told.
   int perform(const Call& call, const RealCall& real, std::string_view why);
 
@@ -59,23 +59,23 @@ class Staging {
 
   /// Counts and explains a call that is staged. `time`: as of Reporting::count().
   template <class Time>
-  void count(const Call& call, std::uint64_t bytes, const Shadows& shadows, std::string_view why, Time time) {
+  void count(const Call& call, std::uint64_t bytes, const StagedBuffers& staged, std::string_view why, Time time) {
     if (!reporting_.tells()) return;
     const std::string how = "staged: " + std::string(why);
     reporting_.count(call, bytes, how, time);
-    reporting_.explain_way(call.function(), bytes, how, shadows.how());
+    reporting_.explain_way(call.function(), bytes, how, staged.how());
   }
   template <class Time>
-  void count(const Call& call, const Shadows& shadows, std::string_view why, Time time) {
-    if (reporting_.tells()) count(call, message_size(call), shadows, why, time);
+  void count(const Call& call, const StagedBuffers& staged, std::string_view why, Time time) {
+    if (reporting_.tells()) count(call, message_size(call), staged, why, time);
   }
 
-  Halves& halves() { return halves_; }
+  SplitFiles& split_files() { return split_files_; }
   AttachedBuffer& attached_buffer() { return attached_buffer_; }
 
  private:
   /// `again`: in the program's own call, which has asked where its memory is.
-  Result<std::shared_ptr<Shadows>> stage(const Call& call, bool again);
+  Result<std::shared_ptr<StagedBuffers>> stage(const Call& call, bool again);
 
   const Mpi& mpi_;
   Memories& memories_;
@@ -83,9 +83,9 @@ class Staging {
   const std::chrono::microseconds linger_;
   std::mutex mutex_;
   std::unique_ptr<Gpus> gpus_;
-  std::unique_ptr<HostMemory> host_;
+  std::unique_ptr<PinnedPool> host_;
   Status no_gpus_;
-  Halves halves_;
+  SplitFiles split_files_;
   AttachedBuffer attached_buffer_;
 };
 

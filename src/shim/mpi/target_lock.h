@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "comm/group.h"
-#include "shim/mpi/messages.h"
-#include "shim/mpi/patience.h"
+#include "shim/mpi/backoff.h"
+#include "shim/mpi/slots.h"
 
 namespace sennit::shim::mpi {
 
@@ -18,7 +18,7 @@ class TargetLock {
   /// Errors: a rank was lost that held it.
   static Result<TargetLock> take(comm::Group& group, int target) {
     auto& word = group.control().slot(group.node_index(target), kSlot).words[0];
-    for (Patience patience;; patience.wait()) {
+    for (Backoff backoff;; backoff.wait()) {
       std::uint64_t nobody = 0;
       if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
         return TargetLock(word);
@@ -36,7 +36,7 @@ class TargetLock {
  private:
   /// Of each rank's row, before those of messages and of listening: who accumulates into its memory, one more than
   /// the rank of MPI_COMM_WORLD; 0: nobody.
-  static constexpr int kSlot = Announcement::kFirstSlot - 2;
+  static constexpr int kSlot = kTargetLockSlot;
 
   explicit TargetLock(std::atomic<std::uint64_t>& word) : word_(&word) {}
   std::atomic<std::uint64_t>* word_;

@@ -93,7 +93,7 @@ bool touches(const Frame& frame) {
   return false;
 }
 
-/// Whether no announcement fits into what a receive has room for.
+/// Whether no RTS fits into what a receive has room for.
 template <class Abi>
 bool too_short(std::int64_t count, Handle type) {
   if (count <= 0) return true;
@@ -104,7 +104,7 @@ bool too_short(std::int64_t count, Handle type) {
 /// Notes a send before it begins: see Transports::note().
 template <class Abi>
 LookAlikes::Sending note(std::int64_t count, Handle type, int dest, int tag, Handle comm, Form form) {
-  if (count <= 0 || count > static_cast<std::int64_t>(kLongestAnnouncement)) return {};
+  if (count <= 0 || count > static_cast<std::int64_t>(kLongestRts)) return {};
   if (!drop_in<Abi>().transports.may_announce()) return {};
   const auto size = Process<Abi>::instance().library->size(type);
   if (!size) return {};

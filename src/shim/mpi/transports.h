@@ -1,8 +1,8 @@
 // How messages between GPUs travel without the MPI: on this node (messages.h), and by pieces to other nodes
-// (pieces.h).
+// (pipeline.h).
 //
-// State: both of these and the memory lent to other processes (loans.h), made at first use; the program's own
-// messages that look like announcements (look_alikes.h). Lock: mutex_, of what is made at first use. Staging's is not
+// State: both of these and the memory lent to other processes (ipc_cache.h), made at first use; the program's own
+// messages that look like RTSs (look_alikes.h). Lock: mutex_, of what is made at first use. Staging's is not
 // taken under it, and the MPI is not called under it; what it makes has locks of its own. Thread-safe.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 #include "shim/mpi/job.h"
 #include "shim/mpi/messages.h"
-#include "shim/mpi/pieces.h"
+#include "shim/mpi/pipeline.h"
 #include "shim/mpi/staging.h"
 
 namespace sennit::shim::mpi {
@@ -23,17 +23,17 @@ class Transports {
   Transports(Job& job, Staging& staging) : job_(job), staging_(staging) {}
 
   /// Memory of GPUs that this process exports and imports; null: there are no GPUs, or the job's ranks have not met.
-  Loans* loans();
+  IpcCache* ipc_cache();
   /// Messages of this node; null as loans().
   Messages* messages();
   /// Those, where they were made before; else null.
   Messages* live_messages() const { return live_messages_.load(std::memory_order_acquire); }
   /// Messages between nodes; null as loans(), and where all ranks are on one node.
-  Pieces* pieces();
-  Pieces* live_pieces() const { return pieces_.get(); }
+  Pipeline* pieces();
+  Pipeline* live_pieces() const { return pieces_.get(); }
 
   /// Announces a send, so that its receiver gets the memory itself. Null: it is to be staged, and `why` says why.
-  std::unique_ptr<Outgoing> announce(const Call& call, std::string_view& why);
+  std::unique_ptr<SendTransfer> announce(const Call& call, std::string_view& why);
 
   /// Returns whether any message of this process is ever announced. False before MPI_Init too, where MPI must not be
   /// asked.
@@ -41,7 +41,7 @@ class Transports {
   /// Notes a message of the program's own, of `bytes` bytes, before it is sent; to be kept until that call returns.
   /// `again`: it is sent whenever the program says so.
   LookAlikes::Sending note(std::int64_t bytes, int dest, int tag, Handle comm, bool again) {
-    const auto step = Announcement::step_of(static_cast<std::uint64_t>(bytes));
+    const auto step = Rts::step_of(static_cast<std::uint64_t>(bytes));
     if (!step) return {};
     const int to = job_.communicators->peer(comm, dest).world_rank;
     return to < 0 || to == job_.rank ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *step, again);
@@ -54,17 +54,17 @@ class Transports {
 
  private:
   /// Announces so many bytes of a GPU's to a rank of another node.
-  std::unique_ptr<Outgoing> announce_elsewhere(const void* data, std::uint64_t bytes, const Envelope& to,
-                                               std::string_view& why);
+  std::unique_ptr<SendTransfer> announce_elsewhere(const void* data, std::uint64_t bytes, const Envelope& to,
+                                                   std::string_view& why);
 
   Job& job_;
   Staging& staging_;
   std::mutex mutex_;
-  std::unique_ptr<Loans> loans_;
+  std::unique_ptr<IpcCache> ipc_cache_;
   LookAlikes look_alikes_;
   std::unique_ptr<Messages> messages_;
   std::atomic<Messages*> live_messages_{nullptr};  // that, for who has not made it
-  std::unique_ptr<Pieces> pieces_;
+  std::unique_ptr<Pipeline> pieces_;
 };
 
 }  // namespace sennit::shim::mpi

@@ -7,12 +7,12 @@ namespace sennit::shim::mpi::wrappers {
 
 template <class Abi>
 int Barrier(typename Abi::Comm comm) {
-  const auto silence = drop_in<Abi>().arrivals.silence();
+  const auto hold_rts = drop_in<Abi>().arrivals.hold_rts();
   if (const auto code = drop_in<Abi>().arrivals.arrive("MPI_Barrier", to_handle(comm))) return *code;
   return Real<Abi>::of(&Barrier<Abi>, Entry::Barrier)(comm);
 }
 
-// Calls that no board counts, but that keep the order of those that wait for their turn. Where some ranks run without
+// Calls that no vote counts, but that keep the order of those that wait for their turn. Where some ranks run without
 // the drop-in they cannot end on MPI_COMM_WORLD.
 
 template <class Abi>
@@ -97,7 +97,7 @@ int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* st
     const int code = Real<Abi>::of(&Probe<Abi>, Entry::Probe)(source, tag, comm, status);
     if (code != 0 || is_ignored<Abi>(status) || tell_probed<Abi>(comm, *status, false)) return code;
   }
-  for (Patience patience;; patience.wait()) {
+  for (Backoff backoff;; backoff.wait()) {
     int flag = 0;
     if (const int code = Iprobe<Abi>(source, tag, comm, &flag, status); code != 0 || flag != 0) return code;
   }
@@ -107,7 +107,7 @@ int Probe(int source, int tag, typename Abi::Comm comm, typename Abi::Status* st
 template <class Abi>
 int taken(typename Abi::Comm comm, typename Abi::Message message, typename Abi::Status& status) {
   drop_in<Abi>().probes.match(to_handle(message), to_handle(comm));
-  for (Patience patience; !tell_probed<Abi>(comm, status, true); patience.wait()) drop_in<Abi>().progress.make();
+  for (Backoff backoff; !tell_probed<Abi>(comm, status, true); backoff.wait()) drop_in<Abi>().progress.make();
   return 0;
 }
 
@@ -130,7 +130,7 @@ int Mprobe(int source, int tag, typename Abi::Comm comm, typename Abi::Message* 
     const int code = Real<Abi>::of(&Mprobe<Abi>, Entry::Mprobe)(source, tag, comm, message, told);
     return code == 0 ? taken<Abi>(comm, *message, *told) : code;
   }
-  for (Patience patience;; patience.wait()) {
+  for (Backoff backoff;; backoff.wait()) {
     int flag = 0;
     if (const int code = Improbe<Abi>(source, tag, comm, &flag, message, status); code != 0 || flag != 0) return code;
   }

@@ -75,26 +75,26 @@ Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCal
   for (std::size_t i = 0; i < call.all().size(); ++i) memory.at[i] = const_cast<void*>(call.parts[i].address);
   if (remote.rank < 0 || tools_.gpus == nullptr) return {real(memory, request)};
 
-  auto shadows = std::make_shared<Shadows>(*tools_.gpus, *tools_.host);
-  if (auto status = shadows->make(call, [&](const void* at) { return Held{tools_.holder(at)}; }); !status)
+  auto staged = std::make_shared<StagedBuffers>(*tools_.gpus, *tools_.host);
+  if (auto status = staged->make(call, [&](const void* at) { return Held{tools_.holder(at)}; }); !status)
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
-  if (shadows->bytes() == 0) return {real(memory, request)};
+  if (staged->bytes() == 0) return {real(memory, request)};
   const std::string_view how =
       is_mirrored(remote.window) ? "staged: ranks out of reach" : "staged: the target is in host memory";
-  Outcome outcome{0, message_size(call), how, {}, shadows->how()};
-  Pending pending{remote.rank, shadows};
+  Outcome outcome{0, message_size(call), how, {}, staged->how()};
+  Pending pending{remote.rank, staged};
   for (std::size_t i = 0; i < call.all().size(); ++i) {
     const Part& part = call.parts[i];
-    if (part.access == Access::in || shadows->memory()[i] == part.address) continue;
-    pending.scattered = pending.scattered || shadows->scattered(i);
-    if (shadows->scattered(i)) continue;
+    if (part.access == Access::in || staged->memory()[i] == part.address) continue;
+    pending.scattered = pending.scattered || staged->scattered(i);
+    if (staged->scattered(i)) continue;
     auto region = region_of(tools_.mpi, part);
     if (!region) return {tools_.windows.fail(remote.window, tools_.mpi.err_other()), 0, {}, region.status()};
     pending.to = address_of(part);
-    pending.image = static_cast<const std::byte*>(shadows->memory()[i]) + region->span().first;
+    pending.image = static_cast<const std::byte*>(staged->memory()[i]) + region->span().first;
     pending.region = std::move(*region);
   }
-  outcome.code = real(shadows->memory(), request);
+  outcome.code = real(staged->memory(), request);
   if (outcome.code != 0) return outcome;
   if (request == nullptr) {
     const auto window = find_or_make(remote.window);
@@ -181,7 +181,7 @@ Result<std::string_view> Windows::put_or_get(const Call& call, bool put, Window&
     return std::string_view();
   }
   const Copy gpu = copy_by(device);
-  Shadows pieces(*tools_.gpus, *tools_.host);
+  StagedBuffers pieces(*tools_.gpus, *tools_.host);
   if (!here->dense()) {
     // The data alone, if it lies in several allocations.
     const auto holder = [&](const void* pointer) { return Held{tools_.holder(pointer)}; };
@@ -189,17 +189,17 @@ Result<std::string_view> Windows::put_or_get(const Call& call, bool put, Window&
     if (pieces.scattered(0) && pieces.memory().types[0] != kNoHandle) {
       auto* const data = static_cast<std::byte*>(pieces.memory()[0]);
       auto status = put ? there.write(gpu, at, data) : there.read(gpu, at, data);
-      if (status.ok() && !put) status = pieces.give_back(-1);
+      if (status.ok() && !put) status = pieces.copy_out(-1);
       if (!status) return status;
       return std::string_view(", packed in host memory: in several allocations");
     }
   }
-  auto packed = tools_.host->take(there.bytes());
+  auto packed = tools_.host->acquire(there.bytes());
   if (!packed) return packed.status();
   const Copy local = tools_.holder(data_of(tools_.mpi, part)) >= 0 ? gpu : Copy(plain);
   auto status = put ? here->read(local, mine, packed->data()) : there.read(gpu, at, packed->data());
   if (status.ok()) status = put ? there.write(gpu, at, packed->data()) : here->write(local, mine, packed->data());
-  tools_.host->give(std::move(*packed));
+  tools_.host->release(std::move(*packed));
   if (!status) return status;
   return std::string_view(", packed in host memory: a type has gaps");
 }

@@ -13,7 +13,7 @@ template <class Abi, class Unit, class Create>
 int create_window(const Create& real, void* base, Aint size, Unit disp_unit, typename Abi::Info info,
                   typename Abi::Comm comm, Win<Abi>* win) {
   auto& process = Process<Abi>::instance();
-  const auto silence = process.drop_in->arrivals.silence();
+  const auto hold_rts = process.drop_in->arrivals.hold_rts();
   if (const auto code = process.drop_in->arrivals.arrive("MPI_Win_create", to_handle(comm))) return *code;
   const auto named = [&](int code) { return name_made<Abi>(code, Shared::window, win, comm); };
   if (!process.windows->complete()) return named(real(base, size, disp_unit, info, comm, win));
@@ -52,7 +52,7 @@ int Win_create_narrowed(void* base, Aint size, Aint disp_unit, typename Abi::Inf
 template <class Abi>
 int Win_free(Win<Abi>* win) {
   const auto real = Real<Abi>::of(&Win_free<Abi>, Entry::Win_free);
-  const auto silence = drop_in<Abi>().arrivals.silence();
+  const auto hold_rts = drop_in<Abi>().arrivals.hold_rts();
   if (const auto code = drop_in<Abi>().arrivals.arrive("MPI_Win_free", Shared::window, to_handle(*win))) return *code;
   drop_in<Abi>().arrivals.forget(Shared::window, to_handle(*win));
   Windows* const windows = drop_in<Abi>().rma.windows();
@@ -103,12 +103,12 @@ int ends_calls(Win<Abi> win, int rank, const Call& real) {
     windows->keep_pending(window, std::move(brought));
     return code;
   }
-  return windows->give_back(window, brought);
+  return windows->copy_out(window, brought);
 }
 
 template <class Abi>
 int Win_fence(int assert, Win<Abi> win) {
-  const auto silence = drop_in<Abi>().arrivals.silence();
+  const auto hold_rts = drop_in<Abi>().arrivals.hold_rts();
   if (const auto met = drop_in<Abi>().arrivals.arrive("MPI_Win_fence", Shared::window, to_handle(win))) return *met;
   Windows* const windows = drop_in<Abi>().rma.windows();
   const int code = ends_calls<Abi>(win, Windows::kEveryRank, [&] {

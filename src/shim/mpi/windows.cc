@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "coll/reduce_rows.h"
-#include "shim/mpi/patience.h"
+#include "shim/mpi/backoff.h"
 
 namespace sennit::shim::mpi {
 
@@ -25,7 +25,7 @@ struct Windows::Card {
   std::uint32_t gpu, wrong;
   std::int64_t unit;
   std::uint64_t bytes;
-  Lent lent;
+  IpcHandle lent;
 };
 
 Windows::Shared Windows::find(Handle window) const {
@@ -53,10 +53,10 @@ std::string Windows::prepare(Handle comm, WindowMemory memory, std::int64_t unit
   mine.gpu = gpu ? 1 : 0;
   mine.unit = unit;
   mine.bytes = static_cast<std::uint64_t>(memory.bytes);
-  if (tools_.loans == nullptr) {
+  if (tools_.ipc_cache == nullptr) {
     why = "the job's ranks could not meet";
   } else if (gpu) {
-    if (auto lent = tools_.loans->lend(memory.base, mine.bytes))
+    if (auto lent = tools_.ipc_cache->export_memory(memory.base, mine.bytes))
       mine.lent = *lent;
     else
       why = lent.status().text();
@@ -103,7 +103,7 @@ Result<std::byte*> Windows::reach(Target& target, int device) {
   if (target.own != nullptr) return target.own;
   auto& mapping = target.mappings[device];
   if (mapping == nullptr) {
-    auto borrowed = tools_.loans->borrow(target.world, target.lent, device);
+    auto borrowed = tools_.ipc_cache->import_memory(target.world, target.lent, device);
     if (!borrowed) return borrowed.status();
     mapping = std::move(borrowed->mapping);
   }
@@ -169,8 +169,8 @@ Status Windows::mirror(Handle comm, bool gpu, Window& window) {
   if (gpu && tools_.gpus == nullptr) {
     status = Status(Code::unsupported, "no GPU answers here");
   } else if (gpu) {
-    auto made = Mirror::make(*tools_.gpus, *tools_.host, static_cast<std::byte*>(window.memory.base),
-                             static_cast<std::uint64_t>(window.memory.bytes), tools_.holder(window.memory.base));
+    auto made = PublicCopy::make(*tools_.gpus, *tools_.host, static_cast<std::byte*>(window.memory.base),
+                                 static_cast<std::uint64_t>(window.memory.bytes), tools_.holder(window.memory.base));
     if (made.ok())
       window.mirror = std::move(*made);
     else
@@ -239,7 +239,7 @@ void Windows::stay(Handle handle, Shared known) {
 
 void Windows::end_free(const Shared& window) {
   if (window == nullptr) return;
-  if (give_back(std::exchange(window->pending, {})) != 0)
+  if (copy_out(std::exchange(window->pending, {})) != 0)
     log(LogLevel::error, "MPI_Win_free: what came from other ranks is not in GPU memory");
   let_go(*window);
 }
@@ -247,11 +247,11 @@ void Windows::end_free(const Shared& window) {
 void Windows::let_go(Window& window) {
   for (Target& target : window.targets) {
     target.mappings.clear();
-    if (tools_.loans == nullptr || target.lent.identity == 0) continue;
+    if (tools_.ipc_cache == nullptr || target.lent.identity == 0) continue;
     if (target.own != nullptr)
-      tools_.loans->take_back(target.lent.identity);
+      tools_.ipc_cache->release(target.lent.identity);
     else
-      tools_.loans->give_back(target.world, target.lent.identity);
+      tools_.ipc_cache->unmap(target.world, target.lent.identity);
   }
   if (window.comm != kNoHandle) (void)tools_.mpi.free(window.comm);
 }
@@ -297,20 +297,20 @@ void Windows::keep_pending(Handle handle, Brought brought) {
 }
 
 Status Windows::bring(const Pending& one) {
-  if (one.scattered) return one.shadows->give_back(-1);
+  if (one.scattered) return one.staged->copy_out(-1);
   if (one.to == nullptr) return {};
   return one.region->write_image(copy_by(tools_.holder(one.to + one.region->span().first)), one.to, one.image);
 }
 
-int Windows::give_back(const Brought& brought) {
+int Windows::copy_out(const Brought& brought) {
   int code = 0;
   for (const Pending& one : brought)
     if (!bring(one)) code = tools_.mpi.err_other();
   return code;
 }
 
-int Windows::give_back(Handle handle, const Brought& brought) {
-  const int code = give_back(brought);
+int Windows::copy_out(Handle handle, const Brought& brought) {
+  const int code = copy_out(brought);
   return code == 0 ? 0 : tools_.windows.fail(handle, code);
 }
 
@@ -325,7 +325,7 @@ Status Windows::check(Handle handle) const {
 
 int Windows::wait_for(Handle window, Handle request) {
   bool done = false;
-  for (Patience patience;; patience.wait()) {
+  for (Backoff backoff;; backoff.wait()) {
     if (const int code = tools_.mpi.done(request, done); code != 0) return tools_.windows.fail(window, code);
     if (done) return 0;
     if (auto lost = check(window); !lost.ok()) {

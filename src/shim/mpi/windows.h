@@ -3,16 +3,17 @@
 // 1. The real window has eight bytes of host memory where a rank gave memory of a GPU, and is what the program
 //    synchronises with: its epochs and locks are MPI's own. Where MPI may put off a lock, a barrier or the post of
 //    another rank to a later call, which is too late for a copy that it does not know of, this file waits for it.
-// 2. Memory of GPUs is lent to all ranks of the window (loans.h). Data goes there and comes from there by copies of
+// 2. Memory of GPUs is lent to all ranks of the window (ipc_cache.h). Data goes there and comes from there by copies
+// of
 //    this process's lanes; synchronising calls wait for them before the real one.
 // 3. Accumulating calls lock the target rank, bring its elements here, let MPI do the operation, and write them back;
 //    or a GPU does it where they are, if there are many, without gaps, and it has the operation.
 // 4. Of a target in host memory the real function is called, with host memory in the place of GPU memory at this end
 //    until the next synchronising call.
 // 5. Where ranks cannot reach each other's memory, as on several nodes, MPI's window is of host memory that stands
-//    for the GPUs' (mirror.h). Calls are MPI's, as of targets in host memory, and the two are brought together where
-//    the target takes part: in fences, at post and wait. Calls in a passive epoch are refused: a target that does not
-//    take part would never see them, and a program that relies on that would be wrong and not told.
+//    for the GPUs' (public_copy.h). Calls are MPI's, as of targets in host memory, and the two are brought together
+//    where the target takes part: in fences, at post and wait. Calls in a passive epoch are refused: a target that
+//    does not take part would never see them, and a program that relies on that would be wrong and not told.
 #pragma once
 
 #include <array>
@@ -32,10 +33,10 @@
 #include "comm/group.h"
 #include "shim/mpi/accumulation.h"
 #include "shim/mpi/call.h"
-#include "shim/mpi/loans.h"
-#include "shim/mpi/mirror.h"
+#include "shim/mpi/ipc_cache.h"
+#include "shim/mpi/public_copy.h"
 #include "shim/mpi/regions.h"
-#include "shim/mpi/shadows.h"
+#include "shim/mpi/staged_buffers.h"
 #include "shim/mpi/window_mpi.h"
 
 namespace sennit::shim::mpi {
@@ -58,9 +59,9 @@ struct WindowTools {
   const Mpi& mpi;
   const WindowMpi& windows;
   Gpus* gpus;                                       ///< null where no GPU answers
-  HostMemory* host;                                 ///< null there too
+  PinnedPool* host;                                 ///< null there too
   comm::Group* group;                               ///< null where the job's ranks could not meet
-  Loans* loans;                                     ///< null there too
+  IpcCache* ipc_cache;                              ///< null there too
   std::function<int(const void*)> holder;           ///< the device of an address, -1 for host memory
   std::function<int(Handle comm, int rank)> world;  ///< rank in MPI_COMM_WORLD
   std::function<void()> progress;                   ///< of requests that others may wait for
@@ -120,17 +121,17 @@ class Windows {
   /// What a real call brings to host memory, to be written to a GPU.
   struct Pending {
     int rank;
-    std::shared_ptr<Shadows> shadows;
+    std::shared_ptr<StagedBuffers> staged;
     std::byte* to = nullptr;  ///< null: nothing comes
     const std::byte* image = nullptr;
     std::optional<Region> region{};
-    bool scattered = false;  ///< the shadows themselves bring it
+    bool scattered = false;  ///< the staged buffers themselves bring it
   };
   using Brought = std::vector<Pending>;
   /// Before a real function that completes calls to `rank`, or to kEveryRank: those that it completes, and none that
   /// another thread begins meanwhile. After it: what came is where it belongs; or it failed, and they stay.
   Brought take_pending(Handle window, int rank);
-  int give_back(Handle window, const Brought& brought);
+  int copy_out(Handle window, const Brought& brought);
   void keep_pending(Handle window, Brought brought);
   /// This rank's memory and its mirror are brought together. MPI's code.
   int settle(Handle window);
@@ -153,7 +154,7 @@ class Windows {
     int world = -1;
     std::int64_t unit = 1;
     std::uint64_t bytes = 0;
-    Lent lent{};
+    IpcHandle lent{};
     std::byte* own = nullptr;                                      ///< this rank's
     std::map<int, std::shared_ptr<const path::Mapping>> mappings;  ///< by device
     enum { free, asked, held } lock = free;                        ///< of a passive epoch
@@ -164,7 +165,7 @@ class Windows {
     WindowMemory memory;
     std::vector<Target> targets;
     bool mirrored = false;
-    std::unique_ptr<Mirror> mirror;                      ///< of this rank's memory; null: the host's
+    std::unique_ptr<PublicCopy> mirror;                  ///< of this rank's memory; null: the host's
     alignas(64) std::array<std::byte, 64> anchor{};      ///< what MPI has of this rank where nothing is mirrored
     std::map<int, std::unique_ptr<device::Lane>> lanes;  ///< by device
     std::map<int, bool> busy;
@@ -218,7 +219,7 @@ class Windows {
   Copy copy_by(int device);
   Status bring(const Pending& one);
   int finish(Window& window);
-  int give_back(const Brought& brought);
+  int copy_out(const Brought& brought);
   /// The window's memory is nobody's any more.
   void let_go(Window& window);
 

@@ -16,15 +16,15 @@ bool doubts(const LookAlikes& all, int dest, int tag, int step) {
   return all.doubtful(dest, tag).test(static_cast<std::size_t>(step));
 }
 
-TEST(Announcement, ItsLengthTellsItsStep) {
-  for (int step = 0; step < Announcement::kSteps; ++step) {
-    const auto length = static_cast<std::uint64_t>(Announcement::length_of(step));
-    EXPECT_EQ(Announcement::step_of(length), step);
+TEST(Rts, ItsLengthTellsItsStep) {
+  for (int step = 0; step < Rts::kSteps; ++step) {
+    const auto length = static_cast<std::uint64_t>(Rts::length_of(step));
+    EXPECT_EQ(Rts::step_of(length), step);
     for (const std::uint64_t other : {length - 1, length + 1, length - 32})
-      EXPECT_EQ(Announcement::step_of(other), std::nullopt);
+      EXPECT_EQ(Rts::step_of(other), std::nullopt);
   }
-  EXPECT_EQ(Announcement::step_of(kLongestAnnouncement + 64), std::nullopt);
-  EXPECT_EQ(Announcement::step_of(kLeastLookedAt - 64), std::nullopt);
+  EXPECT_EQ(Rts::step_of(kLongestRts + 64), std::nullopt);
+  EXPECT_EQ(Rts::step_of(kLeastLookedAt - 64), std::nullopt);
 }
 
 TEST(LookAlikes, AreInDoubtForTheirReceiverAndTagInAnyCommunicator) {

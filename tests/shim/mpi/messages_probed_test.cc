@@ -19,8 +19,8 @@ std::optional<std::uint64_t> announced(Party& rank, int length, bool taken = fal
 
 TEST(Messages, ManyShortOnesAreAnnouncedBesideManyLongOnes) {
   between_two(
-      [](Party& rank, Announcement& card) {
-        std::vector<std::unique_ptr<Messages::Outgoing>> all;
+      [](Party& rank, Rts& card) {
+        std::vector<std::unique_ptr<Messages::SendTransfer>> all;
         for (int i = 0; i < 40; ++i) all.push_back(announce(rank, card, kMostBytes));
         for (int i = 0; i < 64; ++i) {
           all.push_back(announce(rank, card, kLeastAnnounced));
@@ -28,18 +28,18 @@ TEST(Messages, ManyShortOnesAreAnnouncedBesideManyLongOnes) {
           EXPECT_LE(static_cast<std::uint64_t>(all.back()->length()), kLeastAnnounced);
         }
       },
-      [](Party&, Announcement&) {});
+      [](Party&, Rts&) {});
 }
 
 TEST(Messages, OneThatIsRefusedIsTaken) {
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         fill(rank, 3);
         const auto outgoing = announce(rank, card, kMostBytes);
         rank.meet();
         until_taken(*outgoing);
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         rank.meet();
         EXPECT_EQ(announced(rank, card.length()), kMostBytes);
         rank.messages->refuse(card, false);
@@ -49,7 +49,7 @@ TEST(Messages, OneThatIsRefusedIsTaken) {
 
 TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         for (int round = 0; round < 2; ++round) {
           fill(rank, 3);
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -58,13 +58,13 @@ TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
           until_taken(*outgoing);
         }
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         for (int round = 0; round < 2; ++round) {
           rank.meet();
           EXPECT_EQ(announced(rank, card.length()), kMostBytes) << "a slot's next message is another one";
           EXPECT_FALSE(announced(rank, card.length() + 64));
           EXPECT_FALSE(announced(rank, card.length(), false, kMembers + 1)) << "in another communicator";
-          std::unique_ptr<Messages::Incoming> incoming;
+          std::unique_ptr<Messages::RecvTransfer> incoming;
           const bool matched = round == 0;
           EXPECT_EQ(announced(rank, card.length(), matched), kMostBytes);
           if (!matched) incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
@@ -78,22 +78,21 @@ TEST(Messages, WhoHasLookedAtAnAnnouncementFindsAnotherMessageOfItsLength) {
 
 TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
   between_two(
-      [](Party& rank, Announcement& card) {
-        constexpr int kFirst = Announcement::kGroups;  // that a long message gets
+      [](Party& rank, Rts& card) {
+        constexpr int kFirst = Rts::kGroups;  // that a long message gets
         (void)rank.look_alikes.begin(kTo, kFirst, false);
         const auto one = announce(rank, card, kMostBytes);
         EXPECT_NE(card.step, kFirst);
-        EXPECT_EQ(
-            rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers}, true)->announcement().step,
-            kFirst)
+        EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, {1, 6, 3, kMembers}, true)->rts().step,
+                  kFirst)
             << "with another tag";
-        for (int step = 0; step < Announcement::kSteps; ++step) (void)rank.look_alikes.begin(kTo, step, false);
+        for (int step = 0; step < Rts::kSteps; ++step) (void)rank.look_alikes.begin(kTo, step, false);
         EXPECT_EQ(rank.messages->announce(rank.memory.data(), kMostBytes, kTo, true), nullptr);
         rank.meet();
         until_taken(*one);
         rank.meet();
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         rank.meet();
         rank.messages->refuse(card, false);
         rank.meet();
@@ -101,9 +100,9 @@ TEST(Messages, NoAnnouncementIsAsLongAsAMessageThatMayBeUnreceived) {
 }
 
 TEST(Messages, ThoseThatAreAlikeAreFoundOneAfterTheOther) {
-  std::vector<Announcement> cards(3);
+  std::vector<Rts> cards(3);
   between_two(
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         fill(rank, 6);
         const auto all = announce_many(rank, cards);
         EXPECT_EQ(cards[0].length(), cards[2].length());
@@ -112,7 +111,7 @@ TEST(Messages, ThoseThatAreAlikeAreFoundOneAfterTheOther) {
         for (const auto& each : all) until_taken(*each);
         rank.meet();
       },
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         rank.meet();
         const int length = cards[0].length();
         EXPECT_EQ(announced(rank, length), kShort);
@@ -135,11 +134,11 @@ TEST(Messages, ThoseThatAreAlikeAreFoundOneAfterTheOther) {
 
 TEST(Messages, NobodyFindsOneThatWasCancelled) {
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         announce(rank, card, kMostBytes).reset();
         rank.meet();
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         rank.meet();
         EXPECT_FALSE(announced(rank, card.length()));
       });

@@ -14,7 +14,7 @@
 #include "machine/document.h"
 #include "path/bell.h"
 #include "path/machines.h"
-#include "shim/mpi/open_requests.h"
+#include "shim/mpi/request_table.h"
 #include "two_ranks.h"
 
 namespace sennit::shim::mpi {
@@ -22,7 +22,7 @@ namespace {
 
 TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         for (int round = 0; round < 30; ++round) {
           fill(rank, round);
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -32,7 +32,7 @@ TEST(Messages, ASenderThatLooksCopiesAndOneThatDoesNotIsHelped) {
           if (round % 3 != 0) rank.meet();
         }
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         for (int round = 0; round < 30; ++round) {
           rank.meet();
           const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
@@ -47,7 +47,7 @@ TEST(Messages, AShortOneIsBroughtByABlockThatIsThere) {
   static constexpr std::uint64_t kBytes = 2000;
   static constexpr int kRounds = 200;
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         for (int round = 0; round < kRounds; ++round) {
           fill(rank, round);
           const auto outgoing = rank.messages->announce(rank.memory.data(), kBytes, kTo, round % 8 != 7);
@@ -57,15 +57,15 @@ TEST(Messages, AShortOneIsBroughtByABlockThatIsThere) {
           rank.meet();
         }
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         int brought = 0;
         for (int round = 0; round < kRounds; ++round) {
           rank.meet();
-          auto incoming = rank.messages->bring(card, false, rank.memory.data(), 1);
+          auto incoming = rank.messages->kernel_get(card, false, rank.memory.data(), 1);
           EXPECT_TRUE(round % 8 != 7 || incoming == nullptr) << "what the program did to it may not be over";
           if (incoming != nullptr) {
             ++brought;
-            EXPECT_TRUE(*incoming->done()) << "at once";
+            EXPECT_TRUE(*incoming->test()) << "at once";
           } else {
             incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
             until_done(*incoming);
@@ -85,27 +85,27 @@ TEST(Messages, AShortOneIsBroughtByABlockThatIsThere) {
 TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
   constexpr int kMessages = 5;
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         fill(rank, 1);
         int slot = -1;
         for (int i = 0; i < kMessages; ++i) {
           const auto outgoing = announce(rank, card, 50'000);
-          if (i == 0) slot = outgoing->announcement().slot;
-          EXPECT_EQ(outgoing->announcement().slot, slot) << "the messages have one slot in turn";
+          if (i == 0) slot = outgoing->rts().slot;
+          EXPECT_EQ(outgoing->rts().slot, slot) << "the messages have one slot in turn";
           rank.meet();
           until_taken(*outgoing);
           rank.meet();
         }
       },
-      [](Party& rank, Announcement& card) {
-        std::vector<std::unique_ptr<Messages::Incoming>> all;
+      [](Party& rank, Rts& card) {
+        std::vector<std::unique_ptr<Messages::RecvTransfer>> all;
         for (int i = 0; i < kMessages; ++i) {
           rank.meet();
           all.push_back(rank.messages->fetch(card, false, rank.memory.data() + i * 50'000, 1));
           rank.meet();
         }
         for (auto& each : all) {
-          const auto done = each->done();
+          const auto done = each->test();
           ASSERT_TRUE(done.ok());
           EXPECT_TRUE(*done);
         }
@@ -115,19 +115,19 @@ TEST(Messages, AReceiverThatLooksLateFindsThatItsMessageHasCome) {
 }
 
 TEST(Messages, ThoseThatASenderHearsTogetherAllCome) {
-  std::vector<Announcement> cards(12);
+  std::vector<Rts> cards(12);
   between_two(
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         for (int round = 0; round < 20; ++round) {
           fill(rank, round);
           const auto all = announce_many(rank, cards);
           rank.meet();
           rank.meet();
           {
-            const Together together;
+            const CopyBatch batch;
             for (const auto& each : all) {
-              EXPECT_TRUE(each->is_wished());
-              const auto taken = each->taken();
+              EXPECT_TRUE(each->has_rtr());
+              const auto taken = each->test();
               ASSERT_TRUE(taken.ok());
               EXPECT_FALSE(*taken) << "nothing begins before all are found";
             }
@@ -137,7 +137,7 @@ TEST(Messages, ThoseThatASenderHearsTogetherAllCome) {
           rank.meet();
         }
       },
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         for (int round = 0; round < 20; ++round) {
           std::memset(rank.memory.data(), 0, rank.memory.bytes());
           rank.meet();
@@ -154,30 +154,30 @@ TEST(Messages, ThoseThatASenderHearsTogetherAllCome) {
 TEST(Messages, ASenderThatLooksAtManyOthersFirstIsWaitedFor) {
   constexpr std::chrono::milliseconds kLong{2};  // many times what a sender may take that does not look
   between_two(
-      [&](Party& rank, Announcement& card) {
+      [&](Party& rank, Rts& card) {
         fill(rank, 4);
         const auto outgoing = announce(rank, card, kShort);
         rank.meet();
         rank.meet();
-        rank.messages->look_at_all();
+        rank.messages->begin_pass();
         rank.meet();
         rank.meet();
-        EXPECT_TRUE(outgoing->is_wished());
-        rank.messages->look_at_all();
-        rank.messages->look_at_all();
+        EXPECT_TRUE(outgoing->has_rtr());
+        rank.messages->begin_pass();
+        rank.messages->begin_pass();
         rank.meet();
         rank.meet();
-        EXPECT_FALSE(outgoing->is_wished()) << "it has had its time";
+        EXPECT_FALSE(outgoing->has_rtr()) << "it has had its time";
         until_taken(*outgoing);
       },
-      [&](Party& rank, Announcement& card) {
+      [&](Party& rank, Rts& card) {
         rank.meet();
         const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
-        EXPECT_FALSE(*incoming->done());
+        EXPECT_FALSE(*incoming->test());
         rank.meet();
         rank.meet();
         std::this_thread::sleep_for(kLong);
-        EXPECT_FALSE(*incoming->done());
+        EXPECT_FALSE(*incoming->test());
         rank.meet();
         rank.meet();
         until_done(*incoming);
@@ -194,14 +194,14 @@ TEST(Messages, ASenderThatDidNotHearOnceIsAskedAgainWhenItLooks) {
   };
   static constexpr Round kRounds[] = {{false, true}, {false, false}, {true, true}, {true, false}};
   between_two(
-      [&](Party& rank, Announcement& card) {
+      [&](Party& rank, Rts& card) {
         fill(rank, 5);
         for (const Round& round : kRounds) {
-          if (round.looks) rank.messages->look_at_all();
+          if (round.looks) rank.messages->begin_pass();
           const auto outgoing = announce(rank, card, kLong);
           rank.meet();
           rank.meet();
-          EXPECT_EQ(outgoing->is_wished(), round.asked) << &round - kRounds;
+          EXPECT_EQ(outgoing->has_rtr(), round.asked) << &round - kRounds;
           EXPECT_EQ(outgoing->is_claimed(), !round.asked) << &round - kRounds;
           rank.meet();
           rank.meet();
@@ -209,7 +209,7 @@ TEST(Messages, ASenderThatDidNotHearOnceIsAskedAgainWhenItLooks) {
           until_taken(*outgoing);
         }
       },
-      [&](Party& rank, Announcement& card) {
+      [&](Party& rank, Rts& card) {
         for (const Round& round : kRounds) {
           rank.meet();
           const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
@@ -224,9 +224,9 @@ TEST(Messages, ASenderThatDidNotHearOnceIsAskedAgainWhenItLooks) {
 }
 
 TEST(Messages, ThoseThatAReceiverFetchesTogetherAllCome) {
-  std::vector<Announcement> cards(12);
+  std::vector<Rts> cards(12);
   between_two(
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         for (int round = 0; round < 20; ++round) {
           fill(rank, round);
           const auto all = announce_many(rank, cards);
@@ -236,16 +236,16 @@ TEST(Messages, ThoseThatAReceiverFetchesTogetherAllCome) {
           rank.meet();
         }
       },
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         for (int round = 0; round < 20; ++round) {
           std::memset(rank.memory.data(), 0, rank.memory.bytes());
           rank.meet();
           const auto all = fetch_many(rank, cards);
-          std::vector<Messages::Incoming*> left;
+          std::vector<Messages::RecvTransfer*> left;
           for (const auto& each : all) left.push_back(each.get());
           while (!left.empty()) {
-            const Together together;
-            std::erase_if(left, [](Messages::Incoming* each) { return *each->done(); });
+            const CopyBatch batch;
+            std::erase_if(left, [](Messages::RecvTransfer* each) { return *each->test(); });
           }
           EXPECT_TRUE(holds(rank, round, cards.size() * kShort)) << round;
           rank.meet();
@@ -255,11 +255,11 @@ TEST(Messages, ThoseThatAReceiverFetchesTogetherAllCome) {
 }
 
 TEST(Messages, ThoseWhoseReceiversWaitAreHeardBetweenSends) {
-  std::vector<Announcement> cards(5);
+  std::vector<Rts> cards(5);
   between_two(
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         fill(rank, 1);
-        OpenRequests requests;
+        RequestTable requests;
         auto all = announce_many(rank, cards);
         for (std::size_t i = 0; i < all.size(); ++i) {
           auto open = std::make_shared<OpenRequest>();
@@ -267,20 +267,20 @@ TEST(Messages, ThoseWhoseReceiversWaitAreHeardBetweenSends) {
           requests.add(Handle(i + 1), std::move(open));
         }
         constexpr std::uint64_t kLong = 1 << 20;
-        EXPECT_TRUE(requests.wished(4, kLong).empty()) << "nobody waits";
+        EXPECT_TRUE(requests.with_rtr(4, kLong).empty()) << "nobody waits";
         rank.meet();
         rank.meet();
-        EXPECT_TRUE(requests.wished(6, kLong).empty()) << "so many there are not";
-        EXPECT_EQ(requests.wished(9, 2 * kShort).size(), 2u) << "these have so many bytes";
-        const auto wished = requests.wished(3, kLong);
+        EXPECT_TRUE(requests.with_rtr(6, kLong).empty()) << "so many there are not";
+        EXPECT_EQ(requests.with_rtr(9, 2 * kShort).size(), 2u) << "these have so many bytes";
+        const auto wished = requests.with_rtr(3, kLong);
         ASSERT_EQ(wished.size(), 3u);
         EXPECT_EQ(wished[0].first, Handle(3)) << "those before were given";
-        EXPECT_EQ(requests.wished(1, kLong).size(), 0u) << "all were given";
+        EXPECT_EQ(requests.with_rtr(1, kLong).size(), 0u) << "all were given";
         rank.meet();
         for (Handle i = 1; i <= 5; ++i) until_taken(*requests.find(i)->outgoing);
         rank.meet();
       },
-      [&](Party& rank, Announcement&) {
+      [&](Party& rank, Rts&) {
         rank.meet();
         const auto all = fetch_many(rank, cards);
         rank.meet();
@@ -305,7 +305,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
   constexpr int kMostRounds = 500;
   std::atomic<bool> opened = false;
   between_two(
-      [&](Party& rank, Announcement& card) {
+      [&](Party& rank, Rts& card) {
         const auto& offer = rank.group->control().slot(0, path::kOfferSlot + 1).words[0];
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           fill(rank, round);
@@ -317,7 +317,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
         }
         EXPECT_TRUE(opened) << "no host path to rank 1 was opened";
       },
-      [&](Party& rank, Announcement& card) {
+      [&](Party& rank, Rts& card) {
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           rank.meet();
           const auto incoming = rank.messages->fetch(card, false, rank.memory.data(), 1);
@@ -336,7 +336,7 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
   // A buffer that lives long, and as many others that come and go as make it the oldest by far.
   constexpr int kOthers = 150;
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         fill(rank, 2);
         for (int i = 0; i < kOthers; ++i) {
           const auto outgoing = announce(rank, card, kMostBytes);
@@ -345,7 +345,7 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
           rank.meet();
         }
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         for (int i = 0; i < kOthers; ++i) {
           const auto other = std::move(*rank.executor->allocate(1, kMostBytes));
           std::byte* const to = i % 3 == 0 ? rank.memory.data() : other.data();
@@ -362,14 +362,14 @@ TEST(Messages, MemoryMayBeOfMoreAllocationsThanAreRemembered) {
 
 TEST(Messages, WhatGoesToHostMemoryIsCopiedByItsReceiver) {
   between_two(
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         fill(rank, 3);
         const auto outgoing = announce(rank, card, kMostBytes);
         rank.meet();
         rank.meet();
         until_taken(*outgoing);
       },
-      [](Party& rank, Announcement& card) {
+      [](Party& rank, Rts& card) {
         rank.meet();
         std::vector<std::byte> host(kMostBytes);
         const auto incoming = rank.messages->fetch(card, false, host.data(), -1);
