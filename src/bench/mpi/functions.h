@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "bench/mpi/operation.h"
-#include "shim/mpi/abi.h"
+#include "shim/mpi/abi/abi.h"
 
 namespace sennit::bench::mpi {
 

@@ -6,14 +6,14 @@
 #include <cstdio>
 
 #include "shim/mpi/attach.h"
-#include "shim/mpi/attaching.h"
-#include "shim/mpi/life.h"
-#include "shim/mpi/partitioned.h"
-#include "shim/mpi/request_status.h"
-#include "shim/mpi/requests.h"
-#include "shim/mpi/split_io.h"
-#include "shim/mpi/waiting.h"
-#include "shim/mpi/windowing.h"
+#include "shim/mpi/entry/attaching.h"
+#include "shim/mpi/entry/life.h"
+#include "shim/mpi/entry/partitioned.h"
+#include "shim/mpi/entry/request_status.h"
+#include "shim/mpi/entry/requests.h"
+#include "shim/mpi/entry/split_io.h"
+#include "shim/mpi/entry/waiting.h"
+#include "shim/mpi/entry/windowing.h"
 
 namespace sennit::shim::mpi {
 

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "coll/layout_version.h"
 #include "comm/wait.h"
-#include "shim/mpi/agreement.h"
+#include "shim/mpi/comm/agreement.h"
 
 namespace sennit::shim::mpi {
 

@@ -12,10 +12,10 @@
 #include <memory>
 #include <utility>
 
-#include "shim/mpi/collective_calls.h"
-#include "shim/mpi/persistent_calls.h"
-#include "shim/mpi/probes.h"
-#include "shim/mpi/rma.h"
+#include "shim/mpi/coll/collective_calls.h"
+#include "shim/mpi/coll/persistent_calls.h"
+#include "shim/mpi/p2p/probes.h"
+#include "shim/mpi/rma/rma.h"
 
 namespace sennit::shim::mpi {
 

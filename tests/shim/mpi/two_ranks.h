@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/thread_exchange.h"
-#include "shim/mpi/messages.h"
+#include "shim/mpi/p2p/messages.h"
 
 namespace sennit::shim::mpi {
 
