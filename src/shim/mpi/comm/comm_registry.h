@@ -75,6 +75,10 @@ struct CommState {
   Result<std::unique_ptr<OneNode>> result = std::unique_ptr<OneNode>();
 };
 
+/// All of the program's communicators, and what this process has of each. It has more than 25 functions, since the
+/// handshake of a communicator, sennit's beside it and their end change the same map. Lock: mutex_, of the map; a
+/// CommState is changed by who makes a collective call on it, of which MPI allows one at a time, or under the lock of
+/// CallQueues. Thread-safe.
 class CommRegistry {
  public:
   /// What this rank does while it waits for others, again and again: they may wait for something of it.
