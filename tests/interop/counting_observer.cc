@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "shim/memories.h"
-#include "shim/mpi/library.h"
-#include "shim/mpi/message_size.h"
+#include "shim/mpi/abi/library.h"
+#include "shim/mpi/call/message_size.h"
 #include "shim/mpi/observing.h"
 #include "shim/nccl/abi/observing.h"
 

@@ -186,7 +186,7 @@ STRUCTS = {"standard": "Standard", "mpich": "Mpich", "openmpi": "OpenMpi"}
 HANDLES = ("Comm", "Datatype", "Op", "Request", "Group", "Message", "Info", "File", "Status")
 
 # Pointers are no constants to the compiler, but their macros end in their number.
-PROGRAM = """#include "shim/mpi/abi.h"
+PROGRAM = """#include "shim/mpi/abi/abi.h"
 
 #include <cstddef>
 #include <string_view>

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "shim/mpi/table.h"
+#include "shim/mpi/abi/table.h"
 
 namespace sennit::shim {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "bench/mpi/functions.h"
 #include "bench/mpi/job.h"
-#include "shim/mpi/handle.h"
+#include "shim/mpi/abi/handle.h"
 
 namespace sennit::bench::mpi {
 

@@ -11,7 +11,7 @@
 #include "base/environment.h"
 #include "base/json.h"
 #include "bench/mpi/calls.h"
-#include "shim/mpi/library.h"
+#include "shim/mpi/abi/library.h"
 
 namespace sennit::bench::mpi {
 

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "comm/job_place.h"
-#include "shim/mpi/abi.h"
+#include "shim/mpi/abi/abi.h"
 
 namespace sennit::bench::mpi {
 

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "shim/mpi/table.h"
+#include "shim/mpi/abi/table.h"
 
 namespace sennit::bench::mpi {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "device/reduction.h"
-#include "shim/mpi/abi.h"
+#include "shim/mpi/abi/abi.h"
 
 namespace sennit::bench::mpi {
 

@@ -4,8 +4,8 @@
 #include <cstdio>
 #include <new>
 
-#include "shim/mpi/abi.h"
-#include "shim/mpi/table.h"
+#include "shim/mpi/abi/abi.h"
+#include "shim/mpi/abi/table.h"
 
 namespace sennit::shim::mpi {
 

@@ -6,14 +6,14 @@
 #include <cstdio>
 
 #include "shim/mpi/attach.h"
-#include "shim/mpi/attaching.h"
-#include "shim/mpi/life.h"
-#include "shim/mpi/partitioned.h"
-#include "shim/mpi/request_status.h"
-#include "shim/mpi/requests.h"
-#include "shim/mpi/split_io.h"
-#include "shim/mpi/waiting.h"
-#include "shim/mpi/windowing.h"
+#include "shim/mpi/entry/attaching.h"
+#include "shim/mpi/entry/life.h"
+#include "shim/mpi/entry/partitioned.h"
+#include "shim/mpi/entry/request_status.h"
+#include "shim/mpi/entry/requests.h"
+#include "shim/mpi/entry/split_io.h"
+#include "shim/mpi/entry/waiting.h"
+#include "shim/mpi/entry/windowing.h"
 
 namespace sennit::shim::mpi {
 
@@ -75,8 +75,8 @@ int attach(const sennit_front& front) {
   process.windows = std::make_unique<WindowLibrary<Abi>>(front.library, *library);
   process.drop_in = std::make_unique<DropIn>(std::move(library), std::move(*switches), std::move(*memories));
 
-  process.memories = &process.drop_in->memories();
-  memories_of_program() = &process.drop_in->memories();
+  process.memories = process.drop_in->memories.get();
+  memories_of_program() = process.drop_in->memories.get();
 
   process.fill_table = &fill_table<Abi>;
   fill_table<Abi>(front);

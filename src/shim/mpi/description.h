@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "shim/mpi/call.h"
+#include "shim/mpi/call/call.h"
 
 namespace sennit::shim::mpi {
 

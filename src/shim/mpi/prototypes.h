@@ -1,7 +1,7 @@
 // The types of MPI's functions, of each ABI: generated from functions.txt.
 #pragma once
 
-#include "shim/mpi/table.h"
+#include "shim/mpi/abi/table.h"
 
 namespace sennit::shim::mpi {
 

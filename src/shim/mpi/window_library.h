@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "shim/mpi/library.h"
-#include "shim/mpi/window_mpi.h"
+#include "shim/mpi/abi/library.h"
+#include "shim/mpi/rma/window_mpi.h"
 
 namespace sennit::shim::mpi {
 

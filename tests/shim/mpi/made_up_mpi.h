@@ -4,7 +4,7 @@
 #include <map>
 #include <vector>
 
-#include "shim/mpi/call.h"
+#include "shim/mpi/call/call.h"
 
 namespace sennit::shim::mpi {
 

@@ -58,7 +58,7 @@ class ThreadWorld {
     return call;
   }
   /// How many collective calls of the communicator a thread has made.
-  std::size_t begun(Handle comm, int thread) {
+  std::size_t pending(Handle comm, int thread) {
     const std::lock_guard lock(mutex_);
     return rooms_.at(comm).calls[thread];
   }
@@ -169,7 +169,7 @@ class ThreadMpi : public MadeUpMpi {
     for (const auto& item : given) to = std::ranges::copy(item, to).out;
   }
 
-  struct Begun {
+  struct PendingCall {
     Handle comm = 0;
     std::size_t call = 0;
     void* all = nullptr;
@@ -177,7 +177,7 @@ class ThreadMpi : public MadeUpMpi {
   ThreadWorld& threads_;
   const int thread_;
   const Handle world_;
-  mutable Begun begun_;
+  mutable PendingCall begun_;
 };
 
 /// Runs work(mpi) on as many threads, with MPI_COMM_WORLD for all of them.

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "made_up_mpi.h"
-#include "shim/mpi/translate.h"
+#include "shim/mpi/call/translate.h"
 
 namespace sennit::shim::mpi {
 

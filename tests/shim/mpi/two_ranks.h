@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/thread_exchange.h"
-#include "shim/mpi/messages.h"
+#include "shim/mpi/p2p/messages.h"
 
 namespace sennit::shim::mpi {
 
@@ -25,7 +25,7 @@ struct Party {
   std::unique_ptr<comm::Group> group;
   std::shared_ptr<device::Executor> executor;
   std::unique_ptr<Gpus> gpus;
-  std::unique_ptr<Loans> loans;
+  std::unique_ptr<IpcCache> ipc_cache;
   LookAlikes look_alikes;
   std::unique_ptr<Messages> messages;
   device::Memory memory;
@@ -38,7 +38,7 @@ template <class Send, class Receive>
 inline void between_two(const Send& send, const Receive& receive, std::uint64_t bytes = kMostBytes,
                         std::chrono::microseconds linger = {}) {
   comm::Table table(2);
-  Announcement card{};
+  Rts card{};
   comm::on_ranks(2, [&](int number) {
     Party rank;
     auto group = comm::Group::create(std::make_unique<comm::ThreadExchange>(table, number), std::chrono::seconds(20));
@@ -46,8 +46,8 @@ inline void between_two(const Send& send, const Receive& receive, std::uint64_t 
     rank.group = std::move(*group);
     rank.executor = *device::open_host_executor();
     rank.gpus = std::make_unique<Gpus>(rank.executor, linger);
-    rank.loans = std::make_unique<Loans>(*rank.group, *rank.executor);
-    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.loans, rank.look_alikes,
+    rank.ipc_cache = std::make_unique<IpcCache>(*rank.group, *rank.executor);
+    rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.ipc_cache, rank.look_alikes,
                                                [] { return device::open_host_executor(); });
     rank.memory = std::move(*rank.executor->allocate(number, bytes));
     std::memset(rank.memory.data(), 0, bytes);
@@ -69,23 +69,23 @@ inline bool holds(const Party& rank, int number, std::uint64_t bytes) {
   return true;
 }
 
-inline std::unique_ptr<Messages::Outgoing> announce(Party& rank, Announcement& card, std::uint64_t bytes) {
+inline std::unique_ptr<Messages::SendTransfer> announce(Party& rank, Rts& card, std::uint64_t bytes) {
   auto outgoing = rank.messages->announce(rank.memory.data(), bytes, kTo, true);
   EXPECT_NE(outgoing, nullptr);
   if (outgoing != nullptr) std::memcpy(&card, outgoing->sent(), sizeof card);
   return outgoing;
 }
-inline void until_taken(Outgoing& outgoing) {
+inline void until_taken(SendTransfer& outgoing) {
   for (;;) {
-    const auto taken = outgoing.taken();
+    const auto taken = outgoing.test();
     ASSERT_TRUE(taken.ok()) << taken.status().text();
     if (*taken) return;
     std::this_thread::yield();
   }
 }
-inline void until_done(Messages::Incoming& incoming) {
+inline void until_done(Messages::RecvTransfer& incoming) {
   for (;;) {
-    const auto done = incoming.done();
+    const auto done = incoming.test();
     ASSERT_TRUE(done.ok()) << done.status().text();
     if (*done) return;
     std::this_thread::yield();
@@ -94,17 +94,16 @@ inline void until_done(Messages::Incoming& incoming) {
 
 /// Messages of 20 000 bytes, one behind the other, each announced to rank 1 by a card of its own.
 constexpr std::uint64_t kShort = 20'000;
-inline std::vector<std::unique_ptr<Messages::Outgoing>> announce_many(Party& rank, std::vector<Announcement>& cards) {
-  std::vector<std::unique_ptr<Messages::Outgoing>> all;
+inline std::vector<std::unique_ptr<Messages::SendTransfer>> announce_many(Party& rank, std::vector<Rts>& cards) {
+  std::vector<std::unique_ptr<Messages::SendTransfer>> all;
   for (std::size_t i = 0; i < cards.size(); ++i) {
     all.push_back(rank.messages->announce(rank.memory.data() + i * kShort, kShort, kTo, true));
     std::memcpy(&cards[i], all.back()->sent(), sizeof cards[i]);
   }
   return all;
 }
-inline std::vector<std::unique_ptr<Messages::Incoming>> fetch_many(Party& rank,
-                                                                   const std::vector<Announcement>& cards) {
-  std::vector<std::unique_ptr<Messages::Incoming>> all;
+inline std::vector<std::unique_ptr<Messages::RecvTransfer>> fetch_many(Party& rank, const std::vector<Rts>& cards) {
+  std::vector<std::unique_ptr<Messages::RecvTransfer>> all;
   for (std::size_t i = 0; i < cards.size(); ++i)
     all.push_back(rank.messages->fetch(cards[i], false, rank.memory.data() + i * kShort, 1));
   return all;

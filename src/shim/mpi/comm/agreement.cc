@@ -1,0 +1,99 @@
+#include "shim/mpi/comm/agreement.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+/// Of the same size in all builds.
+struct Introduction {
+  char what[16] = "sennit drop-in";
+  char build[44] = {};
+  std::uint32_t possible = 0;
+};
+static_assert(sizeof(Introduction) == 64);
+
+constexpr char kRemedy[] =
+    "LD_PRELOAD has to reach every rank, on every host, and lead to the same build of sennit (docs/use/mpi.md); "
+    "SENNIT_TIMEOUT gives late ranks longer";
+
+/// What MPI works on: as long as the process lives, where a call does not end.
+struct Introducing {
+  Introduction mine;
+  std::vector<Introduction> all;
+};
+
+void keep_begun(std::unique_ptr<Introducing> introducing) {
+  static std::mutex mutex;
+  static auto* const kept = new std::vector<std::unique_ptr<Introducing>>();
+  const std::lock_guard lock(mutex);
+  kept->push_back(std::move(introducing));
+}
+
+Result<std::vector<Introduction>> introduce(const Mpi& mpi, const CommShape& world, const Introduction& mine,
+                                            comm::Clock::duration limit) {
+  auto introducing = std::make_unique<Introducing>();
+  introducing->mine = mine;
+  introducing->all.resize(static_cast<std::size_t>(world.size));
+  Handle request = 0;
+  int code =
+      mpi.begin_all_gather(mpi.comm_world(), &introducing->mine, introducing->all.data(), sizeof mine, request);
+  const auto deadline = comm::Deadline::after(limit);
+  for (bool done = false; code == 0 && !done;) {
+    code = mpi.done_quietly(mpi.comm_world(), request, done);
+    if (done || code != 0) break;
+    if (deadline.passed()) {
+      keep_begun(std::move(introducing));
+      return Status(Code::timed_out, fmt::format("not all ranks answered within {} s", deadline.seconds()),
+                    "MPI_Init", kRemedy);
+    }
+    sched_yield();
+  }
+  if (code != 0) return Status(Code::system_error, fmt::format("MPI_Iallgather returned error {}", code), "MPI_Init");
+  return std::move(introducing->all);
+}
+
+std::string text_of(const Introduction& card) {
+  return {card.build, strnlen(card.build, sizeof card.build)};
+}
+
+/// What all ranks have to say of cards that came from all of them.
+Status judge(const std::vector<Introduction>& cards) {
+  const Introduction empty;
+  for (std::size_t rank = 0; rank < cards.size(); ++rank) {
+    // What came may be a message of the program, from a rank that has no drop-in.
+    if (std::memcmp(cards[rank].what, empty.what, sizeof empty.what) != 0)
+      return Status(Code::peer_lost, fmt::format("rank {} has no drop-in", rank), "MPI_Init", kRemedy);
+    if (std::memcmp(cards[rank].build, cards[0].build, sizeof empty.build) != 0)
+      return Status(Code::mismatch,
+                    fmt::format("rank 0 has sennit {}, rank {} another build, {}", text_of(cards[0]), rank,
+                                text_of(cards[rank])),
+                    "MPI_Init", kRemedy);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<bool> agree(const Mpi& mpi, const CommShape& world, std::string_view build, bool possible,
+                   comm::Clock::duration limit) {
+  Introduction mine;
+  build.copy(mine.build, sizeof mine.build - 1);
+  mine.possible = possible ? 1 : 0;
+  auto cards = introduce(mpi, world, mine, limit);
+  if (!cards) return cards.status();
+  if (auto status = judge(*cards); !status) return status;  // every rank that has them all sees the same
+  if (auto confirmed = introduce(mpi, world, mine, limit); !confirmed) return confirmed.status();
+  return std::ranges::any_of(*cards, [](const Introduction& card) { return card.possible != 0; });
+}
+
+}  // namespace sennit::shim::mpi

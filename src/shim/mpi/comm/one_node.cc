@@ -1,0 +1,139 @@
+#include "shim/mpi/comm/one_node.h"
+
+#include <algorithm>
+#include <new>
+#include <vector>
+
+#include "coll/reduce_rows.h"
+#include "plan/chooser.h"
+#include "shim/shared_gpu.h"
+
+namespace sennit::shim::mpi {
+
+namespace {
+
+/// Bytes of each rank that a scan gathers at a time: a default. Scratch memory takes as many times that as there are
+/// ranks.
+constexpr std::uint64_t kScanPiece = std::uint64_t{4} << 20;
+
+}  // namespace
+
+Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange> exchange,
+                                                 Result<std::shared_ptr<device::Executor>> executor, int device) {
+  try {
+    return make(std::move(exchange), std::move(executor), device);
+  } catch (const std::bad_alloc&) {  // a thread makes some, and nobody else would catch it there
+    return Status(Code::out_of_memory, "no memory");
+  }
+}
+
+Result<std::unique_ptr<OneNode>> OneNode::make(std::unique_ptr<comm::Exchange> exchange,
+                                               Result<std::shared_ptr<device::Executor>> executor, int device) {
+  std::unique_ptr<OneNode> made(new OneNode());
+  path::Node::Options options;
+  options.device = device;
+  Status ready = executor.status();
+  if (ready.ok() && device >= 0) ready = claim_gpu(**executor, device);
+  if (ready.ok() && device >= 0) ready = coll::load_reduce_rows(**executor, device);
+  if (auto agreed = comm::agree(*exchange, ready, {}); !agreed) return agreed.status();
+  auto node = path::Node::create(std::move(exchange), std::move(*executor), std::move(options));
+  if (!node) return node.status();
+  made->node_ = std::move(*node);
+  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
+  // Where a GPU has no memory for what ranks share, all know it before there is anything to do.
+  if (auto status = made->collectives_->meet(); !status) return status;
+  return made;
+}
+
+Status OneNode::perform(Work& work) {
+  if (auto status = enqueue(work); !status) return status;
+  return collectives_->explain(node_->synchronize(node_->lane()));
+}
+
+Status OneNode::begin(Work& work) {
+  if (end_ == nullptr) {
+    auto event = node_->executor().event(node_->device());
+    if (!event) return event.status();
+    end_ = std::move(*event);
+  }
+  if (auto status = enqueue(work); !status) return status;
+  return node_->lane().record(*end_);
+}
+
+Result<bool> OneNode::ended() {
+  const auto done = end_->done();
+  if (done.ok() && !*done) return false;
+  auto status = node_->check();
+  if (status.ok()) status = done.status();
+  if (status = collectives_->explain(status); !status) return status;
+  return true;
+}
+
+Result<std::byte*> OneNode::scratch(std::uint64_t bytes) {
+  if (scratch_.bytes() < bytes) {
+    // What was begun before may still use what there is.
+    if (auto status = node_->synchronize(node_->lane()); !status) return collectives_->explain(status);
+    auto more = node_->executor().allocate(node_->device(), bytes);
+    // The GPU reaches it too. The other ranks, which may have memory, are in the collective already.
+    if (!more) more = node_->executor().allocate_pinned(bytes);
+    if (!more) {
+      node_->group().abort(more.status());
+      return more.status();
+    }
+    scratch_ = std::move(*more);
+  }
+  return scratch_.data();
+}
+
+Status OneNode::call(const coll::Request& request) {
+  return collectives_->explain(collectives_->call(request, node_->lane()));
+}
+
+Status OneNode::enqueue(Work& work) {
+  if (work.scan) return enqueue_scan(work);
+  coll::Request request = work.request;
+  if (work.scratch_bytes == 0) return call(request);
+  const auto memory = scratch(work.scratch_bytes);
+  if (!memory) return memory.status();
+  request.output = *memory;
+  if (auto status = call(request); !status) return status;
+  return node_->lane().copy(work.result, *memory + work.result_from, work.result_bytes);
+}
+
+Status OneNode::enqueue_scan(const Work& work) {
+  const std::uint64_t piece = std::min(work.bytes, kScanPiece);
+  const auto memory = scratch(piece * static_cast<unsigned>(node_->size()));
+  if (!memory) return memory.status();
+  const auto* const input = static_cast<const std::byte*>(work.request.input);
+  auto* const result = static_cast<std::byte*>(work.result);
+  for (std::uint64_t at = 0; at < work.bytes; at += piece) {
+    coll::Request request = work.request;
+    request.count = std::min(piece, work.bytes - at);
+    request.input = input + at;
+    request.output = *memory;
+    if (auto status = call(request); !status) return status;
+    std::vector<const std::byte*> rows;
+    for (int rank = 0; rank < work.scan->end; ++rank)
+      rows.push_back(*memory + request.count * static_cast<unsigned>(rank));
+    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node_->lane());
+        !status)
+      return status;
+  }
+  return {};
+}
+
+std::string OneNode::plan_of(const Work& work) {
+  if (node_->size() == 1) return "alone";
+  const device::Reduction& reduction = work.request.reduction;
+  const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
+  if (work.scan)
+    return "gathered and reduced: " + coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction,
+                                                                                  std::min(bytes, kScanPiece))));
+  return coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction, bytes)));
+}
+
+Status OneNode::close() {
+  return collectives_->close();
+}
+
+}  // namespace sennit::shim::mpi

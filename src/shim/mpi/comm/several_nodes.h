@@ -1,0 +1,55 @@
+// Sennit's communicator beside one whose ranks are on several nodes: one of its ranks on this node, and a rail of
+// the program's MPI to those in the same place on other nodes.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "net/hierarchical.h"
+#include "shim/mpi/comm/nodes.h"
+#include "shim/mpi/comm/one_node.h"
+#include "shim/mpi/comm/rail.h"
+
+namespace sennit::shim::mpi {
+
+class SeveralNodes final : public Communicator {
+ public:
+  ~SeveralNodes() override;
+  /// Collective over `comm`. Errors: the same on every rank.
+  static Result<std::unique_ptr<SeveralNodes>> create(const Mpi& mpi, Handle comm, CommShape shape,
+                                                      const Nodes& nodes, net::Way way,
+                                                      Result<std::shared_ptr<device::Executor>> executor, int device);
+  /// Why such work is left to the real function; empty: it is not. The same on all ranks.
+  static std::string_view why_not(const Mpi& mpi, const Work& work, const Nodes& nodes, net::Way way);
+
+  int device() const override { return here_->device(); }
+  Result<WhyNot> why_not(const Work& work) override;
+  Status perform(Work& work) override;
+  std::string plan_of(const Work& work) override;
+  Status close() override;
+
+ private:
+  SeveralNodes(const Mpi& mpi, const Nodes& nodes) : mpi_(mpi), nodes_(nodes) {}
+  /// Collective: what the ranks of an all-to-all-v have for each other, or those of a gather or scatter of different
+  /// lengths for its root or from it.
+  Status meet(const Work& work);
+  /// Of such a gather or scatter, after meet().
+  net::OfOneRank messages_of(const Work& work) const;
+
+  const Mpi& mpi_;
+  const Nodes nodes_;
+  net::Place own_;
+  /// Of the latest meet(), in bytes, of all ranks; and see net::Messages.
+  struct {
+    std::uint64_t longest = 0, total = 0;
+    std::vector<std::uint64_t> passed;  // all-to-all-v
+  } lengths_;
+  Handle node_comm_ = kNoHandle, rail_comm_ = kNoHandle;
+  std::unique_ptr<OneNode> here_;
+  std::optional<MpiRail> rail_;
+  std::unique_ptr<net::Hierarchical> all_;
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,154 @@
+#include "shim/mpi/p2p/receives.h"
+
+#include <array>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace sennit::shim::mpi {
+
+bool Receives::begin_to_watch(bool request) {
+  if (is_watching()) return true;
+  if (job_.communicators == nullptr) return false;
+  if (!job_.memories.awake() || unseen_.load(std::memory_order_relaxed) || transports_.messages() == nullptr) {
+    if (request) unseen_.store(true, std::memory_order_relaxed);
+    return false;
+  }
+  (void)transports_.pieces();  // what is looked at may be a card
+  job_.communicators->listen();
+  watching_.store(true, std::memory_order_release);
+  return true;
+}
+
+std::unique_ptr<Receive> Receives::watch(const Call& call, const StagedBuffers& staged) {
+  const std::size_t index = static_cast<std::size_t>(call.count) - 1;  // the last buffer is what is received into
+  const Part& part = call.parts[index];
+  Shape shape;
+  if ((part.address == nullptr && !part.absolute) || part.elements.type == kNoHandle ||
+      job_.mpi.shape(part.elements.type, shape) != 0)
+    return nullptr;
+  const std::int64_t capacity = part.count() * shape.size;
+  if (capacity < static_cast<std::int64_t>(kLeastLookedAt)) return nullptr;
+  auto receive = std::make_unique<Receive>();
+  receive->function = call.function();
+  if (reporting_.explains()) receive->detail = staged.how();
+  receive->landed = staged.memory()[index];
+  receive->goes_on = staged.scattered(index) && staged.memory().types[index] != kNoHandle;
+  receive->buffer = receive->goes_on ? receive->landed : const_cast<void*>(part.address);
+  receive->held = receive->goes_on ? Held{} : staged.held(index);
+  receive->capacity = capacity;
+  receive->source = call.source;
+  receive->tag = call.tag;
+  if (!receive->goes_on && !job_.mpi.uniform(part.elements.type)) {
+    receive->type = job_.mpi.keep(part.elements.type, receive->type_keeper);
+    if (receive->type == kNoHandle) return nullptr;
+  }
+  return receive;
+}
+
+void Receives::look(Receive& receive, std::int64_t bytes, Program program) {
+  receive.looked = true;
+  fetch_announced(receive, bytes, program);
+  if (!reporting_.explains() || receive.incoming != nullptr || receive.error != 0) return;
+  if (receive.held.device < 0 || bytes <= 0) return;  // the host's, which passes as it is
+  reporting_.explain_way(receive.function, static_cast<std::uint64_t>(bytes), "staged: " + std::string(kFromHost),
+                         receive.detail);
+}
+
+void Receives::fetch_announced(Receive& receive, std::int64_t bytes, Program program) {
+  if (bytes < static_cast<std::int64_t>(kLeastLookedAt) || bytes > static_cast<std::int64_t>(kLongestRts)) return;
+  const void* came = receive.landed;
+  std::array<std::byte, kLongestRts> packed;
+  if (receive.type != kNoHandle) {
+    // Of an element that is large nothing is packed but what may be an RTS.
+    const auto rows = job_.mpi.rows(receive.type);
+    if (rows && rows->data() >= bytes)
+      path::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());
+    else if (const int code = job_.mpi.pack(receive.landed, receive.type, bytes, packed.data()); code != 0)
+      receive.error = code;
+    if (receive.error != 0) return;
+    came = packed.data();
+  }
+  const auto length = static_cast<std::uint64_t>(bytes);
+  Messages* const messages = transports_.live_messages();
+  Pipeline* const pieces = transports_.live_pieces();
+  if (messages->is_rts(came, length))
+    fetch<Rts>(receive, *messages, came, program);
+  else if (pieces != nullptr && pieces->is_card(came, length))
+    fetch<Pipeline::Card>(receive, *pieces, came, program);
+}
+
+template <class Card, class Way>
+void Receives::fetch(Receive& receive, Way& way, const void* came, Program program) {
+  Card card{};  // what came may be where the message goes
+  std::memcpy(&card, came, sizeof card);
+  const bool matched = !receive.source;
+  if (card.bytes > static_cast<std::uint64_t>(receive.capacity)) {
+    way.refuse(card, matched);
+    receive.error = job_.mpi.err_truncate();
+    return;
+  }
+  void* to = receive.buffer;
+  int device = receive.held.device;
+  if (receive.type != kNoHandle) {
+    auto room = staging_.host()->acquire(card.bytes);
+    if (!room) {
+      way.refuse(card, matched);
+      receive.error = job_.mpi.err_no_memory();
+      return;
+    }
+    receive.packed = std::move(*room);
+    to = receive.packed.data();
+    device = -1;
+  }
+  if constexpr (std::is_same_v<Way, Messages>) {
+    // Several are copied by one kernel of their sender's, which takes hardly longer for them than for one.
+    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_pending_receive())
+      receive.incoming = way.kernel_get(card, matched, to, device);
+    if (receive.incoming != nullptr) return;
+  }
+  receive.incoming = way.fetch(card, matched, to, device);
+}
+
+bool Receives::arrived(Receive& receive, Handle comm) {
+  if (receive.incoming == nullptr || receive.error != 0) return true;
+  const auto done = receive.incoming->test();
+  if (!done) {
+    reporting_.say("receiving a message", comm, done.status());
+    receive.error = reporting_.code_of(done.status());
+    return true;
+  }
+  if (*done && reporting_.explains())
+    reporting_.explain_way(receive.function, receive.incoming->bytes(), receive.incoming->how(),
+                           receive.type != kNoHandle ? ", and unpacked there" : "");
+  return *done;
+}
+
+int Receives::complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
+                       SmallCopyBatch* copies) {
+  if (receive.error != 0) {
+    if (staged != nullptr) staged->mark_written(staged->bytes());
+    return job_.mpi.fail(comm, receive.error);
+  }
+  if (receive.incoming == nullptr) {
+    const auto given = staged != nullptr ? staged->copy_out(bytes, copies) : Status();
+    return given.ok() ? 0 : reporting_.fail("receiving a message", comm, given);
+  }
+  bytes = static_cast<std::int64_t>(receive.incoming->bytes());
+  if (receive.goes_on) {
+    const auto given = staged != nullptr ? staged->copy_out(bytes) : Status();
+    return given.ok() ? 0 : reporting_.fail("receiving a message", comm, given);
+  }
+  if (receive.type == kNoHandle) {
+    if (staged != nullptr) staged->mark_written(kLongestRts);
+    return 0;
+  }
+  if (const int code = job_.mpi.unpack(receive.packed.data(), bytes, receive.landed, receive.type); code != 0)
+    return job_.mpi.fail(comm, code);
+  const auto given = staged != nullptr ? staged->copy_out(bytes) : Status();
+  if (!given.ok()) return reporting_.fail("receiving a message", comm, given);
+  staging_.host()->release(std::move(receive.packed));
+  return 0;
+}
+
+}  // namespace sennit::shim::mpi

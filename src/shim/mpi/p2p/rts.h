@@ -1,0 +1,81 @@
+// What travels in the place of a message that a GPU copies (messages.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "comm/control.h"
+#include "device/word.h"
+#include "shim/mpi/abi/handle.h"
+#include "shim/mpi/comm/slots.h"
+#include "shim/mpi/p2p/ipc_cache.h"
+
+namespace sennit::shim::mpi {
+
+/// What is sent in the place of a message. Between processes of one node and one build: plain memory.
+struct Rts {
+  std::uint64_t job[2];  ///< how it is known
+  std::uint64_t number;  ///< of this sender's RTSs, from 1
+  std::uint64_t bytes;   ///< of the message
+  std::int32_t sender;   ///< in MPI_COMM_WORLD
+  std::int32_t slot;     ///< of the sender's for messages, from 0: where its end is told
+  std::int32_t step;     ///< which length it has
+  device::Word use;      ///< of the slot's RTSs, from 1; wraps around
+  RemoteKey memory;
+  char device[64];  ///< that holds it, by its UUID
+  bool settled;     ///< Held
+
+  /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
+  static constexpr int kSlots = kMessageSlots;
+
+  /// How many bytes are sent, more than this object has: a probe is told them alone. A multiple of every number's
+  /// size, since MPICH takes none that ends within an element, and of no larger power of two, as programs' messages
+  /// often are.
+  static constexpr int length_of(int step) { return 160 + 64 * step; }
+  int length() const { return length_of(step); }
+  /// The step whose RTSs are so long, if there is one.
+  static constexpr std::optional<int> step_of(std::uint64_t bytes);
+  static constexpr int kSteps = kSlots;
+  /// A slot's RTSs have the steps of its group, those with its remainder: who finds one of some length looks
+  /// at the slots of a group, and each slot of a group finds a step of its own, if the message is long enough.
+  static constexpr int kGroups = 2;
+  static constexpr int group_of(int step) { return step % kGroups; }
+
+  /// The last ones of a rank's in the control segment are for messages: one each for the RTSs, then one each
+  /// for what is wished of them.
+  static constexpr int kFirstSlot = kFirstMessageSlot;
+};
+static_assert(sizeof(Rts) <= Rts::length_of(0));
+static_assert(Rts::kSlots % Rts::kGroups == 0);
+
+/// Shorter messages are staged: so few bytes are as soon through host memory. A default: from here on they are faster
+/// so (2 × H100).
+inline constexpr std::uint64_t kLeastAnnounced = 256;
+inline constexpr std::uint64_t kLongestRts = Rts::length_of(Rts::kSteps - 1);
+/// The shortest messages find room in every group.
+static_assert(kLeastAnnounced >= Rts::length_of(Rts::kGroups - 1));
+/// No receive of fewer bytes can meet an RTS.
+inline constexpr std::uint64_t kLeastLookedAt = Rts::length_of(0);
+
+constexpr std::optional<int> Rts::step_of(std::uint64_t bytes) {
+  constexpr std::uint64_t kStep = length_of(1) - length_of(0);
+  if (bytes < kLeastLookedAt || bytes > kLongestRts || (bytes - kLeastLookedAt) % kStep != 0) return std::nullopt;
+  return static_cast<int>((bytes - kLeastLookedAt) / kStep);
+}
+
+/// Where a message goes, as its receiver finds it by a probe.
+struct Envelope {
+  int dest = -1;  ///< of MPI_COMM_WORLD
+  int tag = 0;
+  Handle comm = kNoHandle;    ///< this process's
+  std::uint64_t members = 0;  ///< of the communicator: CommRegistry::Peer
+
+  /// dest_and_tag() of what nobody will find: it was cancelled.
+  static constexpr std::uint64_t kToNobody = ~std::uint64_t{0};
+  std::uint64_t dest_and_tag() const { return dest_and_tag(dest, tag); }
+  static constexpr std::uint64_t dest_and_tag(int dest, int tag) {
+    return std::uint64_t(std::uint32_t(dest)) << 32 | std::uint32_t(tag);
+  }
+};
+
+}  // namespace sennit::shim::mpi

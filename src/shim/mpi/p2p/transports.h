@@ -1,0 +1,70 @@
+// How messages between GPUs travel without the MPI: on this node (messages.h), and by pieces to other nodes
+// (pipeline.h).
+//
+// State: both of these and the memory lent to other processes (ipc_cache.h), made at first use; the program's own
+// messages that look like RTSs (look_alikes.h). Lock: mutex_, of what is made at first use. Staging's is not
+// taken under it, and the MPI is not called under it; what it makes has locks of its own. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string_view>
+
+#include "shim/mpi/comm/job.h"
+#include "shim/mpi/p2p/messages.h"
+#include "shim/mpi/p2p/pipeline.h"
+#include "shim/mpi/staging/staging.h"
+
+namespace sennit::shim::mpi {
+
+class Transports {
+ public:
+  Transports(Job& job, Staging& staging) : job_(job), staging_(staging) {}
+
+  /// Memory of GPUs that this process exports and imports; null: there are no GPUs, or the job's ranks have not met.
+  IpcCache* ipc_cache();
+  /// Messages of this node; null as loans().
+  Messages* messages();
+  /// Those, where they were made before; else null.
+  Messages* live_messages() const { return live_messages_.load(std::memory_order_acquire); }
+  /// Messages between nodes; null as loans(), and where all ranks are on one node.
+  Pipeline* pieces();
+  Pipeline* live_pieces() const { return pieces_.get(); }
+
+  /// Announces a send, so that its receiver gets the memory itself. Null: it is to be staged, and `why` says why.
+  std::unique_ptr<SendTransfer> announce(const Call& call, std::string_view& why);
+
+  /// Returns whether any message of this process is ever announced. False before MPI_Init too, where MPI must not be
+  /// asked.
+  bool may_announce() const { return job_.communicators != nullptr && job_.memories.possible(); }
+  /// Notes a message of the program's own, of `bytes` bytes, before it is sent; to be kept until that call returns.
+  /// `again`: it is sent whenever the program says so.
+  LookAlikes::Sending note(std::int64_t bytes, int dest, int tag, Handle comm, bool again) {
+    const auto step = Rts::step_of(static_cast<std::uint64_t>(bytes));
+    if (!step) return {};
+    const int to = job_.communicators->peer(comm, dest).world_rank;
+    return to < 0 || to == job_.rank ? LookAlikes::Sending() : look_alikes_.begin({to, tag, comm}, *step, again);
+  }
+
+  /// Ends messages between nodes, at MPI's end, and later the others: ranks of this node may want what was left for
+  /// them until all have come to the end.
+  void finish_pieces() { pieces_.reset(); }
+  void finish();
+
+ private:
+  /// Announces so many bytes of a GPU's to a rank of another node.
+  std::unique_ptr<SendTransfer> announce_elsewhere(const void* data, std::uint64_t bytes, const Envelope& to,
+                                                   std::string_view& why);
+
+  Job& job_;
+  Staging& staging_;
+  std::mutex mutex_;
+  std::unique_ptr<IpcCache> ipc_cache_;
+  LookAlikes look_alikes_;
+  std::unique_ptr<Messages> messages_;
+  std::atomic<Messages*> live_messages_{nullptr};  // that, for who has not made it
+  std::unique_ptr<Pipeline> pieces_;
+};
+
+}  // namespace sennit::shim::mpi

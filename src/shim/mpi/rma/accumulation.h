@@ -1,0 +1,34 @@
+// What a GPU does of an accumulating one-sided call: elements without gaps become others where they lie.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "device/lane.h"
+#include "device/reduction.h"
+#include "shim/mpi/abi/mpi.h"
+
+namespace sennit::shim::mpi {
+
+/// Every address is one that lanes of the device which does it reach.
+struct Accumulation {
+  const std::byte* origin = nullptr;  ///< null: the target stays as it is
+  std::byte* target = nullptr;
+  std::byte* result = nullptr;  ///< where the target's elements go before that; null: nowhere
+  std::uint64_t bytes = 0;
+  std::optional<device::Reduction> reduction;  ///< none: the origin's elements replace the target's
+
+  /// So many of the bytes, from `begin` on.
+  Accumulation piece(std::uint64_t begin, std::uint64_t length) const;
+  /// Whether one of the three reaches into another: then the order of its bytes would matter.
+  bool overlaps() const;
+  /// Whether kernels take the numbers as they lie: `given` says where the origin's are for them.
+  bool aligned(const std::byte* given) const;
+  /// Errors: those of the lane.
+  Status enqueue(device::Lane& lane) const;
+};
+
+/// How `op` is done on elements of a predefined type; none where sennit has no such reduction.
+std::optional<device::Reduction> reduction_of(const Mpi& mpi, Handle element, Handle op);
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,45 @@
+// What makes accumulating calls atomic: one of them at a time on a rank's memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+#include "comm/group.h"
+#include "shim/mpi/call/backoff.h"
+#include "shim/mpi/comm/slots.h"
+
+namespace sennit::shim::mpi {
+
+/// Of one rank's memory in all windows, among the processes of a node and their threads. Held until it goes away:
+/// what was written must be there before that.
+class TargetLock {
+ public:
+  /// Errors: a rank was lost that held it.
+  static Result<TargetLock> take(comm::Group& group, int target) {
+    auto& word = group.control().slot(group.node_index(target), kSlot).words[0];
+    for (Backoff backoff;; backoff.wait()) {
+      std::uint64_t nobody = 0;
+      if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
+        return TargetLock(word);
+      if (!group.failed() || nobody == 0) continue;
+      const int holder = static_cast<int>(nobody - 1);
+      if (auto status = group.check({&holder, 1}); !status) return status;
+    }
+  }
+  TargetLock(TargetLock&& other) noexcept : word_(std::exchange(other.word_, nullptr)) {}
+  TargetLock& operator=(TargetLock&&) = delete;
+  ~TargetLock() {
+    if (word_ != nullptr) word_->store(0, std::memory_order_release);
+  }
+
+ private:
+  /// Of each rank's row, before those of messages and of listening: who accumulates into its memory, one more than
+  /// the rank of MPI_COMM_WORLD; 0: nobody.
+  static constexpr int kSlot = kTargetLockSlot;
+
+  explicit TargetLock(std::atomic<std::uint64_t>& word) : word_(&word) {}
+  std::atomic<std::uint64_t>* word_;
+};
+
+}  // namespace sennit::shim::mpi

@@ -1,0 +1,62 @@
+"""The arrows between the folders of src/shim/mpi, as its README draws them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+SHIM = ROOT / "src" / "shim" / "mpi"
+# Each may include those before it.
+FOLDERS = ("abi", "call", "staging", "comm", "p2p", "coll", "rma", "entry")
+# What lies beside the folders, and who may include it besides entry/ and what lies there itself.
+BESIDE = {"profiling": "abi", "description": "entry", "frame": "entry", "window_library": "entry", "drop_in": "entry"}
+INCLUDE = re.compile(r'^#include "shim/mpi/(?:([a-z0-9_]+)/)?([a-z0-9_]+)\.h"', re.MULTILINE)
+
+
+def wrong_arrows(root: Path) -> list[str]:
+    """Includes that point from a folder to one behind it."""
+    wrong = []
+    for folder in FOLDERS:
+        allowed = FOLDERS[: FOLDERS.index(folder) + 1]
+        for file in sorted((root / folder).glob("*")):
+            for to, name in INCLUDE.findall(file.read_text(encoding="utf-8")):
+                if to not in allowed if to else BESIDE.get(name) != folder:
+                    wrong.append(f"{folder}/{file.name} includes {to or '.'}/{name}.h")
+                elif folder == "rma" and to == "coll":
+                    wrong.append(f"rma/{file.name} includes {to}/{name}.h: the two stand side by side")
+    return wrong
+
+
+def test_each_folder_of_the_drop_in_for_mpi_includes_those_below_it_alone() -> None:
+    assert {each.name for each in SHIM.iterdir() if each.is_dir()} == set(FOLDERS)
+    assert not wrong_arrows(SHIM)
+
+
+def test_who_uses_the_drop_ins_from_outside() -> None:
+    """Nothing outside src/shim includes what is in it, but for the tables that benchmarks of MPI share."""
+    users = {
+        file.relative_to(ROOT / "src").parent.as_posix()
+        for file in (ROOT / "src").rglob("*")
+        if file.suffix in {".h", ".cc", ".cu", ".c"} and "shim" not in file.parts
+        and re.search(r'^#include "shim/', file.read_text(encoding="utf-8"), re.MULTILINE)
+    }  # fmt: skip
+    assert users <= {"bench/mpi"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "line", "wrong"),
+    [
+        ("call", '#include "shim/mpi/p2p/messages.h"', True),
+        ("p2p", '#include "shim/mpi/call/call.h"', False),
+        ("coll", '#include "shim/mpi/drop_in.h"', True),
+        ("rma", '#include "shim/mpi/coll/arrivals.h"', True),
+    ],
+)
+def test_an_arrow_that_points_up_is_found(tmp_path: Path, folder: str, line: str, wrong: bool) -> None:
+    for each in FOLDERS:
+        (tmp_path / each).mkdir()
+    (tmp_path / folder / "file.h").write_text(line + "\n")
+    assert bool(wrong_arrows(tmp_path)) == wrong

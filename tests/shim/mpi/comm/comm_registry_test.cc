@@ -1,0 +1,493 @@
+// Ranks are threads: see thread_mpi.h.
+#include "shim/mpi/comm/comm_registry.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "../thread_mpi.h"
+#include "coll/team.h"
+#include "machine/cache.h"
+#include "machine/known.h"
+#include "machine/made_up.h"
+#include "path/extras.h"
+
+namespace sennit::shim::mpi {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Handle kWorld = MadeUpMpi::kComm, kFirst = 1, kSecond = 2, kNull = 99;
+void nothing_meanwhile() {}
+
+/// Collective over `comm`: until its ranks have met.
+CommState& meet(CommRegistry& all, Handle comm, const CommRegistry::Meanwhile& meanwhile = nothing_meanwhile) {
+  CommState& one = all.find_or_begin(comm);
+  for (; !all.ready(comm, one); std::this_thread::yield()) meanwhile();
+  return one;
+}
+
+std::unique_ptr<CommRegistry> create(const Mpi& mpi) {
+  auto created = CommRegistry::create(mpi);
+  EXPECT_TRUE(created.ok()) << created.status().text();
+  return created.ok() ? std::move(*created) : nullptr;
+}
+/// One rank that offers, and its answer once all have come.
+bool offer_and_wait(CollectiveVote& vote) {
+  const auto number = vote.vote_yes();
+  std::optional<bool> answer;
+  while (!(answer = vote.outcome(number))) std::this_thread::yield();
+  return *answer;
+}
+
+TEST(CommRegistry, RanksThatMetAgreeOnTheirCalls) {
+  ThreadWorld world;
+  world.add(kFirst, {2, 0});
+  on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->find(kFirst), nullptr);
+    if (thread != 1) {
+      auto& one = meet(*all, kFirst);
+      EXPECT_EQ(all->find(kFirst), &one);
+      EXPECT_EQ(&meet(*all, kFirst), &one) << "ranks meet once";
+      EXPECT_TRUE(one.whole) << one.why_not;
+      EXPECT_EQ(one.shape.rank, thread == 2 ? 0 : 1);
+      EXPECT_EQ(one.key >> 32, 2u) << "the key of its first rank";
+      EXPECT_TRUE(offer_and_wait(*one.vote));
+      if (thread == 0) one.vote->vote_no();
+      if (thread == 2) {
+        EXPECT_FALSE(offer_and_wait(*one.vote));
+      }
+      EXPECT_TRUE(offer_and_wait(*one.vote));
+    }
+    all->forget_all();
+    EXPECT_EQ(all->find(kFirst), nullptr);
+  });
+}
+
+TEST(CommRegistry, BoardsOfOneRankDoNotMix) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  world.add(kSecond, {1, 0});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& first = meet(*all, kFirst);
+    auto& second = meet(*all, kSecond);
+    EXPECT_NE(first.slot, second.slot);
+    EXPECT_NE(first.key, second.key);
+    if (thread == 0) first.vote->vote_yes();
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 1) {
+      EXPECT_EQ(second.vote->outcome(second.vote->vote_yes()), std::nullopt);
+    }
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 0) {
+      EXPECT_EQ(second.vote->outcome(second.vote->vote_yes()), true);
+    }
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WhoMeetsDoesOtherThingsMeanwhile) {
+  ThreadWorld world;
+  std::atomic<bool> asked{false};
+  on_threads(world, 2, [&](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    while (thread == 1 && !asked)
+      std::this_thread::yield();  // comes only after the other has done
+                                  // something
+    EXPECT_TRUE(meet(*all, kWorld, [&] { asked = true; }).whole);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WhoNeverComesToARevokedOneIsNotAwaited) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    if (thread == 0) {
+      const auto& one = meet(*all, kFirst, [&] { mpi.revoked_comm = kFirst; });
+      EXPECT_EQ(one.vote, nullptr);
+      EXPECT_FALSE(one.whole);
+      EXPECT_FALSE(one.why_not.empty());
+    }
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, ALostRankIsNotAwaitedAtTheEnd) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_TRUE(meet(*all, kWorld).whole);
+    ASSERT_EQ(mpi.barrier(kWorld), 0);  // both have met
+    if (thread == 1) return all->group().abort(Status(Code::aborted, "rank 1 has had enough"));
+    EXPECT_FALSE(all->forget_all());
+    EXPECT_THAT(all->group().check().text(), HasSubstr("rank 1 has had enough"));
+  });
+}
+
+TEST(CommRegistry, MoreRanksThanSennitTakesAreLeftToMpi) {
+  ThreadWorld world;
+  world.add(kFirst, std::vector<int>(coll::kMostRanks + 1, 0));
+  world.add(kSecond, std::vector<int>(coll::kMostRanks, 0));
+  on_threads(world, 1, [](ThreadMpi& mpi, int) {
+    const auto all = create(mpi);
+    const auto& one = meet(*all, kFirst);
+    EXPECT_FALSE(one.whole);
+    EXPECT_THAT(one.why_not, HasSubstr(std::to_string(coll::kMostRanks)));
+    ASSERT_NE(one.vote, nullptr) << "its ranks still know who has come";
+    one.vote->vote_no();
+    EXPECT_TRUE(one.vote->all_came());
+    EXPECT_TRUE(meet(*all, kSecond).whole);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WhereNobodyKnowsTheRanksThereIsNoBoard) {
+  ThreadWorld world;
+  world.add(kFirst, {0}, true);
+  on_threads(world, 1, [](ThreadMpi& mpi, int) {
+    const auto all = create(mpi);
+    for (const auto& [comm, why] : {std::pair(kFirst, "two groups"), std::pair(kNull, "no communicator"),
+                                    std::pair(Handle{12345}, "no communicator")}) {
+      const auto& one = meet(*all, comm);
+      EXPECT_EQ(one.vote, nullptr);
+      EXPECT_FALSE(one.whole);
+      EXPECT_EQ(one.slot, -1);
+      EXPECT_THAT(one.why_not, HasSubstr(why));
+    }
+    all->forget(kFirst, nothing_meanwhile);
+    EXPECT_EQ(all->find(kFirst), nullptr);
+    all->forget_all();
+  });
+}
+
+/// Threads 0 and 1 are a job, 2 is one of its own, which may be without sennit; a communicator has them all.
+TEST(CommRegistry, RanksOfAnotherJobAreLeftToMpiWithoutAQuestion) {
+  ThreadWorld world;
+  world.add(10, {0, 1});
+  world.add(11, {2});
+  world.add(kFirst, {2, 0, 1});
+  on_threads(world, 3, [&](ThreadMpi&, int thread) {
+    const ThreadMpi mpi(world, thread, thread == 2 ? 11 : 10);
+    const auto all = create(mpi);
+    auto& one = meet(*all, kFirst);
+    EXPECT_FALSE(one.whole);
+    EXPECT_THAT(one.why_not, HasSubstr("several jobs"));
+    EXPECT_EQ(all->world_rank(kFirst, 0), thread == 2 ? 0 : -32766);
+    EXPECT_EQ(all->world_rank(kFirst, 2), thread == 2 ? -32766 : 1);
+    EXPECT_EQ(one.vote, nullptr);
+    EXPECT_EQ(world.pending(kFirst, thread), 0U) << "who is without sennit could not answer";
+    all->forget(kFirst, nothing_meanwhile);
+    EXPECT_EQ(world.pending(kFirst, thread), 0U);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, AForgottenCommunicatorsSlotBeginsAnew) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  world.add(kSecond, {0, 1});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& first = meet(*all, kFirst);
+    const int slot = first.slot;
+    for (int call = 0; call < 3; ++call) EXPECT_TRUE(offer_and_wait(*first.vote));
+    all->forget(kFirst, nothing_meanwhile);
+    EXPECT_EQ(all->find(kFirst), nullptr);
+    auto& second = meet(*all, kSecond);
+    EXPECT_EQ(second.slot, slot);
+    if (thread == 0) {
+      EXPECT_EQ(second.vote->outcome(second.vote->vote_yes()), std::nullopt);
+    }
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 1) {
+      EXPECT_TRUE(offer_and_wait(*second.vote));
+    }
+    all->forget(12345, nothing_meanwhile);  // never seen: nothing to wait for
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WithoutASlotACommunicatorIsLeftToMpi) {
+  ThreadWorld world;
+  constexpr Handle kMany = comm::ControlSegment::kSlots;
+  for (Handle comm = 1; comm <= kMany; ++comm) world.add(1000 + comm, {0});
+  on_threads(world, 1, [](ThreadMpi& mpi, int) {
+    const auto all = create(mpi);
+    Handle comm = 1001;
+    while (comm <= 1000 + kMany && meet(*all, comm).whole) ++comm;
+    ASSERT_LE(comm, 1000 + kMany) << "slots for messages and for listening are others";
+    EXPECT_GT(comm, 1000 + kMany / 2);
+    const auto& one = *all->find(comm);
+    EXPECT_EQ(one.vote, nullptr);
+    EXPECT_THAT(one.why_not, HasSubstr("too many communicators"));
+    all->forget(comm, nothing_meanwhile);
+    all->forget(1001, nothing_meanwhile);
+    EXPECT_TRUE(meet(*all, comm).whole) << "a slot is free again";
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, KnowTheRanksBehindACommunicators) {
+  ThreadWorld world;
+  world.add(kFirst, {2, 0, 1});
+  world.add(kSecond, {0, 1, 2});
+  on_threads(world, 3, [](ThreadMpi& mpi, int) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->world_rank(kFirst, 0), 2);
+    const auto members = all->peer(kFirst, 1).members;
+    EXPECT_EQ(all->ask(kWorld, meet(*all, kWorld), members, nothing_meanwhile),
+              (std::vector<std::uint64_t>(3, members)));
+    EXPECT_EQ(all->peer(kSecond, 0).members, all->peer(kWorld, 2).members);
+    EXPECT_NE(all->peer(kSecond, 0).members, members) << "the same ranks in another order";
+    EXPECT_EQ(all->world_rank(kFirst, 2), 1);
+    EXPECT_EQ(all->world_rank(kFirst, 3), -1);
+    EXPECT_EQ(all->world_rank(kFirst, -2), -1);  // MPI_PROC_NULL
+    EXPECT_EQ(all->world_rank(kNull, 0), -1);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WhatTheirRanksMakeHasANameOfItsOwnOnAllOfThem) {
+  ThreadWorld world;
+  constexpr Handle kWindow = 20, kSameRanks = 21, kNotNamed = 22, kInter = 23;
+  for (const Handle handle : {kFirst, kWindow, kSameRanks, kNotNamed}) world.add(handle, {2, 0});
+  world.add(kInter, {2, 0}, true);
+  on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    if (thread != 1) {
+      auto& one = meet(*all, kFirst);
+      std::vector<std::uint64_t> names;
+      const auto name = [&](Shared kind, Handle made, Handle comm) {
+        all->name(kind, made, comm);
+        names.push_back(all->scopes().of(kind, made)->name);
+      };
+      one.vote->vote_no();
+      name(Shared::window, kWindow, kFirst);
+      one.vote->vote_no();
+      name(Shared::window, kSameRanks, kFirst);
+      one.vote->vote_no();
+      name(Shared::file, kSameRanks, kFirst);
+      meet(*all, kInter);
+      name(Shared::window, kNotNamed, kInter);
+      EXPECT_EQ(all->scopes().forget(Shared::window, kNotNamed), std::nullopt);
+      for (const std::uint64_t each : names) {
+        EXPECT_EQ(std::ranges::count(names, each), 1);
+        EXPECT_EQ(all->ask(kFirst, one, each, nothing_meanwhile), (std::vector<std::uint64_t>(2, each)));
+      }
+    }
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, AFreedHandleMayStandForOtherRanks) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  on_threads(world, 2, [&](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->world_rank(kFirst, 0), 0);
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    all->forget(kFirst, nothing_meanwhile);
+    if (thread == 0) world.add(kFirst, {1, 0});
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    EXPECT_EQ(all->world_rank(kFirst, 0), 1);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WhoListensIsKnownToAll) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    EXPECT_EQ(all->job(), (std::array{all->job()[0], ~all->job()[0]}));
+    EXPECT_FALSE(all->listens(1));
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    if (thread == 1) all->listen();
+    ASSERT_EQ(mpi.barrier(kWorld), 0);
+    EXPECT_TRUE(all->listens(1));
+    EXPECT_FALSE(all->listens(0));
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, ARankWithoutGpuLeavesAllWithoutCounterpart) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& one = meet(*all, kWorld);
+    auto executor = device::open_host_executor();
+    if (thread == 1) executor = Status(Code::unsupported, "no GPU here");
+    all->match(kWorld, one, std::move(executor), 0);
+    EXPECT_TRUE(one.tried);
+    EXPECT_EQ(one.communicator, nullptr);
+    EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, ACounterpartDoesTheirWork) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
+#endif
+  ThreadWorld world;
+  world.add(kFirst, {1, 0});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& one = meet(*all, kFirst);
+    auto executor = *device::open_host_executor();
+    all->match(kFirst, one, executor, thread);
+    ASSERT_NE(one.communicator, nullptr) << one.why_not;
+    EXPECT_EQ(one.communicator->device(), thread);
+    auto memory = std::move(*executor->allocate(thread, 64));
+    auto* const numbers = reinterpret_cast<float*>(memory.data());
+    for (int i = 0; i < 3; ++i) numbers[i] = static_cast<float>(10 * thread + i);
+    // As a Reduce_scatter of 1 and 2 numbers in place: the whole sum goes to
+    // scratch memory.
+    Work work;
+    work.request.count = 3;
+    work.request.reduction.type = device::Type::float32;
+    work.request.input = numbers;
+    work.scratch_bytes = 12;
+    work.result_from = one.shape.rank == 0 ? 0 : 4;
+    work.result_bytes = one.shape.rank == 0 ? 4 : 8;
+    work.result = numbers;
+    const auto status = one.communicator->perform(work);
+    ASSERT_TRUE(status.ok()) << status.text();
+    const float own = static_cast<float>(10 * thread);
+    EXPECT_EQ(numbers[0], one.shape.rank == 0 ? 10.0F : 12.0F);
+    EXPECT_EQ(numbers[1], one.shape.rank == 0 ? own + 1 : 14.0F);
+    EXPECT_EQ(numbers[2], own + 2);
+    EXPECT_FALSE(one.communicator->plan_of(work).empty());
+    all->forget(kFirst, nothing_meanwhile);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, RanksMeetWhileTheyDoOtherThings) {
+  ThreadWorld world;
+  world.add(kFirst, {0, 1});
+  std::atomic<bool> said{false};
+  on_threads(world, 2, [&](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    if (thread == 1)
+      while (!said) std::this_thread::yield();
+    auto& one = all->find_or_begin(kFirst);
+    EXPECT_EQ(&all->find_or_begin(kFirst), &one);
+    if (thread == 0) {
+      EXPECT_FALSE(all->ready(kFirst, one)) << "the other has not come";
+    }
+    const auto number = one.vote->begin();  // before the others are known
+    ASSERT_TRUE(number.has_value());
+    if (thread == 0) {
+      EXPECT_EQ(one.vote->outcome(*number), std::nullopt);
+      said = true;
+    }
+    while (!all->ready(kFirst, one)) std::this_thread::yield();
+    EXPECT_TRUE(one.whole) << one.why_not;
+    std::optional<bool> answer;
+    while (!(answer = one.vote->outcome(*number))) std::this_thread::yield();
+    EXPECT_TRUE(*answer);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WhatEachRankSaysIsToldToAll) {
+  ThreadWorld world;
+  on_threads(world, 3, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    const auto& one = meet(*all, kWorld);
+    const auto said = all->ask(kWorld, one, std::uint64_t(thread) * 5, nothing_meanwhile);
+    EXPECT_EQ(said, (std::vector<std::uint64_t>{0, 5, 10}));
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, WhoHasNoGpuLeavesAllWithoutACounterpartMadeMeanwhile) {
+  ThreadWorld world;
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto& one = meet(*all, kWorld);
+    EXPECT_EQ(all->matched(one), std::nullopt) << "never begun";
+    auto executor = device::open_host_executor();
+    if (thread == 1) executor = Status(Code::unsupported, "no GPU here");
+    all->begin_to_match(one, std::move(executor), 0);
+    std::optional<bool> has;
+    while (!(has = all->matched(one))) std::this_thread::yield();
+    EXPECT_FALSE(*has);
+    EXPECT_THAT(one.why_not, HasSubstr("no GPU here"));
+    all->forget_all();
+  });
+}
+
+void make_counterparts_meanwhile() {
+  ThreadWorld world;
+  world.add(kFirst, {1, 0});
+  on_threads(world, 2, [](ThreadMpi& mpi, int thread) {
+    const auto all = create(mpi);
+    auto executor = *device::open_host_executor();
+    auto& one = meet(*all, kFirst);
+    all->begin_to_match(one, executor, thread);
+    while (!all->matched(one)) std::this_thread::yield();
+    ASSERT_NE(one.on_node, nullptr) << one.why_not;
+    const auto own = all->repeat(kFirst, one, executor, thread, nothing_meanwhile);
+    ASSERT_NE(own->on_node, nullptr) << own->why_not;
+    EXPECT_NE(own->slot, one.slot);
+    auto memory = std::move(*executor->allocate(thread, 64));
+    auto* const numbers = reinterpret_cast<float*>(memory.data());
+    *numbers = static_cast<float>(thread + 1);
+    for (OneNode* with : {one.on_node, own->on_node}) {
+      Work work;
+      work.request.count = 1;
+      work.request.reduction.type = device::Type::float32;
+      work.request.input = work.request.output = numbers;
+      ASSERT_TRUE(with->begin(work).ok());
+      for (;;) {
+        const auto ended = with->ended();
+        ASSERT_TRUE(ended.ok()) << ended.status().text();
+        if (*ended) break;
+        std::this_thread::yield();
+      }
+    }
+    EXPECT_EQ(*numbers, 6.0F);
+    all->forget(kFirst, nothing_meanwhile);
+    all->forget_all();
+  });
+}
+
+TEST(CommRegistry, CounterpartsAreMadeMeanwhile) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
+#endif
+  make_counterparts_meanwhile();
+}
+
+// What is known of a measured machine is longer than a word between processes may be.
+TEST(CommRegistry, CounterpartsAreMadeMeanwhileOnAMeasuredMachine) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "two mappings of one memory are two to ThreadSanitizer";
+#endif
+  const char* const before = std::getenv("SENNIT_CACHE");
+  const std::string kept = before != nullptr ? before : "";
+  ASSERT_EQ(setenv("SENNIT_CACHE", machine::scratch_folder().c_str(), 1), 0);
+  {
+    const auto executor = *device::open_host_executor();
+    auto known = machine::known_machine({}, device::name(executor->kind()), path::extras_of(*executor));
+    ASSERT_TRUE(known.ok()) << known.status().text();
+    machine::Machine measured = known->machine;
+    measured.description = std::string(100'000, 'x');  // as long as what is said of all links of eight GPUs
+    const auto stored = machine::store_cached(measured);
+    ASSERT_TRUE(stored.ok()) << stored.status().text();
+    make_counterparts_meanwhile();
+  }
+  ASSERT_EQ(before != nullptr ? setenv("SENNIT_CACHE", kept.c_str(), 1) : unsetenv("SENNIT_CACHE"), 0);
+}
+
+}  // namespace
+}  // namespace sennit::shim::mpi
