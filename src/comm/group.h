@@ -55,6 +55,8 @@ class Group {
 
   /// Shared by the ranks of this node, all zero at first.
   const ControlSegment& control() const { return control_; }
+  /// The words of a rank of this node.
+  RankSlots& slots(int rank) const { return control_.slots(node_index(rank)); }
 
   /// Records what this rank is doing, for the error message of a peer that waits for it in vain.
   void note(std::string_view operation, std::uint64_t sequence, int peer, std::uint64_t bytes) const;

@@ -9,15 +9,10 @@
 
 namespace sennit::path {
 
-/// Slots of a rank in the control segment that path/ uses: one bell, then one a peer and errand.
-inline constexpr int kBellSlot = 0;
-inline constexpr int kOfferSlot = 1;
-
 class Bell {
  public:
-  explicit Bell(comm::Slot& slot)
-      : word_(reinterpret_cast<std::atomic<std::uint32_t>*>(&slot.words[0])), asleep_(slot.words[1]) {}
-  Bell(const comm::Group& group, int rank) : Bell(group.control().slot(group.node_index(rank), kBellSlot)) {}
+  explicit Bell(comm::DoorbellSlot& slot) : slot_(slot) {}
+  Bell(const comm::Group& group, int rank) : Bell(group.slots(rank).doorbell) {}
 
   std::uint32_t heard() const;
   void ring();
@@ -25,8 +20,7 @@ class Bell {
   void wait(std::uint32_t last, std::chrono::milliseconds limit);
 
  private:
-  std::atomic<std::uint32_t>* word_;
-  std::atomic<std::uint64_t>& asleep_;  // 1 while the owner sleeps or is about to: only then does ringing cost a call
+  comm::DoorbellSlot& slot_;  // asleep: 1 while the owner sleeps or is about to; only then does ringing cost a call
 };
 
 }  // namespace sennit::path

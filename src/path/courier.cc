@@ -26,8 +26,8 @@ constexpr std::uint64_t kVersion = 3;
 constexpr auto kAwake = std::chrono::milliseconds(1);
 
 std::atomic<std::uint64_t>& offer_word(const comm::Group& group, int asking, int peer, Errand errand) {
-  auto& slot = group.control().slot(group.node_index(asking), kOfferSlot + group.node_index(peer));
-  return slot.words[errand == Errand::put ? 0 : 1];
+  auto& slot = group.slots(asking).host_paths[static_cast<std::size_t>(group.node_index(peer))];
+  return slot.rings[static_cast<std::size_t>(errand)];
 }
 
 Result<device::Memory> map_file(int fd, std::size_t bytes) {

@@ -17,8 +17,7 @@ namespace sennit::path {
 class Transport {
  public:
   /// `device`: whose kernels run this process's side of host paths. `given`: somebody named the machine. `resolve`:
-  /// what peers name, as CourierService has it. `group` outlives it, and nothing else uses path's slots (bell.h) of
-  /// its control segment. Peers that send here over host paths find this process's end from now on. Errors: those of
+  /// what peers name, as CourierService has it. `group` outlives it, and no other transport uses it. Peers that send here over host paths find this process's end from now on. Errors: those of
   /// mover_options() and of Mover::create.
   static Result<std::unique_ptr<Transport>> create(std::shared_ptr<device::Executor> executor, comm::Group& group,
                                                    int device, Basis basis, bool given,

@@ -13,9 +13,6 @@ namespace sennit::plan {
 
 namespace {
 
-constexpr int kStateSlot = Chooser::kFirstSlot, kSampleSlot = kStateSlot + 1;
-static_assert(Chooser::kSlots == 2);
-
 /// Calls are timed that should take at least so long, in µs: shorter ones are mostly launch.
 constexpr double kLeastSampled = 20;
 
@@ -105,9 +102,8 @@ Status Chooser::meet(path::Node& node, const coll::Team& team, std::uint64_t scr
   timers_ = std::move(timers);
   std::vector<Ballot::Words> words;
   for (int rank = 0; rank < node.size(); ++rank) {
-    const int member = node.group().node_index(rank);
-    words.push_back(
-        {&node.group().control().slot(member, kStateSlot), &node.group().control().slot(member, kSampleSlot)});
+    comm::RankSlots& slots = node.group().slots(rank);
+    words.push_back({&slots.ballot, &slots.samples});
   }
   ballot_ = std::make_unique<Ballot>(std::move(words), node.rank());
   return {};

@@ -15,9 +15,6 @@ namespace sennit::plan {
 
 class Chooser final : public coll::Chooser {
  public:
-  /// Slots of a rank in the control segment, beyond those of path/.
-  static constexpr int kFirstSlot = 3072, kSlots = 2;
-
   /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own. `adapts`: plans may change
   /// while programs run, for which a call of one rank may have to wait for a call of rank 0. `room`: the same on
   /// every rank.

@@ -17,7 +17,7 @@ TEST(Bell, WakesItsOwnerEveryTime) {
   // Each side answers the other's ring; one ring that wakes nobody costs the limit of a wait.
   constexpr int kRounds = 5000;
   constexpr auto kLimit = seconds(20);
-  comm::Slot here{}, there{};
+  comm::DoorbellSlot here{}, there{};
   std::atomic<int> asked{0}, answered{0};
   const auto start = Clock::now();
   std::jthread other([&] {
@@ -38,7 +38,7 @@ TEST(Bell, WakesItsOwnerEveryTime) {
 }
 
 TEST(Bell, DoesNotSleepThroughARingThatCameFirst) {
-  comm::Slot slot{};
+  comm::DoorbellSlot slot{};
   Bell bell(slot);
   const std::uint32_t heard = bell.heard();
   bell.ring();
@@ -48,7 +48,7 @@ TEST(Bell, DoesNotSleepThroughARingThatCameFirst) {
 }
 
 TEST(Bell, WakesByItselfAtTheLimit) {
-  comm::Slot slot{};
+  comm::DoorbellSlot slot{};
   Bell bell(slot);
   const auto start = Clock::now();
   bell.wait(bell.heard(), milliseconds(20));

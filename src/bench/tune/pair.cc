@@ -55,14 +55,14 @@ class Pair {
         window_(window),
         source_(source),
         peer_device_(peer_device),
-        slot_(node.group().control().slot(0, kSlot)) {}
+        order_(node.group().slots(0).order) {}
 
   /// Rank 0: one message with these shares, the peer sending as much back when both_ways.
   Status once(std::uint64_t bytes, bool both_ways, int set, double share, double& us) {
-    slot_.words[1].store(static_cast<std::uint64_t>(both_ways ? Order::put : Order::stand_by));
-    slot_.words[2].store(bytes);
-    slot_.words[3].store(static_cast<std::uint64_t>(set) + 1);  // 0: the single path
-    slot_.words[4].store(std::bit_cast<std::uint64_t>(share));
+    order_.order.store(static_cast<std::uint64_t>(both_ways ? Order::put : Order::stand_by));
+    order_.bytes.store(bytes);
+    order_.set.store(static_cast<std::uint64_t>(set) + 1);  // 0: the single path
+    order_.share.store(std::bit_cast<std::uint64_t>(share));
     use(bytes, set, share);
     if (auto status = barrier(); !status) return status;
     const auto start = Clock::now();
@@ -74,7 +74,7 @@ class Pair {
   }
 
   void dismiss() {
-    slot_.words[1].store(static_cast<std::uint64_t>(Order::finish));
+    order_.order.store(static_cast<std::uint64_t>(Order::finish));
     (void)barrier();
   }
 
@@ -83,9 +83,9 @@ class Pair {
     for (;;) {
       // The order is complete once rank 0 stands at the barrier with us; shares are prepared just before.
       if (auto status = wait_for_order(); !status) return status;
-      const auto order = static_cast<Order>(slot_.words[1].load());
-      const std::uint64_t bytes = slot_.words[2].load();
-      use(bytes, static_cast<int>(slot_.words[3].load()) - 1, std::bit_cast<double>(slot_.words[4].load()));
+      const auto order = static_cast<Order>(order_.order.load());
+      const std::uint64_t bytes = order_.bytes.load();
+      use(bytes, static_cast<int>(order_.set.load()) - 1, std::bit_cast<double>(order_.share.load()));
       if (auto status = barrier(); !status) return status;
       if (order == Order::finish) return {};
       if (order == Order::put) {
@@ -99,19 +99,17 @@ class Pair {
   void prepare(std::vector<std::vector<std::string>> sets) { sets_ = std::move(sets); }
 
  private:
-  static constexpr int kSlot = 2048;  // above those path/ uses
-
-  std::atomic<std::uint64_t>& arrivals(int rank) { return node_.group().control().slot(rank, kSlot + 1).words[0]; }
+  std::atomic<std::uint64_t>& arrivals(int rank) { return node_.group().slots(rank).order.arrivals; }
 
   Status wait_for_order() {
-    comm::Waiting what{"wait for the next measurement", meetings_, 1, 0, kSlot + 1, 0};
+    comm::Waiting what{"wait for the next measurement", meetings_, 1, 0, 0};
     return comm::wait_until([&] { return arrivals(0).load() > meetings_; }, &node_.group(), what);
   }
 
   Status barrier() {
     const int me = node_.rank();
     arrivals(me).store(++meetings_);
-    comm::Waiting what{"meet for a measurement", meetings_, me, 1 - me, kSlot + 1, 0};
+    comm::Waiting what{"meet for a measurement", meetings_, me, 1 - me, 0};
     return comm::wait_until([&] { return arrivals(1 - me).load() >= meetings_; }, &node_.group(), what);
   }
 
@@ -129,7 +127,7 @@ class Pair {
   path::Window& window_;
   std::byte* source_;
   const int peer_device_;
-  comm::Slot& slot_;
+  comm::OrderSlot& order_;
   std::vector<std::vector<std::string>> sets_;
   std::uint64_t meetings_ = 0;
   int set_ = -2;

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "comm/control.h"
+#include "comm/slot_map.h"
 #include "device/word.h"
 #include "shim/mpi/handle.h"
 #include "shim/mpi/loans.h"
@@ -25,7 +25,7 @@ struct Announcement {
   bool settled;     ///< Held
 
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
-  static constexpr int kSlots = 112;
+  static constexpr int kSlots = comm::RankSlots::kMessages;
 
   /// How many bytes are sent, more than this object has: a probe is told them alone. A multiple of every number's
   /// size, since MPICH takes none that ends within an element, and of no larger power of two, as programs' messages
@@ -39,10 +39,6 @@ struct Announcement {
   /// at the slots of a group, and each slot of a group finds a step of its own, if the message is long enough.
   static constexpr int kGroups = 2;
   static constexpr int group_of(int step) { return step % kGroups; }
-
-  /// The last ones of a rank's in the control segment are for messages: one each for the announcements, then one each
-  /// for what is wished of them.
-  static constexpr int kFirstSlot = comm::ControlSegment::kSlots - 2 * kSlots;
 };
 static_assert(sizeof(Announcement) <= Announcement::length_of(0));
 static_assert(Announcement::kSlots % Announcement::kGroups == 0);

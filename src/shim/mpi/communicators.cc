@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "coll/team.h"
-#include "path/bell.h"
 #include "shim/mpi/messages.h"
 #include "shim/mpi/patience.h"
 
@@ -50,12 +49,6 @@ constexpr char kNotAsked[] = "its ranks could not be asked where they are";
 
 constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
 
-/// Slots of a rank: behind path's (bell.h) boards count up, messages have the last ones (messages.h), and this one is
-/// before those.
-constexpr int kListeningSlot = Announcement::kFirstSlot - 1;
-constexpr std::size_t kListens = 0, kAtEnd = 1;            ///< words of that one
-constexpr int kMostBoards = Announcement::kFirstSlot - 2;  ///< before the one of window_calls.cc
-
 }  // namespace
 
 Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between)
@@ -73,7 +66,6 @@ Communicators::Communicators(const Mpi& mpi, std::unique_ptr<comm::Group> group,
             return group->check({&rank, 1});
           })),
       participants_(mpi_, group_->rank()) {
-  next_slot_ = path::kOfferSlot + static_cast<int>(group_->node_ranks().size());
   group_->on_word([this](int from, const comm::Bytes& word) {
     if (!exchanges_->hear(from, word) && !questions_->hear(from, word)) council_->hear(from, word);
   });
@@ -161,17 +153,13 @@ Status Communicators::both_come(Handle comm, int leader, Handle between, int rem
   return !whole || all_come(comm, meanwhile) ? Status() : check(comm);
 }
 
-comm::Slot& Communicators::listening(int world_rank) {
-  return slot_of(world_rank, kListeningSlot);
-}
-
 void Communicators::listen() {
-  listening(group_->rank()).words[kListens].store(1, std::memory_order_release);
+  group_->slots(group_->rank()).presence.listens.store(1, std::memory_order_release);
   questions_->listen();
 }
 
 bool Communicators::listens(int world_rank) {
-  return listening(world_rank).words[kListens].load(std::memory_order_acquire) != 0;
+  return group_->slots(world_rank).presence.listens.load(std::memory_order_acquire) != 0;
 }
 
 bool Communicators::came_elsewhere(const One& one, std::span<const int> awaited) {
@@ -194,7 +182,7 @@ int Communicators::take_slot() {
     free_slots_.pop_back();
     return slot;
   }
-  return next_slot_ < kMostBoards ? next_slot_++ : -1;
+  return next_slot_ < comm::RankSlots::kVotes ? next_slot_++ : -1;
 }
 
 void Communicators::changed() {
@@ -457,14 +445,14 @@ void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
 
 void Communicators::await_node() {
   for (const int rank : group_->node_ranks())
-    for (Patience patience; listening(rank).words[kAtEnd].load(std::memory_order_acquire) == 0; patience.wait()) {
+    for (Patience patience; group_->slots(rank).presence.at_end.load(std::memory_order_acquire) == 0; patience.wait()) {
       if (group_->has_left(rank) || !group_->check({&rank, 1}).ok()) break;
       mpi_.progress();
     }
 }
 
 bool Communicators::forget_all() {
-  listening(group_->rank()).words[kAtEnd].store(1, std::memory_order_release);
+  group_->slots(group_->rank()).presence.at_end.store(1, std::memory_order_release);
   // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
   for (auto& [handle, one] : all_) {
     for (Patience patience; !met(handle, *one) && !group_->failed(); patience.wait()) {

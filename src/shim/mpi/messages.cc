@@ -41,10 +41,6 @@ constexpr std::uint64_t kLooks = 3;
 /// others that are pushed make all take half as long again (16 MiB: 70 instead of 50 µs, 2 × H100). Defaults.
 constexpr int kDeaf = 16, kUnable = 1024, kTimes = 2;
 
-/// Of a rank's slot for its first wish: how often it has begun to look at all of its messages; the same, and how many
-/// wishes it has heard and long messages fetched.
-constexpr std::size_t kLook = 7, kAlive = 6;
-
 device::Word& end_word(comm::Slot& slot) {
   static_assert(std::endian::native == std::endian::little);
   return reinterpret_cast<device::Word&>(slot.words[kEnd]);
@@ -69,16 +65,12 @@ Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& g
       pushes_(group, gpus.executor(), loans, std::move(make_executor)) {}
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
-  return group_.control().slot(group_.node_index(sender), Announcement::kFirstSlot + slot);
-}
-
-std::atomic<std::uint64_t>& Messages::count_of(int rank, std::size_t word) const {
-  return slot_of(rank, Announcement::kSlots).words[word];
+  return group_.slots(sender).announcements[static_cast<std::size_t>(slot)];
 }
 
 void Messages::look_at_all() {
-  count_of(group_.rank(), kLook).fetch_add(1, std::memory_order_relaxed);
-  count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
+  progress_of(group_.rank()).passes.fetch_add(1, std::memory_order_relaxed);
+  progress_of(group_.rank()).alive.fetch_add(1, std::memory_order_relaxed);
 }
 
 template <class Visit>
@@ -251,7 +243,7 @@ void Messages::Outgoing::hear() {
   Wish wish = messages_.wish_of(announcement_);
   const auto where = wish.hear(announcement_.number);
   if (!where) return;
-  messages_.count_of(announcement_.sender, kAlive).fetch_add(1, std::memory_order_relaxed);
+  messages_.progress_of(announcement_.sender).alive.fetch_add(1, std::memory_order_relaxed);
   const auto held = messages_.gpus_.still_held(data_, device_);
   Result<Pushes::UnderWay> pushed = held;
   if (held.ok())
@@ -305,7 +297,7 @@ void Messages::tell(const Announcement& announcement) const {
 
 bool Messages::is_deaf(const Announcement& card) {
   Deaf& deaf = deaf_[card.sender];
-  const bool looks_again = count_of(card.sender, kLook).load(std::memory_order_relaxed) != deaf.looks;
+  const bool looks_again = progress_of(card.sender).passes.load(std::memory_order_relaxed) != deaf.looks;
   if (card.bytes > kMostTogether && deaf.times < kTimes && looks_again) deaf.left = 0;
   if (deaf.left == 0) return false;
   --deaf.left;
@@ -356,7 +348,7 @@ std::unique_ptr<Messages::Incoming> Messages::fetch(const Announcement& announce
                                                     int device) {
   const std::lock_guard lock(mutex_);
   // Who fetches many has not come to what is wished of it yet: 64 take it longer than others wait.
-  if (announcement.bytes > kMostTogether) count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
+  if (announcement.bytes > kMostTogether) progress_of(group_.rank()).alive.fetch_add(1, std::memory_order_relaxed);
   note_received(announcement, matched);
   std::unique_ptr<Incoming> incoming(new Incoming(*this, announcement));
   incoming->to_ = to;
@@ -460,8 +452,8 @@ Result<bool> Messages::Incoming::heard() {
     return true;
   }
   const auto now = std::chrono::steady_clock::now();
-  const std::uint64_t looks = messages_.count_of(announcement_.sender, kLook).load(std::memory_order_relaxed);
-  const std::uint64_t alive = messages_.count_of(announcement_.sender, kAlive).load(std::memory_order_relaxed);
+  const std::uint64_t looks = messages_.progress_of(announcement_.sender).passes.load(std::memory_order_relaxed);
+  const std::uint64_t alive = messages_.progress_of(announcement_.sender).alive.load(std::memory_order_relaxed);
   if (!until_) looks_at_first_ = looks;
   if (!until_ || alive != alive_)
     until_ = now + kHearing + std::chrono::nanoseconds(announcement_.bytes / kBytesANanosecond);

@@ -206,10 +206,10 @@ class Messages {
   void sweep();
   bool has_ended(const Announcement& announcement) const;
   comm::Slot& slot_of(int sender, int slot) const;
-  std::atomic<std::uint64_t>& count_of(int rank, std::size_t word) const;
+  comm::ProgressSlot& progress_of(int rank) const { return group_.slots(rank).progress; }
   comm::Slot& slot_of(const Announcement& card) const { return slot_of(card.sender, card.slot); }
   Wish wish_of(const Announcement& card) const {
-    return Wish(slot_of(card.sender, Announcement::kSlots + card.slot));
+    return Wish(group_.slots(card.sender).wishes[static_cast<std::size_t>(card.slot)]);
   }
 
   /// The receiver's side of a wish; false: there is none.

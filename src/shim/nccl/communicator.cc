@@ -29,20 +29,9 @@ constexpr double kBelief = 10, kEmulatedBelief = 1;
 /// is too long (a rank may write a checkpoint meanwhile), and end what waits by ncclCommAbort.
 constexpr std::chrono::nanoseconds kWithoutEnd = std::chrono::hours(24 * 365);
 
-/// Slot of a rank in the control segment, and its words.
-constexpr int kRanksSlot = plan::Chooser::kFirstSlot + plan::Chooser::kSlots;
-enum Word : std::size_t {
-  kLeaving,    ///< how far it has come with leaving: 0, kQuiet, kUnmapped
-  kMismatch,   ///< of rank 0: 1 once a mismatch of calls was told
-  kFinalized,  ///< 1 once the program ended the communicator, with all of its work done
-  kCounts,     ///< CallCounts
-};
+/// Values of EndingSlot::leaving.
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
-
-std::atomic<std::uint64_t>& word_of(const comm::Group& group, int rank, Word word) {
-  return group.control().slot(group.node_index(rank), kRanksSlot).words[word];
-}
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -134,9 +123,9 @@ Result<std::string> Communicator::build(std::unique_ptr<comm::Exchange> exchange
   group.on_abort([failed = failed_](const Status&) { failed->store(seconds_now()); });
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
-  counts_ = &word_of(group, place_.rank, kCounts);
+  counts_ = &group.slots(place_.rank).ending.counts;
   // What the program has ended may be kept until the process ends, without a goodbye: see mark_finalized().
-  group.excuse([&group](int rank) { return word_of(group, rank, kFinalized).load(std::memory_order_acquire) != 0; });
+  group.excuse([&group](int rank) { return group.slots(rank).ending.finalized.load(std::memory_order_acquire) != 0; });
   std::optional<plan::Table> table;
   if (switches_.take == Take::measured) {
     auto common = common_table(*node_, agreed_.scratch_bytes, switches_);
@@ -267,8 +256,8 @@ Status Communicator::check_calls_match() {
   std::vector<CallCounts> counts;
   for (int rank = 0; rank < place_.size; ++rank) {
     latest.push_back(group.last_operation(rank));
-    ended.push_back(word_of(group, rank, kFinalized).load(std::memory_order_acquire) != 0);
-    counts.push_back(CallCounts::of(word_of(group, rank, kCounts).load(std::memory_order_relaxed)));
+    ended.push_back(group.slots(rank).ending.finalized.load(std::memory_order_acquire) != 0);
+    counts.push_back(CallCounts::of(group.slots(rank).ending.counts.load(std::memory_order_relaxed)));
   }
   const auto gone = ended_before(latest, ended, place_.rank);
   auto mismatch = mismatch_among(latest, place_.rank);
@@ -279,7 +268,7 @@ Status Communicator::check_calls_match() {
                   fmt::format("rank {} has ended the communicator, and does not come to this call", *gone), {},
                   "Let all ranks make the same calls before they end it");
   // One rank's word is enough.
-  auto& said = word_of(group, 0, kMismatch);
+  auto& said = group.slots(0).ending.mismatch;
   if (said.exchange(1, std::memory_order_relaxed) == 0) log(LogLevel::warning, *mismatch);
   return {};
 }
@@ -292,7 +281,7 @@ void Communicator::abort() {
 }
 
 void Communicator::mark_finalized() {
-  word_of(node_->group(), place_.rank, kFinalized).store(1, std::memory_order_release);
+  node_->group().slots(place_.rank).ending.finalized.store(1, std::memory_order_release);
 }
 
 bool Communicator::is_idle() {
@@ -316,12 +305,12 @@ bool Communicator::can_release() {
   comm::Group& group = node_->group();
   const auto others_are = [&](std::uint64_t state) {
     for (int rank = 0; rank < place_.size; ++rank)
-      if (rank != place_.rank && word_of(group, rank, kLeaving).load(std::memory_order_acquire) < state &&
+      if (rank != place_.rank && group.slots(rank).ending.leaving.load(std::memory_order_acquire) < state &&
           !group.has_left(rank))
         return false;
     return true;
   };
-  auto& own = word_of(group, place_.rank, kLeaving);
+  auto& own = group.slots(place_.rank).ending.leaving;
   if (own.load(std::memory_order_relaxed) == 0) {
     if (!is_idle()) return false;
     own.store(kQuiet, std::memory_order_release);

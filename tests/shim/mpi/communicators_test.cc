@@ -218,13 +218,13 @@ TEST(Communicators, AForgottenCommunicatorsSlotBeginsAnew) {
 
 TEST(Communicators, WithoutASlotACommunicatorIsLeftToMpi) {
   ThreadWorld world;
-  constexpr Handle kMany = comm::ControlSegment::kSlots;
+  constexpr Handle kMany = comm::RankSlots::kVotes + 1;
   for (Handle comm = 1; comm <= kMany; ++comm) world.add(1000 + comm, {0});
   on_threads(world, 1, [](ThreadMpi& mpi, int) {
     const auto all = create(mpi);
     Handle comm = 1001;
     while (comm <= 1000 + kMany && meet(*all, comm).whole) ++comm;
-    ASSERT_LE(comm, 1000 + kMany) << "slots for messages and for listening are others";
+    ASSERT_LE(comm, 1000 + kMany) << "there are no more slots than that";
     EXPECT_GT(comm, 1000 + kMany / 2);
     const auto& one = *all->find(comm);
     EXPECT_EQ(one.board, nullptr);
