@@ -47,8 +47,9 @@ std::size_t segment_bytes(int ranks) {
 
 Result<ControlSegment> ControlSegment::make(int ranks) {
   if (ranks > RankSlots::kMostRanks)
-    return Status(Code::unsupported, fmt::format("{} ranks on one node, at most {} can be", ranks, RankSlots::kMostRanks),
-                  {}, "Use fewer ranks a node");
+    return Status(Code::unsupported,
+                  fmt::format("{} ranks on one node, at most {} can be", ranks, RankSlots::kMostRanks), {},
+                  "Use fewer ranks a node");
   UniqueFd file(::memfd_create("sennit-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return system_status("make shared memory", errno, "Check that the sandbox allows memfd_create(2)");
   const std::size_t bytes = segment_bytes(ranks);

@@ -16,9 +16,9 @@ struct alignas(64) Slot {
 };
 static_assert(sizeof(Slot) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
-/// path/bell.h: how a peer wakes the thread that serves this rank's end of host paths.
+/// path/bell.h: how a peer wakes the proxy thread that serves this rank.
 struct alignas(64) DoorbellSlot {
-  std::atomic<std::uint32_t> rings;  ///< a futex word
+  std::atomic<std::uint64_t> rings;
   std::atomic<std::uint64_t> asleep;
 };
 

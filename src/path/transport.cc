@@ -40,8 +40,10 @@ Result<std::unique_ptr<Transport>> Transport::create(std::shared_ptr<device::Exe
   auto mover = Mover::create(made->executor_, std::move(basis.machine), std::move(*options));
   if (!mover) return mover.status();
   made->mover_ = std::move(*mover);
-  if (has_peers)
-    made->service_ = std::make_unique<CourierService>(*made->executor_, group, device, std::move(resolve));
+  if (!has_peers) return made;
+  auto service = CourierService::create(*made->executor_, group, device, std::move(resolve));
+  if (!service) return service.status();
+  made->service_ = std::move(*service);
   return made;
 }
 
@@ -67,8 +69,8 @@ Result<Courier*> Transport::courier(int peer, Errand errand, RingShape shape) {
 
 /// Whether the peer sends to us as we send to it.
 bool Transport::both_ways(int peer) {
-  // Both write their own word and read the other's; a reading that is a little old only costs a split that is a little
-  // off.
+  // Both write their own word and read the other's; a reading that is a little old only costs a split that is a
+  // little off.
   const auto latest = [&](int mine, int other) -> std::atomic<std::uint64_t>& {
     return group_.slots(mine).host_paths[static_cast<std::size_t>(group_.node_index(other))].last_message_ns;
   };

@@ -30,8 +30,7 @@ TEST(WaitUntil, ReturnsOnceAnotherThreadMadeItReady) {
 
 TEST(WaitUntil, NamesEverythingWhenItTimesOut) {
   const Clock::time_point start = Clock::now();
-  const Status status =
-      wait_until([] { return false; }, nullptr, {"put", 12, 0, 2, 1ull << 30}, milliseconds(100));
+  const Status status = wait_until([] { return false; }, nullptr, {"put", 12, 0, 2, 1ull << 30}, milliseconds(100));
   EXPECT_GE(Clock::now() - start, milliseconds(100));
   EXPECT_EQ(status.code(), Code::timed_out);
   for (const char* part : {"put", "0.1 s", "sequence 12", "rank 0", "peer 2", "1 GiB", "SENNIT_TIMEOUT"})
