@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "coll/layout_version.h"
 #include "comm/bootstrap.h"
+#include "path/basis.h"
 #include "plan/chooser.h"
 
 namespace sennit::capi {
@@ -70,7 +71,9 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   std::shared_ptr<Communicator> made(new Communicator());
   // An executor of its own: an abort ends one communicator, not its neighbours in the process.
   auto executor = device::open_executor();
-  auto cards = comm::agree(*exchange, executor.status(), card_of(options.messages, options.most_blocks));
+  // What is wrong with the environment is an error here, though puts come later.
+  const Status ready = executor.ok() ? path::mover_options(false, false).status() : executor.status();
+  auto cards = comm::agree(*exchange, ready, card_of(options.messages, options.most_blocks));
   if (!cards) return cards.status();
   auto most_blocks = compare_cards(*cards);
   if (!most_blocks) return most_blocks.status();
@@ -78,9 +81,10 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   made->executor_ = std::move(*executor);
   const device::SetUp set_up(made->executor_.get());  // another thread may be capturing
   made->options_ = options;
-  auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options.node));
+  auto node = node::Node::create(std::move(exchange), made->executor_, std::move(options.node));
   if (!node) return node.status();
   made->node_ = std::move(*node);
+  made->one_sided_.emplace(*made->node_);
   made->options_.node.device = made->node_->device();
   auto chooser = std::make_unique<plan::Chooser>(std::nullopt, true, plan::Room{*most_blocks, *most_blocks});
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
@@ -261,11 +265,11 @@ Result<std::shared_ptr<Communicator>> Communicator::split(int color, int key) {
 Result<std::shared_ptr<path::Window>> Communicator::open(void* data, std::uint64_t bytes, bool symmetric) {
   const std::lock_guard lock(collective_);
   if (auto status = meet(symmetric ? Call::open_symmetric : Call::open, 0); !status) return status;
-  auto window = node_->open(data, bytes);
+  auto window = one_sided_->open(data, bytes);
   if (!window) return window;
   if (symmetric)
     if (auto status = collectives_->use(*window); !status) {
-      (void)node_->close(*window);  // on every rank: the error is the same
+      (void)one_sided_->close(*window);  // on every rank: the error is the same
       return status;
     }
   const std::lock_guard memory_lock(memory_mutex_);
@@ -286,7 +290,7 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
     return status;
   }
   collectives_->forget(*window);
-  if (auto status = node_->close(window); !status) return status;
+  if (auto status = one_sided_->close(window); !status) return status;
   return settled;
 }
 

@@ -16,14 +16,15 @@
 #include "comm/division.h"
 #include "comm/exchange.h"
 #include "device/executor.h"
-#include "path/node.h"
+#include "node/node.h"
+#include "path/one_sided.h"
 
 namespace sennit::capi {
 
 class Communicator {
  public:
   struct Options {
-    path::Node::Options node;
+    node::Node::Options node;
     bool messages = false;     ///< blocks are kept for them
     unsigned most_blocks = 0;  ///< of a plan; 0: any number
   };
@@ -36,8 +37,9 @@ class Communicator {
   /// several nodes), those of the meeting.
   Result<std::shared_ptr<Communicator>> split(int color, int key);
 
-  path::Node& node() { return *node_; }
-  const path::Node& node() const { return *node_; }
+  node::Node& node() { return *node_; }
+  const node::Node& node() const { return *node_; }
+  path::OneSided& one_sided() { return *one_sided_; }
   coll::Collectives& collectives() { return *collectives_; }
   const std::shared_ptr<device::Executor>& executor() const { return executor_; }
 
@@ -88,8 +90,9 @@ class Communicator {
   std::mutex memory_mutex_;
   std::map<void*, device::Memory> memory_;
   std::vector<const path::Window*> windows_;  // guarded by memory_mutex_
-  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<node::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
+  std::optional<path::OneSided> one_sided_;  // ends before the node
   std::shared_mutex lanes_mutex_;
   std::map<void*, Adopted> lanes_;  // last: lanes end before what they work on
 };

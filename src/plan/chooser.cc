@@ -49,10 +49,10 @@ Result<Table> table_of(std::optional<Table> given, const machine::Machine& machi
 
 }  // namespace
 
-Status Chooser::meet(path::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) {
+Status Chooser::meet(node::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) {
   node_ = &node;
   team_ = team;
-  const machine::Machine& machine = node.mover().machine();
+  const machine::Machine& machine = node.machine();
   auto table = table_of(std::move(given_), machine, scratch_bytes);
   Status status = table.status();
   const bool has_table = status.ok() && !table->entries.empty();
@@ -69,7 +69,7 @@ Status Chooser::meet(path::Node& node, const coll::Team& team, std::uint64_t scr
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (status.ok()) status = adapt.status();
   comm::Writer mine;
-  mine.text(node.mover().id_of(node.device()))
+  mine.text(node.device_id())
       .text(has_table ? hash(*table) : std::string())
       .number(adapts_ && adapt.ok() && *adapt ? 1 : 0);
   auto all = comm::agree(node.group().exchange(), status, mine.take());

@@ -23,7 +23,7 @@ class Chooser final : public coll::Chooser {
 
   /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
-  Status meet(path::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) override;
+  Status meet(node::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) override;
   coll::Plan plan(const coll::Case& which) override;
   /// The entry that calls of this size go by, and those around it (Lookup::around); without plans where the cost
   /// model decides.
@@ -62,7 +62,7 @@ class Chooser final : public coll::Chooser {
   std::optional<Table> given_;
   const bool adapts_;
   const Room room_;
-  path::Node* node_ = nullptr;
+  node::Node* node_ = nullptr;
   coll::Team team_;
   coll::Figures figures_;
   Lookup lookup_;

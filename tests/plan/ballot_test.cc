@@ -16,7 +16,8 @@ class Ranks {
   explicit Ranks(int size)
       : states_(std::make_unique<comm::BallotSlot[]>(static_cast<std::size_t>(size))),
         samples_(std::make_unique<comm::SamplesSlot[]>(static_cast<std::size_t>(size))) {
-    for (int rank = 0; rank < size; ++rank) words_.push_back({&states_[std::size_t(rank)], &samples_[std::size_t(rank)]});
+    for (int rank = 0; rank < size; ++rank)
+      words_.push_back({&states_[std::size_t(rank)], &samples_[std::size_t(rank)]});
     for (int rank = 0; rank < size; ++rank) ballots_.emplace_back(words_, rank);
   }
   Ballot& operator[](int rank) { return ballots_[static_cast<std::size_t>(rank)]; }

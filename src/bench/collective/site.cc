@@ -35,9 +35,10 @@ Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> execu
   auto exchange =
       place->size == 1 ? Result<std::unique_ptr<comm::Exchange>>(comm::alone()) : comm::meet_over_tcp(*place);
   if (!exchange) return exchange.status();
-  auto node = path::Node::create(std::move(*exchange), site->executor_, {});
+  auto node = node::Node::create(std::move(*exchange), site->executor_, {});
   if (!node) return node.status();
   site->node_ = std::move(*node);
+  site->registry_ = std::make_unique<path::Registry>(*site->node_);
   site->collectives_ = std::make_unique<coll::Collectives>(*site->node_, std::move(options.chooser));
   auto stream = open_stream(*site->executor_, site->node_->device());
   if (!stream) return stream.status();
@@ -51,7 +52,7 @@ Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> execu
   }
   for (const device::Memory* memory : {&site->input_, &site->output_}) {
     if (!options.registered) break;
-    auto window = site->node_->open(memory->data(), room);
+    auto window = site->registry_->open(memory->data(), room);
     if (!window) return window.status();
     if (auto status = site->collectives_->use(*window); !status) return status;
     site->windows_.push_back(std::move(*window));
@@ -243,7 +244,7 @@ Result<Times> Site::time(const Way& way, const Layout& layout, const device::Red
 Status Site::close() {
   for (const auto& window : windows_) {
     collectives_->forget(*window);
-    if (auto status = node_->close(window); !status) return status;
+    if (auto status = registry_->close(window); !status) return status;
   }
   if (auto status = collectives_->close(); !status) return status;
   return node_->group().exchange().barrier();

@@ -12,6 +12,8 @@
 #include "bench/collective/stream.h"
 #include "bench/measure/timing.h"
 #include "coll/collectives.h"
+#include "node/node.h"
+#include "path/registry.h"
 
 namespace sennit::bench::collective {
 
@@ -43,7 +45,7 @@ class Site {
   static Result<std::unique_ptr<Site>> open(std::shared_ptr<device::Executor> executor, Options options);
 
   device::Executor& executor() { return *executor_; }
-  path::Node& node() { return *node_; }
+  node::Node& node() { return *node_; }
   coll::Collectives& collectives() { return *collectives_; }
   bool on_gpus() const { return executor_->kind() == device::Kind::cuda; }
   /// As rows say it.
@@ -94,7 +96,8 @@ class Site {
   bool eager_ = false, waited_ = false;
   double skew_us_ = 0;
   std::shared_ptr<device::Executor> executor_;
-  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<node::Node> node_;
+  std::unique_ptr<path::Registry> registry_;
   std::unique_ptr<coll::Collectives> collectives_;
   device::Memory input_, output_;
   std::vector<std::shared_ptr<path::Window>> windows_;  // of both, where they are registered

@@ -35,8 +35,8 @@ Result<double> Pairing::exchange(double mine) {
   tell_others();
   own.met.store(met_, std::memory_order_release);
   comm::Waiting what{.operation = "bench put", .sequence = met_, .rank = group_->rank(), .peer = peer};
-  auto status = comm::wait_until([&] { return other.met.load(std::memory_order_acquire) >= met_; }, group_, what,
-                                 kMeetLimit);
+  auto status =
+      comm::wait_until([&] { return other.met.load(std::memory_order_acquire) >= met_; }, group_, what, kMeetLimit);
   if (!status) return status;
   return std::bit_cast<double>(other.given[met_ % 2].load(std::memory_order_relaxed));
 }
@@ -44,8 +44,7 @@ Result<double> Pairing::exchange(double mine) {
 Status Pairing::wait_for_end(const comm::Group& group) {
   const auto& ended = group.slots(0).meeting.ended;
   comm::Waiting what{.operation = "bench put: end", .rank = group.rank(), .peer = 0};
-  return comm::wait_until([&] { return ended.load(std::memory_order_acquire) != 0; }, &group, what,
-                          kEndLimit);
+  return comm::wait_until([&] { return ended.load(std::memory_order_acquire) != 0; }, &group, what, kEndLimit);
 }
 
 void Pairing::finish(const comm::Group& group) {

@@ -445,7 +445,8 @@ void Communicators::forget(Handle comm, const Meanwhile& meanwhile) {
 
 void Communicators::await_node() {
   for (const int rank : group_->node_ranks())
-    for (Patience patience; group_->slots(rank).presence.at_end.load(std::memory_order_acquire) == 0; patience.wait()) {
+    for (Patience patience; group_->slots(rank).presence.at_end.load(std::memory_order_acquire) == 0;
+         patience.wait()) {
       if (group_->has_left(rank) || !group_->check({&rank, 1}).ok()) break;
       mpi_.progress();
     }

@@ -30,13 +30,13 @@ Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange>
 Result<std::unique_ptr<OneNode>> OneNode::make(std::unique_ptr<comm::Exchange> exchange,
                                                Result<std::shared_ptr<device::Executor>> executor, int device) {
   std::unique_ptr<OneNode> made(new OneNode());
-  path::Node::Options options;
+  node::Node::Options options;
   options.device = device;
   Status ready = executor.status();
   if (ready.ok() && device >= 0) ready = claim_gpu(**executor, device);
   if (ready.ok() && device >= 0) ready = coll::load_reduce_rows(**executor, device);
   if (auto agreed = comm::agree(*exchange, ready, {}); !agreed) return agreed.status();
-  auto node = path::Node::create(std::move(exchange), std::move(*executor), std::move(options));
+  auto node = node::Node::create(std::move(exchange), std::move(*executor), std::move(options));
   if (!node) return node.status();
   made->node_ = std::move(*node);
   made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());

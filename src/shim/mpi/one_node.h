@@ -5,7 +5,7 @@
 #include <string>
 
 #include "coll/collectives.h"
-#include "path/node.h"
+#include "node/node.h"
 #include "shim/mpi/counterpart.h"
 #include "shim/mpi/exchange.h"
 
@@ -18,7 +18,7 @@ class OneNode final : public Counterpart {
   static Result<std::unique_ptr<OneNode>> create(std::unique_ptr<comm::Exchange> exchange,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device);
 
-  path::Node& node() { return *node_; }
+  node::Node& node() { return *node_; }
   coll::Collectives& collectives() { return *collectives_; }
 
   int device() const override { return node_->device(); }
@@ -42,7 +42,7 @@ class OneNode final : public Counterpart {
   /// Scratch memory of at least so many bytes. Errors: out_of_memory, which ends the work of all ranks here.
   Result<std::byte*> scratch(std::uint64_t bytes);
 
-  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<node::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
   device::Memory scratch_;              // of works that need some
   std::unique_ptr<device::Event> end_;  // of the work that was begun last; made when first needed

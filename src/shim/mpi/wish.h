@@ -66,8 +66,7 @@ class Wish {
   }
 
  private:
-  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3,
-                               kAddress = 4;
+  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3, kAddress = 4;
   static constexpr std::uint64_t kOpen = 0, kHeard = 1, kRefused = 2, kWithdrawn = 3, kLeft = 4;
   static constexpr int kBits = 3;
   static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << kBits | what; }

@@ -39,8 +39,8 @@ double seconds_now() {
 
 /// Collective over the node's ranks: the table that all go by, since they would decide differently by different ones.
 /// One that is of no use ends no program: NCCL is there.
-Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
-  auto own = plan::own_table(node.mover().machine(), scratch_bytes);
+Result<plan::Table> common_table(node::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
+  auto own = plan::own_table(node.machine(), scratch_bytes);
   const bool of_use = own.ok() && !reason_against(*own, switches);
   const auto tables =
       comm::agree(node.group().exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
@@ -112,10 +112,10 @@ Result<Communicator::Made> Communicator::create(std::unique_ptr<comm::Exchange> 
 }
 
 Result<std::string> Communicator::build(std::unique_ptr<comm::Exchange> exchange, Stages& stages) {
-  path::Node::Options options;
+  node::Node::Options options;
   options.device = place_.device;
   options.outlast_failure = true;
-  auto node = path::Node::create(std::move(exchange), executor_, std::move(options));
+  auto node = node::Node::create(std::move(exchange), executor_, std::move(options));
   if (!node) return node.status();
   node_ = std::move(*node);
   stages.end("node");
@@ -125,7 +125,8 @@ Result<std::string> Communicator::build(std::unique_ptr<comm::Exchange> exchange
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
   counts_ = &group.slots(place_.rank).ending.counts;
   // What the program has ended may be kept until the process ends, without a goodbye: see mark_finalized().
-  group.excuse([&group](int rank) { return group.slots(rank).ending.finalized.load(std::memory_order_acquire) != 0; });
+  group.excuse(
+      [&group](int rank) { return group.slots(rank).ending.finalized.load(std::memory_order_acquire) != 0; });
   std::optional<plan::Table> table;
   if (switches_.take == Take::measured) {
     auto common = common_table(*node_, agreed_.scratch_bytes, switches_);

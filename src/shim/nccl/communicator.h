@@ -8,7 +8,7 @@
 #include <string>
 
 #include "coll/collectives.h"
-#include "path/node.h"
+#include "node/node.h"
 #include "plan/chooser.h"
 #include "shim/memories.h"
 #include "shim/nccl/abi/config.h"
@@ -105,7 +105,7 @@ class Communicator {
   Agreed agreed_;
   Switches switches_;
   std::shared_ptr<device::Executor> executor_;
-  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<node::Node> node_;
   std::unique_ptr<coll::Collectives> collectives_;
   device::Memory own_message_;
   std::unique_ptr<StreamOrder> order_;

@@ -13,7 +13,7 @@
 #include "machine/cache.h"
 #include "machine/known.h"
 #include "machine/made_up.h"
-#include "path/extras.h"
+#include "node/extras.h"
 #include "thread_mpi.h"
 
 namespace sennit::shim::mpi {
@@ -479,7 +479,7 @@ TEST(Communicators, CounterpartsAreMadeMeanwhileOnAMeasuredMachine) {
   ASSERT_EQ(setenv("SENNIT_CACHE", machine::scratch_folder().c_str(), 1), 0);
   {
     const auto executor = *device::open_host_executor();
-    auto known = machine::known_machine({}, device::name(executor->kind()), path::extras_of(*executor));
+    auto known = machine::known_machine({}, device::name(executor->kind()), node::extras_of(*executor));
     ASSERT_TRUE(known.ok()) << known.status().text();
     machine::Machine measured = known->machine;
     measured.description = std::string(100'000, 'x');  // as long as what is said of all links of eight GPUs
