@@ -12,12 +12,10 @@
 #include <vector>
 
 #include "capi/handles.h"
-#include "coll/collectives.h"
 #include "comm/division.h"
 #include "comm/exchange.h"
 #include "device/executor.h"
-#include "node/node.h"
-#include "path/one_sided.h"
+#include "plan/communicator.h"
 
 namespace sennit::capi {
 
@@ -37,10 +35,10 @@ class Communicator {
   /// several nodes), those of the meeting.
   Result<std::shared_ptr<Communicator>> split(int color, int key);
 
-  node::Node& node() { return *node_; }
-  const node::Node& node() const { return *node_; }
-  path::OneSided& one_sided() { return *one_sided_; }
-  coll::Collectives& collectives() { return *collectives_; }
+  node::Node& node() { return inner_->node(); }
+  const node::Node& node() const { return inner_->node(); }
+  path::OneSided& one_sided() { return inner_->one_sided(); }
+  coll::Collectives& collectives() { return inner_->collectives(); }
   const std::shared_ptr<device::Executor>& executor() const { return executor_; }
 
   /// The lane of the caller's stream (null: the communicator's own), which is in use from now on.
@@ -90,9 +88,7 @@ class Communicator {
   std::mutex memory_mutex_;
   std::map<void*, device::Memory> memory_;
   std::vector<const path::Window*> windows_;  // guarded by memory_mutex_
-  std::unique_ptr<node::Node> node_;
-  std::unique_ptr<coll::Collectives> collectives_;
-  std::optional<path::OneSided> one_sided_;  // ends before the node
+  std::optional<plan::Communicator> inner_;
   std::shared_mutex lanes_mutex_;
   std::map<void*, Adopted> lanes_;  // last: lanes end before what they work on
 };

@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "coll/collectives.h"
-#include "node/node.h"
+#include "plan/communicator.h"
 #include "shim/mpi/counterpart.h"
 #include "shim/mpi/exchange.h"
 
@@ -18,10 +18,10 @@ class OneNode final : public Counterpart {
   static Result<std::unique_ptr<OneNode>> create(std::unique_ptr<comm::Exchange> exchange,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device);
 
-  node::Node& node() { return *node_; }
-  coll::Collectives& collectives() { return *collectives_; }
+  node::Node& node() { return inner_->node(); }
+  coll::Collectives& collectives() { return inner_->collectives(); }
 
-  int device() const override { return node_->device(); }
+  int device() const override { return inner_->node().device(); }
   Status perform(Work& work) override;
   std::string plan_of(const Work& work) override;
   Status close() override;
@@ -42,8 +42,7 @@ class OneNode final : public Counterpart {
   /// Scratch memory of at least so many bytes. Errors: out_of_memory, which ends the work of all ranks here.
   Result<std::byte*> scratch(std::uint64_t bytes);
 
-  std::unique_ptr<node::Node> node_;
-  std::unique_ptr<coll::Collectives> collectives_;
+  std::optional<plan::Communicator> inner_;
   device::Memory scratch_;              // of works that need some
   std::unique_ptr<device::Event> end_;  // of the work that was begun last; made when first needed
 };
