@@ -17,7 +17,7 @@
 #include "comm/launch.h"
 #include "machine/cache.h"
 #include "machine/discover.h"
-#include "path/extras.h"
+#include "node/extras.h"
 
 namespace sennit::bench {
 namespace {
@@ -46,9 +46,9 @@ Result<Exit> run_rank(const Options& options) {
   if (!place) return place.status();
   auto exchange = comm::meet_over_tcp(*place);
   if (!exchange) return exchange.status();
-  path::Node::Options wanted;
+  node::Node::Options wanted;
   wanted.device = options.rank_devices[static_cast<std::size_t>((*exchange)->rank())];
-  auto node = path::Node::create(std::move(*exchange), *executor, wanted);
+  auto node = node::Node::create(std::move(*exchange), *executor, wanted);
   if (!node) return node.status();
   const Progress progress(options.progress && (*node)->rank() == 0);
   const auto report = [&](const std::string& what) { progress.step(0, 0, what); };
@@ -102,7 +102,7 @@ void choose_executor(const Options& options) {
 }
 
 Result<machine::Machine> this_machine(const device::Executor& executor) {
-  return machine::this_machine(device::name(executor.kind()), path::extras_of(executor));
+  return machine::this_machine(device::name(executor.kind()), node::extras_of(executor));
 }
 
 /// The table that was kept, for those who only want to know.

@@ -12,7 +12,7 @@
 #include "coll/scratch.h"
 #include "machine/cache.h"
 #include "machine/known.h"
-#include "path/extras.h"
+#include "node/extras.h"
 #include "plan/table.h"
 
 namespace sennit::bench {
@@ -28,7 +28,7 @@ struct Settings {
 };
 
 Result<machine::Machine> machine_of(const device::Executor& executor) {
-  auto known = machine::known_machine("", device::name(executor.kind()), path::extras_of(executor));
+  auto known = machine::known_machine("", device::name(executor.kind()), node::extras_of(executor));
   if (!known) return known.status();
   if (known->discovered)
     return Status(Code::not_found, "this machine was never measured", {},

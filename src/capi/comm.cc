@@ -33,7 +33,7 @@ Result<sennit_options> read(const sennit_options* given) {
 
 Result<Communicator::Options> inner_options(const sennit_options& options) {
   Communicator::Options inner;
-  path::Node::Options& made = inner.node;
+  node::Node::Options& made = inner.node;
   if (options.device < -1)
     return Status(Code::invalid_argument, fmt::format("options.device is {}", options.device), {},
                   "Use the index of a device, or -1");
@@ -143,19 +143,19 @@ sennit_result sennit_comm_destroy(sennit_comm* comm) noexcept {
 }
 
 int sennit_comm_rank(const sennit_comm* comm) noexcept {
-  return ask(comm, [](path::Node& node) { return node.rank(); });
+  return ask(comm, [](node::Node& node) { return node.rank(); });
 }
 
 int sennit_comm_size(const sennit_comm* comm) noexcept {
-  return ask(comm, [](path::Node& node) { return node.size(); });
+  return ask(comm, [](node::Node& node) { return node.size(); });
 }
 
 int sennit_comm_device(const sennit_comm* comm) noexcept {
-  return ask(comm, [](path::Node& node) { return node.device(); });
+  return ask(comm, [](node::Node& node) { return node.device(); });
 }
 
 int sennit_comm_node_size(const sennit_comm* comm) noexcept {
-  return ask(comm, [](path::Node& node) { return int(node.group().node_ranks().size()); });
+  return ask(comm, [](node::Node& node) { return int(node.group().node_ranks().size()); });
 }
 
 int sennit_comm_same_node(const sennit_comm* comm, int rank) noexcept {
@@ -163,7 +163,7 @@ int sennit_comm_same_node(const sennit_comm* comm, int rank) noexcept {
   (void)guarded([&]() -> Status {
     const auto found = communicators().find(comm, "comm");
     if (!found) return found.status();
-    path::Node& node = (*found)->node();
+    node::Node& node = (*found)->node();
     if (rank < 0 || rank >= node.size())
       return Status(Code::invalid_argument, fmt::format("there is no rank {}", rank), {},
                     fmt::format("Ranks are 0 to {}", node.size() - 1));

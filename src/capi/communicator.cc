@@ -9,7 +9,7 @@
 #include "base/units.h"
 #include "coll/layout_version.h"
 #include "comm/bootstrap.h"
-#include "plan/chooser.h"
+#include "path/basis.h"
 
 namespace sennit::capi {
 
@@ -70,7 +70,9 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   std::shared_ptr<Communicator> made(new Communicator());
   // An executor of its own: an abort ends one communicator, not its neighbours in the process.
   auto executor = device::open_executor();
-  auto cards = comm::agree(*exchange, executor.status(), card_of(options.messages, options.most_blocks));
+  // What is wrong with the environment is an error here, though puts come later.
+  const Status ready = executor.ok() ? path::mover_options(false, false).status() : executor.status();
+  auto cards = comm::agree(*exchange, ready, card_of(options.messages, options.most_blocks));
   if (!cards) return cards.status();
   auto most_blocks = compare_cards(*cards);
   if (!most_blocks) return most_blocks.status();
@@ -78,17 +80,17 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   made->executor_ = std::move(*executor);
   const device::SetUp set_up(made->executor_.get());  // another thread may be capturing
   made->options_ = options;
-  auto node = path::Node::create(std::move(exchange), made->executor_, std::move(options.node));
-  if (!node) return node.status();
-  made->node_ = std::move(*node);
-  made->options_.node.device = made->node_->device();
-  auto chooser = std::make_unique<plan::Chooser>(std::nullopt, true, plan::Room{*most_blocks, *most_blocks});
-  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::move(chooser));
-  made->lanes_[nullptr].lane = &made->node_->lane();
+  auto inner = plan::Communicator::create(std::move(exchange), made->executor_, std::move(options.node));
+  if (!inner) return inner.status();
+  made->inner_ = std::move(*inner);
+  made->inner_->choose_by(
+      std::make_unique<plan::Chooser>(std::nullopt, true, plan::Room{*most_blocks, *most_blocks}));
+  made->options_.node.device = made->node().device();
+  made->lanes_[nullptr].lane = &made->node().lane();
   if (options.messages) {
-    made->collectives_->keep_blocks_for_messages(*most_blocks);
+    made->collectives().keep_blocks_for_messages(*most_blocks);
     // A message's two ranks meet nobody else, so that it must be all of them now.
-    if (auto status = made->collectives_->meet(); !status) return status;
+    if (auto status = made->collectives().meet(); !status) return status;
   }
   return made;
 }
@@ -102,7 +104,7 @@ Result<Communicator::Adopted*> Communicator::adopt(void* stream) {
   if (stream == kStreamPerThread)
     return Status(Code::invalid_argument, "cudaStreamPerThread is another stream in every thread", "stream",
                   "Pass a stream of your own (cudaStreamCreate)");
-  auto own = executor_->adopt(node_->device(), stream);
+  auto own = executor_->adopt(node().device(), stream);
   if (!own) return std::move(own).status().in("stream");
   const std::unique_lock lock(lanes_mutex_);
   Adopted& adopted = lanes_[stream];
@@ -123,7 +125,7 @@ Result<device::Lane*> Communicator::lane(void* stream) {
 Status Communicator::wait(Adopted& adopted) {
   // Before the wait: what another thread enqueues meanwhile is not lost.
   adopted.used.store(false, std::memory_order_release);
-  return collectives_->explain(node_->synchronize(*adopted.lane));
+  return inner_->synchronize(*adopted.lane);
 }
 
 Status Communicator::synchronize(void* stream) {
@@ -141,16 +143,16 @@ Status Communicator::settle() {
   Status first;
   for (Adopted* adopted : used)
     if (auto status = wait(*adopted); first.ok()) first = std::move(status);
-  if (collectives_->has_graphs()) {  // which are replayed on whatever streams
-    auto status = collectives_->follow(node_->lane());
-    if (status.ok()) status = collectives_->explain(node_->synchronize(node_->lane()));
+  if (collectives().has_graphs()) {  // which are replayed on whatever streams
+    auto status = collectives().follow(node().lane());
+    if (status.ok()) status = inner_->synchronize(node().lane());
     if (first.ok()) first = std::move(status);
   }
   return first;
 }
 
 Status Communicator::check() {
-  return collectives_->explain(node_->check());
+  return inner_->check();
 }
 
 Result<void*> Communicator::keep(Result<device::Memory> memory) {
@@ -162,12 +164,12 @@ Result<void*> Communicator::keep(Result<device::Memory> memory) {
 }
 
 Result<void*> Communicator::allocate(std::uint64_t bytes) {
-  if (auto status = node_->check(); !status) return status;
-  return bytes == 0 ? nullptr : keep(executor_->allocate(node_->device(), bytes));
+  if (auto status = node().check(); !status) return status;
+  return bytes == 0 ? nullptr : keep(executor_->allocate(node().device(), bytes));
 }
 
 Result<void*> Communicator::allocate_pinned(std::uint64_t bytes) {
-  if (auto status = node_->check(); !status) return status;
+  if (auto status = node().check(); !status) return status;
   return bytes == 0 ? nullptr : keep(executor_->allocate_pinned(bytes));
 }
 
@@ -183,7 +185,7 @@ Status Communicator::free(void* data) {
   const std::byte* const begin = found->second.data();
   const std::byte* const end = begin + found->second.bytes();
   for (const path::Window* window : windows_)
-    if (const auto bytes = window->bytes(node_->rank());
+    if (const auto bytes = window->bytes(node().rank());
         bytes != 0 && window->data() < end && begin < window->data() + bytes)
       return Status(Code::invalid_argument, fmt::format("{} is registered", data), {}, "Deregister it first");
   freed = std::move(found->second);
@@ -210,12 +212,12 @@ Status Communicator::compare(const std::vector<comm::Bytes>& cards, Call call, s
     const std::uint64_t their_number = reader.number();
     if (!reader.finish().ok() || theirs != call)
       return Status(Code::mismatch,
-                    fmt::format("rank {} calls {}, rank {} {}", rank, name(theirs), node_->rank(), name(call)), {},
+                    fmt::format("rank {} calls {}, rank {} {}", rank, name(theirs), node().rank(), name(call)), {},
                     "Make the same collective calls in the same order on every rank");
     if (their_number != number)
       return Status(
           Code::mismatch,
-          fmt::format("rank {} deregisters window {}, rank {} window {}", rank, their_number, node_->rank(), number),
+          fmt::format("rank {} deregisters window {}, rank {} window {}", rank, their_number, node().rank(), number),
           {}, "Deregister windows in the same order on every rank");
   }
   return {};
@@ -223,7 +225,7 @@ Status Communicator::compare(const std::vector<comm::Bytes>& cards, Call call, s
 
 // Every collective call begins so. It is a barrier already.
 Status Communicator::meet(Call call, std::uint64_t number) {
-  comm::Group& group = node_->group();
+  comm::Group& group = node().group();
   if (group.failed()) return group.check();
   if (leaving_ && call != Call::leave)
     return Status(Code::invalid_argument, "comm is being destroyed by another thread", {}, "Make calls before that");
@@ -245,7 +247,7 @@ Status Communicator::barrier() {
 Result<comm::Part> Communicator::divide(int color, int key) {
   const std::lock_guard lock(collective_);
   if (auto status = meet(Call::split, 0); !status) return status;
-  comm::Group& group = node_->group();
+  comm::Group& group = node().group();
   return comm::divide(group.exchange(), {color, key, group.leader()});
 }
 
@@ -261,11 +263,11 @@ Result<std::shared_ptr<Communicator>> Communicator::split(int color, int key) {
 Result<std::shared_ptr<path::Window>> Communicator::open(void* data, std::uint64_t bytes, bool symmetric) {
   const std::lock_guard lock(collective_);
   if (auto status = meet(symmetric ? Call::open_symmetric : Call::open, 0); !status) return status;
-  auto window = node_->open(data, bytes);
+  auto window = one_sided().open(data, bytes);
   if (!window) return window;
   if (symmetric)
-    if (auto status = collectives_->use(*window); !status) {
-      (void)node_->close(*window);  // on every rank: the error is the same
+    if (auto status = collectives().use(*window); !status) {
+      (void)one_sided().close(*window);  // on every rank: the error is the same
       return status;
     }
   const std::lock_guard memory_lock(memory_mutex_);
@@ -282,11 +284,11 @@ Status Communicator::close(const std::shared_ptr<path::Window>& window) {
   Status settled = settle();
   if (auto status = meet(Call::close, window->number()); !status) {
     // Its memory may be freed after this; and of ranks that end different windows each would go on with another one.
-    collectives_->forget_windows();
+    collectives().forget_windows();
     return status;
   }
-  collectives_->forget(*window);
-  if (auto status = node_->close(window); !status) return status;
+  collectives().forget(*window);
+  if (auto status = one_sided().close(window); !status) return status;
   return settled;
 }
 
@@ -294,7 +296,7 @@ Status Communicator::leave() {
   const std::lock_guard lock(collective_);
   Status settled = settle();
   if (auto status = meet(Call::leave, 0); !status) return status;
-  if (auto status = collectives_->close(); !status) return status;
+  if (auto status = collectives().close(); !status) return status;
   return settled;
 }
 

@@ -12,18 +12,17 @@
 #include <vector>
 
 #include "capi/handles.h"
-#include "coll/collectives.h"
 #include "comm/division.h"
 #include "comm/exchange.h"
 #include "device/executor.h"
-#include "path/node.h"
+#include "plan/communicator.h"
 
 namespace sennit::capi {
 
 class Communicator {
  public:
   struct Options {
-    path::Node::Options node;
+    node::Node::Options node;
     bool messages = false;     ///< blocks are kept for them
     unsigned most_blocks = 0;  ///< of a plan; 0: any number
   };
@@ -36,9 +35,10 @@ class Communicator {
   /// several nodes), those of the meeting.
   Result<std::shared_ptr<Communicator>> split(int color, int key);
 
-  path::Node& node() { return *node_; }
-  const path::Node& node() const { return *node_; }
-  coll::Collectives& collectives() { return *collectives_; }
+  node::Node& node() { return inner_->node(); }
+  const node::Node& node() const { return inner_->node(); }
+  path::OneSided& one_sided() { return inner_->one_sided(); }
+  coll::Collectives& collectives() { return inner_->collectives(); }
   const std::shared_ptr<device::Executor>& executor() const { return executor_; }
 
   /// The lane of the caller's stream (null: the communicator's own), which is in use from now on.
@@ -88,8 +88,7 @@ class Communicator {
   std::mutex memory_mutex_;
   std::map<void*, device::Memory> memory_;
   std::vector<const path::Window*> windows_;  // guarded by memory_mutex_
-  std::unique_ptr<path::Node> node_;
-  std::unique_ptr<coll::Collectives> collectives_;
+  std::optional<plan::Communicator> inner_;
   std::shared_mutex lanes_mutex_;
   std::map<void*, Adopted> lanes_;  // last: lanes end before what they work on
 };

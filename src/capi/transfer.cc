@@ -1,4 +1,4 @@
-// sennit_put, sennit_get, sennit_copy and sennit_synchronize: from C to path::Node.
+// sennit_put, sennit_get, sennit_copy and sennit_synchronize: from C to path::OneSided.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -10,7 +10,8 @@ using namespace sennit::capi;
 
 namespace {
 
-// What put and get have in common: `move` runs on the communicator's node, with the registered window and a lane.
+// What put and get have in common: `move` is called with what the communicator moves messages by, with the registered
+// window and a lane.
 template <class Move>
 sennit_result transfer(sennit_window* window, void* stream, const char* verb, std::uint64_t bytes,
                        const char* direction, int peer, Move move) noexcept {
@@ -19,7 +20,7 @@ sennit_result transfer(sennit_window* window, void* stream, const char* verb, st
     if (!found) return found.status();
     const Registration& registered = **found;
     auto lane = registered.communicator->lane(stream);
-    Status status = lane ? move(registered.communicator->node(), *registered.window, **lane) : lane.status();
+    Status status = lane ? move(registered.communicator->one_sided(), *registered.window, **lane) : lane.status();
     // The text is written only for an error: put is called often.
     if (status.ok()) return status;
     return std::move(status).in(fmt::format("{} {} {} rank {}", verb, format_bytes(bytes), direction, peer));
@@ -31,16 +32,16 @@ sennit_result transfer(sennit_window* window, void* stream, const char* verb, st
 sennit_result sennit_put(sennit_window* window, int peer, uint64_t offset, const void* src, uint64_t bytes,
                          void* stream) noexcept {
   return transfer(window, stream, "put", bytes, "to", peer,
-                  [&](path::Node& node, path::Window& to, device::Lane& lane) {
-                    return node.put(to, peer, offset, src, bytes, lane);
+                  [&](path::OneSided& messages, path::Window& to, device::Lane& lane) {
+                    return messages.put(to, peer, offset, src, bytes, lane);
                   });
 }
 
 sennit_result sennit_get(sennit_window* window, int peer, uint64_t offset, void* dst, uint64_t bytes,
                          void* stream) noexcept {
   return transfer(window, stream, "get", bytes, "from", peer,
-                  [&](path::Node& node, path::Window& from, device::Lane& lane) {
-                    return node.get(from, peer, offset, dst, bytes, lane);
+                  [&](path::OneSided& messages, path::Window& from, device::Lane& lane) {
+                    return messages.get(from, peer, offset, dst, bytes, lane);
                   });
 }
 
@@ -49,7 +50,7 @@ sennit_result sennit_copy(sennit_comm* comm, void* dst, const void* src, uint64_
     const auto found = communicators().find(comm, "comm");
     if (!found) return found.status();
     auto lane = (*found)->lane(stream);
-    Status status = lane ? (*found)->node().copy(dst, src, bytes, **lane) : lane.status();
+    Status status = lane ? (*found)->one_sided().copy(dst, src, bytes, **lane) : lane.status();
     if (status.ok()) return status;
     return std::move(status).in(fmt::format("copy {}", format_bytes(bytes)));
   });

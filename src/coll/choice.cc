@@ -40,7 +40,7 @@ Plan choose(const Case& which, const Team& team, device::Kind kind, const Figure
                                    [&](const Plan& plan) { return predict_us(which, plan, team, figures); });
 }
 
-Status ModelChooser::meet(path::Node& node, const Team& team, std::uint64_t /*scratch_bytes*/) {
+Status ModelChooser::meet(node::Node& node, const Team& team, std::uint64_t /*scratch_bytes*/) {
   team_ = team;
   kind_ = node.executor().kind();
   return {};

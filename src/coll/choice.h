@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "coll/cost.h"
-#include "path/node.h"
+#include "node/node.h"
 
 namespace sennit::coll {
 
@@ -19,7 +19,7 @@ class Chooser {
   virtual ~Chooser() = default;
   /// Collective, once, at the communicator's first call. `scratch_bytes`: SENNIT_SCRATCH as all go by it. Errors: the
   /// same on every rank.
-  virtual Status meet(path::Node& node, const Team& team, std::uint64_t scratch_bytes) = 0;
+  virtual Status meet(node::Node& node, const Team& team, std::uint64_t scratch_bytes) = 0;
   /// What the next such call would take.
   virtual Plan plan(const Case& which) = 0;
   /// For a call that is being made: the same on every rank for the same calls before, whatever else differs.
@@ -33,7 +33,7 @@ class Chooser {
 class ModelChooser final : public Chooser {
  public:
   explicit ModelChooser(const Figures& figures = {}) : figures_(figures) {}
-  Status meet(path::Node& node, const Team& team, std::uint64_t scratch_bytes) override;
+  Status meet(node::Node& node, const Team& team, std::uint64_t scratch_bytes) override;
   Plan plan(const Case& which) override;
 
  private:

@@ -16,7 +16,8 @@
 #include "coll/message.h"
 #include "coll/scratch.h"
 #include "coll/windows.h"
-#include "path/node.h"
+#include "device/mapped.h"
+#include "node/node.h"
 
 namespace sennit::coll {
 
@@ -38,7 +39,7 @@ struct Request {
 class Collectives {
  public:
   /// `node` outlives it. `chooser`: who decides on plans; by default the cost model alone.
-  explicit Collectives(path::Node& node, std::unique_ptr<Chooser> chooser = std::make_unique<ModelChooser>())
+  explicit Collectives(node::Node& node, std::unique_ptr<Chooser> chooser = std::make_unique<ModelChooser>())
       : node_(node), chooser_(std::move(chooser)) {}
 
   /// Enqueues the collective in the order of `lane`. Every rank makes the same calls in the same order, on whatever
@@ -60,7 +61,7 @@ class Collectives {
   /// whatever calls they are in. Their blocks and threads are chosen here, by their bytes alone. Errors:
   /// invalid_argument (null, freed, pageable or too short memory, but where there are no bytes; no such peer; as
   /// coll::send_receive), peer_lost, aborted: see
-  /// path::Node::admits().
+  /// node::Node::admits().
   Status send_receive(std::span<const Message> messages, device::Lane& lane);
 
   /// Collective. What the first call would do before it waits for nobody. Errors: those of Scratch::create.
@@ -133,7 +134,7 @@ class Collectives {
   /// For other ranks to see that this one has made it. Not of a captured call: who replays it how often nobody knows.
   void note(const Call& call);
 
-  path::Node& node_;
+  node::Node& node_;
   std::unique_ptr<Chooser> chooser_;
   std::mutex mutex_;  // held while a call is enqueued: threads' calls do not mix
   std::unique_ptr<Scratch> scratch_;

@@ -45,10 +45,9 @@ constexpr std::uint64_t least_bytes(int ranks) {
 }
 
 /// The NUMA node of this rank's device; 0 where nothing is known, so that all are taken for one socket.
-int socket_of(path::Node& node) {
-  const std::string id = node.mover().id_of(node.device());
-  for (const machine::Device& device : node.mover().machine().devices)
-    if (device.id == id) return std::max(device.numa, 0);
+int socket_of(node::Node& node) {
+  for (const machine::Device& device : node.machine().devices)
+    if (device.id == node.device_id()) return std::max(device.numa, 0);
   return 0;
 }
 
@@ -72,7 +71,7 @@ Result<std::uint64_t> wanted_scratch() {
   return bytes;
 }
 
-Result<std::unique_ptr<Scratch>> Scratch::create(path::Node& node, std::uint64_t bytes, unsigned blocks) {
+Result<std::unique_ptr<Scratch>> Scratch::create(node::Node& node, std::uint64_t bytes, unsigned blocks) {
   comm::Group& group = node.group();
   if (static_cast<int>(group.node_ranks().size()) != group.size())
     return Status(Code::unsupported, "the ranks are on several nodes", {},
@@ -126,7 +125,7 @@ Status Scratch::create_on_device(std::uint64_t bytes, Allocate allocate) {
   if (status.ok()) status = clear(node_.lane(), memory->data(), Shape::kSlotsOffset);
   if (auto agreed = comm::agree(group.exchange(), status, {}); !agreed) return agreed.status();
   memory_ = std::move(*memory);
-  auto window = node_.open(memory_.data(), bytes);
+  auto window = registry_.open(memory_.data(), bytes);
   if (!window) return window.status();
   window_ = std::move(*window);
   for (int rank = 0; rank < group.size() && status.ok(); ++rank) {
@@ -136,7 +135,7 @@ Status Scratch::create_on_device(std::uint64_t bytes, Allocate allocate) {
   }
   auto agreed = comm::agree(group.exchange(), status, {});
   if (agreed.ok()) return {};
-  const Status closed = node_.close(std::exchange(window_, nullptr));
+  const Status closed = registry_.close(std::exchange(window_, nullptr));
   memory_ = {};
   return closed.ok() ? agreed.status() : closed;
 }
@@ -190,7 +189,7 @@ void Scratch::unmap() {
 }
 
 Status Scratch::close() {
-  return window_ == nullptr ? Status() : node_.close(std::exchange(window_, nullptr));
+  return window_ == nullptr ? Status() : registry_.close(std::exchange(window_, nullptr));
 }
 
 }  // namespace sennit::coll

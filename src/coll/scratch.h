@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "coll/team.h"
-#include "path/node.h"
+#include "node/node.h"
+#include "path/registry.h"
 
 namespace sennit::coll {
 
@@ -18,7 +19,7 @@ class Scratch {
   /// that all reach. All ranks must be of one node, at most kMostRanks. Errors, the same on every rank: unsupported
   /// (more nodes or ranks), invalid_argument (too small for the ranks), out_of_memory.
   /// `blocks`: that collectives use; the slots of others are left to messages.
-  static Result<std::unique_ptr<Scratch>> create(path::Node& node, std::uint64_t bytes,
+  static Result<std::unique_ptr<Scratch>> create(node::Node& node, std::uint64_t bytes,
                                                  unsigned blocks = kMostBlocks);
 
   ~Scratch();
@@ -45,12 +46,13 @@ class Scratch {
     device::Memory mapped, pinned;  // the second is of the first
   };
 
-  explicit Scratch(path::Node& node) : node_(node) {}
+  explicit Scratch(node::Node& node) : node_(node), registry_(node) {}
   using Allocate = Result<device::Memory> (device::Executor::*)(int, std::size_t);
   Status create_on_device(std::uint64_t bytes, Allocate allocate);
   Status create_in_host_memory(std::uint64_t bytes);
 
-  path::Node& node_;
+  node::Node& node_;
+  path::Registry registry_;
   std::uint64_t bytes_ = 0;
   Team team_;
   device::Memory counts_;

@@ -9,7 +9,7 @@
 
 namespace sennit::coll {
 
-Result<std::optional<Windows::One>> Windows::look_at(path::Node& node, path::Window& window) {
+Result<std::optional<Windows::One>> Windows::look_at(node::Node& node, path::Window& window) {
   const int size = node.size();
   One one{&window, window.data(), window.bytes(node.rank()), {}};
   for (int rank = 0; rank < size; ++rank)

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "coll/algorithms.h"
-#include "path/node.h"
+#include "node/node.h"
+#include "path/window.h"
 
 namespace sennit::coll {
 
@@ -22,7 +23,7 @@ class Windows {
   /// Collective. What there is to add; nothing where some rank cannot map another's part: then it is no use to
   /// collectives, on any rank, and they go through scratch. Errors, the same on every rank: invalid_argument (ranks
   /// have registered different lengths).
-  static Result<std::optional<One>> look_at(path::Node& node, path::Window& window);
+  static Result<std::optional<One>> look_at(node::Node& node, path::Window& window);
   void add(const One& one) { all_.push_back(one); }
   /// Also of one that was never added.
   void remove(const path::Window& window);

@@ -1,7 +1,6 @@
 #include "comm/agent.h"
 
 #include <poll.h>
-#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -12,7 +11,6 @@
 
 #include <fmt/format.h>
 
-#include "base/thread.h"
 #include "comm/fork_guard.h"
 #include "comm/socket.h"
 
@@ -22,7 +20,7 @@ namespace {
 
 // How long a leaver waits for slow readers of its goodbye; without it they would report a death.
 constexpr milliseconds kFarewell(200);
-constexpr std::uint64_t kWakeup = ~std::uint64_t(0);
+constexpr std::uint32_t kWakeup = 0xFFFFFF;  ///< the number of event_; links have theirs from 0
 
 Status died(const Member& member) {
   const std::string node = member.node.empty() ? "" : fmt::format(", node '{}'", member.node);
@@ -36,76 +34,67 @@ Status died(const Member& member) {
 Result<std::unique_ptr<Agent>> Agent::start(int rank, const std::vector<Member>& members,
                                             const std::vector<int>& leaders, std::vector<PeerLink> links) {
   std::unique_ptr<Agent> agent(new Agent(rank, members, leaders));
-  agent->epoll_.reset(::epoll_create1(EPOLL_CLOEXEC));
   agent->event_.reset(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!agent->epoll_ || !agent->event_) return system_status("watch connections", errno, "Raise fs.epoll limits");
-  epoll_event watched{EPOLLIN, {.u64 = kWakeup}};
-  if (::epoll_ctl(agent->epoll_.get(), EPOLL_CTL_ADD, agent->event_.get(), &watched) != 0)
-    return system_status("watch connections", errno, "Raise fs.epoll limits");
+  if (!agent->event_) return system_status("watch connections", errno, "Raise the limit of open files (ulimit -n)");
   for (PeerLink& link : links) {
     agent->links_.push_back(std::make_unique<Link>());
     agent->links_.back()->peer = std::move(link);
-    // Edge-triggered in both directions: hear() reads all there is, and room to write wakes flush().
-    watched.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-    watched.data.u64 = agent->links_.size() - 1;
-    if (::epoll_ctl(agent->epoll_.get(), EPOLL_CTL_ADD, agent->links_.back()->peer.fd.get(), &watched) != 0)
-      return system_status("watch connections", errno, "Raise fs.epoll limits");
   }
+  auto reactor = Reactor::of_this_process();
+  if (!reactor) return reactor.status();
   agent->owner_ = ::getpid();
-  auto started = start_thread([self = agent.get()] { self->run(); });
-  if (!started) return started.status();
-  agent->thread_ = std::make_unique<std::thread>(std::move(*started));
+  agent->reactor_ = std::move(*reactor);
+  agent->client_ = agent->reactor_->add(
+      [self = agent.get()](std::uint32_t number, std::uint32_t events) { self->react(number, events); });
   ForkGuard::watch(agent.get());
+  Status status = agent->reactor_->watch(agent->client_, kWakeup, agent->event_.get(), EPOLLIN);
+  for (std::uint32_t i = 0; i < agent->links_.size() && status.ok(); ++i)
+    // Edge-triggered in both directions: hear() reads all there is, and room to write wakes flush().
+    status = agent->reactor_->watch(agent->client_, i, agent->links_[i]->peer.fd.get(),
+                                    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET);
+  if (!status.ok()) return status;
   return agent;
 }
 
 Agent::~Agent() {
-  if (!thread_) return;
+  if (!reactor_) return;
   ForkGuard::forget(this);
   if (::getpid() != owner_) {
     // A child made by fork(): the thread never existed here, and the parent has not left.
-    (void)thread_.release();
+    (void)new std::shared_ptr<Reactor>(std::move(reactor_));
     return;
   }
-  stopping_.store(true);
-  wake();
-  thread_->join();
-}
-
-void Agent::close_all_after_fork() {
-  // Only closes: after fork() in a program with threads nothing that takes a lock or memory may be called.
-  for (auto& link : links_) link->peer.fd.reset();
-  epoll_.reset();
-  event_.reset();
-}
-
-void Agent::run() {
-  ::pthread_setname_np(::pthread_self(), "sennit-agent");
-  std::array<epoll_event, 16> events;
-  while (!stopping_.load()) {
-    const int ready = ::epoll_wait(epoll_.get(), events.data(), int(events.size()), -1);
-    try {
-      for (int i = 0; i < ready; ++i) react(events[i]);
-      call_back();
-    } catch (const std::bad_alloc&) {
-      run_out_of_memory();
-    }
-  }
+  reactor_->remove(client_);
+  for (auto& link : links_)
+    if (link->open) reactor_->unwatch(link->peer.fd.get());
+  reactor_->unwatch(event_.get());
   try {
     say_goodbye();
   } catch (const std::bad_alloc&) {  // as if this process had died
   }
 }
 
-void Agent::react(const epoll_event& event) {
-  if (event.data.u64 == kWakeup) {
-    std::uint64_t count = 0;
-    (void)!::read(event_.get(), &count, sizeof count);
-    return;
+void Agent::close_all_after_fork() {
+  // Only closes: after fork() in a program with threads nothing that takes a lock or memory may be called.
+  for (auto& link : links_) link->peer.fd.reset();
+  reactor_->close_after_fork();
+  event_.reset();
+}
+
+void Agent::react(std::uint32_t number, std::uint32_t events) {
+  try {
+    if (number == kWakeup) {
+      std::uint64_t count = 0;
+      (void)!::read(event_.get(), &count, sizeof count);
+    } else {
+      Link& link = *links_[number];
+      if (events & EPOLLOUT) flush(link);
+      if (events & ~std::uint32_t(EPOLLOUT)) hear(link);
+    }
+    call_back();
+  } catch (const std::bad_alloc&) {
+    run_out_of_memory();
   }
-  Link& link = *links_[event.data.u64];
-  if (event.events & EPOLLOUT) flush(link);
-  if (event.events & ~std::uint32_t(EPOLLOUT)) hear(link);
 }
 
 void Agent::run_out_of_memory() {
@@ -145,6 +134,11 @@ void Agent::handle(Link& link, Frame frame) {
       return;
     }
     case Kind::word: return hear_word(std::move(frame));
+    case Kind::nudge: {
+      const std::lock_guard lock(words_mutex_);
+      if (on_nudge_) on_nudge_();
+      return;
+    }
     default: return lost(link);  // speaks another language: as good as gone
   }
 }
@@ -182,6 +176,15 @@ void Agent::hear_word(Frame word) {
 void Agent::on_word(std::function<void(int, const Bytes&)> call) {
   const std::lock_guard lock(words_mutex_);
   on_word_ = std::move(call);
+}
+
+void Agent::nudge(int peer) {
+  if (Link* const link = link_to(peer)) send(*link, {Kind::nudge, {}, {}});
+}
+
+void Agent::on_nudge(std::function<void()> call) {
+  const std::lock_guard lock(words_mutex_);
+  on_nudge_ = std::move(call);
 }
 
 void Agent::lost(Link& link) {

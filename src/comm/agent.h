@@ -1,5 +1,6 @@
-// The one thread a group has: it keeps a connection open to every peer of the node (and, on leaders, to other
-// nodes), hands out files, notices deaths and spreads bad news.
+// What a group does beside its callers: it keeps a connection open to every peer of the node (and, on leaders, to
+// other nodes), hands out files, notices deaths and spreads bad news. All agents of a process share one thread
+// (reactor.h); the failure of one group is no other group's.
 #pragma once
 
 #include <atomic>
@@ -11,13 +12,11 @@
 #include <mutex>
 #include <set>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "comm/frame.h"
 #include "comm/membership.h"
-
-struct epoll_event;  // sys/epoll.h
+#include "comm/reactor.h"
 
 namespace sennit::comm {
 
@@ -37,7 +36,7 @@ class Agent {
   /// out_of_memory, system_error.
   static Result<std::unique_ptr<Agent>> start(int rank, const std::vector<Member>& members,
                                               const std::vector<int>& leaders, std::vector<PeerLink> links);
-  /// Says goodbye on every link, so that leaving is not taken for death, and ends the thread.
+  /// Says goodbye on every link, so that leaving is not taken for death.
   ~Agent();
 
   /// Takes part in fetch() under the number returned until withdrawn.
@@ -47,6 +46,15 @@ class Agent {
   /// (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left); peer_lost,
   /// aborted, timed_out.
   Result<UniqueFd> fetch(int peer, std::uint64_t id, Deadline deadline);
+  /// The same for who must not wait: the number of a request, and what has become of it; none while there is no
+  /// answer. A request is over once it was answered.
+  Result<std::uint64_t> begin_fetch(int peer, std::uint64_t id);
+  std::optional<Result<UniqueFd>> fetched(std::uint64_t request);
+
+  /// Calls a peer's on_nudge(), of this node; lost where it has none.
+  void nudge(int peer);
+  /// Called from the agent's thread, which must not be kept waiting. One at a time: the last that was given.
+  void on_nudge(std::function<void()> call);
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
   /// The first failure, ok while there is none.
@@ -82,6 +90,7 @@ class Agent {
   };
   struct Request {
     int peer = 0;
+    std::uint64_t id = 0;
     bool answered = false;
     bool found = false;
     UniqueFd file;
@@ -89,8 +98,7 @@ class Agent {
 
   Agent(int rank, const std::vector<Member>& members, const std::vector<int>& leaders)
       : rank_(rank), members_(members), leaders_(leaders) {}
-  void run();
-  void react(const epoll_event& event);
+  void react(std::uint32_t number, std::uint32_t events);
   /// What was to be heard or said is lost: nobody can rely on this rank, and others are to hear of it.
   void run_out_of_memory();
   void hear(Link& link);
@@ -108,6 +116,8 @@ class Agent {
   bool send(Link& link, Frame frame);
   void flush(Link& link);
   void call_back();
+  /// With the mutex held; none while there is hope.
+  std::optional<Result<UniqueFd>> outcome(std::uint64_t number);
   void say_goodbye();
   void wake();
   Link* link_to(int peer);
@@ -120,8 +130,7 @@ class Agent {
   const std::vector<Member>& members_;
   const std::vector<int>& leaders_;
   std::vector<std::unique_ptr<Link>> links_;
-  UniqueFd epoll_, event_;
-  std::atomic<bool> stopping_{false};
+  UniqueFd event_;
   std::atomic<bool> failed_{false};
 
   mutable std::mutex mutex_;  // guards what follows; never held while a link's is being taken
@@ -136,9 +145,11 @@ class Agent {
   std::function<bool(int)> has_ended_;
   std::mutex words_mutex_;  // held while the call is made: none is under way once on_word() has replaced it
   std::function<void(int, const Bytes&)> on_word_;
+  std::function<void()> on_nudge_;  // guarded by words_mutex_
 
   pid_t owner_ = 0;
-  std::unique_ptr<std::thread> thread_;
+  std::shared_ptr<Reactor> reactor_;  // null until start() has done
+  std::uint64_t client_ = 0;          // of the reactor
 
   friend class ForkGuard;
 };

@@ -14,6 +14,16 @@ Status left(int peer) {
                 "Keep the group until every rank has finished with it");
 }
 
+Status nothing(int peer, std::uint64_t id) {
+  return Status(Code::not_found, fmt::format("rank {} offers no file {}", peer, id), {},
+                "Fetch only what is offered, before it is withdrawn");
+}
+
+Status full() {
+  return Status(Code::out_of_memory, "no file descriptor left for a peer's file", {},
+                "Raise the limit of open files (ulimit -n)");
+}
+
 }  // namespace
 
 std::uint64_t Agent::offer(UniqueFd file) {
@@ -28,47 +38,62 @@ void Agent::withdraw(std::uint64_t id) {
 }
 
 Result<UniqueFd> Agent::fetch(int peer, std::uint64_t id, Deadline deadline) {
-  const Status nothing(Code::not_found, fmt::format("rank {} offers no file {}", peer, id), {},
-                       "Fetch only what is offered, before it is withdrawn");
-  const Status full(Code::out_of_memory, "no file descriptor left for a peer's file", {},
-                    "Raise the limit of open files (ulimit -n)");
   if (peer == rank_) {
     const std::lock_guard lock(mutex_);
     const auto offered = offers_.find(id);
-    if (offered == offers_.end()) return nothing;
+    if (offered == offers_.end()) return nothing(peer, id);
     UniqueFd file(::fcntl(offered->second.get(), F_DUPFD_CLOEXEC, 0));
-    if (!file) return full;
+    if (!file) return full();
     return file;
   }
+  const auto request = begin_fetch(peer, id);
+  if (!request) return request.status();
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (auto done = outcome(*request)) return std::move(*done);
+    if (deadline.passed()) break;
+    // In slices: some sanitizers and older C libraries misjudge one long timed wait on the steady clock.
+    changed_.wait_for(lock, milliseconds(std::min(deadline.poll_ms(), 1000)));
+  }
+  requests_.erase(*request);
+  return Status(Code::timed_out,
+                fmt::format("rank {} did not hand out file {} within {:g} s", peer, id, deadline.seconds()),
+                fmt::format("process {}", members_[std::size_t(peer)].pid), "Check whether that process is stopped");
+}
+
+Result<std::uint64_t> Agent::begin_fetch(int peer, std::uint64_t id) {
   Link* link = link_to(peer);
   if (link == nullptr || !link->peer.same_node)
     return Status(Code::invalid_argument, fmt::format("rank {} is not on this node", peer), {},
                   "Files pass only between ranks of one node");
-  std::unique_lock lock(mutex_);
-  const std::uint64_t number = next_request_++;
-  requests_[number].peer = peer;
-  lock.unlock();
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = next_request_++;
+    Request& request = requests_[number];
+    request.peer = peer;
+    request.id = id;
+  }
   send(*link, {Kind::fetch, Writer().number(number).number(id).take(), {}});
-  lock.lock();
-  Request& request = requests_[number];
-  const auto lost = [&]() -> Status {  // with the mutex held
-    const auto death = deaths_.find(peer);
-    return other_failure_.ok() && death != deaths_.end() ? death->second : other_failure_;
-  };
-  // In slices: some sanitizers and older C libraries misjudge one long timed wait on the steady clock.
-  while (!request.answered && lost().ok() && !left_.contains(peer) && !deadline.passed())
-    changed_.wait_for(lock, milliseconds(std::min(deadline.poll_ms(), 1000)));
-  Request done = std::move(request);
-  requests_.erase(number);
-  if (done.answered && !done.found) return nothing;
-  if (done.answered && !done.file) return full;
+  return number;
+}
+
+std::optional<Result<UniqueFd>> Agent::fetched(std::uint64_t request) {
+  const std::lock_guard lock(mutex_);
+  return outcome(request);
+}
+
+std::optional<Result<UniqueFd>> Agent::outcome(std::uint64_t number) {
+  const Request& request = requests_.at(number);
+  const auto death = deaths_.find(request.peer);
+  const Status lost = other_failure_.ok() && death != deaths_.end() ? death->second : other_failure_;
+  if (!request.answered && lost.ok() && !left_.contains(request.peer)) return std::nullopt;
+  Request done = std::move(requests_.extract(number).mapped());
+  if (done.answered && !done.found) return nothing(done.peer, done.id);
+  if (done.answered && !done.file) return full();
   if (done.answered) return std::move(done.file);
-  if (auto status = lost(); !status.ok())
-    return std::move(status).in(fmt::format("fetch file {} of rank {}", id, peer));
-  if (left_.contains(peer)) return left(peer).in(fmt::format("fetch file {}", id));
-  return Status(Code::timed_out,
-                fmt::format("rank {} did not hand out file {} within {:g} s", peer, id, deadline.seconds()),
-                fmt::format("process {}", members_[std::size_t(peer)].pid), "Check whether that process is stopped");
+  if (!lost.ok()) return Status(lost).in(fmt::format("fetch file {} of rank {}", done.id, done.peer));
+  return left(done.peer).in(fmt::format("fetch file {}", done.id));
 }
 
 void Agent::answer(Link& link, const Frame& frame) {

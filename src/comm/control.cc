@@ -40,12 +40,16 @@ namespace {
 // Records of all ranks come first, then the slots of rank 0, of rank 1, …
 constexpr std::size_t kRecordBytes = 128;
 std::size_t segment_bytes(int ranks) {
-  return (std::size_t(ranks) * (kRecordBytes + ControlSegment::kSlots * sizeof(Slot)) + 4095) & ~std::size_t(4095);
+  return (std::size_t(ranks) * (kRecordBytes + sizeof(RankSlots)) + 4095) & ~std::size_t(4095);
 }
 
 }  // namespace
 
 Result<ControlSegment> ControlSegment::make(int ranks) {
+  if (ranks > RankSlots::kMostRanks)
+    return Status(Code::unsupported,
+                  fmt::format("{} ranks on one node, at most {} can be", ranks, RankSlots::kMostRanks), {},
+                  "Use fewer ranks a node");
   UniqueFd file(::memfd_create("sennit-control", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!file) return system_status("make shared memory", errno, "Check that the sandbox allows memfd_create(2)");
   const std::size_t bytes = segment_bytes(ranks);
@@ -90,10 +94,10 @@ ControlSegment::~ControlSegment() {
   if (data_ != nullptr) ::munmap(data_, bytes_);
 }
 
-Slot& ControlSegment::slot(int member, int index) const {
-  if (member < 0 || member >= ranks_ || index < 0 || index >= kSlots) std::abort();  // a bug in the caller
-  auto* slots = reinterpret_cast<Slot*>(static_cast<std::byte*>(data_) + std::size_t(ranks_) * kRecordBytes);
-  return slots[std::size_t(member) * kSlots + std::size_t(index)];
+RankSlots& ControlSegment::slots(int member) const {
+  if (member < 0 || member >= ranks_) std::abort();  // a bug in the caller
+  auto* slots = reinterpret_cast<RankSlots*>(static_cast<std::byte*>(data_) + std::size_t(ranks_) * kRecordBytes);
+  return slots[member];
 }
 
 ControlSegment::Record& ControlSegment::record(int member) const {

@@ -1,24 +1,16 @@
 // Memory that all ranks of a node share for coordination: signals' slots, and what each rank did last.
 #pragma once
 
-#include <array>
-#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/status.h"
 #include "base/unique_fd.h"
+#include "comm/slot_map.h"
 
 namespace sennit::comm {
-
-/// A signal's place: one cache line, so that ranks that poll different slots do not slow each other down.
-/// All zero at first. Who writes and who reads is up to the protocol that uses it; words are lock-free and
-/// work between processes.
-struct alignas(64) Slot {
-  std::array<std::atomic<std::uint64_t>, 8> words;
-};
-static_assert(sizeof(Slot) == 64 && std::atomic<std::uint64_t>::is_always_lock_free);
 
 /// What a rank is doing, for the error message of whoever waits for it.
 struct Operation {
@@ -32,10 +24,8 @@ struct Operation {
 /// Its size is sealed, so no peer can shrink it under us (which would be SIGBUS).
 class ControlSegment {
  public:
-  /// Slots that each rank has. A limit of the layout: 256 KiB a rank, of which only pages in use take memory.
-  static constexpr int kSlots = 4096;
-
-  /// Makes a segment for `ranks` ranks of a node, all zero. Errors: out_of_memory; system_error.
+  /// Makes a segment for `ranks` ranks of a node, all zero: 256 KiB a rank, of which only pages in use take memory.
+  /// Errors: unsupported (more than RankSlots::kMostRanks); out_of_memory; system_error.
   static Result<ControlSegment> make(int ranks);
   /// Maps a segment that a peer made. Errors: corrupt unless it is sealed and has the size for `ranks`.
   static Result<ControlSegment> open(UniqueFd file, int ranks);
@@ -49,8 +39,8 @@ class ControlSegment {
   int file() const { return file_.get(); }
   int ranks() const { return ranks_; }
 
-  /// Slot `index` (below kSlots) of the node's rank number `member` (its position in Group::node_ranks()).
-  Slot& slot(int member, int index) const;
+  /// The words of the node's rank number `member` (its position in Group::node_ranks()).
+  RankSlots& slots(int member) const;
   /// All of it, for executors that make it visible to devices.
   void* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }

@@ -25,12 +25,15 @@ std::vector<Agent*>& agents() {
 
 void ForkGuard::before() {
   guard().lock();
+  Reactor::making().lock();
 }
 void ForkGuard::in_parent() {
+  Reactor::making().unlock();
   guard().unlock();
 }
 void ForkGuard::in_child() {
   for (Agent* agent : agents()) agent->close_all_after_fork();
+  Reactor::making().unlock();
   guard().unlock();
 }
 

@@ -28,6 +28,7 @@ enum class Kind : std::uint16_t {
   file = 23,
   failure = 24,
   word = 25,
+  nudge = 26,
 };
 
 struct Frame {
@@ -36,7 +37,7 @@ struct Frame {
   UniqueFd file;
 };
 
-inline constexpr std::uint32_t kWireVersion = 2;
+inline constexpr std::uint32_t kWireVersion = 3;
 inline constexpr std::size_t kHeaderBytes = 16;
 /// Largest item of an all_gather: 64 MiB, a limit of sennit's own, so that no peer can make us allocate more.
 inline constexpr std::uint64_t kLargestItem = 64ull << 20;

@@ -55,6 +55,8 @@ class Group {
 
   /// Shared by the ranks of this node, all zero at first.
   const ControlSegment& control() const { return control_; }
+  /// The words of a rank of this node.
+  RankSlots& slots(int rank) const { return control_.slots(node_index(rank)); }
 
   /// Records what this rank is doing, for the error message of a peer that waits for it in vain.
   void note(std::string_view operation, std::uint64_t sequence, int peer, std::uint64_t bytes) const;
@@ -77,8 +79,15 @@ class Group {
   /// connection to rank 0. Returns at once; waits everywhere end with `aborted`.
   void abort(const Status& why);
   /// Calls once, from the agent's thread, with the first failure (death or abort), also when that has been
-  /// before. The call must not destroy the group.
+  /// before. The call must neither wait nor destroy a group: all groups of the process
+  /// share that thread.
   void on_abort(std::function<void(const Status&)> call) { agent_->on_failure(std::move(call)); }
+
+  /// Fetching for who must not wait, and what wakes a peer that sleeps: see Agent.
+  Result<std::uint64_t> begin_fetch(int peer, std::uint64_t id) { return agent_->begin_fetch(peer, id); }
+  std::optional<Result<UniqueFd>> fetched(std::uint64_t request) { return agent_->fetched(request); }
+  void nudge(int peer) { agent_->nudge(peer); }
+  void on_nudge(std::function<void()> call) { agent_->on_nudge(std::move(call)); }
 
   /// Words between ranks of any nodes, some tens of µs for each connection on their way: see Agent::tell, on_word.
   void tell(int peer, Bytes what) { agent_->tell(peer, std::move(what)); }

@@ -13,9 +13,8 @@ std::string peer_text(int peer) {
 }
 
 std::string place(const Waiting& what) {
-  return fmt::format("operation {}, sequence {}, rank {}, peer {}, slot {}, {}", what.operation, what.sequence,
-                     what.rank, peer_text(what.peer), what.slot < 0 ? "none" : std::to_string(what.slot),
-                     format_bytes(what.bytes));
+  return fmt::format("operation {}, sequence {}, rank {}, peer {}, {}", what.operation, what.sequence, what.rank,
+                     peer_text(what.peer), format_bytes(what.bytes));
 }
 
 }  // namespace

@@ -18,7 +18,6 @@ struct Waiting {
   std::uint64_t sequence = 0;  ///< of the operation, counted by whoever started it
   int rank = -1;               ///< that waits
   int peer = -1;               ///< whose move it is; -1 when any rank's
-  int slot = -1;               ///< in the control segment; -1 when it is something else
   std::uint64_t bytes = 0;
 };
 

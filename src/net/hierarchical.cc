@@ -17,7 +17,7 @@ constexpr int kLeader = 0;
 
 }  // namespace
 
-Result<std::unique_ptr<Hierarchical>> Hierarchical::create(path::Node& node, coll::Collectives& collectives,
+Result<std::unique_ptr<Hierarchical>> Hierarchical::create(node::Node& node, coll::Collectives& collectives,
                                                            int nodes, int number, Rail* rail, Way way,
                                                            Options options) {
   // A part is at most so much longer: chunks are rounded up to grains of all ranks, and so is what is not divided.

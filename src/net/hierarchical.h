@@ -50,7 +50,7 @@ class Hierarchical {
   /// `collectives` are; makes all memory that calls need. `rail`: of this rank; by leaders, of the node's first rank
   /// alone, else null. All outlive it. Errors, the same on every rank of the node: out_of_memory, those of
   /// Collectives::call. The ranks of other nodes do not hear of them here, and must before the first call.
-  static Result<std::unique_ptr<Hierarchical>> create(path::Node& node, coll::Collectives& collectives, int nodes,
+  static Result<std::unique_ptr<Hierarchical>> create(node::Node& node, coll::Collectives& collectives, int nodes,
                                                       int number, Rail* rail, Way way, Options options);
 
   Way way() const { return way_; }
@@ -97,7 +97,7 @@ class Hierarchical {
   std::size_t rounds(std::uint64_t longest) const { return rounds_of(longest).size(); }
 
  private:
-  Hierarchical(path::Node& node, coll::Collectives& collectives, int nodes, int number, Rail* rail, Way way,
+  Hierarchical(node::Node& node, coll::Collectives& collectives, int nodes, int number, Rail* rail, Way way,
                Options options, std::uint64_t room)
       : node_(node),
         collectives_(collectives),
@@ -150,7 +150,7 @@ class Hierarchical {
   /// Stage 1 of what is reduced.
   Enqueue sum_of(const void* input, const Chunk& chunk, const device::Reduction& reduction, int owner);
 
-  path::Node& node_;
+  node::Node& node_;
   coll::Collectives& collectives_;
   const int nodes_, number_;
   const Way way_;

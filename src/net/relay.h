@@ -17,7 +17,7 @@
 #include <span>
 #include <vector>
 
-#include "path/node.h"
+#include "node/node.h"
 
 namespace sennit::net {
 
@@ -60,7 +60,7 @@ class Relay {
   /// Most trips of a chunk.
   static constexpr std::size_t kMostTrips = 2;
 
-  explicit Relay(path::Node& node) : node_(node) {}
+  explicit Relay(node::Node& node) : node_(node) {}
 
   /// Makes the memory of all chunks that are under way at once: to be called before run(), where a rank that has no
   /// memory still keeps nobody waiting. `bytes`: of a chunk on the GPU, and as many on the host; 0 where this rank
@@ -89,7 +89,7 @@ class Relay {
   Status spread(Slot& slot);
   Status wait_for(device::Event& event) const;
 
-  path::Node& node_;
+  node::Node& node_;
   std::unique_ptr<device::Lane> down_, up_;
   std::vector<Slot> slots_;
 };

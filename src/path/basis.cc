@@ -5,24 +5,25 @@
 #include "base/environment.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "machine/known.h"
-#include "path/extras.h"
+#include "node/node.h"
 #include "path/forced.h"
 
 namespace sennit::path {
 
-Result<Basis> find_basis(const device::Executor& executor, const std::optional<machine::Machine>& given) {
-  auto known = given ? Result<machine::Known>({*given, false})
-                     : machine::known_machine({}, device::name(executor.kind()), extras_of(executor));
-  if (!known) return known.status();
-  Basis basis{std::move(known->machine), nullptr};
-  if (basis.machine.fingerprint.empty()) return basis;
-  auto table = load_put_table(basis.machine.fingerprint);
-  if (table.ok())
-    basis.tuned = std::make_shared<PutTable>(std::move(*table));
-  else if (table.status().code() != Code::not_found)
+std::shared_ptr<const PutTable> tuned_puts(const machine::Machine& machine) {
+  if (machine.fingerprint.empty()) return nullptr;
+  auto table = load_put_table(machine.fingerprint);
+  if (table.ok()) return std::make_shared<const PutTable>(std::move(*table));
+  if (table.status().code() != Code::not_found)
     log(LogLevel::warning, fmt::format("messages take the direct path alone: {}", table.status().text()));
-  return basis;
+  return nullptr;
+}
+
+Result<Basis> find_basis(const device::Executor& executor) {
+  auto machine = node::find_machine(executor, std::nullopt);
+  if (!machine) return machine.status();
+  auto tuned = tuned_puts(*machine);
+  return Basis{std::move(*machine), std::move(tuned)};
 }
 
 Result<Mover::Options> mover_options(bool tuned, bool given) {
@@ -30,13 +31,9 @@ Result<Mover::Options> mover_options(bool tuned, bool given) {
   auto staging = parse_bytes(environment("SENNIT_STAGING"));
   if (!staging) return std::move(staging).status().in("SENNIT_STAGING");
   options.staging_bytes = staging_one_way(*staging);
-  // The others are read where they apply, and there a value that means nothing could only be passed over.
-  for (const char* name : {"SENNIT_IPC", "SENNIT_PEER"})
-    if (auto known = environment_switch(name); !known) return known.status();
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (!adapt) return adapt.status();
   options.adapt = *adapt;
-  if (auto level = parse_log_level(environment("SENNIT_LOG")); !level) return level.status();
   if (const std::string shares = environment("SENNIT_SPLIT"); !shares.empty()) {
     auto forced = parse_forced(shares);
     if (!forced) return std::move(forced).status().in("SENNIT_SPLIT");

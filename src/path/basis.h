@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 
 #include "device/executor.h"
 #include "machine/machine.h"
@@ -16,9 +15,11 @@ struct Basis {
   std::shared_ptr<const PutTable> tuned;  ///< null where puts were never tuned
 };
 
-/// `given`, or what SENNIT_MACHINE names, or this machine as measured before, else as discovered; with its table of
-/// puts. Errors: those of machine::known_machine. A table that cannot be read is a warning.
-Result<Basis> find_basis(const device::Executor& executor, const std::optional<machine::Machine>& given);
+/// The table that this rank has kept for the machine; null where there is none. One that cannot be read is a warning.
+std::shared_ptr<const PutTable> tuned_puts(const machine::Machine& machine);
+/// What SENNIT_MACHINE names, or this machine as measured before, else as discovered; with its table of puts. Errors:
+/// those of node::find_machine.
+Result<Basis> find_basis(const device::Executor& executor);
 
 /// As the environment asks for. Several paths only where they measured faster here (`tuned`), or where somebody named
 /// the machine to plan from (`given`, SENNIT_MACHINE) or the shares. Errors: invalid_argument names the variable.

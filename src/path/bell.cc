@@ -1,36 +1,31 @@
 #include "path/bell.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
-#include <climits>
-#include <ctime>
-
 #include "base/other_processes.h"
 
 namespace sennit::path {
 
-void Bell::ring() {
+// Whoever rings counts, then looks whether the owner sleeps; the owner says that it sleeps, then looks at the count:
+// one of both sees the other.
+
+bool Bell::ring() {
   tell_others();
-  // Ring, then look whether anybody sleeps; the sleeper says so, then looks for rings (inside the call): one of both
-  // sees the other.
-  word_->fetch_add(1, std::memory_order_seq_cst);
-  if (asleep_.load(std::memory_order_seq_cst) != 0)
-    (void)syscall(SYS_futex, word_, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+  slot_.rings.fetch_add(1, std::memory_order_seq_cst);
+  return slot_.asleep.load(std::memory_order_seq_cst) != 0;
 }
 
-std::uint32_t Bell::heard() const {
-  const std::uint32_t rings = word_->load(std::memory_order_acquire);
+std::uint64_t Bell::heard() const {
+  const std::uint64_t rings = slot_.rings.load(std::memory_order_acquire);
   heard_others();
   return rings;
 }
 
-void Bell::wait(std::uint32_t last, std::chrono::milliseconds limit) {
-  const timespec bound{static_cast<std::time_t>(limit.count() / 1000), (limit.count() % 1000) * 1'000'000};
-  asleep_.store(1, std::memory_order_seq_cst);
-  (void)syscall(SYS_futex, word_, FUTEX_WAIT, last, &bound, nullptr, 0);
-  asleep_.store(0, std::memory_order_relaxed);
+bool Bell::may_sleep(std::uint64_t last) {
+  slot_.asleep.store(1, std::memory_order_seq_cst);
+  return slot_.rings.load(std::memory_order_seq_cst) == last;
+}
+
+void ring_bell(comm::Group& group, int peer) {
+  if (Bell(group.slots(peer).doorbell).ring()) group.nudge(peer);
 }
 
 }  // namespace sennit::path

@@ -1,32 +1,33 @@
-// Wakes the service thread of a peer of this node: a futex in the control segment.
+// Tells the proxy thread of a peer of this node that there is something to look at, through a word in the control
+// segment; only one that sleeps is also sent something, which is what costs time.
 #pragma once
 
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 
 #include "comm/group.h"
 
 namespace sennit::path {
 
-/// Slots of a rank in the control segment that path/ uses: one bell, then one a peer and errand.
-inline constexpr int kBellSlot = 0;
-inline constexpr int kOfferSlot = 1;
-
+/// One rank's bell. Its owner looks at what others may have asked of it between heard() and may_sleep().
 class Bell {
  public:
-  explicit Bell(comm::Slot& slot)
-      : word_(reinterpret_cast<std::atomic<std::uint32_t>*>(&slot.words[0])), asleep_(slot.words[1]) {}
-  Bell(const comm::Group& group, int rank) : Bell(group.control().slot(group.node_index(rank), kBellSlot)) {}
+  explicit Bell(comm::DoorbellSlot& slot) : slot_(slot) {}
 
-  std::uint32_t heard() const;
-  void ring();
-  /// For the bell's owner alone: returns when it was rung since heard() gave `last`, or after `limit`.
-  void wait(std::uint32_t last, std::chrono::milliseconds limit);
+  /// For others: returns true if the owner sleeps, and has to be woken.
+  bool ring();
+
+  /// For the owner: a number that changes with every ring.
+  std::uint64_t heard() const;
+  /// Says that the owner sleeps from now on. Returns false if the bell was rung since heard() gave `last`; then it
+  /// must not sleep.
+  bool may_sleep(std::uint64_t last);
+  void wake() { slot_.asleep.store(0, std::memory_order_relaxed); }
 
  private:
-  std::atomic<std::uint32_t>* word_;
-  std::atomic<std::uint64_t>& asleep_;  // 1 while the owner sleeps or is about to: only then does ringing cost a call
+  comm::DoorbellSlot& slot_;
 };
+
+/// Rings the bell of `peer`, and wakes its proxy thread where that sleeps.
+void ring_bell(comm::Group& group, int peer);
 
 }  // namespace sennit::path

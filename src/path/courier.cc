@@ -5,8 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 
 #include <fmt/format.h>
 
@@ -21,13 +23,9 @@ namespace sennit::path {
 namespace {
 
 constexpr std::uint64_t kVersion = 3;
-/// How long the service looks for more after a message before it sleeps. A default: waking up costs 50 µs and more,
-/// which a message of 32 MiB (90 µs) cannot make good; programs that exchange gradients come back within it.
-constexpr auto kAwake = std::chrono::milliseconds(1);
-
 std::atomic<std::uint64_t>& offer_word(const comm::Group& group, int asking, int peer, Errand errand) {
-  auto& slot = group.control().slot(group.node_index(asking), kOfferSlot + group.node_index(peer));
-  return slot.words[errand == Errand::put ? 0 : 1];
+  auto& slot = group.slots(asking).host_paths[static_cast<std::size_t>(group.node_index(peer))];
+  return slot.rings[static_cast<std::size_t>(errand)];
 }
 
 Result<device::Memory> map_file(int fd, std::size_t bytes) {
@@ -70,7 +68,7 @@ Result<std::unique_ptr<Courier>> Courier::create(device::Executor& executor, com
   if (!offered) return offered.status();
   courier->offered_ = *offered;
   offer_word(group, group.rank(), peer, errand).store(*offered, std::memory_order_release);
-  Bell(group, peer).ring();
+  ring_bell(group, peer);
   return courier;
 }
 
@@ -175,11 +173,12 @@ Result<SharedEvent> Courier::enqueue(const Message& message) {
 void Courier::post(std::uint32_t number) {
   tell_others();
   header_->posted.store(number + 1, std::memory_order_release);
-  Bell(group_, peer_).ring();
+  ring_bell(group_, peer_);
 }
 
 struct CourierService::Incoming {
   std::uint64_t offered = 0;
+  std::optional<std::uint64_t> fetching;  // the request for its file, until that is there
   device::Memory memory, pinned;
   CourierHeader* header = nullptr;
   Ring ring;
@@ -189,17 +188,34 @@ struct CourierService::Incoming {
 };
 
 CourierService::CourierService(device::Executor& executor, comm::Group& group, int device, Resolve resolve)
-    : executor_(executor), group_(group), device_(device), resolve_(std::move(resolve)), thread_([this] { run(); }) {}
+    : executor_(executor), group_(group), device_(device), resolve_(std::move(resolve)) {}
 
-CourierService::~CourierService() {
-  stopping_ = true;
-  Bell(group_, group_.rank()).ring();
-  thread_.join();
+Result<std::unique_ptr<CourierService>> CourierService::create(device::Executor& executor, comm::Group& group,
+                                                               int device, Resolve resolve) {
+  auto proxy = Proxy::of_this_process();
+  if (!proxy) return proxy.status();
+  std::unique_ptr<CourierService> made(new CourierService(executor, group, device, std::move(resolve)));
+  made->proxy_ = std::move(*proxy);
+  group.on_nudge([proxy = made->proxy_.get()] { proxy->wake(); });
+  made->client_ = made->proxy_->add(*made, Bell(group.slots(group.rank()).doorbell));
+  return made;
 }
 
-Status CourierService::open(Incoming& incoming, int peer, std::uint64_t offered) {
+CourierService::~CourierService() {
+  if (proxy_ == nullptr) return;
+  group_.on_nudge(nullptr);
+  proxy_->remove(client_);
+}
+
+Status CourierService::begin_to_open(Incoming& incoming, int peer, std::uint64_t offered) {
   incoming.offered = offered;
-  auto file = group_.fetch(peer, offered);
+  auto request = group_.begin_fetch(peer, offered);
+  if (!request) return request.status();
+  incoming.fetching = *request;
+  return {};
+}
+
+Status CourierService::open(Incoming& incoming, int peer, const Result<UniqueFd>& file) {
   if (!file) return file.status();
   struct stat size {};
   if (fstat(file->get(), &size) != 0 || size.st_size < static_cast<off_t>(kRingOffset))
@@ -232,9 +248,21 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   if (offered == 0) return Found::nothing;
   heard_others();
   auto& incoming = incoming_[{peer, errand}];
+  bool is_new = false;
+  Status opened;
   if (incoming == nullptr || incoming->offered != offered) {
+    is_new = true;
     incoming = std::make_unique<Incoming>();
-    const Status opened = open(*incoming, peer, offered);
+    opened = begin_to_open(*incoming, peer, offered);
+  }
+  if (incoming->fetching) {
+    const auto file = group_.fetched(*incoming->fetching);
+    if (!file) return Found::pending;
+    incoming->fetching.reset();
+    is_new = true;
+    opened = open(*incoming, peer, *file);
+  }
+  if (is_new) {
     if (!opened.ok() && !group_.failed())
       log(LogLevel::warning,
           fmt::format("the host path that rank {} offers cannot be used, so its messages take others "
@@ -252,13 +280,13 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
     // While a message is under way the next one may be near.
     const std::atomic_ref moved(*incoming->ring.consumed);
     const bool moving = !device::reached(moved.load(std::memory_order_relaxed), incoming->done);
-    return moving && !group_.failed() ? Found::moving : Found::nothing;
+    return moving && !group_.failed() ? Found::pending : Found::nothing;
   }
   heard_others();
   const Request request = header.queue[taken % CourierHeader::kQueue];
   if (request.immediate == 0) {
     const std::atomic_ref begun(errand == Errand::put ? *incoming->ring.produced : *incoming->ring.begun);
-    if (!device::reached(begun.load(std::memory_order_acquire), request.begun)) return Found::not_begun;
+    if (!device::reached(begun.load(std::memory_order_acquire), request.begun)) return Found::pending;
   }
   auto target = resolve_(request.window, request.offset, request.bytes);
   const bool fits = request.blocks >= 1 && request.blocks <= incoming->shape.blocks && request.chunk >= 16 &&
@@ -283,32 +311,16 @@ CourierService::Found CourierService::serve(int peer, Errand errand) {
   return Found::work;
 }
 
-void CourierService::run() {
-  executor_.prepare_thread(device_);
-  Bell bell(group_, group_.rank());
-  auto last_work = std::chrono::steady_clock::now();
-  while (!stopping_) {
-    const std::uint32_t heard = bell.heard();
-    bool worked = false, pending = false;
-    for (const int peer : group_.node_ranks()) {
-      if (peer == group_.rank()) continue;
-      for (const Errand errand : {Errand::put, Errand::get}) {
-        const Found found = serve(peer, errand);
-        worked |= found == Found::work;
-        pending |= found == Found::not_begun || found == Found::moving;
-      }
-    }
-    const auto now = std::chrono::steady_clock::now();
-    if (worked) last_work = now;
-    // Stays awake for a moment after a message, since the next one is often near; then looks every now and then while
-    // messages are under way or their lane has not come to them, and sleeps when there are none. Defaults.
-    if (now - last_work < kAwake)
-      std::this_thread::yield();
-    else if (pending)
-      std::this_thread::sleep_for(std::chrono::microseconds(20));
-    else
-      bell.wait(heard, std::chrono::milliseconds(1000));
+CourierService::Found CourierService::serve() {
+  auto found = Found::nothing;
+  try {
+    for (const int peer : group_.node_ranks())
+      if (peer != group_.rank())
+        for (const Errand errand : {Errand::put, Errand::get}) found = std::max(found, serve(peer, errand));
+  } catch (const std::bad_alloc&) {  // ends this communicator, not the others that the thread serves
+    group_.abort(Status(Code::out_of_memory, "no host memory", "serve a host path"));
   }
+  return found;
 }
 
 }  // namespace sennit::path

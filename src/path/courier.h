@@ -4,8 +4,8 @@
 // asks the other, through shared memory, to run the receiving end.
 //
 // 1. The asking side makes a memfd with the ring and a queue of requests, pins it, and offers it to the peer.
-// 2. The peer's service thread fetches, maps and pins it, and says that it is ready; until then messages take other
-// paths.
+// 2. The peer's service, which its proxy thread runs, fetches, maps and pins it, and says that it is ready; until
+// then messages take other paths.
 // 3. For a message the asking side posts the request, rings the peer's bell, and enqueues its own end on its
 //    lane; the end first, where the message cannot start yet.
 // 4. The service launches the other end as soon as the asking side's blocks have begun (their first count moves), so
@@ -21,10 +21,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <thread>
 
 #include "comm/group.h"
 #include "path/engine_channel.h"
+#include "path/proxy.h"
 #include "path/ring_end.h"
 #include "path/turn.h"
 
@@ -114,29 +114,35 @@ class Courier {
   std::uint64_t messages_ = 0, without_help_ = 0;
 };
 
-/// Runs the other ends for all peers of the node. One thread a process; it sleeps while nobody asks.
-class CourierService {
+/// Runs the other ends for all peers of the node, on the process's proxy thread.
+class CourierService final : public Proxy::Client {
  public:
   /// Where a window's bytes lie here. Errors: not_found for windows that were closed.
   using Resolve = std::function<Result<std::byte*>(std::uint32_t window, std::uint64_t offset, std::uint64_t bytes)>;
 
-  CourierService(device::Executor& executor, comm::Group& group, int device, Resolve resolve);
-  ~CourierService();
+  /// Errors: those of Proxy::of_this_process.
+  static Result<std::unique_ptr<CourierService>> create(device::Executor& executor, comm::Group& group, int device,
+                                                        Resolve resolve);
+  ~CourierService() override;
 
  private:
   struct Incoming;
-  void run();
-  enum class Found { nothing, not_begun, moving, work };
+  CourierService(device::Executor& executor, comm::Group& group, int device, Resolve resolve);
+  Found serve() override;
+  void prepare_thread() override { executor_.prepare_thread(device_); }
   Found serve(int peer, Errand errand);
-  Status open(Incoming& incoming, int peer, std::uint64_t offered);
+  /// Begins to fetch the ring that a peer offers. Nothing here waits for that peer: it may be stopped, and other
+  /// communicators are served by the same thread.
+  Status begin_to_open(Incoming& incoming, int peer, std::uint64_t offered);
+  Status open(Incoming& incoming, int peer, const Result<UniqueFd>& file);
 
   device::Executor& executor_;
   comm::Group& group_;
   const int device_;
   const Resolve resolve_;
   std::map<std::pair<int, Errand>, std::unique_ptr<Incoming>> incoming_;
-  std::atomic<bool> stopping_{false};
-  std::jthread thread_;
+  std::shared_ptr<Proxy> proxy_;
+  std::uint64_t client_ = 0;  // of the proxy
 };
 
 }  // namespace sennit::path

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "node/device_ids.h"
 #include "path/feedback.h"
 
 namespace sennit::path {
@@ -112,29 +113,14 @@ Mover::~Mover() = default;
 Result<std::unique_ptr<Mover>> Mover::create(std::shared_ptr<device::Executor> executor, machine::Machine machine,
                                              Options options) {
   std::unique_ptr<Mover> mover(new Mover(std::move(executor), std::move(machine), std::move(options)));
-  std::vector<const machine::Device*> gpus;
+  auto ids = node::device_ids(*mover->executor_, mover->machine_);
+  if (!ids) return ids.status();
+  mover->ids_ = std::move(*ids);
   for (const machine::Device& device : mover->machine_.devices) {
-    if (device.kind == machine::DeviceKind::gpu) gpus.push_back(&device);
     if (device.kind == machine::DeviceKind::host && mover->host_id_.empty()) mover->host_id_ = device.id;
+    if (device.kind == machine::DeviceKind::gpu && std::ranges::find(mover->ids_, device.id) == mover->ids_.end())
+      mover->absent_.push_back(device.id);
   }
-  // Devices without any identity, as in published descriptions, are taken in their order.
-  const bool anonymous =
-      std::all_of(gpus.begin(), gpus.end(), [](const auto* gpu) { return gpu->uuid.empty() && gpu->pci.empty(); });
-  const auto& infos = mover->executor_->devices();
-  for (std::size_t i = 0; i < infos.size(); ++i) {
-    const machine::Device* match = infos[i].uuid.empty() ? nullptr : mover->machine_.find(infos[i].uuid);
-    if (match == nullptr && !infos[i].pci.empty()) match = mover->machine_.find(infos[i].pci);
-    if (match == nullptr && anonymous && i < gpus.size()) match = gpus[i];
-    mover->ids_.push_back(match != nullptr ? match->id : std::string());
-  }
-  for (const machine::Device* gpu : gpus)
-    if (std::ranges::find(mover->ids_, gpu->id) == mover->ids_.end()) mover->absent_.push_back(gpu->id);
-  // Discovery finds this machine's own devices; only a document that somebody named can be of another machine.
-  if (!gpus.empty() && mover->absent_.size() == gpus.size() && !infos.empty())
-    return Status(Code::invalid_argument,
-                  fmt::format("none of this process's devices is in the machine '{}'", mover->machine_.name),
-                  "machine",
-                  "Name the document of this machine, or none (unset SENNIT_MACHINE): it is then found by itself");
   if (auto status = check_forced(mover->machine_, mover->options_.forced); !status) return status;
   return mover;
 }

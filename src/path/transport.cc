@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "base/units.h"
-#include "path/bell.h"
 
 namespace sennit::path {
 
@@ -41,8 +40,10 @@ Result<std::unique_ptr<Transport>> Transport::create(std::shared_ptr<device::Exe
   auto mover = Mover::create(made->executor_, std::move(basis.machine), std::move(*options));
   if (!mover) return mover.status();
   made->mover_ = std::move(*mover);
-  if (has_peers)
-    made->service_ = std::make_unique<CourierService>(*made->executor_, group, device, std::move(resolve));
+  if (!has_peers) return made;
+  auto service = CourierService::create(*made->executor_, group, device, std::move(resolve));
+  if (!service) return service.status();
+  made->service_ = std::move(*service);
   return made;
 }
 
@@ -68,16 +69,16 @@ Result<Courier*> Transport::courier(int peer, Errand errand, RingShape shape) {
 
 /// Whether the peer sends to us as we send to it.
 bool Transport::both_ways(int peer) {
-  // Word 2 of this rank's slot for the peer says when it last put there or fetched from there. Both write their own
-  // and read the other's; a reading that is a little old only costs a split that is a little off.
-  const auto slot_of = [&](int mine, int other) -> std::atomic<std::uint64_t>& {
-    return group_.control().slot(group_.node_index(mine), kOfferSlot + group_.node_index(other)).words[2];
+  // Both write their own word and read the other's; a reading that is a little old only costs a split that is a
+  // little off.
+  const auto latest = [&](int mine, int other) -> std::atomic<std::uint64_t>& {
+    return group_.slots(mine).host_paths[static_cast<std::size_t>(group_.node_index(other))].last_message_ns;
   };
   const auto now = static_cast<std::uint64_t>(
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
           .count());
-  slot_of(group_.rank(), peer).store(now, std::memory_order_relaxed);
-  const std::uint64_t theirs = slot_of(peer, group_.rank()).load(std::memory_order_relaxed);
+  latest(group_.rank(), peer).store(now, std::memory_order_relaxed);
+  const std::uint64_t theirs = latest(peer, group_.rank()).load(std::memory_order_relaxed);
   return theirs != 0 && now - std::min(now, theirs) < kExchangeNs;
 }
 

@@ -17,9 +17,9 @@ namespace sennit::path {
 class Transport {
  public:
   /// `device`: whose kernels run this process's side of host paths. `given`: somebody named the machine. `resolve`:
-  /// what peers name, as CourierService has it. `group` outlives it, and nothing else uses path's slots (bell.h) of
-  /// its control segment. Peers that send here over host paths find this process's end from now on. Errors: those of
-  /// mover_options() and of Mover::create.
+  /// what peers name, as CourierService has it. `group` outlives it, and no other transport uses it. Peers that send
+  /// here over host paths find this process's end from now on. Errors: those of mover_options(), of Mover::create and
+  /// of CourierService::create.
   static Result<std::unique_ptr<Transport>> create(std::shared_ptr<device::Executor> executor, comm::Group& group,
                                                    int device, Basis basis, bool given,
                                                    CourierService::Resolve resolve);
@@ -43,7 +43,7 @@ class Transport {
   std::mutex mutex_;  // held while a courier is set up
   std::map<std::pair<int, Errand>, std::unique_ptr<Courier>> couriers_;
   std::unique_ptr<Mover> mover_;
-  std::unique_ptr<CourierService> service_;  // last: its thread uses all the others
+  std::unique_ptr<CourierService> service_;  // last: the proxy thread uses all the others for it
 };
 
 /// Errors: invalid_argument, where they overlap.

@@ -28,7 +28,7 @@ class Window {
   /// has).
   static Result<std::unique_ptr<Window>> create(comm::Group& group, device::Executor& executor, Mappings& mappings,
                                                 int device, std::uint32_t number, void* data, std::uint64_t bytes);
-  /// Peers must not use the window any more; see Node::close.
+  /// Peers must not use the window any more; see Registry::close.
   ~Window();
 
   /// Unmaps the peers' parts; not to be used any more, neither is a message of it under way. Their owners may free

@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "comm/control.h"
+#include "comm/slot_map.h"
 
 namespace sennit::plan {
 
@@ -36,8 +36,8 @@ class Ballot {
  public:
   /// What a rank publishes: all zero at first.
   struct Words {
-    comm::Slot* state = nullptr;    ///< calls; of rank 0 also the change
-    comm::Slot* samples = nullptr;  ///< see sample()
+    comm::BallotSlot* state = nullptr;
+    comm::SamplesSlot* samples = nullptr;  ///< see sample()
   };
   /// `words` of each rank, by rank. Rank 0 leads.
   Ballot(std::vector<Words> words, int rank) : words_(std::move(words)), rank_(rank) {}
@@ -53,7 +53,7 @@ class Ballot {
 
   /// Every so many calls one is timed: a default; two events cost 1.5 µs. Only of those samples are taken.
   static constexpr std::uint64_t kSamplePeriod = 64;
-  static constexpr std::size_t kSamples = 8;  ///< that are kept
+  static constexpr std::size_t kSamples = std::tuple_size_v<decltype(comm::SamplesSlot::latest)>;  ///< that are kept
   /// What a call took on this rank.
   void sample(std::uint64_t call, double us);
   /// The least that a call took on any rank, which is what it took on the last to arrive: the others waited. None
@@ -61,10 +61,8 @@ class Ballot {
   std::optional<double> fastest(std::uint64_t call) const;
 
  private:
-  enum Word { kCalls, kChange, kKey, kValue, kFrom };  // of state
-  std::atomic<std::uint64_t>& word(int rank, Word which) const {
-    return words_[static_cast<std::size_t>(rank)].state->words[which];
-  }
+  comm::BallotSlot& state(std::size_t rank) const { return *words_[rank].state; }
+  comm::BallotSlot& leader() const { return state(0); }
 
   static std::size_t place(std::uint64_t call) { return call / kSamplePeriod % kSamples; }
 

@@ -13,9 +13,6 @@ namespace sennit::plan {
 
 namespace {
 
-constexpr int kStateSlot = Chooser::kFirstSlot, kSampleSlot = kStateSlot + 1;
-static_assert(Chooser::kSlots == 2);
-
 /// Calls are timed that should take at least so long, in µs: shorter ones are mostly launch.
 constexpr double kLeastSampled = 20;
 
@@ -52,10 +49,10 @@ Result<Table> table_of(std::optional<Table> given, const machine::Machine& machi
 
 }  // namespace
 
-Status Chooser::meet(path::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) {
+Status Chooser::meet(node::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) {
   node_ = &node;
   team_ = team;
-  const machine::Machine& machine = node.mover().machine();
+  const machine::Machine& machine = node.machine();
   auto table = table_of(std::move(given_), machine, scratch_bytes);
   Status status = table.status();
   const bool has_table = status.ok() && !table->entries.empty();
@@ -72,7 +69,7 @@ Status Chooser::meet(path::Node& node, const coll::Team& team, std::uint64_t scr
   auto adapt = environment_switch("SENNIT_ADAPT");
   if (status.ok()) status = adapt.status();
   comm::Writer mine;
-  mine.text(node.mover().id_of(node.device()))
+  mine.text(node.device_id())
       .text(has_table ? hash(*table) : std::string())
       .number(adapts_ && adapt.ok() && *adapt ? 1 : 0);
   auto all = comm::agree(node.group().exchange(), status, mine.take());
@@ -105,9 +102,8 @@ Status Chooser::meet(path::Node& node, const coll::Team& team, std::uint64_t scr
   timers_ = std::move(timers);
   std::vector<Ballot::Words> words;
   for (int rank = 0; rank < node.size(); ++rank) {
-    const int member = node.group().node_index(rank);
-    words.push_back(
-        {&node.group().control().slot(member, kStateSlot), &node.group().control().slot(member, kSampleSlot)});
+    comm::RankSlots& slots = node.group().slots(rank);
+    words.push_back({&slots.ballot, &slots.samples});
   }
   ballot_ = std::make_unique<Ballot>(std::move(words), node.rank());
   return {};

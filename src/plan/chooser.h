@@ -15,9 +15,6 @@ namespace sennit::plan {
 
 class Chooser final : public coll::Chooser {
  public:
-  /// Slots of a rank in the control segment, beyond those of path/.
-  static constexpr int kFirstSlot = 3072, kSlots = 2;
-
   /// `table`: this rank's; absent, it is read from SENNIT_TABLE, else the machine's own. `adapts`: plans may change
   /// while programs run, for which a call of one rank may have to wait for a call of rank 0. `room`: the same on
   /// every rank.
@@ -26,7 +23,7 @@ class Chooser final : public coll::Chooser {
 
   /// Agrees with the other ranks: a table that only some have, or another machine's, is passed over with a warning
   /// that says why. Errors: those of the exchange; those of load_table() for a SENNIT_TABLE.
-  Status meet(path::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) override;
+  Status meet(node::Node& node, const coll::Team& team, std::uint64_t scratch_bytes) override;
   coll::Plan plan(const coll::Case& which) override;
   /// The entry that calls of this size go by, and those around it (Lookup::around); without plans where the cost
   /// model decides.
@@ -65,7 +62,7 @@ class Chooser final : public coll::Chooser {
   std::optional<Table> given_;
   const bool adapts_;
   const Room room_;
-  path::Node* node_ = nullptr;
+  node::Node* node_ = nullptr;
   coll::Team team_;
   coll::Figures figures_;
   Lookup lookup_;

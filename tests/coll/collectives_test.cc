@@ -63,7 +63,7 @@ class NamedLane final : public device::Lane {
 
 struct Streams : testing::Test {
   std::shared_ptr<device::Executor> executor = *device::open_host_executor();
-  std::unique_ptr<path::Node> node = *path::Node::create(comm::alone(), executor, {});
+  std::unique_ptr<node::Node> node = *node::Node::create(comm::alone(), executor, {});
   Collectives collectives{*node};
   device::Memory memory = *executor->allocate(0, 64);
 
@@ -221,7 +221,7 @@ TEST(Lane, OutsideOfACaptureThereAreNoReplays) {
 /// Plans six blocks for whatever there is.
 class Wide final : public Chooser {
  public:
-  Status meet(path::Node&, const Team&, std::uint64_t) override { return {}; }
+  Status meet(node::Node&, const Team&, std::uint64_t) override { return {}; }
   Plan plan(const Case&) override { return {Algorithm::direct, 6, device::kBlockThreads}; }
 };
 
@@ -232,7 +232,7 @@ TEST(KeptBlocks, AMessageTakesNoMoreThanWasAgreedOn) {
   for (const unsigned most : {1u, 4u, kMostBlocks / 2}) {
     comm::Table table(2);
     comm::on_ranks(2, [&](int rank) {
-      auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(table, rank),
+      auto node = node::Node::create(std::make_unique<comm::ThreadExchange>(table, rank),
                                      *device::open_host_executor(), {rank, {}, std::chrono::seconds(20)});
       ASSERT_TRUE(node.ok()) << node.status().text();
       Collectives collectives(**node, std::make_unique<Wide>());
@@ -257,12 +257,12 @@ TEST(Losses, ACallWaitsForARankThatHasLeftWhereKernelsOutlastIt) {
   for (const bool outlasts : {true, false}) {
     comm::Table table(2);
     comm::on_ranks(2, [&](int rank) {
-      path::Node::Options options;
+      node::Node::Options options;
       options.device = rank;
       options.timeout = std::chrono::seconds(20);
       options.outlast_failure = outlasts;
       const auto executor = *device::open_host_executor();
-      auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(table, rank), executor, options);
+      auto node = node::Node::create(std::make_unique<comm::ThreadExchange>(table, rank), executor, options);
       ASSERT_TRUE(node.ok()) << node.status().text();
       Collectives collectives(**node);
       ASSERT_TRUE(collectives.meet().ok());

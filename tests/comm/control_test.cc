@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <functional>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -22,23 +23,24 @@ TEST(ControlSegment, IsZeroAndSeenByAll) {
   const ControlSegment one = std::move(*ControlSegment::make(3));
   const ControlSegment two = second_view(one);
   for (int member = 0; member < 3; ++member)
-    for (const int index : {0, 1, ControlSegment::kSlots - 1})
-      for (const auto& word : one.slot(member, index).words) EXPECT_EQ(word.load(), 0u);
-  one.slot(2, 5).words[3].store(42);
-  EXPECT_EQ(two.slot(2, 5).words[3].load(), 42u);
-  EXPECT_EQ(two.slot(1, 5).words[3].load(), 0u);
+    for (const Slot& slot : {std::cref(one.slots(member).votes.front()), std::cref(one.slots(member).wishes.back())})
+      for (const auto& word : slot.words) EXPECT_EQ(word.load(), 0u);
+  one.slots(2).host_paths[5].last_message_ns.store(42);
+  EXPECT_EQ(two.slots(2).host_paths[5].last_message_ns.load(), 42u);
+  EXPECT_EQ(two.slots(1).host_paths[5].last_message_ns.load(), 0u);
 }
 
-TEST(ControlSegment, SlotsDoNotOverlapEachOtherOrTheRecords) {
+TEST(ControlSegment, SlotsOverlapNeitherAnotherRanksNorTheRecords) {
   const ControlSegment segment = std::move(*ControlSegment::make(2));
   const auto* base = static_cast<const std::byte*>(segment.data());
   for (int member = 0; member < 2; ++member) segment.note(member, std::string(100, 'n'), ~0ull, -1, ~0ull);
   for (int member = 0; member < 2; ++member)
-    for (int i = 0; i < ControlSegment::kSlots; ++i) {
-      const auto* slot = reinterpret_cast<const std::byte*>(&segment.slot(member, i));
-      ASSERT_EQ((slot - base) % 64, 0);
-      ASSERT_LE(slot + 64, base + segment.bytes());
-      ASSERT_EQ(segment.slot(member, i).words[0].exchange(1), 0u);
+    for (std::size_t i = 0; i < sizeof(RankSlots) / sizeof(Slot); ++i) {
+      Slot& slot = reinterpret_cast<Slot*>(&segment.slots(member))[i];
+      const auto* at = reinterpret_cast<const std::byte*>(&slot);
+      ASSERT_EQ((at - base) % 64, 0);
+      ASSERT_LE(at + 64, base + segment.bytes());
+      ASSERT_EQ(slot.words[0].exchange(1), 0u);
     }
   EXPECT_EQ(segment.last(0).sequence, ~0ull);
 }
@@ -90,11 +92,14 @@ TEST(ControlSegment, NeverShowsHalfARecord) {
   writer.join();
 }
 
-TEST(ControlSegmentDeathTest, StopsAtSlotsThatAreNotThere) {
+TEST(ControlSegment, IsRefusedToMoreRanksThanItsMapHas) {
+  EXPECT_EQ(ControlSegment::make(RankSlots::kMostRanks + 1).status().code(), Code::unsupported);
+}
+
+TEST(ControlSegmentDeathTest, StopsAtRanksThatAreNotThere) {
   const ControlSegment segment = std::move(*ControlSegment::make(1));
-  EXPECT_DEATH((void)segment.slot(0, ControlSegment::kSlots), "");
-  EXPECT_DEATH((void)segment.slot(1, 0), "");
-  EXPECT_DEATH((void)segment.slot(0, -1), "");
+  EXPECT_DEATH((void)segment.slots(1), "");
+  EXPECT_DEATH((void)segment.slots(-1), "");
 }
 
 }  // namespace

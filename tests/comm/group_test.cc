@@ -3,9 +3,14 @@
 
 #include <sys/mman.h>
 
+#include <filesystem>
+#include <fstream>
+#include <future>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/wait.h"
 #include "thread_exchange.h"
 
 namespace sennit::comm {
@@ -59,6 +64,75 @@ TEST(Group, FetchesOfItselfAndRefusesWhoIsNotThere) {
   EXPECT_EQ(group->fetch(1, id).status().code(), Code::invalid_argument);
   EXPECT_EQ(group->fetch(-1, id).status().code(), Code::invalid_argument);
   EXPECT_EQ(group->offer(UniqueFd()).status().code(), Code::invalid_argument);
+}
+
+int agents() {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string name;
+    std::getline(std::ifstream(task.path() / "comm"), name);
+    count += name == "sennit-agent" ? 1 : 0;
+  }
+  return count;
+}
+
+TEST(Group, SharesOneThreadWithTheOtherGroupsOfTheProcess) {
+  {
+    const auto one = std::move(*Group::create(alone())), other = std::move(*Group::create(alone()));
+    const auto named = [] { return agents() == 1; };  // a thread has its name a moment after it began
+    EXPECT_TRUE(wait_until(named, nullptr, {"count"}, std::chrono::seconds(20)).ok()) << agents();
+  }
+  EXPECT_EQ(agents(), 0) << "it ends with the last group";
+}
+
+TEST(Group, GoesOnWhenAnotherGroupOfTheProcessFailsAndEnds) {
+  Table first(2), second(2);
+  on_ranks(2, [&](int rank) {
+    auto doomed = std::move(*Group::create(std::make_unique<ThreadExchange>(first, rank)));
+    auto group = std::move(*Group::create(std::make_unique<ThreadExchange>(second, rank)));
+    if (rank == 0) doomed->abort(Status(Code::corrupt, "first"));
+    for (int i = 0; i < 5000 && !doomed->failed(); ++i) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_TRUE(doomed->failed());
+    EXPECT_TRUE(group->check().ok());
+    const std::uint64_t id = *group->offer(UniqueFd(::memfd_create("own", MFD_CLOEXEC)));
+    ASSERT_TRUE(group->exchange().barrier().ok());
+    EXPECT_TRUE(group->fetch(1 - rank, id).ok());
+    doomed.reset();
+    EXPECT_TRUE(group->fetch(1 - rank, id).ok());
+    EXPECT_TRUE(group->check().ok());
+    ASSERT_TRUE(group->exchange().barrier().ok());
+  });
+}
+
+TEST(Group, EndsWhileAnotherGroupsCallIsUnderWay) {
+  std::promise<void> entered, leave;
+  const auto may_leave = leave.get_future();
+  auto one = std::move(*Group::create(alone())), other = std::move(*Group::create(alone()));
+  one->on_abort([&](const Status&) {
+    entered.set_value();
+    may_leave.wait();
+  });
+  one->abort(Status(Code::corrupt, "first"));
+  entered.get_future().wait();
+  other.reset();  // must not wait for that call
+  leave.set_value();
+}
+
+TEST(Group, NudgesAPeer) {
+  Table table(2);
+  on_ranks(2, [&](int rank) {
+    auto group = std::move(*Group::create(std::make_unique<ThreadExchange>(table, rank)));
+    std::atomic<int> nudges{0};
+    group->on_nudge([&] { ++nudges; });
+    ASSERT_TRUE(group->exchange().barrier().ok());
+    group->nudge(1 - rank);
+    for (int i = 0; i < 5000 && nudges == 0; ++i) std::this_thread::sleep_for(milliseconds(1));
+    EXPECT_EQ(nudges, 1);
+    group->on_nudge(nullptr);
+    ASSERT_TRUE(group->exchange().barrier().ok());
+    group->nudge(1 - rank);  // is lost
+    ASSERT_TRUE(group->exchange().barrier().ok());
+  });
 }
 
 // Many threads of every rank fetch from every other at once: answers must not be mixed up.

@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "comm/bootstrap.h"
-#include "path/node.h"
+#include "path/one_sided.h"
 
 namespace sennit::gpu {
 namespace {
@@ -15,7 +15,8 @@ constexpr std::uint64_t kRoom = 24 * MiB;
 
 struct Routes : testing::Test {
   std::shared_ptr<device::Executor> executor;
-  std::unique_ptr<path::Node> node;
+  std::unique_ptr<node::Node> node;
+  std::optional<path::OneSided> messages;
   std::vector<device::Memory> memory;  // by device; the host's last
   device::Memory staging;
 
@@ -23,9 +24,10 @@ struct Routes : testing::Test {
     auto opened = device::open_cuda_executor();
     ASSERT_TRUE(opened.ok()) << opened.status().text();
     executor = *opened;
-    auto made = path::Node::create(comm::alone(), executor, {});
+    auto made = node::Node::create(comm::alone(), executor, {});
     ASSERT_TRUE(made.ok()) << made.status().text();
     node = std::move(*made);
+    ASSERT_TRUE(messages.emplace(*node).prepare().ok());
     for (int device = 0; device < count(); ++device) {
       auto allocated = executor->allocate(device, 2 * kRoom);
       ASSERT_TRUE(allocated.ok()) << allocated.status().text();
@@ -39,7 +41,7 @@ struct Routes : testing::Test {
   }
 
   int count() const { return int(executor->devices().size()); }
-  std::string id(int device) { return node->mover().id_of(device == count() ? path::kHost : device); }
+  std::string id(int device) { return messages->mover().id_of(device == count() ? path::kHost : device); }
 
   void copy(void* dst, const void* src, std::uint64_t bytes) {
     ASSERT_TRUE(node->lane().copy(dst, src, bytes).ok());
@@ -58,12 +60,12 @@ struct Routes : testing::Test {
     std::byte* const landing = memory[std::size_t(to)].data() + kRoom;
     copy(landing, staging.data(), kRoom);
 
-    node->mover().force({{route, 1.0}});
+    messages->mover().force({{route, 1.0}});
     const auto status =
-        node->copy(landing + shift, memory[std::size_t(from)].data() + shift / 2, bytes, node->lane());
+        messages->copy(landing + shift, memory[std::size_t(from)].data() + shift / 2, bytes, node->lane());
     ASSERT_TRUE(status.ok()) << status.text();
     ASSERT_TRUE(node->synchronize(node->lane()).ok());
-    node->mover().force({});
+    messages->mover().force({});
 
     copy(staging.data(), landing, kRoom);
     const auto* sent = reinterpret_cast<const std::byte*>(words.data()) + shift / 2;
@@ -79,7 +81,7 @@ TEST_F(Routes, MoveEveryByte) {
   std::vector<std::pair<int, int>> pairs = {{0, host}, {host, 0}};
   if (count() > 1) pairs.insert(pairs.end(), {{0, 1}, {1, 0}});
   for (const auto& [from, to] : pairs) {
-    const auto found = path::candidates(node->mover().machine(), id(from), id(to), 16 * MiB);
+    const auto found = path::candidates(messages->mover().machine(), id(from), id(to), 16 * MiB);
     ASSERT_TRUE(found.ok()) << found.status().text();
     ASSERT_FALSE(found->empty());
     for (const path::Candidate& candidate : *found)

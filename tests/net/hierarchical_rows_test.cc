@@ -14,7 +14,7 @@ TEST(Hierarchical, GathersInTheOrderOfRanks) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : kShapes)
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine);
       for (const std::uint64_t count : kRows)
@@ -36,7 +36,7 @@ TEST(Hierarchical, GathersMessagesOfEveryLength) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : kShapes)
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine), size = places.size();
       // Apart from each other, and backwards; one is empty.
@@ -61,7 +61,7 @@ TEST(Hierarchical, GathersAtAnyRankAndScattersFromIt) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : kShapes)
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine);
       for (const std::uint64_t count : kRows)
@@ -112,7 +112,7 @@ TEST(Hierarchical, GathersMessagesOfEveryLengthAtAnyRankAndScattersThem) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : kShapes)
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine);
       for (std::uint64_t root = 0; root < places.size(); ++root) {
@@ -147,7 +147,7 @@ TEST(Hierarchical, ReduceScattersPartsOfEveryLength) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : kShapes)
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine), size = places.size();
       std::vector<std::uint64_t> lengths, begins;
@@ -174,7 +174,7 @@ TEST(Hierarchical, ReduceScattersInTheOrderOfRanks) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : kShapes)
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine);
       for (const std::uint64_t count : kRows)

@@ -23,7 +23,7 @@ TEST(Hierarchical, AllReduces) {
                                           {2, 3, Way::rails},
                                           {2, 2, Way::leaders},
                                           {3, 2, Way::leaders}})
-    on_all(nodes, ranks, way, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, way, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       for (const std::uint64_t count : kCounts)
         for (const bool in_place : {false, true}) {
           const auto input = numbers(node, count, [&](auto i) { return given(mine.number(), i); });
@@ -40,7 +40,7 @@ TEST(Hierarchical, ReducesToAnyRank) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : {std::pair(2, 2), {3, 2}})
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       for (const std::uint64_t count : kCounts)
         for (int root = 0; root < mine.all(); ++root) {
           const auto input = numbers(node, count, [&](auto i) { return given(mine.number(), i); });
@@ -58,7 +58,7 @@ TEST(Hierarchical, BroadcastsFromAnyRank) {
 #if defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
-  on_all(2, 3, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+  on_all(2, 3, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
     for (const std::uint64_t count : kCounts)
       for (int root = 0; root < mine.all(); ++root) {
         const auto data = numbers(node, count, [&](auto i) { return given(mine.number(), i); });
@@ -78,7 +78,7 @@ TEST(Hierarchical, ExchangesAllWithAllInTheOrderOfRanks) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : {std::pair(2, 2), {3, 1}, {4, 1}, {3, 2}, {2, 3}})
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine);
       for (const std::uint64_t count : kRows) {
@@ -103,7 +103,7 @@ TEST(Hierarchical, ExchangesMessagesOfEveryLength) {
   GTEST_SKIP() << "two mappings of one memory are two memories to ThreadSanitizer";
 #endif
   for (const auto& [nodes, ranks] : {std::pair(2, 2), {3, 1}, {3, 2}})
-    on_all(nodes, ranks, Way::rails, [](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, ranks, Way::rails, [](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto places = out_of_order(mine);
       const std::uint64_t own = number_of(places, mine), size = places.size();
       // Apart from each other, and the output in another order than the input.
@@ -139,7 +139,7 @@ TEST(Hierarchical, ExchangesMessagesOfEveryLength) {
 }
 
 TEST(Hierarchical, ExchangesNothing) {
-  on_all(2, 2, Way::rails, [](const Rank& mine, path::Node&, Hierarchical& all) {
+  on_all(2, 2, Way::rails, [](const Rank& mine, node::Node&, Hierarchical& all) {
     const auto places = out_of_order(mine);
     const std::vector<std::uint64_t> none(places.size());
     EXPECT_TRUE(all.all_to_all_v(nullptr, nullptr, {none, none, none, none, none, 0}, places).ok());
@@ -154,7 +154,7 @@ TEST(Hierarchical, GivesAllRanksTheSameBits) {
   constexpr std::uint64_t kCount = 50'000;
   for (const int nodes : {2, 3, 10}) {
     std::vector<std::vector<float>> results(static_cast<std::size_t>(nodes));
-    on_all(nodes, 1, Way::rails, [&](const Rank& mine, path::Node& node, Hierarchical& all) {
+    on_all(nodes, 1, Way::rails, [&](const Rank& mine, node::Node& node, Hierarchical& all) {
       const auto value = [](int number, std::uint64_t i) {
         return std::ldexp(1.0f + static_cast<float>(i % 97) / 97, (number * 7 + static_cast<int>(i)) % 40 - 20);
       };
@@ -175,7 +175,7 @@ TEST(Hierarchical, GivesAllRanksTheSameBits) {
 TEST(Hierarchical, OfWhichAnyRankHasNoMemoryIsMadeOnNone) {
   comm::Table table(2);
   comm::on_ranks(2, [&](int rank) {
-    auto node = path::Node::create(std::make_unique<comm::ThreadExchange>(table, rank), *device::open_host_executor(),
+    auto node = node::Node::create(std::make_unique<comm::ThreadExchange>(table, rank), *device::open_host_executor(),
                                    {rank, path::machine_of_the_host_executor(), std::chrono::seconds(60)});
     ASSERT_TRUE(node.ok()) << node.status().text();
     coll::Collectives collectives(**node);

@@ -39,8 +39,8 @@ TEST(Chunks, LeaveAShortRestWhole) {
   EXPECT_TRUE(chunks[1].whole);
 }
 
-std::unique_ptr<path::Node> alone() {
-  return std::move(*path::Node::create(comm::alone(), *device::open_host_executor(),
+std::unique_ptr<node::Node> alone() {
+  return std::move(*node::Node::create(comm::alone(), *device::open_host_executor(),
                                        {0, path::machine_of_the_host_executor(), std::chrono::seconds(20)}));
 }
 
@@ -93,7 +93,7 @@ struct Trace {
   std::string fails;
 };
 
-std::unique_ptr<Relay> relay_of(path::Node& node) {
+std::unique_ptr<Relay> relay_of(node::Node& node) {
   auto made = std::make_unique<Relay>(node);
   EXPECT_TRUE(made->prepare(3 * Trace::kBytes).ok());
   return made;

@@ -88,7 +88,7 @@ inline constexpr Hierarchical::Options kShort{64 << 10, 4 << 10};
 
 /// Runs work(rank, collective) on every rank of `nodes` nodes of `ranks` ranks.
 inline void on_all(int nodes, int ranks, Way way,
-                   const std::function<void(const Rank&, path::Node&, Hierarchical&)>& work,
+                   const std::function<void(const Rank&, node::Node&, Hierarchical&)>& work,
                    Hierarchical::Options options = kShort) {
   std::vector<std::unique_ptr<comm::Table>> of_node, of_rail;
   for (int i = 0; i < nodes; ++i) of_node.push_back(std::make_unique<comm::Table>(ranks));
@@ -97,7 +97,7 @@ inline void on_all(int nodes, int ranks, Way way,
     const Rank mine{number / ranks, number % ranks, nodes, ranks};
     auto& table = *of_node[static_cast<std::size_t>(mine.node)];
     auto node =
-        path::Node::create(std::make_unique<comm::ThreadExchange>(table, mine.rank), *device::open_host_executor(),
+        node::Node::create(std::make_unique<comm::ThreadExchange>(table, mine.rank), *device::open_host_executor(),
                            {mine.rank, path::machine_of_the_host_executor(), std::chrono::seconds(60)});
     ASSERT_TRUE(node.ok()) << node.status().text();
     coll::Collectives collectives(**node);
@@ -111,7 +111,7 @@ inline void on_all(int nodes, int ranks, Way way,
   });
 }
 
-inline device::Memory numbers(path::Node& node, std::uint64_t count,
+inline device::Memory numbers(node::Node& node, std::uint64_t count,
                               const std::function<float(std::uint64_t)>& value) {
   auto memory =
       std::move(*node.executor().allocate(node.device(), std::max<std::uint64_t>(count, 1) * sizeof(float)));

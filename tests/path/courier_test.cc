@@ -44,7 +44,7 @@ struct Couriers : testing::Test {
     std::memset(there.data(), 0, kErrandBytes);
   }
   void serve() {
-    service = std::make_unique<CourierService>(
+    service = *CourierService::create(
         *executors[1], *groups[1], 1,
         [this](std::uint32_t window, std::uint64_t offset, std::uint64_t) -> Result<std::byte*> {
           if (window != 7) return Status(Code::not_found, "no such window");

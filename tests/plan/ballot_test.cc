@@ -13,16 +13,19 @@ namespace {
 
 class Ranks {
  public:
-  explicit Ranks(int size) : slots_(std::make_unique<comm::Slot[]>(static_cast<std::size_t>(2 * size))) {
+  explicit Ranks(int size)
+      : states_(std::make_unique<comm::BallotSlot[]>(static_cast<std::size_t>(size))),
+        samples_(std::make_unique<comm::SamplesSlot[]>(static_cast<std::size_t>(size))) {
     for (int rank = 0; rank < size; ++rank)
-      words_.push_back({&slots_[std::size_t(2 * rank)], &slots_[std::size_t(2 * rank + 1)]});
+      words_.push_back({&states_[std::size_t(rank)], &samples_[std::size_t(rank)]});
     for (int rank = 0; rank < size; ++rank) ballots_.emplace_back(words_, rank);
   }
   Ballot& operator[](int rank) { return ballots_[static_cast<std::size_t>(rank)]; }
-  std::atomic<std::uint64_t>& change() { return words_[0].state->words[1]; }
+  std::atomic<std::uint64_t>& change() { return words_[0].state->change; }
 
  private:
-  std::unique_ptr<comm::Slot[]> slots_;
+  std::unique_ptr<comm::BallotSlot[]> states_;
+  std::unique_ptr<comm::SamplesSlot[]> samples_;
   std::vector<Ballot::Words> words_;
   std::vector<Ballot> ballots_;
 };

@@ -27,12 +27,12 @@ machine::Machine machine_of_host_devices() {
 }
 
 auto node_of(comm::Table& meeting, int rank) {
-  return path::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
+  return node::Node::create(std::make_unique<comm::ThreadExchange>(meeting, rank), *device::open_host_executor(),
                             {rank, machine_of_host_devices(), std::chrono::seconds(60)});
 }
 
 /// Runs work(node, chooser) on two ranks, whose own tables are given.
-void on_choosers(const std::vector<Table>& tables, const std::function<void(path::Node&, Chooser&)>& work) {
+void on_choosers(const std::vector<Table>& tables, const std::function<void(node::Node&, Chooser&)>& work) {
   comm::Table meeting(2);
   comm::on_ranks(2, [&](int rank) {
     auto node = node_of(meeting, rank);
@@ -46,7 +46,7 @@ void on_choosers(const std::vector<Table>& tables, const std::function<void(path
 }
 
 TEST(Chooser, FollowsTheTable) {
-  on_choosers({small_table(), small_table()}, [](path::Node&, Chooser& chooser) {
+  on_choosers({small_table(), small_table()}, [](node::Node&, Chooser& chooser) {
     EXPECT_EQ(chooser.plan(allreduce_of(MiB)), kRing);
     EXPECT_EQ(chooser.call(allreduce_of(4 * MiB)), kTwoShot);
   });
@@ -55,12 +55,12 @@ TEST(Chooser, FollowsTheTable) {
 TEST(Chooser, ATableIsHeldAgainstTheScratchThatIsThere) {
   setenv("SENNIT_SCRATCH", "16M", 1);  // as another rank's may be that is not rank 0
   on_choosers({small_table(), small_table()},
-              [](path::Node&, Chooser& chooser) { EXPECT_EQ(chooser.plan(allreduce_of(MiB)), kRing); });
+              [](node::Node&, Chooser& chooser) { EXPECT_EQ(chooser.plan(allreduce_of(MiB)), kRing); });
   unsetenv("SENNIT_SCRATCH");
 }
 
 TEST(Chooser, WithoutATableForItTheModelServes) {
-  on_choosers({small_table(), small_table()}, [](path::Node& node, Chooser& chooser) {
+  on_choosers({small_table(), small_table()}, [](node::Node& node, Chooser& chooser) {
     const coll::Case which{coll::Operation::broadcast, coll::Arithmetic::none, MiB};
     EXPECT_EQ(chooser.plan(which), coll::choose(which, team_of(2), node.executor().kind(), {}));
   });
@@ -70,7 +70,7 @@ TEST(Chooser, ATableThatOnlySomeHaveIsNotUsed) {
   Table other = small_table();
   other.entries.front().plans.front().us += 1;
   for (const Table& theirs : {Table(), other})
-    on_choosers({small_table(), theirs}, [](path::Node& node, Chooser& chooser) {
+    on_choosers({small_table(), theirs}, [](node::Node& node, Chooser& chooser) {
       EXPECT_EQ(chooser.plan(allreduce_of(MiB)),
                 coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
     });
@@ -79,7 +79,7 @@ TEST(Chooser, ATableThatOnlySomeHaveIsNotUsed) {
 TEST(Chooser, ATableOfAnotherMachineIsNotUsed) {
   Table table = small_table();
   table.fingerprint = "fedcba9876543210";
-  on_choosers({table, table}, [](path::Node& node, Chooser& chooser) {
+  on_choosers({table, table}, [](node::Node& node, Chooser& chooser) {
     EXPECT_EQ(chooser.plan(allreduce_of(MiB)),
               coll::choose(allreduce_of(MiB), team_of(2), node.executor().kind(), {}));
   });
@@ -117,7 +117,7 @@ TEST(Chooser, APlanThatStaysSlowIsReplacedAtTheSameCallOnEveryRank) {
   constexpr int kCalls = 12 * int(Ballot::kSamplePeriod);  // eight samples must be slow
   std::vector<std::vector<coll::Plan>> taken(2);
   std::array<std::atomic<int>, 2> at{};
-  on_choosers({small_table(), small_table()}, [&](path::Node& node, Chooser& chooser) {
+  on_choosers({small_table(), small_table()}, [&](node::Node& node, Chooser& chooser) {
     auto& own = taken[static_cast<std::size_t>(node.rank())];
     // Instead of the 24 µs of the table a call that is timed takes as long as copying so much, at 440 GB/s and less.
     constexpr std::uint64_t kMuch = 16 * MiB;

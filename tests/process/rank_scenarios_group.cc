@@ -75,12 +75,12 @@ int control(const Arguments&) {
   auto group = form();
   const int ranks = int(group->node_ranks().size());
   for (int member = 0; member < ranks; ++member)
-    group->control().slot(member, ControlSegment::kSlots - 1).words[7].fetch_add(1u + unsigned(group->rank()));
+    group->control().slots(member).wishes.back().words[7].fetch_add(1u + unsigned(group->rank()));
   const std::uint64_t all = std::uint64_t(ranks) * (std::uint64_t(ranks) + 1) / 2;
   for (int member = 0; member < ranks; ++member) {
-    const auto& word = group->control().slot(member, ControlSegment::kSlots - 1).words[7];
+    const auto& word = group->control().slots(member).wishes.back().words[7];
     const Status status =
-        wait_until([&] { return word.load() == all; }, group.get(), {"count", 1, group->rank(), -1, 4095, 0});
+        wait_until([&] { return word.load() == all; }, group.get(), {"count", 1, group->rank(), -1, 0});
     if (!status.ok()) give_up(status);
   }
   say("counted {}", all);
@@ -185,7 +185,7 @@ int death(const Arguments& arguments) {
       ::raise(SIGKILL);
     }
   }
-  const Waiting what{"put", 7, group->rank(), victim, 3, 1ull << 30};
+  const Waiting what{"put", 7, group->rank(), victim, 1ull << 30};
   const Status status = wait_until([] { return false; }, group.get(), what);
   for (int i = 0; i < 2000 && calls == 0 && group->failed(); ++i) std::this_thread::sleep_for(1ms);
   std::string lost;
@@ -203,7 +203,7 @@ int timeout(const Arguments&) {
   if (group->rank() != 0) group->note("allgather ring", 41, 0, 4096);
   if (!group->exchange().barrier().ok()) return 1;
   if (group->rank() == 0) {
-    const Status status = wait_until([] { return false; }, group.get(), {"put", 42, 0, 1, 5, 1ull << 20}, 300ms);
+    const Status status = wait_until([] { return false; }, group.get(), {"put", 42, 0, 1, 1ull << 20}, 300ms);
     say("{}", status.text());
   }
   return group->exchange().barrier().ok() ? 0 : 1;

@@ -9,7 +9,7 @@
 
 namespace sennit::bench::collective {
 
-Result<std::unique_ptr<Nccl>> Nccl::open(path::Node& node, const std::string& given) {
+Result<std::unique_ptr<Nccl>> Nccl::open(node::Node& node, const std::string& given) {
   comm::Group& group = node.group();
   std::unique_ptr<Nccl> nccl(new Nccl());
   auto library = open_nccl_library(given);
@@ -50,7 +50,7 @@ Nccl::~Nccl() {
     if (memory != nullptr) (void)library_.free(memory);
 }
 
-Status Nccl::make_windows(path::Node& node, std::uint64_t bytes) {
+Status Nccl::make_windows(node::Node& node, std::uint64_t bytes) {
   constexpr int kSymmetric = 1;  // NCCL_WIN_COLL_SYMMETRIC
   const device::CurrentDevice current(device_);
   Status status;

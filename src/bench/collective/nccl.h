@@ -7,7 +7,7 @@
 #include "bench/nccl/library.h"
 #include "coll/operation.h"
 #include "device/reduction.h"
-#include "path/node.h"
+#include "node/node.h"
 
 namespace sennit::bench::collective {
 
@@ -25,7 +25,7 @@ struct NcclCall {
 class Nccl {
  public:
   /// Collective. Errors, the same on every rank: not_found (no library), those of NCCL.
-  static Result<std::unique_ptr<Nccl>> open(path::Node& node, const std::string& given);
+  static Result<std::unique_ptr<Nccl>> open(node::Node& node, const std::string& given);
   /// Aborts rather than destroys: that waits for nobody.
   ~Nccl();
 
@@ -39,7 +39,7 @@ class Nccl {
 
   /// Collective. Makes two buffers in windows that NCCL's symmetric kernels and copy engines work on. Errors, the
   /// same on every rank: unsupported (a library before 2.27), those of NCCL.
-  Status make_windows(path::Node& node, std::uint64_t bytes);
+  Status make_windows(node::Node& node, std::uint64_t bytes);
   bool has_windows() const { return has_windows_; }
   /// One of the two, 0 or 1.
   std::byte* window(unsigned which) const { return static_cast<std::byte*>(window_[which]); }

@@ -2,7 +2,7 @@
 
 namespace sennit::bench::collective {
 
-Result<std::unique_ptr<Nccl>> Nccl::open(path::Node&, const std::string&) {
+Result<std::unique_ptr<Nccl>> Nccl::open(node::Node&, const std::string&) {
   return Status(Code::not_found, "this build has no CUDA", {}, "Build sennit where nvcc is found");
 }
 Nccl::~Nccl() = default;
@@ -15,7 +15,7 @@ int Nccl::number_of(device::Operator) {
 Status Nccl::call(const NcclCall&, void*) {
   return Status(Code::unsupported, "this build has no CUDA");
 }
-Status Nccl::make_windows(path::Node&, std::uint64_t) {
+Status Nccl::make_windows(node::Node&, std::uint64_t) {
   return Status(Code::unsupported, "this build has no CUDA");
 }
 

@@ -11,7 +11,7 @@
 #include "bench/put/result.h"
 #include "bench/put/version.h"
 #include "machine/known.h"
-#include "path/extras.h"
+#include "node/extras.h"
 #include "plan/figures.h"
 
 namespace sennit::bench::collective {
@@ -65,7 +65,7 @@ Result<Exit> run_parent(const Options& options, const std::vector<std::string>& 
                   "Bit and logical operators are for integers");
   auto ranks = ranks_for(**executor, options.ranks);
   if (!ranks) return ranks.status();
-  auto known = machine::known_machine("", device::name((*executor)->kind()), path::extras_of(**executor));
+  auto known = machine::known_machine("", device::name((*executor)->kind()), node::extras_of(**executor));
   if (!known) return known.status();
 
   std::optional<Exit> ended;

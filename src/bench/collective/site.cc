@@ -35,37 +35,38 @@ Result<std::unique_ptr<Site>> Site::open(std::shared_ptr<device::Executor> execu
   auto exchange =
       place->size == 1 ? Result<std::unique_ptr<comm::Exchange>>(comm::alone()) : comm::meet_over_tcp(*place);
   if (!exchange) return exchange.status();
-  auto node = path::Node::create(std::move(*exchange), site->executor_, {});
-  if (!node) return node.status();
-  site->node_ = std::move(*node);
-  site->collectives_ = std::make_unique<coll::Collectives>(*site->node_, std::move(options.chooser));
-  auto stream = open_stream(*site->executor_, site->node_->device());
+  auto communicator = plan::Communicator::create(std::move(*exchange), site->executor_, {});
+  if (!communicator) return communicator.status();
+  site->communicator_ = std::move(*communicator);
+  site->communicator_->choose_by(std::move(options.chooser));
+  site->registry_ = std::make_unique<path::Registry>(site->node());
+  auto stream = open_stream(*site->executor_, site->node().device());
   if (!stream) return stream.status();
   site->stream_ = std::move(*stream);
   // Whole pages, as those of PyTorch's allocator.
   const std::uint64_t room = (options.most_bytes + kMargin + 2 * MiB - 1) / (2 * MiB) * (2 * MiB);
   for (device::Memory* memory : {&site->input_, &site->output_}) {
-    auto made = site->executor_->allocate(site->node_->device(), room);
+    auto made = site->executor_->allocate(site->node().device(), room);
     if (!made) return made.status();
     *memory = std::move(*made);
   }
   for (const device::Memory* memory : {&site->input_, &site->output_}) {
     if (!options.registered) break;
-    auto window = site->node_->open(memory->data(), room);
+    auto window = site->registry_->open(memory->data(), room);
     if (!window) return window.status();
-    if (auto status = site->collectives_->use(*window); !status) return status;
+    if (auto status = site->collectives().use(*window); !status) return status;
     site->windows_.push_back(std::move(*window));
   }
   // Sets up scratch memory, for the plans to be asked for.
   const coll::Request nothing;
-  if (auto status = site->collectives_->call(nothing, site->stream_->lane()); !status) return status;
+  if (auto status = site->collectives().call(nothing, site->stream_->lane()); !status) return status;
   return site;
 }
 
 Result<std::string> Site::open_nccl(const std::vector<std::string>& versus, const std::string& file) {
   const bool wanted = versus.empty() ? on_gpus() : std::ranges::count(versus, "nccl") > 0;
   if (!wanted) return std::string();
-  auto nccl = Nccl::open(*node_, file);
+  auto nccl = Nccl::open(node(), file);
   if (nccl.status().code() == Code::peer_lost) return nccl.status();
   if (!nccl)
     return fmt::format("nccl is left out: {}; install it, give --nccl FILE, or --vs none.", nccl.status().what());
@@ -74,7 +75,7 @@ Result<std::string> Site::open_nccl(const std::vector<std::string>& versus, cons
 }
 
 Result<std::string> Site::open_nccl_windows() {
-  const Status status = nccl_->make_windows(*node_, input_.bytes());
+  const Status status = nccl_->make_windows(node(), input_.bytes());
   if (status.code() == Code::peer_lost) return status;
   return status.ok() ? std::string() : fmt::format("nccl_windows is left out: {}.", status.what());
 }
@@ -84,7 +85,7 @@ bool Site::nccl_can(coll::Operation operation, const device::Reduction& reductio
 }
 
 Layout Site::layout(coll::Operation operation, std::uint64_t bytes, device::Type type, bool in_place) const {
-  return {operation, bytes, device::bytes_of(type), in_place, node_->rank(), node_->size()};
+  return {operation, bytes, device::bytes_of(type), in_place, node().rank(), node().size()};
 }
 
 coll::Case Site::case_of(const Layout& layout, const device::Reduction& reduction) const {
@@ -96,7 +97,7 @@ coll::Case Site::case_of(const Layout& layout, const device::Reduction& reductio
                         Layout::kRoot,
                         reduction,
                         {}};
-  return coll::case_of(layout.operation, reduction, call.bytes, collectives_->reaches(call));
+  return coll::case_of(layout.operation, reduction, call.bytes, collectives().reaches(call));
 }
 
 Status Site::call(const Way& way, const Layout& layout, const device::Reduction& reduction) {
@@ -124,7 +125,7 @@ Status Site::call(const Way& way, const Layout& layout, const device::Reduction&
   } else {
     request.count = count;
   }
-  return collectives_->call(request, stream_->lane(), way.chosen ? nullptr : &*way.plan);
+  return collectives().call(request, stream_->lane(), way.chosen ? nullptr : &*way.plan);
 }
 
 Status Site::move(void* dst, const void* src, std::uint64_t bytes) {
@@ -151,7 +152,7 @@ Status Site::verify_here(const Way& way, const Layout& layout, const device::Red
   if (auto status = move(input_of(way, layout), mine.data(), mine.size()); !status) return status;
   if (auto status = move(end, margin.data(), kMargin); !status) return status;
   if (auto status = call(way, layout, reduction); !status) return status;
-  if (auto status = stream_->lane().synchronize(); !status) return collectives_->explain(std::move(status));
+  if (auto status = stream_->lane().synchronize(); !status) return collectives().explain(std::move(status));
   std::vector<std::byte> got(std::max<std::uint64_t>(layout.message, kMargin));
   if (auto status = move(got.data(), end, kMargin); !status) return status;
   if (std::memcmp(got.data(), margin.data(), kMargin) != 0)
@@ -170,14 +171,14 @@ Status Site::verify_here(const Way& way, const Layout& layout, const device::Red
 }
 
 Status Site::verify(const Way& way, const Layout& layout, const device::Reduction& reduction) {
-  return comm::agree(node_->group().exchange(), verify_here(way, layout, reduction), {}).status();
+  return comm::agree(node().group().exchange(), verify_here(way, layout, reduction), {}).status();
 }
 
 /// The largest of every rank's number.
 Result<double> Site::largest(double mine) {
   std::uint64_t bits = 0;
   std::memcpy(&bits, &mine, 8);
-  auto all = node_->group().exchange().all_gather(comm::Writer().number(bits).take());
+  auto all = node().group().exchange().all_gather(comm::Writer().number(bits).take());
   if (!all) return all.status();
   double most = 0;
   for (const comm::Bytes& each : *all) {
@@ -191,8 +192,8 @@ Result<double> Site::largest(double mine) {
 }
 
 Result<double> Site::run() {
-  if (auto status = node_->group().exchange().barrier(); !status) return status;
-  const bool is_late = node_->rank() == node_->size() - 1;
+  if (auto status = node().group().exchange().barrier(); !status) return status;
+  const bool is_late = node().rank() == node().size() - 1;
   if (skew_us_ > 0 && is_late) {
     const auto start = std::chrono::steady_clock::now();
     const auto late = std::chrono::duration<double, std::micro>(skew_us_);
@@ -200,7 +201,7 @@ Result<double> Site::run() {
     }
   }
   auto us = stream_->run();
-  if (!us) return collectives_->explain(us.status());
+  if (!us) return collectives().explain(us.status());
   // From the last rank's start: what others did before does not count.
   auto most = largest(is_late ? *us : *us - skew_us_);
   if (!most) return most.status();
@@ -242,11 +243,11 @@ Result<Times> Site::time(const Way& way, const Layout& layout, const device::Red
 
 Status Site::close() {
   for (const auto& window : windows_) {
-    collectives_->forget(*window);
-    if (auto status = node_->close(window); !status) return status;
+    collectives().forget(*window);
+    if (auto status = registry_->close(window); !status) return status;
   }
-  if (auto status = collectives_->close(); !status) return status;
-  return node_->group().exchange().barrier();
+  if (auto status = collectives().close(); !status) return status;
+  return node().group().exchange().barrier();
 }
 
 }  // namespace sennit::bench::collective

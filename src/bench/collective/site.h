@@ -11,7 +11,8 @@
 #include "bench/collective/nccl.h"
 #include "bench/collective/stream.h"
 #include "bench/measure/timing.h"
-#include "coll/collectives.h"
+#include "path/registry.h"
+#include "plan/communicator.h"
 
 namespace sennit::bench::collective {
 
@@ -43,8 +44,8 @@ class Site {
   static Result<std::unique_ptr<Site>> open(std::shared_ptr<device::Executor> executor, Options options);
 
   device::Executor& executor() { return *executor_; }
-  path::Node& node() { return *node_; }
-  coll::Collectives& collectives() { return *collectives_; }
+  node::Node& node() const { return communicator_->node(); }
+  coll::Collectives& collectives() const { return communicator_->collectives(); }
   bool on_gpus() const { return executor_->kind() == device::Kind::cuda; }
   /// As rows say it.
   bool by_graph() const { return !eager_ && on_gpus(); }
@@ -94,8 +95,8 @@ class Site {
   bool eager_ = false, waited_ = false;
   double skew_us_ = 0;
   std::shared_ptr<device::Executor> executor_;
-  std::unique_ptr<path::Node> node_;
-  std::unique_ptr<coll::Collectives> collectives_;
+  std::optional<plan::Communicator> communicator_;
+  std::unique_ptr<path::Registry> registry_;
   device::Memory input_, output_;
   std::vector<std::shared_ptr<path::Window>> windows_;  // of both, where they are registered
   std::unique_ptr<Nccl> nccl_;                          // after the stream's graph of its calls: it waits for that

@@ -77,7 +77,7 @@ class Tuner {
     auto site = Site::open(*executor, std::move(wanted));
     if (!site) return site.status();
     site_ = std::move(*site);
-    machine_ = &site_->node().mover().machine();
+    machine_ = &site_->node().machine();
     start_ = Clock::now();
     if (auto status = open_table(); !status) return status;
     auto warning = site_->open_nccl(options_.versus, options_.nccl);
@@ -144,7 +144,7 @@ class Tuner {
     }
     const std::string own = leads() ? to_json(table_).dump() : std::string();
     comm::Writer mine;
-    mine.text(site_->node().mover().id_of(site_->node().device())).text(own);
+    mine.text(site_->node().device_id()).text(own);
     auto all = comm::agree(site_->node().group().exchange(), status, mine.take());
     if (!all) return all.status();
     for (std::size_t rank = 0; rank < all->size(); ++rank) {

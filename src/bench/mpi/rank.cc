@@ -18,7 +18,7 @@
 #include "bench/put/version.h"
 #include "comm/job_place.h"
 #include "machine/known.h"
-#include "path/extras.h"
+#include "node/extras.h"
 
 namespace sennit::bench::mpi {
 
@@ -220,7 +220,7 @@ class Rank {
   void print_document(const std::vector<Case>& cases) {
     const std::string executor = !has_gpu_ ? "host" : std::string(device::name(memories_->executor()->kind()));
     auto known = machine::known_machine(
-        "", executor, has_gpu_ ? path::extras_of(*memories_->executor()) : std::vector<machine::GpuExtra>{});
+        "", executor, has_gpu_ ? node::extras_of(*memories_->executor()) : std::vector<machine::GpuExtra>{});
     machine::Machine machine;
     if (known)
       machine = std::move(known->machine);

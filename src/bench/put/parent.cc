@@ -13,7 +13,7 @@
 #include "bench/put/version.h"
 #include "machine/document.h"
 #include "machine/known.h"
-#include "path/extras.h"
+#include "node/extras.h"
 #include "path/mover.h"
 #include "path/split.h"
 
@@ -67,7 +67,7 @@ class Parent {
 
   /// As a communicator does: --machine, SENNIT_MACHINE, what was measured here, what can be discovered.
   Status find_machine() {
-    auto known = machine::known_machine(options_.machine, executor_name(), path::extras_of(*executor_));
+    auto known = machine::known_machine(options_.machine, executor_name(), node::extras_of(*executor_));
     const bool named = !options_.machine.empty() || !environment("SENNIT_MACHINE").empty();
     if (!known) return named ? of_arguments(known.status()) : known.status();
     planned_ = !known->discovered;

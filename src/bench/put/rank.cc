@@ -28,15 +28,15 @@ int device_of(const Job& job, int rank, int count) {
   return others.empty() ? job.to.device : others[std::size_t(rank - 2) % others.size()];
 }
 
-Result<std::unique_ptr<path::Node>> meet(const Job& job, const std::shared_ptr<device::Executor>& executor) {
+Result<std::unique_ptr<node::Node>> meet(const Job& job, const std::shared_ptr<device::Executor>& executor) {
   auto place = comm::place_from_environment();
   if (!place) return place.status();
-  path::Node::Options options;
+  node::Node::Options options;
   options.device = device_of(job, place->rank, int(executor->devices().size()));
   auto exchange =
       place->size == 1 ? Result<std::unique_ptr<comm::Exchange>>(comm::alone()) : comm::meet_over_tcp(*place);
   if (!exchange) return exchange.status();
-  return path::Node::create(std::move(*exchange), executor, std::move(options));
+  return node::Node::create(std::move(*exchange), executor, std::move(options));
 }
 
 /// Median of five, in ms, from meeting to ready; what the executor itself takes comes before.
@@ -48,6 +48,8 @@ Result<double> measure_setup(const Job& job, const std::shared_ptr<device::Execu
     const auto begin = std::chrono::steady_clock::now();
     auto node = meet(job, executor);
     if (!node) return node.status();
+    path::OneSided messages(**node);
+    if (auto status = messages.prepare(); !status) return status;
     if (auto status = (*node)->group().exchange().barrier(); !status) return status;
     times.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count());
     // A rank that left while another still comes would look like a death.
@@ -80,16 +82,16 @@ Status settle(Site& site, Pairing& pairing, const Variants& variants) {
   return pairing.meet();
 }
 
-void describe_plan(Row& row, path::Node& node, const Job& job) {
+void describe_plan(Row& row, Site& site, const Job& job) {
   path::SplitOptions options;
   options.both_ways = row.what.both_ways;
-  const machine::Machine& machine = node.mover().machine();
+  const machine::Machine& machine = site.node().machine();
+  path::Mover& mover = site.one_sided().mover();
   if (auto limit = path::split(machine, job.from.id, job.to.id, row.what.bytes, options); limit.ok())
     row.limit_gbps = limit->limit_gbps;
   if (row.variant != "sennit") return;
-  auto used =
-      node.mover().split_of(job.to.device, job.from.device, row.what.bytes, {.both_ways = row.what.both_ways});
-  if (!job.measured || !node.mover().several_paths() || !used.ok() || used->shares.empty()) {
+  auto used = mover.split_of(job.to.device, job.from.device, row.what.bytes, {.both_ways = row.what.both_ways});
+  if (!job.measured || !mover.several_paths() || !used.ok() || used->shares.empty()) {
     row.split = {{"direct", 1.0}};
     return;
   }
@@ -104,7 +106,7 @@ std::string describe(const Job& job, const Case& what) {
 
 /// The pair: ranks 0 and 1, or one process that has both ends.
 Status measure_pair(Site& site, const Job& job, Outcome& outcome) {
-  path::Node& node = site.node();
+  node::Node& node = site.node();
   const bool reports = node.rank() == 0;
   Pairing pairing;
   if (!site.in_one_process()) {
@@ -140,7 +142,7 @@ Status measure_pair(Site& site, const Job& job, Outcome& outcome) {
       row.time = *(*times)[i];
       row.verified = true;  // an error has ended the program before, if it was not
       if (row.variant == "sennit") (void)variants->list[i]->prepare(what);
-      describe_plan(row, node, job);
+      describe_plan(row, site, job);
       outcome.rows.push_back(std::move(row));
     }
   }
@@ -173,6 +175,7 @@ Result<Exit> run_rank(const Job& job) {
   const bool reports = (*node)->rank() == 0;
   if (auto status = (*site)->close(); !status) return status;
   site->reset();
+  site->reset();  // before the node that it is on
   node->reset();
   // Last: which engines a stream gets depends on how many this process made before it (see Site::allocate).
   if (job.setup) {

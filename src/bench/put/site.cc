@@ -13,15 +13,17 @@ constexpr std::uint64_t kLargePage = 2 * MiB;
 
 }  // namespace
 
-Result<std::unique_ptr<Site>> Site::open(path::Node& node, const Job& job, std::uint64_t room) {
+Result<std::unique_ptr<Site>> Site::open(node::Node& node, const Job& job, std::uint64_t room) {
   std::unique_ptr<Site> site(new Site(node));
   site->room_ = room;
-  auto agreed = comm::agree(node.group().exchange(), site->allocate(job), {});
+  Status ready = job.in_one_process() ? site->one_sided_.prepare() : Status();
+  if (ready.ok()) ready = site->allocate(job);
+  auto agreed = comm::agree(node.group().exchange(), ready, {});
   if (!agreed) return agreed.status();
   if (job.in_one_process()) return site;
   device::Memory* destination = node.rank() < 2 ? &site->side(node.rank()).destination : nullptr;
-  auto window = node.open(destination != nullptr ? destination->data() : nullptr,
-                          destination != nullptr ? destination->bytes() : 0);
+  auto window = site->one_sided_.open(destination != nullptr ? destination->data() : nullptr,
+                                      destination != nullptr ? destination->bytes() : 0);
   if (!window) return window.status();
   site->window_ = *window;
   return site;
@@ -60,7 +62,7 @@ Status Site::allocate(const Job& job) {
 
 Status Site::close() {
   if (window_ == nullptr) return {};
-  return node_.close(window_);
+  return one_sided_.close(window_);
 }
 
 Result<path::End> Site::target(int number, std::uint64_t offset, std::uint64_t bytes) {

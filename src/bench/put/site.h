@@ -8,7 +8,8 @@
 #include <optional>
 
 #include "bench/put/job.h"
-#include "path/node.h"
+#include "node/node.h"
+#include "path/one_sided.h"
 
 namespace sennit::bench::put {
 
@@ -27,11 +28,12 @@ class Site {
  public:
   /// Collective over all ranks of the node, also those beyond the pair, which own no side. `room`: bytes of the
   /// messages in each buffer. Errors: out_of_memory and the like, the same on all ranks.
-  static Result<std::unique_ptr<Site>> open(path::Node& node, const Job& job, std::uint64_t room);
+  static Result<std::unique_ptr<Site>> open(node::Node& node, const Job& job, std::uint64_t room);
   /// Collective, before the node goes.
   Status close();
 
-  path::Node& node() { return node_; }
+  node::Node& node() { return node_; }
+  path::OneSided& one_sided() { return one_sided_; }
   bool in_one_process() const { return window_ == nullptr; }
   bool owns(int side) const { return sides_[std::size_t(side)].has_value(); }
   Side& side(int side) { return *sides_[std::size_t(side)]; }
@@ -43,10 +45,11 @@ class Site {
   Result<path::End> target(int side, std::uint64_t offset, std::uint64_t bytes);
 
  private:
-  explicit Site(path::Node& node) : node_(node) {}
+  explicit Site(node::Node& node) : node_(node), one_sided_(node) {}
   Status allocate(const Job& job);
 
-  path::Node& node_;
+  node::Node& node_;
+  path::OneSided one_sided_;
   std::uint64_t room_ = 0;
   std::array<std::optional<Side>, 2> sides_;
   std::shared_ptr<path::Window> window_;

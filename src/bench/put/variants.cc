@@ -21,18 +21,18 @@ class Sennit final : public Variant {
   Sennit(Site& site, Shares shares) : site_(site), shares_(std::move(shares)) {}
   std::string name() const override { return "sennit"; }
   Status prepare(const Case&) override {
-    site_.node().mover().force(shares_);
+    site_.one_sided().mover().force(shares_);
     return {};
   }
   Status enqueue(int side, bool sends, bool, const Message& message) override {
     if (!sends) return {};
     Side& from = site_.side(side);
     const std::byte* source = from.source.data() + message.source;
-    path::Node& node = site_.node();
+    path::OneSided& messages = site_.one_sided();
     if (site_.in_one_process())
-      return node.copy(site_.side(1 - side).destination.data() + message.destination, source, message.bytes,
-                       *from.lane);
-    return node.put(site_.window(), 1 - side, message.destination, source, message.bytes, *from.lane);
+      return messages.copy(site_.side(1 - side).destination.data() + message.destination, source, message.bytes,
+                           *from.lane);
+    return messages.put(site_.window(), 1 - side, message.destination, source, message.bytes, *from.lane);
   }
   Status finish(int side) override { return site_.node().synchronize(*site_.side(side).lane); }
 
@@ -53,7 +53,7 @@ class HostPath final : public Variant {
       if (!site_.owns(number)) continue;
       const Endpoint& from = number == 0 ? job_.from : job_.to;
       const Endpoint& to = number == 0 ? job_.to : job_.from;
-      const auto found = best_host_path(site_.node().mover().machine(), from, to, what.bytes);
+      const auto found = best_host_path(site_.node().machine(), from, to, what.bytes);
       if (!found) return Status(Code::unsupported, "no path by way of host memory");
       chunk_ = std::clamp<std::uint64_t>(found->chunk_bytes, kLeastChunk, kMostChunk);
       auto& channel = channels_[std::size_t(number)];
@@ -122,7 +122,7 @@ Missing missing_here(Site& site, const Job& job, const std::string& name) {
     }
   }
   if (name == "host") {
-    if (!best_host_path(site.node().mover().machine(), job.from, job.to, job.cases.front().bytes))
+    if (!best_host_path(site.node().machine(), job.from, job.to, job.cases.front().bytes))
       return fmt::format("host is left out: no path by way of host memory leads from {} to {}; choose two GPUs.",
                          job.from.id, job.to.id);
     for (int side = 0; side < 2; ++side) {

@@ -27,11 +27,11 @@ path::NamedShares spread(const std::vector<std::string>& others, double share) {
 
 /// Alternatives to the direct path, each a set of routes used together: every staged route alone, all relays
 /// together.
-std::vector<std::vector<std::string>> alternatives(path::Node& node, const std::string& from, const std::string& to,
+std::vector<std::vector<std::string>> alternatives(node::Node& node, const std::string& from, const std::string& to,
                                                    std::uint64_t bytes) {
   std::vector<std::vector<std::string>> sets;
   std::vector<std::string> relays;
-  const auto found = path::candidates(node.mover().machine(), from, to, bytes);
+  const auto found = path::candidates(node.machine(), from, to, bytes);
   if (!found.ok()) return sets;
   for (const path::Candidate& candidate : *found) {
     if (candidate.route.direct()) continue;
@@ -50,23 +50,24 @@ enum class Order : std::uint64_t { put = 1, stand_by = 2, finish = 3 };
 
 class Pair {
  public:
-  Pair(path::Node& node, path::Window& window, std::byte* source, int peer_device)
+  Pair(node::Node& node, path::OneSided& messages, path::Window& window, std::byte* source, int peer_device)
       : node_(node),
+        messages_(messages),
         window_(window),
         source_(source),
         peer_device_(peer_device),
-        slot_(node.group().control().slot(0, kSlot)) {}
+        order_(node.group().slots(0).order) {}
 
   /// Rank 0: one message with these shares, the peer sending as much back when both_ways.
   Status once(std::uint64_t bytes, bool both_ways, int set, double share, double& us) {
-    slot_.words[1].store(static_cast<std::uint64_t>(both_ways ? Order::put : Order::stand_by));
-    slot_.words[2].store(bytes);
-    slot_.words[3].store(static_cast<std::uint64_t>(set) + 1);  // 0: the single path
-    slot_.words[4].store(std::bit_cast<std::uint64_t>(share));
+    order_.order.store(static_cast<std::uint64_t>(both_ways ? Order::put : Order::stand_by));
+    order_.bytes.store(bytes);
+    order_.set.store(static_cast<std::uint64_t>(set) + 1);  // 0: the single path
+    order_.share.store(std::bit_cast<std::uint64_t>(share));
     use(bytes, set, share);
     if (auto status = barrier(); !status) return status;
     const auto start = Clock::now();
-    if (auto status = node_.put(window_, 1, 0, source_, bytes, node_.lane()); !status) return status;
+    if (auto status = messages_.put(window_, 1, 0, source_, bytes, node_.lane()); !status) return status;
     if (auto status = node_.synchronize(node_.lane()); !status) return status;
     if (auto status = both_ways ? barrier() : Status(); !status) return status;
     us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
@@ -74,7 +75,7 @@ class Pair {
   }
 
   void dismiss() {
-    slot_.words[1].store(static_cast<std::uint64_t>(Order::finish));
+    order_.order.store(static_cast<std::uint64_t>(Order::finish));
     (void)barrier();
   }
 
@@ -83,13 +84,13 @@ class Pair {
     for (;;) {
       // The order is complete once rank 0 stands at the barrier with us; shares are prepared just before.
       if (auto status = wait_for_order(); !status) return status;
-      const auto order = static_cast<Order>(slot_.words[1].load());
-      const std::uint64_t bytes = slot_.words[2].load();
-      use(bytes, static_cast<int>(slot_.words[3].load()) - 1, std::bit_cast<double>(slot_.words[4].load()));
+      const auto order = static_cast<Order>(order_.order.load());
+      const std::uint64_t bytes = order_.bytes.load();
+      use(bytes, static_cast<int>(order_.set.load()) - 1, std::bit_cast<double>(order_.share.load()));
       if (auto status = barrier(); !status) return status;
       if (order == Order::finish) return {};
       if (order == Order::put) {
-        if (auto status = node_.put(window_, 0, 0, source_, bytes, node_.lane()); !status) return status;
+        if (auto status = messages_.put(window_, 0, 0, source_, bytes, node_.lane()); !status) return status;
         if (auto status = node_.synchronize(node_.lane()); !status) return status;
       }
       if (auto status = barrier(); !status) return status;
@@ -99,19 +100,17 @@ class Pair {
   void prepare(std::vector<std::vector<std::string>> sets) { sets_ = std::move(sets); }
 
  private:
-  static constexpr int kSlot = 2048;  // above those path/ uses
-
-  std::atomic<std::uint64_t>& arrivals(int rank) { return node_.group().control().slot(rank, kSlot + 1).words[0]; }
+  std::atomic<std::uint64_t>& arrivals(int rank) { return node_.group().slots(rank).order.arrivals; }
 
   Status wait_for_order() {
-    comm::Waiting what{"wait for the next measurement", meetings_, 1, 0, kSlot + 1, 0};
+    comm::Waiting what{"wait for the next measurement", meetings_, 1, 0, 0};
     return comm::wait_until([&] { return arrivals(0).load() > meetings_; }, &node_.group(), what);
   }
 
   Status barrier() {
     const int me = node_.rank();
     arrivals(me).store(++meetings_);
-    comm::Waiting what{"meet for a measurement", meetings_, me, 1 - me, kSlot + 1, 0};
+    comm::Waiting what{"meet for a measurement", meetings_, me, 1 - me, 0};
     return comm::wait_until([&] { return arrivals(1 - me).load() >= meetings_; }, &node_.group(), what);
   }
 
@@ -120,16 +119,17 @@ class Pair {
     set_ = set;
     share_ = share;
     bytes_ = bytes;
-    node_.mover().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
-                                : spread(sets_[static_cast<std::size_t>(set)], share));
-    node_.mover().prepare(peer_device_, node_.device(), bytes);  // planning is no part of what is measured
+    messages_.mover().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
+                                    : spread(sets_[static_cast<std::size_t>(set)], share));
+    messages_.mover().prepare(peer_device_, node_.device(), bytes);  // planning is no part of what is measured
   }
 
-  path::Node& node_;
+  node::Node& node_;
+  path::OneSided& messages_;
   path::Window& window_;
   std::byte* source_;
   const int peer_device_;
-  comm::Slot& slot_;
+  comm::OrderSlot& order_;
   std::vector<std::vector<std::string>> sets_;
   std::uint64_t meetings_ = 0;
   int set_ = -2;
@@ -196,22 +196,23 @@ Result<path::TunedPut> tune_size(const std::vector<std::vector<std::string>>& se
 
 }  // namespace
 
-Result<std::vector<path::TunedPut>> tune_pair(path::Node& node, const PairOptions& options,
+Result<std::vector<path::TunedPut>> tune_pair(node::Node& node, const PairOptions& options,
                                               const std::function<void(const std::string&)>& report) {
   const std::uint64_t most = std::ranges::max(options.sizes);
   auto source = node.executor().allocate(node.device(), most);
   if (!source) return source.status();
   auto target = node.executor().allocate(node.device(), most);
   if (!target) return target.status();
-  auto window = node.open(target->data(), most);
+  path::OneSided messages(node);
+  auto window = messages.open(target->data(), most);
   if (!window) return window.status();
-  const std::string mine = node.mover().id_of(node.device());
+  const std::string mine = node.device_id();
   const auto there = (*window)->end(1 - node.rank(), 0, 0);
   if (!there) return there.status();
-  const std::string other = node.mover().id_of(there->device);
+  const std::string other = messages.mover().id_of(there->device);
   const std::string from = node.rank() == 0 ? mine : other, to = node.rank() == 0 ? other : mine;
 
-  Pair pair(node, **window, source->data(), there->device);
+  Pair pair(node, messages, **window, source->data(), there->device);
   // Routes by the same names in both directions: the sets are numbered alike on both ranks.
   auto sets = alternatives(node, from, to, most);
   pair.prepare(sets);
@@ -245,20 +246,22 @@ Result<std::vector<path::TunedPut>> tune_pair(path::Node& node, const PairOption
     }
     pair.dismiss();
   }
-  node.mover().force({});
-  if (auto closed = node.close(*window); status.ok()) status = closed;
+  messages.mover().force({});
+  if (auto closed = messages.close(*window); status.ok()) status = closed;
   if (!status.ok()) return status;
   return entries;
 }
 
-Result<std::vector<path::TunedPut>> tune_host(path::Node& node, bool to_host, const PairOptions& options,
+Result<std::vector<path::TunedPut>> tune_host(node::Node& node, bool to_host, const PairOptions& options,
                                               const std::function<void(const std::string&)>& report) {
   const std::uint64_t most = std::ranges::max(options.sizes);
   auto on_device = node.executor().allocate(node.device(), most);
   if (!on_device) return on_device.status();
   auto pinned = node.executor().allocate_pinned(most);
   if (!pinned) return pinned.status();
-  const std::string gpu = node.mover().id_of(node.device()), host = node.mover().id_of(path::kHost);
+  path::OneSided messages(node);
+  if (auto status = messages.prepare(); !status) return status;
+  const std::string gpu = node.device_id(), host = messages.mover().id_of(path::kHost);
   const std::string from = to_host ? gpu : host, to = to_host ? host : gpu;
   const auto sets = alternatives(node, from, to, most);
   std::byte* const dst = to_host ? pinned->data() : on_device->data();
@@ -267,11 +270,11 @@ Result<std::vector<path::TunedPut>> tune_host(path::Node& node, bool to_host, co
   for (const std::uint64_t bytes : options.sizes) {
     report(fmt::format("{} → {}, {}", from, to, format_bytes(bytes)));
     auto entry = tune_size(sets, bytes, 0.5, options.repetitions, [&](int set, double share, double& us) -> Status {
-      node.mover().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
-                                 : spread(sets[static_cast<std::size_t>(set)], share));
-      node.mover().prepare(to_host ? path::kHost : node.device(), to_host ? node.device() : path::kHost, bytes);
+      messages.mover().force(set < 0 ? path::NamedShares{{"direct", 1.0}}
+                                     : spread(sets[static_cast<std::size_t>(set)], share));
+      messages.mover().prepare(to_host ? path::kHost : node.device(), to_host ? node.device() : path::kHost, bytes);
       const auto start = Clock::now();
-      if (auto status = node.copy(dst, src, bytes, node.lane()); !status) return status;
+      if (auto status = messages.copy(dst, src, bytes, node.lane()); !status) return status;
       if (auto status = node.synchronize(node.lane()); !status) return status;
       us = std::chrono::duration<double, std::micro>(Clock::now() - start).count();
       return {};
@@ -281,7 +284,7 @@ Result<std::vector<path::TunedPut>> tune_host(path::Node& node, bool to_host, co
     entry->to = to;
     entries.push_back(std::move(*entry));
   }
-  node.mover().force({});
+  messages.mover().force({});
   return entries;
 }
 

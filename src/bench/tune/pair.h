@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "path/node.h"
+#include "path/one_sided.h"
 
 namespace sennit::bench::tune {
 
@@ -17,12 +17,12 @@ struct PairOptions {
 };
 
 /// Runs on rank 0 and rank 1 of a communicator of two: 0 decides, 1 follows. Returns on rank 0 the entries, best
-/// split by size and traffic; empty on rank 1. `report` is told what is being measured. Errors: as Node::put.
-Result<std::vector<path::TunedPut>> tune_pair(path::Node& node, const PairOptions& options,
+/// split by size and traffic; empty on rank 1. `report` is told what is being measured. Errors: as OneSided::put.
+Result<std::vector<path::TunedPut>> tune_pair(node::Node& node, const PairOptions& options,
                                               const std::function<void(const std::string&)>& report);
 
 /// The same between a device and pinned host memory, in one process. `to_host`: which way.
-Result<std::vector<path::TunedPut>> tune_host(path::Node& node, bool to_host, const PairOptions& options,
+Result<std::vector<path::TunedPut>> tune_host(node::Node& node, bool to_host, const PairOptions& options,
                                               const std::function<void(const std::string&)>& report);
 
 }  // namespace sennit::bench::tune

@@ -29,20 +29,9 @@ constexpr double kBelief = 10, kEmulatedBelief = 1;
 /// is too long (a rank may write a checkpoint meanwhile), and end what waits by ncclCommAbort.
 constexpr std::chrono::nanoseconds kWithoutEnd = std::chrono::hours(24 * 365);
 
-/// Slot of a rank in the control segment, and its words.
-constexpr int kRanksSlot = plan::Chooser::kFirstSlot + plan::Chooser::kSlots;
-enum Word : std::size_t {
-  kLeaving,    ///< how far it has come with leaving: 0, kQuiet, kUnmapped
-  kMismatch,   ///< of rank 0: 1 once a mismatch of calls was told
-  kFinalized,  ///< 1 once the program ended the communicator, with all of its work done
-  kCounts,     ///< CallCounts
-};
+/// Values of EndingSlot::leaving.
 constexpr std::uint64_t kQuiet = 1;     ///< nothing of this rank runs any more
 constexpr std::uint64_t kUnmapped = 2;  ///< and it has given up what it had mapped of others
-
-std::atomic<std::uint64_t>& word_of(const comm::Group& group, int rank, Word word) {
-  return group.control().slot(group.node_index(rank), kRanksSlot).words[word];
-}
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -50,8 +39,8 @@ double seconds_now() {
 
 /// Collective over the node's ranks: the table that all go by, since they would decide differently by different ones.
 /// One that is of no use ends no program: NCCL is there.
-Result<plan::Table> common_table(path::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
-  auto own = plan::own_table(node.mover().machine(), scratch_bytes);
+Result<plan::Table> common_table(node::Node& node, std::uint64_t scratch_bytes, const Switches& switches) {
+  auto own = plan::own_table(node.machine(), scratch_bytes);
   const bool of_use = own.ok() && !reason_against(*own, switches);
   const auto tables =
       comm::agree(node.group().exchange(), own.status(), comm::Writer().text(of_use ? plan::hash(*own) : "").take());
@@ -123,37 +112,38 @@ Result<Communicator::Made> Communicator::create(std::unique_ptr<comm::Exchange> 
 }
 
 Result<std::string> Communicator::build(std::unique_ptr<comm::Exchange> exchange, Stages& stages) {
-  path::Node::Options options;
+  node::Node::Options options;
   options.device = place_.device;
   options.outlast_failure = true;
-  auto node = path::Node::create(std::move(exchange), executor_, std::move(options));
-  if (!node) return node.status();
-  node_ = std::move(*node);
+  auto inner = plan::Communicator::create(std::move(exchange), executor_, std::move(options));
+  if (!inner) return inner.status();
+  inner_ = std::move(*inner);
   stages.end("node");
-  comm::Group& group = node_->group();
+  comm::Group& group = node().group();
   group.on_abort([failed = failed_](const Status&) { failed->store(seconds_now()); });
   if (group.node_ranks().size() != static_cast<std::size_t>(group.size()))
     return Status(Code::unsupported, "its ranks do not reach each other's sockets and memory");
-  counts_ = &word_of(group, place_.rank, kCounts);
+  counts_ = &group.slots(place_.rank).ending.counts;
   // What the program has ended may be kept until the process ends, without a goodbye: see mark_finalized().
-  group.excuse([&group](int rank) { return word_of(group, rank, kFinalized).load(std::memory_order_acquire) != 0; });
+  group.excuse(
+      [&group](int rank) { return group.slots(rank).ending.finalized.load(std::memory_order_acquire) != 0; });
   std::optional<plan::Table> table;
   if (switches_.take == Take::measured) {
-    auto common = common_table(*node_, agreed_.scratch_bytes, switches_);
+    auto common = common_table(node(), agreed_.scratch_bytes, switches_);
     if (!common) return common.status();
     if (auto reason = reason_against(*common, switches_)) return *std::move(reason);
     table = *std::move(common);
   }
   auto chooser = std::make_unique<plan::Chooser>(std::move(table), false, agreed_.room);
   plan::Chooser& chosen_by = *chooser;
-  collectives_ = std::make_unique<coll::Collectives>(*node_, std::move(chooser));
-  collectives_->keep_blocks_for_messages();
-  if (auto status = collectives_->meet(); !status) return status;
+  inner_->choose_by(std::move(chooser));
+  collectives().keep_blocks_for_messages();
+  if (auto status = collectives().meet(); !status) return status;
   executor_->set_timeout(kWithoutEnd);
-  order_ = std::make_unique<StreamOrder>(*executor_, place_.device, *collectives_,
-                                         switches_.emulate ? &node_->lane() : nullptr);
-  decider_ = std::make_unique<Decider>(*collectives_, chosen_by, switches_, place_.size);
-  windows_ = std::make_unique<SymmetricWindows>(*node_, *collectives_);
+  order_ = std::make_unique<StreamOrder>(*executor_, place_.device, collectives(),
+                                         switches_.emulate ? &node().lane() : nullptr);
+  decider_ = std::make_unique<Decider>(collectives(), chosen_by, switches_, place_.size);
+  windows_ = std::make_unique<SymmetricWindows>(node(), collectives());
   return std::string();
 }
 
@@ -177,11 +167,11 @@ Status Communicator::enqueue(const Call& call, device::Lane& lane) {
   request.reduction = *reduction;
   if (coll::has_root(request.operation)) request.root = call.root;
   const Decision& decision = decider_->decide(call);
-  const std::uint64_t before = collectives_->calls();
-  auto status = collectives_->call(request, lane, decision.forced ? &*decision.forced : nullptr);
+  const std::uint64_t before = collectives().calls();
+  auto status = collectives().call(request, lane, decision.forced ? &*decision.forced : nullptr);
   // A captured call is not counted: no rank waits for it yet.
   if (status.ok())
-    counts_->fetch_add(CallCounts::kSennits * (collectives_->calls() - before), std::memory_order_relaxed);
+    counts_->fetch_add(CallCounts::kSennits * (collectives().calls() - before), std::memory_order_relaxed);
   return status;
 }
 
@@ -216,23 +206,23 @@ Status Communicator::perform_messages(std::span<const Call> calls, bool on_side_
     if (std::ranges::find(streams, call.stream) == streams.end()) streams.push_back(call.stream);
   }
   const auto lane = on_side_stream ? order_->side_stream(streams) : order_->lane(streams.front());
-  return lane.ok() ? collectives_->send_receive(messages, **lane) : lane.status();
+  return lane.ok() ? collectives().send_receive(messages, **lane) : lane.status();
 }
 
 Status Communicator::finish_emulated() {
   if (!switches_.emulate) return {};
   for (;;) {
-    const auto idle = collectives_->idle();
+    const auto idle = collectives().idle();
     if (!idle.ok() || *idle) break;
     if (auto status = check(); !status) {
       executor_->abort();  // as a program's watchdog would end it
-      (void)node_->lane().synchronize();
+      (void)node().lane().synchronize();
       return status;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(20));
   }
-  auto status = node_->lane().synchronize();
-  return status.ok() || node_->check().ok() ? status : node_->check();
+  auto status = node().lane().synchronize();
+  return status.ok() || node().check().ok() ? status : node().check();
 }
 
 Status Communicator::open_window(void* data, std::uint64_t bytes, WindowHandle handle) {
@@ -251,24 +241,24 @@ void Communicator::close_window(WindowHandle handle) {
 // ---- how it ends --------------------------------------------------------------------------------------------------
 
 Status Communicator::check() {
-  const Status group = node_->check();
-  if (auto work = executor_->fault(); !work) return group.ok() ? collectives_->explain(work) : group;
+  const Status group = node().check();
+  if (auto work = executor_->fault(); !work) return group.ok() ? collectives().explain(work) : group;
   if (group.ok()) return check_calls_match();
   // Nothing is wrong with a rank that is gone and that no call waits for.
   if (seconds_now() - failed_->load() < (switches_.emulate ? kEmulatedBelief : kBelief)) return {};
-  const auto idle = collectives_->idle();
+  const auto idle = collectives().idle();
   return idle.ok() && *idle ? Status() : group;
 }
 
 Status Communicator::check_calls_match() {
-  const comm::Group& group = node_->group();
+  const comm::Group& group = node().group();
   std::vector<comm::Operation> latest;
   std::vector<bool> ended;
   std::vector<CallCounts> counts;
   for (int rank = 0; rank < place_.size; ++rank) {
     latest.push_back(group.last_operation(rank));
-    ended.push_back(word_of(group, rank, kFinalized).load(std::memory_order_acquire) != 0);
-    counts.push_back(CallCounts::of(word_of(group, rank, kCounts).load(std::memory_order_relaxed)));
+    ended.push_back(group.slots(rank).ending.finalized.load(std::memory_order_acquire) != 0);
+    counts.push_back(CallCounts::of(group.slots(rank).ending.counts.load(std::memory_order_relaxed)));
   }
   const auto gone = ended_before(latest, ended, place_.rank);
   auto mismatch = mismatch_among(latest, place_.rank);
@@ -279,30 +269,30 @@ Status Communicator::check_calls_match() {
                   fmt::format("rank {} has ended the communicator, and does not come to this call", *gone), {},
                   "Let all ranks make the same calls before they end it");
   // One rank's word is enough.
-  auto& said = word_of(group, 0, kMismatch);
+  auto& said = group.slots(0).ending.mismatch;
   if (said.exchange(1, std::memory_order_relaxed) == 0) log(LogLevel::warning, *mismatch);
   return {};
 }
 
 void Communicator::abort() {
   // Kernels of others are left to them: what follows on their streams must not begin as if they had ended well.
-  node_->group().abort(Status(Code::aborted, "the program ended the communicator", "ncclCommAbort"));
+  node().group().abort(Status(Code::aborted, "the program ended the communicator", "ncclCommAbort"));
   executor_->abort();
   is_aborted_.store(true, std::memory_order_release);
 }
 
 void Communicator::mark_finalized() {
-  word_of(node_->group(), place_.rank, kFinalized).store(1, std::memory_order_release);
+  node().group().slots(place_.rank).ending.finalized.store(1, std::memory_order_release);
 }
 
 bool Communicator::is_idle() {
-  const auto idle = collectives_->idle();
+  const auto idle = collectives().idle();
   return !idle.ok() || *idle;
 }
 
 Status Communicator::flush() {
   for (;;) {
-    const auto idle = collectives_->idle();
+    const auto idle = collectives().idle();
     if (!idle.ok()) return idle.status();
     // What was aborted runs no more either.
     if (auto status = check(); !status || *idle) return status;
@@ -313,15 +303,15 @@ Status Communicator::flush() {
 bool Communicator::can_release() {
   // A graph may run, now or later, whatever the program has said of the communicator.
   if (has_graphs()) return false;
-  comm::Group& group = node_->group();
+  comm::Group& group = node().group();
   const auto others_are = [&](std::uint64_t state) {
     for (int rank = 0; rank < place_.size; ++rank)
-      if (rank != place_.rank && word_of(group, rank, kLeaving).load(std::memory_order_acquire) < state &&
+      if (rank != place_.rank && group.slots(rank).ending.leaving.load(std::memory_order_acquire) < state &&
           !group.has_left(rank))
         return false;
     return true;
   };
-  auto& own = word_of(group, place_.rank, kLeaving);
+  auto& own = group.slots(place_.rank).ending.leaving;
   if (own.load(std::memory_order_relaxed) == 0) {
     if (!is_idle()) return false;
     own.store(kQuiet, std::memory_order_release);
@@ -329,7 +319,7 @@ bool Communicator::can_release() {
   if (own.load(std::memory_order_relaxed) == kQuiet) {
     if (!others_are(kQuiet)) return false;
     windows_->unmap();
-    collectives_->unmap();
+    collectives().unmap();
     own.store(kUnmapped, std::memory_order_release);
   }
   return others_are(kUnmapped);

@@ -7,9 +7,7 @@
 #include <span>
 #include <string>
 
-#include "coll/collectives.h"
-#include "path/node.h"
-#include "plan/chooser.h"
+#include "plan/communicator.h"
 #include "shim/memories.h"
 #include "shim/nccl/abi/config.h"
 #include "shim/nccl/call.h"
@@ -83,7 +81,7 @@ class Communicator {
   /// Returns true if another rank is of this process.
   bool has_siblings() const { return agreed_.siblings; }
   /// Returns true if there are graphs with calls of this communicator, which may run any time.
-  bool has_graphs() const { return collectives_->has_graphs(); }
+  bool has_graphs() const { return collectives().has_graphs(); }
   /// Returns true if this object may go, once the program has done with it: no rank will touch another one's memory
   /// any more, nor has it mapped. To be asked again until it is so; never blocks.
   bool can_release();
@@ -92,6 +90,8 @@ class Communicator {
   class Stages;
 
   Communicator() = default;
+  node::Node& node() const { return inner_->node(); }
+  coll::Collectives& collectives() const { return inner_->collectives(); }
   /// Collective: makes the node and what is on it. Returns why no call would be sennit's; empty where some may be.
   Result<std::string> build(std::unique_ptr<comm::Exchange> exchange, Stages& stages);
   Status enqueue(const Call& call, device::Lane& lane);
@@ -105,8 +105,7 @@ class Communicator {
   Agreed agreed_;
   Switches switches_;
   std::shared_ptr<device::Executor> executor_;
-  std::unique_ptr<path::Node> node_;
-  std::unique_ptr<coll::Collectives> collectives_;
+  std::optional<plan::Communicator> inner_;
   device::Memory own_message_;
   std::unique_ptr<StreamOrder> order_;
   std::unique_ptr<Decider> decider_;

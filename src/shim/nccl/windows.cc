@@ -8,7 +8,7 @@ Status SymmetricWindows::open(void* data, std::uint64_t bytes, WindowHandle hand
   unmap_closed();
   // What NCCL gives no handle for, the program cannot give up: then this is no window for any rank.
   if (handle == nullptr) bytes = 0;
-  auto window = node_.open(bytes != 0 ? data : nullptr, bytes);
+  auto window = registry_.open(bytes != 0 ? data : nullptr, bytes);
   if (!window) return window.status();  // so no rank gets further than this
   bool used = false;
   if ((*window)->outlives_owners()) {
@@ -21,7 +21,7 @@ Status SymmetricWindows::open(void* data, std::uint64_t bytes, WindowHandle hand
     used = bytes != 0 && collectives_.uses(**window);
   }
   if (!used) {
-    if (auto status = node_.close(*window); !status) return status;
+    if (auto status = registry_.close(*window); !status) return status;
     return Status(Code::unsupported,
                   "it is not of cuMemCreate, or cannot be mapped, or is not as long, on every rank", {},
                   "Allocate it with ncclMemAlloc");
@@ -48,7 +48,7 @@ void SymmetricWindows::unmap_closed() {
   if (collectives_.has_graphs()) return;
   if (const auto idle = collectives_.idle(); idle.ok() && !*idle) return;
   const std::lock_guard lock(mutex_);
-  for (const auto& window : std::exchange(closed_, {})) node_.forget(window);
+  for (const auto& window : std::exchange(closed_, {})) registry_.forget(window);
 }
 
 void SymmetricWindows::unmap() {
@@ -57,7 +57,7 @@ void SymmetricWindows::unmap() {
     collectives_.forget(*window);
     closed_.push_back(window);
   }
-  for (const auto& window : std::exchange(closed_, {})) node_.forget(window);
+  for (const auto& window : std::exchange(closed_, {})) registry_.forget(window);
 }
 
 bool SymmetricWindows::any() const {

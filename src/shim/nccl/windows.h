@@ -13,7 +13,8 @@
 #include <vector>
 
 #include "coll/collectives.h"
-#include "path/node.h"
+#include "node/node.h"
+#include "path/registry.h"
 #include "shim/nccl/abi/abi.h"
 
 namespace sennit::shim::nccl {
@@ -22,7 +23,8 @@ namespace sennit::shim::nccl {
 class SymmetricWindows {
  public:
   /// Both outlive this object.
-  SymmetricWindows(path::Node& node, coll::Collectives& collectives) : node_(node), collectives_(collectives) {}
+  SymmetricWindows(node::Node& node, coll::Collectives& collectives)
+      : node_(node), registry_(node), collectives_(collectives) {}
 
   /// Collective: opens `bytes` bytes at `data` as a window, of which NCCL says `handle`; null: NCCL has none. Errors:
   /// unsupported where that cannot be, on every rank; those of a lost rank, which end what waits on all.
@@ -38,7 +40,8 @@ class SymmetricWindows {
   /// Unmaps those that were given up, if no call uses them any more.
   void unmap_closed();
 
-  path::Node& node_;
+  node::Node& node_;
+  path::Registry registry_;
   coll::Collectives& collectives_;
   mutable std::mutex mutex_;
   std::map<WindowHandle, std::shared_ptr<path::Window>> open_;

@@ -17,9 +17,9 @@ class Checking : public testing::Test {
   void SetUp() override {
     auto executor = device::open_host_executor();
     ASSERT_TRUE(executor.ok());
-    path::Node::Options options;
+    node::Node::Options options;
     options.device = 1;
-    auto node = path::Node::create(comm::alone(), *executor, std::move(options));
+    auto node = node::Node::create(comm::alone(), *executor, std::move(options));
     ASSERT_TRUE(node.ok()) << node.status().text();
     node_ = std::move(*node);
     job_.from = {"host0", path::kHost};
@@ -35,7 +35,7 @@ class Checking : public testing::Test {
   }
 
   static constexpr std::uint64_t kRoom = 3 * MiB;
-  std::unique_ptr<path::Node> node_;
+  std::unique_ptr<node::Node> node_;
   Job job_;
   std::unique_ptr<Site> site_;
   std::optional<Checker> checker_;

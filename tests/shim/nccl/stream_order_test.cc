@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "path/node.h"
+#include "node/node.h"
 
 namespace sennit::shim::nccl {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 /// The host's one lane stands for all streams.
 struct Order : testing::Test {
   std::shared_ptr<device::Executor> executor = *device::open_host_executor();
-  std::unique_ptr<path::Node> node = *path::Node::create(comm::alone(), executor, {});
+  std::unique_ptr<node::Node> node = *node::Node::create(comm::alone(), executor, {});
   coll::Collectives collectives{*node};
   StreamOrder order{*executor, 0, collectives, &node->lane()};
 

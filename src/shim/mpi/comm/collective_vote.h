@@ -26,7 +26,7 @@
 #include <optional>
 #include <vector>
 
-#include "comm/control.h"
+#include "comm/slot_map.h"
 #include "shim/mpi/call/signature.h"
 
 namespace sennit::shim::mpi {

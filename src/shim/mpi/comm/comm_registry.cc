@@ -8,9 +8,7 @@
 #include "base/log.h"
 #include "base/thread.h"
 #include "coll/team.h"
-#include "path/bell.h"
 #include "shim/mpi/call/backoff.h"
-#include "shim/mpi/comm/slots.h"
 
 namespace sennit::shim::mpi {
 
@@ -50,8 +48,6 @@ constexpr char kNotAsked[] = "its ranks could not be asked where they are";
 
 constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
 
-constexpr std::size_t kListens = 0, kAtEnd = 1;  ///< words of kListeningSlot
-
 }  // namespace
 
 CommRegistry::CommRegistry(const Mpi& mpi, std::unique_ptr<comm::Group> group, Between between)
@@ -69,7 +65,6 @@ CommRegistry::CommRegistry(const Mpi& mpi, std::unique_ptr<comm::Group> group, B
             return group->check({&rank, 1});
           })),
       scopes_(mpi_, group_->rank()) {
-  next_slot_ = path::kOfferSlot + static_cast<int>(group_->node_ranks().size());
   group_->on_word([this](int from, const comm::Bytes& word) {
     if (!control_exchanges_->on_message(from, word) && !peer_query_->on_message(from, word))
       node_vote_->on_message(from, word);
@@ -157,17 +152,13 @@ Status CommRegistry::both_come(Handle comm, int leader, Handle between, int remo
   return !whole || all_come(comm, meanwhile) ? Status() : check(comm);
 }
 
-comm::Slot& CommRegistry::listening(int world_rank) {
-  return slot_of(world_rank, kListeningSlot);
-}
-
 void CommRegistry::listen() {
-  listening(group_->rank()).words[kListens].store(1, std::memory_order_release);
+  group_->slots(group_->rank()).presence.listens.store(1, std::memory_order_release);
   peer_query_->listen();
 }
 
 bool CommRegistry::listens(int world_rank) {
-  return listening(world_rank).words[kListens].load(std::memory_order_acquire) != 0;
+  return group_->slots(world_rank).presence.listens.load(std::memory_order_acquire) != 0;
 }
 
 bool CommRegistry::came_elsewhere(const CommState& one, std::span<const int> awaited) {
@@ -190,7 +181,7 @@ int CommRegistry::take_slot() {
     free_slots_.pop_back();
     return slot;
   }
-  return next_slot_ < kVoteSlotsEnd ? next_slot_++ : -1;
+  return next_slot_ < comm::RankSlots::kVotes ? next_slot_++ : -1;
 }
 
 void CommRegistry::changed() {
@@ -454,14 +445,15 @@ void CommRegistry::forget(Handle comm, const Meanwhile& meanwhile) {
 
 void CommRegistry::await_node() {
   for (const int rank : group_->node_ranks())
-    for (Backoff backoff; listening(rank).words[kAtEnd].load(std::memory_order_acquire) == 0; backoff.wait()) {
+    for (Backoff backoff; group_->slots(rank).presence.at_end.load(std::memory_order_acquire) == 0;
+         backoff.wait()) {
       if (group_->has_left(rank) || !group_->check({&rank, 1}).ok()) break;
       mpi_.progress();
     }
 }
 
 bool CommRegistry::forget_all() {
-  listening(group_->rank()).words[kAtEnd].store(1, std::memory_order_release);
+  group_->slots(group_->rank()).presence.at_end.store(1, std::memory_order_release);
   // Where all calls ended in requests and none was of GPU memory, nobody may have looked whether the ranks have met.
   for (auto& [handle, one] : all_) {
     for (Backoff backoff; !ready(handle, *one) && !group_->failed(); backoff.wait()) {

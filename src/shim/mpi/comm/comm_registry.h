@@ -177,9 +177,8 @@ class CommRegistry {
   /// Until what has begun on `comm` is done, or never will be: then kNeverDone. MPI's code.
   int finish(Handle comm, Handle request, const Meanwhile& meanwhile) const;
   int take_slot();
-  comm::Slot& listening(int world_rank);
   comm::Slot& slot_of(int world_rank, int slot) const {
-    return group_->control().slot(group_->node_index(world_rank), slot);
+    return group_->slots(world_rank).votes[static_cast<std::size_t>(slot)];
   }
   /// Until those of this node that live have come to the end, too: they may still want what was left for them.
   void await_node();

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "coll/reduce_rows.h"
-#include "plan/chooser.h"
 #include "shim/shared_gpu.h"
 
 namespace sennit::shim::mpi {
@@ -30,54 +29,54 @@ Result<std::unique_ptr<OneNode>> OneNode::create(std::unique_ptr<comm::Exchange>
 Result<std::unique_ptr<OneNode>> OneNode::make(std::unique_ptr<comm::Exchange> exchange,
                                                Result<std::shared_ptr<device::Executor>> executor, int device) {
   std::unique_ptr<OneNode> made(new OneNode());
-  path::Node::Options options;
+  node::Node::Options options;
   options.device = device;
   Status ready = executor.status();
   if (ready.ok() && device >= 0) ready = claim_gpu(**executor, device);
   if (ready.ok() && device >= 0) ready = coll::load_reduce_rows(**executor, device);
   if (auto agreed = comm::agree(*exchange, ready, {}); !agreed) return agreed.status();
-  auto node = path::Node::create(std::move(exchange), std::move(*executor), std::move(options));
-  if (!node) return node.status();
-  made->node_ = std::move(*node);
-  made->collectives_ = std::make_unique<coll::Collectives>(*made->node_, std::make_unique<plan::Chooser>());
+  auto inner = plan::Communicator::create(std::move(exchange), std::move(*executor), std::move(options));
+  if (!inner) return inner.status();
+  made->inner_ = std::move(*inner);
+  made->inner_->choose_by();
   // Where a GPU has no memory for what ranks share, all know it before there is anything to do.
-  if (auto status = made->collectives_->meet(); !status) return status;
+  if (auto status = made->collectives().meet(); !status) return status;
   return made;
 }
 
 Status OneNode::perform(Work& work) {
   if (auto status = enqueue(work); !status) return status;
-  return collectives_->explain(node_->synchronize(node_->lane()));
+  return inner_->synchronize(node().lane());
 }
 
 Status OneNode::begin(Work& work) {
   if (end_ == nullptr) {
-    auto event = node_->executor().event(node_->device());
+    auto event = node().executor().event(node().device());
     if (!event) return event.status();
     end_ = std::move(*event);
   }
   if (auto status = enqueue(work); !status) return status;
-  return node_->lane().record(*end_);
+  return node().lane().record(*end_);
 }
 
 Result<bool> OneNode::ended() {
   const auto done = end_->done();
   if (done.ok() && !*done) return false;
-  auto status = node_->check();
+  auto status = node().check();
   if (status.ok()) status = done.status();
-  if (status = collectives_->explain(status); !status) return status;
+  if (status = collectives().explain(status); !status) return status;
   return true;
 }
 
 Result<std::byte*> OneNode::scratch(std::uint64_t bytes) {
   if (scratch_.bytes() < bytes) {
     // What was begun before may still use what there is.
-    if (auto status = node_->synchronize(node_->lane()); !status) return collectives_->explain(status);
-    auto more = node_->executor().allocate(node_->device(), bytes);
+    if (auto status = node().synchronize(node().lane()); !status) return collectives().explain(status);
+    auto more = node().executor().allocate(node().device(), bytes);
     // The GPU reaches it too. The other ranks, which may have memory, are in the collective already.
-    if (!more) more = node_->executor().allocate_pinned(bytes);
+    if (!more) more = node().executor().allocate_pinned(bytes);
     if (!more) {
-      node_->group().abort(more.status());
+      node().group().abort(more.status());
       return more.status();
     }
     scratch_ = std::move(*more);
@@ -86,7 +85,7 @@ Result<std::byte*> OneNode::scratch(std::uint64_t bytes) {
 }
 
 Status OneNode::call(const coll::Request& request) {
-  return collectives_->explain(collectives_->call(request, node_->lane()));
+  return collectives().explain(collectives().call(request, node().lane()));
 }
 
 Status OneNode::enqueue(Work& work) {
@@ -97,12 +96,12 @@ Status OneNode::enqueue(Work& work) {
   if (!memory) return memory.status();
   request.output = *memory;
   if (auto status = call(request); !status) return status;
-  return node_->lane().copy(work.result, *memory + work.result_from, work.result_bytes);
+  return node().lane().copy(work.result, *memory + work.result_from, work.result_bytes);
 }
 
 Status OneNode::enqueue_scan(const Work& work) {
   const std::uint64_t piece = std::min(work.bytes, kScanPiece);
-  const auto memory = scratch(piece * static_cast<unsigned>(node_->size()));
+  const auto memory = scratch(piece * static_cast<unsigned>(node().size()));
   if (!memory) return memory.status();
   const auto* const input = static_cast<const std::byte*>(work.request.input);
   auto* const result = static_cast<std::byte*>(work.result);
@@ -115,7 +114,7 @@ Status OneNode::enqueue_scan(const Work& work) {
     std::vector<const std::byte*> rows;
     for (int rank = 0; rank < work.scan->end; ++rank)
       rows.push_back(*memory + request.count * static_cast<unsigned>(rank));
-    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node_->lane());
+    if (auto status = coll::reduce_rows(rows, result + at, request.count, work.scan->reduction, node().lane());
         !status)
       return status;
   }
@@ -123,17 +122,17 @@ Status OneNode::enqueue_scan(const Work& work) {
 }
 
 std::string OneNode::plan_of(const Work& work) {
-  if (node_->size() == 1) return "alone";
+  if (node().size() == 1) return "alone";
   const device::Reduction& reduction = work.request.reduction;
   const std::uint64_t bytes = work.request.count * device::bytes_of(reduction.type);
   if (work.scan)
-    return "gathered and reduced: " + coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction,
+    return "gathered and reduced: " + coll::name(collectives().plan(coll::case_of(work.request.operation, reduction,
                                                                                   std::min(bytes, kScanPiece))));
-  return coll::name(collectives_->plan(coll::case_of(work.request.operation, reduction, bytes)));
+  return coll::name(collectives().plan(coll::case_of(work.request.operation, reduction, bytes)));
 }
 
 Status OneNode::close() {
-  return collectives_->close();
+  return collectives().close();
 }
 
 }  // namespace sennit::shim::mpi

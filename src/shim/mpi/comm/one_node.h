@@ -2,10 +2,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
-#include "coll/collectives.h"
-#include "path/node.h"
+#include "plan/communicator.h"
 #include "shim/mpi/comm/communicator.h"
 #include "shim/mpi/comm/exchange.h"
 
@@ -18,10 +18,10 @@ class OneNode final : public Communicator {
   static Result<std::unique_ptr<OneNode>> create(std::unique_ptr<comm::Exchange> exchange,
                                                  Result<std::shared_ptr<device::Executor>> executor, int device);
 
-  path::Node& node() { return *node_; }
-  coll::Collectives& collectives() { return *collectives_; }
+  node::Node& node() { return inner_->node(); }
+  coll::Collectives& collectives() { return inner_->collectives(); }
 
-  int device() const override { return node_->device(); }
+  int device() const override { return inner_->node().device(); }
   Status perform(Work& work) override;
   std::string plan_of(const Work& work) override;
   Status close() override;
@@ -42,8 +42,7 @@ class OneNode final : public Communicator {
   /// Scratch memory of at least so many bytes. Errors: out_of_memory, which ends the work of all ranks here.
   Result<std::byte*> scratch(std::uint64_t bytes);
 
-  std::unique_ptr<path::Node> node_;
-  std::unique_ptr<coll::Collectives> collectives_;
+  std::optional<plan::Communicator> inner_;
   device::Memory scratch_;              // of works that need some
   std::unique_ptr<device::Event> end_;  // of the work that was begun last; made when first needed
 };

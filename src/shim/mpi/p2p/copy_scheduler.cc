@@ -44,7 +44,7 @@ Result<device::Lane*> CopyScheduler::lane_of(Way way, int peer, int device, std:
 }
 
 Status CopyScheduler::make_transport(int device) {
-  auto basis = path::find_basis(executor_, std::nullopt);
+  auto basis = path::find_basis(executor_);
   if (!basis) return basis.status();
   const auto options = path::mover_options(basis->tuned != nullptr, false);
   if (!options || options->single) return options.status();

@@ -41,10 +41,6 @@ constexpr std::uint64_t kLooks = 3;
 /// others that are pushed make all take half as long again (16 MiB: 70 instead of 50 µs, 2 × H100). Defaults.
 constexpr int kUnresponsive = 16, kUnable = 1024, kTimes = 2;
 
-/// Words 7 and 6 of a rank's first RTR slot: progress passes that it has begun; the same plus RTRs accepted and long
-/// messages fetched.
-constexpr std::size_t kLook = 7, kAlive = 6;
-
 device::Word& end_word(comm::Slot& slot) {
   static_assert(std::endian::native == std::endian::little);
   return reinterpret_cast<device::Word&>(slot.words[kEnd]);
@@ -69,16 +65,12 @@ Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& g
       copies_(group, gpus.executor(), ipc_cache, std::move(make_executor)) {}
 
 comm::Slot& Messages::slot_of(int sender, int slot) const {
-  return group_.control().slot(group_.node_index(sender), Rts::kFirstSlot + slot);
-}
-
-std::atomic<std::uint64_t>& Messages::count_of(int rank, std::size_t word) const {
-  return slot_of(rank, Rts::kSlots).words[word];
+  return group_.slots(sender).rts[static_cast<std::size_t>(slot)];
 }
 
 void Messages::begin_pass() {
-  count_of(group_.rank(), kLook).fetch_add(1, std::memory_order_relaxed);
-  count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
+  progress_of(group_.rank()).passes.fetch_add(1, std::memory_order_relaxed);
+  progress_of(group_.rank()).alive.fetch_add(1, std::memory_order_relaxed);
 }
 
 template <class Visit>
@@ -249,7 +241,7 @@ void Messages::SendTransfer::accept_rtr() {
   Rtr rtr = messages_.rtr_of(rts_);
   const auto where = rtr.accept(rts_.number);
   if (!where) return;
-  messages_.count_of(rts_.sender, kAlive).fetch_add(1, std::memory_order_relaxed);
+  messages_.progress_of(rts_.sender).alive.fetch_add(1, std::memory_order_relaxed);
   const auto held = messages_.gpus_.still_held(data_, device_);
   Result<CopyScheduler::UnderWay> pushed = held;
   if (held.ok())
@@ -303,7 +295,7 @@ void Messages::tell(const Rts& rts) const {
 
 bool Messages::is_unresponsive(const Rts& card) {
   Unresponsive& deaf = unresponsive_[card.sender];
-  const bool looks_again = count_of(card.sender, kLook).load(std::memory_order_relaxed) != deaf.looks;
+  const bool looks_again = progress_of(card.sender).passes.load(std::memory_order_relaxed) != deaf.looks;
   if (card.bytes > kMostTogether && deaf.times < kTimes && looks_again) deaf.left = 0;
   if (deaf.left == 0) return false;
   --deaf.left;
@@ -352,7 +344,7 @@ std::unique_ptr<Messages::RecvTransfer> Messages::kernel_get(const Rts& rts, boo
 std::unique_ptr<Messages::RecvTransfer> Messages::fetch(const Rts& rts, bool matched, void* to, int device) {
   const std::lock_guard lock(mutex_);
   // Who fetches many has not come to what is wished of it yet: 64 take it longer than others wait.
-  if (rts.bytes > kMostTogether) count_of(group_.rank(), kAlive).fetch_add(1, std::memory_order_relaxed);
+  if (rts.bytes > kMostTogether) progress_of(group_.rank()).alive.fetch_add(1, std::memory_order_relaxed);
   note_received(rts, matched);
   std::unique_ptr<RecvTransfer> incoming(new RecvTransfer(*this, rts));
   incoming->to_ = to;
@@ -455,8 +447,8 @@ Result<bool> Messages::RecvTransfer::accepted() {
     return true;
   }
   const auto now = std::chrono::steady_clock::now();
-  const std::uint64_t looks = messages_.count_of(rts_.sender, kLook).load(std::memory_order_relaxed);
-  const std::uint64_t alive = messages_.count_of(rts_.sender, kAlive).load(std::memory_order_relaxed);
+  const std::uint64_t looks = messages_.progress_of(rts_.sender).passes.load(std::memory_order_relaxed);
+  const std::uint64_t alive = messages_.progress_of(rts_.sender).alive.load(std::memory_order_relaxed);
   if (!until_) looks_at_first_ = looks;
   if (!until_ || alive != alive_) until_ = now + kHearing + std::chrono::nanoseconds(rts_.bytes / kBytesANanosecond);
   alive_ = alive;

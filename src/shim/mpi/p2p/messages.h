@@ -206,9 +206,11 @@ class Messages {
   void sweep();
   bool has_ended(const Rts& rts) const;
   comm::Slot& slot_of(int sender, int slot) const;
-  std::atomic<std::uint64_t>& count_of(int rank, std::size_t word) const;
+  comm::ProgressSlot& progress_of(int rank) const { return group_.slots(rank).progress; }
   comm::Slot& slot_of(const Rts& card) const { return slot_of(card.sender, card.slot); }
-  Rtr rtr_of(const Rts& card) const { return Rtr(slot_of(card.sender, Rts::kSlots + card.slot)); }
+  Rtr rtr_of(const Rts& card) const {
+    return Rtr(group_.slots(card.sender).rtr[static_cast<std::size_t>(card.slot)]);
+  }
 
   /// The receiver's side of an RTR; false: there is none.
   bool post_rtr(RecvTransfer& incoming);

@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "comm/control.h"
+#include "comm/slot_map.h"
 #include "shim/mpi/p2p/ipc_cache.h"
 
 namespace sennit::shim::mpi {
@@ -67,8 +67,7 @@ class Rtr {
   }
 
  private:
-  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3,
-                               kAddress = 4;  // messages.cc has 6 and 7
+  static constexpr std::size_t kState = 0, kIdentity = 1, kCard = 2, kOffset = 3, kAddress = 4;
   static constexpr std::uint64_t kPosted = 0, kAccepted = 1, kRejected = 2, kCancelled = 3, kCopyLeft = 4;
   static constexpr int kBits = 3;
   static constexpr std::uint64_t state(std::uint64_t number, std::uint64_t what) { return number << kBits | what; }

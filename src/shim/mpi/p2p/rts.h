@@ -4,10 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "comm/control.h"
+#include "comm/slot_map.h"
 #include "device/word.h"
 #include "shim/mpi/abi/handle.h"
-#include "shim/mpi/comm/slots.h"
 #include "shim/mpi/p2p/ipc_cache.h"
 
 namespace sennit::shim::mpi {
@@ -26,7 +25,7 @@ struct Rts {
   bool settled;     ///< Held
 
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
-  static constexpr int kSlots = kMessageSlots;
+  static constexpr int kSlots = comm::RankSlots::kMessages;
 
   /// How many bytes are sent, more than this object has: a probe is told them alone. A multiple of every number's
   /// size, since MPICH takes none that ends within an element, and of no larger power of two, as programs' messages
@@ -40,10 +39,6 @@ struct Rts {
   /// at the slots of a group, and each slot of a group finds a step of its own, if the message is long enough.
   static constexpr int kGroups = 2;
   static constexpr int group_of(int step) { return step % kGroups; }
-
-  /// The last ones of a rank's in the control segment are for messages: one each for the RTSs, then one each
-  /// for what is wished of them.
-  static constexpr int kFirstSlot = kFirstMessageSlot;
 };
 static_assert(sizeof(Rts) <= Rts::length_of(0));
 static_assert(Rts::kSlots % Rts::kGroups == 0);

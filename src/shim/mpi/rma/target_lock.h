@@ -7,7 +7,6 @@
 
 #include "comm/group.h"
 #include "shim/mpi/call/backoff.h"
-#include "shim/mpi/comm/slots.h"
 
 namespace sennit::shim::mpi {
 
@@ -17,7 +16,7 @@ class TargetLock {
  public:
   /// Errors: a rank was lost that held it.
   static Result<TargetLock> take(comm::Group& group, int target) {
-    auto& word = group.control().slot(group.node_index(target), kSlot).words[0];
+    auto& word = group.slots(target).accumulate.holder;
     for (Backoff backoff;; backoff.wait()) {
       std::uint64_t nobody = 0;
       if (word.compare_exchange_weak(nobody, static_cast<std::uint64_t>(group.rank()) + 1, std::memory_order_acquire))
@@ -34,10 +33,6 @@ class TargetLock {
   }
 
  private:
-  /// Of each rank's row, before those of messages and of listening: who accumulates into its memory, one more than
-  /// the rank of MPI_COMM_WORLD; 0: nobody.
-  static constexpr int kSlot = kTargetLockSlot;
-
   explicit TargetLock(std::atomic<std::uint64_t>& word) : word_(&word) {}
   std::atomic<std::uint64_t>* word_;
 };

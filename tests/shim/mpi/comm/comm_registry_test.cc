@@ -14,7 +14,7 @@
 #include "machine/cache.h"
 #include "machine/known.h"
 #include "machine/made_up.h"
-#include "path/extras.h"
+#include "node/extras.h"
 
 namespace sennit::shim::mpi {
 namespace {
@@ -217,13 +217,13 @@ TEST(CommRegistry, AForgottenCommunicatorsSlotBeginsAnew) {
 
 TEST(CommRegistry, WithoutASlotACommunicatorIsLeftToMpi) {
   ThreadWorld world;
-  constexpr Handle kMany = comm::ControlSegment::kSlots;
+  constexpr Handle kMany = comm::RankSlots::kVotes + 1;
   for (Handle comm = 1; comm <= kMany; ++comm) world.add(1000 + comm, {0});
   on_threads(world, 1, [](ThreadMpi& mpi, int) {
     const auto all = create(mpi);
     Handle comm = 1001;
     while (comm <= 1000 + kMany && meet(*all, comm).whole) ++comm;
-    ASSERT_LE(comm, 1000 + kMany) << "slots for messages and for listening are others";
+    ASSERT_LE(comm, 1000 + kMany) << "there are no more slots than that";
     EXPECT_GT(comm, 1000 + kMany / 2);
     const auto& one = *all->find(comm);
     EXPECT_EQ(one.vote, nullptr);
@@ -478,7 +478,7 @@ TEST(CommRegistry, CounterpartsAreMadeMeanwhileOnAMeasuredMachine) {
   ASSERT_EQ(setenv("SENNIT_CACHE", machine::scratch_folder().c_str(), 1), 0);
   {
     const auto executor = *device::open_host_executor();
-    auto known = machine::known_machine({}, device::name(executor->kind()), path::extras_of(*executor));
+    auto known = machine::known_machine({}, device::name(executor->kind()), node::extras_of(*executor));
     ASSERT_TRUE(known.ok()) << known.status().text();
     machine::Machine measured = known->machine;
     measured.description = std::string(100'000, 'x');  // as long as what is said of all links of eight GPUs

@@ -13,7 +13,6 @@
 #include "../two_ranks.h"
 #include "base/units.h"
 #include "machine/document.h"
-#include "path/bell.h"
 #include "path/machines.h"
 #include "shim/mpi/p2p/request_table.h"
 
@@ -306,7 +305,7 @@ TEST(Messages, LongOnesTakeSeveralPaths) {
   std::atomic<bool> opened = false;
   between_two(
       [&](Party& rank, Rts& card) {
-        const auto& offer = rank.group->control().slot(0, path::kOfferSlot + 1).words[0];
+        const auto& offer = rank.group->slots(0).host_paths[1].rings[0];
         for (int round = 0; round < kMostRounds && !opened; ++round) {
           fill(rank, round);
           const auto outgoing = announce(rank, card, kLong);

@@ -6,7 +6,7 @@
 #include "device/executor.h"
 #include "machine/discover.h"
 
-namespace sennit::path {
+namespace sennit::node {
 
 /// For machine::this_machine() and machine::known_machine().
 inline std::vector<machine::GpuExtra> extras_of(const device::Executor& executor) {
@@ -16,4 +16,4 @@ inline std::vector<machine::GpuExtra> extras_of(const device::Executor& executor
   return extras;
 }
 
-}  // namespace sennit::path
+}  // namespace sennit::node
