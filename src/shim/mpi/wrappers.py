@@ -104,11 +104,17 @@ def wide(function: Function, by_name: dict[str, Function]) -> Iterator[str]:
 def description(function: Function, by_name: dict[str, Function]) -> str:
     """A Description, in the order of its members."""
     roles = {role: place(function, name) for name, role in ROLES.items() if function.parameter(name)}
+    for name in ("flag", "outcount"):  # where MPI says so, and not what the program gives
+        found = function.parameter(name)
+        if found is not None and not found.type.endswith("*"):
+            del roles[ROLES[name]]
     for name in ("comm", "win"):
         found = function.parameter(name)
         if found is not None and found.type.endswith("*"):
             freed = function.name.endswith(("_free", "_disconnect"))
-            roles["freed" if freed else "made"] = roles.pop(ROLES[name])
+            roles["freed" if freed else "made"] = roles[ROLES[name]]
+            if not function.is_wrapped:
+                del roles[ROLES[name]]  # makers of windows keep it: entering.h reads it there when the call has ended
     if function.kind == "exchange":
         roles |= {"send_tag": place(function, "sendtag"), "tag": place(function, "recvtag")}
     elif function.parameter("tag"):
