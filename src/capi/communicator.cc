@@ -70,7 +70,7 @@ Result<std::shared_ptr<Communicator>> Communicator::create(std::unique_ptr<comm:
   std::shared_ptr<Communicator> made(new Communicator());
   // An executor of its own: an abort ends one communicator, not its neighbours in the process.
   auto executor = device::open_executor();
-  // What is wrong with the environment is an error here, though puts come later.
+  // A variable that makes no sense is an error here, though what reads it is made with the first window.
   const Status ready = executor.ok() ? path::mover_options(false, false).status() : executor.status();
   auto cards = comm::agree(*exchange, ready, card_of(options.messages, options.most_blocks));
   if (!cards) return cards.status();

@@ -1,6 +1,6 @@
-// What a group does beside its callers: it keeps a connection open to every peer of the node (and, on leaders, to
-// other nodes), hands out files, notices deaths and spreads bad news. All agents of a process share one thread
-// (reactor.h); the failure of one group is no other group's.
+// An agent is what a group does beside its callers: it keeps a connection open to every peer of the node (and, on
+// leaders, to other nodes), hands out files, notices deaths and spreads bad news. All agents of a process share one
+// thread (reactor.h); the failure of one group is no other group's.
 #pragma once
 
 #include <atomic>
@@ -46,14 +46,15 @@ class Agent {
   /// (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left); peer_lost,
   /// aborted, timed_out.
   Result<UniqueFd> fetch(int peer, std::uint64_t id, Deadline deadline);
-  /// The same for who must not wait: the number of a request, and what has become of it; none while there is no
-  /// answer. A request is over once it was answered.
+  /// As fetch(), in two steps, for callers that must not wait: the first returns a request's number, the second its
+  /// result, once, or nothing while there is no answer yet.
   Result<std::uint64_t> begin_fetch(int peer, std::uint64_t id);
   std::optional<Result<UniqueFd>> fetched(std::uint64_t request);
 
-  /// Calls a peer's on_nudge(), of this node; lost where it has none.
+  /// Makes a peer of this node call what it gave to on_nudge(); the nudge is lost where it gave nothing.
   void nudge(int peer);
-  /// Called from the agent's thread, which must not be kept waiting. One at a time: the last that was given.
+  /// Sets what nudges call, instead of what was set before. The agent's thread calls it, and must not be kept
+  /// waiting.
   void on_nudge(std::function<void()> call);
 
   bool failed() const { return failed_.load(std::memory_order_acquire); }
@@ -116,7 +117,7 @@ class Agent {
   bool send(Link& link, Frame frame);
   void flush(Link& link);
   void call_back();
-  /// With the mutex held; none while there is hope.
+  /// Returns a request's result, or nothing while there may still be an answer. The caller holds the mutex.
   std::optional<Result<UniqueFd>> outcome(std::uint64_t number);
   void say_goodbye();
   void wake();

@@ -83,7 +83,7 @@ class Group {
   /// share that thread.
   void on_abort(std::function<void(const Status&)> call) { agent_->on_failure(std::move(call)); }
 
-  /// Fetching for who must not wait, and what wakes a peer that sleeps: see Agent.
+  /// These fetch without waiting, and wake a peer that sleeps: see Agent.
   Result<std::uint64_t> begin_fetch(int peer, std::uint64_t id) { return agent_->begin_fetch(peer, id); }
   std::optional<Result<UniqueFd>> fetched(std::uint64_t request) { return agent_->fetched(request); }
   void nudge(int peer) { agent_->nudge(peer); }

@@ -16,13 +16,13 @@ namespace sennit::comm {
 
 class Reactor {
  public:
-  /// What a client does about one of its descriptors, by the number it was given under. Called from the reactor's
-  /// thread, with no lock held, and never twice at once. It must not wait for anything, since all clients wait
-  /// meanwhile, nor throw.
+  /// A client's answer to events of one of its descriptors, by the number that watch() was given. The reactor's
+  /// thread calls it with no lock held, and never twice at once. It must not wait for anything, since all clients
+  /// wait meanwhile, nor throw.
   using React = std::function<void(std::uint32_t number, std::uint32_t events)>;
 
-  /// This process's, made with its first client; its thread ends with the last owner. Errors: out_of_memory,
-  /// system_error.
+  /// Returns the process's reactor, which is made with its first client; its thread ends with the last owner. Errors:
+  /// out_of_memory, system_error.
   static Result<std::shared_ptr<Reactor>> of_this_process();
   ~Reactor();
 
@@ -34,9 +34,9 @@ class Reactor {
   /// Returns once the client is not being called, and never will be again. Not from within its own call.
   void remove(std::uint64_t client);
 
-  /// In a child made by fork(), which has no such thread: only closes, takes neither locks nor memory.
+  /// Closes what a child made by fork() has of it, which has no such thread. It takes neither locks nor memory.
   void close_after_fork();
-  /// Held around fork(), so that a child can make a reactor of its own.
+  /// Returns the mutex that is held around fork(), so that a child can make a reactor of its own.
   static std::mutex& making();
 
  private:

@@ -76,8 +76,8 @@ struct alignas(64) OrderSlot {
   std::atomic<std::uint64_t> order, bytes, set, share;
 };
 
-/// All of a rank's words. A communicator uses those that its callers need; the others stay zero and take no memory,
-/// since pages that are never touched have none.
+/// All of a rank's words. A communicator uses those that its callers need; the others stay zero, and pages that
+/// are never touched take no memory.
 struct RankSlots {
   /// Ranks of a node that a segment has room for: a limit of the layout.
   static constexpr int kMostRanks = 1024;

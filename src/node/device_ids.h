@@ -9,7 +9,7 @@
 
 namespace sennit::node {
 
-/// The names in `machine` of the executor's devices, by index; empty for one that it does not have. Errors:
+/// Returns the names in `machine` of the executor's devices, by index; empty for one that it does not have. Errors:
 /// invalid_argument where it has no device of this process.
 Result<std::vector<std::string>> device_ids(const device::Executor& executor, const machine::Machine& machine);
 

@@ -12,8 +12,8 @@
 
 namespace sennit::node {
 
-/// `given`, or what SENNIT_MACHINE names, or this machine as measured before, else as discovered. Errors: those of
-/// machine::known_machine.
+/// Returns `given`, or what SENNIT_MACHINE names, or this machine as measured before, else as discovered. Errors:
+/// those of machine::known_machine.
 Result<machine::Machine> find_machine(const device::Executor& executor, const std::optional<machine::Machine>& given);
 
 class Node {

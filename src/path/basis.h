@@ -15,10 +15,10 @@ struct Basis {
   std::shared_ptr<const PutTable> tuned;  ///< null where puts were never tuned
 };
 
-/// The table that this rank has kept for the machine; null where there is none. One that cannot be read is a warning.
+/// Returns the table that this rank has kept for the machine, or null. One that cannot be read is a warning.
 std::shared_ptr<const PutTable> tuned_puts(const machine::Machine& machine);
-/// What SENNIT_MACHINE names, or this machine as measured before, else as discovered; with its table of puts. Errors:
-/// those of node::find_machine.
+/// Returns what SENNIT_MACHINE names, or this machine as measured before, else as discovered; with its table of puts.
+/// Errors: those of node::find_machine.
 Result<Basis> find_basis(const device::Executor& executor);
 
 /// As the environment asks for. Several paths only where they measured faster here (`tuned`), or where somebody named

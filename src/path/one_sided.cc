@@ -80,7 +80,7 @@ Result<End> OneSided::local_end(const void* data, std::uint64_t bytes, device::A
                                 data, format_bytes(location->bytes - before)),
                     {}, "Check the size of the message");
   } else if (!device::is_usable(data, bytes, access)) {
-    // Nobody knows the extent of pageable memory; a byte that is not there would fault on a lane's thread.
+    // The extent of pageable memory is not known; a byte that is not there would fault on a lane's thread.
     return Status(Code::invalid_argument,
                   fmt::format("a part of the {} from {} cannot be {}", format_bytes(bytes), data,
                               access == device::Access::read ? "read" : "written"),

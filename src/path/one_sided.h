@@ -13,7 +13,7 @@
 
 namespace sennit::path {
 
-/// What moves messages is made with the first window, or the first copy: until then there is no proxy thread.
+/// Paths and their service are made with the first window, or the first copy: until then there is no proxy thread.
 class OneSided {
  public:
   /// `node` outlives it.
@@ -21,8 +21,8 @@ class OneSided {
   OneSided(const OneSided&) = delete;
   OneSided& operator=(const OneSided&) = delete;
 
-  /// Collective registration; see Window::create. close() is collective too, and waits until no rank uses it. Errors
-  /// of the first one also: those of Transport::create.
+  /// Collective registration; see Window::create. close() is collective too, and waits until no rank uses it. The
+  /// first one also has the errors of Transport::create.
   Result<std::shared_ptr<Window>> open(void* data, std::uint64_t bytes);
   Status close(const std::shared_ptr<Window>& window) { return registry_.close(window); }
 
@@ -35,7 +35,7 @@ class OneSided {
   /// Moves `bytes` between any two memories of this process: of its GPUs, pinned, or pageable.
   Status copy(void* dst, const void* src, std::uint64_t bytes, device::Lane& lane);
 
-  /// Makes what moves messages, without the other ranks. Errors: those of Transport::create.
+  /// Makes the paths and their service, without the other ranks. Errors: those of Transport::create.
   Status prepare();
   /// After prepare(), open() or copy().
   Mover& mover() { return transport_.load(std::memory_order_acquire)->mover(); }

@@ -36,8 +36,8 @@ class Proxy {
     virtual void prepare_thread() = 0;
   };
 
-  /// This process's, made with its first client; its thread ends with the last owner. Errors: system_error,
-  /// out_of_memory.
+  /// Returns the process's proxy, which is made with its first client; its thread ends with the last owner. Errors:
+  /// system_error, out_of_memory.
   static Result<std::shared_ptr<Proxy>> of_this_process();
   ~Proxy();
 
@@ -45,7 +45,7 @@ class Proxy {
   std::uint64_t add(Client& client, Bell bell);
   /// Returns once the client is not being served, and never will be again.
   void remove(std::uint64_t client);
-  /// From any thread, and without waiting.
+  /// Wakes the thread, from any other one and without waiting.
   void wake();
 
  private:
@@ -58,7 +58,8 @@ class Proxy {
   Proxy() = default;
   void run();
   Client::Found serve(std::uint64_t number);
-  /// The number of the first client behind `number`; 0: there is none.
+  /// Returns the number of the first client behind `number`, which is being served from now on; 0 where there is no
+  /// other.
   std::uint64_t after(std::uint64_t number);
   void sleep();
 

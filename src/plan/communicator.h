@@ -25,13 +25,13 @@ class Communicator {
   node::Node& node() const { return *node_; }
   path::OneSided& one_sided() const { return *one_sided_; }
 
-  /// Once, and before collectives(): by default those measured on this machine, else the cost model.
+  /// Sets who chooses plans, once and before collectives(): by default tables of this machine, else the cost model.
   void choose_by(std::unique_ptr<coll::Chooser> chooser = std::make_unique<Chooser>()) {
     collectives_ = std::make_unique<coll::Collectives>(*node_, std::move(chooser));
   }
   coll::Collectives& collectives() const { return *collectives_; }
 
-  /// What ended the communicator, in the words of its collectives; ok while nothing has.
+  /// Returns what ended the communicator, in the words of its collectives; ok while nothing has.
   Status check() const { return collectives_->explain(node_->check()); }
   /// Waits for the lane. Errors: those of check().
   Status synchronize(device::Lane& lane) { return collectives_->explain(node_->synchronize(lane)); }

@@ -51,7 +51,7 @@ TEST(Bell, KeepsItsOwnerAwakeAfterARingThatCameFirst) {
   comm::DoorbellSlot slot{};
   Bell bell(slot);
   const std::uint64_t heard = bell.heard();
-  EXPECT_FALSE(bell.ring()) << "nobody sleeps";
+  EXPECT_FALSE(bell.ring()) << "its owner is awake";
   EXPECT_FALSE(bell.may_sleep(heard));
   bell.wake();
   EXPECT_TRUE(bell.may_sleep(bell.heard()));
