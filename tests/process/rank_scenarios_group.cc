@@ -106,7 +106,7 @@ int words(const Arguments&) {
     for (std::size_t to = 0; to < ranks; ++to) group->tell(int(to), Writer().number(number).number(to).take());
   const Status status =
       wait_until([&] { return std::ranges::all_of(heard, [](const auto& count) { return count == kWords; }); },
-                 group.get(), {"words", 1, group->rank(), -1, 0, 0});
+                 group.get(), {"words", 1, group->rank(), -1, 0});
   if (!status.ok()) give_up(status);
   group->on_word(nullptr);
   say("{}", in_order ? "heard all in order" : "heard something else");
