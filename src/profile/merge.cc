@@ -104,53 +104,64 @@ std::vector<Partners> partners_of(const std::vector<Rank>& ranks, const std::vec
 
 /// A call of all ranks, as far as they have been looked at.
 struct Meeting {
-  std::uint64_t last_begin = 0, begins = 0, ends = 0;  // sums, of the first rank's clock
+  std::uint64_t last_begin = 0, before_last = 0;  // of the first rank's clock
+  std::uint64_t error = 0;                        // of the clocks
   std::uint32_t came = 0, size = 0;
   int latest = -1;
-  std::uint64_t before_last = 0;  // who came last but one
-  std::uint64_t error = 0;
   const std::string* function = nullptr;
+
+  /// All have come, and the last one later than the clocks are wrong.
+  bool has_a_last() const { return came == size && last_begin - before_last > 2 * error; }
 };
+using Meetings = std::map<std::pair<std::uint64_t, std::uint32_t>, Meeting>;  // by communicator and number
+
+/// Calls visit(meeting, begin, end) for each rank's call of all ranks, with times of the first rank's clock.
+template <class Visit>
+void visit_meetings(const Rank& rank, Meetings& meetings, const Visit& visit) {
+  for (const TimedCall& one : rank.calls) {
+    const NamedCommunicator& communicator = rank.communicators[one.call.communicator];
+    if (one.call.sequence == 0 || communicator.size < 2) continue;
+    const auto offset = static_cast<std::uint64_t>(rank.clock_offset_ns);
+    Meeting& meeting = meetings[{communicator.id, one.call.sequence}];
+    meeting.size = communicator.size;
+    meeting.function = &rank.functions[one.call.function];
+    visit(meeting, one.call.begin_ns + offset, one.call.end_ns + offset);
+  }
+}
 
 std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
-  std::map<std::pair<std::uint64_t, std::uint32_t>, Meeting> meetings;
+  Meetings meetings;
   for (const Rank& rank : ranks)
-    for (const TimedCall& one : rank.calls) {
-      const NamedCommunicator& communicator = rank.communicators[one.call.communicator];
-      if (one.call.sequence == 0 || communicator.size < 2) continue;
-      Meeting& meeting = meetings[{communicator.id, one.call.sequence}];
-      const std::uint64_t begin = one.call.begin_ns + static_cast<std::uint64_t>(rank.clock_offset_ns),
-                          end = one.call.end_ns + static_cast<std::uint64_t>(rank.clock_offset_ns);
-      if (begin > meeting.last_begin || meeting.came == 0) {
+    visit_meetings(rank, meetings, [&](Meeting& meeting, std::uint64_t begin, std::uint64_t) {
+      if (meeting.came++ == 0 || begin > meeting.last_begin) {
         meeting.before_last = meeting.last_begin;
         meeting.last_begin = begin;
         meeting.latest = rank.rank;
       } else {
         meeting.before_last = std::max(meeting.before_last, begin);
       }
-      meeting.begins += begin;
-      meeting.ends += end;
       meeting.error = std::max(meeting.error, rank.clock_error_ns);
-      meeting.size = communicator.size;
-      meeting.function = &rank.functions[one.call.function];
-      ++meeting.came;
-    }
+    });
   struct Found {
     Skew skew;
-    std::map<int, std::uint64_t> last;
+    std::map<int, std::uint64_t> last;  // by rank: calls to which it came last
   };
   std::map<std::pair<std::string, std::uint32_t>, Found> found;
   for (const auto& [key, meeting] : meetings) {
     if (meeting.came != meeting.size) continue;
     Found& of = found[{*meeting.function, meeting.size}];
     ++of.skew.calls;
-    of.skew.inside_seconds += static_cast<double>(meeting.ends - meeting.begins) / kSecond;
-    // Sums of times wrap alike, so that their difference holds.
-    const std::uint64_t waited = meeting.last_begin * meeting.size - meeting.begins;
-    if (meeting.last_begin - meeting.before_last <= 2 * meeting.error) continue;
-    of.skew.wait_seconds += static_cast<double>(waited) / kSecond;
-    ++of.last[meeting.latest];
+    if (meeting.has_a_last()) ++of.last[meeting.latest];
   }
+  for (const Rank& rank : ranks)
+    visit_meetings(rank, meetings, [&](const Meeting& meeting, std::uint64_t begin, std::uint64_t end) {
+      if (meeting.came != meeting.size) return;
+      Skew& skew = found[{*meeting.function, meeting.size}].skew;
+      skew.inside_seconds += static_cast<double>(end - begin) / kSecond;
+      // Who leaves before the last one has come, as a broadcast's root may, has waited no longer.
+      if (meeting.has_a_last())
+        skew.wait_seconds += static_cast<double>(std::max(begin, std::min(end, meeting.last_begin)) - begin) / kSecond;
+    });
   std::vector<Skew> all;
   for (auto& [key, of] : found) {
     std::tie(of.skew.function, of.skew.communicator_size) = key;

@@ -69,6 +69,21 @@ TEST(Merge, WaitingForTheLastIsApart) {
   EXPECT_DOUBLE_EQ(merge(std::move(ranks)).value().skews[0].wait_seconds, 700e-9);
 }
 
+/// A broadcast's root leaves before the last rank comes: it has not waited for that.
+TEST(Merge, WhoLeavesEarlyHasNotWaited) {
+  const MadeUp root(0, 2), late(1, 2);
+  root.call("MPI_Bcast", 1000, 1100, 8, 1);
+  late.call("MPI_Bcast", 5000, 5050, 8, 1);
+  std::vector<Rank> ranks;
+  ranks.push_back(root.read().value());
+  ranks.push_back(late.read().value());
+  const Profile profile = merge(std::move(ranks)).value();
+  ASSERT_EQ(profile.skews.size(), 1u);
+  EXPECT_DOUBLE_EQ(profile.skews[0].wait_seconds, 100e-9);
+  EXPECT_DOUBLE_EQ(profile.skews[0].inside_seconds, 150e-9);
+  EXPECT_EQ(profile.skews[0].latest_rank, 1);
+}
+
 TEST(Merge, MessagesAreTheSenders) {
   std::vector<Rank> ranks = two_ranks();
   Profile profile = merge(ranks).value();
