@@ -15,7 +15,7 @@ from pathlib import Path
 import forked
 import pytest
 from conftest import ROOT
-from sennit.programs import launcher
+from sennit.programs import launcher, preloading
 from sennit.programs.handed_on import command_line, preloaded
 from sennit.verbs import run
 
@@ -42,8 +42,11 @@ def test_the_library_is_in_front_and_there_once(there: str, expected: str) -> No
 
 def test_sennits_library_is_taken_out_of_a_preload_and_nothing_else() -> None:
     named = "/b/libsennit-preload.so"
-    assert run.not_preloaded(f"/a.so {named}:/libsennit-preload.so.old:{named}") == "/a.so:/libsennit-preload.so.old"
-    assert run.not_preloaded(named) == run.not_preloaded("") == ""
+    assert (
+        preloading.not_preloaded(f"/a.so {named}:/libsennit-preload.so.old:{named}")
+        == "/a.so:/libsennit-preload.so.old"
+    )
+    assert preloading.not_preloaded(named) == preloading.not_preloaded("") == ""
 
 
 VARIABLES = {"LD_PRELOAD": "/s.so:/a.so", "SENNIT_REPORT": "1"}
@@ -149,9 +152,9 @@ LOAD, DYNAMIC, INTERPRETER, PROGRAM_HEADERS = 1, 2, 3, 6
 @pytest.mark.parametrize("bits", [32, 64])
 @pytest.mark.parametrize("order", ["<", ">"])
 def test_a_program_without_an_interpreter_is_static(bits: int, order: str) -> None:
-    assert run.is_static(elf(LOAD, bits=bits, order=order, file_type=2))
-    assert run.is_static(elf(LOAD, DYNAMIC, bits=bits, order=order))
-    assert not run.is_static(elf(PROGRAM_HEADERS, INTERPRETER, LOAD, DYNAMIC, bits=bits, order=order))
+    assert preloading.is_static(elf(LOAD, bits=bits, order=order, file_type=2))
+    assert preloading.is_static(elf(LOAD, DYNAMIC, bits=bits, order=order))
+    assert not preloading.is_static(elf(PROGRAM_HEADERS, INTERPRETER, LOAD, DYNAMIC, bits=bits, order=order))
 
 
 @pytest.mark.parametrize(
@@ -159,12 +162,12 @@ def test_a_program_without_an_interpreter_is_static(bits: int, order: str) -> No
     [b"", b"#!/bin/sh\n", b"\x7fELF", elf(LOAD)[:66], elf(), elf(LOAD, file_type=1), b"\x7fELF\x03\x01" + bytes(90)],
 )
 def test_what_is_no_whole_program_is_not_called_static(head: bytes) -> None:
-    assert not run.is_static(head)
+    assert not preloading.is_static(head)
 
 
 def test_programs_of_this_machine_are_told_apart(tmp_path: Path) -> None:
-    assert run.beyond_reach(Path("/bin/sh").resolve()) == ""
-    assert run.beyond_reach(tmp_path / "none") == ""
+    assert preloading.beyond_reach(Path("/bin/sh").resolve()) == ""
+    assert preloading.beyond_reach(tmp_path / "none") == ""
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("gcc is not on PATH")
@@ -173,17 +176,17 @@ def test_programs_of_this_machine_are_told_apart(tmp_path: Path) -> None:
     for option, why in zip(options, ["it is statically linked"] * 2 + [""], strict=True):
         program = tmp_path / "a"
         subprocess.run([compiler, *option, "a.c", "-o", str(program)], cwd=tmp_path, check=True, timeout=60)
-        assert run.beyond_reach(program) == why, option
+        assert preloading.beyond_reach(program) == why, option
 
 
 def test_other_rights_are_those_of_another_user_or_group() -> None:
     plain, setuid, setgid, locking = 0o755, 0o4755, 0o2755, 0o2644
-    assert not run.gains_rights(plain, 0, 0, 1000, 1000)
-    assert run.gains_rights(setuid, 0, 0, 1000, 1000)
-    assert not run.gains_rights(setuid, 0, 0, 0, 0)
-    assert run.gains_rights(setgid, 1000, 0, 1000, 1000)
-    assert not run.gains_rights(setgid, 0, 1000, 1000, 1000)
-    assert not run.gains_rights(locking, 0, 0, 1000, 1000)
+    assert not preloading.gains_rights(plain, 0, 0, 1000, 1000)
+    assert preloading.gains_rights(setuid, 0, 0, 1000, 1000)
+    assert not preloading.gains_rights(setuid, 0, 0, 0, 0)
+    assert preloading.gains_rights(setgid, 1000, 0, 1000, 1000)
+    assert not preloading.gains_rights(setgid, 0, 1000, 1000, 1000)
+    assert not preloading.gains_rights(locking, 0, 0, 1000, 1000)
 
 
 # ---- runs ---------------------------------------------------------------------------------------------------------
@@ -194,7 +197,7 @@ def tree(tmp_path: Path) -> Path:
     """A place where sennit is installed: libraries that the loader can load, and that do nothing."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "lib").mkdir()
-    for name in (run.PRELOADED, *run.DROP_INS):
+    for name in (preloading.PRELOADED, *preloading.DROP_INS):
         (tmp_path / "lib" / name).symlink_to(next(Path("/lib").glob("*/libm.so.6")))
     return tmp_path
 
@@ -215,7 +218,7 @@ def environment(tree: Path) -> dict[str, str]:
 
 
 def library(tree: Path) -> str:
-    return str((tree / "lib" / run.PRELOADED).resolve())
+    return str((tree / "lib" / preloading.PRELOADED).resolve())
 
 
 SHOW = 'echo "$LD_PRELOAD|$SENNIT_OPS|$SENNIT_REPORT|$SENNIT_EXPLAIN|$*"'
@@ -299,7 +302,7 @@ def test_signals_that_python_ignores_are_not_ignored_by_the_program(sennit: Senn
 
 @pytest.mark.parametrize("off", ["1", "true", "ON"])
 def test_nothing_is_changed_where_it_is_disabled(tree: Path, sennit: Sennit, off: str) -> None:
-    (tree / "lib" / run.PRELOADED).unlink()
+    (tree / "lib" / preloading.PRELOADED).unlink()
     done = sennit("--report", script(tree, "show", SHOW), SENNIT_DISABLE=off)
     assert (done.returncode, done.stdout, done.stderr) == (0, "||||\n", "")
 
@@ -307,7 +310,7 @@ def test_nothing_is_changed_where_it_is_disabled(tree: Path, sennit: Sennit, off
 def test_a_rank_is_shown_its_gpu_alone(sennit: Sennit, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     command = ("--gpu-per-rank", "--", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES")
-    for name in run.LOCAL_RANKS:
+    for name in preloading.LOCAL_RANKS:
         monkeypatch.delenv(name, raising=False)
     done = sennit(*command)
     assert done.returncode == 2
@@ -378,7 +381,7 @@ def test_what_cannot_be_started_is_said(
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("name", [run.PRELOADED, *run.DROP_INS])
+@pytest.mark.parametrize("name", [preloading.PRELOADED, *preloading.DROP_INS])
 def test_missing_libraries_are_named_with_a_remedy(tree: Path, sennit: Sennit, name: str) -> None:
     (tree / "lib" / name).unlink()
     done = sennit("true")
@@ -389,7 +392,7 @@ def test_missing_libraries_are_named_with_a_remedy(tree: Path, sennit: Sennit, n
 
 def test_a_path_that_cannot_be_preloaded_is_said(tree: Path, sennit: Sennit) -> None:
     shutil.copytree(tree / "lib", tree / "a place" / "lib")
-    for name in (run.PRELOADED, *run.DROP_INS):
+    for name in (preloading.PRELOADED, *preloading.DROP_INS):
         (tree / "a place" / "lib" / name).unlink()
         (tree / "a place" / "lib" / name).write_bytes(b"")
     done = sennit("true", SENNIT_PROGRAMS=str(tree / "a place" / "bin"))
@@ -406,4 +409,4 @@ BUILT = os.environ.get("SENNIT_TEST_PROGRAMS", "")
 def test_the_libraries_that_were_built_are_found_and_harm_no_program(sennit: Sennit) -> None:
     done = sennit("--report", "--", "sh", "-c", SHOW, SENNIT_PROGRAMS=BUILT)
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == f"{(Path(BUILT).parent / 'lib' / run.PRELOADED).resolve()}||1||\n"
+    assert done.stdout == f"{(Path(BUILT).parent / 'lib' / preloading.PRELOADED).resolve()}||1||\n"

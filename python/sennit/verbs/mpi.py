@@ -17,11 +17,11 @@ from sennit.model.document import parse
 from sennit.model.result import UCX, Result
 from sennit.programs import console, launcher, places, process
 from sennit.programs.handed_on import preloaded
+from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.progress import Bar, Step
 from sennit.verbs.options import Csv, Html, Markdown, ResultFile, examples
 from sennit.verbs.results import Files, show_result
-from sennit.verbs.run import library_to_preload
 
 PROGRAM = "sennit-bench-mpi"
 PEERS = ("by_hand", "mpi", UCX, "none")

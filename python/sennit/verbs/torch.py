@@ -15,6 +15,7 @@ from sennit.baselines.run import Outcome
 from sennit.baselines.torch_calls import EAGER, PASSED_ON, Case, Job
 from sennit.baselines.torch_job import NCCL, SENNIT
 from sennit.operations import known_as
+from sennit.programs.preloading import library_to_preload
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
     Csv,
@@ -28,7 +29,6 @@ from sennit.verbs.options import (
     names,
 )
 from sennit.verbs.results import Files, show_result
-from sennit.verbs.run import library_to_preload
 from sennit.verbs.turns import Outcomes, Progress, finished, measure_in_turns, take_turns
 
 EXAMPLES = examples(

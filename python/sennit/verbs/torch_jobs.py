@@ -12,9 +12,9 @@ from sennit.baselines.torch_job import Told
 from sennit.programs import launcher
 from sennit.programs.handed_on import preloaded
 from sennit.programs.packages import install
+from sennit.programs.preloading import is_off, not_preloaded
 from sennit.programs.problem import Exit, Problem
 from sennit.programs.revision import revision
-from sennit.verbs.run import is_off, not_preloaded
 
 
 def ranks_or_gpus(asked: int | None, need: str, packages: str = "torch") -> int:

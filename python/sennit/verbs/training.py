@@ -16,6 +16,7 @@ from sennit.baselines.budget import LEAST_S, Did, share
 from sennit.baselines.run import Outcome
 from sennit.baselines.torch_job import NCCL, SENNIT
 from sennit.baselines.training import Case, Job
+from sennit.programs.preloading import library_to_preload
 from sennit.programs.problem import Exit, Problem
 from sennit.verbs import torch_jobs
 from sennit.verbs.options import (
@@ -30,7 +31,6 @@ from sennit.verbs.options import (
     names,
 )
 from sennit.verbs.results import Files, show_result
-from sennit.verbs.run import library_to_preload
 from sennit.verbs.turns import Enough, JobInTurns, Outcomes, Progress, measure_in_turns
 
 EXAMPLES = examples(

@@ -1,0 +1,166 @@
+"""What a profiled program communicated: the document of sennit-profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import Field, NonNegativeFloat, NonNegativeInt
+
+from sennit.model.document import Part
+
+Memory = Literal["none", "host", "pinned", "managed", "gpu"]
+# Calls before the time that shares are of begins, and after it has ended.
+OUTSIDE = ("MPI_Init", "MPI_Init_thread", "MPI_Finalize")
+
+
+class Rank(Part):
+    """One process."""
+
+    rank: int
+    host: str
+    process: int
+    program: str
+    ended: Literal["killed", "finalized", "exited"]
+    seconds: NonNegativeFloat
+    calls: NonNegativeInt
+    at_once: NonNegativeInt
+    threads: NonNegativeInt
+    calls_lost: NonNegativeInt
+    classes_lost: NonNegativeInt
+    clock_error_us: NonNegativeFloat
+
+
+class Spread(Part):
+    """Of one number of each process."""
+
+    least: NonNegativeFloat
+    mean: NonNegativeFloat
+    most: NonNegativeFloat
+
+
+class Row(Part):
+    """Calls of one function that are alike, of all processes. Sizes are those of the side that has more bytes."""
+
+    function: str
+    communicator_size: NonNegativeInt
+    from_bytes: NonNegativeInt | None
+    to_bytes: NonNegativeInt | None
+    memory_in: Memory
+    memory_out: Memory
+    reduction: str | None
+    how: str | None
+    phase: str | None
+    calls: NonNegativeInt
+    processes: NonNegativeInt
+    bytes_in: NonNegativeInt
+    bytes_out: NonNegativeInt
+    seconds: NonNegativeFloat
+    rank_seconds: Spread
+    least_us: NonNegativeFloat
+    most_us: NonNegativeFloat
+    device_calls: NonNegativeInt
+    device_seconds: NonNegativeFloat
+    at_once: NonNegativeInt
+
+    @property
+    def counts(self) -> bool:
+        """Whether its time is part of the run's."""
+        return self.function not in OUTSIDE
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether GPU memory is on either side."""
+        return "gpu" in (self.memory_in, self.memory_out)
+
+    @property
+    def memory(self) -> str:
+        """Such as "gpu", or "host → gpu"; empty where the call takes no memory."""
+        sides = [each for each in (self.memory_in, self.memory_out) if each != "none"]
+        return " → ".join(dict.fromkeys(sides))
+
+
+class Partners(Part):
+    """Messages that one rank gave another one."""
+
+    sender: NonNegativeInt = Field(alias="from")
+    receiver: NonNegativeInt = Field(alias="to")
+    messages: NonNegativeInt
+    bytes: NonNegativeInt
+
+
+class Skew(Part):
+    """How long ranks waited in calls of all ranks for the last one to come."""
+
+    function: str
+    communicator_size: NonNegativeInt
+    calls: NonNegativeInt
+    wait_seconds: NonNegativeFloat
+    inside_seconds: NonNegativeFloat
+    latest_rank: int | None
+    latest_calls: NonNegativeInt
+
+
+class Unreadable(Part):
+    """A process's file that could not be read."""
+
+    file: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Total:
+    """Rows that have something in common. Seconds are of one process, in the mean."""
+
+    calls: int
+    bytes: int
+    seconds: float
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Total:
+        found = list(rows)
+        return cls(
+            sum(row.calls for row in found),
+            sum(max(row.bytes_in, row.bytes_out) for row in found),
+            sum(row.rank_seconds.mean for row in found),
+        )
+
+
+class Profile(Part):
+    """The whole document."""
+
+    kind: Literal["profile"]
+    version: Literal[1]
+    ranks_of_job: int
+    accelerated: bool
+    mpi: str | None
+    nccl: str | None
+    ranks: list[Rank]
+    missing: list[int]
+    rows: list[Row]
+    partners: list[Partners]
+    skew: list[Skew]
+    unreadable: list[Unreadable] = []
+
+    @property
+    def seconds(self) -> float:
+        """Of the run, in the mean over processes."""
+        return sum(rank.seconds for rank in self.ranks) / max(1, len(self.ranks))
+
+    def share(self, seconds: float) -> float:
+        """Of the run's time."""
+        return seconds / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def counted(self) -> list[Row]:
+        """Rows whose time is part of the run's."""
+        return [row for row in self.rows if row.counts]
+
+    def totals(self, key: Callable[[Row], str]) -> dict[str, Total]:
+        """Of the counted rows, by what `key` says of them; what took longest first."""
+        groups: dict[str, list[Row]] = {}
+        for row in self.counted:
+            groups.setdefault(key(row), []).append(row)
+        totals = {name: Total.of(rows) for name, rows in groups.items()}
+        return dict(sorted(totals.items(), key=lambda item: -item[1].seconds))

@@ -1,0 +1,163 @@
+"""`sennit profile` and `sennit report`."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from sennit.model.document import parse, read_json
+from sennit.model.profile import Profile
+from sennit.programs import console, places, process
+from sennit.programs.preloading import LOCAL_RANKS, find_program, with_library_before
+from sennit.programs.problem import Exit, Problem
+from sennit.verbs.options import AsJson, examples, print_json
+from sennit.views.profile_text import print_profile
+
+EXAMPLES = examples(
+    "sennit profile -- mpirun -n 4 ./program",
+    "sennit profile --accelerate -- torchrun --nproc-per-node 4 train.py",
+    "srun -n 4 sennit profile -o run1 -- ./program",
+)
+REPORT_EXAMPLES = examples("sennit report run1", "sennit report run1 --json | jq '.rows[0]'")
+
+OBSERVER = "libsennit-recorder.so"
+DOCUMENT = "profile.json"
+FEW = 4  # functions in the summary at a program's end
+
+
+def profile(
+    command: Annotated[list[str] | None, typer.Argument(metavar="COMMAND", show_default=False,
+                       help="What to start, with its arguments: a program, or the launcher of its ranks.")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FOLDER", show_default="a new one here",
+                      help="Where the profile goes.")] = None,
+    accelerate: Annotated[bool, typer.Option("--accelerate", help="As sennit run does, too. Else nothing is changed: "
+                          "the program's own MPI and NCCL do all calls.")] = False,
+) -> None:  # fmt: skip
+    """Run a program, and write down what it communicates: each call of MPI and NCCL, its size, its memory and its
+    time. At the end a few lines say where the time went; `sennit report` says more.
+
+    The exit code is the program's own."""
+    if not command:
+        raise Problem("no command is given", "Such as: sennit profile -- mpirun -n 4 ./program", Exit.USAGE)
+    program = find_program(command[0])
+    places.find_library(OBSERVER)
+    environment = dict(os.environ)
+    is_rank = is_of_launcher(environment)
+    folder = make_folder(output, is_rank)
+    environment |= {"SENNIT_PROFILE": str(folder), "SENNIT_OBSERVER": OBSERVER}
+    if not accelerate:
+        environment["SENNIT_DISABLE"] = "1"
+    command = with_library_before(program, command, environment)
+    if is_rank:
+        become(program, command, environment)
+    console.messages().print(Text(f"sennit: the profile goes to {folder}"), soft_wrap=True)
+    code = run_through(program, command, environment)
+    summarize(folder)
+    raise typer.Exit(code)
+
+
+def report(
+    what: Annotated[Path, typer.Argument(metavar="FOLDER", help="What sennit profile wrote.")],
+    as_json: AsJson = False,
+) -> None:
+    """Say what a profiled program communicated, and where its time went."""
+    document = merged(what)
+    found = parse(Profile, document, str(what))
+    if as_json:
+        print_json(document)
+    else:
+        print_profile(found, console.results())
+
+
+def is_of_launcher(environment: Mapping[str, str]) -> bool:
+    """Whether a launcher has started this process as one of its ranks. Slurm numbers the script of a batch job too,
+    which is no rank: it has no step."""
+    others = [name for name in LOCAL_RANKS if not name.startswith("SLURM")]
+    return any(name in environment for name in others) or "SLURM_STEP_ID" in environment
+
+
+# ---- a profile's folder -------------------------------------------------------------------------------------------
+
+
+def make_folder(asked: Path | None, is_rank: bool) -> Path:
+    """A new folder, for its owner alone. Behind a launcher all ranks share one, which the user has to name. Raises
+    Problem."""
+    if asked is None and is_rank:
+        raise Problem("the ranks of a launcher need one folder for all",
+                      "Name one: sennit profile -o run1 -- ./program", Exit.USAGE)  # fmt: skip
+    folder = (asked or Path(f"sennit-profile-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")).absolute()
+    try:
+        folder.mkdir(mode=0o700, exist_ok=is_rank)
+    except FileExistsError:
+        raise Problem(f"{folder} is there already", "Name another folder, or remove it", Exit.USAGE) from None
+    except OSError as error:
+        remedy = "Name a folder that can be written to: sennit profile -o FOLDER"
+        raise Problem(f"{folder} cannot be made: {error.strerror}", remedy, Exit.USAGE) from None
+    return folder
+
+
+def merged(folder: Path) -> Any:
+    """The folder's document: the one that is there, else made of what its processes wrote. Raises Problem."""
+    if folder.is_file():
+        return read_json(folder)
+    if not folder.is_dir():
+        raise Problem(f"{folder} does not exist", "Name a folder that sennit profile wrote", Exit.USAGE)
+    if (folder / DOCUMENT).is_file():
+        return read_json(folder / DOCUMENT)
+    document, _ = process.document("sennit-profile", str(folder), title="merging the profile")
+    return document
+
+
+def summarize(folder: Path) -> None:
+    """Merges what the processes wrote, and says in a few lines where the time went. The program has run, whatever
+    comes of that: nothing is raised."""
+    screen = console.messages()
+    try:
+        document = merged(folder)
+        (folder / DOCUMENT).write_text(json.dumps(document) + "\n", encoding="utf-8")
+        print_profile(parse(Profile, document, str(folder)), screen, FEW)
+        screen.print(Text(f"More: sennit report {os.path.relpath(folder)}"), soft_wrap=True)
+    except Problem as problem:
+        screen.print(Text(f"sennit: no summary: {problem.what}"), soft_wrap=True)
+    except OSError as error:
+        screen.print(Text(f"sennit: no summary: {folder / DOCUMENT}: {error.strerror}"), soft_wrap=True)
+
+
+# ---- the program --------------------------------------------------------------------------------------------------
+
+
+def become(program: Path, command: list[str], environment: dict[str, str]) -> None:
+    """A rank becomes the program: a launcher that waits for it, or signals it, meets the program itself."""
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # Python ignores these two, which the program would inherit
+        signal.signal(number, signal.SIG_DFL)
+    os.execve(program, command, environment)
+
+
+def run_through(program: Path, command: list[str], environment: dict[str, str]) -> int:
+    """Runs the program as if it were this process: on the same terminal, told of the same signals; the exit code that
+    a shell would see."""
+    child = subprocess.Popen(command, executable=program, env=environment)
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        child.send_signal(number)
+
+    # Ctrl-C and Ctrl-\ reach the program by the terminal.
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1,
+                                                                    signal.SIGUSR2)}  # fmt: skip
+    before |= {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGQUIT)}
+    try:
+        code = child.wait()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    return code if code >= 0 else 128 - code

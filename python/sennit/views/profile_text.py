@@ -1,0 +1,180 @@
+"""A profile for people: where the time went in one sentence, then by function, size and partner."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.text import Text
+
+from sennit import units
+from sennit.model.profile import Profile, Row
+from sennit.views.text_table import Table, print_part
+
+LITTLE = 0.02  # of run time, below which nothing is worth a change
+MOST_LINES = 12
+UNEVEN = 0.25  # of the time in calls of all ranks
+
+
+def print_profile(profile: Profile, console: Console, functions: int = MOST_LINES) -> None:
+    """Prints the sentence and the tables."""
+    console.print(Text(headline(profile), style="bold"))
+    console.print(Text(run(profile)))
+    print_part("By function", [by_function(profile, functions)], [], console)
+    sizes = by_size(profile)
+    if sizes.lines:
+        print_part("By size and memory", [sizes], [], console)
+    if profile.partners:
+        print_part("Partners", [by_partner(profile)], partners_said(profile), console)
+    for said in (*skew_said(profile), *warnings(profile)):
+        console.print()
+        console.print(Text(said))
+
+
+def headline(profile: Profile) -> str:
+    """Where the time went, in one sentence."""
+    if not profile.counted:
+        return "The program called neither MPI nor NCCL between its start and its end."
+    inside = sum(row.rank_seconds.mean for row in profile.counted)
+    share = profile.share(inside)
+    if share < LITTLE:
+        return f"Communication took {units.percent(share)} of run time: there is little to gain."
+    first = max(profile.counted, key=lambda row: row.rank_seconds.mean)
+    part = units.percent(profile.share(first.rank_seconds.mean))
+    return f"{units.percent(share)} of run time went into communication, {part} into {described(first)}."
+
+
+def described(row: Row) -> str:
+    """Such as: MPI_Allreduce of 4 to 8 MiB in GPU memory."""
+    said = row.function
+    if row.memory and row.to_bytes:
+        said += f" of {span(row)}"
+    if row.memory:
+        said += f" in {memory(row)} memory"
+    return said
+
+
+def memory(row: Row) -> str:
+    """In words."""
+    return row.memory.replace("gpu", "GPU")
+
+
+def span(row: Row) -> str:
+    """The sizes of a row's bin."""
+    if row.from_bytes is None or row.to_bytes is None:
+        return "all sizes"
+    if row.to_bytes <= 1:
+        return units.size(row.to_bytes)
+    return f"{units.size(row.to_bytes // 2)} to {units.size(row.to_bytes)}"
+
+
+def run(profile: Profile) -> str:
+    """What was profiled."""
+    ranks = len(profile.ranks)
+    hosts = len({rank.host for rank in profile.ranks})
+    libraries = " and ".join(each for each in (profile.mpi, profile.nccl) if each)
+    calls = sum(row.calls for row in profile.rows)
+    return (
+        f"{ranks} {'process' if ranks == 1 else 'processes'} on {hosts} {'host' if hosts == 1 else 'hosts'}"
+        f"{f', {libraries}' if libraries else ''}{', accelerated' if profile.accelerated else ''}; "
+        f"{units.three_digits(profile.seconds)} s, {calls} calls."
+    )
+
+
+def by_function(profile: Profile, most: int = MOST_LINES) -> Table:
+    """What took longest first. NCCL's calls only enqueue work: their time is the host's."""
+    totals = profile.totals(lambda row: row.function)
+    processes = max(1, len(profile.ranks))
+    lines = [
+        (
+            name,
+            units.percent(profile.share(total.seconds)),
+            f"{total.seconds:.3f}",
+            str(round(total.calls / processes)),
+            units.three_digits(total.seconds * processes / total.calls * 1e6) if total.calls else units.NOTHING,
+            units.size(total.bytes // max(1, total.calls)) if total.bytes else units.NOTHING,
+        )
+        for name, total in list(totals.items())[:most]
+    ]
+    return Table(
+        ("function", "of run time", "s a process", "calls a process", "µs a call", "mean size"),
+        lines,
+        left=("function",),
+    )
+
+
+def by_size(profile: Profile) -> Table:
+    """The bins of seed 003, section 3.3.4: calls that have a size, CPU and GPU buffers apart."""
+    rows = [row for row in profile.counted if row.memory and row.to_bytes is not None]
+    bins: dict[int, list[Row]] = {}
+    for row in rows:
+        bins.setdefault(row.to_bytes or 0, []).append(row)
+    lines = []
+    for upper in sorted(bins):
+        of_gpu = [row for row in bins[upper] if row.on_gpu]
+        of_host = [row for row in bins[upper] if not row.on_gpu]
+        lines.append((
+            span(bins[upper][0]),
+            *(str(sum(row.calls for row in each)) if each else units.NOTHING for each in (of_host, of_gpu)),
+            *(units.percent(profile.share(sum(row.rank_seconds.mean for row in each))) if each else units.NOTHING
+              for each in (of_host, of_gpu)),
+        ))  # fmt: skip
+    return Table(
+        ("size", "calls, CPU buffers", "calls, GPU buffers", "of run time, CPU", "of run time, GPU"),
+        lines,
+        left=("size",),
+    )
+
+
+def by_partner(profile: Profile, most: int = MOST_LINES) -> Table:
+    """The pairs with most bytes."""
+    pairs = sorted(profile.partners, key=lambda pair: (-pair.bytes, -pair.messages, pair.sender, pair.receiver))
+    lines = [
+        (f"{pair.sender} → {pair.receiver}", str(pair.messages), units.size(pair.bytes)) for pair in pairs[:most]
+    ]
+    return Table(("ranks", "messages", "bytes"), lines, left=("ranks",))
+
+
+def partners_said(profile: Profile) -> list[str]:
+    """With how many others ranks talk (seed 003, section 3.3.5)."""
+    partners: dict[int, set[int]] = {}
+    for pair in profile.partners:
+        partners.setdefault(pair.sender, set()).add(pair.receiver)
+    numbers = sorted(len(each) for each in partners.values())
+    if not numbers:
+        return []
+    span = str(numbers[0]) if numbers[0] == numbers[-1] else f"{numbers[0]} to {numbers[-1]}"
+    return [f"Each rank sends to {span} {'other' if span == '1' else 'others'}."]
+
+
+def skew_said(profile: Profile) -> list[str]:
+    """What the waiting for the last rank comes to, where it is worth a word."""
+    said = []
+    for skew in profile.skew:
+        waited = skew.wait_seconds / max(1, len(profile.ranks))
+        if skew.inside_seconds == 0 or skew.wait_seconds < UNEVEN * skew.inside_seconds:
+            continue
+        if profile.share(waited) < LITTLE:
+            continue
+        late = f" Rank {skew.latest_rank} came last most often ({skew.latest_calls} times)."
+        said.append(
+            f"{units.percent(skew.wait_seconds / skew.inside_seconds)} of the time in {skew.function} is waiting for "
+            f"the last rank ({skew.calls} calls, {skew.communicator_size} ranks): it computes longer, the network is "
+            f"not slow.{'' if skew.latest_rank is None else late}"
+        )
+    return said
+
+
+def warnings(profile: Profile) -> list[str]:
+    """What is missing of the profile."""
+    said = []
+    if profile.missing:
+        said.append(f"Ranks {', '.join(map(str, profile.missing))} wrote no file: their calls are missing here.")
+    said += [f"{each.file} is left out: {each.why}." for each in profile.unreadable]
+    killed = [str(rank.rank) for rank in profile.ranks if rank.ended == "killed"]
+    if killed:
+        said.append(f"Ranks {', '.join(killed)} were killed, or have not ended: their calls until then are here.")
+    lost = sum(rank.calls_lost for rank in profile.ranks)
+    if lost:
+        said.append(
+            f"Of {lost} calls only the sums were kept, since the files were full; the numbers above are exact."
+        )
+    return said

@@ -1,0 +1,112 @@
+#include "profile/document.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace sennit::profile {
+
+namespace {
+
+std::string_view name(Memory memory) {
+  constexpr std::array<std::string_view, kMemories> kNames{"none", "host", "pinned", "managed", "gpu"};
+  return kNames[static_cast<std::size_t>(memory)];
+}
+
+std::string_view name(End end) {
+  constexpr std::array<std::string_view, 3> kNames{"killed", "finalized", "exited"};
+  return kNames[static_cast<std::size_t>(end)];
+}
+
+Json of(const Spread& spread) {
+  return {{"least", spread.least}, {"mean", spread.mean}, {"most", spread.most}};
+}
+
+Json or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(text);
+}
+
+Json of(const Rank& rank) {
+  double inside = 0;
+  std::uint64_t calls = 0, at_once = 0;
+  for (const Sums& sums : rank.sums) {
+    inside += static_cast<double>(sums.ns) / 1e9;
+    calls += sums.calls;
+    at_once += sums.at_once;
+  }
+  return {{"rank", rank.rank},
+          {"host", rank.host},
+          {"process", rank.process},
+          {"program", rank.program},
+          {"ended", name(rank.end)},
+          {"started_unix", static_cast<double>(rank.wall_ns) / 1e9},
+          {"seconds", static_cast<double>(rank.run_ns()) / 1e9},
+          {"inside_seconds", inside},
+          {"calls", calls},
+          {"at_once", at_once},
+          {"threads", rank.threads},
+          {"calls_lost", rank.calls_lost},
+          {"classes_lost", rank.classes_lost},
+          {"clock_error_us", static_cast<double>(rank.clock_error_ns) / 1e3}};
+}
+
+Json of(const Row& row) {
+  const bool known = row.bin != kUnknownBin;
+  return {{"function", row.function},
+          {"communicator_size", row.communicator_size},
+          {"from_bytes", known ? Json(row.bin < 2 ? row.bin : last_of(static_cast<std::uint8_t>(row.bin - 1)) + 1) : Json()},
+          {"to_bytes", known ? Json(last_of(row.bin)) : Json()},
+          {"memory_in", name(row.memory_in)},
+          {"memory_out", name(row.memory_out)},
+          {"reduction", or_null(row.reduction)},
+          {"how", or_null(row.how)},
+          {"phase", or_null(row.phase)},
+          {"calls", row.calls},
+          {"processes", row.processes},
+          {"bytes_in", row.bytes_in},
+          {"bytes_out", row.bytes_out},
+          {"seconds", row.seconds},
+          {"rank_seconds", of(row.rank_seconds)},
+          {"least_us", row.least_us},
+          {"most_us", row.most_us},
+          {"device_calls", row.device_calls},
+          {"device_seconds", row.device_seconds},
+          {"at_once", row.at_once}};
+}
+
+template <class Each, class Make>
+Json list(const std::vector<Each>& all, const Make& make) {
+  Json made = Json::array();
+  for (const Each& one : all) made.push_back(make(one));
+  return made;
+}
+
+}  // namespace
+
+Json to_json(const Profile& profile) {
+  const Rank& first = profile.ranks.front();
+  return {{"kind", "profile"},
+          {"version", 1},
+          {"ranks_of_job", first.ranks},
+          {"accelerated", std::ranges::any_of(profile.ranks, &Rank::accelerated)},
+          {"mpi", or_null(first.mpi)},
+          {"nccl", or_null(first.nccl)},
+          {"ranks", list(profile.ranks, [](const Rank& rank) { return of(rank); })},
+          {"missing", profile.missing},
+          {"rows", list(profile.rows, [](const Row& row) { return of(row); })},
+          {"partners", list(profile.partners,
+                            [](const Partners& pair) {
+                              return Json{{"from", pair.from}, {"to", pair.to}, {"messages", pair.messages}, {"bytes", pair.bytes}};
+                            })},
+          {"skew", list(profile.skews, [](const Skew& skew) {
+             return Json{{"function", skew.function},
+                         {"communicator_size", skew.communicator_size},
+                         {"calls", skew.calls},
+                         {"wait_seconds", skew.wait_seconds},
+                         {"inside_seconds", skew.inside_seconds},
+                         {"latest_rank", skew.latest_rank < 0 ? Json() : Json(skew.latest_rank)},
+                         {"latest_calls", skew.latest_calls}};
+           })}};
+}
+
+}  // namespace sennit::profile

@@ -1,0 +1,168 @@
+// The file that a process writes while it is profiled, byte by byte: a header, tables of names, exact sums, and a ring of
+// calls for each thread. The file is mapped at its full size from the start, so a call writes memory and nothing else, and
+// a process that is killed leaves all calls that had ended.
+//
+// Every field has one writer at a time. What other processes read while the writer runs is published by the atomic named
+// beside it; everything else is read after the writer's end.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace sennit::profile {
+
+inline constexpr std::array<char, 8> kMagic{'s', 'e', 'n', 'n', 'i', 't', 'p', 'f'};
+inline constexpr std::uint32_t kVersion = 1;
+
+/// What kind of memory one side of a call uses. Numbers are part of the file.
+enum class Memory : std::uint8_t { absent, host, pinned, managed, device };
+inline constexpr std::size_t kMemories = 5;
+
+// Limits of a file. What is beyond one of them is counted under the last index of its table, whose name says so.
+inline constexpr std::size_t kFunctions = 1024, kCommunicators = 4096, kHows = 256, kReductions = 64, kTypes = 512,
+                              kPhases = 64;
+inline constexpr std::size_t kSumSlots = std::size_t{1} << 15, kPeerSlots = std::size_t{1} << 14;
+inline constexpr std::size_t kCallsInBlock = 800;
+
+template <std::size_t bytes>
+using Name = std::array<char, bytes>;  // ends in a zero byte
+
+/// How a process ended, as far as its file tells.
+enum class End : std::uint32_t { running, finalized, exited };
+
+struct Header {
+  std::array<char, 8> magic;
+  std::uint32_t version, header_bytes, call_bytes, block_bytes;
+  std::uint64_t file_bytes;
+  std::uint32_t blocks;  ///< as many as the file has room for
+  std::atomic<std::uint32_t> blocks_taken;
+  std::int32_t rank, ranks;  ///< of the job; -1: the program has not said
+  std::uint32_t process, threads_seen;
+  std::atomic<End> end;
+  std::uint32_t accelerated;                    ///< whether the drop-ins were at work
+  std::int64_t wall_ns;                         ///< of CLOCK_REALTIME, when `begin_ns` was read
+  std::uint64_t begin_ns;                       ///< of CLOCK_MONOTONIC, as all times here: the file was made
+  std::atomic<std::uint64_t> init_ns, last_ns;  ///< the first call's end (MPI_Init), the last one's or the finalization
+  std::int64_t clock_offset_ns;                 ///< to be added to this node's times to have the first rank's
+  std::uint64_t clock_error_ns;                 ///< by which that may be wrong
+  std::atomic<std::uint64_t> calls_lost;        ///< calls that the rings no longer have; the sums do
+  std::atomic<std::uint64_t> classes_lost;      ///< calls whose class found no slot: summed by function alone
+  std::atomic<std::uint32_t> functions, communicators, hows, reductions, types, phases;  ///< names that are there
+  Name<64> host;
+  Name<256> program, mpi, nccl;
+};
+
+struct Communicator {
+  std::uint64_t id;  ///< the same on all of its ranks
+  std::uint64_t parent;
+  std::uint32_t size, rank;
+  Name<72> name;
+};
+
+/// One call, or the wait that ended a request.
+struct Call {
+  std::uint64_t begin_ns, end_ns;
+  std::uint64_t bytes_in, bytes_out;             ///< that this rank gives and gets
+  std::uint64_t device_begin_ns, device_end_ns;  ///< 0: not timed on the GPU
+  std::uint32_t sequence;                        ///< of calls of all ranks of the communicator
+  std::uint32_t request;                         ///< a number of the request that it begins or ends; 0: has none
+  std::int32_t peer;                             ///< the root or the other rank, of the communicator; -1: has none
+  std::int32_t tag;
+  std::uint16_t function, communicator, type;
+  std::uint8_t reduction, how, phase;
+  Memory memory_in, memory_out;
+  std::uint8_t in_place;
+  std::uint8_t at_once;  ///< other threads of the process that were in calls, at its begin
+  std::uint8_t unused;
+};
+static_assert(sizeof(Call) == 80);
+
+/// Calls of one class, summed: exact however many there were.
+struct Sum {
+  std::atomic<std::uint64_t> key;  ///< of Class; 0: free
+  std::atomic<std::uint64_t> calls, bytes_in, bytes_out, ns, most_ns, device_calls, device_ns, at_once;
+  std::atomic<std::uint64_t> least_ns;  ///< and one more; 0: no call has ended
+};
+
+/// Messages with one other rank of the job.
+struct Peer {
+  std::atomic<std::uint64_t> key;  ///< 2 * (rank + 1) + whether this rank sends; 0: free
+  std::atomic<std::uint64_t> messages, bytes;
+};
+
+/// Calls of one thread, in order. `number` counts the thread's blocks: of two blocks the lower number is older.
+struct Block {
+  std::uint32_t thread, number;
+  std::atomic<std::uint64_t> count;  ///< calls that are whole; released after each
+  std::array<Call, kCallsInBlock> call;
+};
+
+/// All of the file but the blocks behind it.
+struct Tables {
+  Header header;
+  std::array<Name<40>, kFunctions> function;
+  std::array<Communicator, kCommunicators> communicator;
+  std::array<Name<96>, kHows> how;
+  std::array<Name<32>, kReductions> reduction;
+  std::array<Name<32>, kTypes> type;
+  std::array<Name<64>, kPhases> phase;
+  std::array<Sum, kFunctions> rest;  ///< by function: calls of classes beyond kSumSlots
+  std::array<Sum, kSumSlots> sum;
+  std::array<Peer, kPeerSlots> peer;
+};
+
+/// What calls are summed by. 64 bits, so that one compare-and-swap takes a slot.
+struct Class {
+  std::uint16_t function = 0, communicator = 0;
+  std::uint8_t how = 0, reduction = 0, phase = 0;
+  std::uint8_t bin = 0;  ///< bin_of()
+  Memory memory_in = Memory::absent, memory_out = Memory::absent;
+
+  /// Never 0.
+  constexpr std::uint64_t key() const {
+    std::uint64_t bits = 1;
+    const auto put = [&](std::uint64_t value, unsigned width) { bits = bits << width | value; };
+    put(function, 10);
+    put(communicator, 12);
+    put(how, 8);
+    put(reduction, 6);
+    put(phase, 6);
+    put(bin, 7);
+    put(static_cast<std::uint64_t>(memory_in), 3);
+    put(static_cast<std::uint64_t>(memory_out), 3);
+    return bits;
+  }
+  static constexpr Class of(std::uint64_t key) {
+    const auto take = [&](unsigned width) {
+      const std::uint64_t value = key & ((std::uint64_t{1} << width) - 1);
+      key >>= width;
+      return value;
+    };
+    Class found;
+    found.memory_out = static_cast<Memory>(take(3));
+    found.memory_in = static_cast<Memory>(take(3));
+    found.bin = static_cast<std::uint8_t>(take(7));
+    found.phase = static_cast<std::uint8_t>(take(6));
+    found.reduction = static_cast<std::uint8_t>(take(6));
+    found.how = static_cast<std::uint8_t>(take(8));
+    found.communicator = static_cast<std::uint16_t>(take(12));
+    found.function = static_cast<std::uint16_t>(take(10));
+    return found;
+  }
+};
+
+/// The bin of a message: 0 without bytes, 1 for one byte, n for (2^(n-2), 2^(n-1)] bytes. These are the bins of seed 003,
+/// section 3.3.4, and one for messages without bytes.
+constexpr std::uint8_t bin_of(std::uint64_t bytes) {
+  return bytes == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(1 + std::bit_width(bytes - 1));
+}
+inline constexpr std::uint8_t kLastBin = 65, kUnknownBin = 66;  // the latter is of calls without a class, see Tables::rest
+/// The largest message of a bin, in bytes; the last bin ends with the largest number.
+constexpr std::uint64_t last_of(std::uint8_t bin) {
+  return bin == 0 ? 0 : bin >= kLastBin ? ~std::uint64_t{0} : std::uint64_t{1} << (bin - 1);
+}
+
+}  // namespace sennit::profile

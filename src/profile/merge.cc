@@ -1,0 +1,197 @@
+#include "profile/merge.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+
+#include <fmt/format.h>
+
+namespace sennit::profile {
+
+namespace {
+
+constexpr double kSecond = 1e9, kMicrosecond = 1e3;  // in ns
+
+Status check(std::vector<Rank>& ranks) {
+  if (ranks.empty())
+    return Status(Code::invalid_argument, "there is no process's file", {},
+                  "Name the folder that sennit profile wrote");
+  std::ranges::stable_sort(ranks, {}, [](const Rank& one) { return std::pair(one.rank, one.process); });
+  for (std::size_t i = 1; i < ranks.size(); ++i) {
+    const Rank &one = ranks[i - 1], &next = ranks[i];
+    if (one.rank >= 0 && one.rank == next.rank)
+      return Status(Code::corrupt, fmt::format("two files are of rank {}", one.rank),
+                    one.origin + " and " + next.origin, "Use a folder of one run");
+    if (one.rank >= 0 && one.ranks != next.ranks)
+      return Status(Code::corrupt, fmt::format("one file is of a job of {} ranks, another one of {}", one.ranks, next.ranks),
+                    one.origin + " and " + next.origin, "Use a folder of one run");
+  }
+  return {};
+}
+
+/// Of all calls of one process that are alike.
+using RowKey = std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
+
+RowKey key_of(const Rank& rank, const Class& of) {
+  if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}, {}};
+  return {rank.functions[of.function],
+          rank.communicators[of.communicator].size,
+          of.bin,
+          of.memory_in,
+          of.memory_out,
+          rank.hows[of.how],
+          rank.reductions[of.reduction],
+          rank.phases[of.phase]};
+}
+
+std::vector<Row> rows_of(const std::vector<Rank>& ranks) {
+  std::map<RowKey, Row> rows;
+  for (const Rank& rank : ranks) {
+    std::map<RowKey, double> seconds;
+    for (const Sums& sums : rank.sums) {
+      const RowKey key = key_of(rank, sums.of);
+      const auto [at, is_new] = rows.try_emplace(key);
+      Row& row = at->second;
+      if (is_new)
+        std::tie(row.function, row.communicator_size, row.bin, row.memory_in, row.memory_out, row.how, row.reduction,
+                 row.phase) = key;
+      row.least_us = row.calls == 0 ? static_cast<double>(sums.least_ns) / kMicrosecond
+                                    : std::min(row.least_us, static_cast<double>(sums.least_ns) / kMicrosecond);
+      row.most_us = std::max(row.most_us, static_cast<double>(sums.most_ns) / kMicrosecond);
+      row.calls += sums.calls;
+      row.bytes_in += sums.bytes_in;
+      row.bytes_out += sums.bytes_out;
+      row.at_once += sums.at_once;
+      row.device_calls += sums.device_calls;
+      row.device_seconds += static_cast<double>(sums.device_ns) / kSecond;
+      seconds[key] += static_cast<double>(sums.ns) / kSecond;
+    }
+    for (const auto& [key, took] : seconds) {
+      Row& row = rows[key];
+      row.rank_seconds.least = row.processes == 0 ? took : std::min(row.rank_seconds.least, took);
+      row.rank_seconds.most = std::max(row.rank_seconds.most, took);
+      row.seconds += took;
+      ++row.processes;
+    }
+  }
+  std::vector<Row> all;
+  for (auto& [key, row] : rows) {
+    if (row.processes < ranks.size()) row.rank_seconds.least = 0;
+    row.rank_seconds.mean = row.seconds / static_cast<double>(ranks.size());
+    all.push_back(std::move(row));
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &Row::seconds);
+  return all;
+}
+
+std::vector<Partners> partners_of(const std::vector<Rank>& ranks, const std::vector<int>& missing) {
+  std::map<std::pair<int, int>, Partners> pairs;
+  for (const Rank& rank : ranks)
+    for (const Messages& one : rank.messages) {
+      if (rank.rank < 0 || (!one.sent && !std::ranges::binary_search(missing, one.peer))) continue;
+      const int from = one.sent ? rank.rank : one.peer, to = one.sent ? one.peer : rank.rank;
+      Partners& pair = pairs[{from, to}];
+      pair.from = from;
+      pair.to = to;
+      pair.messages += one.messages;
+      pair.bytes += one.bytes;
+    }
+  std::vector<Partners> all;
+  for (const auto& [key, pair] : pairs) all.push_back(pair);
+  return all;
+}
+
+/// A call of all ranks, as far as they have been looked at.
+struct Meeting {
+  std::uint64_t last_begin = 0, before_last = 0;  // of the first rank's clock
+  std::uint64_t error = 0;                        // of the clocks
+  std::uint32_t came = 0, size = 0;
+  int latest = -1;
+  const std::string* function = nullptr;
+
+  /// All have come, and the last one later than the clocks are wrong.
+  bool has_a_last() const { return came == size && last_begin - before_last > 2 * error; }
+};
+using Meetings = std::map<std::pair<std::uint64_t, std::uint32_t>, Meeting>;  // by communicator and number
+
+/// Calls visit(meeting, begin, end) for each rank's call of all ranks, with times of the first rank's clock.
+template <class Visit>
+void visit_meetings(const Rank& rank, Meetings& meetings, const Visit& visit) {
+  for (const TimedCall& one : rank.calls) {
+    const NamedCommunicator& communicator = rank.communicators[one.call.communicator];
+    if (one.call.sequence == 0 || communicator.size < 2) continue;
+    const auto offset = static_cast<std::uint64_t>(rank.clock_offset_ns);
+    Meeting& meeting = meetings[{communicator.id, one.call.sequence}];
+    meeting.size = communicator.size;
+    meeting.function = &rank.functions[one.call.function];
+    visit(meeting, one.call.begin_ns + offset, one.call.end_ns + offset);
+  }
+}
+
+std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
+  Meetings meetings;
+  for (const Rank& rank : ranks)
+    visit_meetings(rank, meetings, [&](Meeting& meeting, std::uint64_t begin, std::uint64_t) {
+      if (meeting.came++ == 0 || begin > meeting.last_begin) {
+        meeting.before_last = meeting.last_begin;
+        meeting.last_begin = begin;
+        meeting.latest = rank.rank;
+      } else {
+        meeting.before_last = std::max(meeting.before_last, begin);
+      }
+      meeting.error = std::max(meeting.error, rank.clock_error_ns);
+    });
+  struct Found {
+    Skew skew;
+    std::map<int, std::uint64_t> last;  // by rank: calls to which it came last
+  };
+  std::map<std::pair<std::string, std::uint32_t>, Found> found;
+  for (const auto& [key, meeting] : meetings) {
+    if (meeting.came != meeting.size) continue;
+    Found& of = found[{*meeting.function, meeting.size}];
+    ++of.skew.calls;
+    if (meeting.has_a_last()) ++of.last[meeting.latest];
+  }
+  for (const Rank& rank : ranks)
+    visit_meetings(rank, meetings, [&](const Meeting& meeting, std::uint64_t begin, std::uint64_t end) {
+      if (meeting.came != meeting.size) return;
+      Skew& skew = found[{*meeting.function, meeting.size}].skew;
+      skew.inside_seconds += static_cast<double>(end - begin) / kSecond;
+      // Who leaves before the last one has come, as a broadcast's root may, has waited no longer.
+      if (meeting.has_a_last())
+        skew.wait_seconds += static_cast<double>(std::max(begin, std::min(end, meeting.last_begin)) - begin) / kSecond;
+    });
+  std::vector<Skew> all;
+  for (auto& [key, of] : found) {
+    std::tie(of.skew.function, of.skew.communicator_size) = key;
+    for (const auto& [rank, calls] : of.last)
+      if (calls > of.skew.latest_calls) {
+        of.skew.latest_rank = rank;
+        of.skew.latest_calls = calls;
+      }
+    all.push_back(std::move(of.skew));
+  }
+  std::ranges::stable_sort(all, std::greater<>(), &Skew::wait_seconds);
+  return all;
+}
+
+}  // namespace
+
+Result<Profile> merge(std::vector<Rank> ranks) {
+  if (auto status = check(ranks); !status) return status;
+  Profile profile;
+  for (int rank = 0; rank < ranks.back().ranks; ++rank)
+    if (std::ranges::find(ranks, rank, &Rank::rank) == ranks.end()) profile.missing.push_back(rank);
+  profile.rows = rows_of(ranks);
+  profile.partners = partners_of(ranks, profile.missing);
+  profile.skews = skews_of(ranks);
+  for (Rank& rank : ranks) {
+    rank.calls.clear();
+    rank.calls.shrink_to_fit();
+  }
+  profile.ranks = std::move(ranks);
+  return profile;
+}
+
+}  // namespace sennit::profile

@@ -1,0 +1,192 @@
+#include "profile/rank.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include <fmt/format.h>
+
+#include "base/unique_fd.h"
+
+namespace sennit::profile {
+
+namespace {
+
+Status corrupt(std::string what, std::string_view origin) {
+  return Status(Code::corrupt, std::move(what), std::string(origin),
+                "Leave this file out, or profile the program again");
+}
+
+template <std::size_t size>
+std::string text(const Name<size>& name) {
+  return std::string(name.data(), strnlen(name.data(), size));
+}
+
+template <class Table>
+bool read_names(const Table& table, std::uint32_t count, std::vector<std::string>& names) {
+  if (count > table.size()) return false;
+  for (std::uint32_t i = 0; i < count; ++i) names.push_back(text(table[i]));
+  return true;
+}
+
+std::uint64_t value(const std::atomic<std::uint64_t>& from) {
+  return from.load(std::memory_order_relaxed);
+}
+
+Sums sums_of(const Sum& sum, Class of) {
+  const std::uint64_t least = value(sum.least_ns);
+  return {of,
+          value(sum.calls),
+          value(sum.bytes_in),
+          value(sum.bytes_out),
+          value(sum.ns),
+          least == 0 ? 0 : least - 1,
+          value(sum.most_ns),
+          value(sum.device_calls),
+          value(sum.device_ns),
+          value(sum.at_once)};
+}
+
+/// Indices that a file's record names.
+struct Indices {
+  const Rank& rank;
+  bool hold(unsigned function, unsigned communicator, unsigned how, unsigned reduction, unsigned phase, Memory in,
+            Memory out) const {
+    return function < rank.functions.size() && communicator < rank.communicators.size() && how < rank.hows.size() &&
+           reduction < rank.reductions.size() && phase < rank.phases.size() &&
+           static_cast<std::size_t>(in) < kMemories && static_cast<std::size_t>(out) < kMemories;
+  }
+  bool hold(const Class& of) const {
+    return hold(of.function, of.communicator, of.how, of.reduction, of.phase, of.memory_in, of.memory_out) &&
+           of.bin <= kLastBin;
+  }
+  bool hold(const Call& call) const {
+    return hold(call.function, call.communicator, call.how, call.reduction, call.phase, call.memory_in,
+                call.memory_out) &&
+           call.type < rank.types.size() && call.begin_ns <= call.end_ns &&
+           call.device_begin_ns <= call.device_end_ns;
+  }
+};
+
+Status read_header(const Header& header, std::uint64_t bytes, std::string_view origin) {
+  if (header.magic != kMagic) return corrupt("this is not a profile's file, or it was never begun", origin);
+  if (header.version != kVersion)
+    return Status(Code::unsupported, fmt::format("a profile's file of version {}", header.version),
+                  std::string(origin), fmt::format("Read it with the sennit that wrote it; this one has {}", kVersion));
+  if (header.header_bytes != sizeof(Tables) || header.call_bytes != sizeof(Call) ||
+      header.block_bytes != sizeof(Block) || header.file_bytes != bytes ||
+      header.blocks > (bytes - sizeof(Tables)) / sizeof(Block))
+    return corrupt("the file is cut off, or its header was changed", origin);
+  if (header.rank < -1 || header.ranks < -1 || (header.ranks >= 0 && header.rank >= header.ranks))
+    return corrupt(fmt::format("rank {} of {}", header.rank, header.ranks), origin);
+  return {};
+}
+
+}  // namespace
+
+Result<Rank> read_rank(std::span<const std::byte> content, std::string_view origin) {
+  if (content.size() < sizeof(Tables)) return corrupt("the file is cut off", origin);
+  const auto& tables = *std::launder(reinterpret_cast<const Tables*>(content.data()));
+  const Header& header = tables.header;
+  if (auto status = read_header(header, content.size(), origin); !status) return status;
+  Rank rank;
+  rank.origin = origin;
+  rank.rank = header.rank;
+  rank.ranks = header.ranks;
+  rank.process = header.process;
+  rank.threads = header.threads_seen;
+  rank.host = text(header.host);
+  rank.program = text(header.program);
+  rank.mpi = text(header.mpi);
+  rank.nccl = text(header.nccl);
+  rank.accelerated = header.accelerated != 0;
+  rank.end = header.end.load(std::memory_order_acquire);
+  if (rank.end > End::exited) return corrupt("the process ended in no way that is known", origin);
+  rank.wall_ns = header.wall_ns;
+  rank.begin_ns = header.begin_ns;
+  rank.init_ns = value(header.init_ns);
+  rank.last_ns = value(header.last_ns);
+  rank.clock_offset_ns = header.clock_offset_ns;
+  rank.clock_error_ns = header.clock_error_ns;
+  rank.calls_lost = value(header.calls_lost);
+  rank.classes_lost = value(header.classes_lost);
+  const std::uint32_t communicators = header.communicators.load(std::memory_order_acquire);
+  if (!read_names(tables.function, header.functions.load(std::memory_order_acquire), rank.functions) ||
+      !read_names(tables.how, header.hows.load(std::memory_order_acquire), rank.hows) ||
+      !read_names(tables.reduction, header.reductions.load(std::memory_order_acquire), rank.reductions) ||
+      !read_names(tables.type, header.types.load(std::memory_order_acquire), rank.types) ||
+      !read_names(tables.phase, header.phases.load(std::memory_order_acquire), rank.phases) ||
+      communicators > kCommunicators)
+    return corrupt("a table has more names than room", origin);
+  for (std::uint32_t i = 0; i < communicators; ++i) {
+    const Communicator& one = tables.communicator[i];
+    rank.communicators.push_back({one.id, one.parent, one.size, one.rank, text(one.name)});
+  }
+  const Indices indices{rank};
+  for (const Sum& sum : tables.sum) {
+    const std::uint64_t key = value(sum.key);
+    if (key == 0) continue;
+    const Class of = Class::of(key);
+    if (of.key() != key || !indices.hold(of)) return corrupt("a sum is of a call that cannot be", origin);
+    if (value(sum.calls) != 0) rank.sums.push_back(sums_of(sum, of));
+  }
+  for (std::size_t i = 0; i < tables.rest.size(); ++i) {
+    if (value(tables.rest[i].calls) == 0) continue;
+    const Class of{.function = static_cast<std::uint16_t>(i), .bin = kUnknownBin};
+    if (i >= rank.functions.size()) return corrupt("a sum is of a function that has no name", origin);
+    rank.sums.push_back(sums_of(tables.rest[i], of));
+  }
+  for (const Peer& peer : tables.peer) {
+    const std::uint64_t key = value(peer.key);
+    if (key == 0) continue;
+    if (key < 2 || key / 2 - 1 > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
+      return corrupt("messages with a rank that cannot be", origin);
+    rank.messages.push_back(
+        {static_cast<int>(key / 2 - 1), (key & 1) != 0, value(peer.messages), value(peer.bytes)});
+  }
+  const auto* const blocks = std::launder(reinterpret_cast<const Block*>(content.data() + sizeof(Tables)));
+  const std::uint32_t taken = std::min(header.blocks_taken.load(std::memory_order_acquire), header.blocks);
+  std::vector<const Block*> order;
+  for (std::uint32_t i = 0; i < taken; ++i) order.push_back(&blocks[i]);
+  std::ranges::sort(order, {}, [](const Block* block) { return std::pair(block->thread, block->number); });
+  for (const Block* const block : order) {
+    const std::uint64_t count = block->count.load(std::memory_order_acquire);
+    if (count > kCallsInBlock) return corrupt("a block has more calls than room", origin);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      if (!indices.hold(block->call[i])) return corrupt("a call that cannot be", origin);
+      rank.calls.push_back({block->call[i], block->thread});
+    }
+  }
+  if (rank.last_ns == 0)
+    for (const TimedCall& one : rank.calls) rank.last_ns = std::max(rank.last_ns, one.call.end_ns);
+  return rank;
+}
+
+Result<Rank> read_rank(const std::filesystem::path& file) {
+  const auto failed = [&](int error) {
+    return Status(error == ENOENT   ? Code::not_found
+                  : error == EACCES ? Code::permission_denied
+                                    : Code::system_error,
+                  fmt::format("the profile's file cannot be read: {}", std::strerror(error)), file.string(),
+                  "Name the folder that sennit profile wrote");
+  };
+  const UniqueFd opened(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!opened) return failed(errno);
+  struct stat facts {};
+  if (fstat(opened.get(), &facts) != 0) return failed(errno);
+  const auto bytes = static_cast<std::size_t>(facts.st_size);
+  if (bytes < sizeof(Tables)) return corrupt("the file is cut off", file.string());
+  void* const memory = mmap(nullptr, bytes, PROT_READ, MAP_PRIVATE, opened.get(), 0);
+  if (memory == MAP_FAILED) return failed(errno);
+  auto rank = read_rank(std::span(static_cast<const std::byte*>(memory), bytes), file.string());
+  munmap(memory, bytes);
+  return rank;
+}
+
+}  // namespace sennit::profile

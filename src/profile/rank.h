@@ -1,0 +1,67 @@
+// What one process's file (layout.h) holds, as values: read after the process's end, or after its death.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "profile/layout.h"
+
+namespace sennit::profile {
+
+/// A call and the thread that made it, numbered from 0 in the order of their first calls.
+struct TimedCall {
+  Call call;
+  std::uint32_t thread = 0;
+};
+
+struct Sums {
+  Class of;
+  std::uint64_t calls = 0, bytes_in = 0, bytes_out = 0, ns = 0, least_ns = 0, most_ns = 0;
+  std::uint64_t device_calls = 0, device_ns = 0, at_once = 0;
+};
+
+struct Messages {
+  int peer = 0;  ///< rank of the job
+  bool sent = false;
+  std::uint64_t messages = 0, bytes = 0;
+};
+
+struct NamedCommunicator {
+  std::uint64_t id = 0, parent = 0;
+  std::uint32_t size = 0, rank = 0;
+  std::string name;
+};
+
+struct Rank {
+  std::string origin;  ///< the file
+  int rank = -1, ranks = -1;
+  std::uint32_t process = 0, threads = 0;
+  std::string host, program, mpi, nccl;
+  bool accelerated = false;
+  End end = End::running;  ///< running: it was killed, or has not ended yet
+  std::int64_t wall_ns = 0;
+  std::uint64_t begin_ns = 0, init_ns = 0, last_ns = 0;  ///< `last_ns`: of what is known, where the process was killed
+  std::int64_t clock_offset_ns = 0;
+  std::uint64_t clock_error_ns = 0;
+  std::uint64_t calls_lost = 0, classes_lost = 0;
+  std::vector<std::string> functions, hows, reductions, types, phases;
+  std::vector<NamedCommunicator> communicators;
+  std::vector<Sums> sums;
+  std::vector<Messages> messages;
+  std::vector<TimedCall> calls;  ///< by thread, in order; of all threads not sorted
+
+  /// The time that the process's share is of: from MPI_Init's end, or the first call, to the end.
+  std::uint64_t run_ns() const { return last_ns > init_ns ? last_ns - init_ns : 0; }
+};
+
+/// Reads a file's content, which is believed in nothing. `origin` names it in errors. Errors: corrupt (no such file, cut
+/// off, or indices and names that cannot be), unsupported (of another version).
+Result<Rank> read_rank(std::span<const std::byte> content, std::string_view origin);
+/// The same of a file. Errors: not_found, permission_denied, system_error too.
+Result<Rank> read_rank(const std::filesystem::path& file);
+
+}  // namespace sennit::profile

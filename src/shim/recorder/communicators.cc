@@ -1,0 +1,67 @@
+#include "shim/recorder/communicators.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sennit::shim::recorder {
+
+std::uint64_t hash_of(const void* data, std::size_t bytes, std::uint64_t seed) {
+  const auto* const at = static_cast<const unsigned char*>(data);
+  for (std::size_t i = 0; i < bytes; ++i) seed = (seed ^ at[i]) * 0x100000001b3u;
+  return seed;
+}
+
+KnownCommunicator& KnownCommunicators::put(Handle handle, std::uint16_t index) {
+  KnownCommunicator& made = all_.emplace_back();
+  made.index = index;
+  known_[handle] = &made;
+  changes_.fetch_add(1, std::memory_order_release);
+  return made;
+}
+
+KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle, std::uint64_t parent,
+                                           std::uint32_t rank, std::vector<int> members, std::vector<int> world_ranks,
+                                           std::string_view name) {
+  std::ranges::sort(members);
+  const std::uint64_t of_members = hash_of(members.data(), members.size() * sizeof(int));
+  const std::lock_guard lock(mutex_);
+  const std::uint32_t number = made_[of_members]++;
+  profile::Communicator made{};
+  made.id = hash_of(&number, sizeof number, of_members);
+  made.parent = parent;
+  made.size = static_cast<std::uint32_t>(members.size());
+  made.rank = rank;
+  std::memcpy(made.name.data(), name.data(), std::min(name.size(), made.name.size() - 1));
+  KnownCommunicator& known = put(handle, recorder.communicator(made));
+  known.world_ranks = std::move(world_ranks);
+  return known;
+}
+
+KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle,
+                                           const profile::Communicator& made) {
+  const std::lock_guard lock(mutex_);
+  return put(handle, recorder.communicator(made));
+}
+
+KnownCommunicator* KnownCommunicators::find(Handle handle) {
+  struct Last {
+    const KnownCommunicators* of = nullptr;
+    std::uint64_t changes = 0;
+    Handle handle = 0;
+    KnownCommunicator* found = nullptr;
+  };
+  thread_local Last last;
+  const std::uint64_t changes = changes_.load(std::memory_order_acquire);
+  if (last.of == this && last.changes == changes && last.handle == handle) return last.found;
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find(handle);
+  last = {this, changes, handle, at == known_.end() ? nullptr : at->second};
+  return last.found;
+}
+
+void KnownCommunicators::forget(Handle handle) {
+  const std::lock_guard lock(mutex_);
+  if (known_.erase(handle) != 0) changes_.fetch_add(1, std::memory_order_release);
+}
+
+}  // namespace sennit::shim::recorder

@@ -1,0 +1,136 @@
+// The observer of NCCL's calls. A record has the host's time of the call, which only enqueues it.
+#include <cstring>
+
+#include "shim/front/front.h"
+#include "shim/nccl/abi/observing.h"
+#include "shim/nccl/abi/types.h"
+#include "shim/recorder/communicators.h"
+#include "shim/recorder/process_profile.h"
+
+namespace sennit::shim::recorder {
+
+namespace {
+
+
+class NcclRecorder {
+  using Description = nccl::Description;
+  using Entry = nccl::Entry;
+  using Frame = nccl::Frame;
+  using Kind = nccl::Kind;
+
+ public:
+  static bool begin(const sennit_observation& observation) {
+    profile::Recorder* const recorder = begin_profile();
+    if (recorder == nullptr) return false;
+    observation_ = &observation;
+    for (std::size_t i = 0; i < nccl::kEntries; ++i) functions_[i] = recorder->function(nccl::kDescriptions[i].name);
+    for (int op = 0; op < device::kOperators; ++op)
+      reductions_[static_cast<std::size_t>(op)] = recorder->reduction(device::name(static_cast<device::Operator>(op)));
+    own_reduction_ = recorder->reduction("the program's own");
+    if (recorder->header().nccl[0] == 0) std::memcpy(recorder->header().nccl.data(), "NCCL", 4);
+    nccl::Observing<NcclRecorder>::begin(observation);
+    return true;
+  }
+
+  template <class Next>
+  static auto observe(const Frame& frame, const Next& next) {
+    profile::Recorder* const recorder = current_profile();
+    const InCall in_call;
+    if (recorder == nullptr || !in_call.outermost() || frame.of->kind == Kind::state) return next();
+    const Description& of = *frame.of;
+    profile::Call call{};
+    call.function = functions_[std::size_t(frame.entry())];
+    call.peer = call.tag = -1;
+    call.at_once = in_call.others();
+    const Handle comm = of.comm != nccl::kAbsent ? handle_of(frame, of.comm) : 0;
+    describe(frame, comm, call);
+    if (of.kind == Kind::ends) known().forget(comm);
+    call.begin_ns = profile::now_ns();
+    const auto result = next();
+    call.end_ns = profile::now_ns();
+    recorder->begin_run(call.begin_ns);
+    if (of.kind == Kind::makes) learn(*recorder, frame, comm);
+    recorder->record(call);
+    return result;
+  }
+
+ private:
+  static KnownCommunicators& known() {
+    static auto* const made = new KnownCommunicators;  // never destroyed, as the recorder
+    return *made;
+  }
+
+  static Handle handle_of(const Frame& frame, nccl::Argument argument) {
+    return frame.bits[static_cast<std::size_t>(argument)];
+  }
+
+  /// A communicator of ncclCommInitRank has the id of its unique id, which all ranks have; one that another one was made
+  /// into that of the parent, and of how many were made of it before.
+  static void learn(profile::Recorder& recorder, const Frame& frame, Handle parent) {
+    if (frame.of->made == nccl::kAbsent) return;
+    auto* const* const at = frame.pointer<void*>(frame.of->made);
+    if (at == nullptr || *at == nullptr) return;
+    constexpr std::size_t kUniqueIdBytes = 128;
+    profile::Communicator made{};
+    if (frame.of->ranks != nccl::kAbsent) made.size = static_cast<std::uint32_t>(frame.integer(frame.of->ranks));
+    if (frame.of->rank != nccl::kAbsent) made.rank = static_cast<std::uint32_t>(frame.integer(frame.of->rank));
+    if (frame.entry() == Entry::comm_init_rank || frame.entry() == Entry::comm_init_rank_config) {
+      made.id = hash_of(frame.pointer(2), kUniqueIdBytes);
+      if (recorder.header().rank < 0) {
+        recorder.header().rank = static_cast<std::int32_t>(made.rank);
+        recorder.header().ranks = static_cast<std::int32_t>(made.size);
+      }
+    } else if (KnownCommunicator* const from = known().find(parent)) {
+      const std::uint32_t number = from->sequence.fetch_add(1, std::memory_order_relaxed);
+      made.parent = from->index;
+      made.id = hash_of(&number, sizeof number, from->index);
+    }
+    known().add(recorder, reinterpret_cast<std::uintptr_t>(*at), made);
+  }
+
+  static void describe(const Frame& frame, Handle comm, profile::Call& call) {
+    const Description& of = *frame.of;
+    if (KnownCommunicator* const found = comm != 0 ? known().find(comm) : nullptr) {
+      call.communicator = found->index;
+      if (of.kind == Kind::collective) call.sequence = found->sequence.fetch_add(1, std::memory_order_relaxed) + 1;
+    }
+    if (of.peer != nccl::kAbsent) call.peer = static_cast<std::int32_t>(frame.integer(of.peer));
+    if (of.root != nccl::kAbsent) call.peer = static_cast<std::int32_t>(frame.integer(of.root));
+    if (of.kind != Kind::collective && of.kind != Kind::message) return;
+    if (of.op != nccl::kAbsent) {
+      const auto found = nccl::operator_of(static_cast<int>(frame.integer(of.op)));
+      call.reduction = found ? reductions_[static_cast<std::size_t>(*found)] : own_reduction_;
+    }
+    std::uint64_t bytes = 0;
+    if (of.count != nccl::kAbsent && of.type != nccl::kAbsent)
+      if (const auto type = nccl::type_of(static_cast<int>(frame.integer(of.type))))
+        bytes = static_cast<std::uint64_t>(frame.integer(of.count)) * device::bytes_of(*type);
+    const bool sends = frame.entry() == Entry::send, receives = frame.entry() == Entry::recv;
+    const void* const input = frame.pointer(sends ? (of.input != nccl::kAbsent ? of.input : of.output) : of.input);
+    const void* const output = sends ? nullptr : frame.pointer(of.output);
+    if (input != nullptr && !receives) {
+      call.memory_in = memory_of(input);
+      call.bytes_in = bytes;
+    }
+    if (output != nullptr) {
+      call.memory_out = memory_of(output);
+      call.bytes_out = bytes;
+    }
+    call.in_place = input == output ? 1 : 0;
+  }
+
+  static constinit inline const sennit_observation* observation_ = nullptr;
+  static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};
+  static constinit inline std::array<std::uint8_t, 32> reductions_{};
+  static constinit inline std::uint8_t own_reduction_ = 0;
+};
+
+}  // namespace
+
+}  // namespace sennit::shim::recorder
+
+extern "C" __attribute__((visibility("default"))) int sennit_observe_nccl(const sennit_observation* observation) {
+  using namespace sennit::shim;
+  if (observation->entries != nccl::kEntries) return 1;
+  return recorder::NcclRecorder::begin(*observation) ? 0 : 1;
+}

@@ -1,0 +1,129 @@
+"""`sennit profile` before programs: what it writes down equals the calls that they make, over each MPI and NCCL, alone and
+accelerated, and also of ranks that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import c_programs
+import nccl_programs
+import pytest
+from test_c_programs import have
+from test_observer import AFTER, CALLS, LENGTH, RANKS, WITH_MEMORY, each_library
+
+SENNIT = [sys.executable, "-m", "sennit"]
+NOT_NAMED = {AFTER}
+
+
+def sennit(*arguments: str, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["timeout", "-k", "5", "100", *SENNIT, *arguments], env=environment or os.environ.copy(),
+                          capture_output=True, text=True, check=False)  # fmt: skip
+
+
+def report(folder: Path) -> Any:
+    done = sennit("report", str(folder), "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def calls(document: Any) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for row in document["rows"]:
+        found[row["function"]] += row["calls"]
+    return found
+
+
+def profiled(program: c_programs.Program, folder: Path, *options: str, arguments: tuple[str, ...] = ()) -> Any:
+    """The document of a run that has to end well."""
+    environment = os.environ | {"SENNIT_EMULATE": "1" if options else "0"}
+    done = sennit("profile", "-o", str(folder), *options, "--", *program.start(RANKS, *arguments),
+                  environment=environment)  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout + done.stderr
+    assert f"the profile goes to {folder}" in done.stderr
+    assert "of run time" in done.stderr
+    assert "More: sennit report" in done.stderr
+    return report(folder)
+
+
+@pytest.mark.parametrize("way", ["alone", "accelerated"])
+@each_library
+def test_a_profile_has_every_call(name: str, way: str, tmp_path: Path) -> None:
+    program, _ = have(name, "c_observed.c")
+    options = ("--accelerate",) if way == "accelerated" else ()
+    document = profiled(program, tmp_path / "run", *options, arguments=("gpu",) if options else ())
+    made = calls(document)
+    assert {name: times for name, times in made.items() if name not in NOT_NAMED} == {
+        name: RANKS * times for name, times in CALLS.items()
+    }
+    memory = "gpu" if options else "host"
+    for row in document["rows"]:
+        if row["function"] not in WITH_MEMORY:
+            continue
+        sides = {row["memory_in"], row["memory_out"]} - {"none"}
+        assert sides == {memory}, row
+        assert max(row["bytes_in"], row["bytes_out"]) == row["calls"] * 4 * LENGTH, row
+        assert (row["from_bytes"], row["to_bytes"]) == (2049, 4096)
+        assert row["communicator_size"] == RANKS
+        assert row["processes"] == RANKS
+    assert {row["reduction"] for row in document["rows"] if row["function"] == "MPI_Allreduce"} == {"sum"}
+    sends = CALLS["MPI_Isend"] + CALLS["MPI_Sendrecv"]
+    assert document["partners"] == [
+        {"from": rank, "to": 1 - rank, "messages": sends, "bytes": sends * 4 * LENGTH} for rank in range(RANKS)
+    ]
+    assert [rank["ended"] for rank in document["ranks"]] == ["finalized"] * RANKS
+    assert document["accelerated"] == bool(options)
+    assert (document["missing"], document["unreadable"]) == ([], [])
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_behind_a_launcher_ranks_share_a_folder(name: str, tmp_path: Path) -> None:
+    program, _ = have(name, "c_observed.c")
+    *launch, path = program.start(RANKS)
+    folder = tmp_path / "run"
+    done = subprocess.run(["timeout", "-k", "5", "100", *launch, *SENNIT, "profile", "-o", str(folder), "--", path],
+                          capture_output=True, text=True, check=False)  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stderr
+    assert calls(report(folder))["MPI_Allreduce"] == RANKS * CALLS["MPI_Allreduce"]
+    nowhere = subprocess.run(["timeout", "-k", "5", "100", *launch, *SENNIT, "profile", "--", path],
+                             capture_output=True, text=True, check=False)  # fmt: skip
+    assert nowhere.returncode != 0
+    assert "Name one: sennit profile -o run1" in nowhere.stderr
+
+
+@pytest.mark.parametrize("name", ["mpich", "openmpi"])
+def test_killed_ranks_lose_nothing(name: str, tmp_path: Path) -> None:
+    program, _ = have(name, "c_killed.c")
+    folder = tmp_path / "run"
+    done = sennit("profile", "-o", str(folder), "--", *program.start(RANKS))
+    assert done.returncode != 0, "the exit code is the command's"
+    document = report(folder)
+    killed = [rank["ended"] for rank in document["ranks"]].count("killed")
+    assert killed >= 1
+    assert calls(document)["MPI_Allreduce"] >= 100 * killed
+    assert "were killed, or have not ended" in done.stderr
+
+
+@pytest.mark.parametrize("test", ["collectives", "groups"])
+def test_a_profile_has_every_call_of_nccl(test: str, tmp_path: Path) -> None:
+    program, library = nccl_programs.have()
+    folder = tmp_path / "run"
+    folder.mkdir()
+    settings = {"SENNIT_OBSERVER": "libsennit-recorder.so", "SENNIT_DISABLE": "1", "SENNIT_PROFILE": str(folder)}
+    job = program.run(test, RANKS, library, settings)
+    nccl_programs.expect_right(job)
+    asked = Counter(f"nccl{line.split()[0]}" for each in job.calls for line in each)
+    document = report(folder)
+    made = calls(document)
+    made["ncclBroadcast"] += made.pop("ncclBcast", 0)  # which NCCL notes so
+    names = {name for name in asked if name in made}
+    assert "ncclAllReduce" in names
+    assert {name: made[name] for name in names} == {name: asked[name] for name in names}
+    reductions = [row for row in document["rows"] if row["function"] == "ncclAllReduce"]
+    assert {row["memory_in"] for row in reductions if row["bytes_in"]} <= {"gpu"}
+    assert {row["communicator_size"] for row in reductions} == {RANKS}

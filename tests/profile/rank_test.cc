@@ -1,0 +1,77 @@
+#include "profile/rank.h"
+
+#include <cstring>
+#include <random>
+
+#include <gtest/gtest.h>
+
+#include "profile/made_up.h"
+
+namespace sennit::profile {
+namespace {
+
+std::vector<std::byte> content_of(const MadeUp& made) {
+  return {made.recorder->bytes().begin(), made.recorder->bytes().end()};
+}
+
+MadeUp some_calls() {
+  MadeUp made(1, 2);
+  made.recorder->count_message(0, true, 100);
+  made.recorder->begin_run(50);
+  for (std::uint64_t i = 0; i < 2000; ++i) made.call("MPI_Allreduce", 100 * i, 100 * i + 50, 8, 1);
+  made.recorder->end_run(300000, End::finalized);
+  return made;
+}
+
+TEST(ReadRank, GivesBackWhatWasWritten) {
+  const Rank rank = some_calls().read().value();
+  EXPECT_EQ(rank.rank, 1);
+  EXPECT_EQ(rank.ranks, 2);
+  EXPECT_EQ(rank.run_ns(), 300000u - 50u);
+  EXPECT_EQ(rank.end, End::finalized);
+  EXPECT_EQ(rank.functions, std::vector<std::string>{"MPI_Allreduce"});
+  EXPECT_EQ(rank.messages.at(0).bytes, 100u);
+  EXPECT_EQ(rank.calls.size(), 2000u);
+}
+
+TEST(ReadRank, RefusesWhatIsCutOff) {
+  const auto content = content_of(some_calls());
+  for (std::size_t bytes : {std::size_t{0}, std::size_t{7}, sizeof(Header), sizeof(Tables) - 1, sizeof(Tables),
+                            content.size() - 1}) {
+    const Status status = read_rank(std::span(content).first(bytes), "cut").status();
+    EXPECT_EQ(status.code(), Code::corrupt) << bytes;
+    EXPECT_NE(status.text().find("cut"), std::string::npos);
+  }
+}
+
+TEST(ReadRank, RefusesOtherVersionsByName) {
+  auto content = content_of(some_calls());
+  const std::uint32_t version = kVersion + 1;
+  std::memcpy(content.data() + offsetof(Header, version), &version, sizeof version);
+  const Status status = read_rank(content, "newer").status();
+  EXPECT_EQ(status.code(), Code::unsupported);
+  EXPECT_NE(status.text().find("version 2"), std::string::npos) << status.text();
+}
+
+/// Any byte changed: an error or a value, never more. The sanitizers look on.
+TEST(ReadRank, BelievesNothing) {
+  const auto content = content_of(some_calls());
+  std::mt19937_64 random(1);
+  const std::size_t behind_sums = content.size() - 4 * sizeof(Block);
+  for (int i = 0; i < 300; ++i) {
+    auto changed = content;
+    for (int j = 0; j < 4; ++j) {
+      const std::size_t at = j == 0 ? random() % sizeof(Header)
+                             : j < 3 ? random() % changed.size()
+                                     : behind_sums + random() % (2 * sizeof(Block));
+      changed[at] = static_cast<std::byte>(random());
+    }
+    const auto rank = read_rank(changed, "changed");
+    if (rank.ok()) {
+      EXPECT_LE(rank->calls.size(), 4 * kCallsInBlock);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace sennit::profile
