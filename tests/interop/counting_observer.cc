@@ -13,7 +13,7 @@
 #include "shim/memories.h"
 #include "shim/mpi/abi/library.h"
 #include "shim/mpi/call/message_size.h"
-#include "shim/mpi/observing.h"
+#include "shim/mpi/call/observing.h"
 #include "shim/nccl/abi/observing.h"
 
 namespace sennit::shim {

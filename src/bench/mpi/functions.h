@@ -1,4 +1,4 @@
-// The functions of MPI that are measured, of one ABI: generated from src/shim/mpi/functions.txt. There are two sets
+// The functions of MPI that are measured, of one ABI: generated from src/shim/mpi/abi/functions.txt. There are two sets
 // in a process that has sennit preloaded: those that a program of this name would reach, and those of the MPI itself.
 #pragma once
 
@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "bench/mpi/operation.h"
-#include "shim/mpi/profiling.h"
+#include "shim/mpi/abi/profiling.h"
 
 namespace sennit::bench::mpi {
 

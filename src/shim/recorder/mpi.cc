@@ -6,7 +6,7 @@
 #include "shim/front/front.h"
 #include "shim/mpi/library.h"
 #include "shim/mpi/message_size.h"
-#include "shim/mpi/observing.h"
+#include "shim/mpi/call/observing.h"
 #include "shim/recorder/communicators.h"
 #include "shim/recorder/process_profile.h"
 

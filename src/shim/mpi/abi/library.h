@@ -18,7 +18,7 @@
 #include "shim/mpi/abi/library_types.h"
 #include "shim/mpi/abi/mpi.h"
 #include "shim/mpi/abi/table.h"
-#include "shim/mpi/profiling.h"
+#include "shim/mpi/abi/profiling.h"
 
 namespace sennit::shim::mpi {
 

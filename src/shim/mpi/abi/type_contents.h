@@ -11,7 +11,7 @@
 
 #include "path/rows.h"
 #include "shim/mpi/abi/mpi.h"
-#include "shim/mpi/profiling.h"
+#include "shim/mpi/abi/profiling.h"
 
 namespace sennit::shim::mpi {
 

@@ -14,7 +14,7 @@
 
 #include "shim/mpi/entry/performing.h"
 #include "shim/mpi/entry/touching.h"
-#include "shim/mpi/frame.h"
+#include "shim/mpi/call/frame.h"
 
 namespace sennit::shim::mpi::wrappers {
 

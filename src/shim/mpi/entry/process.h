@@ -10,7 +10,7 @@
 #include "shim/mpi/abi/library.h"
 #include "shim/mpi/drop_in.h"
 #include "shim/mpi/entry/guarded.h"
-#include "shim/mpi/window_library.h"
+#include "shim/mpi/rma/window_library.h"
 
 namespace sennit::shim::mpi {
 

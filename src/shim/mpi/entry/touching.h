@@ -2,7 +2,7 @@
 #pragma once
 
 #include "shim/mpi/entry/process.h"
-#include "shim/mpi/frame.h"
+#include "shim/mpi/call/frame.h"
 
 namespace sennit::shim::mpi::wrappers {
 

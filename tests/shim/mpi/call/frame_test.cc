@@ -1,4 +1,4 @@
-#include "shim/mpi/frame.h"
+#include "shim/mpi/call/frame.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "shim/mpi/attach.h"
+#include "shim/mpi/entry/attach.h"
 #include "shim/mpi/entry/attaching.h"
 #include "shim/mpi/entry/life.h"
 #include "shim/mpi/entry/partitioned.h"

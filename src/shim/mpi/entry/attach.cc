@@ -1,5 +1,5 @@
 // Where the preloaded library hands over, once it knows the program's MPI.
-#include "shim/mpi/attach.h"
+#include "shim/mpi/entry/attach.h"
 
 #include <cstdio>
 #include <new>

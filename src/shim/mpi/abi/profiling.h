@@ -7,7 +7,7 @@
 #include <string>
 #include <type_traits>
 
-#include "shim/mpi/prototypes.h"
+#include "shim/mpi/abi/prototypes.h"
 
 namespace sennit::shim::mpi {
 

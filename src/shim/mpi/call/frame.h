@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "shim/mpi/description.h"
+#include "shim/mpi/call/description.h"
 
 namespace sennit::shim::mpi {
 
