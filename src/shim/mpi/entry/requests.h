@@ -97,7 +97,7 @@ int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi:
   return wait_until<Abi>(function, need_of(set), [&]() -> std::optional<int> {
     here.progress.make();
     const auto over = [&] {
-      const CopyBatch set;
+      const CopyBatch copies;
       return std::erase_if(left, [&](int i) {
         int flag = 0;
         int& code = codes[static_cast<std::size_t>(i)];
