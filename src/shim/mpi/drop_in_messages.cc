@@ -259,6 +259,7 @@ bool DropIn::ready(Handle request, OpenRequest& open, Program program) {
     const int code = open.persistent ? mpi_->look_to_end(left, open.comm(), done, received)
                                      : mpi_->look_at(request, false, done, received);
     open.gone = left != request;
+    if (mpi_->goes_on_after_death(code)) return true;  // the real function says so, and what comes is looked at then
     if (code != 0) {
       receive.looked = true;
       // Of a persistent one this was the end; of others the real function says what is wrong once more.
