@@ -381,6 +381,11 @@ void DropIn::forget(Handle comm) {
   communicators_->forget(comm, [this] { progress(); });
 }
 
+void DropIn::forget_freed(Handle comm) {
+  requests_.forget_comm(comm);
+  if (communicators_ != nullptr) communicators_->forget_freed(comm);
+}
+
 void DropIn::count(const Call& call, std::uint64_t bytes, std::string_view how,
                    std::chrono::steady_clock::time_point since) {
   if (switches_.report) count(call, bytes, how, std::chrono::steady_clock::now() - since);

@@ -214,6 +214,8 @@ class DropIn {
 
   /// Before a communicator, a file or a window is freed.
   void forget(Handle comm);
+  /// After that, where callbacks of the program's may have used it.
+  void forget_freed(Handle comm);
   void forget(Shared kind, Handle handle);
 
   /// What one-sided communication has to do with GPUs; null: nothing yet.
