@@ -111,6 +111,17 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_runs(
     assert programs.calls(program) == []
 
 
+@pytest.mark.parametrize("name", ["sim", "plans", "tuned", "check", "reproduction"])
+def test_a_document_of_another_kind_is_named(programs: Programs, name: str) -> None:
+    kept = data(name)
+    (programs.folder / "kept.json").write_text(json.dumps(kept))
+    (programs.folder / "result.json").write_text(json.dumps(data("result")))
+    for verb in (["bench", "show", "kept.json"], ["compare", "result.json", "kept.json"]):
+        done = programs.sennit(*verb)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"kept.json is a document of kind {kept['kind']}, no result of sennit bench" in done.stderr
+
+
 def test_what_was_there_stays_until_there_is_something_new(programs: Programs) -> None:
     (programs.folder / "r.html").write_text("before")
     assert programs.sennit("bench", "show", "none.json", "--html", "r.html", "--csv", "new.csv").returncode == 2

@@ -272,15 +272,29 @@ def test_tune_passes_on_how_to_measure_collectives(programs: Programs) -> None:
     ]
 
 
-@pytest.mark.parametrize("given", ["./libnccl.so.2", "empty", "empty/"])
-def test_an_nccl_that_is_not_there_is_refused_before_anything_is_measured(programs: Programs, given: str) -> None:
+@pytest.mark.parametrize(
+    ("verb", "given"),
+    [
+        (["tune", "collectives"], "./libnccl.so.2"),
+        (["tune", "collectives"], "empty"),
+        (["tune", "collectives"], "empty/"),
+        (["bench", "put"], "empty"),
+        (["bench", "allreduce"], "./libnccl.so.2"),
+    ],
+)
+def test_an_nccl_that_is_not_there_is_refused_before_anything_is_measured(
+    programs: Programs, verb: list[str], given: str
+) -> None:
     untuned(programs)
+    programs.add("sennit-bench-put", data("result"))
+    programs.add("sennit-bench-collective", data("collective"))
     (programs.folder / "empty").mkdir()
-    done = programs.sennit("tune", "collectives", "--nccl", given)
+    done = programs.sennit(*verb, "--nccl", given)
     assert (done.returncode, done.stdout) == (3, "")
     file = given if given.startswith(".") else "empty/libnccl.so.2"
     assert f"--nccl: {file} does not exist\n  Give libnccl.so.2 or its folder" in done.stderr
     assert programs.calls("sennit-machine") == programs.calls("sennit-tune") == []
+    assert programs.calls("sennit-bench-put") == programs.calls("sennit-bench-collective") == []
 
 
 def test_a_name_of_nccl_is_for_the_loader(programs: Programs) -> None:

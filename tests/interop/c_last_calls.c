@@ -31,9 +31,42 @@ static void use(MPI_Comm of) {
 }
 
 static int when_kept_goes(MPI_Comm of, int key, void* value, void* extra) {
-  (void)of, (void)key, (void)value, (void)extra;
+  (void)key, (void)value, (void)extra;
   ++kept_called;
+  use(of);
   return MPI_SUCCESS;
+}
+
+static int when_copied(MPI_Comm of, int key, void* extra, void* value, void* copy, int* copied) {
+  (void)key, (void)extra, (void)value;
+  *(void**)copy = NULL;
+  *copied = 1;
+  use(of);
+  return MPI_SUCCESS;
+}
+
+/* What is set to be called when a communicator goes uses it once more; another one that gets its handle has other
+ * ranks. */
+static void free_used_ones(int key) {
+  for (int turn = 0; turn < 4; ++turn) {
+    MPI_Comm one, twin, part;
+    MPI_Comm_dup(MPI_COMM_WORLD, &one);
+    MPI_Comm_set_attr(one, key, NULL);
+    MPI_Comm_dup(one, &twin);
+    kept_called = 0;
+    turn % 2 ? MPI_Comm_disconnect(&twin) : MPI_Comm_free(&twin);
+    MPI_Comm_free(&one);
+    check(kept_called == 2, "callbacks of communicators", kept_called);
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, -rank, &part);
+    MPI_Comm_rank(part, &rank);
+    MPI_Comm_size(part, &ranks);
+    left = (rank + ranks - 1) % ranks;
+    right = (rank + 1) % ranks;
+    use(part);
+    MPI_Comm_free(&part);
+    know_ranks();
+  }
+  kept_called = 0;
 }
 
 static int when_self_goes(MPI_Comm of, int key, void* value, void* extra) {
@@ -75,10 +108,13 @@ int main(int argc, char** argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, when_self_goes, &key, NULL);
   MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+  MPI_Comm_create_keyval(when_copied, when_kept_goes, &other, NULL);
+  free_used_ones(other);
   MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, when_kept_goes, &other, NULL);
   MPI_Comm_set_attr(comm, other, NULL);
+  MPI_Comm_set_attr(MPI_COMM_WORLD, other, NULL);
   MPI_Finalize();
-  if (called != 1) return 5;
+  if (called != 1 || kept_called < 1) return 5;
   if (argc > 1 && strcmp(argv[1], "session") == 0) use_a_session();
   if (rank == 0) fputs("all arrived\n", stdout);
   return 0;

@@ -227,7 +227,9 @@ def test_ranks_that_give_other_counts_roots_or_types_end_at_once(name: str, what
     assert re.search(r"sennit error .*MPI_\w+ on MPI_COMM_WORLD: mismatch: rank 1 gives", done.stderr), done.stderr
 
 
-@pytest.mark.parametrize("where", ["reducing", "begun", "receiving", "sending", "host"])
+@pytest.mark.parametrize(
+    "where", ["reducing", "begun", "receiving", "sending", "host", "anybody", "several", "revoked"]
+)
 def test_those_that_a_rank_has_left_go_on(where: str) -> None:
     """With Open MPI's fault tolerance (ULFM)."""
     program, library = have("openmpi", "c_survivors.c")

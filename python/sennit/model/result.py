@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from sennit.model.document import Part
+from sennit.model.document import Part, parse
+from sennit.programs.problem import Exit, Problem
 
 OWN = "sennit"
 ENGINE, NCCL, UCX = "engine", "nccl", "ucx"
@@ -16,6 +17,7 @@ PASSED_ON = "passed_on"
 
 PUT, COLLECTIVE, BENCH_MPI = "bench put", "bench collective", "bench mpi"
 TORCH, TRAINING = "bench torch", "bench training"
+KINDS = (PUT, COLLECTIVE, BENCH_MPI, TORCH, TRAINING)
 
 
 class MeasuredOn(Part):
@@ -209,3 +211,16 @@ def uniform(row: Any, kind: str) -> Any:
     if isinstance(row.get("calls"), str):
         row["plan"] = "NCCL" if row.pop("calls") else ""
     return row
+
+
+def read_result(document: Any, origin: str) -> Result:
+    """A document, read from `origin`, as a result. Raises Problem where it is none, or says that it is another kind
+    of document."""
+    kind = document.get("kind", PUT) if isinstance(document, dict) else PUT
+    if isinstance(kind, str) and kind not in KINDS:
+        raise Problem(
+            f"{origin} is a document of kind {kind}, no result of sennit bench",
+            "Give what sennit bench wrote with --json",
+            Exit.USAGE,
+        )
+    return parse(Result, document, origin)

@@ -17,7 +17,7 @@ from sennit.verbs.mpi import add_verb
 from sennit.verbs.options import Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
 from sennit.verbs.results import Files, show_result
 from sennit.verbs.spelled import Spelled
-from sennit.verbs.tune import check_arguments, tune_once
+from sennit.verbs.tune import check_arguments, check_nccl, tune_once
 
 if TYPE_CHECKING:
     from sennit.model.result import Result
@@ -108,6 +108,8 @@ def put(
         raise Problem("--pairs chooses the ends that --from and --to name", "Leave one out", Exit.USAGE)
     files = Files(json_file, csv, markdown_file, html_file)
     files.check()
+    if nccl is not None:
+        check_nccl(nccl)
     options: dict[str, object] = {
         "--from": source,
         "--to": destination,

@@ -11,6 +11,7 @@ from sennit.operations import REDUCING, REGISTERED, VERBS, operation_of, works_i
 from sennit.programs import process
 from sennit.verbs.options import PANEL, Csv, Html, Markdown, OnExecutor, ResultFile, examples, executor_arguments
 from sennit.verbs.results import Files, show_result
+from sennit.verbs.tune import check_nccl
 
 PROGRAM = "sennit-bench-collective"
 FAMILY = "collectives"  # the verb for several operations
@@ -123,6 +124,8 @@ def _add_verb(app: typer.Typer, name: str, explained: str, epilog: str) -> None:
     ) -> None:
         files = Files(json_file, csv, markdown_file, html_file)
         files.check()
+        if nccl is not None:
+            check_nccl(nccl)
         from sennit.baselines import versus as baselines  # here, so that --help does not wait for it
 
         program_versus, others = baselines.split(versus)

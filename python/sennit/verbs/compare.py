@@ -37,12 +37,12 @@ def compare(
     # Here, so that --help does not wait for them.
     from sennit.compare.runs import NOT_COMPARED, broken, comparison_document, limit
     from sennit.compare.runs import compare as compared
-    from sennit.model.document import parse, read_json
-    from sennit.model.result import Result
+    from sennit.model.document import read_json
+    from sennit.model.result import read_result
     from sennit.views.changes_text import print_comparison
 
     limits = [limit(text) for text in fail_if or []]
-    runs = parse(Result, read_json(first), str(first)), parse(Result, read_json(second), str(second))
+    runs = read_result(read_json(first), str(first)), read_result(read_json(second), str(second))
     found = compared(*runs)
     files = str(first), str(second)
     if as_json:

@@ -31,12 +31,11 @@ class Files:
 def show_result(document: Any, origin: str, files: Files) -> Result:
     """Shows it in all views; returns it as a record. Raises Problem where it is none, or a file cannot be written."""
     # Here, so that --help does not wait for them.
-    from sennit.model.document import parse
-    from sennit.model.result import Result
+    from sennit.model.result import read_result
     from sennit.views.csv import to_csv
     from sennit.views.sections import html, markdown, print_result
 
-    result = parse(Result, document, origin)
+    result = read_result(document, origin)
     if files.json == "-":
         print_json(document)
     else:

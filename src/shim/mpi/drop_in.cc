@@ -74,4 +74,9 @@ void DropIn::forget(Handle comm) {
   job.communicators->forget(comm, [this] { progress.make(); });
 }
 
+void DropIn::forget_freed(Handle comm) {
+  requests.forget_comm(comm);
+  if (job.communicators != nullptr) job.communicators->forget_freed(comm);
+}
+
 }  // namespace sennit::shim::mpi

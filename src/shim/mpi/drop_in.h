@@ -33,6 +33,8 @@ struct DropIn {
   void finish();
   /// Collective, before a communicator is freed: ends what the services have of it.
   void forget(Handle comm);
+  /// Local, after that: its callbacks may have used it.
+  void forget_freed(Handle comm);
 
   const std::unique_ptr<Mpi> mpi;
   const Switches switches;

@@ -35,6 +35,8 @@ class Library final : public Mpi {
     if (!find(library, made->call_)) return nullptr;
     made->comm_is_revoked_ = reinterpret_cast<int (*)(Comm, int*)>(dlsym(library, "PMPIX_Comm_is_revoked"));
     made->is_fault_tolerant_ = static_cast<const bool*>(dlsym(library, "ompi_ftmpi_enabled"));
+    made->request_is_failed_ =
+        reinterpret_cast<decltype(request_is_failed_)>(dlsym(library, "ompi_request_is_failed_fn"));
     made->file_get_group_ = reinterpret_cast<decltype(file_get_group_)>(dlsym(library, "PMPI_File_get_group"));
     made->win_get_group_ = reinterpret_cast<decltype(win_get_group_)>(dlsym(library, "PMPI_Win_get_group"));
     made->buffer_iflush_ = reinterpret_cast<decltype(buffer_iflush_)>(dlsym(library, "PMPI_Buffer_iflush"));
@@ -101,6 +103,10 @@ class Library final : public Mpi {
   int err_truncate() const override { return Abi::kErrTruncate; }
   int err_lost() const override { return tells_of_deaths() ? kErrProcFailed : Abi::kErrOther; }
   bool tells_of_deaths() const override { return is_fault_tolerant_ != nullptr && *is_fault_tolerant_; }
+  bool ends_by_death(int code) const override {
+    return tells_of_deaths() && (code == kErrProcFailed || code == kErrRevoked);
+  }
+  bool goes_on_after_death(int code) const override { return tells_of_deaths() && code == kErrProcFailedPending; }
 
   int largest_tag() const override {
     std::call_once(tag_asked_, [this] {
@@ -380,9 +386,13 @@ class Library final : public Mpi {
     // that of the request's hears when the request ends.
     std::optional<QuietWithout> quiet;
     if constexpr (Abi::kFlavour != Flavour::openmpi) quiet.emplace(*this);
+    // Open MPI's MPI_Request_get_status does not look for deaths, as its MPI_Test does, and so never ends a receive
+    // from any source.
+    const bool failed = tells_of_deaths() && request_is_failed_ != nullptr && request_is_failed_(request);
     typename Abi::Status status{};
     int flag = 0;
     const int code = call_.request_get_status(request, &flag, &status);
+    if (failed && code == 0 && flag == 0) return kErrProcFailedPending;
     return told(code, flag, status, done, received);
   }
   int look_to_end(Handle& handle, Handle comm, bool& done, Received& received) const override {
@@ -550,8 +560,11 @@ class Library final : public Mpi {
   int (*request_is_complete_)(typename Abi::Request) = nullptr;  ///< MPICH's, which lets nothing progress
   mutable std::once_flag tag_asked_;
   mutable int largest_tag_ = std::numeric_limits<int>::max();
-  static constexpr int kErrProcFailed = 75;  ///< MPI_ERR_PROC_FAILED of Open MPI 5
-  const bool* is_fault_tolerant_ = nullptr;  ///< of Open MPI: whether a job was started so
+  static constexpr int kErrProcFailed = 75;                     ///< MPI_ERR_PROC_FAILED of Open MPI 5
+  static constexpr int kErrProcFailedPending = 76;              ///< and MPI_ERR_PROC_FAILED_PENDING
+  static constexpr int kErrRevoked = 77;                        ///< and MPI_ERR_REVOKED
+  bool (*request_is_failed_)(typename Abi::Request) = nullptr;  ///< of Open MPI, which ends a request that has failed
+  const bool* is_fault_tolerant_ = nullptr;                     ///< of Open MPI: whether a job was started so
   LibraryTypes<Abi> types_{call_};
   std::atomic<bool> has_world_ = false;
   Handle world_ = 0, self_ = 0, comm_null_ = 0, request_null_ = 0, info_null_ = 0, datatype_null_ = 0;

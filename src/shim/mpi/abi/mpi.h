@@ -76,6 +76,12 @@ class Mpi {
   virtual int err_lost() const = 0;
   /// Whether the program goes on when a rank has died (ULFM): the MPI then says of each call what that is to it.
   virtual bool tells_of_deaths() const = 0;
+  /// Whether a request's error says that its call will never be done, since a rank has died or its communicator is
+  /// revoked.
+  virtual bool ends_by_death(int /*code*/) const { return false; }
+  /// Whether a request's error says that a rank has died, and that another one may still send what it waits for
+  /// (MPI_ERR_PROC_FAILED_PENDING): the request is not over.
+  virtual bool goes_on_after_death(int /*code*/) const { return false; }
   virtual int largest_tag() const { return std::numeric_limits<int>::max(); }
   /// Whether a call on the communicator may return success that the MPI has refused: so MPICH's do where the error
   /// handler is a function of the program's. No request is made then.

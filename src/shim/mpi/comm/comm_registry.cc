@@ -44,6 +44,7 @@ void CommRegistry::keep_for_ever(std::shared_ptr<void> pending) {
 
 namespace {
 
+constexpr char kBeingFreed[] = "communicator that is being freed";
 constexpr char kNotAsked[] = "its ranks could not be asked where they are";
 
 constexpr int kNeverDone = -1;  ///< no code of MPI's: that one the real function gives
@@ -252,7 +253,9 @@ std::unique_ptr<CommState> CommRegistry::make(Handle comm) {
     mine.key = std::uint64_t(std::uint32_t(group_->rank())) << 32 | ++met_;
   }
   one->slot = mine.slot;
-  if (comm == mpi_.comm_null() || mpi_.shape(comm, one->shape) != 0)
+  if (Leaving::is(comm))
+    one->why_not = kBeingFreed;
+  else if (comm == mpi_.comm_null() || mpi_.shape(comm, one->shape) != 0)
     one->why_not = "no communicator";
   else if (mpi_.all_world_ranks(comm, one->ranks) != 0)
     one->why_not = kNotAsked;
@@ -440,6 +443,17 @@ void CommRegistry::forget(Handle comm, const Meanwhile& meanwhile) {
     if (persistent_calls->slot >= 0) free_slots_.push_back(persistent_calls->slot);
   if (one->slot >= 0) free_slots_.push_back(one->slot);
   all_.erase(comm);
+  changed();
+}
+
+void CommRegistry::forget_freed(Handle comm) {
+  const std::unique_lock lock(mutex_);
+  members_.erase(comm);
+  const auto found = all_.find(comm);
+  if (found == all_.end() || found->second->why_not != kBeingFreed) return;
+  peer_query_->leave(found->second->key);
+  if (found->second->slot >= 0) free_slots_.push_back(found->second->slot);
+  all_.erase(found);
   changed();
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "comm/group.h"
@@ -124,6 +125,29 @@ class CommRegistry {
   /// ok while all of its ranks live.
   Status check(const CommState& one) const { return group_->check(one.ranks); }
   Status check(Handle comm) const;
+
+  /// While one lives, this thread frees `comm`, which callbacks of the program's may use for the last time: their
+  /// calls are the real functions', since what sennit made for it could not be freed behind it.
+  class Leaving {
+   public:
+    explicit Leaving(Handle comm) : comm_(comm), outer_(std::exchange(innermost, this)) {}
+    ~Leaving() { innermost = outer_; }
+    Leaving(const Leaving&) = delete;
+    Leaving& operator=(const Leaving&) = delete;
+    static bool is(Handle comm) {
+      const Leaving* one = innermost;
+      while (one != nullptr && one->comm_ != comm) one = one->outer_;
+      return one != nullptr;
+    }
+
+   private:
+    inline static thread_local const Leaving* innermost = nullptr;
+    const Handle comm_;
+    const Leaving* const outer_;
+  };
+  /// Local: `comm` is freed, and its handle may be another one's. What callbacks had seen of it meanwhile is
+  /// forgotten.
+  void forget_freed(Handle comm);
 
   /// Null: not seen before.
   CommState* find(Handle comm) const;

@@ -49,10 +49,13 @@ void finish() {
 }
 
 /// MPI_Finalize first calls what the program has set to be called when MPI_COMM_SELF goes, which may communicate; and
-/// last of those this, which was set first.
+/// last of those this, which was set first. MPICH calls what was set for MPI_COMM_WORLD later: there GPU memory is
+/// staged, as in a session.
 template <class Abi>
 int at_end(typename Abi::Comm, int, void*, void*) {
   finish<Abi>();
+  auto& process = Process<Abi>::instance();
+  if (process.memories->possible()) process.fill_table(*process.front);
   return 0;
 }
 
@@ -82,7 +85,9 @@ int Init_thread(int* argc, char*** argv, int required, int* provided) {
 template <class Abi>
 int Finalize() {
   if (!Process<Abi>::instance().told_of_end) finish<Abi>();
-  return Real<Abi>::of(&Finalize<Abi>, Entry::Finalize)();
+  const int code = Real<Abi>::of(&Finalize<Abi>, Entry::Finalize)();
+  if (code == 0) step_aside<Abi>();
+  return code;
 }
 
 /// A program may begin sessions when MPI_Finalize has ended, too: GPU memory is then staged as before MPI_Init.
@@ -99,10 +104,21 @@ int no_sessions(typename Abi::Info, typename Abi::Errhandler, void*) {
   return Abi::kErrUnsupportedOperation;
 }
 
+/// What calls it when a communicator goes may use it once more, and its handle may be another one's afterwards.
+template <class Abi, class Free>
+int let_go(typename Abi::Comm* comm, const Free& free) {
+  DropIn& here = drop_in<Abi>();
+  const Handle handle = to_handle(*comm);
+  here.forget(handle);
+  const CommRegistry::Leaving leaving(handle);
+  const int code = free(comm);
+  here.forget_freed(handle);
+  return code;
+}
+
 template <class Abi>
 int Comm_free(typename Abi::Comm* comm) {
-  drop_in<Abi>().forget(to_handle(*comm));
-  return Real<Abi>::of(&Comm_free<Abi>, Entry::Comm_free)(comm);
+  return let_go<Abi>(comm, Real<Abi>::of(&Comm_free<Abi>, Entry::Comm_free));
 }
 
 /// A call that waits for its turn may still need a type or an operator that the program has done with.
@@ -130,8 +146,7 @@ int Op_free(typename Abi::Op* op) {
 
 template <class Abi>
 int Comm_disconnect(typename Abi::Comm* comm) {
-  drop_in<Abi>().forget(to_handle(*comm));
-  return Real<Abi>::of(&Comm_disconnect<Abi>, Entry::Comm_disconnect)(comm);
+  return let_go<Abi>(comm, Real<Abi>::of(&Comm_disconnect<Abi>, Entry::Comm_disconnect));
 }
 
 }  // namespace sennit::shim::mpi::wrappers

@@ -83,9 +83,9 @@ class RequestSet {
     if (finished(index)) return complete(index, *status);
     claim(static_cast<std::size_t>(index));
     const int code = Real<Abi>::of(&Test<Abi>, Entry::Test)(&request, &flag, status);
-    if (code != 0)
+    if (code != 0 && !drop_in<Abi>().mpi->goes_on_after_death(code))
       end(index);
-    else if (flag != 0 && any_)
+    else if (code == 0 && flag != 0 && any_)
       return complete(index, *status);
     put_back();
     return code;
@@ -220,7 +220,7 @@ class RequestSet {
   /// The real function has failed with `code`, and left the requests like this: what it ended is over, since its
   /// handle may go to another request, and has brought nothing. Returns the code.
   int fail(int code, const Request* requests) {
-    if (!any_) return code;
+    if (!any_ || drop_in<Abi>().mpi->goes_on_after_death(code)) return code;
     for (std::size_t i = 0; i < open_.size(); ++i) {
       if (code == Abi::kErrInStatus)
         end_as_told(static_cast<int>(i), statuses_[i]);
@@ -304,7 +304,7 @@ class RequestSet {
   void end_as_told(int index, Status& status) {
     if (status.error == 0)
       status.error = complete(index, status);
-    else if (status.error != Abi::kErrPending)
+    else if (status.error != Abi::kErrPending && !drop_in<Abi>().mpi->goes_on_after_death(status.error))
       end(index);
   }
 

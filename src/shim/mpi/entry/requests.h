@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -85,11 +86,17 @@ int Testall(int count, typename Abi::Request* requests, int* flag, typename Abi:
   return *flag == 0 || !set.any() ? code : set.complete_all(set.statuses());
 }
 
+/// Whether a wait for several goes on where one of them was for a rank that has died.
+enum class AfterDeath : std::uint8_t { waits, ends };
+
 /// Waits for all of them, one by one, for the code of each. MPI's code where the wait itself fails.
 template <class Abi>
-int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi::Request* requests,
-                  std::span<int> codes) {
+int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi::Request* requests, std::span<int> codes,
+                  AfterDeath then = AfterDeath::waits) {
   DropIn& here = drop_in<Abi>();
+  const auto is_of_death = [&](int code) {
+    return here.mpi->ends_by_death(code) || here.mpi->goes_on_after_death(code);
+  };
   std::vector<int> left(codes.size());
   std::iota(left.begin(), left.end(), 0);
   set.watch();
@@ -105,6 +112,10 @@ int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi:
         return code != 0 || flag != 0;
       });
     }();
+    if (over != 0 && !left.empty() && then == AfterDeath::ends && std::ranges::any_of(codes, is_of_death)) {
+      for (const int i : left) codes[static_cast<std::size_t>(i)] = Abi::kErrPending;
+      left.clear();
+    }
     // While it waits for more, what has come is copied.
     if (over == 0 || left.empty())
       if (const int code = set.bring(); code != 0) return code;
@@ -120,7 +131,7 @@ int Waitall(int count, typename Abi::Request* requests, typename Abi::Status* st
   RequestSet<Abi> set(count, requests, statuses);
   if (set.plain()) return real(count, requests, statuses);
   std::vector<int> codes(static_cast<std::size_t>(count));
-  const int code = wait_for_each<Abi>("MPI_Waitall", set, requests, codes);
+  const int code = wait_for_each<Abi>("MPI_Waitall", set, requests, codes, AfterDeath::ends);
   return code != 0 ? code : tell_errors<Abi>(codes, set.statuses());
 }
 

@@ -60,6 +60,8 @@ bool Progress::ready_receive(Handle request, OpenRequest& open, Program program)
     const int code = open.persistent ? job_.mpi.look_to_end(left, open.comm(), done, received)
                                      : job_.mpi.look_at(request, false, done, received);
     open.gone = left != request;
+    // The real function says so, and what still comes is looked at then.
+    if (job_.mpi.goes_on_after_death(code)) return true;
     if (code != 0) {
       receive.looked = true;
       // Of a persistent one this was the end; of others the real function says what is wrong once more.

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "made_up_mpi.h"
+#include "../made_up_mpi.h"
 
 namespace sennit::shim::mpi {
 namespace {
