@@ -23,7 +23,7 @@ TEST(ControlSegment, IsZeroAndSeenByAll) {
   const ControlSegment one = std::move(*ControlSegment::make(3));
   const ControlSegment two = second_view(one);
   for (int member = 0; member < 3; ++member)
-    for (const Slot& slot : {std::cref(one.slots(member).votes.front()), std::cref(one.slots(member).wishes.back())})
+    for (const Slot& slot : {std::cref(one.slots(member).votes.front()), std::cref(one.slots(member).rtr.back())})
       for (const auto& word : slot.words) EXPECT_EQ(word.load(), 0u);
   one.slots(2).host_paths[5].last_message_ns.store(42);
   EXPECT_EQ(two.slots(2).host_paths[5].last_message_ns.load(), 42u);

@@ -75,10 +75,10 @@ int control(const Arguments&) {
   auto group = form();
   const int ranks = int(group->node_ranks().size());
   for (int member = 0; member < ranks; ++member)
-    group->control().slots(member).wishes.back().words[7].fetch_add(1u + unsigned(group->rank()));
+    group->control().slots(member).rtr.back().words[7].fetch_add(1u + unsigned(group->rank()));
   const std::uint64_t all = std::uint64_t(ranks) * (std::uint64_t(ranks) + 1) / 2;
   for (int member = 0; member < ranks; ++member) {
-    const auto& word = group->control().slots(member).wishes.back().words[7];
+    const auto& word = group->control().slots(member).rtr.back().words[7];
     const Status status =
         wait_until([&] { return word.load() == all; }, group.get(), {"count", 1, group->rank(), -1, 0});
     if (!status.ok()) give_up(status);

@@ -4,8 +4,8 @@
 #include <type_traits>
 
 #include "shim/front/front.h"
-#include "shim/mpi/library.h"
-#include "shim/mpi/message_size.h"
+#include "shim/mpi/abi/library.h"
+#include "shim/mpi/call/message_size.h"
 #include "shim/mpi/call/observing.h"
 #include "shim/recorder/communicators.h"
 #include "shim/recorder/process_profile.h"
