@@ -23,6 +23,7 @@ from sennit.compare.verdicts import verdicts
 from sennit.model.document import Part, parse, read_json
 from sennit.model.machine import Machine
 from sennit.model.plans import CollectiveTable
+from sennit.model.profile import Profile
 from sennit.model.result import BENCH_MPI, COLLECTIVE, PUT, TORCH, TRAINING, Result
 from sennit.model.sim import Beyond, Messages, Paper, Reproduction
 from sennit.model.tuned import PutTable
@@ -39,9 +40,10 @@ from sennit.views.sections import body_markdown, table_markdown
 from training_sections import training_sections, training_summary
 
 SCHEMAS: tuple[tuple[str, type[Part], str, str], ...] = (
-    ("result", Result, "A measurement with everything needed to believe it", "result"),
-    ("collective-table", CollectiveTable, "The fastest plans of collectives that were measured", "tune"),
-    ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune"),
+    ("result", Result, "A measurement with everything needed to believe it", "tune/result"),
+    ("collective-table", CollectiveTable, "The fastest plans of collectives that were measured", "tune/tune"),
+    ("put-table", PutTable, "The fastest splits that were measured between two memories", "tune/tune"),
+    ("profile", Profile, "What a profiled program communicated", "use/profile"),
 )
 
 
@@ -199,7 +201,7 @@ def generated(root: Path) -> dict[Path, str]:
     ):
         files[file] = between(files.get(file, file.read_text(encoding="utf-8")), name, content)
     for name, model, title, page in SCHEMAS:
-        files[root / "schemas" / f"{name}.schema.json"] = schema(model, title, f"docs/tune/{page}.md")
+        files[root / "schemas" / f"{name}.schema.json"] = schema(model, title, f"docs/{page}.md")
     return files
 
 

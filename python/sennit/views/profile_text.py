@@ -35,11 +35,21 @@ def headline(profile: Profile) -> str:
         return "The program called neither MPI nor NCCL between its start and its end."
     inside = sum(row.rank_seconds.mean for row in profile.counted)
     share = profile.share(inside)
+    if only_enqueued(profile):
+        return (
+            f"Calls of MPI and NCCL took {units.percent(share)} of run time on the host; what NCCL did on the GPUs "
+            "meanwhile is not in it."
+        )
     if share < LITTLE:
         return f"Communication took {units.percent(share)} of run time: there is little to gain."
     first = max(profile.counted, key=lambda row: row.rank_seconds.mean)
     part = units.percent(profile.share(first.rank_seconds.mean))
     return f"{units.percent(share)} of run time went into communication, {part} into {described(first)}."
+
+
+def only_enqueued(profile: Profile) -> bool:
+    """Whether calls of NCCL moved bytes in a time that is known of the host alone."""
+    return any(row.function.startswith("nccl") and row.memory and not row.device_calls for row in profile.counted)
 
 
 def described(row: Row) -> str:

@@ -1,0 +1,110 @@
+"""`sennit profile` and `sennit report`: folders, refusals, and what is shown of a profile."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from conftest import ROOT, Programs, check_snapshot, data, shown
+from sennit.model.document import parse
+from sennit.model.profile import Profile
+from sennit.programs.problem import Problem
+from sennit.verbs.profile import is_of_launcher, make_folder
+from sennit.views.profile_text import headline, print_profile
+
+
+def profile(**changes: Any) -> Profile:
+    return parse(Profile, data("profile") | changes, "it")
+
+
+def test_a_profile_is_shown() -> None:
+    check_snapshot("profile.txt", shown(lambda console: print_profile(profile(), console)))
+
+
+def test_the_document_follows_its_schema() -> None:
+    schema = json.loads((ROOT / "schemas" / "profile.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    document = data("profile")
+    validator.validate(document)
+    del document["rows"][0]["calls"]
+    assert not validator.is_valid(document)
+
+
+def test_the_first_sentence_says_where_the_time_went() -> None:
+    found = profile()
+    assert "into MPI_Allreduce of 4 MiB to 8 MiB in GPU memory." in headline(found)
+    for row in found.rows:
+        row.rank_seconds.mean /= 1000
+    assert headline(found).endswith("there is little to gain.")
+    found.rows[0].function = "ncclAllReduce"
+    assert "what NCCL did on the GPUs meanwhile is not in it" in headline(found), (
+        "nothing is claimed that is not known"
+    )
+    assert "called neither MPI nor NCCL" in headline(profile(rows=[]))
+
+
+def test_what_is_missing_is_said() -> None:
+    document = data("profile")
+    document["ranks"][1]["ended"] = "killed"
+    document["ranks"][2]["calls_lost"] = 7
+    document |= {"missing": [3], "unreadable": [{"file": "node1-7.sennit-profile", "why": "the file is cut off"}]}
+    said = shown(lambda console: print_profile(parse(Profile, document, "it"), console))
+    assert "Ranks 3 wrote no file" in said
+    assert "node1-7.sennit-profile is left out: the file is cut off." in said
+    assert "Ranks 1 were killed" in said
+    assert "Of 7 calls only the sums were kept" in said
+
+
+def test_a_folder_is_new_and_its_owners_alone(tmp_path: Path) -> None:
+    folder = make_folder(tmp_path / "run", is_rank=False)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    with pytest.raises(Problem, match="is there already"):
+        make_folder(folder, is_rank=False)
+    assert make_folder(folder, is_rank=True) == folder, "ranks share it"
+    with pytest.raises(Problem, match="need one folder"):
+        make_folder(None, is_rank=True)
+    with pytest.raises(Problem, match="cannot be made"):
+        make_folder(tmp_path / "none" / "run", is_rank=False)
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, False),
+        ({"SLURM_LOCALID": "0"}, False),  # a batch script
+        ({"SLURM_LOCALID": "0", "SLURM_STEP_ID": "3"}, True),
+        ({"OMPI_COMM_WORLD_LOCAL_RANK": "1"}, True),
+        ({"MPI_LOCALRANKID": "1"}, True),
+    ],
+)
+def test_ranks_of_launchers_are_told_apart(environment: dict[str, str], expected: bool) -> None:
+    assert is_of_launcher(environment) == expected
+
+
+def test_a_report_is_of_a_folder_or_its_document(programs: Programs) -> None:
+    folder = programs.folder / "run"
+    folder.mkdir()
+    programs.add("sennit-profile", data("profile"))
+    assert "By function" in programs.sennit("report", "run").stdout
+    (folder / "profile.json").write_text(json.dumps(data("profile")))
+    done = programs.sennit("report", "run/profile.json", "--json")
+    assert json.loads(done.stdout) == data("profile")
+    assert len(programs.calls("sennit-profile")) == 1
+    missing = programs.sennit("report", "nowhere")
+    assert missing.returncode == 2
+    assert "nowhere does not exist" in missing.stderr
+
+
+def test_nothing_starts_without_a_command(programs: Programs) -> None:
+    done = programs.sennit("profile")
+    assert done.returncode == 2
+    assert "no command is given" in done.stderr
+    done = programs.sennit("profile", "--", "true")
+    assert done.returncode == 3
+    assert "libsennit-recorder.so" in done.stderr
+    assert not list(programs.folder.glob("sennit-profile-*")), "no folder is left behind"
