@@ -70,7 +70,7 @@ VERBS = {
         "Run an MPI or NCCL program with sennit between it and its library.", "run", "run", own_arguments=False
     ),
     "profile": Verb(
-        "Run a program, and say where its time went in MPI and NCCL.", "profile", "profile", own_arguments=False
+        "Run a program, and write down what it communicates.", "profile", "profile", own_arguments=False
     ),
     "report": Verb("Say what a profiled program communicated.", "profile", "report", "REPORT_EXAMPLES"),
     "version": Verb("Print the version, and where its programs are.", "version", "version"),

@@ -23,8 +23,8 @@ Result<Exit> merge_folder(const std::string& folder) {
     return Status(Code::invalid_argument, fmt::format("the folder cannot be read: {}", error.message()), folder,
                   "Name a folder that sennit profile wrote");
   if (files.empty())
-    return Status(Code::invalid_argument, "no process wrote anything here: the program called neither MPI nor NCCL", folder,
-                  "Name a folder that sennit profile wrote");
+    return Status(Code::invalid_argument, "no process wrote anything here: the program called neither MPI nor NCCL",
+                  folder, "Name a folder that sennit profile wrote");
   std::ranges::sort(files);
   std::vector<profile::Rank> ranks;
   Json unreadable = Json::array();

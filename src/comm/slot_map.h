@@ -97,8 +97,8 @@ struct RankSlots {
   AccumulateSlot accumulate;
   PresenceSlot presence;
   ProgressSlot progress;
-  std::array<Slot, kMessages> rts;   ///< shim/mpi/p2p/rts.h
-  std::array<Slot, kMessages> rtr;   ///< shim/mpi/p2p/rtr.h: of the RTS with the same index
+  std::array<Slot, kMessages> rts;  ///< shim/mpi/p2p/rts.h
+  std::array<Slot, kMessages> rtr;  ///< shim/mpi/p2p/rtr.h: of the RTS with the same index
 };
 
 /// Checks that a user's words fill whole cache lines of their own.

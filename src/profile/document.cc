@@ -54,7 +54,8 @@ Json of(const Row& row) {
   const bool known = row.bin != kUnknownBin;
   return {{"function", row.function},
           {"communicator_size", row.communicator_size},
-          {"from_bytes", known ? Json(row.bin < 2 ? row.bin : last_of(static_cast<std::uint8_t>(row.bin - 1)) + 1) : Json()},
+          {"from_bytes",
+           known ? Json(row.bin < 2 ? row.bin : last_of(static_cast<std::uint8_t>(row.bin - 1)) + 1) : Json()},
           {"to_bytes", known ? Json(last_of(row.bin)) : Json()},
           {"memory_in", name(row.memory_in)},
           {"memory_out", name(row.memory_out)},
@@ -85,28 +86,30 @@ Json list(const std::vector<Each>& all, const Make& make) {
 
 Json to_json(const Profile& profile) {
   const Rank& first = profile.ranks.front();
-  return {{"kind", "profile"},
-          {"version", 1},
-          {"ranks_of_job", first.ranks},
-          {"accelerated", std::ranges::any_of(profile.ranks, &Rank::accelerated)},
-          {"mpi", or_null(first.mpi)},
-          {"nccl", or_null(first.nccl)},
-          {"ranks", list(profile.ranks, [](const Rank& rank) { return of(rank); })},
-          {"missing", profile.missing},
-          {"rows", list(profile.rows, [](const Row& row) { return of(row); })},
-          {"partners", list(profile.partners,
-                            [](const Partners& pair) {
-                              return Json{{"from", pair.from}, {"to", pair.to}, {"messages", pair.messages}, {"bytes", pair.bytes}};
-                            })},
-          {"skew", list(profile.skews, [](const Skew& skew) {
-             return Json{{"function", skew.function},
-                         {"communicator_size", skew.communicator_size},
-                         {"calls", skew.calls},
-                         {"wait_seconds", skew.wait_seconds},
-                         {"inside_seconds", skew.inside_seconds},
-                         {"latest_rank", skew.latest_rank < 0 ? Json() : Json(skew.latest_rank)},
-                         {"latest_calls", skew.latest_calls}};
-           })}};
+  return {
+      {"kind", "profile"},
+      {"version", 1},
+      {"ranks_of_job", first.ranks},
+      {"accelerated", std::ranges::any_of(profile.ranks, &Rank::accelerated)},
+      {"mpi", or_null(first.mpi)},
+      {"nccl", or_null(first.nccl)},
+      {"ranks", list(profile.ranks, [](const Rank& rank) { return of(rank); })},
+      {"missing", profile.missing},
+      {"rows", list(profile.rows, [](const Row& row) { return of(row); })},
+      {"partners",
+       list(profile.partners,
+            [](const Partners& pair) {
+              return Json{{"from", pair.from}, {"to", pair.to}, {"messages", pair.messages}, {"bytes", pair.bytes}};
+            })},
+      {"skew", list(profile.skews, [](const Skew& skew) {
+         return Json{{"function", skew.function},
+                     {"communicator_size", skew.communicator_size},
+                     {"calls", skew.calls},
+                     {"wait_seconds", skew.wait_seconds},
+                     {"inside_seconds", skew.inside_seconds},
+                     {"latest_rank", skew.latest_rank < 0 ? Json() : Json(skew.latest_rank)},
+                     {"latest_calls", skew.latest_calls}};
+       })}};
 }
 
 }  // namespace sennit::profile

@@ -1,9 +1,9 @@
-// The file that a process writes while it is profiled, byte by byte: a header, tables of names, exact sums, and a ring of
-// calls for each thread. The file is mapped at its full size from the start, so a call writes memory and nothing else, and
-// a process that is killed leaves all calls that had ended.
+// The file that a process writes while it is profiled, byte by byte: a header, tables of names, exact sums, and a
+// ring of calls for each thread. The file is mapped at its full size from the start, so a call writes memory and
+// nothing else, and a process that is killed leaves all calls that had ended.
 //
-// Every field has one writer at a time. What other processes read while the writer runs is published by the atomic named
-// beside it; everything else is read after the writer's end.
+// Every field has one writer at a time. What other processes read while the writer runs is published by the atomic
+// named beside it; everything else is read after the writer's end.
 #pragma once
 
 #include <array>
@@ -23,7 +23,7 @@ inline constexpr std::size_t kMemories = 5;
 
 // Limits of a file. What is beyond one of them is counted under the last index of its table, whose name says so.
 inline constexpr std::size_t kFunctions = 1024, kCommunicators = 4096, kHows = 256, kReductions = 64, kTypes = 512,
-                              kPhases = 64;
+                             kPhases = 64;
 inline constexpr std::size_t kSumSlots = std::size_t{1} << 15, kPeerSlots = std::size_t{1} << 14;
 inline constexpr std::size_t kCallsInBlock = 800;
 
@@ -42,14 +42,15 @@ struct Header {
   std::int32_t rank, ranks;  ///< of the job; -1: the program has not said
   std::uint32_t process, threads_seen;
   std::atomic<End> end;
-  std::uint32_t accelerated;                    ///< whether the drop-ins were at work
-  std::int64_t wall_ns;                         ///< of CLOCK_REALTIME, when `begin_ns` was read
-  std::uint64_t begin_ns;                       ///< of CLOCK_MONOTONIC, as all times here: the file was made
-  std::atomic<std::uint64_t> init_ns, last_ns;  ///< the first call's end (MPI_Init), the last one's or the finalization
-  std::int64_t clock_offset_ns;                 ///< to be added to this node's times to have the first rank's
-  std::uint64_t clock_error_ns;                 ///< by which that may be wrong
-  std::atomic<std::uint64_t> calls_lost;        ///< calls that the rings no longer have; the sums do
-  std::atomic<std::uint64_t> classes_lost;      ///< calls whose class found no slot: summed by function alone
+  std::uint32_t accelerated;  ///< whether the drop-ins were at work
+  std::int64_t wall_ns;       ///< of CLOCK_REALTIME, when `begin_ns` was read
+  std::uint64_t begin_ns;     ///< of CLOCK_MONOTONIC, as all times here: the file was made
+  std::atomic<std::uint64_t> init_ns,
+      last_ns;                              ///< the first call's end (MPI_Init), the last one's or the finalization
+  std::int64_t clock_offset_ns;             ///< to be added to this node's times to have the first rank's
+  std::uint64_t clock_error_ns;             ///< by which that may be wrong
+  std::atomic<std::uint64_t> calls_lost;    ///< calls that the rings no longer have; the sums do
+  std::atomic<std::uint64_t> classes_lost;  ///< calls whose class found no slot: summed by function alone
   std::atomic<std::uint32_t> functions, communicators, hows, reductions, types, phases;  ///< names that are there
   Name<64> host;
   Name<256> program, mpi, nccl;
@@ -154,12 +155,13 @@ struct Class {
   }
 };
 
-/// The bin of a message: 0 without bytes, 1 for one byte, n for (2^(n-2), 2^(n-1)] bytes. These are the bins of seed 003,
-/// section 3.3.4, and one for messages without bytes.
+/// The bin of a message: 0 without bytes, 1 for one byte, n for (2^(n-2), 2^(n-1)] bytes. These are the bins of seed
+/// 003, section 3.3.4, and one for messages without bytes.
 constexpr std::uint8_t bin_of(std::uint64_t bytes) {
   return bytes == 0 ? std::uint8_t{0} : static_cast<std::uint8_t>(1 + std::bit_width(bytes - 1));
 }
-inline constexpr std::uint8_t kLastBin = 65, kUnknownBin = 66;  // the latter is of calls without a class, see Tables::rest
+inline constexpr std::uint8_t kLastBin = 65,
+                              kUnknownBin = 66;  // the latter is of calls without a class, see Tables::rest
 /// The largest message of a bin, in bytes; the last bin ends with the largest number.
 constexpr std::uint64_t last_of(std::uint8_t bin) {
   return bin == 0 ? 0 : bin >= kLastBin ? ~std::uint64_t{0} : std::uint64_t{1} << (bin - 1);

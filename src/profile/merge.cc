@@ -24,14 +24,16 @@ Status check(std::vector<Rank>& ranks) {
       return Status(Code::corrupt, fmt::format("two files are of rank {}", one.rank),
                     one.origin + " and " + next.origin, "Use a folder of one run");
     if (one.rank >= 0 && one.ranks != next.ranks)
-      return Status(Code::corrupt, fmt::format("one file is of a job of {} ranks, another one of {}", one.ranks, next.ranks),
+      return Status(Code::corrupt,
+                    fmt::format("one file is of a job of {} ranks, another one of {}", one.ranks, next.ranks),
                     one.origin + " and " + next.origin, "Use a folder of one run");
   }
   return {};
 }
 
 /// Of all calls of one process that are alike.
-using RowKey = std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
+using RowKey =
+    std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
 
 RowKey key_of(const Rank& rank, const Class& of) {
   if (of.bin == kUnknownBin) return {rank.functions[of.function], 0, of.bin, {}, {}, {}, {}, {}};
@@ -160,7 +162,8 @@ std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
       skew.inside_seconds += static_cast<double>(end - begin) / kSecond;
       // Who leaves before the last one has come, as a broadcast's root may, has waited no longer.
       if (meeting.has_a_last())
-        skew.wait_seconds += static_cast<double>(std::max(begin, std::min(end, meeting.last_begin)) - begin) / kSecond;
+        skew.wait_seconds +=
+            static_cast<double>(std::max(begin, std::min(end, meeting.last_begin)) - begin) / kSecond;
     });
   std::vector<Skew> all;
   for (auto& [key, of] : found) {

@@ -37,8 +37,8 @@ struct Partners {
   std::uint64_t messages = 0, bytes = 0;
 };
 
-/// How long ranks waited in calls of all ranks for the last one to come: from a rank's begin to the last one's, where that
-/// is longer than the clocks are wrong.
+/// How long ranks waited in calls of all ranks for the last one to come: from a rank's begin to the last one's, where
+/// that is longer than the clocks are wrong.
 struct Skew {
   std::string function;
   std::uint32_t communicator_size = 0;
@@ -58,8 +58,8 @@ struct Profile {
 };
 
 /// Merges what was read. Messages between two ranks are the sender's, or the receiver's where the sender's file is
-/// missing. The result does not depend on the order of `ranks`, nor of their threads. Errors: invalid_argument (there is
-/// none), corrupt (two files of one rank, or numbers of ranks that differ).
+/// missing. The result does not depend on the order of `ranks`, nor of their threads. Errors: invalid_argument (there
+/// is none), corrupt (two files of one rank, or numbers of ranks that differ).
 Result<Profile> merge(std::vector<Rank> ranks);
 
 }  // namespace sennit::profile

@@ -78,7 +78,8 @@ Status read_header(const Header& header, std::uint64_t bytes, std::string_view o
   if (header.magic != kMagic) return corrupt("this is not a profile's file, or it was never begun", origin);
   if (header.version != kVersion)
     return Status(Code::unsupported, fmt::format("a profile's file of version {}", header.version),
-                  std::string(origin), fmt::format("Read it with the sennit that wrote it; this one has {}", kVersion));
+                  std::string(origin),
+                  fmt::format("Read it with the sennit that wrote it; this one has {}", kVersion));
   if (header.header_bytes != sizeof(Tables) || header.call_bytes != sizeof(Call) ||
       header.block_bytes != sizeof(Block) || header.file_bytes != bytes ||
       header.blocks > (bytes - sizeof(Tables)) / sizeof(Block))
@@ -147,8 +148,7 @@ Result<Rank> read_rank(std::span<const std::byte> content, std::string_view orig
     if (key == 0) continue;
     if (key < 2 || key / 2 - 1 > static_cast<std::uint64_t>(std::numeric_limits<int>::max()))
       return corrupt("messages with a rank that cannot be", origin);
-    rank.messages.push_back(
-        {static_cast<int>(key / 2 - 1), (key & 1) != 0, value(peer.messages), value(peer.bytes)});
+    rank.messages.push_back({static_cast<int>(key / 2 - 1), (key & 1) != 0, value(peer.messages), value(peer.bytes)});
   }
   const auto* const blocks = std::launder(reinterpret_cast<const Block*>(content.data() + sizeof(Tables)));
   const std::uint32_t taken = std::min(header.blocks_taken.load(std::memory_order_acquire), header.blocks);

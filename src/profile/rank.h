@@ -44,7 +44,8 @@ struct Rank {
   bool accelerated = false;
   End end = End::running;  ///< running: it was killed, or has not ended yet
   std::int64_t wall_ns = 0;
-  std::uint64_t begin_ns = 0, init_ns = 0, last_ns = 0;  ///< `last_ns`: of what is known, where the process was killed
+  std::uint64_t begin_ns = 0, init_ns = 0,
+                last_ns = 0;  ///< `last_ns`: of what is known, where the process was killed
   std::int64_t clock_offset_ns = 0;
   std::uint64_t clock_error_ns = 0;
   std::uint64_t calls_lost = 0, classes_lost = 0;
@@ -58,8 +59,8 @@ struct Rank {
   std::uint64_t run_ns() const { return last_ns > init_ns ? last_ns - init_ns : 0; }
 };
 
-/// Reads a file's content, which is believed in nothing. `origin` names it in errors. Errors: corrupt (no such file, cut
-/// off, or indices and names that cannot be), unsupported (of another version).
+/// Reads a file's content, which is believed in nothing. `origin` names it in errors. Errors: corrupt (no such file,
+/// cut off, or indices and names that cannot be), unsupported (of another version).
 Result<Rank> read_rank(std::span<const std::byte> content, std::string_view origin);
 /// The same of a file. Errors: not_found, permission_denied, system_error too.
 Result<Rank> read_rank(const std::filesystem::path& file);

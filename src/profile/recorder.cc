@@ -94,8 +94,9 @@ Result<std::unique_ptr<Recorder>> Recorder::map(int file, std::uint64_t bytes) {
     if (const int error = posix_fallocate(file, 0, static_cast<off_t>(bytes)); error != 0)
       return failed("the profile's file cannot have its size", error, {});
   }
-  void* const memory =
-      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, file, 0);
+  // Populated at once: a call that is the first on its page would otherwise wait for the kernel.
+  const int flags = MAP_POPULATE | (file >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS);
+  void* const memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, file, 0);
   if (memory == MAP_FAILED) return failed("the profile's file cannot be mapped", errno, {});
   return std::unique_ptr<Recorder>(new Recorder(static_cast<std::byte*>(memory), bytes));
 }
@@ -145,8 +146,9 @@ Recorder::~Recorder() {
 }
 
 Sum& Recorder::sum_of(const Call& call) {
-  const Class which{call.function, call.communicator, call.how, call.reduction, call.phase,
-                    bin_of(std::max(call.bytes_in, call.bytes_out)), call.memory_in, call.memory_out};
+  const Class which{call.function,  call.communicator, call.how,
+                    call.reduction, call.phase,        bin_of(std::max(call.bytes_in, call.bytes_out)),
+                    call.memory_in, call.memory_out};
   if (Sum* const found = find(tables_->sum, which.key())) return *found;
   add(tables_->header.classes_lost, 1);
   return tables_->rest[call.function];

@@ -20,18 +20,19 @@ class Recorder {
   /// A default: some 500,000 calls.
   static constexpr std::uint64_t kFileBytes = std::uint64_t{48} << 20;
 
-  /// Makes the file, which must not exist, at its full size: a disk that is full is found here, not in the middle of the
-  /// program. `bytes`: of the file at most. Errors: invalid_argument (`bytes` hold no block), permission_denied,
+  /// Makes the file, which must not exist, at its full size: a disk that is full is found here, not in the middle of
+  /// the program. `bytes`: of the file at most. Errors: invalid_argument (`bytes` hold no block), permission_denied,
   /// out_of_memory (the disk or the quota), system_error.
-  static Result<std::unique_ptr<Recorder>> create(const std::filesystem::path& file, std::uint64_t bytes = kFileBytes);
+  static Result<std::unique_ptr<Recorder>> create(const std::filesystem::path& file,
+                                                  std::uint64_t bytes = kFileBytes);
   /// The same in memory alone, for tests and where no file can be made. Errors: invalid_argument, out_of_memory.
   static Result<std::unique_ptr<Recorder>> in_memory(std::uint64_t bytes = kFileBytes);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Counts the call in the sums and puts it into the calling thread's ring. Thread-safe, no lock, no allocation but at
-  /// every kCallsInBlock-th call of a thread; takes some 50 ns. Does nothing while paused.
+  /// Counts the call in the sums and puts it into the calling thread's ring. Thread-safe, no lock, no allocation but
+  /// at every kCallsInBlock-th call of a thread; takes some 50 ns. Does nothing while paused.
   void record(const Call& call);
   /// Counts a message with a rank of the job. Thread-safe.
   void count_message(int rank, bool sent, std::uint64_t bytes);

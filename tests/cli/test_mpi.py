@@ -14,9 +14,9 @@ from conftest import Programs, check_snapshot, data, shown
 from sennit.baselines import ucx
 from sennit.compare.groups import groups, ratio
 from sennit.model.result import Result
-from sennit.programs import launcher
+from sennit.programs import launcher, preloading
 from sennit.programs.problem import Problem
-from sennit.verbs import mpi, run
+from sennit.verbs import mpi
 from sennit.views.mpi import sentences
 from sennit.views.sections import body_markdown, print_result
 
@@ -197,7 +197,7 @@ class Tree(Programs):
         super().__init__(root / "bin")
         (root / "lib").mkdir()
         self.folder.mkdir()
-        for name in (run.PRELOADED, *run.DROP_INS, "libmpi.so.40"):
+        for name in (preloading.PRELOADED, *preloading.DROP_INS, "libmpi.so.40"):
             (root / "lib" / name).symlink_to(next(Path("/lib").glob("*/libm.so.6")))
         start = self.folder / "mpirun"
         start.write_text(LAUNCHER.format(said=said, folder=self.folder))
@@ -243,7 +243,7 @@ def test_it_passes_its_options_on_and_writes_every_format(tree: Tree) -> None:
     assert (tree.folder / "r.md").stat().st_size > 0
     assert "Latency: GPU buffers, 2 ranks" in done.stdout
     preloaded, _, arguments = tree.started()[0].partition("|")
-    assert preloaded.endswith((run.PRELOADED, "libm.so.6"))
+    assert preloaded.endswith((preloading.PRELOADED, "libm.so.6"))
     assert "-x LD_PRELOAD" in arguments
     assert f" -n 2 {tree.folder}/{mpi.PROGRAM} --library" in arguments
 
@@ -328,7 +328,7 @@ def test_an_error_of_the_ranks_is_the_users(tree: Tree) -> None:
 
 
 def test_missing_libraries_are_named(tree: Tree) -> None:
-    (tree.folder.parent / "lib" / run.PRELOADED).unlink()
+    (tree.folder.parent / "lib" / preloading.PRELOADED).unlink()
     done = tree.bench()
     assert done.returncode == 3
-    assert f"the library {run.PRELOADED} is not in" in done.stderr
+    assert f"the library {preloading.PRELOADED} is not in" in done.stderr

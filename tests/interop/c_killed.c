@@ -1,4 +1,4 @@
-/* Ends by SIGKILL after some calls, on all ranks: test_profile.py looks for them in the profile. */
+/* Ends by SIGKILL after some calls, on all ranks: test_profiled.py looks for them in the profile. */
 #define _GNU_SOURCE
 #include <signal.h>
 

@@ -21,8 +21,8 @@ TEST(Bins, AreTheThesisOnesAndOneForNothing) {
 }
 
 TEST(Class, IsInItsKeyWhole) {
-  const Class most{kFunctions - 1, kCommunicators - 1, kHows - 1, kReductions - 1, kPhases - 1, kUnknownBin,
-                   Memory::device, Memory::managed};
+  const Class most{kFunctions - 1, kCommunicators - 1, kHows - 1,      kReductions - 1,
+                   kPhases - 1,    kUnknownBin,        Memory::device, Memory::managed};
   for (const Class& each : {Class{}, most, Class{.function = 3, .bin = 65, .memory_out = Memory::pinned}}) {
     const Class back = Class::of(each.key());
     EXPECT_NE(each.key(), 0u);

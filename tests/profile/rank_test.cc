@@ -36,8 +36,8 @@ TEST(ReadRank, GivesBackWhatWasWritten) {
 
 TEST(ReadRank, RefusesWhatIsCutOff) {
   const auto content = content_of(some_calls());
-  for (std::size_t bytes : {std::size_t{0}, std::size_t{7}, sizeof(Header), sizeof(Tables) - 1, sizeof(Tables),
-                            content.size() - 1}) {
+  for (std::size_t bytes :
+       {std::size_t{0}, std::size_t{7}, sizeof(Header), sizeof(Tables) - 1, sizeof(Tables), content.size() - 1}) {
     const Status status = read_rank(std::span(content).first(bytes), "cut").status();
     EXPECT_EQ(status.code(), Code::corrupt) << bytes;
     EXPECT_NE(status.text().find("cut"), std::string::npos);
@@ -61,7 +61,7 @@ TEST(ReadRank, BelievesNothing) {
   for (int i = 0; i < 300; ++i) {
     auto changed = content;
     for (int j = 0; j < 4; ++j) {
-      const std::size_t at = j == 0 ? random() % sizeof(Header)
+      const std::size_t at = j == 0  ? random() % sizeof(Header)
                              : j < 3 ? random() % changed.size()
                                      : behind_sums + random() % (2 * sizeof(Block));
       changed[at] = static_cast<std::byte>(random());

@@ -181,7 +181,7 @@ TEST(Predict, NoLinkIsTooFast) {
                           {"cscs", "nvlink", Operation::reduce_scatter, kMiB, 32},
                           {"ri2", "pcie", Operation::gather, kMiB, 8},
                           {"dgx-1v", "nvlink", Operation::reduce, 4 * kMiB, 128},
-                          {"dgx-1v", "pcie", Operation::allreduce, kMiB / 16, 8},  // NVLink stays what is taken
+                          {"dgx-1v", "pcie", Operation::allreduce, kMiB / 16, 8},   // NVLink stays what is taken
                           {"helios", "pcie", Operation::broadcast, kMiB / 16, 4}};  // every other call is long
   if (std::getenv("SENNIT_TEST_ALL") != nullptr) {
     cases.clear();
@@ -214,7 +214,8 @@ TEST(Predict, NoLinkIsTooFast) {
         if (us > 1.02 * least->second) {
           // Calls back to back may take turns in being long and short; a mean over more of them decides.
           question.calls = 16;
-          EXPECT_LE(mean_back_to_back(faster, question, one.plan), 1.02 * mean_back_to_back(machine, question, one.plan))
+          EXPECT_LE(mean_back_to_back(faster, question, one.plan),
+                    1.02 * mean_back_to_back(machine, question, one.plan))
               << each.machine << ' ' << each.link << ' ' << factor << ' ' << coll::name(each.operation) << ' '
               << each.bytes << ' ' << coll::name(one.plan);
           question.calls = Question().calls;

@@ -1,5 +1,5 @@
-// The communicators that a program has, as the profile names them: by an id that all of a communicator's ranks compute
-// alike, without a message.
+// The communicators that a program has, as the profile names them: by an id that all of a communicator's ranks
+// compute alike, without a message.
 #pragma once
 
 #include <atomic>
@@ -19,20 +19,21 @@ namespace sennit::shim::recorder {
 using Handle = std::uint64_t;
 
 struct KnownCommunicator {
-  std::uint16_t index = 0;                     ///< in the profile; 0: not known
-  std::atomic<std::uint32_t> sequence{0};      ///< calls of all its ranks so far
-  std::vector<int> world_ranks;                ///< by rank of those that messages go to; empty: not known
+  std::uint16_t index = 0;                 ///< in the profile; 0: not known
+  std::atomic<std::uint32_t> sequence{0};  ///< calls of all its ranks so far
+  std::vector<int> world_ranks;            ///< by rank of those that messages go to; empty: not known
   int world_rank(int rank) const {
-    return rank >= 0 && static_cast<std::size_t>(rank) < world_ranks.size() ? world_ranks[static_cast<std::size_t>(rank)]
-                                                                             : -1;
+    return rank >= 0 && static_cast<std::size_t>(rank) < world_ranks.size()
+               ? world_ranks[static_cast<std::size_t>(rank)]
+               : -1;
   }
 };
 
 /// Thread-safe. find() takes no lock for the communicator that the thread used last.
 class KnownCommunicators {
  public:
-  /// `members`: ranks of the job, of all groups. Communicators of the same members are told apart by the order in which
-  /// they were made, which is the same on all of them. `world_ranks`: see KnownCommunicator.
+  /// `members`: ranks of the job, of all groups. Communicators of the same members are told apart by the order in
+  /// which they were made, which is the same on all of them. `world_ranks`: see KnownCommunicator.
   KnownCommunicator& add(profile::Recorder& recorder, Handle handle, std::uint64_t parent, std::uint32_t rank,
                          std::vector<int> members, std::vector<int> world_ranks, std::string_view name);
   /// The same of one whose id is known already.
@@ -48,7 +49,7 @@ class KnownCommunicators {
   std::mutex mutex_;
   std::atomic<std::uint64_t> changes_{1};
   std::unordered_map<Handle, KnownCommunicator*> known_;
-  std::deque<KnownCommunicator> all_;  ///< freed ones too: a thread may be in a call of one
+  std::deque<KnownCommunicator> all_;            ///< freed ones too: a thread may be in a call of one
   std::map<std::uint64_t, std::uint32_t> made_;  ///< by members: communicators so far
 };
 

@@ -1,5 +1,5 @@
-// The observer of MPI's calls: each becomes one record of the profile. What a record needs of the call's arguments is read
-// before the call, which may free them; the clock is read next to the call itself.
+// The observer of MPI's calls: each becomes one record of the profile. What a record needs of the call's arguments is
+// read before the call, which may free them; the clock is read next to the call itself.
 #include <cstring>
 #include <type_traits>
 
@@ -14,11 +14,10 @@ namespace sennit::shim::recorder {
 
 namespace {
 
-
 /// What is written of each function, found once.
 struct FunctionFacts {
   std::uint16_t index = 0;
-  bool of_all = false;  ///< a collective call, not one that is only prepared
+  bool of_all = false;                   ///< a collective call, not one that is only prepared
   bool sends = false, receives = false;  ///< messages, as this rank's
 };
 
@@ -38,11 +37,12 @@ class MpiRecorder {
     for (std::size_t i = 0; i < mpi::kEntries; ++i) {
       const Description& of = mpi::kDescriptions[i];
       const bool runs = of.form != mpi::Form::persistent;
-      facts_[i] = {recorder->function(of.name), runs && is_of_all(of), runs && (of.kind == Kind::send || of.kind == Kind::exchange),
-                   runs && of.kind == Kind::receive};
+      facts_[i] = {recorder->function(of.name), runs && is_of_all(of),
+                   runs && (of.kind == Kind::send || of.kind == Kind::exchange), runs && of.kind == Kind::receive};
     }
     for (int op = 0; op < device::kOperators; ++op)
-      reductions_[static_cast<std::size_t>(op)] = recorder->reduction(device::name(static_cast<device::Operator>(op)));
+      reductions_[static_cast<std::size_t>(op)] =
+          recorder->reduction(device::name(static_cast<device::Operator>(op)));
     own_reduction_ = recorder->reduction("the program's own");
     mpi::Observing<Abi, MpiRecorder>::begin(observation);
     return true;
@@ -58,7 +58,8 @@ class MpiRecorder {
     call.function = facts_[std::size_t(entry)].index;
     call.peer = call.tag = -1;
     call.at_once = in_call.others();
-    const mpi::Handle freed = frame.of->freed != mpi::kAbsent && begun_ ? handle_at(frame, frame.of->freed) : mpi::kNoHandle;
+    const mpi::Handle freed =
+        frame.of->freed != mpi::kAbsent && begun_ ? handle_at(frame, frame.of->freed) : mpi::kNoHandle;
     KnownCommunicator* communicator = nullptr;
     if (begun_) communicator = describe(*recorder, frame, facts_[std::size_t(entry)], call);
     call.begin_ns = profile::now_ns();
@@ -113,7 +114,8 @@ class MpiRecorder {
     recorder.begin_run(ns);
   }
 
-  static KnownCommunicator* know(profile::Recorder& recorder, mpi::Handle handle, const KnownCommunicator* /*parent*/) {
+  static KnownCommunicator* know(profile::Recorder& recorder, mpi::Handle handle,
+                                 const KnownCommunicator* /*parent*/) {
     if (handle == mpi::kNoHandle || handle == library_->comm_null()) return nullptr;
     mpi::CommShape shape;
     std::vector<int> members, world_ranks;
@@ -175,7 +177,7 @@ class MpiRecorder {
   static constinit inline std::array<FunctionFacts, mpi::kEntries> facts_{};
   static constinit inline std::array<std::uint8_t, 32> reductions_{};
   static constinit inline std::uint8_t own_reduction_ = 0;
-  static constinit inline std::atomic<bool> begun_{false};  ///< MPI answers
+  static constinit inline std::atomic<bool> begun_{false};                     ///< MPI answers
   static inline KnownCommunicators& communicators_ = *new KnownCommunicators;  // never destroyed, as the recorder
 };
 

@@ -11,7 +11,6 @@ namespace sennit::shim::recorder {
 
 namespace {
 
-
 class NcclRecorder {
   using Description = nccl::Description;
   using Entry = nccl::Entry;
@@ -25,7 +24,8 @@ class NcclRecorder {
     observation_ = &observation;
     for (std::size_t i = 0; i < nccl::kEntries; ++i) functions_[i] = recorder->function(nccl::kDescriptions[i].name);
     for (int op = 0; op < device::kOperators; ++op)
-      reductions_[static_cast<std::size_t>(op)] = recorder->reduction(device::name(static_cast<device::Operator>(op)));
+      reductions_[static_cast<std::size_t>(op)] =
+          recorder->reduction(device::name(static_cast<device::Operator>(op)));
     own_reduction_ = recorder->reduction("the program's own");
     if (recorder->header().nccl[0] == 0) std::memcpy(recorder->header().nccl.data(), "NCCL", 4);
     nccl::Observing<NcclRecorder>::begin(observation);
@@ -64,8 +64,8 @@ class NcclRecorder {
     return frame.bits[static_cast<std::size_t>(argument)];
   }
 
-  /// A communicator of ncclCommInitRank has the id of its unique id, which all ranks have; one that another one was made
-  /// into that of the parent, and of how many were made of it before.
+  /// A communicator of ncclCommInitRank has the id of its unique id, which all ranks have; one that another one was
+  /// made into that of the parent, and of how many were made of it before.
   static void learn(profile::Recorder& recorder, const Frame& frame, Handle parent) {
     if (frame.of->made == nccl::kAbsent) return;
     auto* const* const at = frame.pointer<void*>(frame.of->made);

@@ -126,7 +126,8 @@ profile::Memory memory_of(const void* address) {
 
 InCall::InCall() : outermost_(depth++ == 0) {
   if (outermost_)
-    others_ = static_cast<std::uint8_t>(std::clamp(process().in_calls.fetch_add(1, std::memory_order_relaxed), 0, 255));
+    others_ =
+        static_cast<std::uint8_t>(std::clamp(process().in_calls.fetch_add(1, std::memory_order_relaxed), 0, 255));
 }
 
 InCall::~InCall() {

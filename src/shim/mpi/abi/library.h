@@ -17,8 +17,8 @@
 #include "shim/mpi/abi/abi.h"
 #include "shim/mpi/abi/library_types.h"
 #include "shim/mpi/abi/mpi.h"
-#include "shim/mpi/abi/table.h"
 #include "shim/mpi/abi/profiling.h"
+#include "shim/mpi/abi/table.h"
 
 namespace sennit::shim::mpi {
 

@@ -19,9 +19,9 @@
 
 #include "shim/mpi/abi/abi.h"
 #include "shim/mpi/abi/mpi.h"
+#include "shim/mpi/abi/profiling.h"
 #include "shim/mpi/abi/type_contents.h"
 #include "shim/mpi/abi/types.h"
-#include "shim/mpi/abi/profiling.h"
 
 namespace sennit::shim::mpi {
 

@@ -11,8 +11,8 @@
 #include <utility>
 
 #include "shim/front/front.h"
-#include "shim/mpi/call/frame.h"
 #include "shim/mpi/abi/prototypes.h"
+#include "shim/mpi/call/frame.h"
 
 namespace sennit::shim::mpi {
 

@@ -459,8 +459,7 @@ void CommRegistry::forget_freed(Handle comm) {
 
 void CommRegistry::await_node() {
   for (const int rank : group_->node_ranks())
-    for (Backoff backoff; group_->slots(rank).presence.at_end.load(std::memory_order_acquire) == 0;
-         backoff.wait()) {
+    for (Backoff backoff; group_->slots(rank).presence.at_end.load(std::memory_order_acquire) == 0; backoff.wait()) {
       if (group_->has_left(rank) || !group_->check({&rank, 1}).ok()) break;
       mpi_.progress();
     }

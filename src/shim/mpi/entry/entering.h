@@ -12,9 +12,9 @@
 #include <new>
 #include <stdexcept>
 
+#include "shim/mpi/call/frame.h"
 #include "shim/mpi/entry/performing.h"
 #include "shim/mpi/entry/touching.h"
-#include "shim/mpi/call/frame.h"
 
 namespace sennit::shim::mpi::wrappers {
 

@@ -91,8 +91,8 @@ enum class AfterDeath : std::uint8_t { waits, ends };
 
 /// Waits for all of them, one by one, for the code of each. MPI's code where the wait itself fails.
 template <class Abi>
-int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi::Request* requests, std::span<int> codes,
-                  AfterDeath then = AfterDeath::waits) {
+int wait_for_each(std::string_view function, RequestSet<Abi>& set, typename Abi::Request* requests,
+                  std::span<int> codes, AfterDeath then = AfterDeath::waits) {
   DropIn& here = drop_in<Abi>();
   const auto is_of_death = [&](int code) {
     return here.mpi->ends_by_death(code) || here.mpi->goes_on_after_death(code);

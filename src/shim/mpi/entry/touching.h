@@ -1,8 +1,8 @@
 // Whether a call has to do with GPU memory, which every call asks before anything else is done with it.
 #pragma once
 
-#include "shim/mpi/entry/process.h"
 #include "shim/mpi/call/frame.h"
+#include "shim/mpi/entry/process.h"
 
 namespace sennit::shim::mpi::wrappers {
 
