@@ -46,13 +46,19 @@ def closure(source: Path, roots: list[Path]) -> list[Path]:
     return list(seen)
 
 
+# Shared libraries that export functions of the same names.
+LIBRARIES = ("src/shim/mpi/", "src/shim/nccl/")
+
+
 def units(sources: Iterable[Path]) -> list[list[Path]]:
-    """The sources, by rooms: each unit has one room or several short ones."""
+    """The sources, by rooms: each unit has one room or several short ones, of one of LIBRARIES alone."""
     found: list[list[Path]] = []
-    room, size = None, UNIT_BYTES
+    room, library, size = None, "", UNIT_BYTES
     for source in sorted(sources):
         entered, room = room != source.parent, source.parent
-        if entered and size >= UNIT_BYTES:
+        before = library
+        library = next((each for each in LIBRARIES if each in source.as_posix()), "")
+        if (entered and size >= UNIT_BYTES) or before != library:
             found.append([])
             size = 0
         found[-1].append(source)

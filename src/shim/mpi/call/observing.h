@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <utility>
 
 #include "shim/front/front.h"
@@ -56,7 +57,8 @@ class Observing {
   template <class Visit>
   static void each(const Visit& visit) {
     [&]<std::size_t... i>(std::index_sequence<i...>) {
-      (visit.template operator()<Entry(i)>(), ...);
+      // A fold would nest deeper than compilers allow.
+      (void)std::initializer_list<int>{(visit.template operator()<Entry(i)>(), 0)...};
     }
     (std::make_index_sequence<kEntries>());
   }
