@@ -10,8 +10,8 @@ using namespace sennit::capi;
 
 namespace {
 
-// What put and get have in common: `move` is called with what the communicator moves messages by, with the registered
-// window and a lane.
+// Does what put and get share: finds the registered window and a lane, and calls `move` with them and with the
+// communicator's one-sided messages.
 template <class Move>
 sennit_result transfer(sennit_window* window, void* stream, const char* verb, std::uint64_t bytes,
                        const char* direction, int peer, Move move) noexcept {

@@ -46,8 +46,8 @@ class Agent {
   /// (not of this node); not_found (nothing under this number); out_of_memory (no descriptors left); peer_lost,
   /// aborted, timed_out.
   Result<UniqueFd> fetch(int peer, std::uint64_t id, Deadline deadline);
-  /// As fetch(), in two steps, for callers that must not wait: the first returns a request's number, the second its
-  /// result, once, or nothing while there is no answer yet.
+  /// begin_fetch() and fetched() are fetch() in two steps, for callers that must not wait: begin_fetch() returns the
+  /// number of a request, and fetched() its result, once, or nothing while there is no answer yet.
   Result<std::uint64_t> begin_fetch(int peer, std::uint64_t id);
   std::optional<Result<UniqueFd>> fetched(std::uint64_t request);
 

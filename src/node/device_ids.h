@@ -1,4 +1,4 @@
-// Which device of a machine's document is which of this process's.
+// This file maps the devices of a process to those of a machine's document.
 #pragma once
 
 #include <string>

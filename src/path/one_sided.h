@@ -44,11 +44,12 @@ class OneSided {
   Status make_transport(Result<std::shared_ptr<const PutTable>> tuned);
   /// `data` as an end of a message. Errors: invalid_argument where any of its bytes cannot be used so.
   Result<End> local_end(const void* data, std::uint64_t bytes, device::Access access);
-  /// Whether the direct path alone carries such a message between `there` and `data` of this process: known with a
-  /// glance at most, since a full look at our own end is half the cost of a small message.
+  /// Returns true if the direct path alone carries such a message between `there` and `data` of this process. It
+  /// looks at `data` as little as it can, since a full look is half the cost of a small message.
   bool single(const End& there, const void* data, std::uint64_t bytes, bool put);
   bool single(const void* dst, const void* src, std::uint64_t bytes);
-  /// As moved by a plain copy. Errors name the end that is at fault: `ours` says which ends are of this process.
+  /// Resolves both ends for a plain copy. Errors name the end that is at fault: `ours` says which ends are of this
+  /// process.
   struct Ours {
     bool dst, src;
   };

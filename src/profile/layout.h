@@ -11,13 +11,14 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 namespace sennit::profile {
 
 inline constexpr std::array<char, 8> kMagic{'s', 'e', 'n', 'n', 'i', 't', 'p', 'f'};
 inline constexpr std::uint32_t kVersion = 1;
 
-/// What kind of memory one side of a call uses. Numbers are part of the file.
+/// The kind of memory that one side of a call uses. Numbers are part of the file.
 enum class Memory : std::uint8_t { absent, host, pinned, managed, device };
 inline constexpr std::size_t kMemories = 5;
 
@@ -30,7 +31,14 @@ inline constexpr std::size_t kCallsInBlock = 800;
 template <std::size_t bytes>
 using Name = std::array<char, bytes>;  // ends in a zero byte
 
-/// How a process ended, as far as its file tells.
+/// Writes as much of `text` as there is room for.
+template <std::size_t bytes>
+void set(Name<bytes>& name, std::string_view text) {
+  const std::size_t length = text.copy(name.data(), bytes - 1);
+  name[length] = 0;
+}
+
+/// The way in which a process ended, as far as its file tells.
 enum class End : std::uint32_t { running, finalized, exited };
 
 struct Header {
@@ -115,7 +123,7 @@ struct Tables {
   std::array<Peer, kPeerSlots> peer;
 };
 
-/// What calls are summed by. 64 bits, so that one compare-and-swap takes a slot.
+/// Calls with equal classes are summed together. A class has 64 bits, so that one compare-and-swap takes a slot.
 struct Class {
   std::uint16_t function = 0, communicator = 0;
   std::uint8_t how = 0, reduction = 0, phase = 0;

@@ -31,7 +31,7 @@ Status check(std::vector<Rank>& ranks) {
   return {};
 }
 
-/// Of all calls of one process that are alike.
+/// Calls with equal keys are one row.
 using RowKey =
     std::tuple<std::string, std::uint32_t, std::uint8_t, Memory, Memory, std::string, std::string, std::string>;
 
@@ -111,9 +111,13 @@ struct Meeting {
   std::uint32_t came = 0, size = 0;
   int latest = -1;
   const std::string* function = nullptr;
+  const std::string* host = nullptr;
+  bool on_one_host = true;
 
+  /// All have come, on one host: clocks of several hosts have nothing in common.
+  bool is_whole() const { return came == size && on_one_host; }
   /// All have come, and the last one later than the clocks are wrong.
-  bool has_a_last() const { return came == size && last_begin - before_last > 2 * error; }
+  bool has_a_last() const { return is_whole() && last_begin - before_last > 2 * error; }
 };
 using Meetings = std::map<std::pair<std::uint64_t, std::uint32_t>, Meeting>;  // by communicator and number
 
@@ -143,6 +147,8 @@ std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
         meeting.before_last = std::max(meeting.before_last, begin);
       }
       meeting.error = std::max(meeting.error, rank.clock_error_ns);
+      if (meeting.host == nullptr) meeting.host = &rank.host;
+      meeting.on_one_host = meeting.on_one_host && *meeting.host == rank.host;
     });
   struct Found {
     Skew skew;
@@ -150,14 +156,14 @@ std::vector<Skew> skews_of(const std::vector<Rank>& ranks) {
   };
   std::map<std::pair<std::string, std::uint32_t>, Found> found;
   for (const auto& [key, meeting] : meetings) {
-    if (meeting.came != meeting.size) continue;
+    if (!meeting.is_whole()) continue;
     Found& of = found[{*meeting.function, meeting.size}];
     ++of.skew.calls;
     if (meeting.has_a_last()) ++of.last[meeting.latest];
   }
   for (const Rank& rank : ranks)
     visit_meetings(rank, meetings, [&](const Meeting& meeting, std::uint64_t begin, std::uint64_t end) {
-      if (meeting.came != meeting.size) return;
+      if (!meeting.is_whole()) return;
       Skew& skew = found[{*meeting.function, meeting.size}].skew;
       skew.inside_seconds += static_cast<double>(end - begin) / kSecond;
       // Who leaves before the last one has come, as a broadcast's root may, has waited no longer.

@@ -1,4 +1,4 @@
-// What the files of a job's processes say together: pure functions of them.
+// This file merges the files of a job's processes, by pure functions.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sennit::profile {
 
-/// Of one number of each process.
+/// The spread of a number over processes.
 struct Spread {
   double least = 0, mean = 0, most = 0;
 };
@@ -37,8 +37,8 @@ struct Partners {
   std::uint64_t messages = 0, bytes = 0;
 };
 
-/// How long ranks waited in calls of all ranks for the last one to come: from a rank's begin to the last one's, where
-/// that is longer than the clocks are wrong.
+/// The time that ranks waited in calls of all ranks for the last one to come: from a rank's begin to the last one's,
+/// where that is longer than the clocks are wrong.
 struct Skew {
   std::string function;
   std::uint32_t communicator_size = 0;

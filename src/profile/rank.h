@@ -1,4 +1,4 @@
-// What one process's file (layout.h) holds, as values: read after the process's end, or after its death.
+// This file reads one process's file (layout.h) into values, after the process's end, or after its death.
 #pragma once
 
 #include <cstdint>
@@ -62,7 +62,7 @@ struct Rank {
 /// Reads a file's content, which is believed in nothing. `origin` names it in errors. Errors: corrupt (no such file,
 /// cut off, or indices and names that cannot be), unsupported (of another version).
 Result<Rank> read_rank(std::span<const std::byte> content, std::string_view origin);
-/// The same of a file. Errors: not_found, permission_denied, system_error too.
+/// Reads a file. Errors: not_found, permission_denied, system_error too.
 Result<Rank> read_rank(const std::filesystem::path& file);
 
 }  // namespace sennit::profile

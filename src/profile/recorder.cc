@@ -20,7 +20,7 @@ namespace sennit::profile {
 
 namespace {
 
-/// What a thread keeps of the recorder that it wrote to last.
+/// A thread keeps this of the recorder that it wrote to last.
 struct Place {
   std::uint64_t serial = 0;
   std::uint32_t thread = 0;
@@ -32,13 +32,6 @@ struct Place {
 thread_local Place here;
 
 std::atomic<std::uint64_t> serials{0};
-
-template <std::size_t size>
-void copy(Name<size>& to, std::string_view from) {
-  const std::size_t bytes = std::min(from.size(), size - 1);
-  std::memcpy(to.data(), from.data(), bytes);
-  to[bytes] = 0;
-}
 
 /// A counter of which only the extreme is kept. Relaxed: a reader looks at it after the process's end.
 template <class Better>
@@ -137,7 +130,7 @@ Recorder::Recorder(std::byte* memory, std::uint64_t bytes)
   clock_gettime(CLOCK_REALTIME, &wall);
   header.wall_ns = static_cast<std::int64_t>(wall.tv_sec) * 1'000'000'000 + wall.tv_nsec;
   std::array<char, 64> host{};
-  if (gethostname(host.data(), host.size() - 1) == 0) copy(header.host, host.data());
+  if (gethostname(host.data(), host.size() - 1) == 0) set(header.host, host.data());
   header.magic = kMagic;
 }
 
@@ -155,7 +148,6 @@ Sum& Recorder::sum_of(const Call& call) {
 }
 
 void Recorder::record(const Call& call) {
-  if (paused_.load(std::memory_order_relaxed)) return;
   Sum& sum = sum_of(call);
   const std::uint64_t ns = call.end_ns - call.begin_ns;
   add(sum.calls, 1);
@@ -205,7 +197,7 @@ Block* Recorder::next_block() {
 }
 
 void Recorder::count_message(int rank, bool sent, std::uint64_t bytes) {
-  if (rank < 0 || paused_.load(std::memory_order_relaxed)) return;
+  if (rank < 0) return;
   Peer* const peer = find(tables_->peer, 2 * (static_cast<std::uint64_t>(rank) + 1) + (sent ? 1 : 0));
   if (peer == nullptr) return add(tables_->header.classes_lost, 1);
   add(peer->messages, 1);
@@ -220,7 +212,7 @@ std::size_t Recorder::index_of(Table& table, std::atomic<std::uint32_t>& count, 
   for (std::uint32_t i = 0; i < known; ++i)
     if (name == table[i].data()) return i;
   if (known == table.size()) return table.size() - 1;
-  copy(table[known], known + 1 == table.size() ? std::string_view("others") : name);
+  set(table[known], known + 1 == table.size() ? std::string_view("others") : name);
   count.store(known + 1, std::memory_order_release);
   return known;
 }
@@ -250,7 +242,7 @@ std::uint16_t Recorder::communicator(const Communicator& made) {
   place = made;
   if (known + 1 == kCommunicators) {  // all further ones, of whatever size
     place = Communicator();
-    copy(place.name, "others");
+    set(place.name, "others");
   }
   count.store(known + 1, std::memory_order_release);
   return static_cast<std::uint16_t>(known);

@@ -25,14 +25,14 @@ class Recorder {
   /// out_of_memory (the disk or the quota), system_error.
   static Result<std::unique_ptr<Recorder>> create(const std::filesystem::path& file,
                                                   std::uint64_t bytes = kFileBytes);
-  /// The same in memory alone, for tests and where no file can be made. Errors: invalid_argument, out_of_memory.
+  /// Makes one in memory alone, for tests and where no file can be made. Errors: invalid_argument, out_of_memory.
   static Result<std::unique_ptr<Recorder>> in_memory(std::uint64_t bytes = kFileBytes);
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
   /// Counts the call in the sums and puts it into the calling thread's ring. Thread-safe, no lock, no allocation but
-  /// at every kCallsInBlock-th call of a thread; takes some 50 ns. Does nothing while paused.
+  /// at every kCallsInBlock-th call of a thread; takes some 50 ns.
   void record(const Call& call);
   /// Counts a message with a rank of the job. Thread-safe.
   void count_message(int rank, bool sent, std::uint64_t bytes);
@@ -46,8 +46,6 @@ class Recorder {
   /// Each call adds one: communicators are told apart by their maker.
   std::uint16_t communicator(const Communicator& made);
 
-  /// Calls are not recorded from now on, or are again. Thread-safe.
-  void pause(bool paused) { paused_.store(paused, std::memory_order_relaxed); }
   /// The time of MPI_Init's end or of the first call, from which the run counts. The first one stays.
   void begin_run(std::uint64_t ns);
   /// The run's end: MPI_Finalize's begin, or the process's exit. A call after it sets it anew.
@@ -70,8 +68,7 @@ class Recorder {
   Tables* const tables_;
   Block* const blocks_;
   const std::uint64_t serial_;  ///< tells recorders of this process apart, for what threads keep of one
-  std::atomic<bool> paused_{false};
-  std::mutex names_;  ///< taken alone, while a name is looked for and added
+  std::mutex names_;            ///< taken alone, while a name is looked for and added
 };
 
 }  // namespace sennit::profile

@@ -141,3 +141,15 @@ def test_a_profile_has_every_call_of_nccl(test: str, tmp_path: Path) -> None:
     assert {name: made[name] for name in names} == {name: asked[name] for name in names}
     reductions = [row for row in document["rows"] if row["function"] == "ncclAllReduce"]
     assert {row["communicator_size"] for row in reductions} == {RANKS}
+
+
+def test_parts_of_a_communicator_of_nccl_are_told_apart(tmp_path: Path) -> None:
+    """Ranks name a part alike without a message: each call of all ranks of a part is found on all of them."""
+    program, library = nccl_programs.have()
+    settings = {"SENNIT_OBSERVER": "libsennit-recorder.so", "SENNIT_DISABLE": "1", "SENNIT_PROFILE": str(tmp_path)}
+    nccl_programs.expect_right(program.run("divided", 4, library, settings))
+    document = report(tmp_path)
+    ranks = {row["communicator_size"]: row["calls"] for row in document["rows"] if row["function"] == "ncclAllReduce"}
+    whole = {skew["communicator_size"]: skew["calls"] for skew in document["skew"]}
+    assert ranks == {2: 4, 3: 3}
+    assert whole == {2: 2, 3: 1}

@@ -84,6 +84,13 @@ TEST(Merge, WhoLeavesEarlyHasNotWaited) {
   EXPECT_EQ(profile.skews[0].latest_rank, 1);
 }
 
+/// Clocks of two hosts count from different times: what they say together is no waiting.
+TEST(Merge, ClocksOfSeveralHostsAreNotCompared) {
+  std::vector<Rank> ranks = two_ranks();
+  ranks[1].host = "another";
+  EXPECT_TRUE(merge(std::move(ranks)).value().skews.empty());
+}
+
 TEST(Merge, MessagesAreTheSenders) {
   std::vector<Rank> ranks = two_ranks();
   Profile profile = merge(ranks).value();

@@ -52,16 +52,6 @@ TEST(Recorder, ThreadsLoseNothing) {
   EXPECT_EQ(rank.messages.size(), static_cast<std::size_t>(kThreads));
 }
 
-TEST(Recorder, PausedItRecordsNothing) {
-  const MadeUp made(0, 1);
-  made.recorder->pause(true);
-  made.call("MPI_Barrier", 1, 2);
-  made.recorder->count_message(0, true, 8);
-  made.recorder->pause(false);
-  EXPECT_TRUE(made.read().value().sums.empty());
-  EXPECT_TRUE(made.read().value().messages.empty());
-}
-
 TEST(Recorder, TooManyNamesAreOthers) {
   const MadeUp made(0, 1);
   for (std::size_t i = 0; i < 2 * kReductions; ++i) made.recorder->reduction("op" + std::to_string(i));

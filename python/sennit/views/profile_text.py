@@ -30,7 +30,7 @@ def print_profile(profile: Profile, console: Console, functions: int = MOST_LINE
 
 
 def headline(profile: Profile) -> str:
-    """Where the time went, in one sentence."""
+    """Says where the time went, in one sentence."""
     if not profile.counted:
         return "The program called neither MPI nor NCCL between its start and its end."
     inside = sum(row.rank_seconds.mean for row in profile.counted)
@@ -77,7 +77,7 @@ def span(row: Row) -> str:
 
 
 def run(profile: Profile) -> str:
-    """What was profiled."""
+    """Says what was profiled."""
     ranks = len(profile.ranks)
     hosts = len({rank.host for rank in profile.ranks})
     libraries = " and ".join(each for each in (profile.mpi, profile.nccl) if each)
@@ -90,7 +90,7 @@ def run(profile: Profile) -> str:
 
 
 def by_function(profile: Profile, most: int = MOST_LINES) -> Table:
-    """What took longest first. NCCL's calls only enqueue work: their time is the host's."""
+    """Lists what took longest first. NCCL's calls only enqueue work: their time is the host's."""
     totals = profile.totals(lambda row: row.function)
     processes = max(1, len(profile.ranks))
     lines = [
@@ -156,7 +156,7 @@ def partners_said(profile: Profile) -> list[str]:
 
 
 def skew_said(profile: Profile) -> list[str]:
-    """What the waiting for the last rank comes to, where it is worth a word."""
+    """Says how long ranks waited for the last one, where it is worth a word."""
     said = []
     for skew in profile.skew:
         waited = skew.wait_seconds / max(1, len(profile.ranks))
@@ -174,7 +174,7 @@ def skew_said(profile: Profile) -> list[str]:
 
 
 def warnings(profile: Profile) -> list[str]:
-    """What is missing of the profile."""
+    """Says what is missing of the profile."""
     said = []
     if profile.missing:
         said.append(f"Ranks {', '.join(map(str, profile.missing))} wrote no file: their calls are missing here.")

@@ -1,7 +1,6 @@
 #include "shim/recorder/communicators.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace sennit::shim::recorder {
 
@@ -11,16 +10,18 @@ std::uint64_t hash_of(const void* data, std::size_t bytes, std::uint64_t seed) {
   return seed;
 }
 
-KnownCommunicator& KnownCommunicators::put(Handle handle, std::uint16_t index) {
-  KnownCommunicator& made = all_.emplace_back();
-  made.index = index;
-  known_[handle] = &made;
+KnownCommunicator& KnownCommunicators::put(profile::Recorder& recorder, Handle handle,
+                                           const profile::Communicator& made) {
+  KnownCommunicator& known = all_.emplace_back();
+  known.index = recorder.communicator(made);
+  known.id = made.id;
+  known_[handle] = &known;
   changes_.fetch_add(1, std::memory_order_release);
-  return made;
+  return known;
 }
 
-KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle, std::uint64_t parent,
-                                           std::uint32_t rank, std::vector<int> members, std::vector<int> world_ranks,
+KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle, std::uint32_t rank,
+                                           std::vector<int> members, std::vector<int> world_ranks,
                                            std::string_view name) {
   std::ranges::sort(members);
   const std::uint64_t of_members = hash_of(members.data(), members.size() * sizeof(int));
@@ -28,11 +29,10 @@ KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle h
   const std::uint32_t number = made_[of_members]++;
   profile::Communicator made{};
   made.id = hash_of(&number, sizeof number, of_members);
-  made.parent = parent;
   made.size = static_cast<std::uint32_t>(members.size());
   made.rank = rank;
-  std::memcpy(made.name.data(), name.data(), std::min(name.size(), made.name.size() - 1));
-  KnownCommunicator& known = put(handle, recorder.communicator(made));
+  profile::set(made.name, name);
+  KnownCommunicator& known = put(recorder, handle, made);
   known.world_ranks = std::move(world_ranks);
   return known;
 }
@@ -40,7 +40,7 @@ KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle h
 KnownCommunicator& KnownCommunicators::add(profile::Recorder& recorder, Handle handle,
                                            const profile::Communicator& made) {
   const std::lock_guard lock(mutex_);
-  return put(handle, recorder.communicator(made));
+  return put(recorder, handle, made);
 }
 
 KnownCommunicator* KnownCommunicators::find(Handle handle) {

@@ -20,8 +20,12 @@ using Handle = std::uint64_t;
 
 struct KnownCommunicator {
   std::uint16_t index = 0;                 ///< in the profile; 0: not known
+  std::uint64_t id = 0;                    ///< profile::Communicator's; 0: not known, so its calls have no sequence
   std::atomic<std::uint32_t> sequence{0};  ///< calls of all its ranks so far
-  std::vector<int> world_ranks;            ///< by rank of those that messages go to; empty: not known
+  std::atomic<std::uint32_t> children{0};  ///< calls so far that made communicators of it
+  /// The number of a call of all ranks that begins now; 0 where ranks could not match it.
+  std::uint32_t next_call() { return id == 0 ? 0 : sequence.fetch_add(1, std::memory_order_relaxed) + 1; }
+  std::vector<int> world_ranks;  ///< by rank of those that messages go to; empty: not known
   int world_rank(int rank) const {
     return rank >= 0 && static_cast<std::size_t>(rank) < world_ranks.size()
                ? world_ranks[static_cast<std::size_t>(rank)]
@@ -34,9 +38,9 @@ class KnownCommunicators {
  public:
   /// `members`: ranks of the job, of all groups. Communicators of the same members are told apart by the order in
   /// which they were made, which is the same on all of them. `world_ranks`: see KnownCommunicator.
-  KnownCommunicator& add(profile::Recorder& recorder, Handle handle, std::uint64_t parent, std::uint32_t rank,
-                         std::vector<int> members, std::vector<int> world_ranks, std::string_view name);
-  /// The same of one whose id is known already.
+  KnownCommunicator& add(profile::Recorder& recorder, Handle handle, std::uint32_t rank, std::vector<int> members,
+                         std::vector<int> world_ranks, std::string_view name);
+  /// Adds a communicator whose id is known already, or 0.
   KnownCommunicator& add(profile::Recorder& recorder, Handle handle, const profile::Communicator& made);
   /// Null where the handle was never added, or has been freed.
   KnownCommunicator* find(Handle handle);
@@ -44,7 +48,7 @@ class KnownCommunicators {
   void forget(Handle handle);
 
  private:
-  KnownCommunicator& put(Handle handle, std::uint16_t index);
+  KnownCommunicator& put(profile::Recorder& recorder, Handle handle, const profile::Communicator& made);
 
   std::mutex mutex_;
   std::atomic<std::uint64_t> changes_{1};

@@ -40,10 +40,6 @@ class MpiRecorder {
       facts_[i] = {recorder->function(of.name), runs && is_of_all(of),
                    runs && (of.kind == Kind::send || of.kind == Kind::exchange), runs && of.kind == Kind::receive};
     }
-    for (int op = 0; op < device::kOperators; ++op)
-      reductions_[static_cast<std::size_t>(op)] =
-          recorder->reduction(device::name(static_cast<device::Operator>(op)));
-    own_reduction_ = recorder->reduction("the program's own");
     mpi::Observing<Abi, MpiRecorder>::begin(observation);
     return true;
   }
@@ -60,16 +56,14 @@ class MpiRecorder {
     call.at_once = in_call.others();
     const mpi::Handle freed =
         frame.of->freed != mpi::kAbsent && begun_ ? handle_at(frame, frame.of->freed) : mpi::kNoHandle;
-    KnownCommunicator* communicator = nullptr;
-    if (begun_) communicator = describe(*recorder, frame, facts_[std::size_t(entry)], call);
+    if (begun_) describe(*recorder, frame, facts_[std::size_t(entry)], call);
     call.begin_ns = profile::now_ns();
     const int code = frame.call();
     call.end_ns = profile::now_ns();
     if (entry == Entry::Init || entry == Entry::Init_thread) begin_run(*recorder, call.end_ns);
     if (code == 0 && begun_) {
       if (freed != mpi::kNoHandle) communicators_.forget(freed);
-      if (frame.of->made != mpi::kAbsent && !is_window(*frame.of))
-        know(*recorder, handle_at(frame, frame.of->made), communicator);
+      if (frame.of->made != mpi::kAbsent && !is_window(*frame.of)) know(*recorder, handle_at(frame, frame.of->made));
     }
     recorder->record(call);
     return code;
@@ -108,45 +102,43 @@ class MpiRecorder {
     recorder.header().ranks = world.size;
     const std::string_view flavours[] = {"MPI", "MPICH", "Open MPI"};
     const std::string_view flavour = flavours[static_cast<std::size_t>(Abi::kFlavour)];
-    std::memcpy(recorder.header().mpi.data(), flavour.data(), flavour.size());
+    profile::set(recorder.header().mpi, flavour);
     begun_ = true;
-    know(recorder, library_->comm_world(), nullptr);
+    know(recorder, library_->comm_world());
     recorder.begin_run(ns);
   }
 
-  static KnownCommunicator* know(profile::Recorder& recorder, mpi::Handle handle,
-                                 const KnownCommunicator* /*parent*/) {
+  static KnownCommunicator* know(profile::Recorder& recorder, mpi::Handle handle) {
     if (handle == mpi::kNoHandle || handle == library_->comm_null()) return nullptr;
     mpi::CommShape shape;
     std::vector<int> members, world_ranks;
     if (library_->shape(handle, shape) != 0 || library_->all_world_ranks(handle, members) != 0) return nullptr;
     if (library_->world_ranks(handle, world_ranks) != 0) world_ranks.clear();
-    return &communicators_.add(recorder, handle, 0, static_cast<std::uint32_t>(shape.rank), std::move(members),
+    return &communicators_.add(recorder, handle, static_cast<std::uint32_t>(shape.rank), std::move(members),
                                std::move(world_ranks), library_->name(handle));
   }
 
-  /// What the call's arguments say; the communicator, if it has one that is known.
-  static KnownCommunicator* describe(profile::Recorder& recorder, const Frame& frame, const FunctionFacts& facts,
-                                     profile::Call& call) {
+  /// Reads what the call's arguments say.
+  static void describe(profile::Recorder& recorder, const Frame& frame, const FunctionFacts& facts,
+                       profile::Call& call) {
     const Description& of = *frame.of;
     const mpi::Handle comm = frame.handle(of.comm);
     KnownCommunicator* communicator = nullptr;
     if (of.comm != mpi::kAbsent) {
       communicator = communicators_.find(comm);
-      if (communicator == nullptr) communicator = know(recorder, comm, nullptr);  // made where nobody looked
+      if (communicator == nullptr) communicator = know(recorder, comm);  // made where nobody looked
     }
     if (communicator != nullptr) {
       call.communicator = communicator->index;
-      if (facts.of_all) call.sequence = communicator->sequence.fetch_add(1, std::memory_order_relaxed) + 1;
+      if (facts.of_all) call.sequence = communicator->next_call();
     }
     if (of.tag != mpi::kAbsent) call.tag = frame.number(of.tag);
     if (of.op != mpi::kAbsent) {
-      const auto known = library_->op(frame.handle(of.op));
-      call.reduction = known ? reductions_[static_cast<std::size_t>(*known)] : own_reduction_;
+      call.reduction = reduction_of(library_->op(frame.handle(of.op)));
     }
     for (const mpi::Argument peer : {of.root, of.dest, of.source, of.target_rank})
       if (peer != mpi::kAbsent && call.peer < 0) call.peer = frame.number(peer);
-    if (of.buffers == 0 || (of.comm != mpi::kAbsent && communicator == nullptr)) return communicator;
+    if (of.buffers == 0 || (of.comm != mpi::kAbsent && communicator == nullptr)) return;
     const mpi::Call described = frame.describe(*library_, of.comm != mpi::kAbsent ? comm : library_->comm_world());
     const std::uint64_t bytes = mpi::message_size(described);
     call.in_place = described.in_place() ? 1 : 0;
@@ -170,13 +162,10 @@ class MpiRecorder {
       recorder.count_message(communicator->world_rank(frame.number(of.dest)), true, bytes);
     if (communicator != nullptr && facts.receives)
       recorder.count_message(communicator->world_rank(frame.number(of.source)), false, bytes);
-    return communicator;
   }
 
   static constinit inline const mpi::Library<Abi>* library_ = nullptr;
   static constinit inline std::array<FunctionFacts, mpi::kEntries> facts_{};
-  static constinit inline std::array<std::uint8_t, 32> reductions_{};
-  static constinit inline std::uint8_t own_reduction_ = 0;
   static constinit inline std::atomic<bool> begun_{false};                     ///< MPI answers
   static inline KnownCommunicators& communicators_ = *new KnownCommunicators;  // never destroyed, as the recorder
 };

@@ -1,5 +1,5 @@
 // The observer of NCCL's calls. A record has the host's time of the call, which only enqueues it.
-#include <cstring>
+#include <dlfcn.h>
 
 #include "shim/front/front.h"
 #include "shim/nccl/abi/observing.h"
@@ -21,13 +21,9 @@ class NcclRecorder {
   static bool begin(const sennit_observation& observation) {
     profile::Recorder* const recorder = begin_profile();
     if (recorder == nullptr) return false;
-    observation_ = &observation;
+    count_ = reinterpret_cast<Count>(dlsym(observation.library, "ncclCommCount"));
     for (std::size_t i = 0; i < nccl::kEntries; ++i) functions_[i] = recorder->function(nccl::kDescriptions[i].name);
-    for (int op = 0; op < device::kOperators; ++op)
-      reductions_[static_cast<std::size_t>(op)] =
-          recorder->reduction(device::name(static_cast<device::Operator>(op)));
-    own_reduction_ = recorder->reduction("the program's own");
-    if (recorder->header().nccl[0] == 0) std::memcpy(recorder->header().nccl.data(), "NCCL", 4);
+    profile::set(recorder->header().nccl, "NCCL");
     nccl::Observing<NcclRecorder>::begin(observation);
     return true;
   }
@@ -64,27 +60,33 @@ class NcclRecorder {
     return frame.bits[static_cast<std::size_t>(argument)];
   }
 
-  /// A communicator of ncclCommInitRank has the id of its unique id, which all ranks have; one that another one was
-  /// made into that of the parent, and of how many were made of it before.
+  /// Adds the communicator that a call has made. One of ncclCommInitRank has the id of its unique id, which all ranks
+  /// have; one that was made of another has that of the parent, of how many were made of it before, and of the
+  /// colour. Every rank of the parent counts the call, also one that is in none of what was made.
   static void learn(profile::Recorder& recorder, const Frame& frame, Handle parent) {
+    KnownCommunicator* const from = known().find(parent);
+    const std::uint32_t number = from != nullptr ? from->children.fetch_add(1, std::memory_order_relaxed) : 0;
     if (frame.of->made == nccl::kAbsent) return;
     auto* const* const at = frame.pointer<void*>(frame.of->made);
     if (at == nullptr || *at == nullptr) return;
     constexpr std::size_t kUniqueIdBytes = 128;
     profile::Communicator made{};
-    if (frame.of->ranks != nccl::kAbsent) made.size = static_cast<std::uint32_t>(frame.integer(frame.of->ranks));
     if (frame.of->rank != nccl::kAbsent) made.rank = static_cast<std::uint32_t>(frame.integer(frame.of->rank));
     if (frame.entry() == Entry::comm_init_rank || frame.entry() == Entry::comm_init_rank_config) {
       made.id = hash_of(frame.pointer(2), kUniqueIdBytes);
+      made.size = static_cast<std::uint32_t>(frame.integer(frame.of->ranks));
       if (recorder.header().rank < 0) {
         recorder.header().rank = static_cast<std::int32_t>(made.rank);
         recorder.header().ranks = static_cast<std::int32_t>(made.size);
       }
-    } else if (KnownCommunicator* const from = known().find(parent)) {
-      const std::uint32_t number = from->sequence.fetch_add(1, std::memory_order_relaxed);
-      made.parent = from->index;
-      made.id = hash_of(&number, sizeof number, from->index);
+    } else if (from != nullptr) {
+      const std::int64_t colour = frame.entry() == Entry::comm_split ? frame.integer(1) : 0;
+      made.parent = from->id;
+      made.id = hash_of(&colour, sizeof colour, hash_of(&number, sizeof number, from->id));
     }
+    // One that does not block has no size yet: its calls are then counted without.
+    int size = 0;
+    if (made.size == 0 && count_ != nullptr && count_(*at, &size) == 0) made.size = static_cast<std::uint32_t>(size);
     known().add(recorder, reinterpret_cast<std::uintptr_t>(*at), made);
   }
 
@@ -92,14 +94,13 @@ class NcclRecorder {
     const Description& of = *frame.of;
     if (KnownCommunicator* const found = comm != 0 ? known().find(comm) : nullptr) {
       call.communicator = found->index;
-      if (of.kind == Kind::collective) call.sequence = found->sequence.fetch_add(1, std::memory_order_relaxed) + 1;
+      if (of.kind == Kind::collective) call.sequence = found->next_call();
     }
     if (of.peer != nccl::kAbsent) call.peer = static_cast<std::int32_t>(frame.integer(of.peer));
     if (of.root != nccl::kAbsent) call.peer = static_cast<std::int32_t>(frame.integer(of.root));
     if (of.kind != Kind::collective && of.kind != Kind::message) return;
     if (of.op != nccl::kAbsent) {
-      const auto found = nccl::operator_of(static_cast<int>(frame.integer(of.op)));
-      call.reduction = found ? reductions_[static_cast<std::size_t>(*found)] : own_reduction_;
+      call.reduction = reduction_of(nccl::operator_of(static_cast<int>(frame.integer(of.op))));
     }
     std::uint64_t bytes = 0;
     if (of.count != nccl::kAbsent && of.type != nccl::kAbsent)
@@ -119,10 +120,9 @@ class NcclRecorder {
     call.in_place = input == output ? 1 : 0;
   }
 
-  static constinit inline const sennit_observation* observation_ = nullptr;
+  using Count = int (*)(const void* comm, int* ranks);
+  static constinit inline Count count_ = nullptr;  ///< NCCL's ncclCommCount
   static constinit inline std::array<std::uint16_t, nccl::kEntries> functions_{};
-  static constinit inline std::array<std::uint8_t, 32> reductions_{};
-  static constinit inline std::uint8_t own_reduction_ = 0;
 };
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Process {
   std::atomic<profile::Recorder*> current{nullptr};
   std::unique_ptr<Memories> memories;
   std::atomic<int> in_calls{0};
+  std::array<std::uint8_t, device::kOperators + 1> reductions{};  ///< the last: of the program's own
 };
 
 /// Never destroyed: threads may be in calls while the process ends.
@@ -53,13 +54,6 @@ void at_exit() {
   if (recorder == nullptr) return;
   if (recorder->header().end.load(std::memory_order_relaxed) == profile::End::running)
     recorder->end_run(profile::now_ns(), profile::End::exited);
-}
-
-template <std::size_t size>
-void name(profile::Name<size>& to, std::string_view from) {
-  const std::size_t bytes = std::min(from.size(), size - 1);
-  std::memcpy(to.data(), from.data(), bytes);
-  to[bytes] = 0;
 }
 
 std::string program() {
@@ -96,10 +90,14 @@ profile::Recorder* begin_profile() {
   it.memories = std::move(*memories);
   profile::Recorder* const recorder = made->release();  // as long as the process: see process()
   recorder->header().accelerated = is_on("SENNIT_DISABLE") ? 0 : 1;
-  name(recorder->header().program, program());
+  profile::set(recorder->header().program, program());
   // The names at index 0 are those of calls without.
   recorder->how("");
   recorder->reduction("");
+  for (int op = 0; op < device::kOperators; ++op)
+    it.reductions[static_cast<std::size_t>(op)] =
+        recorder->reduction(device::name(static_cast<device::Operator>(op)));
+  it.reductions.back() = recorder->reduction("the program's own");
   recorder->type("");
   recorder->phase("");
   recorder->communicator({});
@@ -122,6 +120,11 @@ profile::Memory memory_of(const void* address) {
     case Whereabouts::Kind::device: return profile::Memory::device;
   }
   return profile::Memory::host;
+}
+
+std::uint8_t reduction_of(std::optional<device::Operator> op) {
+  const auto& known = process().reductions;
+  return op ? known[static_cast<std::size_t>(*op)] : known.back();
 }
 
 InCall::InCall() : outermost_(depth++ == 0) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "device/type.h"
 #include "profile/recorder.h"
 #include "shim/memories.h"
 
@@ -20,6 +22,9 @@ profile::Recorder* current_profile();
 /// What kind of memory an address lies in; `absent` for null. Costs some ns for what is on the heap or a stack, else
 /// a call of the driver.
 profile::Memory memory_of(const void* address);
+
+/// The profile's number of an operator; of none, that of operators which the program has made.
+std::uint8_t reduction_of(std::optional<device::Operator> op);
 
 /// Counts the calling thread among those in calls, as long as it lives. A call within a call (an MPI that calls MPI,
 /// a wrapper that calls another function) is not one of the program's: `outermost` is then false.
