@@ -139,9 +139,10 @@ def test_the_communicators_error_handler_hears_of_its_messages(name: str) -> Non
     assert "into GPU memory" in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize("source", ["c_refused.c", "c_refused_windows.c"])
 @pytest.mark.parametrize("name", c_programs.LIBRARIES)
-def test_what_the_mpi_refuses_one_handler_hears_of_once(name: str) -> None:
-    program, library = have(name, "c_refused.c")
+def test_what_the_mpi_refuses_one_handler_hears_of_once(name: str, source: str) -> None:
+    program, library = have(name, source)
     done = program.run(2, library, {"SENNIT_REPORT": "1"})
     assert (done.returncode, done.stdout) == (0, "all arrived\n"), done.stdout[-2000:] + done.stderr[-4000:]
 

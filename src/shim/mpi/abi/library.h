@@ -464,6 +464,11 @@ class Library final : public Mpi {
     (void)call_.errhandler_free(&handler);
   }
 
+  typename Abi::Errhandler errors_return() const { return from_handle<typename Abi::Errhandler>(errors_return_); }
+  bool is_fatal_or_returns(typename Abi::Errhandler handler) const {
+    return to_handle(handler) == errors_are_fatal_ || to_handle(handler) == errors_return_;
+  }
+
   /// A handle in this library; 0 where it has none.
   static Handle predefined(const Predefined& one, void* library) {
     if constexpr (Abi::kFlavour == Flavour::standard) return one.standard;

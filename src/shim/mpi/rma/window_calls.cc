@@ -1,4 +1,8 @@
 // The half of windows that moves data.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 #include <fmt/format.h>
 
 #include "shim/mpi/call/message_size.h"
@@ -16,6 +20,32 @@ bool is_put_or_get(Family family) {
   return is_get(family) || family == Family::Put || family == Family::Rput;
 }
 
+/// False for types, counts and places that no MPI takes.
+bool is_valid(const Call& call, const Remote& remote) {
+  Elements there;
+  there.type = remote.type;
+  there.count = remote.count;
+  const auto parts = call.all();
+  return remote.place >= 0 && remote.count >= 0 && span_of(call.mpi, there) &&
+         std::all_of(parts.begin(), parts.end(), [&](const Part& part) {
+           return !part.significant || (part.count() >= 0 && span_of(call.mpi, part.elements));
+         });
+}
+
+/// The program's own buffers, which stand for themselves.
+StandIns own_memory(const Call& call) {
+  StandIns memory;
+  for (std::size_t i = 0; i < call.all().size(); ++i) memory.at[i] = const_cast<void*>(call.parts[i].address);
+  return memory;
+}
+/// Host memory for a call that the MPI refuses before it touches any.
+StandIns untouched_memory() {
+  alignas(std::max_align_t) static std::array<std::byte, 64> untouched{};
+  StandIns memory;
+  memory.at.fill(untouched.data());
+  return memory;
+}
+
 Status out_of_range(const Remote& remote, const Span& span, std::uint64_t bytes) {
   return Status(Code::invalid_argument,
                 fmt::format("{} bytes from displacement {} on reach out of rank {}'s memory of {} bytes",
@@ -27,6 +57,13 @@ Status out_of_range(const Remote& remote, const Span& span, std::uint64_t bytes)
 Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCall& real, void* request) {
   // What is not read may be anything.
   if (remote.op != kNoHandle && tools_.windows.is_no_op(remote.op)) call.parts[0].significant = false;
+  const auto is_refused = [&] {
+    if (!is_valid(call, remote)) return true;
+    return 0 != (remote.op == kNoHandle ? tools_.windows.check(remote.window, remote.rank)
+                                        : tools_.windows.check(remote.window, remote.rank, remote.type, remote.op));
+  };
+  // The MPI says so itself, in its own way.
+  if (remote.rank >= 0 && is_refused()) return {real(untouched_memory(), request)};
   const auto window = find(remote.window);
   const auto rank = static_cast<std::size_t>(remote.rank);
   if (window == nullptr || remote.rank < 0 || rank >= window->targets.size())
@@ -40,10 +77,6 @@ Windows::Outcome Windows::perform(Call& call, const Remote& remote, const RealCa
     return outcome;
   }
   if (!window->targets[rank].gpu) return staged(call, remote, real, request);
-  const int refused = remote.op == kNoHandle
-                          ? tools_.windows.check(remote.window, remote.rank)
-                          : tools_.windows.check(remote.window, remote.rank, remote.type, remote.op);
-  if (refused != 0) return {refused};
   if (const int code = await_lock(remote, *window, window->targets[rank]); code != 0) return {code};
   std::unique_lock lock(window->mutex);
   Outcome outcome = direct(call, remote, request != nullptr, *window, window->targets[rank]);
@@ -71,14 +104,12 @@ Windows::Outcome Windows::may_reach_mirror(const Remote& remote, const Target& t
 }
 
 Windows::Outcome Windows::staged(Call& call, const Remote& remote, const RealCall& real, void* request) {
-  StandIns memory;
-  for (std::size_t i = 0; i < call.all().size(); ++i) memory.at[i] = const_cast<void*>(call.parts[i].address);
-  if (remote.rank < 0 || tools_.gpus == nullptr) return {real(memory, request)};
+  if (remote.rank < 0 || tools_.gpus == nullptr) return {real(own_memory(call), request)};
 
   auto staged = std::make_shared<StagedBuffers>(*tools_.gpus, *tools_.host);
   if (auto status = staged->make(call, [&](const void* at) { return Held{tools_.holder(at)}; }); !status)
     return {tools_.windows.fail(remote.window, tools_.mpi.err_no_memory()), 0, {}, status};
-  if (staged->bytes() == 0) return {real(memory, request)};
+  if (staged->bytes() == 0) return {real(own_memory(call), request)};
   const std::string_view how =
       is_mirrored(remote.window) ? "staged: ranks out of reach" : "staged: the target is in host memory";
   Outcome outcome{0, message_size(call), how, {}, staged->how()};

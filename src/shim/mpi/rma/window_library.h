@@ -43,24 +43,33 @@ class WindowLibrary final : public WindowMpi {
 
   int check(Handle window, int rank) const override {
     char nothing = 0;
-    return call_.put(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window));
+    const auto win = from_handle<Win>(window);
+    return quietly(win, [&] { return call_.put(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), win); });
   }
   int check(Handle window, int rank, Handle type, Handle op) const override {
     if (op == no_op_) return check(window, rank);  // which is none of MPI_Accumulate's
     char nothing = 0;
+    const auto win = from_handle<Win>(window);
     const auto element = from_handle<Datatype>(type);
-    return call_.accumulate(&nothing, 0, element, rank, 0, 0, element, from_handle<Op>(op), from_handle<Win>(window));
+    return quietly(
+        win, [&] { return call_.accumulate(&nothing, 0, element, rank, 0, 0, element, from_handle<Op>(op), win); });
   }
   int hold(Handle window, int rank) const override {
     std::uint64_t unused = 0;
     const auto win = from_handle<Win>(window);
-    const int code = call_.get(&unused, sizeof unused, rest_.byte(), rank, 0, sizeof unused, rest_.byte(), win);
-    return code == 0 ? call_.win_flush(rank, win) : code;
+    const int code = quietly(win, [&] {
+      const int got = call_.get(&unused, sizeof unused, rest_.byte(), rank, 0, sizeof unused, rest_.byte(), win);
+      return got == 0 ? call_.win_flush(rank, win) : got;
+    });
+    return code == 0 ? 0 : fail(window, code);
   }
   int begin_nothing(Handle window, int rank, void* request) const override {
     static char nothing = 0;
-    return call_.rput(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), from_handle<Win>(window),
-                      static_cast<Request*>(request));
+    const auto win = from_handle<Win>(window);
+    const int code = quietly(win, [&] {
+      return call_.rput(&nothing, 0, rest_.byte(), rank, 0, 0, rest_.byte(), win, static_cast<Request*>(request));
+    });
+    return code == 0 ? 0 : fail(window, code);
   }
   int wait(void* request) const override {
     return call_.wait(static_cast<Request*>(request), reinterpret_cast<Status*>(Abi::kStatusIgnore));
@@ -149,6 +158,18 @@ class WindowLibrary final : public WindowMpi {
   bool is_replace(Handle op) const override { return op == replace_; }
 
  private:
+  /// Calls `call` on `win`; its error is a code alone. Only a function of the program's must be kept from it: MPICH
+  /// returns success for what such a function has heard of.
+  template <class Function>
+  int quietly(Win win, const Function& call) const {
+    typename Abi::Errhandler handler;
+    if (call_.win_get_errhandler(win, &handler) != 0) return call();
+    const bool set = !rest_.is_fatal_or_returns(handler) && call_.win_set_errhandler(win, rest_.errors_return()) == 0;
+    const int code = call();
+    if (set) (void)call_.win_set_errhandler(win, handler);
+    (void)rest_.call().errhandler_free(&handler);
+    return code;
+  }
   /// What an MPI accumulates and does not reduce: MPICH does all pairs of windows that it has code for.
   int accumulate(const void* in, void* inout, std::int64_t bytes, int count, Datatype type, Op op) const {
     const auto alone = rest_.alone();

@@ -19,9 +19,10 @@ class WindowMpi {
   /// Calls the window's error handler, and returns what the program is told.
   virtual int fail(Handle window, int code) const = 0;
 
-  /// A call to `rank` that moves nothing: finds a wrong window or rank, and no epoch. Calls the error handler itself.
+  /// A call to `rank` that moves nothing finds a wrong window or rank, and a missing epoch. The error handler hears
+  /// nothing of it if it is a function of the program's.
   virtual int check(Handle window, int rank) const = 0;
-  /// The same of an accumulating one: finds what the MPI does not accumulate, too.
+  /// An accumulating call that moves nothing finds what the MPI does not accumulate, too.
   virtual int check(Handle window, int rank, Handle type, Handle op) const = 0;
   /// Within a lock or lock_all: returns once the lock at `rank` is held, which those functions themselves need not
   /// wait for. Eight bytes of the window's memory there must be readable.
