@@ -7,7 +7,7 @@
 
 #include "c_ranks.h"
 
-enum { kBytes = 12 << 20, kLong = 5000, kTimes = 14 };
+enum { kBytes = 12 << 20, kLong = 5000, kTimes = 16 / kLess };
 static char *window, *origins[2], *results[2], *expected, *scratch;
 
 static void check_of(int holds, const char* what, const char* of, int number) {

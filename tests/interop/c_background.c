@@ -12,7 +12,7 @@
 
 #include "c_ranks.h"
 
-enum { kTensors = 14, kSteps = 12, kFused = 1 << 21, kLongestName = 32 };
+enum { kTensors = 14, kSteps = 12 / kLess, kFused = 1 << 21, kLongestName = 32 };
 enum kind { reduced, gathered, broadcast, halves };
 
 struct tensor {

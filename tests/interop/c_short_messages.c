@@ -19,8 +19,8 @@ enum {
   kCommunicators = 3, /* the world, another of the same ranks, and the ranks the other way round */
   kReversed = 2,
   kMost = 2000, /* messages */
-  kStreams = 6,
-  kBursts = 8,
+  kStreams = 8 / kLess,
+  kBursts = 8 / kLess,
   kBurst = 200,
   kAhead = 8, /* only the next ones are asked for, so that they are under way */
   kOpen = 8,  /* receives, and matched messages */

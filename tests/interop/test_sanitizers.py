@@ -9,8 +9,8 @@ import repeats
 import sanitized
 
 PROGRAMS = {
-    "threads": ("c_threads.c", 2, "6", "60", "2"),
-    "window": ("c_threads.c", 2, "6", "300", "3", "0x8000", "12"),  # of short messages, some left by their senders
+    "threads": ("c_threads.c", 2, "6", "20", "2"),
+    "window": ("c_threads.c", 2, "6", "100", "3", "0x8000", "12"),  # of short messages, some left by their senders
     "background": ("c_background.c", 3),
     "probes": ("c_short_messages.c", 2, "threads"),
     "mixed": ("c_short_messages.c", 2, "mixed"),
