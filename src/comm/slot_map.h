@@ -50,7 +50,7 @@ struct alignas(64) EndingSlot {
 /// shim/mpi/comm/comm_registry.cc: a process that takes part in messages between GPUs.
 struct alignas(64) PresenceSlot {
   std::atomic<std::uint64_t> listens;  ///< 1: it does
-  std::atomic<std::uint64_t> at_end;   ///< 1: the program has come to MPI_Finalize
+  std::atomic<std::uint64_t> at_end;   ///< 1: the rank has come to the end of its library
 };
 
 /// shim/mpi/rma/target_lock.h: one call at a time accumulates into the rank's memory.

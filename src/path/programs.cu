@@ -1,9 +1,6 @@
 // Every block program of path/, compiled for GPUs.
 #include "device/cuda/block.cuh"
-#include "path/attend.h"
 #include "path/copy_many.h"
-#include "path/copy_pieces.h"
-#include "path/copy_rows.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
 
@@ -17,21 +14,6 @@ const void* cuda_entry<path::StagedSend>() {
 template <>
 const void* cuda_entry<path::StagedReceive>() {
   return reinterpret_cast<const void*>(&run_program<path::StagedReceive>);
-}
-
-template <>
-const void* cuda_entry<path::Attend>() {
-  return reinterpret_cast<const void*>(&run_program<path::Attend>);
-}
-
-template <>
-const void* cuda_entry<path::CopyPieces>() {
-  return reinterpret_cast<const void*>(&run_program<path::CopyPieces>);
-}
-
-template <>
-const void* cuda_entry<path::CopyRows>() {
-  return reinterpret_cast<const void*>(&run_program<path::CopyRows>);
 }
 
 template <>

@@ -1,8 +1,5 @@
 // A build without CUDA: the block programs of path/ have no GPU entry.
-#include "path/attend.h"
 #include "path/copy_many.h"
-#include "path/copy_pieces.h"
-#include "path/copy_rows.h"
 #include "path/peer_copy.h"
 #include "path/staged_copy.h"
 
@@ -15,21 +12,6 @@ const void* cuda_entry<path::StagedSend>() {
 
 template <>
 const void* cuda_entry<path::StagedReceive>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::Attend>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::CopyPieces>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<path::CopyRows>() {
   return nullptr;
 }
 

@@ -20,7 +20,7 @@
 namespace sennit::shim::mpi {
 
 struct DropIn {
-  DropIn(std::unique_ptr<Mpi> of, Switches from, std::unique_ptr<Memories> memory)
+  DropIn(std::unique_ptr<Mpi> of, Switches from, std::unique_ptr<stage::PointerCache> memory)
       : mpi(std::move(of)), switches(std::move(from)), memories(std::move(memory)) {}
 
   /// Collective over MPI_COMM_WORLD, at the end of MPI_Init: finds out who is where. False: no process of the job can
@@ -38,7 +38,7 @@ struct DropIn {
 
   const std::unique_ptr<Mpi> mpi;
   const Switches switches;
-  const std::unique_ptr<Memories> memories;
+  const std::unique_ptr<stage::PointerCache> memories;
   bool unmatched = false;  ///< some ranks may not even have taken part in start()
 
   // Each service knows those before it alone.

@@ -24,7 +24,7 @@ constexpr Envelope kTo{1, 5, 3, kMembers};
 struct Party {
   std::unique_ptr<comm::Group> group;
   std::shared_ptr<device::Executor> executor;
-  std::unique_ptr<Gpus> gpus;
+  std::unique_ptr<stage::Gpus> gpus;
   std::unique_ptr<IpcCache> ipc_cache;
   LookAlikes look_alikes;
   std::unique_ptr<Messages> messages;
@@ -45,7 +45,7 @@ inline void between_two(const Send& send, const Receive& receive, std::uint64_t 
     ASSERT_TRUE(group.ok()) << group.status().text();
     rank.group = std::move(*group);
     rank.executor = *device::open_host_executor();
-    rank.gpus = std::make_unique<Gpus>(rank.executor, linger);
+    rank.gpus = std::make_unique<stage::Gpus>(rank.executor, linger);
     rank.ipc_cache = std::make_unique<IpcCache>(*rank.group, *rank.executor);
     rank.messages = std::make_unique<Messages>(*rank.group, kJob, *rank.gpus, *rank.ipc_cache, rank.look_alikes,
                                                [] { return device::open_host_executor(); });

@@ -284,7 +284,7 @@ template <class Abi>
 bool is_plain_host(const void* address, typename Abi::Datatype type) {
   const auto& process = Process<Abi>::instance();
   if (is_device<Abi>(address)) return false;
-  return !process.memories->awake() || process.library->is_predefined(to_handle(type));
+  return !process.memories->cuda_initialized() || process.library->is_predefined(to_handle(type));
 }
 
 /// The program's own function, called with the program's arguments.

@@ -236,7 +236,7 @@ int begin_partitioned(const Call& call, const RealCall& real, int partitions, ty
     one.blocks = 1;
     Shape shape;
     const auto span = span_of(call.mpi, one);
-    auto data = runs_of(call.mpi, one);
+    auto data = segments_of(call.mpi, one);
     if (!span || !data || call.mpi.shape(one.type, shape) != 0) return 0;
     const bool receives = call.parts[0].access != Access::in;
     open->partitions =

@@ -262,7 +262,7 @@ class RequestSet {
     return code;
   }
 
-  SmallCopyBatch* copies_of(const RequestTable::Shared& open) {
+  stage::SmallCopyBatch* copies_of(const RequestTable::Shared& open) {
     if (!gathers_ || open->staged == nullptr) return nullptr;
     if (!copies_) {
       copies_.emplace(open->staged->begin_copies());
@@ -320,7 +320,7 @@ class RequestSet {
   std::vector<bool> hidden_;
   std::vector<RequestTable::Claimed> claimed_;
   bool any_ = false, watched_ = false, gathers_ = false;
-  std::optional<SmallCopyBatch> copies_;
+  std::optional<stage::SmallCopyBatch> copies_;
   RequestTable::Shared brought_first_;  // of those that are brought together
   Request* const requests_;
   const bool no_statuses_;

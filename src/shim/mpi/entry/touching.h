@@ -87,7 +87,7 @@ bool touches(const Frame& frame) {
   const auto& process = Process<Abi>::instance();
   for (std::size_t i = 0; i < frame.of->buffers; ++i)
     if (is_device<Abi>(frame.pointer(frame.of->buffer[i].address))) return true;
-  if (!process.memories->awake()) return false;
+  if (!process.memories->cuda_initialized()) return false;
   for (std::size_t i = 0; i < frame.of->buffers; ++i)
     if (lies_elsewhere<Abi>(frame, i)) return true;
   return false;

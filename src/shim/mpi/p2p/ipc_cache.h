@@ -9,7 +9,7 @@
 
 #include "comm/group.h"
 #include "path/mappings.h"
-#include "shim/mpi/staging/gpus.h"
+#include "stage/gpus.h"
 
 namespace sennit::shim::mpi {
 

@@ -55,7 +55,7 @@ device::Memory map_all(int file, std::uint64_t bytes) {
 
 }  // namespace
 
-Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, IpcCache& ipc_cache,
+Messages::Messages(comm::Group& group, std::array<std::uint64_t, 2> job, stage::Gpus& gpus, IpcCache& ipc_cache,
                    LookAlikes& look_alikes, CopyScheduler::MakeExecutor make_executor)
     : group_(group),
       job_(job),
@@ -150,7 +150,7 @@ std::unique_ptr<Messages::SendTransfer> Messages::announce(const void* data, std
   card.memory = loan->name;
   const auto& uuid = gpus_.executor().devices()[static_cast<std::size_t>(loan->device)].uuid;
   std::strncpy(card.device, uuid.c_str(), sizeof card.device - 1);
-  card.settled = settled;
+  card.sync_memops = settled;
   auto& sent = cards_[static_cast<std::size_t>(taken->slot)];
   sent.resize(static_cast<std::size_t>(card.length()));
   std::memcpy(sent.data(), &card, sizeof card);
@@ -321,7 +321,7 @@ void Messages::refuse(const Rts& rts, bool matched) {
 // ---- the receiver's GPU copies ------------------------------------------------------------------------------------
 
 std::unique_ptr<Messages::RecvTransfer> Messages::kernel_get(const Rts& rts, bool matched, void* to, int device) {
-  if (!rts.settled) return nullptr;
+  if (!rts.sync_memops) return nullptr;
   Result<Imported> lent = Status();
   const auto brought = gpus_.between(to, rts.bytes, device, [&]() -> const std::byte* {
     lent = ipc_cache_.import_memory(rts.sender, rts.memory, device);
@@ -377,7 +377,7 @@ Status Messages::begin_get(RecvTransfer& incoming) {
   }
   auto& line = lines_[device];
   if (line == nullptr) {
-    auto made = path::CopyLine::create(executor, device);
+    auto made = stage::CopyQueue::create(executor, device);
     if (!made) return made.status();
     line = std::move(*made);
   }

@@ -36,7 +36,6 @@
 #include <vector>
 
 #include "comm/group.h"
-#include "path/copy_line.h"
 #include "shim/mpi/call/call.h"
 #include "shim/mpi/p2p/copy_scheduler.h"
 #include "shim/mpi/p2p/ipc_cache.h"
@@ -46,7 +45,8 @@
 #include "shim/mpi/p2p/rts_slots.h"
 #include "shim/mpi/p2p/rts_tracker.h"
 #include "shim/mpi/p2p/transfer.h"
-#include "shim/mpi/staging/gpus.h"
+#include "stage/copy_queue.h"
+#include "stage/gpus.h"
 
 namespace sennit::shim::mpi {
 
@@ -56,7 +56,7 @@ class Messages {
 
   /// `job`: drawn at random, the same on all ranks. `group`: of MPI_COMM_WORLD.
   /// `look_alikes`: of all this process sends. `make_executor`: see Pushes.
-  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, Gpus& gpus, IpcCache& ipc_cache,
+  Messages(comm::Group& group, std::array<std::uint64_t, 2> job, stage::Gpus& gpus, IpcCache& ipc_cache,
            LookAlikes& look_alikes, CopyScheduler::MakeExecutor make_executor);
 
   /// A message on its way. Its slot is free again with it.
@@ -160,7 +160,7 @@ class Messages {
     std::uint64_t alive_ = 0, looks_at_first_ = 0;  // of the sender
     CopyScheduler::UnderWay under_way_;             // of a get
     std::shared_ptr<const path::Mapping> mapping_;  // copied
-    path::CopyLine* line_ = nullptr;
+    stage::CopyQueue* line_ = nullptr;
     std::uint64_t copy_ = 0;
     bool told_ = false;
     Status failed_;
@@ -222,7 +222,7 @@ class Messages {
 
   comm::Group& group_;
   const std::array<std::uint64_t, 2> job_;
-  Gpus& gpus_;
+  stage::Gpus& gpus_;
   IpcCache& ipc_cache_;
   LookAlikes& look_alikes_;
   std::mutex mutex_;
@@ -233,8 +233,8 @@ class Messages {
   std::vector<Left> left_;          // messages whose sends are over, and whose receivers have not come
   std::map<int, RtsTracker> seen_;  // by sender
   bool warned_ = false;
-  std::map<int, std::unique_ptr<path::CopyLine>> lines_;  // by device
-  std::map<int, Unresponsive> unresponsive_;              // by sender
+  std::map<int, std::unique_ptr<stage::CopyQueue>> lines_;  // by device
+  std::map<int, Unresponsive> unresponsive_;                // by sender
   CopyScheduler copies_;
 };
 

@@ -30,11 +30,11 @@ void keep_for_ever(device::Memory memory) {
 
 }  // namespace
 
-Result<path::CopyLine*> Pipeline::line(int device, bool up) {
+Result<stage::CopyQueue*> Pipeline::line(int device, bool up) {
   const std::lock_guard lock(mutex_);
   auto& line = lines_[{device, up}];
   if (line == nullptr) {
-    auto made = path::CopyLine::create(gpus_.executor(), device);
+    auto made = stage::CopyQueue::create(gpus_.executor(), device);
     if (!made) return made.status();
     line = std::move(*made);
   }
@@ -57,7 +57,7 @@ class Pipeline::Moving {
   /// Errors: no memory.
   Status take_buffers() {
     for (device::Memory& buffer : buffers_) {
-      auto taken = all_.host_.acquire(kPiece, PinnedPool::Use::certain);
+      auto taken = all_.host_.acquire(kPiece, stage::PinnedPool::Use::certain);
       if (!taken) return taken.status();
       buffer = std::move(*taken);
     }
@@ -143,7 +143,7 @@ class Pipeline::Moving {
   Result<bool> copied(const Piece& piece) { return line_->done(copies_[static_cast<std::size_t>(piece.buffer)]); }
 
   Pipeline& all_;
-  path::CopyLine* line_ = nullptr;
+  stage::CopyQueue* line_ = nullptr;
   Stages stages_;
 
  private:

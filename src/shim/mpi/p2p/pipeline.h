@@ -27,14 +27,14 @@
 #include <utility>
 #include <vector>
 
-#include "path/copy_line.h"
 #include "shim/mpi/abi/mpi.h"
 #include "shim/mpi/comm/peer_query.h"
 #include "shim/mpi/p2p/look_alikes.h"
 #include "shim/mpi/p2p/rts.h"
 #include "shim/mpi/p2p/transfer.h"
-#include "shim/mpi/staging/gpus.h"
-#include "shim/mpi/staging/pinned_pool.h"
+#include "stage/copy_queue.h"
+#include "stage/gpus.h"
+#include "stage/pinned_pool.h"
 
 namespace sennit::shim::mpi {
 
@@ -60,8 +60,8 @@ class Pipeline {
 
   /// `comm`: of all ranks of MPI_COMM_WORLD, in their order, and of nobody else; `rank`: this one. `job`: drawn at
   /// random, the same on all of them. `look_alikes`: of all this process sends. All outlive it.
-  Pipeline(const Mpi& mpi, Handle comm, int rank, std::array<std::uint64_t, 2> job, PeerQuery& peer_query, Gpus& gpus,
-           PinnedPool& host, LookAlikes& look_alikes)
+  Pipeline(const Mpi& mpi, Handle comm, int rank, std::array<std::uint64_t, 2> job, PeerQuery& peer_query,
+           stage::Gpus& gpus, stage::PinnedPool& host, LookAlikes& look_alikes)
       : mpi_(mpi),
         comm_(comm),
         rank_(rank),
@@ -99,7 +99,7 @@ class Pipeline {
   static constexpr int answer_tag(int slot) { return 2 * slot; }
   static constexpr int piece_tag(int slot) { return 2 * slot + 1; }
 
-  Result<path::CopyLine*> line(int device, bool up);
+  Result<stage::CopyQueue*> line(int device, bool up);
   /// Whether this message of a sender's may come now, which is asked again and again; then it is one that comes.
   bool admit(const PipelinedRecv& arriving);
   void leave(const PipelinedRecv& arriving);
@@ -112,15 +112,15 @@ class Pipeline {
   const int rank_;
   const std::array<std::uint64_t, 2> job_;
   PeerQuery& peer_query_;
-  Gpus& gpus_;
-  PinnedPool& host_;
+  stage::Gpus& gpus_;
+  stage::PinnedPool& host_;
   LookAlikes& look_alikes_;
 
   std::mutex mutex_;
   std::bitset<Rts::kSlots> slots_;  // in use
   std::uint64_t numbers_ = 0;
-  std::map<std::pair<int, int>, std::uint64_t> looked_;                    // by sender and slot: the latest number
-  std::map<std::pair<int, bool>, std::unique_ptr<path::CopyLine>> lines_;  // by device, and whether to it
+  std::map<std::pair<int, int>, std::uint64_t> looked_;                      // by sender and slot: the latest number
+  std::map<std::pair<int, bool>, std::unique_ptr<stage::CopyQueue>> lines_;  // by device, and whether to it
   struct Queue {
     std::deque<const PipelinedRecv*> waiting;
     std::vector<const PipelinedRecv*> coming;

@@ -10,7 +10,8 @@ namespace sennit::shim::mpi {
 bool Receives::begin_to_watch(bool request) {
   if (is_watching()) return true;
   if (job_.communicators == nullptr) return false;
-  if (!job_.memories.awake() || unseen_.load(std::memory_order_relaxed) || transports_.messages() == nullptr) {
+  if (!job_.memories.cuda_initialized() || unseen_.load(std::memory_order_relaxed) ||
+      transports_.messages() == nullptr) {
     if (request) unseen_.store(true, std::memory_order_relaxed);
     return false;
   }
@@ -35,7 +36,7 @@ std::unique_ptr<Receive> Receives::watch(const Call& call, const StagedBuffers& 
   receive->landed = staged.memory()[index];
   receive->goes_on = staged.scattered(index) && staged.memory().types[index] != kNoHandle;
   receive->buffer = receive->goes_on ? receive->landed : const_cast<void*>(part.address);
-  receive->held = receive->goes_on ? Held{} : staged.held(index);
+  receive->held = receive->goes_on ? stage::MemInfo{} : staged.held(index);
   receive->capacity = capacity;
   receive->source = call.source;
   receive->tag = call.tag;
@@ -61,9 +62,9 @@ void Receives::fetch_announced(Receive& receive, std::int64_t bytes, Program pro
   std::array<std::byte, kLongestRts> packed;
   if (receive.type != kNoHandle) {
     // Of an element that is large nothing is packed but what may be an RTS.
-    const auto rows = job_.mpi.rows(receive.type);
+    const auto rows = job_.mpi.strided(receive.type);
     if (rows && rows->data() >= bytes)
-      path::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());
+      stage::gather(*rows, static_cast<const std::byte*>(receive.landed), bytes, packed.data());
     else if (const int code = job_.mpi.pack(receive.landed, receive.type, bytes, packed.data()); code != 0)
       receive.error = code;
     if (receive.error != 0) return;
@@ -103,7 +104,7 @@ void Receives::fetch(Receive& receive, Way& way, const void* came, Program progr
   }
   if constexpr (std::is_same_v<Way, Messages>) {
     // Several are copied by one kernel of their sender's, which takes hardly longer for them than for one.
-    if (program == Program::waits && receive.held.settled && device >= 0 && !requests_.any_pending_receive())
+    if (program == Program::waits && receive.held.sync_memops && device >= 0 && !requests_.any_pending_receive())
       receive.incoming = way.kernel_get(card, matched, to, device);
     if (receive.incoming != nullptr) return;
   }
@@ -125,7 +126,7 @@ bool Receives::arrived(Receive& receive, Handle comm) {
 }
 
 int Receives::complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
-                       SmallCopyBatch* copies) {
+                       stage::SmallCopyBatch* copies) {
   if (receive.error != 0) {
     if (staged != nullptr) staged->mark_written(staged->bytes());
     return job_.mpi.fail(comm, receive.error);

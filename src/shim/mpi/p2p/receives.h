@@ -35,7 +35,7 @@ class Receives {
   bool ignores(bool request) const {
     if (is_watching()) return false;
     return job_.communicators == nullptr || unseen_.load(std::memory_order_relaxed) ||
-           (!request && !job_.memories.awake());
+           (!request && !job_.memories.cuda_initialized());
   }
   /// Says why a receive is staged that nothing is looked at for.
   std::string_view why_not_watched() const {
@@ -52,7 +52,7 @@ class Receives {
   /// A receive is over: tells of it. `staged`: may be null. `bytes`: what the status says, and is to say.
   /// `copies`: see StagedBuffers::copy_out.
   int complete(Receive& receive, Handle comm, StagedBuffers* staged, std::int64_t& bytes,
-               SmallCopyBatch* copies = nullptr);
+               stage::SmallCopyBatch* copies = nullptr);
 
   /// Watches no more, at MPI's end.
   void finish() { watching_.store(false, std::memory_order_release); }

@@ -29,7 +29,7 @@ struct Receive {
   std::string detail;  ///< of its staging, where somebody wants it explained: StagedBuffers::how()
   void* landed = nullptr;
   void* buffer = nullptr;
-  Held held;                               ///< whose memory that is
+  stage::MemInfo held;                     ///< whose memory that is
   std::int64_t capacity = 0;               ///< bytes of data
   std::optional<int> source;               ///< from whom MPI looks for what matches; none: it has been matched before
   int tag = 0;                             ///< with which tag

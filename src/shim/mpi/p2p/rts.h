@@ -21,8 +21,8 @@ struct Rts {
   std::int32_t step;     ///< which length it has
   device::Word use;      ///< of the slot's RTSs, from 1; wraps around
   RemoteKey memory;
-  char device[64];  ///< that holds it, by its UUID
-  bool settled;     ///< Held
+  char device[64];   ///< that holds it, by its UUID
+  bool sync_memops;  ///< stage::MemInfo
 
   /// Slots that a rank has for messages: a limit of those on their way from it; the next ones are staged.
   static constexpr int kSlots = comm::RankSlots::kMessages;

@@ -11,7 +11,7 @@ constexpr std::chrono::milliseconds kAnswering(100);
 }  // namespace
 
 IpcCache* Transports::ipc_cache() {
-  Gpus* const gpus = staging_.gpus();
+  stage::Gpus* const gpus = staging_.gpus();
   if (gpus == nullptr || job_.communicators == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
   if (ipc_cache_ == nullptr) ipc_cache_ = std::make_unique<IpcCache>(job_.communicators->group(), gpus->executor());
@@ -21,7 +21,7 @@ IpcCache* Transports::ipc_cache() {
 Messages* Transports::messages() {
   IpcCache* const lent = ipc_cache();
   if (lent == nullptr) return nullptr;
-  Gpus& gpus = *staging_.made_gpus();
+  stage::Gpus& gpus = *staging_.made_gpus();
   const std::lock_guard lock(mutex_);
   if (messages_ == nullptr) {
     messages_ =
@@ -34,7 +34,7 @@ Messages* Transports::messages() {
 
 Pipeline* Transports::pieces() {
   if (job_.communicators == nullptr || job_.communicators->beside() == kNoHandle) return nullptr;
-  Gpus* const gpus = staging_.gpus();
+  stage::Gpus* const gpus = staging_.gpus();
   if (gpus == nullptr) return nullptr;
   const std::lock_guard lock(mutex_);
   if (pieces_ == nullptr)
@@ -69,7 +69,7 @@ std::unique_ptr<SendTransfer> Transports::announce(const Call& call, std::string
   Messages* const here = messages();
   if (here == nullptr) return nullptr;
   const bool synchronous = call.family == Family::Ssend;
-  return here->announce(part.address, bytes, envelope, job_.memories.held_again(part.address).settled, synchronous);
+  return here->announce(part.address, bytes, envelope, job_.memories.info_of(part.address).sync_memops, synchronous);
 }
 
 std::unique_ptr<SendTransfer> Transports::announce_elsewhere(const void* data, std::uint64_t bytes,
@@ -81,7 +81,7 @@ std::unique_ptr<SendTransfer> Transports::announce_elsewhere(const void* data, s
   why = "to a process of another node that uses no GPU yet";
   if (!job_.communicators->peer_query().listens(to.dest, kAnswering)) return nullptr;
   why = "too many on their way";
-  return pieces_->announce(data, bytes, job_.memories.held_again(data).device, to);
+  return pieces_->announce(data, bytes, job_.memories.info_of(data).device, to);
 }
 
 void Transports::finish() {

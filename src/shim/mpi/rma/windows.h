@@ -58,8 +58,8 @@ std::optional<std::int64_t> offset_of(std::int64_t place, std::int64_t unit, con
 struct WindowTools {
   const Mpi& mpi;
   const WindowMpi& windows;
-  Gpus* gpus;                                       ///< null where no GPU answers
-  PinnedPool* host;                                 ///< null there too
+  stage::Gpus* gpus;                                ///< null where no GPU answers
+  stage::PinnedPool* host;                          ///< null there too
   comm::Group* group;                               ///< null where the job's ranks could not meet
   IpcCache* ipc_cache;                              ///< null there too
   std::function<int(const void*)> holder;           ///< the device of an address, -1 for host memory

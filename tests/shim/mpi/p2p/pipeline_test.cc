@@ -126,8 +126,8 @@ class PipelineTest : public ::testing::Test {
           pieces(mpi, 1, number, kJobOfPieces, peer_query, gpus, host, look_alikes) {}
     BoxMpi mpi;
     std::shared_ptr<device::Executor> executor;
-    Gpus gpus;
-    PinnedPool host;
+    stage::Gpus gpus;
+    stage::PinnedPool host;
     LookAlikes look_alikes;
     PeerQuery peer_query;
     Pipeline pieces;
@@ -217,7 +217,7 @@ TEST_F(PipelineTest, BuffersAreFreeBeforeTheProgramHearsThatAllIsDone) {
     std::vector<device::Memory> taken;
     std::set<const void*> places;
     for (int i = 0; i < Pipeline::kBuffers; ++i) {
-      taken.push_back(std::move(*rank.host.acquire(Pipeline::kPiece, PinnedPool::Use::certain)));
+      taken.push_back(std::move(*rank.host.acquire(Pipeline::kPiece, stage::PinnedPool::Use::certain)));
       places.insert(taken.back().data());
     }
     for (auto& memory : taken) rank.host.release(std::move(memory));

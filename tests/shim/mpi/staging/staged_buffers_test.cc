@@ -32,13 +32,18 @@ class StagedBuffersTest : public testing::Test {
     return call;
   }
   void make(StagedBuffers& staged, const Call& call) {
-    ASSERT_TRUE(staged.make(call, [&](const void* at) { return is_device(at) ? Held{0, true} : Held{}; }).ok());
+    ASSERT_TRUE(
+        staged.make(call,
+                    [&](const void* at) {
+                      return is_device(at) ? stage::MemInfo{0, true} : stage::MemInfo{};
+                    })
+            .ok());
   }
 
   const M mpi_;
   std::shared_ptr<device::Executor> executor_;
-  Gpus gpus_;
-  PinnedPool host_;
+  stage::Gpus gpus_;
+  stage::PinnedPool host_;
   device::Memory memory_;
 };
 
@@ -196,7 +201,7 @@ TEST_F(StagedBuffersTest, OfAColumnTheDataAloneIsCopied) {
   for (const auto& [received, numbers] : {std::pair(-1, kRows), {40, kRows}, {12, std::size_t(3)}}) {
     for (std::size_t i = 0; i < kRows * kRow; ++i) there[i] = std::uint8_t(i % 251);
     StagedBuffers staged(gpus_, host_);
-    const auto holder = [&](const void* at) { return at == there ? Held{0, true} : Held{}; };
+    const auto holder = [&](const void* at) { return at == there ? stage::MemInfo{0, true} : stage::MemInfo{}; };
     ASSERT_TRUE(staged.make(call_with({there, Access::out, true, run(1, M::kColumn)}), holder).ok());
     std::fill_n(static_cast<std::uint8_t*>(staged.memory()[0]), 9 * kRow + kNumber, std::uint8_t{255});
     ASSERT_TRUE(staged.copy_out(received).ok());
@@ -206,7 +211,7 @@ TEST_F(StagedBuffersTest, OfAColumnTheDataAloneIsCopied) {
     }
   }
   StagedBuffers staged(gpus_, host_);
-  const auto holder = [&](const void*) { return Held{0, true}; };
+  const auto holder = [&](const void*) { return stage::MemInfo{0, true}; };
   ASSERT_TRUE(staged.make(call_with({there, Access::in, true, run(1, M::kColumn)}), holder).ok());
   for (std::size_t row = 0; row < kRows; ++row)
     EXPECT_EQ(std::memcmp(static_cast<std::uint8_t*>(staged.memory()[0]) + row * kRow, there + row * kRow, kNumber),
@@ -256,7 +261,7 @@ TEST_F(StagedBuffersTest, AShortMessageOfAPermutedTypeFillsWhatItFills) {
 /// Elements of kGaps are no rows to it.
 class PackingMpi final : public GapsMpi {
  public:
-  std::optional<path::Rows> rows(Handle) const override { return std::nullopt; }
+  std::optional<stage::Strided> strided(Handle) const override { return std::nullopt; }
 };
 
 TEST_F(StagedBuffersTest, WhatWasWrittenBetweenReceivedElementsMeanwhileStays) {
@@ -279,7 +284,7 @@ TEST_F(StagedBuffersTest, WhatWasWrittenBetweenReceivedElementsMeanwhileStays) {
 
 /// By a kernel, and where memory is not pinned.
 TEST_F(StagedBuffersTest, WhatWasWrittenBetweenManyElementsMeanwhileStays) {
-  for (const std::int64_t elements : {std::int64_t{5000}, std::int64_t{PinnedPool::kLargest / 16 + 1}}) {
+  for (const std::int64_t elements : {std::int64_t{5000}, std::int64_t{stage::PinnedPool::kLargest / 16 + 1}}) {
     memory_ = std::move(*executor_->allocate(0, static_cast<std::uint64_t>(16 * elements)));
     const PackingMpi mpi;
     Call call(mpi, Family::Recv, Form::blocking, M::kComm);
@@ -314,7 +319,7 @@ TEST_F(StagedBuffersTest, WhatLiesBetweenBlocksIsOthers) {
 }
 
 TEST_F(StagedBuffersTest, ALongOneThatWasHardlyWrittenToServesTheNextReceive) {
-  constexpr int kBytes = PinnedPool::kLargestPerhaps + 4;
+  constexpr int kBytes = stage::PinnedPool::kLargestPerhaps + 4;
   memory_ = std::move(*executor_->allocate(0, kBytes));
   const auto receive = [&](bool hardly) {
     StagedBuffers staged(gpus_, host_);
@@ -333,7 +338,7 @@ TEST_F(StagedBuffersTest, ALongOneThatWasHardlyWrittenToServesTheNextReceive) {
 }
 
 TEST_F(StagedBuffersTest, WhatWasWrittenOnceIsNotForgottenByAnotherStart) {
-  constexpr int kBytes = PinnedPool::kLargestPerhaps + 4;
+  constexpr int kBytes = stage::PinnedPool::kLargestPerhaps + 4;
   memory_ = std::move(*executor_->allocate(0, kBytes));
   {
     StagedBuffers staged(gpus_, host_);
@@ -350,27 +355,27 @@ TEST_F(StagedBuffersTest, WhatWasWrittenOnceIsNotForgottenByAnotherStart) {
 class AcrossMpi final : public MadeUpMpi {
  public:
   static constexpr Handle kAcross = 7, kPacked = 1000;  // and its bytes
-  explicit AcrossMpi(std::vector<Run> runs) : runs_(std::move(runs)) {
+  explicit AcrossMpi(std::vector<stage::Segment> segments) : segments_(std::move(segments)) {
     Shape& shape = shapes[kAcross];
-    std::int64_t first = runs_.front().first, last = first;
-    for (const Run& run : runs_) {
-      shape.size += run.bytes;
-      first = std::min(first, run.first);
-      last = std::max(last, run.first + run.bytes);
-      far_.push_back(run.first);
+    std::int64_t first = segments_.front().first, last = first;
+    for (const stage::Segment& segment : segments_) {
+      shape.size += segment.bytes;
+      first = std::min(first, segment.first);
+      last = std::max(last, segment.first + segment.bytes);
+      far_.push_back(segment.first);
     }
     shape.extent = 4;
     shape.true_lower = first;
     shape.true_extent = last - first;
   }
-  std::optional<std::vector<Run>> segments(Handle) const override { return runs_; }
+  std::optional<std::vector<stage::Segment>> segments(Handle) const override { return segments_; }
   std::span<const std::int64_t> far(Handle type) const override {
     return type == kAcross ? far_ : std::span<const std::int64_t>();
   }
   Handle type_of_bytes(std::int64_t bytes) const override { return kPacked + static_cast<Handle>(bytes); }
 
  private:
-  const std::vector<Run> runs_;
+  const std::vector<stage::Segment> segments_;
   std::vector<std::int64_t> far_;
 };
 
@@ -381,7 +386,7 @@ TEST_F(StagedBuffersTest, DataInSeveralAllocationsIsBroughtTogetherInTheOrderOfM
   std::iota(there, there + 16, std::uint8_t{100});
   std::iota(here.begin(), here.end(), std::uint8_t{200});
   const auto distance = [&](const void* to) { return static_cast<const std::byte*>(to) - memory_.data(); };
-  const auto holder = [&](const void* at) { return Held{executor_->holder(at).value_or(-1), true}; };
+  const auto holder = [&](const void* at) { return stage::MemInfo{executor_->holder(at).value_or(-1), true}; };
   const AcrossMpi mpi({{distance(there), 8}, {0, 4}, {distance(here.data()), 4}});
   for (const auto access : {Access::in, Access::out}) {
     StagedBuffers staged(gpus_, host_);
