@@ -6,19 +6,13 @@
 
 namespace sennit::device {
 
-template <>
-const void* cuda_entry<stage::CopyServer>() {
-  return reinterpret_cast<const void*>(&run_program<stage::CopyServer>);
+template <class P>
+const void* cuda_entry() {
+  return reinterpret_cast<const void*>(&run_program<P>);
 }
 
-template <>
-const void* cuda_entry<stage::SegmentCopy>() {
-  return reinterpret_cast<const void*>(&run_program<stage::SegmentCopy>);
-}
-
-template <>
-const void* cuda_entry<stage::StridedCopy>() {
-  return reinterpret_cast<const void*>(&run_program<stage::StridedCopy>);
-}
+template const void* cuda_entry<stage::CopyServer>();
+template const void* cuda_entry<stage::SegmentCopy>();
+template const void* cuda_entry<stage::StridedCopy>();
 
 }  // namespace sennit::device

@@ -5,19 +5,13 @@
 
 namespace sennit::device {
 
-template <>
-const void* cuda_entry<stage::CopyServer>() {
+template <class P>
+const void* cuda_entry() {
   return nullptr;
 }
 
-template <>
-const void* cuda_entry<stage::SegmentCopy>() {
-  return nullptr;
-}
-
-template <>
-const void* cuda_entry<stage::StridedCopy>() {
-  return nullptr;
-}
+template const void* cuda_entry<stage::CopyServer>();
+template const void* cuda_entry<stage::SegmentCopy>();
+template const void* cuda_entry<stage::StridedCopy>();
 
 }  // namespace sennit::device

@@ -45,7 +45,7 @@ def test_who_uses_the_drop_ins_from_outside() -> None:
 
 
 # These are below the drop-ins, whose libraries they do not know.
-BELOW = ("stage", "comm", "node")
+BELOW = ("stage", "msg", "comm", "node")
 OF_A_LIBRARY = re.compile(r'#include "shim/|\b(?:P?MPI_[A-Z][a-z]|nccl[A-Z_])', re.MULTILINE)
 
 

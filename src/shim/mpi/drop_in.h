@@ -4,7 +4,7 @@
 // 1. A collective with memory of one GPU at each rank becomes sennit's, if all ranks can (collective_calls.h). One
 //    that ends in a request waits in its communicator's queue (call_queues.h).
 // 2. A message from GPU memory without gaps is announced, and copied by the GPU at one of its ends or, between nodes,
-//    by pieces (transports.h).
+//    in chunks (transports.h).
 // 3. One-sided calls reach the window's GPU memory themselves (rma.h).
 // 4. Everything else goes to the real function, with host memory in the place of GPU memory (staging.h).
 #pragma once

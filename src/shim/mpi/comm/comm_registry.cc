@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "base/backoff.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "coll/team.h"
-#include "shim/mpi/call/backoff.h"
 
 namespace sennit::shim::mpi {
 

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 
 #include "shim/mpi/comm/job.h"
@@ -61,9 +62,13 @@ class Receives {
   static constexpr std::string_view kFromHost = "small, or from host memory";
 
   void fetch_announced(Receive& receive, std::int64_t bytes, Program program);
-  /// Begins to bring what a card of Messages or Pieces tells of to where it belongs; it is what the receive got.
-  template <class Card, class Way>
-  void fetch(Receive& receive, Way& way, const void* came, Program program);
+  /// Where a message goes.
+  struct Target {
+    void* data;
+    int device;  // -1: host memory
+  };
+  /// Returns where a message of so many bytes goes; none: it cannot, and the receive has an error.
+  std::optional<Target> target(Receive& receive, std::uint64_t bytes);
 
   Job& job_;
   Reporting& reporting_;

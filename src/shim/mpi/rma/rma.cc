@@ -10,7 +10,7 @@ namespace sennit::shim::mpi {
 
 Windows& Rma::make_windows(const WindowMpi& of) {
   if (Windows* const made = live_windows_.load(std::memory_order_acquire)) return *made;
-  IpcCache* const lent = transports_.ipc_cache();
+  msg::IpcCache* const lent = transports_.ipc_cache();
   stage::Gpus* const here = staging_.gpus();
   const std::lock_guard lock(mutex_);
   if (windows_ == nullptr) {
